@@ -1,0 +1,143 @@
+"""Scaled dot-product and multi-head attention ("Attention Is All You Need", section 3.2)."""
+
+from __future__ import annotations
+
+import math
+
+from torch import Tensor, nn
+
+from model.config import check_divisible
+from model.dropout import Dropout
+from model.tracing import Tap, TracedModule, untapped
+
+
+def scaled_dot_product_attention(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    mask: Tensor | None = None,
+    *,
+    scale: float | None = None,
+    dropout: Dropout | None = None,
+    tap: Tap = untapped,
+) -> tuple[Tensor, Tensor]:
+    """softmax(q k^T / sqrt(d_k)) v (section 3.2.1, equation 1).
+
+    Args:
+        q: queries, (B, H, Tq, Dk).
+        k: keys, (B, H, Tk, Dk).
+        v: values, (B, H, Tk, Dh).
+        mask: boolean, True = may attend, broadcastable to (B, H, Tq, Tk).
+        scale: what scores are divided by; sqrt(Dk) unless given.
+        dropout: applied to the weights.
+        tap: names the stages.
+
+    Returns:
+        The context (B, H, Tq, Dh) and the weights (B, H, Tq, Tk) before dropout. A query that may attend to no key
+        has weights of exactly zero.
+    """
+    scores = tap("scores", q @ k.mT, "B H Tq Tk", r"S = Q K^\top")
+    divisor = math.sqrt(q.shape[-1]) if scale is None else scale
+    masked = scaled = tap("scaled_scores", scores / divisor, "B H Tq Tk", r"\hat S = S / \sqrt{d_k}")
+    if mask is not None:
+        mask = tap("mask", mask.expand_as(scaled), "B H Tq Tk", r"M_{qk} \in \{\text{may attend}, \text{blocked}\}")
+        masked = scaled.masked_fill(~mask, -math.inf)
+    masked = tap(
+        "masked_scores",
+        masked,
+        "B H Tq Tk",
+        r"\tilde S = \hat S \text{ where } M, \; -\infty \text{ elsewhere}",
+    )
+    weights = masked.softmax(-1)
+    if mask is not None:
+        weights = weights.masked_fill(~mask.any(-1, keepdim=True), 0.0)
+    kept = weights = tap("weights", weights, "B H Tq Tk", r"A = \operatorname{softmax}_k(\tilde S)")
+    if dropout is not None and dropout.active:
+        kept = tap("dropped_weights", dropout(weights), "B H Tq Tk", r"\tilde A = \operatorname{dropout}(A)")
+    context = tap("context", kept @ v, "B H Tq Dh", r"C = A V")
+    return context, weights
+
+
+class MultiHeadAttention(TracedModule):
+    """Attention in ``n_heads`` subspaces at once (section 3.2.2).
+
+    Head i owns columns ``i * head_dim : (i + 1) * head_dim`` of the projections.
+
+    Args:
+        d_model: width of the inputs.
+        n_heads: number of heads.
+        head_dim: width of one head; d_model / n_heads unless given.
+        d_out: width of the output; d_model unless given. Only an output projection can change the width.
+        bias: whether the projections add a bias.
+        output_projection: whether ``w_o`` follows; without it the output is the heads side by side.
+        scale_scores: divide the scores by sqrt(head_dim).
+        dropout: probability of dropping an attention weight.
+
+    Raises:
+        ValueError: n_heads does not divide d_model and no head_dim is given, or d_out cannot be reached.
+    """
+
+    def __init__(
+        self,
+        d_model: int,
+        n_heads: int,
+        *,
+        head_dim: int | None = None,
+        d_out: int | None = None,
+        bias: bool = True,
+        output_projection: bool = True,
+        scale_scores: bool = True,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        if head_dim is None:
+            check_divisible(d_model, n_heads)
+            head_dim = d_model // n_heads
+        d_inner = n_heads * head_dim
+        if d_out is None:
+            d_out = d_model if output_projection else d_inner
+        if not output_projection and d_out != d_inner:
+            raise ValueError(f"d_out ({d_out}) must be n_heads * head_dim ({d_inner}) without an output projection")
+        self.n_heads, self.head_dim, self.scale_scores = n_heads, head_dim, scale_scores
+        self.w_q = nn.Linear(d_model, d_inner, bias=bias)
+        self.w_k = nn.Linear(d_model, d_inner, bias=bias)
+        self.w_v = nn.Linear(d_model, d_inner, bias=bias)
+        self.w_o = nn.Linear(d_inner, d_out, bias=bias) if output_projection else nn.Identity()
+        self.dropout = Dropout(dropout)
+        self.inner_symbol = "D" if d_inner == d_model else "H*Dh"
+        self.output_symbol = "D" if d_out == d_model else self.inner_symbol if d_out == d_inner else "Do"
+
+    def forward(self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None) -> Tensor:
+        """Attend from ``query`` to ``key`` and ``value``.
+
+        Args:
+            query: (B, Tq, d_model).
+            key: (B, Tk, d_model).
+            value: (B, Tk, d_model).
+            mask: boolean, True = may attend, broadcastable to (B, H, Tq, Tk).
+
+        Returns:
+            (B, Tq, d_out).
+        """
+        tap, inner = self.tap, self.inner_symbol
+        query = tap("query_input", query, "B Tq D", r"X_q")
+        key = tap("key_input", key, "B Tk D", r"X_k")
+        value = tap("value_input", value, "B Tk D", r"X_v")
+        q_proj = tap("q_proj", self.w_q(query), f"B Tq {inner}", r"X_q W^Q + b^Q")
+        k_proj = tap("k_proj", self.w_k(key), f"B Tk {inner}", r"X_k W^K + b^K")
+        v_proj = tap("v_proj", self.w_v(value), f"B Tk {inner}", r"X_v W^V + b^V")
+        q = tap("q", self.split(q_proj), "B H Tq Dh", r"Q_h = (X_q W^Q + b^Q)_{[h]}")
+        k = tap("k", self.split(k_proj), "B H Tk Dh", r"K_h = (X_k W^K + b^K)_{[h]}")
+        v = tap("v", self.split(v_proj), "B H Tk Dh", r"V_h = (X_v W^V + b^V)_{[h]}")
+        scale = None if self.scale_scores else 1.0
+        context, _ = scaled_dot_product_attention(q, k, v, mask, scale=scale, dropout=self.dropout, tap=tap)
+        concat = tap("concat", self.merge(context), f"B Tq {inner}", r"[C_1; \dots; C_H]")
+        return tap("output", self.w_o(concat), f"B Tq {self.output_symbol}", r"[C_1; \dots; C_H] \, W^O + b^O")
+
+    def split(self, x: Tensor) -> Tensor:
+        """(B, T, H*Dh) -> (B, H, T, Dh)."""
+        return x.reshape(*x.shape[:2], self.n_heads, self.head_dim).transpose(1, 2)
+
+    def merge(self, x: Tensor) -> Tensor:
+        """(B, H, T, Dh) -> (B, T, H*Dh)."""
+        return x.transpose(1, 2).flatten(-2)

@@ -1,0 +1,90 @@
+"""The architecture of a Transformer as one frozen, validated value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+Architecture = Literal["encoder", "decoder", "encoder-decoder"]
+Norm = Literal["post", "pre"]
+Positions = Literal["sinusoidal", "learned", "none"]
+Activation = Literal["relu", "gelu"]
+
+
+@dataclass(frozen=True)
+class TransformerConfig:
+    """Everything that fixes the shape of a Transformer ("Attention Is All You Need", section 3).
+
+    Attributes:
+        architecture: ``encoder`` (BERT-like), ``decoder`` (GPT-like, no cross-attention) or ``encoder-decoder``.
+        vocab_size: number of tokens in the vocabulary, shared by source and target.
+        d_model: width of the residual stream.
+        n_heads: attention heads per layer; must divide ``d_model``.
+        d_ff: width of the hidden feed-forward layer.
+        n_layers: layers of the encoder and of the decoder.
+        dropout: probability of a zero, at the paper's places (section 5.4) and on the attention weights.
+        norm: ``post`` normalises after the residual addition (the paper), ``pre`` before each sub-layer.
+        positions: how positions enter.
+        activation: of the feed-forward layer.
+        scale_scores: divide the scores by sqrt(head_dim) (section 3.2.1).
+        max_len: longest sequence that learned positions are made for.
+        layer_norm_eps: added to the variance in layer normalisation.
+        tied_embeddings: one matrix serves both embeddings and the final linear layer (section 3.4).
+
+    Raises:
+        ValueError: a value is out of its range; the message names it and what would do.
+    """
+
+    architecture: Architecture = "encoder"
+    vocab_size: int = 256
+    d_model: int = 512
+    n_heads: int = 8
+    d_ff: int = 2048
+    n_layers: int = 6
+    dropout: float = 0.0
+    norm: Norm = "post"
+    positions: Positions = "sinusoidal"
+    activation: Activation = "relu"
+    scale_scores: bool = True
+    max_len: int = 512
+    layer_norm_eps: float = 1e-5
+    tied_embeddings: bool = True
+
+    def __post_init__(self) -> None:
+        for name, choices in _CHOICES.items():
+            if getattr(self, name) not in choices:
+                raise ValueError(f"{name} ({getattr(self, name)!r}) must be one of: {', '.join(choices)}")
+        for name in ("vocab_size", "d_model", "n_heads", "d_ff", "n_layers", "max_len"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} ({getattr(self, name)}) must be at least 1")
+        check_dropout(self.dropout)
+        check_divisible(self.d_model, self.n_heads)
+
+    @property
+    def head_dim(self) -> int:
+        """Width of one head, d_model / n_heads."""
+        return self.d_model // self.n_heads
+
+
+_CHOICES: dict[str, tuple[str, ...]] = {
+    "architecture": get_args(Architecture),
+    "norm": get_args(Norm),
+    "positions": get_args(Positions),
+    "activation": get_args(Activation),
+}
+
+
+def check_divisible(d_model: int, n_heads: int) -> None:
+    """Raise ValueError, naming the nearest widths that would do, unless ``n_heads`` divides ``d_model``."""
+    if d_model % n_heads:
+        below = d_model // n_heads * n_heads
+        widths = [width for width in (below, below + n_heads) if width > 0]
+        raise ValueError(
+            f"d_model ({d_model}) must be divisible by n_heads ({n_heads}): try {' or '.join(map(str, widths))}"
+        )
+
+
+def check_dropout(dropout: float) -> None:
+    """Raise ValueError unless ``dropout`` is a probability below one."""
+    if not 0.0 <= dropout < 1.0:
+        raise ValueError(f"dropout ({dropout}) must be at least 0 and below 1")

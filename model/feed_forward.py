@@ -1,0 +1,44 @@
+"""The position-wise feed-forward network ("Attention Is All You Need", section 3.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from model.config import Activation
+from model.dropout import Dropout
+from model.tracing import TracedModule
+
+ACTIVATIONS: dict[Activation, Callable[[Tensor], Tensor]] = {"relu": F.relu, "gelu": F.gelu}
+
+
+class FeedForward(TracedModule):
+    """Two linear layers with an activation between, the same at every position (equation 2).
+
+    Args:
+        d_model: width of input and output.
+        d_ff: width of the hidden layer.
+        activation: ``relu`` (the paper) or ``gelu`` (exact, with the error function).
+        dropout: probability of dropping a hidden unit after the activation.
+    """
+
+    def __init__(self, d_model: int, d_ff: int, *, activation: Activation = "relu", dropout: float = 0.0) -> None:
+        super().__init__()
+        self.w_1 = nn.Linear(d_model, d_ff)
+        self.w_2 = nn.Linear(d_ff, d_model)
+        self.activation = activation
+        self.dropout = Dropout(dropout)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(B, T, d_model) -> (B, T, d_model)."""
+        tap, activate = self.tap, ACTIVATIONS[self.activation]
+        hidden = tap("hidden", self.w_1(x), "B T F", r"x W_1 + b_1")
+        active = tap(
+            "activation",
+            activate(hidden),
+            "B T F",
+            rf"\operatorname{{{self.activation.upper()}}}(x W_1 + b_1)",
+        )
+        return tap("output", self.w_2(self.dropout(active)), "B T D", r"\text{activation} \cdot W_2 + b_2")

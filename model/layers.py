@@ -1,0 +1,109 @@
+"""Encoder and decoder layers: sub-layer, residual, norm ("Attention Is All You Need", section 3.1).
+
+Post-norm is the paper's ``norm(x + sublayer(x))``; pre-norm is ``x + sublayer(norm(x))`` (Xiong et al. 2020).
+"""
+
+from __future__ import annotations
+
+from torch import Tensor, nn
+
+from model.attention import MultiHeadAttention
+from model.config import TransformerConfig
+from model.dropout import Dropout
+from model.feed_forward import FeedForward
+from model.tracing import TracedModule
+
+_RESIDUAL = r"x + \operatorname{sublayer}(x)"
+_NORM = r"\operatorname{LayerNorm}(x) = \gamma \, \frac{x - \mu}{\sqrt{\sigma^2 + \varepsilon}} + \beta"
+
+
+class EncoderLayer(TracedModule):
+    """Self-attention, then feed-forward, each with its residual connection and norm.
+
+    It is also the layer of a decoder without cross-attention, whose self-attention is given a causal mask.
+    """
+
+    def __init__(self, config: TransformerConfig) -> None:
+        super().__init__()
+        self.pre_norm = config.norm == "pre"
+        self.self_attention = _attention(config)
+        self.norm1 = _layer_norm(config)
+        self.feed_forward = _feed_forward(config)
+        self.norm2 = _layer_norm(config)
+        self.dropout = Dropout(config.dropout)
+
+    def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
+        """(B, T, d_model) -> (B, T, d_model); ``mask`` as in ``MultiHeadAttention``."""
+        tap, attention, feed_forward, dropout = self.tap, self.self_attention, self.feed_forward, self.dropout
+        if self.pre_norm:
+            y = tap("norm1", self.norm1(x), "B T D", _NORM)
+            x = tap("residual1", x + dropout(attention(y, y, y, mask)), "B T D", _RESIDUAL)
+            y = tap("norm2", self.norm2(x), "B T D", _NORM)
+            return tap("residual2", x + dropout(feed_forward(y)), "B T D", _RESIDUAL)
+        x = tap("residual1", x + dropout(attention(x, x, x, mask)), "B T D", _RESIDUAL)
+        x = tap("norm1", self.norm1(x), "B T D", _NORM)
+        x = tap("residual2", x + dropout(feed_forward(x)), "B T D", _RESIDUAL)
+        return tap("norm2", self.norm2(x), "B T D", _NORM)
+
+
+class DecoderLayer(TracedModule):
+    """Masked self-attention, cross-attention to the encoder's output, then feed-forward."""
+
+    def __init__(self, config: TransformerConfig) -> None:
+        super().__init__()
+        self.pre_norm = config.norm == "pre"
+        self.self_attention = _attention(config)
+        self.norm1 = _layer_norm(config)
+        self.cross_attention = _attention(config)
+        self.norm2 = _layer_norm(config)
+        self.feed_forward = _feed_forward(config)
+        self.norm3 = _layer_norm(config)
+        self.dropout = Dropout(config.dropout)
+
+    def forward(
+        self, x: Tensor, memory: Tensor, mask: Tensor | None = None, memory_mask: Tensor | None = None
+    ) -> Tensor:
+        """Decode one layer.
+
+        Args:
+            x: (B, T, d_model), the target so far.
+            memory: (B, S, d_model), the encoder's output.
+            mask: for self-attention, broadcastable to (B, H, T, T), True = may attend.
+            memory_mask: for cross-attention, broadcastable to (B, H, T, S), True = may attend.
+
+        Returns:
+            (B, T, d_model).
+        """
+        tap, dropout = self.tap, self.dropout
+        attention, cross_attention, feed_forward = (
+            self.self_attention,
+            self.cross_attention,
+            self.feed_forward,
+        )
+        if self.pre_norm:
+            y = tap("norm1", self.norm1(x), "B T D", _NORM)
+            x = tap("residual1", x + dropout(attention(y, y, y, mask)), "B T D", _RESIDUAL)
+            y = tap("norm2", self.norm2(x), "B T D", _NORM)
+            x = tap("residual2", x + dropout(cross_attention(y, memory, memory, memory_mask)), "B T D", _RESIDUAL)
+            y = tap("norm3", self.norm3(x), "B T D", _NORM)
+            return tap("residual3", x + dropout(feed_forward(y)), "B T D", _RESIDUAL)
+        x = tap("residual1", x + dropout(attention(x, x, x, mask)), "B T D", _RESIDUAL)
+        x = tap("norm1", self.norm1(x), "B T D", _NORM)
+        x = tap("residual2", x + dropout(cross_attention(x, memory, memory, memory_mask)), "B T D", _RESIDUAL)
+        x = tap("norm2", self.norm2(x), "B T D", _NORM)
+        x = tap("residual3", x + dropout(feed_forward(x)), "B T D", _RESIDUAL)
+        return tap("norm3", self.norm3(x), "B T D", _NORM)
+
+
+def _attention(config: TransformerConfig) -> MultiHeadAttention:
+    return MultiHeadAttention(
+        config.d_model, config.n_heads, scale_scores=config.scale_scores, dropout=config.dropout
+    )
+
+
+def _feed_forward(config: TransformerConfig) -> FeedForward:
+    return FeedForward(config.d_model, config.d_ff, activation=config.activation, dropout=config.dropout)
+
+
+def _layer_norm(config: TransformerConfig) -> nn.LayerNorm:
+    return nn.LayerNorm(config.d_model, eps=config.layer_norm_eps)

@@ -1,0 +1,175 @@
+"""Attention masks: which query may attend to which key, and which mask blocks a cell.
+
+A mask is boolean, True = may attend, and broadcastable to (B, H, Tq, Tk). Masks combine with *and*.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+import torch
+from torch import Tensor
+
+
+def causal(n_queries: int, n_keys: int) -> Tensor:
+    """No query sees a later key ("Attention Is All You Need", section 3.2.3). Returns (Tq, Tk)."""
+    query, key = _positions(n_queries, n_keys)
+    return key <= query
+
+
+def padding(key_is_padding: Tensor) -> Tensor:
+    """No query sees a padding token. Takes (B, Tk), True = padding; returns (B, 1, 1, Tk)."""
+    return ~key_is_padding[:, None, None, :]
+
+
+def sliding_window(n_queries: int, n_keys: int, width: int) -> Tensor:
+    """A query sees the keys less than ``width`` away on either side, itself included (Longformer, section 3.1).
+
+    Returns (Tq, Tk). Together with ``causal``, the last ``width`` tokens.
+
+    Raises:
+        ValueError: ``width`` is below 1, which would leave no key.
+    """
+    _check_at_least(1, "width", width)
+    query, key = _positions(n_queries, n_keys)
+    return (query - key).abs() < width
+
+
+def prefix(n_queries: int, n_keys: int, length: int) -> Tensor:
+    """The first ``length`` keys are seen by all, later ones causally (the prefix LM of T5, section 3.2.1).
+
+    Returns (Tq, Tk).
+
+    Raises:
+        ValueError: ``length`` is negative.
+    """
+    _check_at_least(0, "length", length)
+    query, key = _positions(n_queries, n_keys)
+    return (key < length) | (key <= query)
+
+
+def strided(n_queries: int, n_keys: int, stride: int) -> Tensor:
+    """A query sees every ``stride``-th key, counted from itself (Sparse Transformer, section 4.3).
+
+    Returns (Tq, Tk).
+
+    Raises:
+        ValueError: ``stride`` is below 1.
+    """
+    _check_at_least(1, "stride", stride)
+    query, key = _positions(n_queries, n_keys)
+    return (query - key) % stride == 0
+
+
+def custom(allowed: Tensor) -> Tensor:
+    """A mask given cell by cell, (..., Tq, Tk), True = may attend.
+
+    Raises:
+        ValueError: it is not boolean, so that 0/1 or 0/-inf masks are never misread.
+    """
+    if allowed.dtype is not torch.bool:
+        raise ValueError(f"a custom mask must be boolean, True = may attend, not {allowed.dtype}")
+    return allowed
+
+
+@dataclass(frozen=True, eq=False)
+class MaskInputs:
+    """What the masks are built from.
+
+    Attributes:
+        n_queries: Tq.
+        n_keys: Tk.
+        key_is_padding: (B, Tk), True = padding.
+        window: width of ``sliding_window``.
+        prefix: length of ``prefix``.
+        stride: stride of ``strided``.
+        custom: the cells of ``custom``, (..., Tq, Tk); None allows all.
+    """
+
+    n_queries: int
+    n_keys: int
+    key_is_padding: Tensor
+    window: int = 3
+    prefix: int = 3
+    stride: int = 3
+    custom: Tensor | None = None
+
+
+MASKS: dict[str, Callable[[MaskInputs], Tensor]] = {
+    "causal": lambda given: causal(given.n_queries, given.n_keys),
+    "padding": lambda given: padding(given.key_is_padding),
+    "sliding_window": lambda given: sliding_window(given.n_queries, given.n_keys, given.window),
+    "prefix": lambda given: prefix(given.n_queries, given.n_keys, given.prefix),
+    "strided": lambda given: strided(given.n_queries, given.n_keys, given.stride),
+    "custom": lambda given: custom(_everything(given) if given.custom is None else given.custom),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class CombinedMask:
+    """Several masks and'ed, which still knows the part that each of them plays.
+
+    Attributes:
+        parts: name -> mask, each broadcastable to (B, H, Tq, Tk), True = may attend.
+    """
+
+    parts: Mapping[str, Tensor]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The masks' names, in the order given."""
+        return tuple(self.parts)
+
+    @property
+    def allowed(self) -> Tensor | None:
+        """The combined mask, (B or 1, H or 1, Tq, Tk); None where no mask was given."""
+        if not self.parts:
+            return None
+        combined = reduce(torch.logical_and, self.parts.values())
+        return combined[(None,) * (4 - combined.dim())]
+
+    def blocked_by(self, query: int, key: int, batch: int = 0, head: int = 0) -> tuple[str, ...]:
+        """The names of the masks that block one cell; empty where it may attend."""
+        return tuple(name for name, part in self.parts.items() if not _cell(part, (batch, head, query, key)))
+
+    def blocked_bits(self, n_queries: int, n_keys: int, batch: int = 0) -> Tensor:
+        """Which masks block which cell: (Tq, Tk) uint8, bit i set = blocked by ``names[i]``."""
+        bits = torch.zeros(n_queries, n_keys, dtype=torch.uint8)
+        for i, part in enumerate(self.parts.values()):
+            plane = part[(None,) * (4 - part.dim())]
+            plane = plane[min(batch, plane.shape[0] - 1), 0].expand(n_queries, n_keys)
+            bits = bits | (~plane).to(torch.uint8) << i
+        return bits
+
+
+def build_masks(names: Sequence[str], given: MaskInputs) -> CombinedMask:
+    """Build the named masks.
+
+    Raises:
+        ValueError: a name is not in ``MASKS``.
+    """
+    for name in names:
+        if name not in MASKS:
+            raise ValueError(f"mask ({name!r}) must be one of: {', '.join(MASKS)}")
+    return CombinedMask({name: MASKS[name](given) for name in names})
+
+
+def _positions(n_queries: int, n_keys: int) -> tuple[Tensor, Tensor]:
+    return torch.arange(n_queries)[:, None], torch.arange(n_keys)[None, :]
+
+
+def _everything(given: MaskInputs) -> Tensor:
+    return torch.ones(given.n_queries, given.n_keys, dtype=torch.bool)
+
+
+def _check_at_least(least: int, name: str, value: int) -> None:
+    if value < least:
+        raise ValueError(f"{name} ({value}) must be at least {least}")
+
+
+def _cell(mask: Tensor, index: tuple[int, int, int, int]) -> bool:
+    """One cell of a mask that may have fewer axes, or axes of size 1, than (B, H, Tq, Tk)."""
+    place = tuple(i if size > 1 else 0 for i, size in zip(index[4 - mask.dim() :], mask.shape, strict=True))
+    return bool(mask[place])

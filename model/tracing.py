@@ -1,0 +1,217 @@
+"""Name every tensor where it is computed, and record or edit it on request.
+
+A module computes as always and wraps a value it wants to be seen in ``self.tap(...)``. Without a recorder a tap
+returns its value at once; inside ``record(model)`` the same line also keeps the value under its path:
+
+    with record(model) as trace:
+        model(tokens)
+    trace["encoder.layers.0.self_attention.weights"].value
+
+Axis symbols, used in code, tests and on the screen alike:
+
+    B   batch             Tq  query tokens     Dh  head_dim
+    T   tokens            Tk  key tokens       F   d_ff
+    S   source tokens     H   heads            V   vocab_size
+    D   d_model           Dk  query/key width where it differs from the values'
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from math import prod
+
+import torch
+from torch import Tensor, nn
+
+Edit = Callable[[Tensor], Tensor]
+Tap = Callable[[str, Tensor, str, str], Tensor]
+
+
+class TraceError(RuntimeError):
+    """A stage was recorded, edited or looked up under a name or a shape it does not have."""
+
+
+@dataclass(frozen=True, eq=False)
+class Stage:
+    """One named tensor of a forward pass.
+
+    Attributes:
+        path: where it was computed, such as ``encoder.layers.0.self_attention.scores``.
+        value: the tensor itself, as the computation used it (after an edit, the edited one).
+        dims: one ``(symbol, size)`` pair per axis, such as ``(("B", 1), ("H", 4), ("Tq", 9), ("Tk", 9))``.
+        formula: the LaTeX of the expression that computed it.
+    """
+
+    path: str
+    value: Tensor
+    dims: tuple[tuple[str, int], ...]
+    formula: str
+
+    @property
+    def name(self) -> str:
+        """The last part of the path: ``scores``."""
+        return self.path.rpartition(".")[2]
+
+    @property
+    def module_path(self) -> str:
+        """The path of the module that computed it: ``encoder.layers.0.self_attention``."""
+        return self.path.rpartition(".")[0]
+
+    @property
+    def shape_text(self) -> str:
+        """Symbols and sizes, such as ``(B H Tq Tk) = (1, 4, 9, 9)``."""
+        symbols = " ".join(symbol for symbol, _ in self.dims)
+        sizes = ", ".join(str(size) for _, size in self.dims)
+        return f"({symbols}) = ({sizes})"
+
+
+class Trace(Mapping[str, Stage]):
+    """The stages of one forward pass by path, in the order in which they were computed."""
+
+    def __init__(self) -> None:
+        self._stages: dict[str, Stage] = {}
+
+    def __getitem__(self, path: str) -> Stage:
+        """Return the stage at a path.
+
+        Raises:
+            TraceError: nothing was computed under that path; the message names the nearest one.
+        """
+        try:
+            return self._stages[path]
+        except KeyError:
+            raise TraceError(f"no stage {path!r} in this trace{_nearest(path, self._stages)}") from None
+
+    def __contains__(self, path: object) -> bool:
+        return path in self._stages
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._stages)
+
+    def __len__(self) -> int:
+        return len(self._stages)
+
+    def add(self, stage: Stage) -> None:
+        """Keep a stage.
+
+        Raises:
+            TraceError: a stage of that path is already there.
+        """
+        if stage.path in self._stages:
+            raise TraceError(f"{stage.path} was computed twice in one recording: record each pass by itself")
+        self._stages[stage.path] = stage
+
+
+class _Recorder:
+    """Writes the taps of one model into a trace, and applies the edits on the way."""
+
+    def __init__(self, model: nn.Module, edits: Mapping[str, Edit]) -> None:
+        self.trace = Trace()
+        self.edits = dict(edits)
+        self.applied: set[str] = set()
+        self._paths = {id(module): name for name, module in model.named_modules()}
+        self._sizes: dict[int, dict[str, int]] = {}
+
+    def tap(self, module: nn.Module, name: str, value: Tensor, shape: str, formula: str) -> Tensor:
+        prefix = self._paths.get(id(module))
+        if prefix is None:  # a module of another model, run while this one is recorded
+            return value
+        path = f"{prefix}.{name}" if prefix else name
+        if path in self.edits:
+            value = self._edited(path, value)
+        dims = _bind(path, value, shape, self._sizes.setdefault(id(module), {}))
+        self.trace.add(Stage(path, value, dims, formula))
+        return value
+
+    def _edited(self, path: str, value: Tensor) -> Tensor:
+        edited = self.edits[path](value)
+        if edited.shape != value.shape:
+            raise TraceError(
+                f"the edit at {path} returned shape {tuple(edited.shape)}: it must stay {tuple(value.shape)}"
+            )
+        self.applied.add(path)
+        return edited
+
+    def check_edits(self) -> None:
+        for path in self.edits:
+            if path not in self.applied:
+                raise TraceError(f"no stage {path!r} to edit{_nearest(path, self.trace)}")
+
+
+_recorder: ContextVar[_Recorder | None] = ContextVar("recorder", default=None)
+
+
+class TracedModule(nn.Module):
+    """A module whose ``forward`` names the tensors it computes."""
+
+    def tap(self, name: str, value: Tensor, shape: str, formula: str = "") -> Tensor:
+        """Name a tensor where it is computed, and return the value to go on with.
+
+        Args:
+            name: the stage's name within this module.
+            value: the tensor, of any shape.
+            shape: one symbol per axis, separated by spaces; a product is written ``H*Dh``.
+            formula: LaTeX of the expression.
+
+        Raises:
+            TraceError: while recording, if a symbol already stands for another size in this module.
+        """
+        if torch.compiler.is_compiling():
+            return value
+        recorder = _recorder.get()
+        if recorder is None:
+            return value
+        return recorder.tap(self, name, value, shape, formula)
+
+
+def untapped(name: str, value: Tensor, shape: str, formula: str = "") -> Tensor:
+    """A tap for plain functions called outside a module: returns the value."""
+    return value
+
+
+@contextmanager
+def record(model: nn.Module, edits: Mapping[str, Edit] | None = None) -> Iterator[Trace]:
+    """Record every tapped tensor of ``model`` while the block runs.
+
+    Recording belongs to the running thread or task alone, so that many can share one model.
+
+    Args:
+        model: the root that paths start from.
+        edits: path -> function of the tensor computed there; its result replaces the tensor.
+
+    Raises:
+        TraceError: an edit's path was never computed, or an edit changed a shape.
+    """
+    recorder = _Recorder(model, edits or {})
+    token = _recorder.set(recorder)
+    try:
+        yield recorder.trace
+    finally:
+        _recorder.reset(token)
+    recorder.check_edits()
+
+
+def _bind(path: str, value: Tensor, shape: str, sizes: dict[str, int]) -> tuple[tuple[str, int], ...]:
+    """Pair each axis with its symbol, and hold each symbol to one size per module."""
+    symbols = shape.split()
+    if len(symbols) != value.dim():
+        raise TraceError(f"{path} has shape {tuple(value.shape)}, which ({shape}) does not describe")
+    dims = tuple(zip(symbols, value.shape, strict=True))
+    for symbol, size in dims:
+        factors = symbol.split("*")
+        if len(factors) > 1 and all(factor in sizes for factor in factors):
+            expected = prod(sizes[factor] for factor in factors)
+        else:
+            expected = sizes.setdefault(symbol, size)
+        if size != expected:
+            raise TraceError(f"{path} ({shape}): {symbol} was {expected} and is now {size}")
+    return dims
+
+
+def _nearest(path: str, known: Mapping[str, object]) -> str:
+    matches = difflib.get_close_matches(path, list(known), n=1)
+    return f": did you mean {matches[0]!r}?" if matches else ""

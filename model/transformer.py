@@ -1,0 +1,171 @@
+"""The whole Transformer ("Attention Is All You Need", figure 1)."""
+
+from __future__ import annotations
+
+import math
+
+from torch import Tensor, nn
+
+from model.config import TransformerConfig
+from model.dropout import Dropout
+from model.layers import DecoderLayer, EncoderLayer
+from model.positional_encoding import POSITIONS
+from model.tracing import TracedModule
+
+
+class InputEmbedding(TracedModule):
+    """Token ids to vectors: embedding times sqrt(d_model), plus positions (sections 3.4 and 3.5)."""
+
+    def __init__(self, config: TransformerConfig) -> None:
+        super().__init__()
+        self.d_model, self.max_len = config.d_model, config.max_len
+        self.tokens = nn.Embedding(config.vocab_size, config.d_model)
+        self.positions = POSITIONS[config.positions](config.max_len, config.d_model)
+        self.dropout = Dropout(config.dropout)
+
+    def forward(self, ids: Tensor) -> Tensor:
+        """(B, T) token ids -> (B, T, d_model).
+
+        Raises:
+            ValueError: the sequence is longer than ``max_len``.
+        """
+        if ids.shape[-1] > self.max_len:
+            raise ValueError(f"the sequence has {ids.shape[-1]} tokens: max_len ({self.max_len}) is the most")
+        tap = self.tap
+        embedding = tap("embedding", self.tokens(ids), "B T D", r"E[\text{id}]")
+        scaled = tap(
+            "scaled_embedding",
+            embedding * math.sqrt(self.d_model),
+            "B T D",
+            r"E[\text{id}] \cdot \sqrt{d_{model}}",
+        )
+        positions = tap("positional_encoding", self.positions(ids.shape[-1]), "T D", r"P_{t}")
+        return tap(
+            "embedded",
+            self.dropout(scaled + positions),
+            "B T D",
+            r"E[\text{id}] \cdot \sqrt{d_{model}} + P_t",
+        )
+
+
+class Encoder(TracedModule):
+    """Embeddings and ``n_layers`` encoder layers; with pre-norm, a last norm."""
+
+    def __init__(self, config: TransformerConfig) -> None:
+        super().__init__()
+        self.inputs = InputEmbedding(config)
+        self.layers = nn.ModuleList(EncoderLayer(config) for _ in range(config.n_layers))
+        self.norm = _last_norm(config)
+
+    def forward(self, ids: Tensor, mask: Tensor | None = None) -> Tensor:
+        """(B, T) token ids -> (B, T, d_model); ``mask`` broadcastable to (B, H, T, T)."""
+        x = self.inputs(ids)
+        for layer in self.layers:
+            x = layer(x, mask)
+        return x if self.norm is None else self.tap("norm", self.norm(x), "B T D", r"\operatorname{LayerNorm}(x)")
+
+
+class Decoder(TracedModule):
+    """Embeddings and ``n_layers`` decoder layers; with pre-norm, a last norm.
+
+    Without an encoder there is nothing to cross-attend to, and a layer is that of the encoder.
+    """
+
+    def __init__(self, config: TransformerConfig) -> None:
+        super().__init__()
+        self.inputs = InputEmbedding(config)
+        layer = DecoderLayer if config.architecture == "encoder-decoder" else EncoderLayer
+        self.layers = nn.ModuleList(layer(config) for _ in range(config.n_layers))
+        self.norm = _last_norm(config)
+
+    def forward(
+        self,
+        ids: Tensor,
+        memory: Tensor | None = None,
+        mask: Tensor | None = None,
+        memory_mask: Tensor | None = None,
+    ) -> Tensor:
+        """Decode a target.
+
+        Args:
+            ids: (B, T) token ids.
+            memory: (B, S, d_model), the encoder's output; None in a decoder without cross-attention.
+            mask: broadcastable to (B, H, T, T), True = may attend.
+            memory_mask: broadcastable to (B, H, T, S), True = may attend.
+
+        Returns:
+            (B, T, d_model).
+        """
+        x = self.inputs(ids)
+        for layer in self.layers:
+            x = layer(x, mask) if memory is None else layer(x, memory, mask, memory_mask)
+        return x if self.norm is None else self.tap("norm", self.norm(x), "B T D", r"\operatorname{LayerNorm}(x)")
+
+
+class Transformer(TracedModule):
+    """Encoder, decoder or both, with the final linear layer and softmax.
+
+    Weights are PyTorch's defaults until one of ``WEIGHT_SOURCES`` fills them.
+    """
+
+    def __init__(self, config: TransformerConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.encoder = Encoder(config) if config.architecture != "decoder" else None
+        self.decoder = Decoder(config) if config.architecture != "encoder" else None
+        self.unembedding = nn.Linear(config.d_model, config.vocab_size, bias=False)
+        if config.tied_embeddings:
+            self._tie()
+
+    def forward(
+        self,
+        source: Tensor,
+        target: Tensor | None = None,
+        *,
+        source_mask: Tensor | None = None,
+        target_mask: Tensor | None = None,
+        memory_mask: Tensor | None = None,
+    ) -> Tensor:
+        """Token ids to the probability of every token of the vocabulary at every position.
+
+        Args:
+            source: (B, S) token ids; for the ``decoder`` architecture its only sequence.
+            target: (B, T) token ids, only for ``encoder-decoder``.
+            source_mask: self-attention over ``source``, broadcastable to (B, H, S, S), True = may attend.
+            target_mask: self-attention over ``target``, broadcastable to (B, H, T, T).
+            memory_mask: cross-attention from ``target`` to ``source``, broadcastable to (B, H, T, S).
+
+        Returns:
+            (B, T, vocab_size), each position summing to one; over ``source`` where there is no target.
+
+        Raises:
+            ValueError: a target is missing, or given to an architecture that has none.
+        """
+        if (target is not None) != (self.config.architecture == "encoder-decoder"):
+            raise ValueError(f"architecture ({self.config.architecture}): only encoder-decoder takes a target")
+        if self.encoder is None:
+            x = self._run_decoder(source, None, source_mask, None)
+        elif target is None:
+            x = self.encoder(source, source_mask)
+        else:
+            x = self._run_decoder(target, self.encoder(source, source_mask), target_mask, memory_mask)
+        logits = self.tap("logits", self.unembedding(x), "B T V", r"x W_U")
+        return self.tap("probabilities", logits.softmax(-1), "B T V", r"\operatorname{softmax}_v(x W_U)")
+
+    def _run_decoder(
+        self, ids: Tensor, memory: Tensor | None, mask: Tensor | None, memory_mask: Tensor | None
+    ) -> Tensor:
+        if self.decoder is None:
+            raise ValueError("architecture (encoder) has no decoder")
+        x: Tensor = self.decoder(ids, memory, mask, memory_mask)
+        return x
+
+    def _tie(self) -> None:
+        for part in (self.encoder, self.decoder):
+            if part is not None:
+                part.inputs.tokens.weight = self.unembedding.weight
+
+
+def _last_norm(config: TransformerConfig) -> nn.LayerNorm | None:
+    """Pre-norm leaves the last layer's sum unnormalised, so that one norm more is needed."""
+    return nn.LayerNorm(config.d_model, eps=config.layer_norm_eps) if config.norm == "pre" else None
