@@ -6,9 +6,12 @@ import math
 
 from torch import Tensor, nn
 
-from model.config import check_divisible
+from model.config import check_at_least, check_divisible
 from model.dropout import Dropout
 from model.tracing import Tap, TracedModule, untapped
+
+_MASKED = r"\tilde S_{qk} = \hat S_{qk} \text{ if } M_{qk} \text{ else } -\infty"
+_SOFTMAX = r"A_{qk} = \frac{e^{\tilde S_{qk}}}{\sum_j e^{\tilde S_{qj}}}"
 
 
 def scaled_dot_product_attention(
@@ -17,7 +20,7 @@ def scaled_dot_product_attention(
     v: Tensor,
     mask: Tensor | None = None,
     *,
-    scale: float | None = None,
+    divisor: float | None = None,
     dropout: Dropout | None = None,
     tap: Tap = untapped,
 ) -> tuple[Tensor, Tensor]:
@@ -28,7 +31,7 @@ def scaled_dot_product_attention(
         k: keys, (B, H, Tk, Dk).
         v: values, (B, H, Tk, Dh).
         mask: boolean, True = may attend, broadcastable to (B, H, Tq, Tk).
-        scale: what scores are divided by; sqrt(Dk) unless given.
+        divisor: what the scores are divided by; sqrt(Dk) unless given.
         dropout: applied to the weights.
         tap: names the stages.
 
@@ -37,21 +40,20 @@ def scaled_dot_product_attention(
         has weights of exactly zero.
     """
     scores = tap("scores", q @ k.mT, "B H Tq Tk", r"S = Q K^\top")
-    divisor = math.sqrt(q.shape[-1]) if scale is None else scale
-    masked = scaled = tap("scaled_scores", scores / divisor, "B H Tq Tk", r"\hat S = S / \sqrt{d_k}")
-    if mask is not None:
-        mask = tap("mask", mask.expand_as(scaled), "B H Tq Tk", r"M_{qk} \in \{\text{may attend}, \text{blocked}\}")
-        masked = scaled.masked_fill(~mask, -math.inf)
-    masked = tap(
-        "masked_scores",
-        masked,
-        "B H Tq Tk",
-        r"\tilde S = \hat S \text{ where } M, \; -\infty \text{ elsewhere}",
-    )
-    weights = masked.softmax(-1)
-    if mask is not None:
-        weights = weights.masked_fill(~mask.any(-1, keepdim=True), 0.0)
-    kept = weights = tap("weights", weights, "B H Tq Tk", r"A = \operatorname{softmax}_k(\tilde S)")
+    scaling = r"\hat S = S / \sqrt{d_k}" if divisor is None else rf"\hat S = S / {divisor:g}"
+    divisor = math.sqrt(q.shape[-1]) if divisor is None else divisor
+    scaled_scores = tap("scaled_scores", scores / divisor, "B H Tq Tk", scaling)
+    if mask is None:
+        masked_scores = tap("masked_scores", scaled_scores, "B H Tq Tk", r"\tilde S = \hat S")
+        weights = tap("weights", masked_scores.softmax(-1), "B H Tq Tk", _SOFTMAX)
+    else:
+        mask = tap(
+            "mask", mask.expand_as(scores), "B H Tq Tk", r"M_{qk} = 1 \text{ if } q \text{ may attend to } k"
+        )
+        masked_scores = tap("masked_scores", scaled_scores.masked_fill(~mask, -math.inf), "B H Tq Tk", _MASKED)
+        has_key = mask.any(-1, keepdim=True)
+        weights = tap("weights", masked_scores.softmax(-1).masked_fill(~has_key, 0.0), "B H Tq Tk", _SOFTMAX)
+    kept = weights
     if dropout is not None and dropout.active:
         kept = tap("dropped_weights", dropout(weights), "B H Tq Tk", r"\tilde A = \operatorname{dropout}(A)")
     context = tap("context", kept @ v, "B H Tq Dh", r"C = A V")
@@ -74,7 +76,8 @@ class MultiHeadAttention(TracedModule):
         dropout: probability of dropping an attention weight.
 
     Raises:
-        ValueError: n_heads does not divide d_model and no head_dim is given, or d_out cannot be reached.
+        ValueError: n_heads does not divide d_model and no head_dim is given, one of them is below 1, or d_out
+            cannot be reached.
     """
 
     def __init__(
@@ -90,9 +93,11 @@ class MultiHeadAttention(TracedModule):
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
+        check_at_least(1, "n_heads", n_heads)
         if head_dim is None:
             check_divisible(d_model, n_heads)
             head_dim = d_model // n_heads
+        check_at_least(1, "head_dim", head_dim)
         d_inner = n_heads * head_dim
         if d_out is None:
             d_out = d_model if output_projection else d_inner
@@ -102,10 +107,10 @@ class MultiHeadAttention(TracedModule):
         self.w_q = nn.Linear(d_model, d_inner, bias=bias)
         self.w_k = nn.Linear(d_model, d_inner, bias=bias)
         self.w_v = nn.Linear(d_model, d_inner, bias=bias)
-        self.w_o = nn.Linear(d_inner, d_out, bias=bias) if output_projection else nn.Identity()
+        self.w_o = nn.Linear(d_inner, d_out, bias=bias) if output_projection else None
         self.dropout = Dropout(dropout)
         self.inner_symbol = "D" if d_inner == d_model else "H*Dh"
-        self.output_symbol = "D" if d_out == d_model else self.inner_symbol if d_out == d_inner else "Do"
+        self.output_symbol = "D" if d_out == d_model else "Do"
 
     def forward(self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None) -> Tensor:
         """Attend from ``query`` to ``key`` and ``value``.
@@ -123,16 +128,19 @@ class MultiHeadAttention(TracedModule):
         query = tap("query_input", query, "B Tq D", r"X_q")
         key = tap("key_input", key, "B Tk D", r"X_k")
         value = tap("value_input", value, "B Tk D", r"X_v")
-        q_proj = tap("q_proj", self.w_q(query), f"B Tq {inner}", r"X_q W^Q + b^Q")
-        k_proj = tap("k_proj", self.w_k(key), f"B Tk {inner}", r"X_k W^K + b^K")
-        v_proj = tap("v_proj", self.w_v(value), f"B Tk {inner}", r"X_v W^V + b^V")
-        q = tap("q", self.split(q_proj), "B H Tq Dh", r"Q_h = (X_q W^Q + b^Q)_{[h]}")
-        k = tap("k", self.split(k_proj), "B H Tk Dh", r"K_h = (X_k W^K + b^K)_{[h]}")
-        v = tap("v", self.split(v_proj), "B H Tk Dh", r"V_h = (X_v W^V + b^V)_{[h]}")
-        scale = None if self.scale_scores else 1.0
-        context, _ = scaled_dot_product_attention(q, k, v, mask, scale=scale, dropout=self.dropout, tap=tap)
+        q_proj = tap("q_proj", self.w_q(query), f"B Tq {inner}", _linear("X_q", "Q", self.w_q))
+        k_proj = tap("k_proj", self.w_k(key), f"B Tk {inner}", _linear("X_k", "K", self.w_k))
+        v_proj = tap("v_proj", self.w_v(value), f"B Tk {inner}", _linear("X_v", "V", self.w_v))
+        q = tap("q", self.split(q_proj), "B H Tq Dh", r"Q_h = \text{columns of head } h")
+        k = tap("k", self.split(k_proj), "B H Tk Dh", r"K_h = \text{columns of head } h")
+        v = tap("v", self.split(v_proj), "B H Tk Dh", r"V_h = \text{columns of head } h")
+        divisor = None if self.scale_scores else 1.0
+        context, _ = scaled_dot_product_attention(q, k, v, mask, divisor=divisor, dropout=self.dropout, tap=tap)
         concat = tap("concat", self.merge(context), f"B Tq {inner}", r"[C_1; \dots; C_H]")
-        return tap("output", self.w_o(concat), f"B Tq {self.output_symbol}", r"[C_1; \dots; C_H] \, W^O + b^O")
+        if self.w_o is None:
+            return tap("output", concat, f"B Tq {inner}", r"[C_1; \dots; C_H]")
+        projection = _linear(r"[C_1; \dots; C_H]", "O", self.w_o)
+        return tap("output", self.w_o(concat), f"B Tq {self.output_symbol}", projection)
 
     def split(self, x: Tensor) -> Tensor:
         """(B, T, H*Dh) -> (B, H, T, Dh)."""
@@ -141,3 +149,8 @@ class MultiHeadAttention(TracedModule):
     def merge(self, x: Tensor) -> Tensor:
         """(B, H, T, Dh) -> (B, T, H*Dh)."""
         return x.transpose(1, 2).flatten(-2)
+
+
+def _linear(x: str, name: str, layer: nn.Linear) -> str:
+    bias = "" if layer.bias is None else f" + b^{name}"
+    return f"{x} W^{name}{bias}"

@@ -55,8 +55,7 @@ class TransformerConfig:
             if getattr(self, name) not in choices:
                 raise ValueError(f"{name} ({getattr(self, name)!r}) must be one of: {', '.join(choices)}")
         for name in ("vocab_size", "d_model", "n_heads", "d_ff", "n_layers", "max_len"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} ({getattr(self, name)}) must be at least 1")
+            check_at_least(1, name, getattr(self, name))
         check_dropout(self.dropout)
         check_divisible(self.d_model, self.n_heads)
 
@@ -72,6 +71,12 @@ _CHOICES: dict[str, tuple[str, ...]] = {
     "positions": get_args(Positions),
     "activation": get_args(Activation),
 }
+
+
+def check_at_least(least: int, name: str, value: int) -> None:
+    """Raise ValueError, naming the value, where it is below ``least``."""
+    if value < least:
+        raise ValueError(f"{name} ({value}) must be at least {least}")
 
 
 def check_divisible(d_model: int, n_heads: int) -> None:

@@ -36,9 +36,10 @@ class FeedForward(TracedModule):
         tap, activate = self.tap, ACTIVATIONS[self.activation]
         hidden = tap("hidden", self.w_1(x), "B T F", r"x W_1 + b_1")
         active = tap(
-            "activation",
-            activate(hidden),
-            "B T F",
-            rf"\operatorname{{{self.activation.upper()}}}(x W_1 + b_1)",
+            "activation", activate(hidden), "B T F", rf"\operatorname{{{self.activation.upper()}}}(x W_1 + b_1)"
         )
-        return tap("output", self.w_2(self.dropout(active)), "B T D", r"\text{activation} \cdot W_2 + b_2")
+        if self.dropout.active:
+            active = tap(
+                "dropped_activation", self.dropout(active), "B T F", r"\operatorname{dropout}(\text{activation})"
+            )
+        return tap("output", self.w_2(active), "B T D", r"\text{activation} \cdot W_2 + b_2")

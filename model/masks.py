@@ -12,6 +12,8 @@ from functools import reduce
 import torch
 from torch import Tensor
 
+from model.config import check_at_least
+
 
 def causal(n_queries: int, n_keys: int) -> Tensor:
     """No query sees a later key ("Attention Is All You Need", section 3.2.3). Returns (Tq, Tk)."""
@@ -20,8 +22,12 @@ def causal(n_queries: int, n_keys: int) -> Tensor:
 
 
 def padding(key_is_padding: Tensor) -> Tensor:
-    """No query sees a padding token. Takes (B, Tk), True = padding; returns (B, 1, 1, Tk)."""
-    return ~key_is_padding[:, None, None, :]
+    """No query sees a padding token. Takes (B, Tk), True = padding; returns (B, 1, 1, Tk).
+
+    Raises:
+        ValueError: it is not boolean.
+    """
+    return ~_boolean("key_is_padding", key_is_padding)[:, None, None, :]
 
 
 def sliding_window(n_queries: int, n_keys: int, width: int) -> Tensor:
@@ -32,7 +38,7 @@ def sliding_window(n_queries: int, n_keys: int, width: int) -> Tensor:
     Raises:
         ValueError: ``width`` is below 1, which would leave no key.
     """
-    _check_at_least(1, "width", width)
+    check_at_least(1, "width", width)
     query, key = _positions(n_queries, n_keys)
     return (query - key).abs() < width
 
@@ -45,7 +51,7 @@ def prefix(n_queries: int, n_keys: int, length: int) -> Tensor:
     Raises:
         ValueError: ``length`` is negative.
     """
-    _check_at_least(0, "length", length)
+    check_at_least(0, "length", length)
     query, key = _positions(n_queries, n_keys)
     return (key < length) | (key <= query)
 
@@ -58,7 +64,7 @@ def strided(n_queries: int, n_keys: int, stride: int) -> Tensor:
     Raises:
         ValueError: ``stride`` is below 1.
     """
-    _check_at_least(1, "stride", stride)
+    check_at_least(1, "stride", stride)
     query, key = _positions(n_queries, n_keys)
     return (query - key) % stride == 0
 
@@ -69,9 +75,7 @@ def custom(allowed: Tensor) -> Tensor:
     Raises:
         ValueError: it is not boolean, so that 0/1 or 0/-inf masks are never misread.
     """
-    if allowed.dtype is not torch.bool:
-        raise ValueError(f"a custom mask must be boolean, True = may attend, not {allowed.dtype}")
-    return allowed
+    return _boolean("custom", allowed)
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +107,7 @@ MASKS: dict[str, Callable[[MaskInputs], Tensor]] = {
     "sliding_window": lambda given: sliding_window(given.n_queries, given.n_keys, given.window),
     "prefix": lambda given: prefix(given.n_queries, given.n_keys, given.prefix),
     "strided": lambda given: strided(given.n_queries, given.n_keys, given.stride),
-    "custom": lambda given: custom(_everything(given) if given.custom is None else given.custom),
+    "custom": lambda given: _custom_cells(given),
 }
 
 
@@ -124,7 +128,7 @@ class CombinedMask:
 
     @property
     def allowed(self) -> Tensor | None:
-        """The combined mask, (B or 1, H or 1, Tq, Tk); None where no mask was given."""
+        """The combined mask, (B or 1, H or 1, Tq or 1, Tk); None where no mask was given."""
         if not self.parts:
             return None
         combined = reduce(torch.logical_and, self.parts.values())
@@ -134,12 +138,12 @@ class CombinedMask:
         """The names of the masks that block one cell; empty where it may attend."""
         return tuple(name for name, part in self.parts.items() if not _cell(part, (batch, head, query, key)))
 
-    def blocked_bits(self, n_queries: int, n_keys: int, batch: int = 0) -> Tensor:
+    def blocked_bits(self, n_queries: int, n_keys: int, batch: int = 0, head: int = 0) -> Tensor:
         """Which masks block which cell: (Tq, Tk) uint8, bit i set = blocked by ``names[i]``."""
         bits = torch.zeros(n_queries, n_keys, dtype=torch.uint8)
         for i, part in enumerate(self.parts.values()):
             plane = part[(None,) * (4 - part.dim())]
-            plane = plane[min(batch, plane.shape[0] - 1), 0].expand(n_queries, n_keys)
+            plane = plane[_place((batch, head), plane.shape[:2])].expand(n_queries, n_keys)
             bits = bits | (~plane).to(torch.uint8) << i
         return bits
 
@@ -148,7 +152,7 @@ def build_masks(names: Sequence[str], given: MaskInputs) -> CombinedMask:
     """Build the named masks.
 
     Raises:
-        ValueError: a name is not in ``MASKS``.
+        ValueError: a name is not in ``MASKS``, or what its mask is built from does not fit.
     """
     for name in names:
         if name not in MASKS:
@@ -160,16 +164,26 @@ def _positions(n_queries: int, n_keys: int) -> tuple[Tensor, Tensor]:
     return torch.arange(n_queries)[:, None], torch.arange(n_keys)[None, :]
 
 
-def _everything(given: MaskInputs) -> Tensor:
-    return torch.ones(given.n_queries, given.n_keys, dtype=torch.bool)
+def _custom_cells(given: MaskInputs) -> Tensor:
+    size = (given.n_queries, given.n_keys)
+    if given.custom is None:
+        return torch.ones(size, dtype=torch.bool)
+    if given.custom.shape[-2:] != size:
+        raise ValueError(f"custom has cells {tuple(given.custom.shape[-2:])}: it must have (Tq, Tk) = {size}")
+    return custom(given.custom)
 
 
-def _check_at_least(least: int, name: str, value: int) -> None:
-    if value < least:
-        raise ValueError(f"{name} ({value}) must be at least {least}")
+def _boolean(name: str, mask: Tensor) -> Tensor:
+    if mask.dtype is not torch.bool:
+        raise ValueError(f"{name} must be boolean, not {mask.dtype}")
+    return mask
 
 
 def _cell(mask: Tensor, index: tuple[int, int, int, int]) -> bool:
     """One cell of a mask that may have fewer axes, or axes of size 1, than (B, H, Tq, Tk)."""
-    place = tuple(i if size > 1 else 0 for i, size in zip(index[4 - mask.dim() :], mask.shape, strict=True))
-    return bool(mask[place])
+    return bool(mask[_place(index[4 - mask.dim() :], mask.shape)])
+
+
+def _place(index: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
+    """An index into an array that is broadcast along its axes of size 1."""
+    return tuple(i if size > 1 else 0 for i, size in zip(index, shape, strict=True))

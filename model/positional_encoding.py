@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import torch
 from torch import Tensor, nn
 
@@ -27,13 +29,14 @@ def sinusoidal_encoding(length: int, d_model: int) -> Tensor:
 
 
 class SinusoidalPositions(nn.Module):
-    """Fixed sinusoids: length -> (length, d_model)."""
+    """Fixed sinusoids, kept in float64 for models of any precision: length -> (length, d_model)."""
 
+    formula: Final = r"P_{t,2i} = \sin \frac{t}{10000^{2i/d}}, \quad P_{t,2i+1} = \cos \frac{t}{10000^{2i/d}}"
     table: Tensor
 
     def __init__(self, max_len: int, d_model: int) -> None:
         super().__init__()
-        self.register_buffer("table", sinusoidal_encoding(max_len, d_model).float(), persistent=False)
+        self.register_buffer("table", sinusoidal_encoding(max_len, d_model), persistent=False)
 
     def forward(self, length: int) -> Tensor:
         return self.table[:length]
@@ -41,6 +44,8 @@ class SinusoidalPositions(nn.Module):
 
 class LearnedPositions(nn.Module):
     """One trained vector per position: length -> (length, d_model)."""
+
+    formula: Final = r"P_t = \text{row } t \text{ of a learned table}"
 
     def __init__(self, max_len: int, d_model: int) -> None:
         super().__init__()
@@ -53,6 +58,7 @@ class LearnedPositions(nn.Module):
 class NoPositions(nn.Module):
     """Zeros: the model cannot tell positions apart. length -> (length, d_model)."""
 
+    formula: Final = r"P_t = 0"
     table: Tensor
 
     def __init__(self, max_len: int, d_model: int) -> None:

@@ -18,6 +18,7 @@ Axis symbols, used in code, tests and on the screen alike:
 from __future__ import annotations
 
 import difflib
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -35,6 +36,12 @@ class TraceError(RuntimeError):
     """A stage was recorded, edited or looked up under a name or a shape it does not have."""
 
 
+class MissingStageError(TraceError, KeyError):
+    """No stage has the path; as a ``KeyError``, it lets ``Trace.get`` and ``in`` work as in any mapping."""
+
+    __str__ = TraceError.__str__  # KeyError would show the message in quotes
+
+
 @dataclass(frozen=True, eq=False)
 class Stage:
     """One named tensor of a forward pass.
@@ -44,12 +51,14 @@ class Stage:
         value: the tensor itself, as the computation used it (after an edit, the edited one).
         dims: one ``(symbol, size)`` pair per axis, such as ``(("B", 1), ("H", 4), ("Tq", 9), ("Tk", 9))``.
         formula: the LaTeX of the expression that computed it.
+        location: file and line of the code that computed it.
     """
 
     path: str
     value: Tensor
     dims: tuple[tuple[str, int], ...]
     formula: str
+    location: tuple[str, int]
 
     @property
     def name(self) -> str:
@@ -79,12 +88,12 @@ class Trace(Mapping[str, Stage]):
         """Return the stage at a path.
 
         Raises:
-            TraceError: nothing was computed under that path; the message names the nearest one.
+            MissingStageError: nothing was computed under that path; the message names the nearest one.
         """
         try:
             return self._stages[path]
         except KeyError:
-            raise TraceError(f"no stage {path!r} in this trace{_nearest(path, self._stages)}") from None
+            raise MissingStageError(f"no stage {path!r} in this trace{_nearest(path, self._stages)}") from None
 
     def __contains__(self, path: object) -> bool:
         return path in self._stages
@@ -96,13 +105,7 @@ class Trace(Mapping[str, Stage]):
         return len(self._stages)
 
     def add(self, stage: Stage) -> None:
-        """Keep a stage.
-
-        Raises:
-            TraceError: a stage of that path is already there.
-        """
-        if stage.path in self._stages:
-            raise TraceError(f"{stage.path} was computed twice in one recording: record each pass by itself")
+        """Keep a stage."""
         self._stages[stage.path] = stage
 
 
@@ -121,10 +124,13 @@ class _Recorder:
         if prefix is None:  # a module of another model, run while this one is recorded
             return value
         path = f"{prefix}.{name}" if prefix else name
+        if path in self.trace:
+            raise TraceError(f"{path} was computed twice in one recording: record each pass by itself")
         if path in self.edits:
             value = self._edited(path, value)
         dims = _bind(path, value, shape, self._sizes.setdefault(id(module), {}))
-        self.trace.add(Stage(path, value, dims, formula))
+        caller = sys._getframe(2)
+        self.trace.add(Stage(path, value, dims, formula, (caller.f_code.co_filename, caller.f_lineno)))
         return value
 
     def _edited(self, path: str, value: Tensor) -> Tensor:
@@ -133,6 +139,8 @@ class _Recorder:
             raise TraceError(
                 f"the edit at {path} returned shape {tuple(edited.shape)}: it must stay {tuple(value.shape)}"
             )
+        if edited.dtype != value.dtype:
+            raise TraceError(f"the edit at {path} returned {edited.dtype}: it must stay {value.dtype}")
         self.applied.add(path)
         return edited
 
@@ -184,7 +192,7 @@ def record(model: nn.Module, edits: Mapping[str, Edit] | None = None) -> Iterato
         edits: path -> function of the tensor computed there; its result replaces the tensor.
 
     Raises:
-        TraceError: an edit's path was never computed, or an edit changed a shape.
+        TraceError: an edit's path was never computed, an edit changed a shape or a dtype, or a module ran twice.
     """
     recorder = _Recorder(model, edits or {})
     token = _recorder.set(recorder)

@@ -39,7 +39,9 @@ class InputEmbedding(TracedModule):
             "B T D",
             r"E[\text{id}] \cdot \sqrt{d_{model}}",
         )
-        positions = tap("positional_encoding", self.positions(ids.shape[-1]), "T D", r"P_{t}")
+        positions = tap(
+            "positional_encoding", self.positions(ids.shape[-1]).to(scaled.dtype), "T D", self.positions.formula
+        )
         return tap(
             "embedded",
             self.dropout(scaled + positions),
@@ -74,7 +76,8 @@ class Decoder(TracedModule):
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
         self.inputs = InputEmbedding(config)
-        layer = DecoderLayer if config.architecture == "encoder-decoder" else EncoderLayer
+        self.takes_memory = config.architecture == "encoder-decoder"
+        layer = DecoderLayer if self.takes_memory else EncoderLayer
         self.layers = nn.ModuleList(layer(config) for _ in range(config.n_layers))
         self.norm = _last_norm(config)
 
@@ -95,7 +98,12 @@ class Decoder(TracedModule):
 
         Returns:
             (B, T, d_model).
+
+        Raises:
+            ValueError: the memory is missing, or given to a decoder without cross-attention.
         """
+        if (memory is not None) != self.takes_memory:
+            raise ValueError(f"memory: this decoder has {'a' if self.takes_memory else 'no'} cross-attention")
         x = self.inputs(ids)
         for layer in self.layers:
             x = layer(x, mask) if memory is None else layer(x, memory, mask, memory_mask)
@@ -139,10 +147,12 @@ class Transformer(TracedModule):
             (B, T, vocab_size), each position summing to one; over ``source`` where there is no target.
 
         Raises:
-            ValueError: a target is missing, or given to an architecture that has none.
+            ValueError: a target is missing, or it or one of its masks is given to an architecture that has none.
         """
         if (target is not None) != (self.config.architecture == "encoder-decoder"):
             raise ValueError(f"architecture ({self.config.architecture}): only encoder-decoder takes a target")
+        if target is None and not (target_mask is None and memory_mask is None):
+            raise ValueError(f"architecture ({self.config.architecture}) has one sequence: mask it by source_mask")
         if self.encoder is None:
             x = self._run_decoder(source, None, source_mask, None)
         elif target is None:

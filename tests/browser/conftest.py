@@ -1,0 +1,107 @@
+"""A real server and a real browser. Skipped where there is no browser, except in continuous integration."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from urllib.error import URLError
+from urllib.parse import urlencode
+from urllib.request import urlopen
+
+import pytest
+from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
+
+APP = Path(__file__).parents[2] / "app.py"
+START_SECONDS = 60
+ARGUMENTS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--no-first-run",
+)
+OpenApp = Callable[..., Page]
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    executable = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+    if executable is None:
+        reason = "no browser: install chromium, or name one in the variable CHROMIUM"
+        if os.environ.get("CI") == "true":
+            pytest.fail(reason)
+        pytest.skip(reason)
+    with sync_playwright() as playwright:
+        launched = playwright.chromium.launch(executable_path=executable, args=list(ARGUMENTS))
+        yield launched
+        launched.close()
+
+
+@pytest.fixture(scope="session")
+def app_url(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a server of our own. Whatever it logs as an error fails the session."""
+    log = tmp_path_factory.mktemp("server") / "log.txt"
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    options = [f"--server.port={port}", "--server.address=127.0.0.1", "--server.headless=true"]
+    command = [sys.executable, "-m", "streamlit", "run", str(APP), *options, "--server.fileWatcherType=none"]
+    with log.open("w") as output:
+        server = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, cwd=APP.parent)
+        try:
+            address = f"http://127.0.0.1:{port}"
+            wait_for_server(f"{address}/_stcore/health", server, log)
+            yield address
+        finally:
+            server.terminate()
+            server.wait(20)
+    assert "Traceback" not in log.read_text(), log.read_text()[-4000:]
+
+
+def wait_for_server(address: str, server: subprocess.Popen[bytes], log: Path) -> None:
+    deadline = time.monotonic() + START_SECONDS
+    while time.monotonic() < deadline and server.poll() is None:
+        try:
+            if urlopen(address, timeout=1).read() == b"ok":
+                return
+        except (OSError, URLError):
+            time.sleep(0.05)
+    pytest.fail(f"the server did not start:\n{log.read_text()}")
+
+
+@pytest.fixture
+def open_app(browser: Browser, app_url: str) -> Iterator[OpenApp]:
+    """Opens the app on a link. No error element and no console error may appear on any page that it opened."""
+    context = browser.new_context(viewport={"width": 1280, "height": 1000}, reduced_motion="reduce")
+    problems: list[str] = []
+
+    def note(message: ConsoleMessage) -> None:
+        if message.type == "error":
+            problems.append(message.text)
+
+    def open_page(**query: object) -> Page:
+        page = context.new_page()
+        page.on("pageerror", lambda error: problems.append(str(error)))
+        page.on("console", note)
+        page.goto(f"{app_url}/?{urlencode(query)}")
+        settle(page)
+        return page
+
+    yield open_page
+    for page in context.pages:
+        expect(page.get_by_test_id("stException")).to_have_count(0)
+    context.close()
+    assert not problems, problems
+
+
+def settle(page: Page) -> None:
+    """Wait until the script has finished and nothing is being replaced any more."""
+    page.locator("[data-testid=stApp][data-test-script-state=notRunning]").wait_for(timeout=30_000)
+    skeletons = page.locator("[data-testid=stSkeleton], [data-testid=stAppSkeleton]")
+    expect(skeletons).to_have_count(0, timeout=30_000)

@@ -1,0 +1,208 @@
+"""The whole Transformer against NumPy, PyTorch and what must hold of it."""
+
+from dataclasses import asdict
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from model import Decoder, TransformerConfig, record
+from model.references import sdpa_difference
+from tests.model.builders import (
+    ARCHITECTURES,
+    N_SOURCE,
+    N_TARGET,
+    VOCAB_SIZE,
+    as_arrays,
+    keyless,
+    small_inputs,
+    small_masks,
+    small_transformer,
+)
+from tests.model.pytorch_layers import pytorch_decoder_layer, pytorch_encoder_layer
+from tests.numpy_reference import NumpyTransformer
+
+every_architecture = pytest.mark.parametrize("architecture", ARCHITECTURES)
+every_norm = pytest.mark.parametrize("norm", ["post", "pre"])
+VARIANTS = [
+    {"activation": activation, "positions": positions, "scale_scores": scale_scores, "tied_embeddings": tied}
+    for activation, positions, scale_scores, tied in (
+        ("relu", "sinusoidal", True, True),
+        ("gelu", "sinusoidal", False, False),
+        ("relu", "learned", False, True),
+        ("gelu", "learned", True, False),
+        ("relu", "none", True, False),
+        ("gelu", "none", False, True),
+    )
+]
+
+
+def assert_it_agrees_with_numpy(model, inputs, masks):
+    with torch.inference_mode(), record(model) as trace:
+        model(*inputs, **masks)
+    arrays = [ids.numpy() for ids in inputs]
+    reference = NumpyTransformer(as_arrays(model), asdict(model.config))
+    expected = reference.run(*arrays, **{name: mask.numpy() for name, mask in masks.items()})
+    assert set(expected) <= set(trace)
+    for path, value in expected.items():
+        np.testing.assert_allclose(trace[path].value.numpy(), value, atol=1e-12, rtol=1e-12, err_msg=path)
+
+
+@every_architecture
+@every_norm
+@pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: "-".join(map(str, variant.values())))
+def test_every_stage_agrees_with_numpy(architecture, norm, variant):
+    model = small_transformer(architecture, norm=norm, dtype=torch.float64, **variant)
+    assert_it_agrees_with_numpy(model, small_inputs(architecture), small_masks(architecture))
+
+
+@every_architecture
+@every_norm
+def test_it_agrees_with_numpy_without_a_mask(architecture, norm):
+    model = small_transformer(architecture, norm=norm, dtype=torch.float64)
+    assert_it_agrees_with_numpy(model, small_inputs(architecture), {})
+
+
+@every_architecture
+@every_norm
+def test_it_agrees_with_numpy_where_every_key_is_blocked(architecture, norm):
+    model = small_transformer(architecture, norm=norm, dtype=torch.float64)
+    masks = small_masks(architecture) | {"source_mask": keyless(small_masks()["source_mask"], query=1)}
+    if architecture == "encoder-decoder":
+        masks["memory_mask"] = torch.zeros(N_TARGET, N_SOURCE, dtype=torch.bool)
+    assert_it_agrees_with_numpy(model, small_inputs(architecture), masks)
+
+
+def pytorch_transformer(model):
+    """``nn.Transformer`` with the same layers; only its pre-norm has, like ours, a norm after the last one."""
+    config = model.config
+    reference = nn.Transformer(config.d_model, config.n_heads, 0, 0, config.d_ff, 0.0, batch_first=True).eval()
+    reference.encoder.layers = nn.ModuleList(pytorch_encoder_layer(layer, config) for layer in model.encoder.layers)
+    reference.decoder.layers = nn.ModuleList(pytorch_decoder_layer(layer, config) for layer in model.decoder.layers)
+    reference.encoder.norm, reference.decoder.norm = model.encoder.norm, model.decoder.norm
+    return reference
+
+
+@every_norm
+@pytest.mark.parametrize("activation", ["relu", "gelu"])
+def test_it_agrees_with_pytorch(norm, activation):
+    model = small_transformer("encoder-decoder", norm=norm, activation=activation)
+    (source, target), masks = small_inputs("encoder-decoder"), small_masks("encoder-decoder")
+    with record(model) as trace:
+        model(source, target, **masks)
+    source_blocked, target_blocked = ~masks["source_mask"], ~masks["target_mask"]
+    hidden = pytorch_transformer(model)(
+        trace["encoder.inputs.embedded"].value,
+        trace["decoder.inputs.embedded"].value,
+        src_mask=source_blocked.expand(-1, 2, -1, -1).flatten(0, 1),
+        tgt_mask=target_blocked,
+        memory_key_padding_mask=~masks["memory_mask"][:, 0, 0],
+    )
+    last = "decoder.norm" if norm == "pre" else "decoder.layers.1.norm3"
+    torch.testing.assert_close(trace[last].value, hidden, atol=1e-6, rtol=0)
+    torch.testing.assert_close(trace["logits"].value, model.unembedding(hidden), atol=1e-6, rtol=0)
+
+
+@every_architecture
+@pytest.mark.parametrize("scale_scores", [True, False])
+def test_every_attention_matches_pytorchs_function(architecture, scale_scores):
+    model = small_transformer(architecture, scale_scores=scale_scores)
+    with torch.inference_mode(), record(model) as trace:
+        model(*small_inputs(architecture), **small_masks(architecture))
+    attentions = [path.removesuffix(".weights") for path in trace if path.endswith(".weights")]
+    assert len(attentions) == (6 if architecture == "encoder-decoder" else 2)
+    for attention in attentions:
+        assert sdpa_difference(trace, attention) < 1e-6
+
+
+@every_architecture
+def test_probabilities_sum_to_one(architecture):
+    inputs = small_inputs(architecture)
+    probabilities = small_transformer(architecture)(*inputs)
+    assert probabilities.shape == (*inputs[-1].shape, VOCAB_SIZE)
+    torch.testing.assert_close(probabilities.sum(-1), torch.ones(inputs[-1].shape))
+
+
+def test_a_causal_decoder_never_looks_ahead():
+    model = small_transformer("decoder", dtype=torch.float64)
+    (ids,) = small_inputs("decoder")
+    causal = torch.ones(N_SOURCE, N_SOURCE, dtype=torch.bool).tril()
+    whole = model(ids, source_mask=causal)
+    for length in range(1, N_SOURCE):
+        part = model(ids[:, :length], source_mask=causal[:length, :length])
+        torch.testing.assert_close(whole[:, :length], part, atol=1e-12, rtol=0)
+
+
+def test_padding_is_never_looked_at():
+    model = small_transformer(dtype=torch.float64)
+    (ids,) = small_inputs()
+    longer = torch.cat([ids, torch.full((2, 3), 4)], dim=1)
+    mask = (torch.arange(N_SOURCE + 3) < N_SOURCE)[None, None, None]
+    padded = model(longer, source_mask=mask)[:, :N_SOURCE]
+    torch.testing.assert_close(padded, model(ids), atol=1e-12, rtol=0)
+
+
+def test_a_batch_is_its_items():
+    model = small_transformer("encoder-decoder", dtype=torch.float64)
+    source, target = small_inputs("encoder-decoder", n_batch=3)
+    together = model(source, target)
+    alone = torch.cat([model(source[i : i + 1], target[i : i + 1]) for i in range(3)])
+    torch.testing.assert_close(together, alone, atol=1e-12, rtol=0)
+
+
+def test_tied_embeddings_are_one_matrix():
+    tied = small_transformer("encoder-decoder", tied_embeddings=True)
+    assert tied.encoder.inputs.tokens.weight is tied.decoder.inputs.tokens.weight is tied.unembedding.weight
+    free = small_transformer("encoder-decoder", tied_embeddings=False)
+    assert free.encoder.inputs.tokens.weight is not free.unembedding.weight
+
+
+@every_architecture
+def test_every_parameter_of_a_model_takes_part(architecture):
+    model = small_transformer(architecture, positions="learned", norm="pre")
+    probabilities = model(*small_inputs(architecture), **small_masks(architecture))
+    probabilities.square().sum().backward()
+    assert all(parameter.grad is not None and parameter.grad.isfinite().all() for parameter in model.parameters())
+
+
+def test_a_target_belongs_to_an_encoder_decoder_alone():
+    for architecture, inputs in (
+        ("encoder", small_inputs("encoder-decoder")),
+        ("decoder", small_inputs("encoder-decoder")),
+        ("encoder-decoder", small_inputs()),
+    ):
+        with pytest.raises(ValueError, match="only encoder-decoder takes a target"):
+            small_transformer(architecture)(*inputs)
+
+
+@pytest.mark.parametrize("architecture", ["encoder", "decoder"])
+@pytest.mark.parametrize("name", ["target_mask", "memory_mask"])
+def test_a_mask_that_nothing_would_use_is_refused(architecture, name):
+    mask = torch.ones(N_SOURCE, N_SOURCE, dtype=torch.bool)
+    with pytest.raises(ValueError, match="mask it by source_mask"):
+        small_transformer(architecture)(*small_inputs(), **{name: mask})
+
+
+def test_a_memory_belongs_to_a_decoder_with_cross_attention():
+    sizes = {"vocab_size": VOCAB_SIZE, "d_model": 8, "n_heads": 2, "d_ff": 12, "n_layers": 1}
+    (ids,) = small_inputs()
+    with pytest.raises(ValueError, match="memory: this decoder has a cross-attention"):
+        Decoder(TransformerConfig(architecture="encoder-decoder", **sizes))(ids)
+    with pytest.raises(ValueError, match="memory: this decoder has no cross-attention"):
+        Decoder(TransformerConfig(architecture="decoder", **sizes))(ids, torch.zeros(2, 3, 8))
+
+
+@pytest.mark.parametrize("positions", ["sinusoidal", "learned", "none"])
+def test_a_sequence_beyond_max_len_is_refused(positions):
+    model = small_transformer(positions=positions, max_len=4)
+    assert model(torch.zeros(1, 4, dtype=torch.int64)).shape == (1, 4, VOCAB_SIZE)
+    with pytest.raises(ValueError, match=r"the sequence has 5 tokens: max_len \(4\) is the most"):
+        model(torch.zeros(1, 5, dtype=torch.int64))
+
+
+def test_one_token_alone_attends_to_itself():
+    model = small_transformer()
+    with record(model) as trace:
+        model(torch.tensor([[3]]))
+    assert (trace["encoder.layers.1.self_attention.weights"].value == 1).all()

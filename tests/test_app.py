@@ -1,0 +1,137 @@
+"""The whole script without a browser: every view, every example, every setting, and links with anything in them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from visualizer.examples import EXAMPLES
+from visualizer.settings import FIELDS, WORKED_EXAMPLES
+
+APP = str(Path(__file__).parents[1] / "app.py")
+VIEWS = tuple(FIELDS["view"].choices)
+
+
+def open_app(**query: str) -> AppTest:
+    app = AppTest.from_file(APP, default_timeout=60)
+    for name, value in query.items():
+        app.query_params[name] = value
+    return app.run()
+
+
+def components(app: AppTest) -> list[str]:
+    return [element.proto.component_name for element in app.get("bidi_component")]
+
+
+def assert_healthy(app: AppTest) -> None:
+    assert not app.exception, app.exception
+    assert not app.error, app.error[0].value
+
+
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("architecture", FIELDS["architecture"].choices)
+def test_every_view_of_every_architecture(view, architecture):
+    app = open_app(view=view, architecture=architecture)
+    assert_healthy(app)
+    drawn = {
+        "step": "headlight_tensor_grid",
+        "heads": "headlight_attention_heads",
+        "compare": "headlight_compare_grids",
+    }
+    assert drawn[view] in components(app)
+
+
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("example", WORKED_EXAMPLES)
+def test_every_view_of_every_worked_example(view, example):
+    assert_healthy(open_app(view=view, weights=example))
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.name)
+def test_one_click_opens_an_example(example):
+    app = open_app()
+    app.button(key=f"example_{example.name}").click().run()
+    assert_healthy(app)
+    assert app.selectbox(key="weights").value == example.settings.weights
+    assert app.segmented_control(key="view").value == example.selection.view
+    assert components(app)
+
+
+@pytest.mark.parametrize(
+    "stage", ["embedded", "scores", "weights", "context", "activation", "norm1", "logits", "probabilities"]
+)
+def test_stages_are_explained_and_derived(stage):
+    prefix = {
+        "embedded": "encoder.inputs.",
+        "logits": "",
+        "probabilities": "",
+        "norm1": "encoder.",
+        "activation": "encoder.feed_forward.",
+    }
+    app = open_app(stage=prefix.get(stage, "encoder.self_attention.") + stage)
+    assert_healthy(app)
+    assert "derivation" in " ".join(components(app))
+    assert any("check_circle" in markdown.value for markdown in app.markdown)
+
+
+def test_the_link_holds_what_was_chosen():
+    app = open_app()
+    app.slider(key="n_heads").set_value(6).run()
+    assert_healthy(app)
+    assert app.query_params["n_heads"] == "6"
+    assert int(app.session_state["d_model"]) % 6 == 0
+    app.segmented_control(key="view").set_value("heads").run()
+    assert app.query_params["view"] == "heads"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "expected"),
+    [
+        ("n_heads", "nan", 4),
+        ("n_heads", "1e309", 16),
+        ("n_heads", "-5", 1),
+        ("n_layers", "many", 2),
+        ("dropout", "7", 0.9),
+        ("norm", "postt", "post"),
+    ],
+)
+def test_a_bad_value_in_the_link_becomes_a_good_one_and_is_told(name, value, expected):
+    app = open_app(**{name: value})
+    assert_healthy(app)
+    assert app.session_state[name] == expected
+    assert len(app.warning) == 1
+    assert name in app.warning[0].value.replace("\\", "").replace("\u2060", "")
+
+
+@pytest.mark.parametrize(
+    "text", ["", "   ", "\u200b", "word " * 600, "x" * 100_000, "💥 " * 3, "שלום עולם", "<b>$x$</b> :red[x]"]
+)
+def test_any_text_gives_a_picture_or_one_sentence(text):
+    app = open_app()
+    app.text_area(key="text").set_value(text).run()
+    assert not app.exception
+    assert len(app.error) <= 1
+    assert app.error or "headlight_tensor_grid" in components(app)
+    assert app.session_state["text"] == text
+
+
+def test_a_run_too_large_is_refused_with_what_to_lower():
+    app = open_app(architecture="encoder-decoder", text="a " * 500, target="b " * 500, n_layers="12", n_heads="12")
+    assert len(app.error) == 1
+    assert "n_layers" in app.error[0].value.replace("\\", "")
+
+
+def test_dropout_is_shown_for_what_it_is():
+    app = open_app(dropout="0.5", stage="encoder.self_attention.dropped_weights")
+    assert_healthy(app)
+    assert any("do not sum to one" in markdown.value for markdown in app.markdown)
+
+
+def test_selected_widths_can_be_shared_by_the_heads():
+    app = open_app()
+    for n_heads in (1, 3, 7, 12, 16):
+        app.slider(key="n_heads").set_value(n_heads).run()
+        assert_healthy(app)
+        assert all(int(option) % n_heads == 0 for option in app.select_slider(key="d_model").options)

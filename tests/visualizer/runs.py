@@ -1,0 +1,43 @@
+"""Runs that the tests of the visualizer share: every architecture, norm, activation, and dropout on and off."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+
+from visualizer.custom_mask import encode_mask
+from visualizer.run import Run, compute_run
+from visualizer.settings import MASK_NAMES, Settings
+
+FIRST_CELL = np.zeros((7, 7), dtype=bool)
+FIRST_CELL[0, 0] = True
+"""Blocks the only key that a causal mask leaves the first query."""
+
+BASE = Settings(
+    text="the cat saw the dog", d_model=16, d_ff=24, weights="random", mask=("causal", "padding"), pad=2
+)
+
+VARIANTS = {
+    "encoder": BASE,
+    "decoder": replace(BASE, architecture="decoder"),
+    "encoder-decoder": replace(BASE, architecture="encoder-decoder"),
+    "pre-norm": replace(BASE, norm="pre"),
+    "pre-norm encoder-decoder": replace(BASE, architecture="encoder-decoder", norm="pre"),
+    "gelu": replace(BASE, activation="gelu"),
+    "learned positions": replace(BASE, positions="learned"),
+    "no positions": replace(BASE, positions="none"),
+    "unscaled": replace(BASE, scale_scores=False),
+    "dropout": replace(BASE, dropout=0.3),
+    "no mask": replace(BASE, mask=()),
+    "one head": replace(BASE, n_heads=1),
+    "every mask": replace(BASE, mask=MASK_NAMES, window=2, custom=encode_mask(FIRST_CELL)),
+    "hand-built": replace(BASE, weights="hand_built", d_model=32),
+}
+
+
+@cache
+def run_of(variant: str) -> Run:
+    """The finished run of one of ``VARIANTS``, or of a worked example."""
+    return compute_run(VARIANTS[variant] if variant in VARIANTS else Settings(weights=variant))

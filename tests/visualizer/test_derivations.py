@@ -1,0 +1,49 @@
+import pytest
+
+from tests.visualizer.runs import VARIANTS, run_of
+from visualizer.derivations import Cell, derive
+from visualizer.settings import WORKED_EXAMPLES
+
+
+def corners(n_rows, n_columns):
+    return {(0, 0), (0, n_columns - 1), (n_rows - 1, 0), (n_rows // 2, n_columns // 3), (n_rows - 1, n_columns - 1)}
+
+
+@pytest.mark.parametrize("name", [*VARIANTS, *WORKED_EXAMPLES])
+def test_every_number_of_every_stage_is_derived(name):
+    run = run_of(name)
+    for path, stage in run.trace.items():
+        batch, head = run.batch_size(path) - 1, (run.n_heads(path) or 1) - 1
+        for row, column in corners(*stage.value.shape[-2:]):
+            derivations = derive(run, Cell(path, batch, head, row, column))
+            assert derivations
+            for derivation in derivations:
+                assert derivation.agrees, (path, row, column, derivation.title, derivation.difference)
+
+
+def test_a_weight_is_followed_from_query_and_key_to_its_share():
+    run = run_of("encoder")
+    path = "encoder.layers.0.self_attention.weights"
+    score, share = derive(run, Cell(path, 0, 1, 4, 2))
+    assert [terms.role for terms in score.rows] == ["query", "key", "weights"]
+    assert [step.text.split()[0] for step in score.steps] == ["sum", "÷", "mask:"]
+    assert share.result == pytest.approx(run.trace[path].value[0, 1, 4, 2].item(), abs=1e-6)
+    assert share.columns == run.axes(path)[1].labels
+    assert share.sequence == "source"
+
+
+def test_a_blocked_weight_says_by_what():
+    run = run_of("encoder")
+    score, share = derive(run, Cell("encoder.layers.0.self_attention.weights", 0, 0, 1, 5))
+    assert score.steps[-1].text == "mask: blocked by causal, padding"
+    assert share.result == 0.0
+
+
+def test_a_query_with_no_key_left_says_so():
+    run = run_of("every mask")
+    module = "encoder.layers.0.self_attention"
+    keyless = (~run.trace[f"{module}.mask"].value[0, 0].any(-1)).nonzero().flatten().tolist()
+    assert keyless, "the masks of this variant leave some query without a key"
+    _, share = derive(run, Cell(f"{module}.weights", 0, 0, keyless[0], 0))
+    assert "no key left" in share.title
+    assert share.agrees

@@ -1,0 +1,64 @@
+import pytest
+
+from visualizer.examples import EXAMPLES
+from visualizer.limits import problem_with
+from visualizer.settings import WORKED_EXAMPLES, fitted, read_query, write_query
+from visualizer.tokens import encode
+
+by_name = {example.name: example for example in EXAMPLES}
+every_example = pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.name)
+
+
+def test_there_are_five_of_different_names_and_titles():
+    assert len(EXAMPLES) == len(by_name) == len({example.title for example in EXAMPLES}) == 5
+
+
+@every_example
+def test_it_can_be_run(example):
+    assert problem_with(example.settings) is None
+    assert fitted(example.settings) == example.settings
+
+
+@every_example
+def test_its_link_brings_it_back(example):
+    link = {name: [value] for name, value in write_query(example.settings, example.selection).items()}
+    assert read_query(link) == (example.settings, example.selection, ())
+
+
+@every_example
+def test_it_says_what_to_see_in_one_sentence(example):
+    assert example.what_to_see.endswith(".")
+    assert example.what_to_see.count(". ") == 0
+
+
+@every_example
+def test_it_looks_at_tokens_and_heads_that_exist(example):
+    if example.settings.weights in WORKED_EXAMPLES:
+        return
+    encoded = encode(example.settings)
+    queries = encoded.target or encoded.source
+    assert example.selection.query < len(queries)
+    assert example.selection.key < len(encoded.source)
+    assert example.selection.head < example.settings.n_heads
+
+
+def test_the_repeated_word_is_looked_at():
+    example = by_name["repeated_words"]
+    tokens = encode(example.settings).source.tokens
+    assert tokens[example.selection.query] == tokens[example.selection.key] == "cat"
+
+
+def test_padding_is_looked_at():
+    example = by_name["padding"]
+    assert encode(example.settings).source.is_padding[example.selection.key]
+
+
+def test_the_translated_pair_is_looked_at():
+    example = by_name["translation"]
+    encoded = encode(example.settings)
+    assert encoded.target.tokens[example.selection.query] == "Katze"
+    assert encoded.source.tokens[example.selection.key] == "cat"
+
+
+def test_the_single_token_is_single():
+    assert len(encode(by_name["single_token"].settings).source) == 1

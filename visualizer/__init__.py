@@ -1,0 +1,1 @@
+"""What a person sees: settings, runs, views, figures and components."""

@@ -1,0 +1,192 @@
+"""The one source of colour: the grammar of roles, the scales and the palette of heads, for both themes.
+
+Colours are built in OKLCH (Ottosson, "A perceptual color space for image processing", 2020), where equal steps of
+lightness look equal. Every colour is written "#rrggbb"; a scale is 256 of them.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal
+
+ThemeName = Literal["light", "dark"]
+Role = Literal["query", "key", "value", "weights", "residual", "feed_forward", "neutral"]
+Rgb = tuple[float, float, float]
+
+N_STEPS = 256
+N_HEAD_COLORS = 12
+
+
+@dataclass(frozen=True)
+class Oklch:
+    """Lightness 0 to 1, chroma (0 is grey), hue in degrees."""
+
+    lightness: float
+    chroma: float
+    hue: float
+
+
+def to_hex(color: Oklch) -> str:
+    """The colour as "#rrggbb", its chroma lowered as far as a screen needs."""
+    red, green, blue = (round(255 * _gamma(min(max(part, 0.0), 1.0))) for part in _linear_rgb(_in_gamut(color)))
+    return f"#{red:02x}{green:02x}{blue:02x}"
+
+
+def from_hex(text: str) -> Oklch:
+    """The colour written "#rrggbb"."""
+    red, green, blue = (_inverse_gamma(int(text[start : start + 2], 16) / 255) for start in (1, 3, 5))
+    long = math.cbrt(0.4122214708 * red + 0.5363325363 * green + 0.0514459929 * blue)
+    medium = math.cbrt(0.2119034982 * red + 0.6806995451 * green + 0.1073969566 * blue)
+    short = math.cbrt(0.0883024619 * red + 0.2817188376 * green + 0.6299787005 * blue)
+    lightness = 0.2104542553 * long + 0.7936177850 * medium - 0.0040720468 * short
+    a = 1.9779984951 * long - 2.4285922050 * medium + 0.4505937099 * short
+    b = 0.0259040371 * long + 0.7827717662 * medium - 0.8086757660 * short
+    return Oklch(lightness, math.hypot(a, b), math.degrees(math.atan2(b, a)) % 360)
+
+
+def relative_luminance(text: str) -> float:
+    """The luminance of "#rrggbb", 0 for black and 1 for white (WCAG 2.2)."""
+    red, green, blue = (_inverse_gamma(int(text[start : start + 2], 16) / 255) for start in (1, 3, 5))
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def contrast(first: str, second: str) -> float:
+    """The contrast ratio of two colours, 1 to 21 (WCAG 2.2)."""
+    low, high = sorted((relative_luminance(first), relative_luminance(second)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def _linear_rgb(color: Oklch) -> Rgb:
+    a = color.chroma * math.cos(math.radians(color.hue))
+    b = color.chroma * math.sin(math.radians(color.hue))
+    long = (color.lightness + 0.3963377774 * a + 0.2158037573 * b) ** 3
+    medium = (color.lightness - 0.1055613458 * a - 0.0638541728 * b) ** 3
+    short = (color.lightness - 0.0894841775 * a - 1.2914855480 * b) ** 3
+    return (
+        4.0767416621 * long - 3.3077115913 * medium + 0.2309699292 * short,
+        -1.2684380046 * long + 2.6097574011 * medium - 0.3413193965 * short,
+        -0.0041960863 * long - 0.7034186147 * medium + 1.7076147010 * short,
+    )
+
+
+def _in_gamut(color: Oklch) -> Oklch:
+    """The same lightness and hue with the largest chroma, up to the given one, that sRGB can show."""
+    if not _outside(color):
+        return color
+    low, high = 0.0, color.chroma
+    for _ in range(20):
+        middle = (low + high) / 2
+        if _outside(Oklch(color.lightness, middle, color.hue)):
+            high = middle
+        else:
+            low = middle
+    return Oklch(color.lightness, low, color.hue)
+
+
+def _outside(color: Oklch) -> bool:
+    return any(part < -1e-4 or part > 1 + 1e-4 for part in _linear_rgb(color))
+
+
+def _gamma(linear: float) -> float:
+    return 12.92 * linear if linear <= 0.0031308 else 1.055 * linear ** (1 / 2.4) - 0.055
+
+
+def _inverse_gamma(encoded: float) -> float:
+    return encoded / 12.92 if encoded <= 0.04045 else ((encoded + 0.055) / 1.055) ** 2.4
+
+
+BACKGROUND: dict[ThemeName, str] = {"light": "#ffffff", "dark": "#0e1117"}
+
+ROLES: dict[ThemeName, dict[Role, str]] = {
+    "light": {
+        "query": "#1d5fd1",
+        "key": "#c62f3b",
+        "value": "#23804a",
+        "weights": "#7b3fc4",
+        "residual": "#68707d",
+        "feed_forward": "#9a5b00",
+        "neutral": "#4b5563",
+    },
+    "dark": {
+        "query": "#7ab0ff",
+        "key": "#ff8b8b",
+        "value": "#6fd08c",
+        "weights": "#c3a2ff",
+        "residual": "#a4abb6",
+        "feed_forward": "#f2b44d",
+        "neutral": "#c4c9d2",
+    },
+}
+
+# Blocked cells: stripes on a ground that neither scale contains.
+HATCH: dict[ThemeName, str] = {"light": "#bcc2cc", "dark": "#4c5564"}
+HATCH_GROUND: dict[ThemeName, str] = {"light": "#f1f3f6", "dark": "#1b212b"}
+# Numbers that no scale can show.
+NOT_A_NUMBER: dict[ThemeName, str] = {"light": "#e6007e", "dark": "#ff4fa8"}
+INFINITE: dict[ThemeName, str] = {"light": "#c7a600", "dark": "#f0dc4e"}
+WARNING: dict[ThemeName, str] = {"light": "#b8336a", "dark": "#ff8fb3"}
+
+
+def _scale(background: str, middle: Oklch, end: Oklch) -> tuple[str, ...]:
+    """256 colours from the background through `middle` to `end`; lightness changes evenly from first to last."""
+    start = from_hex(background)
+    steps = []
+    for index in range(N_STEPS):
+        fraction = index / (N_STEPS - 1)
+        lightness = start.lightness + fraction * (end.lightness - start.lightness)
+        # Half a parabola on each side: chroma rises to the middle and then turns to the end without a corner.
+        rising = 1 - (1 - min(2 * fraction, 1.0)) ** 2
+        falling = max(2 * fraction - 1, 0.0) ** 2
+        chroma = middle.chroma * rising + (end.chroma - middle.chroma) * falling
+        hue = middle.hue + (end.hue - middle.hue) * fraction
+        steps.append(to_hex(Oklch(lightness, chroma, hue)))
+    steps[0] = background
+    return tuple(steps)
+
+
+def _diverging(background: str, negative: Oklch, positive: Oklch) -> tuple[str, ...]:
+    """256 colours from `negative` through the background, which is zero, to `positive`."""
+    below, above = _scale(background, negative, negative), _scale(background, positive, positive)
+    return (*below[:1:-2], background, background, *above[3::2])
+
+
+# The weights' scale: from the background to deep purple, or on a dark background to bright lavender.
+SEQUENTIAL: dict[ThemeName, tuple[str, ...]] = {
+    "light": _scale(BACKGROUND["light"], Oklch(0.65, 0.19, 308), Oklch(0.27, 0.15, 292)),
+    "dark": _scale(BACKGROUND["dark"], Oklch(0.55, 0.20, 296), Oklch(0.95, 0.05, 320)),
+}
+
+# Differences and signed numbers: blue below zero, orange above, which every kind of colour blindness tells apart.
+DIVERGING: dict[ThemeName, tuple[str, ...]] = {
+    "light": _diverging(BACKGROUND["light"], Oklch(0.45, 0.15, 255), Oklch(0.52, 0.15, 50)),
+    "dark": _diverging(BACKGROUND["dark"], Oklch(0.78, 0.12, 245), Oklch(0.78, 0.15, 60)),
+}
+
+
+def _heads(lightnesses: tuple[float, float]) -> tuple[str, ...]:
+    """Twelve hues, far apart for consecutive heads; hues that are neighbours differ in lightness."""
+    return tuple(
+        to_hex(Oklch(lightnesses[head % 2], 0.16, (255 + 150 * head) % 360)) for head in range(N_HEAD_COLORS)
+    )
+
+
+HEADS: dict[ThemeName, tuple[str, ...]] = {"light": _heads((0.56, 0.66)), "dark": _heads((0.72, 0.82))}
+
+
+def as_json() -> dict[str, Any]:
+    """Everything above in the form that the browser reads; a scale is one text of 256 times rrggbb."""
+    return {
+        "themes": {
+            theme: {
+                "roles": ROLES[theme],
+                "heads": list(HEADS[theme]),
+                "sequential": "".join(SEQUENTIAL[theme]).replace("#", ""),
+                "diverging": "".join(DIVERGING[theme]).replace("#", ""),
+                "hatch": HATCH[theme],
+                "hatch_ground": HATCH_GROUND[theme],
+                "not_a_number": NOT_A_NUMBER[theme],
+                "infinite": INFINITE[theme],
+                "warning": WARNING[theme],
+            }
+            for theme in ("light", "dark")
+        }
+    }

@@ -1,0 +1,140 @@
+"""Two runs of one input side by side: what a mask took away, where that weight went, and what it did downstream."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from model import Trace
+from visualizer.run import Run, without_layer
+
+Numbers = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Shift:
+    """Where the attention of one query moved between run A and run B.
+
+    Attributes:
+        freed: weight that A gave to the keys that only B blocks.
+        blocked_keys: how many keys only B blocks for this query.
+        gains: the keys that gained most, largest first, as (key, gain).
+        has_key: whether B leaves this query any key.
+    """
+
+    freed: float
+    blocked_keys: int
+    gains: tuple[tuple[int, float], ...]
+    has_key: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Downstream:
+    """How far apart two runs are at every stage and token.
+
+    Attributes:
+        paths: the stages of the residual stream, in the order computed.
+        norms: (stages, tokens), the Euclidean norm of B - A.
+        relative: (stages, tokens), that norm over the norm of A; 0 where A is zero and so is the difference.
+    """
+
+    paths: tuple[str, ...]
+    norms: Numbers
+    relative: Numbers
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """The most likely tokens of one position, as (token id, probability), most likely first, in each run."""
+
+    before: tuple[tuple[int, float], ...]
+    after: tuple[tuple[int, float], ...]
+
+    @property
+    def changed(self) -> bool:
+        """Whether the most likely token is another one."""
+        return self.before[0][0] != self.after[0][0]
+
+
+def shift(a: Run, b: Run, module: str, *, batch: int, head: int, query: int, top: int = 3) -> Shift:
+    """Follow the weight of one query of one head from run A to run B."""
+    before = a.trace[f"{module}.weights"].value[batch, head, query]
+    after = b.trace[f"{module}.weights"].value[batch, head, query]
+    newly_blocked = _allowed(a, module, batch, query) & ~_allowed(b, module, batch, query)
+    change = after - before
+    order = change.argsort(descending=True)[:top].tolist()
+    gains = tuple((key, float(change[key])) for key in order if change[key] > 1e-6)
+    return Shift(
+        freed=float(before[newly_blocked].sum()),
+        blocked_keys=int(newly_blocked.sum()),
+        gains=gains,
+        has_key=bool(_allowed(b, module, batch, query).any()),
+    )
+
+
+def downstream(a: Run, b: Run, *, batch: int, prefix: str) -> Downstream | None:
+    """The distance between two runs along the sequence of tokens that runs through ``prefix`` and to the logits.
+
+    None where there is no such stage, as in an attention by itself.
+    """
+    paths = tuple(path for path in a.trace if path in b.trace and _is_on_the_way(path, prefix))
+    if not paths:
+        return None
+    norms, relative = [], []
+    for path in paths:
+        first, second = _vectors(a.trace, path, batch), _vectors(b.trace, path, batch)
+        norm = (second - first).norm(dim=-1)
+        norms.append(norm)
+        relative.append(norm / first.norm(dim=-1).clamp_min(1e-12))
+    return Downstream(paths, torch.stack(norms).numpy(), torch.stack(relative).numpy())
+
+
+def predictions(a: Run, b: Run, *, batch: int, top: int = 3) -> tuple[Prediction, ...]:
+    """The most likely tokens at every position, in run A and in run B."""
+    return tuple(
+        Prediction(first, second)
+        for first, second in zip(_most_likely(a, batch, top), _most_likely(b, batch, top), strict=True)
+    )
+
+
+def _allowed(run: Run, module: str, batch: int, query: int) -> Tensor:
+    path = f"{module}.mask"
+    if path in run.trace:
+        return run.trace[path].value[batch, 0, query]
+    return torch.ones(run.trace[f"{module}.weights"].value.shape[-1], dtype=torch.bool)
+
+
+_ON_THE_WAY = (
+    "embedded",
+    "output",
+    "residual1",
+    "norm1",
+    "residual2",
+    "norm2",
+    "residual3",
+    "norm3",
+    "norm",
+    "logits",
+)
+
+
+def _is_on_the_way(path: str, prefix: str) -> bool:
+    name = path.rpartition(".")[2]
+    return name in _ON_THE_WAY and (without_layer(path).startswith(prefix) or path == "logits")
+
+
+def _vectors(trace: Trace, path: str, batch: int) -> Tensor:
+    return trace[path].value[batch].float()
+
+
+def _most_likely(run: Run, batch: int, top: int) -> list[tuple[tuple[int, float], ...]]:
+    probabilities = run.trace["probabilities"].value[batch]
+    best = probabilities.topk(min(top, probabilities.shape[-1]), dim=-1)
+    return [
+        tuple(zip(ids, shares, strict=True))
+        for ids, shares in zip(best.indices.tolist(), best.values.tolist(), strict=True)
+    ]

@@ -1,0 +1,1 @@
+"""Custom elements drawn on canvases: one folder each, fed by one packed payload."""

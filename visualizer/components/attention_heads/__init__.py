@@ -1,0 +1,1 @@
+"""Every head of every layer, as grids or as lines."""

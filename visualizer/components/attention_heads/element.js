@@ -1,0 +1,295 @@
+const HEADS_GALLERY = { gap: 24, smallest: 158, height: 860 };
+
+/** Every head of every layer. Layer, heads and mode change here without a message to Python. */
+class AttentionHeads {
+  constructor(root) {
+    this.root = root;
+    this.panels = [];
+    this.seq = -1;
+    this.unsent = false;
+    this.build();
+    this.stopHover = subscribeHover((detail) => this.onHover(detail));
+    this.resize = new ResizeObserver(oncePerFrame(() => this.onResize()));
+    this.resize.observe(root);
+    this.stopOutside = onPressOutside(root, () => this.tellShown());
+  }
+
+  destroy() {
+    this.stopOutside();
+    this.resize.disconnect();
+    this.stopHover();
+    this.overview.destroy();
+    this.lines.destroy();
+    this.tooltip.hide();
+  }
+
+  build() {
+    this.tooltip = makeTooltip(this.root);
+    this.overview = new Overview((layer, head) => this.choose(layer, head));
+    this.layerControl = makeLayerControl((layer) => this.choose(layer, this.head));
+    this.mode = makeSegments("view", [{ value: "grids", text: "Grids" }, { value: "lines", text: "Lines" }], (mode) => {
+      this.choices.mode = mode;
+      this.draw();
+    });
+    this.curve = makeCurveControl((curve) => {
+      this.choices.curve = curve;
+      this.draw();
+    });
+    this.chips = makeHeadChips((shown) => {
+      this.choices.shown = shown;
+      this.draw();
+    });
+    this.legend = makeLegend();
+    this.lines = new LinesView({ hover: (marks) => publishHover(marks, this) });
+    this.grids = makeElement("div", "heads-grids");
+    this.scaleRow = makeElement("div", "heads-scale", {}, [this.legend.element, this.curve.element]);
+    const bar = makeElement("div", "heads-bar", {}, [this.layerControl.element, this.mode.element]);
+    const controls = makeElement("div", "heads-controls", {}, [bar, this.chips.element, this.scaleRow]);
+    this.top = makeElement("div", "heads-top", {}, [this.overview.element, controls]);
+    this.root.prepend(this.top, this.grids, this.lines.element);
+  }
+
+  /** Take new data and draw it. */
+  update(data, { setTriggerValue, setStateValue }) {
+    this.setTriggerValue = setTriggerValue;
+    this.setStateValue = setStateValue;
+    this.data = unpack(data);
+    this.theme = readTheme(this.root);
+    applyPalette(this.root, this.theme);
+    const [layers, heads, rows, columns] = this.data.arrays.weights.shape;
+    this.size = { layers, heads, rows, columns };
+    this.blocked = this.data.arrays.blocked?.data ?? null;
+    this.emptyRows = rowsWithoutKey(this.blocked, rows, columns);
+    this.followPython();
+    this.choices = headChoices(this.data.key, heads, columns);
+    this.cachedLayer = null;
+    this.draw();
+    this.drawOverview();
+    announcePainted("attention_heads", this.data.key);
+  }
+
+  /** Take Python's layer and head, unless the person has changed them since Python last heard of it. */
+  followPython() {
+    const { layers, heads } = this.size;
+    if (this.data.seq >= this.seq) {
+      this.seq = this.data.seq;
+      this.layer = this.data.layer;
+      this.head = this.data.head;
+      this.selected = this.data.selected;
+    }
+    this.layer = clamp(this.layer, 0, layers - 1);
+    this.head = clamp(this.head, 0, heads - 1);
+  }
+
+  name(layer, head) {
+    return headTitle(head, this.data.head_names[layer][head]);
+  }
+
+  /** One head's matrix. Only the layer shown is kept as decoded numbers. */
+  matrix(layer, head) {
+    if (layer === this.layer) return this.layerMatrices()[head];
+    return this.decode(layer, head);
+  }
+
+  layerMatrices() {
+    if (this.cachedLayer !== this.layer) {
+      this.cachedLayer = this.layer;
+      this.cachedMatrices = Array.from({ length: this.size.heads }, (_, head) => this.decode(this.layer, head));
+    }
+    return this.cachedMatrices;
+  }
+
+  decode(layer, head) {
+    const { heads, rows, columns } = this.size;
+    const array = this.data.arrays.weights;
+    const start = (layer * heads + head) * rows * columns;
+    return {
+      values: floats(array, start, start + rows * columns),
+      dtype: array.dtype,
+      rows,
+      columns,
+      rowAxis: this.data.rows,
+      columnAxis: this.data.columns,
+      blocked: this.blocked,
+      blockedBy: this.data.blocked_by,
+      emptyRows: this.emptyRows,
+    };
+  }
+
+  /** A layer's heads have one scale: to 1, or to the largest weight where all weights are small. */
+  scale(layer) {
+    const largest = this.data.layer_max[layer];
+    return makeScale(this.theme, "sequential", [0, largest > 0.5 ? 1 : largest || 1], this.choices.curve);
+  }
+
+  draw() {
+    this.width = this.root.clientWidth;
+    if (!this.width) return;
+    const { layers } = this.size;
+    const asGrids = this.choices.mode === "grids";
+    this.layerControl.set(this.layer, layers);
+    this.mode.set(this.choices.mode);
+    this.curve.set(this.choices.curve);
+    this.chips.set(this.data.head_names[this.layer], this.theme, this.choices.shown);
+    this.legend.update(this.scale(this.layer), { text: "weight", blocked: Boolean(this.blocked?.some(Boolean)) });
+    this.scaleRow.hidden = !asGrids;
+    this.grids.hidden = !asGrids;
+    this.lines.element.hidden = asGrids;
+    if (asGrids) this.drawGrids();
+    else this.drawLines();
+  }
+
+  drawOverview() {
+    const { layers, heads } = this.size;
+    if (!this.width) return;
+    this.overview.element.hidden = layers * heads === 1;
+    const source = {
+      layers,
+      heads,
+      matrix: (layer, head) => this.matrix(layer, head),
+      scale: (layer) => this.scale(layer),
+      name: (layer, head) => this.name(layer, head),
+    };
+    this.overview.show(source, this.layer, this.head, this.width < 640 ? this.width : this.width * 0.46);
+  }
+
+  drawGrids() {
+    const shown = [...this.choices.shown].sort((a, b) => a - b);
+    while (this.panels.length < this.size.heads) this.panels.push(this.makePanel());
+    while (this.panels.length > this.size.heads) this.panels.pop().element.remove();
+    this.panels.forEach((panel, head) => (panel.element.hidden = !this.choices.shown.has(head)));
+    const limits = this.panelLimits(Math.max(1, shown.length));
+    for (const head of shown) this.drawPanel(head, limits);
+    this.markSelected();
+  }
+
+  panelLimits(count) {
+    const { rows, columns } = this.size;
+    const aspect = clamp(rows / columns, 0.3, 2) * 1.05;
+    const side = galleryColumns(count, this.width, { ...HEADS_GALLERY, aspect });
+    const width = Math.min((this.width - HEADS_GALLERY.gap * (side - 1)) / side, 760);
+    this.grids.style.setProperty("--columns", side);
+    return { width, height: 680, cell: 52, labelled: width >= 150 };
+  }
+
+  drawPanel(head, limits) {
+    const matrix = this.layerMatrices()[head];
+    const title = this.name(this.layer, head);
+    this.panels[head].show(matrix, {
+      scale: this.scale(this.layer),
+      title,
+      color: headColor(this.theme, head),
+      valueName: "weight",
+      limits,
+      labelled: limits.labelled,
+      description: () => describeMatrix(`attention weights of layer ${this.layer}, ${title}`, matrix),
+    });
+  }
+
+  makePanel() {
+    const panel = new MatrixPanel({
+      hover: (one, row, column, point) => this.hover(one, row, column, point),
+      leave: () => this.leave(),
+      select: (one, row, column) => this.select(this.panels.indexOf(one), row, column),
+      title: (one, solo) => {
+        const head = this.panels.indexOf(one);
+        if (solo) this.chips.solo(head);
+        else this.choose(this.layer, head);
+      },
+    });
+    this.grids.append(panel.element);
+    return panel;
+  }
+
+  drawLines() {
+    const matrices = this.layerMatrices();
+    const { rows, columns } = this.size;
+    const heads = [...this.choices.shown].sort((a, b) => a - b);
+    this.lines.show({
+      heads: heads.map((head) => ({ head, values: matrices[head].values })),
+      rows,
+      columns,
+      rowAxis: this.data.rows,
+      columnAxis: this.data.columns,
+      blocked: this.blocked,
+      emptyRows: this.emptyRows,
+      theme: this.theme,
+      largest: this.scale(this.layer).high,
+      title: `attention of layer ${this.layer} as lines`,
+    });
+  }
+
+  onResize() {
+    if (!this.data || this.root.clientWidth === this.width) return;
+    this.draw();
+    this.drawOverview();
+  }
+
+  /** Show a layer and mark a head; Python hears of it later, see `tellShown`. */
+  choose(layer, head) {
+    const sameLayer = layer === this.layer;
+    if (sameLayer && head === this.head) return;
+    this.layer = layer;
+    this.head = head;
+    this.seq += 1;
+    this.unsent = true;
+    if (!sameLayer) this.draw();
+    else this.markSelected();
+    this.overview.mark(layer, head);
+    announcePainted("attention_heads", `${this.data.key} layer ${layer}`);
+  }
+
+  /** Tell Python which layer and head are shown, once the person turns to something else on the page. */
+  tellShown() {
+    if (!this.unsent) return;
+    this.unsent = false;
+    this.setStateValue("shown", { layer: this.layer, head: this.head, seq: this.seq });
+  }
+
+  select(head, query, key) {
+    this.head = head;
+    this.seq += 1;
+    this.unsent = false;
+    this.selected = [query, key];
+    this.markSelected();
+    this.overview.mark(this.layer, head);
+    this.setTriggerValue("select", { layer: this.layer, head, query, key, seq: this.seq });
+  }
+
+  markSelected() {
+    const [row, column] = this.selected ?? [];
+    this.panels.forEach((panel, head) => {
+      panel.element.classList.toggle("matrix-current", head === this.head);
+      panel.select(this.selected && head === this.head ? { row, column } : null);
+    });
+  }
+
+  hover(panel, row, column, point) {
+    for (const one of this.panels) one.light(row, column);
+    const lines = describeCell(panel.matrix, "weight", row, column);
+    this.tooltip.show([tooltipLine("tooltip-head", panel.look.title), ...lines], point.x, point.y);
+    publishHover(marksOfCell(this.data.rows, this.data.columns, row, column), this);
+  }
+
+  leave() {
+    this.tooltip.hide();
+    for (const panel of this.panels) panel.light(-1, -1);
+    publishHover([], this);
+  }
+
+  onHover({ marks, origin }) {
+    if (origin === this || !this.data) return;
+    this.tooltip.hide();
+    const row = litPosition(this.data.rows, "query", marks);
+    const column = litPosition(this.data.columns, "key", marks);
+    if (this.choices.mode === "lines") this.lines.lightFromOutside(row, column);
+    else for (const panel of this.panels) panel.light(row, column);
+  }
+}
+
+export default function (component) {
+  if (!component.data) return undefined;
+  const { instance, cleanUp } = instanceFor(component.parentElement, (root) => new AttentionHeads(root));
+  instance.update(component.data, component);
+  return cleanUp;
+}

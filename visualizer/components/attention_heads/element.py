@@ -1,0 +1,122 @@
+"""Every head of every layer: an overview, large grids on one scale, or lines between two columns of tokens."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from streamlit.components.v2.bidi_component import ComponentResult
+
+from visualizer.components.axis import Axis
+from visualizer.components.packing import Array, Scaled, fit_precision, pack
+from visualizer.components.registry import register
+
+_mount = register(
+    "headlight_attention_heads",
+    "shared/matrix_pixels.js",
+    "shared/tooltip.js",
+    "shared/legend.js",
+    "shared/grid_layout.js",
+    "shared/grid.js",
+    "shared/controls.js",
+    "attention_heads/overview.js",
+    "attention_heads/lines.js",
+    "attention_heads/element.js",
+)
+
+
+def attention_heads(
+    weights: npt.NDArray[np.floating[Any]],
+    *,
+    blocked: npt.NDArray[np.uint8] | None,
+    blocked_by: Sequence[str],
+    rows: Axis,
+    columns: Axis,
+    head_names: Sequence[Sequence[str]],
+    layer: int,
+    head: int,
+    key: str,
+    seq: int = 0,
+    query: int | None = None,
+    key_index: int | None = None,
+    on_select: Callable[[], None] | None = None,
+    on_shown: Callable[[], None] | None = None,
+) -> ComponentResult:
+    """Mount the heads; `result.select` is a cell just selected, `result.shown` the layer and head last looked at.
+
+    weights: (L, H, Tq, Tk) in [0, 1]. All layers are sent at once, so that changing the layer sends no message.
+    blocked: (Tq, Tk) uint8, bit i set where mask `blocked_by[i]` blocks the cell; None without masks.
+    head_names: for each layer one name a head, "" where a head has none.
+    layer, head: what to show first. query, key_index: the selected cell, if any.
+    seq: the largest `seq` received from this component. The browser counts what a person does, and takes `layer`
+        and `head` from here only when `seq` is not older than that.
+    `select` is {"layer", "head", "query", "key", "seq"}. `shown` is {"layer", "head", "seq"}; it arrives when the
+    person, after changing the layer or the head, next presses the pointer or a key outside the component.
+    Raises ValueError when shapes, labels and names do not agree.
+    """
+    data = payload(
+        weights,
+        {"blocked": blocked},
+        rows=rows,
+        columns=columns,
+        head_names=head_names,
+        header={
+            "key": key,
+            "seq": seq,
+            "layer": layer,
+            "head": head,
+            "blocked_by": list(blocked_by),
+            "selected": None if query is None or key_index is None else [query, key_index],
+        },
+    )
+    return _mount(
+        key=key, data=data, on_select_change=on_select or _nothing, on_shown_change=on_shown or _nothing
+    )
+
+
+def payload(
+    weights: npt.NDArray[np.floating[Any]],
+    masks: dict[str, npt.NDArray[np.uint8] | None],
+    *,
+    rows: Axis,
+    columns: Axis,
+    head_names: Sequence[Sequence[str]],
+    header: dict[str, Any],
+) -> bytes:
+    """What the browser receives."""
+    check_shapes(weights, masks, rows=rows, columns=columns, head_names=head_names)
+    arrays: dict[str, Array | Scaled] = {"weights": fit_precision(weights)}
+    arrays |= {name: mask.astype(np.uint8, copy=False) for name, mask in masks.items() if mask is not None}
+    described = {
+        "rows": rows.as_header(),
+        "columns": columns.as_header(),
+        "head_names": [list(names) for names in head_names],
+        "layer_max": [float(largest) for largest in np.nan_to_num(weights.max(axis=(1, 2, 3)))],
+    }
+    return pack(header | described, arrays)
+
+
+def check_shapes(
+    weights: npt.NDArray[np.floating[Any]],
+    masks: dict[str, npt.NDArray[np.uint8] | None],
+    *,
+    rows: Axis,
+    columns: Axis,
+    head_names: Sequence[Sequence[str]],
+) -> None:
+    """Raise ValueError unless weights (L, H, Tq, Tk), masks (Tq, Tk), labels and names agree."""
+    if weights.ndim != 4 or 0 in weights.shape:
+        raise ValueError(f"weights must have shape (L, H, Tq, Tk) with no empty axis, not {weights.shape}")
+    n_layers, n_heads, *cells = weights.shape
+    labels = [len(rows.labels), len(columns.labels)]
+    if cells != labels:
+        raise ValueError(f"weights of shape {weights.shape} need {cells} labels, not {labels}")
+    if len(head_names) != n_layers or any(len(names) != n_heads for names in head_names):
+        raise ValueError(f"head_names must hold {n_heads} names for each of {n_layers} layers")
+    for name, mask in masks.items():
+        if mask is not None and list(mask.shape) != cells:
+            raise ValueError(f"{name} must have shape {tuple(cells)}, not {mask.shape}")
+
+
+def _nothing() -> None:
+    """Streamlit gives a component only the events that have a callback."""

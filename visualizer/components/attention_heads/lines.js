@@ -1,0 +1,268 @@
+const ROW_HEIGHTS = { least: 20, most: 34, all: 420 }; // a token's, and that of few tokens together
+const MOST_LINES = 1200; // in the resting picture
+const OPACITY_STEPS = 16;
+const WEIGHT_BINS = 4096;
+const FAINTEST_LINE = 0.01; // below this weight a hovered token's line is not drawn
+
+/** Two columns of tokens, query left and key right, joined by lines: opacity by weight, colour by head. */
+class LinesView {
+  /** host: {hover(marks), select(side, index)}; side is "query" or "key". */
+  constructor(host) {
+    this.host = host;
+    this.pinned = null;
+    this.pointed = null;
+    this.note = makeElement("div", "lines-note", { "aria-live": "polite" });
+    this.canvas = makeElement("canvas", "lines-canvas", { role: "img" });
+    this.columns = { query: this.makeColumn("query"), key: this.makeColumn("key") };
+    this.middle = makeElement("div", "lines-middle", {}, [this.canvas]);
+    this.inner = makeElement("div", "lines-inner", {}, [this.columns.query, this.middle, this.columns.key]);
+    this.scroller = makeElement("div", "lines-scroller", {}, [this.inner]);
+    this.heading = makeElement("div", "lines-heading", { "aria-hidden": "true" }, [
+      makeElement("span", "position-query", {}, ["query"]),
+      makeElement("span", "position-key", {}, ["key"]),
+    ]);
+    this.element = makeElement("div", "lines", {}, [this.heading, this.scroller, this.note]);
+    this.paintSoon = oncePerFrame(() => this.paint());
+    this.scroller.addEventListener("scroll", this.paintSoon, { passive: true });
+  }
+
+  destroy() {
+    this.paintSoon.cancel();
+  }
+
+  makeColumn(side) {
+    const column = makeElement("div", `lines-column lines-${side}`, { role: "listbox", "aria-label": `${side} tokens` });
+    const at = (event) => {
+      const token = event.target.closest("[data-index]");
+      return token ? { side, index: Number(token.dataset.index) } : null;
+    };
+    column.addEventListener("pointermove", (event) => this.point(at(event)));
+    column.addEventListener("pointerleave", () => this.point(null));
+    column.addEventListener("click", (event) => at(event) && this.pin(at(event)));
+    column.addEventListener("focusin", (event) => event.target.matches(":focus-visible") && this.point(at(event)));
+    column.addEventListener("focusout", () => this.point(null));
+    column.addEventListener("keydown", (event) => this.onKey(event, at(event)));
+    return column;
+  }
+
+  /**
+   * Show lines. picture: {heads: [{head, values}], rows, columns, rowAxis, columnAxis, blocked, emptyRows, theme,
+   * largest, title}; a line of the weight `largest` is opaque.
+   */
+  show(picture) {
+    this.picture = picture;
+    this.fillColumn(this.columns.query, picture.rowAxis, picture.emptyRows);
+    this.fillColumn(this.columns.key, picture.columnAxis, null);
+    const tokens = Math.max(picture.rows, picture.columns);
+    this.rowHeight = clamp(Math.floor(ROW_HEIGHTS.all / tokens), ROW_HEIGHTS.least, ROW_HEIGHTS.most);
+    this.inner.style.setProperty("--row-height", `${this.rowHeight}px`);
+    this.inner.style.height = `${this.rowHeight * tokens}px`;
+    if (this.pinned && this.pinned.index >= this.lengthOf(this.pinned.side)) this.pinned = null;
+    this.resting = strongestLines(picture);
+    this.canvas.setAttribute("aria-label", `${picture.title}: ${this.resting.text}`);
+    this.paint();
+  }
+
+  lengthOf(side) {
+    return side === "query" ? this.picture.rows : this.picture.columns;
+  }
+
+  fillColumn(column, axis, emptyRows) {
+    while (column.children.length > axis.labels.length) column.lastChild.remove();
+    axis.labels.forEach((label, index) => {
+      const token = column.children[index] ?? column.appendChild(makeLineToken(index));
+      setText(token.querySelector(".token"), label);
+      token.classList.toggle("lines-empty", Boolean(emptyRows?.[index]));
+      setText(token.querySelector(".lines-empty-note"), emptyRows?.[index] ? "no key left" : "");
+    });
+  }
+
+  point(place) {
+    if (place?.side === this.pointed?.side && place?.index === this.pointed?.index) return;
+    this.pointed = place;
+    const { rowAxis, columnAxis } = this.picture;
+    const axis = place?.side === "key" ? columnAxis : rowAxis;
+    this.host.hover(place && axis.sequence ? [{ sequence: axis.sequence, index: place.index, role: place.side }] : []);
+    this.paintSoon();
+  }
+
+  /** Keep a token's lines until it is pressed again. */
+  pin(place) {
+    const again = this.pinned?.side === place.side && this.pinned.index === place.index;
+    this.pinned = again ? null : place;
+    this.paintSoon();
+  }
+
+  /** Light the token that another component points at. */
+  lightFromOutside(queryIndex, keyIndex) {
+    this.pointed = queryIndex >= 0 ? { side: "query", index: queryIndex } : null;
+    if (queryIndex < 0 && keyIndex >= 0) this.pointed = { side: "key", index: keyIndex };
+    this.paintSoon();
+  }
+
+  onKey(event, place) {
+    if (!place) return;
+    const step = { ArrowUp: -1, ArrowDown: 1 }[event.key];
+    const sideways = event.key === "ArrowLeft" || event.key === "ArrowRight";
+    if (step) this.focusToken(place.side, place.index + step);
+    else if (sideways) this.focusToken(place.side === "query" ? "key" : "query", place.index);
+    else if (event.key === "Enter" || event.key === " ") this.pin(place);
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  focusToken(side, index) {
+    const tokens = this.columns[side].children;
+    tokens[clamp(index, 0, tokens.length - 1)].focus();
+  }
+
+  /** Draw the part that is scrolled into view, and tint the tokens at the other end of the lines. */
+  paint() {
+    const width = this.middle.clientWidth;
+    if (!this.picture || !width) return;
+    const height = Math.min(this.scroller.clientHeight, this.inner.clientHeight);
+    const ratio = window.devicePixelRatio || 1;
+    const scrollTop = this.scroller.scrollTop;
+    const context = sizedContext(this.canvas, Math.round(width * ratio), Math.round(height * ratio));
+    setBox(this.canvas, null, null, width, height);
+    context.setTransform(ratio, 0, 0, ratio, 0, -scrollTop * ratio);
+    const place = this.pointed ?? this.pinned;
+    const lines = place ? linesOfToken(this.picture, place) : this.resting;
+    drawLines(context, lines, this.picture, width, this.rowHeight);
+    this.tint(place);
+    setText(this.note, lines.text);
+  }
+
+  tint(place) {
+    const strengths = place ? strengthsFrom(this.picture, place) : null;
+    for (const side of ["query", "key"]) {
+      const tokens = this.columns[side].children;
+      for (let index = 0; index < tokens.length; index++) {
+        const here = place?.side === side && place.index === index;
+        const strength = strengths && place.side !== side ? strengths[index] : 0;
+        markToken(tokens[index], here, this.pinned?.side === side && this.pinned.index === index, strength);
+      }
+    }
+  }
+}
+
+function makeLineToken(index) {
+  return makeElement("div", "lines-token", { "data-index": index, tabindex: index ? "-1" : "0", role: "option" }, [
+    makeElement("span", "lines-index", {}, [String(index)]),
+    tokenSpan(""),
+    makeElement("span", "lines-empty-note"),
+  ]);
+}
+
+/** Show a token as pointed at, pinned, or tinted; a token that already looks so is left alone. */
+function markToken(token, here, pinned, strength) {
+  const look = `${here} ${pinned} ${strength.toFixed(3)}`;
+  if (token.dataset.look === look) return;
+  token.dataset.look = look;
+  token.classList.toggle("lines-here", here);
+  token.classList.toggle("lines-pinned", pinned);
+  token.setAttribute("aria-selected", String(pinned));
+  token.style.setProperty("--strength", strength.toFixed(3));
+}
+
+/** The largest weight over the heads between one token and each token of the other column. */
+function strengthsFrom({ heads, rows, columns }, { side, index }) {
+  const strengths = new Float32Array(side === "query" ? columns : rows);
+  for (const { values } of heads) {
+    for (let other = 0; other < strengths.length; other++) {
+      const weight = side === "query" ? values[index * columns + other] : values[other * columns + index];
+      if (weight > strengths[other]) strengths[other] = weight;
+    }
+  }
+  return strengths;
+}
+
+/** The lines of one token: {list: [{head, row, column, weight}], text}. */
+function linesOfToken(picture, { side, index }) {
+  const { heads, rows, columns, rowAxis, columnAxis, emptyRows } = picture;
+  const list = [];
+  const others = side === "query" ? columns : rows;
+  heads.forEach(({ values }, order) => {
+    for (let other = 0; other < others; other++) {
+      const [row, column] = side === "query" ? [index, other] : [other, index];
+      const weight = values[row * columns + column];
+      if (weight >= FAINTEST_LINE) list.push({ order, row, column, weight });
+    }
+  });
+  const label = (side === "query" ? rowAxis : columnAxis).labels[index];
+  const empty = side === "query" && emptyRows?.[index] ? ": every key is blocked, no key left" : "";
+  const text = `${side} ${index} \u2068${label}\u2069: ${counted(list.length, "line")} of weight 0.01 and more${empty}`;
+  return { list, text };
+}
+
+function counted(count, noun) {
+  return `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
+}
+
+/** The strongest lines of all heads together, at most MOST_LINES, and how many there are. */
+function strongestLines({ heads, rows, columns, blocked }) {
+  const { histogram, total } = weightHistogram(heads, blocked);
+  let bin = histogram.length - 1;
+  let room = MOST_LINES;
+  while (bin > 0 && histogram[bin] <= room) room -= histogram[bin--];
+  // Of the weights in the last bin, too many for the room left, an even sample is drawn.
+  const stride = Math.max(1, Math.ceil(histogram[bin] / Math.max(room, 1)));
+  const lowest = room > 0 ? bin : bin + 1;
+  let inLastBin = 0;
+  const list = [];
+  heads.forEach(({ values }, order) => {
+    for (let i = 0; i < rows * columns; i++) {
+      const weight = values[i];
+      if (weight === 0 || blocked?.[i]) continue;
+      const itsBin = weightBin(weight);
+      if (itsBin < lowest || (itsBin === bin && inLastBin++ % stride !== 0)) continue;
+      list.push({ order, row: Math.floor(i / columns), column: i % columns, weight });
+    }
+  });
+  const many = list.length < total ? `the strongest ${list.length.toLocaleString("en")} of ` : "";
+  return { list, text: heads.length ? `${many}${counted(total, "line")}` : "no head is shown" };
+}
+
+/** The bin of a weight from 0 to 1. */
+function weightBin(weight) {
+  return Math.min(WEIGHT_BINS - 1, Math.floor(weight * WEIGHT_BINS));
+}
+
+/** How many lines are in each bin of weights, and how many there are in all. */
+function weightHistogram(heads, blocked) {
+  const histogram = new Uint32Array(WEIGHT_BINS);
+  let total = 0;
+  for (const { values } of heads) {
+    for (let i = 0; i < values.length; i++) {
+      if (values[i] === 0 || blocked?.[i]) continue;
+      histogram[weightBin(values[i])] += 1;
+      total += 1;
+    }
+  }
+  return { histogram, total };
+}
+
+/** Draw lines in a few strokes: one for each head and step of opacity. */
+function drawLines(context, { list }, { heads, theme, largest }, width, rowHeight) {
+  const paths = heads.map(() => Array.from({ length: OPACITY_STEPS }, () => null));
+  for (const { order, row, column, weight } of list) {
+    const step = Math.min(OPACITY_STEPS - 1, Math.floor((weight / largest) * OPACITY_STEPS));
+    const path = (paths[order][step] ??= new Path2D());
+    const shift = (order - (heads.length - 1) / 2) * Math.min(1.6, (rowHeight - 6) / heads.length);
+    const from = (row + 0.5) * rowHeight + shift;
+    const to = (column + 0.5) * rowHeight + shift;
+    path.moveTo(0, from);
+    path.bezierCurveTo(width * 0.4, from, width * 0.6, to, width, to);
+  }
+  context.lineWidth = 1.6;
+  heads.forEach(({ head }, order) => {
+    context.strokeStyle = headColor(theme, head);
+    paths[order].forEach((path, step) => {
+      if (!path) return;
+      context.globalAlpha = (step + 0.5) / OPACITY_STEPS;
+      context.stroke(path);
+    });
+  });
+  context.globalAlpha = 1;
+}

@@ -1,0 +1,103 @@
+const THUMBNAIL_BUDGET = 6; // milliseconds of drawing between two chances for the browser to react
+const LARGEST_THUMBNAIL = 40;
+const SMALLEST_THUMBNAIL = 20;
+const TALLEST_OVERVIEW = 290;
+
+/** A small picture of every head of every layer; a click selects the layer and the head. */
+class Overview {
+  /** `onSelect(layer, head)` is called when a person selects a thumbnail. */
+  constructor(onSelect) {
+    this.onSelect = onSelect;
+    this.table = makeElement("div", "overview-table", { role: "group", "aria-label": "all heads of all layers" });
+    this.element = makeElement("div", "overview", {}, [this.table]);
+    this.thumbnails = [];
+    this.table.addEventListener("click", (event) => this.onClick(event));
+    this.table.addEventListener("keydown", (event) => this.onKey(event));
+  }
+
+  destroy() {
+    clearTimeout(this.timer);
+  }
+
+  /**
+   * Show thumbnails. source: {layers, heads, matrix(layer, head), scale(layer), name(layer, head), labels}; they are
+   * drawn in slices, the layer shown first, so that nothing waits for them.
+   */
+  show(source, layer, head, width) {
+    const { layers, heads } = source;
+    this.source = source;
+    const room = Math.min((width - 26) / heads, TALLEST_OVERVIEW / layers);
+    const size = clamp(Math.floor(room) - 4, SMALLEST_THUMBNAIL, LARGEST_THUMBNAIL);
+    this.arrange(layers, heads, size);
+    this.mark(layer, head);
+    clearTimeout(this.timer);
+    this.waiting = this.thumbnails.slice().sort((a, b) => Math.abs(a.layer - layer) - Math.abs(b.layer - layer));
+    this.timer = setTimeout(() => this.drawSome(), 0);
+  }
+
+  arrange(layers, heads, size) {
+    this.size = size;
+    this.table.style.gridTemplateColumns = `auto repeat(${heads}, ${size}px)`;
+    const arrangement = `${layers} ${heads}`;
+    if (arrangement === this.arrangement) return;
+    this.arrangement = arrangement;
+    this.thumbnails = [];
+    const corner = makeElement("span", "overview-name", {}, [""]);
+    const columns = Array.from({ length: heads }, (_, head) => makeElement("span", "overview-name", {}, [`h${head}`]));
+    this.table.replaceChildren(corner, ...columns);
+    for (let layer = 0; layer < layers; layer++) {
+      this.table.append(makeElement("span", "overview-name", {}, [`L${layer}`]));
+      for (let head = 0; head < heads; head++) this.table.append(this.makeThumbnail(layer, head));
+    }
+  }
+
+  makeThumbnail(layer, head) {
+    const canvas = makeElement("canvas", "", { "aria-hidden": "true" });
+    const button = makeElement("button", "thumbnail", { type: "button" }, [canvas]);
+    this.thumbnails.push({ layer, head, button, canvas });
+    return button;
+  }
+
+  drawSome() {
+    const start = performance.now();
+    while (this.waiting.length && performance.now() - start < THUMBNAIL_BUDGET) this.draw(this.waiting.shift());
+    if (this.waiting.length) this.timer = setTimeout(() => this.drawSome(), 0);
+  }
+
+  draw({ layer, head, button, canvas }) {
+    const label = `layer ${layer}, ${this.source.name(layer, head)}`;
+    button.setAttribute("aria-label", label);
+    button.title = label;
+    const pixels = this.size * (window.devicePixelRatio || 1);
+    drawMatrix(canvas, this.source.matrix(layer, head), this.source.scale(layer), pixels, pixels);
+  }
+
+  /** Outline the layer shown and its head. */
+  mark(layer, head) {
+    for (const one of this.thumbnails) {
+      one.button.classList.toggle("thumbnail-layer", one.layer === layer);
+      const current = one.layer === layer && one.head === head;
+      one.button.setAttribute("aria-pressed", String(current));
+      one.button.tabIndex = current ? 0 : -1;
+    }
+  }
+
+  onClick(event) {
+    const found = this.thumbnails.find(({ button }) => button.contains(event.target));
+    if (found) this.onSelect(found.layer, found.head);
+  }
+
+  /** The arrow keys move through the thumbnails as through a table. */
+  onKey(event) {
+    const steps = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
+    const from = this.thumbnails.find(({ button }) => button === event.target);
+    if (!from || !steps[event.key]) return;
+    event.preventDefault();
+    event.stopPropagation();
+    const [down, right] = steps[event.key];
+    const to = this.thumbnails.find((one) => one.layer === from.layer + down && one.head === from.head + right);
+    if (!to) return;
+    this.onSelect(to.layer, to.head);
+    to.button.focus();
+  }
+}

@@ -1,0 +1,24 @@
+"""The description of one axis of a matrix on the screen."""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+SequenceName = Literal["source", "target"]
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One axis of a matrix: what it counts and what each position is called.
+
+    name: what a position is ("query", "key", "feature", "vocabulary", ...), used in tooltips.
+    labels: one printable text per position; invisible characters have been made visible already.
+    sequence: the token sequence that the axis runs over, None for features.
+    """
+
+    name: str
+    labels: tuple[str, ...]
+    sequence: SequenceName | None = None
+
+    def as_header(self) -> dict[str, Any]:
+        """The axis as JSON, the form in which the browser receives it."""
+        return {"name": self.name, "labels": list(self.labels), "sequence": self.sequence}

@@ -1,0 +1,1 @@
+"""The same heads under two masks, and their difference."""

@@ -1,0 +1,323 @@
+const COMPARE_GAP = 24;
+const SIDES = ["a", "b", "difference"];
+
+/** For each head three grids, A, B and B − A, whose cells are locked together. */
+class CompareGrids {
+  constructor(root) {
+    this.root = root;
+    this.heads = [];
+    this.seq = -1;
+    this.unsent = false;
+    this.build();
+    this.stopHover = subscribeHover((detail) => this.onHover(detail));
+    this.resize = new ResizeObserver(oncePerFrame(() => this.onResize()));
+    this.resize.observe(root);
+    this.stopOutside = onPressOutside(root, () => this.tellShown());
+  }
+
+  destroy() {
+    clearTimeout(this.timer);
+    this.stopOutside();
+    this.resize.disconnect();
+    this.stopHover();
+    this.tooltip.hide();
+  }
+
+  build() {
+    this.tooltip = makeTooltip(this.root);
+    this.layerControl = makeLayerControl((layer) => this.choose(layer));
+    this.chips = makeHeadChips((shown) => {
+      this.choices.shown = shown;
+      this.draw();
+    });
+    this.curve = makeCurveControl((curve) => {
+      this.choices.curve = curve;
+      this.draw();
+    });
+    this.weightLegend = makeLegend();
+    this.differenceLegend = makeLegend();
+    const bar = makeElement("div", "compare-bar", {}, [this.layerControl.element, this.chips.element]);
+    this.legends = makeElement("div", "compare-legends", {}, [
+      this.weightLegend.element,
+      this.differenceLegend.element,
+      this.curve.element,
+    ]);
+    this.rows = makeElement("div", "compare-rows");
+    this.root.prepend(makeElement("div", "compare-top", {}, [bar, this.legends]), this.rows);
+  }
+
+  /** Take new data and draw it. */
+  update(data, { setTriggerValue, setStateValue }) {
+    this.setTriggerValue = setTriggerValue;
+    this.setStateValue = setStateValue;
+    this.data = unpack(data);
+    this.theme = readTheme(this.root);
+    applyPalette(this.root, this.theme);
+    const [layers, heads, rows, columns] = this.data.arrays.a.shape;
+    this.size = { layers, heads, rows, columns };
+    this.followPython();
+    this.choices = headChoices(this.data.key, heads, columns);
+    this.masks = this.makeMasks();
+    this.decodedLayer = null;
+    this.draw();
+    announcePainted("compare_grids", this.data.key);
+  }
+
+  followPython() {
+    if (this.data.seq >= this.seq) {
+      this.seq = this.data.seq;
+      this.layer = this.data.layer;
+    }
+    this.layer = clamp(this.layer, 0, this.size.layers - 1);
+  }
+
+  /** What each side blocks; the difference is hatched where both do. */
+  makeMasks() {
+    const { blocked_a: a, blocked_b: b } = this.data.arrays;
+    const { rows, columns } = this.size;
+    const both = a && b ? a.data.map((bits, i) => (bits && b.data[i] ? 1 : 0)) : null;
+    const mask = (blocked) => ({ blocked, emptyRows: rowsWithoutKey(blocked, rows, columns) });
+    return { a: mask(a?.data ?? null), b: mask(b?.data ?? null), difference: { blocked: both, emptyRows: null } };
+  }
+
+  /** The three matrices of each head of the layer shown. */
+  matrices() {
+    if (this.decodedLayer !== this.layer) {
+      this.decodedLayer = this.layer;
+      this.largestChange = 0;
+      this.decoded = Array.from({ length: this.size.heads }, (_, head) => this.decode(head));
+    }
+    return this.decoded;
+  }
+
+  decode(head) {
+    const { heads, rows, columns } = this.size;
+    const start = (this.layer * heads + head) * rows * columns;
+    const { a, b } = this.data.arrays;
+    const numbers = { a: floats(a, start, start + rows * columns), b: floats(b, start, start + rows * columns) };
+    const difference = this.differenceOf(numbers.a, numbers.b);
+    const matrix = (values, side) => ({
+      values,
+      rows,
+      columns,
+      dtype: a.dtype,
+      rowAxis: this.data.rows,
+      columnAxis: this.data.columns,
+      blockedBy: this.data.sides[side]?.blocked_by ?? [],
+      ...this.masks[side],
+    });
+    return {
+      a: matrix(numbers.a, "a"),
+      b: matrix(numbers.b, "b"),
+      difference: matrix(difference, "difference"),
+    };
+  }
+
+  /** B − A; the largest change of the layer, which all heads' scale needs, is found on the way. */
+  differenceOf(a, b) {
+    const difference = new Float32Array(a.length);
+    let largest = this.largestChange;
+    for (let i = 0; i < a.length; i++) {
+      const change = b[i] - a[i];
+      difference[i] = change;
+      const size = change < 0 ? -change : change;
+      if (size > largest && size < Infinity) largest = size;
+    }
+    this.largestChange = largest;
+    return difference;
+  }
+
+  scales() {
+    const largest = this.data.layer_max[this.layer];
+    const weight = makeScale(this.theme, "sequential", [0, largest > 0.5 ? 1 : largest || 1], this.choices.curve);
+    const change = this.largestChange || 1;
+    return { a: weight, b: weight, difference: makeScale(this.theme, "diverging", [-change, change]) };
+  }
+
+  draw() {
+    this.width = this.root.clientWidth;
+    if (!this.width) return;
+    const matrices = this.matrices();
+    const scales = this.scales();
+    this.layerControl.set(this.layer, this.size.layers);
+    this.chips.set(this.data.head_names[this.layer], this.theme, this.choices.shown);
+    this.curve.set(this.choices.curve);
+    const anyBlocked = Object.values(this.masks).some(({ blocked }) => blocked?.some(Boolean));
+    this.weightLegend.update(scales.a, { text: "A, B", blocked: anyBlocked });
+    this.differenceLegend.update(scales.difference, { text: "B − A" });
+    this.arrange();
+    const limits = this.limits();
+    this.drawHeads((head) => this.drawHead(head, matrices[head], scales, limits));
+    this.select(this.selected);
+  }
+
+  /** Draw at once the heads that can be seen, and the others in slices, so that nothing waits for them. */
+  drawHeads(drawHead) {
+    clearTimeout(this.timer);
+    const shown = [...this.choices.shown].sort((a, b) => a - b);
+    const later = [];
+    // Asked one by one: a head that is drawn for the first time pushes those after it down.
+    for (const head of shown) {
+      if (this.isInView(head)) drawHead(head);
+      else later.push(head);
+    }
+    const drawNext = () => {
+      if (!later.length) return;
+      drawHead(later.shift());
+      this.timer = setTimeout(drawNext, 0);
+    };
+    this.timer = setTimeout(drawNext, 0);
+  }
+
+  isInView(head) {
+    const box = this.heads[head].element.getBoundingClientRect();
+    return box.top < window.innerHeight && box.bottom > 0;
+  }
+
+  /** One row of panels for each head. */
+  arrange() {
+    while (this.heads.length < this.size.heads) this.heads.push(this.makeHead(this.heads.length));
+    while (this.heads.length > this.size.heads) this.heads.pop().element.remove();
+    this.heads.forEach(({ element }, head) => (element.hidden = !this.choices.shown.has(head)));
+  }
+
+  makeHead(head) {
+    const host = {
+      hover: (panel, row, column, point) => this.hover(head, row, column, point),
+      leave: () => this.leave(),
+      select: (panel, row, column) => this.send(head, row, column),
+    };
+    const dot = makeElement("span", "matrix-dot");
+    const text = makeElement("span");
+    const panels = SIDES.map(() => new MatrixPanel(host));
+    const heading = makeElement("div", "compare-heading", {}, [dot, text]);
+    const grids = makeElement("div", "compare-panels", {}, panels.map((panel) => panel.element));
+    const element = makeElement("section", "compare-head", {}, [heading, grids]);
+    this.rows.append(element);
+    return { element, dot, text, panels };
+  }
+
+  limits() {
+    const side = this.width < 560 ? 1 : 3;
+    const width = Math.min((this.width - COMPARE_GAP * (side - 1)) / side, 420);
+    this.rows.style.setProperty("--columns", side);
+    return { width, height: 420, cell: 44 };
+  }
+
+  drawHead(head, matrices, scales, limits) {
+    const { dot, text, panels } = this.heads[head];
+    const name = headTitle(head, this.data.head_names[this.layer][head]);
+    const titles = { a: this.data.sides.a.title, b: this.data.sides.b.title, difference: "B − A" };
+    dot.style.background = headColor(this.theme, head);
+    setText(text, name);
+    SIDES.forEach((side, i) => {
+      panels[i].show(matrices[side], {
+        scale: scales[side],
+        title: titles[side],
+        valueName: "weight",
+        limits,
+        labelled: true,
+        description: () => describeMatrix(`${name}, ${titles[side]}, layer ${this.layer}`, matrices[side]),
+      });
+    });
+  }
+
+  onResize() {
+    if (this.data && this.root.clientWidth !== this.width) this.draw();
+  }
+
+  choose(layer) {
+    if (layer === this.layer) return;
+    this.layer = layer;
+    this.seq += 1;
+    this.unsent = true;
+    this.draw();
+    announcePainted("compare_grids", `${this.data.key} layer ${layer}`);
+  }
+
+  /** Tell Python which layer is shown, once the person turns to something else on the page. */
+  tellShown() {
+    if (!this.unsent) return;
+    this.unsent = false;
+    this.setStateValue("shown", { layer: this.layer, head: this.selected?.head ?? 0, seq: this.seq });
+  }
+
+  send(head, query, key) {
+    this.seq += 1;
+    this.unsent = false;
+    this.select({ head, row: query, column: key });
+    this.setTriggerValue("select", { layer: this.layer, head, query, key, seq: this.seq });
+  }
+
+  select(cell) {
+    this.selected = cell;
+    this.heads.forEach(({ panels }, head) => {
+      for (const panel of panels) panel.select(cell?.head === head ? cell : null);
+    });
+  }
+
+  hover(head, row, column, point) {
+    this.lightAll(row, column);
+    this.tooltip.show(this.describe(head, row, column), point.x, point.y);
+    publishHover(marksOfCell(this.data.rows, this.data.columns, row, column), this);
+  }
+
+  /** All three values of one cell, and what blocks it on either side. */
+  describe(head, row, column) {
+    const { a, b, difference } = this.matrices()[head];
+    const i = row * this.size.columns + column;
+    const name = headTitle(head, this.data.head_names[this.layer][head]);
+    return [
+      tooltipLine("tooltip-head", name),
+      cellPositionLine(this.data.rows, this.data.columns, row, column),
+      compareLine("A", formatNumber(a.values[i], a.dtype), noteOn(a, row, i)),
+      compareLine("B", formatNumber(b.values[i], b.dtype), noteOn(b, row, i)),
+      compareLine("B − A", signedNumber(difference.values[i], a.dtype), ""),
+    ];
+  }
+
+  leave() {
+    this.tooltip.hide();
+    this.lightAll(-1, -1);
+    publishHover([], this);
+  }
+
+  onHover({ marks, origin }) {
+    if (origin === this || !this.data) return;
+    this.tooltip.hide();
+    this.lightAll(litPosition(this.data.rows, "query", marks), litPosition(this.data.columns, "key", marks));
+  }
+
+  lightAll(row, column) {
+    for (const { panels } of this.heads) for (const panel of panels) panel.light(row, column);
+  }
+}
+
+/** One row of the tooltip's small table. */
+function compareLine(name, number, note) {
+  return tooltipLine(
+    "tooltip-value compare-line",
+    makeElement("span", "compare-name", {}, [name]),
+    makeElement("b", "", {}, [number]),
+    makeElement("span", "tooltip-note", {}, [note]),
+  );
+}
+
+/** Why a cell has no weight on one side, "" when nothing blocks it. */
+function noteOn({ blocked, blockedBy, emptyRows }, row, i) {
+  if (emptyRows?.[row]) return "no key left";
+  return blocked?.[i] ? blockedText(blocked[i], blockedBy) : "";
+}
+
+/** A difference with its sign. */
+function signedNumber(value, dtype) {
+  const text = formatNumber(value, dtype);
+  return value > 0 ? (text.startsWith("≈") ? `≈+${text.slice(1)}` : `+${text}`) : text;
+}
+
+export default function (component) {
+  if (!component.data) return undefined;
+  const { instance, cleanUp } = instanceFor(component.parentElement, (root) => new CompareGrids(root));
+  instance.update(component.data, component);
+  return cleanUp;
+}

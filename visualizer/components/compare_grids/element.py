@@ -1,0 +1,101 @@
+"""The same heads under two masks, A and B, and what the second changes: B − A."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from streamlit.components.v2.bidi_component import ComponentResult
+
+from visualizer.components.attention_heads.element import check_shapes
+from visualizer.components.axis import Axis
+from visualizer.components.packing import Array, Scaled, fit_precision, pack
+from visualizer.components.registry import register
+
+_mount = register(
+    "headlight_compare_grids",
+    "shared/matrix_pixels.js",
+    "shared/tooltip.js",
+    "shared/legend.js",
+    "shared/grid_layout.js",
+    "shared/grid.js",
+    "shared/controls.js",
+    "compare_grids/element.js",
+)
+
+
+def compare_grids(
+    a: npt.NDArray[np.floating[Any]],
+    b: npt.NDArray[np.floating[Any]],
+    *,
+    blocked_a: npt.NDArray[np.uint8] | None,
+    blocked_b: npt.NDArray[np.uint8] | None,
+    blocked_by_a: Sequence[str],
+    blocked_by_b: Sequence[str],
+    title_a: str,
+    title_b: str,
+    rows: Axis,
+    columns: Axis,
+    head_names: Sequence[Sequence[str]],
+    layer: int,
+    key: str,
+    seq: int = 0,
+    on_select: Callable[[], None] | None = None,
+    on_shown: Callable[[], None] | None = None,
+) -> ComponentResult:
+    """Mount one row of three grids for each head: A, B and B − A, computed in the browser from these very numbers.
+
+    a, b: weights (L, H, Tq, Tk) in [0, 1]. blocked_a, blocked_b: (Tq, Tk) uint8, bit i set where mask
+    `blocked_by_a[i]` or `blocked_by_b[i]` blocks the cell; None without masks. The other arguments, `select` and
+    `shown` are those of `attention_heads`. Raises ValueError when shapes, labels and names do not agree.
+    """
+    data = payload(
+        {"a": a, "b": b},
+        {"blocked_a": blocked_a, "blocked_b": blocked_b},
+        rows=rows,
+        columns=columns,
+        head_names=head_names,
+        header={
+            "key": key,
+            "seq": seq,
+            "layer": layer,
+            "sides": {
+                "a": {"title": title_a, "blocked_by": list(blocked_by_a)},
+                "b": {"title": title_b, "blocked_by": list(blocked_by_b)},
+            },
+        },
+    )
+    return _mount(
+        key=key, data=data, on_select_change=on_select or _nothing, on_shown_change=on_shown or _nothing
+    )
+
+
+def payload(
+    weights: dict[str, npt.NDArray[np.floating[Any]]],
+    masks: dict[str, npt.NDArray[np.uint8] | None],
+    *,
+    rows: Axis,
+    columns: Axis,
+    head_names: Sequence[Sequence[str]],
+    header: dict[str, Any],
+) -> bytes:
+    """What the browser receives."""
+    a, b = weights["a"], weights["b"]
+    for side in (a, b):
+        check_shapes(side, masks, rows=rows, columns=columns, head_names=head_names)
+    arrays: dict[str, Array | Scaled] = {
+        name: fit_precision(side) for name, side in weights.items()
+    }
+    arrays |= {name: mask.astype(np.uint8, copy=False) for name, mask in masks.items() if mask is not None}
+    largest = np.maximum(a.max(axis=(1, 2, 3)), b.max(axis=(1, 2, 3)))
+    described = {
+        "rows": rows.as_header(),
+        "columns": columns.as_header(),
+        "head_names": [list(names) for names in head_names],
+        "layer_max": [float(value) for value in np.nan_to_num(largest)],
+    }
+    return pack(header | described, arrays)
+
+
+def _nothing() -> None:
+    """Streamlit gives a component only the events that have a callback."""

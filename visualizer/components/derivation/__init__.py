@@ -1,0 +1,5 @@
+"""How one number came to be."""
+
+from visualizer.components.derivation.element import Derivation, Step, Terms, derivation
+
+__all__ = ["Derivation", "Step", "Terms", "derivation"]

@@ -1,0 +1,140 @@
+"""Mounts the picture of how one number came to be: elements as bars, then the steps that lead to the number."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from streamlit.components.v2.bidi_component import ComponentResult
+
+from visualizer.colors import Role
+from visualizer.components.axis import SequenceName
+from visualizer.components.packing import pack
+from visualizer.components.registry import register
+
+_mount = register("derivation", "derivation/bars.js", "derivation/element.js")
+
+
+@dataclass(frozen=True, eq=False)
+class Terms:
+    """One row of the picture: name, colour role, n values, and what joins it to the row above ("×", "=")."""
+
+    label: str
+    role: Role
+    values: NDArray[np.floating[Any]]
+    operator: str = ""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of the reckoning: what is done, and the number that it gives."""
+
+    text: str
+    value: float
+
+
+@dataclass(frozen=True, eq=False)
+class Derivation:
+    """How one number came to be.
+
+    title: what the number is.
+    columns: n labels, one per element, safe to draw.
+    rows: the values of the elements, (n,) each; none where the steps say everything.
+    steps: from the elements to the number.
+    result: the number as the steps give it.
+    formula: plain text.
+    agrees: whether the model's own number is the same within its precision.
+    difference: between the two, absolute.
+    sequence: the token sequence that the columns run over, None for features.
+    blocked: for each element whether a mask blocks it; an element with a value of minus infinity always counts as
+        blocked.
+    focus: the element that the number belongs to, such as the key of one weight, marked through all rows.
+    """
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[Terms, ...]
+    steps: tuple[Step, ...]
+    result: float
+    formula: str
+    agrees: bool
+    difference: float
+    sequence: SequenceName | None = None
+    blocked: tuple[bool, ...] = ()
+    focus: int | None = None
+
+
+def derivation(content: Derivation, *, key: str) -> ComponentResult:
+    """Mount the picture.
+
+    Raises:
+        ValueError: a row, or ``blocked``, does not have one value per column.
+    """
+    return _mount(key=key, data=pack(describe_derivation(content, key), _arrays(content)))
+
+
+def describe_derivation(content: Derivation, key: str) -> dict[str, Any]:
+    """All but the rows' values as JSON."""
+    return {
+        "key": key,
+        "title": content.title,
+        "formula": content.formula,
+        "columns": list(content.columns),
+        "sequence": content.sequence,
+        "focus": content.focus,
+        "rows": [{"label": row.label, "role": row.role, "operator": row.operator} for row in content.rows],
+        "steps": [{"text": step.text, "value": format_number(step.value)} for step in _steps(content)],
+        "agrees": content.agrees,
+        "verdict": verdict(content),
+    }
+
+
+def verdict(content: Derivation) -> str:
+    """One sentence that sets the result beside the model's own number."""
+    if not content.agrees:
+        return f"differs from the model's number by {content.difference:.2g}"
+    if content.difference == 0:
+        return "equals the model's number exactly"
+    return f"equals the model's number to {content.difference:.0e}"
+
+
+def format_number(value: float) -> str:
+    """Five significant digits with a true minus sign; an exponent only for the very small and the very large."""
+    if math.isnan(value):
+        return "NaN"
+    if math.isinf(value):
+        return "−∞" if value < 0 else "∞"
+    return f"{value:.5g}".replace("-", "−")
+
+
+def blocked_elements(content: Derivation) -> NDArray[np.bool_]:
+    """(n,), True where a mask blocks the element."""
+    blocked = np.zeros(len(content.columns), dtype=bool)
+    if content.blocked:
+        blocked |= _one_per_column(np.asarray(content.blocked, dtype=bool), "blocked", content)
+    for row in content.rows:
+        blocked |= np.isneginf(_one_per_column(row.values, row.label, content))
+    return blocked
+
+
+def _arrays(content: Derivation) -> dict[str, NDArray[Any]]:
+    rows = {f"row{index}": row.values.astype(np.float32) for index, row in enumerate(content.rows)}
+    return {**rows, "blocked": blocked_elements(content)}
+
+
+def _one_per_column(values: NDArray[Any], name: str, content: Derivation) -> NDArray[Any]:
+    if values.shape != (len(content.columns),):
+        raise ValueError(
+            f"{name} has shape {values.shape}: it must have one value for each of {len(content.columns)} columns"
+        )
+    return values
+
+
+def _steps(content: Derivation) -> tuple[Step, ...]:
+    """The steps, the last of which always gives the result."""
+    if content.steps and format_number(content.steps[-1].value) == format_number(content.result):
+        return content.steps
+    return (*content.steps, Step("result", content.result))

@@ -1,0 +1,466 @@
+/**
+ * One matrix as a panel: title, pixels, hatch, labels, numbers, and lights for what is pointed at.
+ *
+ * host: {hover(panel, row, column, point), leave(), select(panel, row, column), title(panel, solo)}; `title` may be
+ * missing, then the title is plain text.
+ * A matrix is {values: Float32Array, rows, columns, rowAxis, columnAxis, blocked: Uint8Array | null, emptyRows:
+ * Uint8Array | null, dtype}. A panel is drawn by `show(matrix, look)` and lit by `light(row, column)`.
+ */
+class MatrixPanel {
+  constructor(host) {
+    this.host = host;
+    this.cursor = null;
+    this.selected = null;
+    this.lit = { row: -1, column: -1 };
+    this.build();
+    this.listen();
+  }
+
+  build() {
+    const canTitle = Boolean(this.host.title);
+    this.dot = makeElement("span", "matrix-dot", { "aria-hidden": "true" });
+    this.titleText = makeElement("span", "matrix-title-text");
+    this.title = makeElement(canTitle ? "button" : "div", "matrix-title", canTitle ? { type: "button" } : {}, [
+      this.dot,
+      this.titleText,
+    ]);
+    this.subtitle = makeElement("div", "matrix-subtitle");
+    this.pixels = makeElement("canvas", "matrix-pixels", { role: "img" });
+    this.overlay = makeElement("canvas", "matrix-overlay", { "aria-hidden": "true" });
+    this.rowLight = makeElement("div", "light light-row");
+    this.columnLight = makeElement("div", "light light-column");
+    this.cellLight = makeElement("div", "light light-cell");
+    this.selection = makeElement("div", "light light-selected");
+    this.rowName = makeElement("div", "light-name", { hidden: "" });
+    this.columnName = makeElement("div", "light-name", { hidden: "" });
+    this.live = makeElement("div", "visually-hidden", { "aria-live": "polite" });
+    this.plot = makeElement("div", "matrix-plot", { tabindex: "0", role: "application" }, [
+      this.rowLight,
+      this.columnLight,
+      this.selection,
+      this.cellLight,
+    ]);
+    this.body = makeElement("div", "matrix-body", {}, [
+      this.pixels,
+      this.overlay,
+      this.plot,
+      this.rowName,
+      this.columnName,
+      this.live,
+    ]);
+    this.caption = makeElement("figcaption", "matrix-caption", {}, [this.title, this.subtitle]);
+    this.element = makeElement("figure", "matrix", {}, [this.caption, this.body]);
+  }
+
+  listen() {
+    const { plot, host } = this;
+    plot.addEventListener("pointermove", (event) => this.pointAt(event));
+    plot.addEventListener("pointerleave", (event) => event.pointerType !== "touch" && host.leave());
+    plot.addEventListener("click", (event) => {
+      const { row, column } = this.cellAt(event);
+      this.pointAt(event);
+      host.select(this, row, column);
+    });
+    plot.addEventListener("dblclick", () => host.title?.(this, true));
+    plot.addEventListener("keydown", (event) => this.onKey(event));
+    plot.addEventListener("focus", () => plot.matches(":focus-visible") && this.moveCursor(0, 0));
+    plot.addEventListener("blur", () => {
+      this.cursor = null;
+      host.leave();
+    });
+    if (!host.title) return;
+    this.title.addEventListener("click", (event) => event.detail < 2 && host.title(this, false));
+    this.title.addEventListener("dblclick", () => host.title(this, true));
+  }
+
+  /**
+   * Draw a matrix. look: {scale, title, subtitle, color, valueName, limits, labelled, description}; `color` is the
+   * dot before the title; `description` makes the text alternative, after the picture is on the screen.
+   */
+  show(matrix, look) {
+    this.matrix = matrix;
+    this.look = look;
+    const pixelRatio = window.devicePixelRatio || 1;
+    const options = { labelled: look.labelled, font: look.scale.theme.font, pixelRatio };
+    this.geometry = panelGeometry(matrix, look.limits, options);
+    this.pixelRatio = pixelRatio;
+    this.showTexts();
+    this.place();
+    const { plotWidth, plotHeight } = this.geometry;
+    drawMatrix(this.pixels, matrix, look.scale, plotWidth * pixelRatio, plotHeight * pixelRatio);
+    this.drawOverlay();
+    this.drawLights();
+    this.select(this.selected);
+  }
+
+  showTexts() {
+    const { title, subtitle, color, description } = this.look;
+    setText(this.titleText, title ?? "");
+    setText(this.subtitle, subtitle ?? "");
+    this.subtitle.hidden = !subtitle;
+    this.caption.hidden = !title && !subtitle;
+    this.dot.hidden = !color;
+    this.dot.style.background = color ?? "";
+    clearTimeout(this.describing);
+    this.describing = setTimeout(() => this.pixels.setAttribute("aria-label", description()), 0);
+    this.plot.setAttribute("aria-label", `${title || "matrix"}, cells: move with the arrow keys, select with Enter`);
+  }
+
+  place() {
+    const { left, top, plotWidth, plotHeight } = this.geometry;
+    setBox(this.body, null, null, left + plotWidth, top + plotHeight);
+    setBox(this.pixels, left, top, plotWidth, plotHeight);
+    setBox(this.plot, left, top, plotWidth, plotHeight);
+    this.caption.style.maxWidth = `${Math.max(left + plotWidth, this.look.limits.width)}px`;
+    this.rowName.className = `light-name light-name-row position-${axisRole(this.matrix.rowAxis)}`;
+    this.rowName.style.maxWidth = `${Math.max(left - 2, 60)}px`;
+    this.columnName.className = `light-name light-name-column position-${axisRole(this.matrix.columnAxis)}`;
+  }
+
+  drawOverlay() {
+    const { geometry, matrix, pixelRatio } = this;
+    const { left, top, plotWidth, plotHeight, labelled } = geometry;
+    const width = Math.round((left + plotWidth) * pixelRatio);
+    const height = Math.round((top + plotHeight) * pixelRatio);
+    const context = sizedContext(this.overlay, width, height);
+    setBox(this.overlay, 0, 0, left + plotWidth, top + plotHeight);
+    const hatchWidth = Math.max(1, Math.round(plotWidth * pixelRatio));
+    const hatchHeight = Math.max(1, Math.round(plotHeight * pixelRatio));
+    const { theme } = this.look.scale;
+    const hatch = hatchCanvas(
+      matrix.blocked, matrix.rows, matrix.columns, hatchWidth, hatchHeight, theme, pixelRatio);
+    if (hatch) context.drawImage(hatch, Math.round(left * pixelRatio), Math.round(top * pixelRatio));
+    context.setTransform(pixelRatio, 0, 0, pixelRatio, 0, 0);
+    if (labelled) drawLabels(context, matrix, geometry, theme);
+    if (geometry.numbers) drawNumbers(context, matrix, geometry, this.look.scale);
+    if (matrix.emptyRows) drawEmptyRows(context, matrix, geometry, theme);
+  }
+
+  /** The row and column under a pointer. */
+  cellAt(event) {
+    const box = this.plot.getBoundingClientRect();
+    const { rows, columns } = this.matrix;
+    return {
+      row: clamp(Math.floor(((event.clientY - box.top) / box.height) * rows), 0, rows - 1),
+      column: clamp(Math.floor(((event.clientX - box.left) / box.width) * columns), 0, columns - 1),
+    };
+  }
+
+  pointAt(event) {
+    const { row, column } = this.cellAt(event);
+    this.host.hover(this, row, column, { x: event.clientX, y: event.clientY });
+  }
+
+  /** Light a row and a column; -1 is none. */
+  light(row, column) {
+    if (row === this.lit.row && column === this.lit.column) return;
+    this.lit = { row, column };
+    if (this.geometry) this.drawLights();
+  }
+
+  drawLights() {
+    const { row, column } = this.lit;
+    const { cellWidth, cellHeight, plotWidth, plotHeight } = this.geometry;
+    const { rows, columns } = this.matrix;
+    const hasRow = row >= 0 && row < rows;
+    const hasColumn = column >= 0 && column < columns;
+    const [height, width] = [Math.max(cellHeight, 2), Math.max(cellWidth, 2)];
+    showBox(this.rowLight, hasRow, 0, row * cellHeight, plotWidth, height);
+    showBox(this.columnLight, hasColumn, column * cellWidth, 0, width, plotHeight);
+    showBox(this.cellLight, hasRow && hasColumn, column * cellWidth, row * cellHeight, width, height);
+    this.nameLit(hasRow ? row : -1, hasColumn ? column : -1);
+  }
+
+  /** Write the lit row's and column's names beside the plot. */
+  nameLit(row, column) {
+    const { left, top, cellWidth, cellHeight, labelled, columnLabels } = this.geometry;
+    this.rowName.hidden = !labelled || row < 0;
+    this.columnName.hidden = !labelled || column < 0;
+    if (!this.rowName.hidden) {
+      setText(this.rowName, this.nameOf(this.matrix.rowAxis, row, this.geometry.rowLabels === "all"));
+      this.rowName.style.transform = `translate(${left - 4}px, ${top + (row + 0.5) * cellHeight}px) translate(-100%, -50%)`;
+    }
+    if (!this.columnName.hidden) {
+      setText(this.columnName, this.nameOf(this.matrix.columnAxis, column, columnLabels !== "ticks"));
+      const turn = columnLabels === "upright" ? "rotate(-90deg) translate(0, -50%)" : "translate(-50%, -100%)";
+      this.columnName.style.transform = `translate(${left + (column + 0.5) * cellWidth}px, ${top - 3}px) ${turn}`;
+    }
+  }
+
+  nameOf(axis, index, short) {
+    const label = axis.labels[index] ?? String(index);
+    return short || label === String(index) ? label : `${index} ${label}`;
+  }
+
+  /** Outline one cell as selected; null is none. */
+  select(cell) {
+    this.selected = cell;
+    if (!this.geometry) return;
+    const { cellWidth, cellHeight } = this.geometry;
+    const inside = Boolean(cell) && cell.row < this.matrix.rows && cell.column < this.matrix.columns;
+    const [width, height] = [Math.max(cellWidth, 5), Math.max(cellHeight, 5)];
+    const left = (cell?.column ?? 0) * cellWidth + (cellWidth - width) / 2;
+    const top = (cell?.row ?? 0) * cellHeight + (cellHeight - height) / 2;
+    showBox(this.selection, inside, left, top, width, height);
+  }
+
+  onKey(event) {
+    const { rows, columns } = this.matrix;
+    const steps = {
+      ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1],
+      PageUp: [-10, 0], PageDown: [10, 0], Home: [0, -columns], End: [0, columns],
+    };
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (steps[event.key]) this.moveCursor(...steps[event.key]);
+    else if ((event.key === "Enter" || event.key === " ") && this.cursor) {
+      this.host.select(this, this.cursor.row, this.cursor.column);
+    } else if (event.key === "Escape") this.host.leave();
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  /** Move the keyboard's cell; it starts at the selected or else the first cell. */
+  moveCursor(rowStep, columnStep) {
+    const { rows, columns } = this.matrix;
+    const from = this.cursor ?? this.selected ?? { row: 0, column: 0 };
+    const step = this.cursor ? [rowStep, columnStep] : [0, 0];
+    this.cursor = { row: clamp(from.row + step[0], 0, rows - 1), column: clamp(from.column + step[1], 0, columns - 1) };
+    const { row, column } = this.cursor;
+    const box = this.plot.getBoundingClientRect();
+    const point = {
+      x: box.left + ((column + 1) / columns) * box.width,
+      y: box.top + ((row + 1) / rows) * box.height,
+    };
+    this.host.hover(this, row, column, point);
+    setText(this.live, describeCell(this.matrix, this.look.valueName, row, column).map(lineText).join(", "));
+  }
+}
+
+/** Place and size an absolutely positioned element in CSS pixels; null leaves a coordinate alone. */
+function setBox(element, left, top, width, height) {
+  if (left !== null) element.style.left = `${left}px`;
+  if (top !== null) element.style.top = `${top}px`;
+  element.style.width = `${width}px`;
+  element.style.height = `${height}px`;
+}
+
+/** The same by transform, which moves without a new layout; hides the element when not `visible`. */
+function showBox(element, visible, left, top, width, height) {
+  element.style.visibility = visible ? "visible" : "hidden";
+  if (!visible) return;
+  element.style.width = `${width}px`;
+  element.style.height = `${height}px`;
+  element.style.transform = `translate(${left}px, ${top}px)`;
+}
+
+/** An empty drawing context of a canvas with this size in device pixels. */
+function sizedContext(canvas, width, height) {
+  const context = canvas.getContext("2d");
+  if (canvas.width !== width || canvas.height !== height) {
+    canvas.width = width;
+    canvas.height = height;
+  } else {
+    context.setTransform(1, 0, 0, 1, 0, 0);
+    context.clearRect(0, 0, width, height);
+  }
+  return context;
+}
+
+/** Draw the names of the axes and the labels or ticks of both sides. */
+function drawLabels(context, matrix, geometry, theme) {
+  const { rowAxis, columnAxis } = matrix;
+  context.font = `${LABEL_FONT_SIZE}px ${theme.font}`;
+  drawAxisNames(context, rowAxis, columnAxis, geometry, theme);
+  context.fillStyle = theme.text;
+  context.globalAlpha = 0.72;
+  drawRowLabels(context, rowAxis, matrix.rows, geometry);
+  drawColumnLabels(context, columnAxis, matrix.columns, geometry);
+  context.globalAlpha = 1;
+}
+
+/** "query ↓ key →" in their roles' colours, on the line above everything. */
+function drawAxisNames(context, rowAxis, columnAxis, geometry, theme) {
+  context.textBaseline = "top";
+  context.textAlign = "left";
+  const rowText = `${rowAxis.name} ↓`;
+  context.fillStyle = theme.roles[axisRole(rowAxis)];
+  context.fillText(rowText, 0, 0);
+  const afterRow = context.measureText(rowText).width + 8;
+  context.fillStyle = theme.roles[axisRole(columnAxis)];
+  context.fillText(`${columnAxis.name} →`, Math.max(geometry.left, afterRow), 0);
+}
+
+function drawRowLabels(context, axis, rows, { left, top, cellHeight, rowLabels }) {
+  context.textAlign = "right";
+  context.textBaseline = "middle";
+  const step = rowLabels === "all" ? 1 : tickStep(cellHeight, 24);
+  for (let row = 0; row < rows; row += step) {
+    const text = rowLabels === "all" ? axis.labels[row] : String(row);
+    context.fillText(shortened(context, text, LONGEST_LABEL), left - 5, top + (row + 0.5) * cellHeight);
+  }
+}
+
+function drawColumnLabels(context, axis, columns, { left, top, cellWidth, columnLabels }) {
+  const step = columnLabels === "ticks" ? tickStep(cellWidth, 26) : 1;
+  for (let column = 0; column < columns; column += step) {
+    const x = left + (column + 0.5) * cellWidth;
+    if (columnLabels === "upright") {
+      drawUpright(context, shortened(context, axis.labels[column], LONGEST_LABEL), x, top - 5);
+      continue;
+    }
+    const text = columnLabels === "ticks" ? String(column) : axis.labels[column];
+    const right = left + columns * cellWidth;
+    context.textBaseline = "alphabetic";
+    context.textAlign = x + context.measureText(text).width / 2 > right ? "right" : "center";
+    context.fillText(text, context.textAlign === "right" ? right : x, top - 5);
+  }
+}
+
+/** Text that reads upwards from a point. */
+function drawUpright(context, text, x, y) {
+  context.save();
+  context.translate(x, y);
+  context.rotate(-Math.PI / 2);
+  context.textAlign = "left";
+  context.textBaseline = "middle";
+  context.fillText(text, 0, 0.5);
+  context.restore();
+}
+
+/** A text cut to a width, with "…" when it is longer; whole characters are kept. */
+function shortened(context, text, width) {
+  if (context.measureText(text).width <= width) return text;
+  const characters = Array.from(new Intl.Segmenter().segment(text), ({ segment }) => segment);
+  while (characters.length > 1 && context.measureText(`${characters.join("")}…`).width > width) characters.pop();
+  return `${characters.join("")}…`;
+}
+
+/** A number as it stands in a cell: two decimals where they fit. */
+function cellNumber(value) {
+  const size = Math.abs(value);
+  return size < 10 ? withMinusSign(value.toFixed(2)).replace(/^−(?=0\.00$)/, "") : shortNumber(value);
+}
+
+/** Write every number into its cell. */
+function drawNumbers(context, matrix, { left, top, cellWidth, cellHeight }, scale) {
+  context.font = `${LABEL_FONT_SIZE}px ${scale.theme.font}`;
+  context.textAlign = "center";
+  context.textBaseline = "middle";
+  for (let row = 0, i = 0; row < matrix.rows; row++) {
+    for (let column = 0; column < matrix.columns; column++, i++) {
+      if (matrix.blocked?.[i]) continue;
+      context.fillStyle = inkOn(pixelFor(matrix.values[i], scale));
+      const [x, y] = [left + (column + 0.5) * cellWidth, top + (row + 0.5) * cellHeight + 0.5];
+      const text = cellNumber(matrix.values[i]);
+      // Cells that round to zero step back, so that the eye finds the others.
+      context.globalAlpha = text === "0.00" ? 0.35 : 1;
+      context.fillText(text, x, y);
+    }
+  }
+  context.globalAlpha = 1;
+}
+
+/** Mark the rows whose every key is blocked: in words where there is room, else by a bar at the edge. */
+function drawEmptyRows(context, matrix, { left, top, cellHeight, plotWidth, labelled }, theme) {
+  context.fillStyle = theme.warning;
+  context.font = `600 ${LABEL_FONT_SIZE}px ${theme.font}`;
+  context.textAlign = "center";
+  context.textBaseline = "middle";
+  const text = "no key left";
+  const inWords = labelled && cellHeight >= 12 && context.measureText(text).width + 8 <= plotWidth;
+  for (let row = 0; row < matrix.rows; row++) {
+    if (!matrix.emptyRows[row]) continue;
+    const y = top + row * cellHeight;
+    if (inWords) drawPlate(context, text, left + plotWidth / 2, y + cellHeight / 2, theme);
+    else context.fillRect(left, y, 3, Math.max(1, cellHeight));
+  }
+}
+
+/** A word on a plate of the page's background, centred on a point. */
+function drawPlate(context, text, x, y, theme) {
+  const width = context.measureText(text).width + 10;
+  context.fillStyle = theme.background;
+  context.beginPath();
+  context.roundRect(x - width / 2, y - 7, width, 14, 4);
+  context.fill();
+  context.fillStyle = theme.warning;
+  context.fillText(text, x, y + 0.5);
+}
+
+/** What a tooltip says about a cell: where it is, its number, and what blocks it. */
+function describeCell(matrix, valueName, row, column) {
+  const { values, columns, rowAxis, columnAxis, blocked, blockedBy, emptyRows, dtype } = matrix;
+  const i = row * columns + column;
+  const number = makeElement("b", "", {}, [formatNumber(values[i], dtype)]);
+  const lines = [
+    cellPositionLine(rowAxis, columnAxis, row, column),
+    tooltipLine("tooltip-value", `${valueName} `, number),
+  ];
+  if (blocked?.[i]) lines.push(tooltipLine("tooltip-note", blockedText(blocked[i], blockedBy ?? [])));
+  if (emptyRows?.[row]) lines.push(tooltipLine("tooltip-warning", "every key is blocked: no key left"));
+  return lines;
+}
+
+/** A tooltip line as plain text. */
+function lineText({ parts }) {
+  return parts.map((part) => (typeof part === "string" ? part : part.textContent)).join("");
+}
+
+/** The text alternative of a matrix: name, size, range and what is blocked. */
+function describeMatrix(name, matrix) {
+  const { values, rows, columns, rowAxis, columnAxis, blocked, blockedBy } = matrix;
+  let low = Infinity;
+  let high = -Infinity;
+  let blockedCount = 0;
+  let unusual = 0;
+  let bits = 0;
+  for (let i = 0; i < values.length; i++) {
+    if (blocked && blocked[i]) {
+      blockedCount += 1;
+      bits |= blocked[i];
+    } else if (values[i] - values[i] !== 0) unusual += 1;
+    else {
+      if (values[i] < low) low = values[i];
+      if (values[i] > high) high = values[i];
+    }
+  }
+  const size = `${name}: ${rows} by ${columns} (${rowAxis.name} by ${columnAxis.name})`;
+  const range = low <= high ? `from ${formatNumber(low)} to ${formatNumber(high)}` : "no finite number";
+  const hidden = blockedCount ? `, ${blockedCount} of ${values.length} cells ${blockedText(bits, blockedBy ?? [])}` : "";
+  const strange = unusual ? `, ${unusual} not finite` : "";
+  return `${size}, ${range}${hidden}${strange}`;
+}
+
+/** One flag per row: whether all its keys are blocked; null when that is true of none. */
+function rowsWithoutKey(blocked, rows, columns) {
+  if (!blocked) return null;
+  const flags = new Uint8Array(rows);
+  for (let row = 0; row < rows; row++) {
+    flags[row] = blocked.subarray(row * columns, (row + 1) * columns).every(Boolean) ? 1 : 0;
+  }
+  return flags.some(Boolean) ? flags : null;
+}
+
+/** The marks that hovering one cell publishes: its row's and its column's token, where the axes are tokens. */
+function marksOfCell(rowAxis, columnAxis, row, column) {
+  const marks = [];
+  if (rowAxis.sequence) marks.push({ sequence: rowAxis.sequence, index: row, role: markRole(rowAxis, "query") });
+  if (columnAxis.sequence) {
+    marks.push({ sequence: columnAxis.sequence, index: column, role: markRole(columnAxis, "key") });
+  }
+  return marks;
+}
+
+/** The role of an axis' marks: what its name says, else what its side says. */
+function markRole(axis, sideRole) {
+  return axis.name === "query" || axis.name === "key" ? axis.name : sideRole;
+}
+
+/** The position on an axis that marks light, -1 for none. */
+function litPosition(axis, sideRole, marks) {
+  if (!axis.sequence) return -1;
+  const role = markRole(axis, sideRole);
+  const mark = marks.find((one) => one.sequence === axis.sequence && (one.role === "token" || one.role === role));
+  return mark ? mark.index : -1;
+}

@@ -1,0 +1,106 @@
+const LABEL_FONT_SIZE = 11;
+const LABEL_CELL = 14; // a cell this large has its own label
+const NUMBER_CELL = { width: 32, height: 18 }; // a cell this large shows its number
+const SQUARE_CELL = 8; // from this size on, cells are square
+const NARROW_CELL = { size: 22, ratio: 8 }; // how far a cell of a long matrix grows along the shorter side
+const LONGEST_LABEL = 76;
+const AXIS_LINE = 15;
+
+const labelWidths = new WeakMap();
+
+/** The widest label of an axis in pixels, at most LONGEST_LABEL. */
+function widestLabel(axis, font) {
+  const known = labelWidths.get(axis);
+  if (known?.font === font) return known.width;
+  const context = textContext(font);
+  let width = 0;
+  for (const label of axis.labels) width = Math.max(width, context.measureText(label).width);
+  width = Math.min(Math.ceil(width), LONGEST_LABEL);
+  labelWidths.set(axis, { font, width });
+  return width;
+}
+
+/** A canvas context for measuring text. */
+function textContext(font) {
+  textContext.context ??= new OffscreenCanvas(1, 1).getContext("2d");
+  textContext.context.font = `${LABEL_FONT_SIZE}px ${font}`;
+  return textContext.context;
+}
+
+/** Every how many positions a tick stands, so that ticks are at least `distance` pixels apart. */
+function tickStep(cellSize, distance) {
+  const steps = [1, 2, 4, 5, 8, 10, 16, 20, 32, 50, 64, 100, 128, 256, 512, 1024, 4096];
+  return steps.find((step) => step * cellSize >= distance) ?? 8192;
+}
+
+/**
+ * Where everything of a panel goes, in CSS pixels.
+ * limits: {width, height, cell, top}: the most that the whole panel, its plot's height and one cell may take, and the
+ * least room above the plot.
+ * labelled: false for small pictures without any text.
+ */
+function panelGeometry(matrix, limits, { labelled, font, pixelRatio }) {
+  const { rows, columns } = matrix;
+  let margins = labelled ? fullMargins(matrix, font, Infinity) : { left: 0, top: 0 };
+  let cell = cellSize(rows, columns, limits, margins, pixelRatio);
+  if (labelled) {
+    margins = fullMargins(matrix, font, cell.width, cell.height);
+    cell = cellSize(rows, columns, limits, margins, pixelRatio);
+    margins = fullMargins(matrix, font, cell.width, cell.height);
+  }
+  return {
+    left: margins.left,
+    top: Math.max(margins.top, limits.top ?? 0),
+    cellWidth: cell.width,
+    cellHeight: cell.height,
+    plotWidth: cell.width * columns,
+    plotHeight: cell.height * rows,
+    labelled,
+    rowLabels: cell.height >= LABEL_CELL ? "all" : "ticks",
+    columnLabels: margins.columnLabels,
+    numbers: labelled && cell.width >= NUMBER_CELL.width && cell.height >= NUMBER_CELL.height,
+  };
+}
+
+/** The room left of and above a plot for its labels, given the size of its cells. */
+function fullMargins({ rows, rowAxis, columnAxis }, font, cellWidth, cellHeight = cellWidth) {
+  const rowRoom = cellHeight >= LABEL_CELL ? widestLabel(rowAxis, font) : String(rows).length * 7;
+  const columnRoom = widestLabel(columnAxis, font);
+  const columnLabels = cellWidth < LABEL_CELL ? "ticks" : columnRoom <= cellWidth - 4 ? "level" : "upright";
+  return {
+    left: rowRoom + 8,
+    top: AXIS_LINE + (columnLabels === "upright" ? columnRoom + 7 : 17),
+    columnLabels,
+  };
+}
+
+/** The size of one cell: square where that is readable, else as large as each side allows. */
+function cellSize(rows, columns, limits, margins, pixelRatio) {
+  const widest = Math.max(limits.width - margins.left, 40) / columns;
+  const highest = limits.height / rows;
+  const square = Math.min(widest, highest, limits.cell);
+  if (square >= SQUARE_CELL || rows === columns) {
+    const size = wholePixels(square, pixelRatio);
+    return { width: size, height: size };
+  }
+  const longest = Math.max(square, Math.min(NARROW_CELL.size, NARROW_CELL.ratio * square, limits.cell));
+  return {
+    width: wholePixels(Math.min(widest, longest), pixelRatio),
+    height: wholePixels(Math.min(highest, longest), pixelRatio),
+  };
+}
+
+/** A size rounded down to whole device pixels, so that cells are equally large; very small cells stay as they are. */
+function wholePixels(size, pixelRatio) {
+  return size >= 3 ? Math.floor(size * pixelRatio) / pixelRatio : size;
+}
+
+/** How many panels go side by side so that all are large and the whole gallery is not too high. */
+function galleryColumns(count, width, { gap, smallest, aspect, height }) {
+  const most = Math.max(1, Math.min(count, Math.floor((width + gap) / (smallest + gap))));
+  for (let columns = 1; columns < most; columns++) {
+    const panelWidth = (width - gap * (columns - 1)) / columns;
+    if (Math.ceil(count / columns) * (panelWidth * aspect + 48) <= height) return columns;
+  }
+  return most;
+}

@@ -1,0 +1,48 @@
+/** A small colour bar with its numbers, and a hatch swatch where cells are blocked. */
+function makeLegend() {
+  const bar = makeElement("canvas", "legend-bar", { width: 256, height: 1, "aria-hidden": "true" });
+  const ticks = makeElement("div", "legend-ticks");
+  const scaleBox = makeElement("div", "legend-scale", {}, [bar, ticks]);
+  const swatch = makeElement("span", "legend-swatch", { "aria-hidden": "true" });
+  const blockedBox = makeElement("div", "legend-blocked", {}, [swatch, "blocked"]);
+  const label = makeElement("span", "legend-label");
+  const element = makeElement("div", "legend", {}, [label, scaleBox, blockedBox]);
+  return {
+    element,
+    /** Show a scale made by `makeScale`; `text` names it, `blocked` says whether any cell is hatched. */
+    update(scale, { text = "", blocked = false } = {}) {
+      setText(label, text);
+      label.hidden = text === "";
+      blockedBox.hidden = !blocked;
+      drawLegendBar(bar, scale);
+      const numbers = legendTicks(scale);
+      ticks.replaceChildren(...numbers.map((number) => makeElement("span", "", {}, [shortNumber(number)])));
+      scaleBox.setAttribute("role", "img");
+      scaleBox.setAttribute("aria-label", `colour scale from ${numbers[0]} to ${numbers.at(-1)}`);
+    },
+  };
+}
+
+/** The numbers under a colour bar, evenly spaced along it. */
+function legendTicks({ palette, low, high, curve }) {
+  if (palette === "diverging") return [low, (low + high) / 2, high];
+  if (curve === "root") return [low, low + (high - low) / 4, high];
+  return [low, high];
+}
+
+function drawLegendBar(canvas, scale) {
+  const context = canvas.getContext("2d");
+  const image = context.createImageData(256, 1);
+  new Uint32Array(image.data.buffer).set(colorTable(scale.theme, scale.palette));
+  context.putImageData(image, 0, 0);
+}
+
+/** A number short enough for a cell or a tick: at most three digits. */
+function shortNumber(value) {
+  if (!Number.isFinite(value)) return formatNumber(value);
+  const size = Math.abs(value);
+  if (size === 0) return "0";
+  if (size >= 10000 || size < 0.001) return withMinusSign(value.toExponential(0));
+  if (size >= 100) return withMinusSign(value.toFixed(0));
+  return withMinusSign(size >= 10 ? value.toFixed(1) : size < 0.1 ? value.toFixed(3) : value.toFixed(2));
+}

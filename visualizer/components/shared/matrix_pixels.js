@@ -1,0 +1,152 @@
+const ROOT_CURVE_STEPS = 4096;
+
+/**
+ * How numbers become pixels.
+ * palette: "sequential" | "diverging"; bounds: [low, high]; curve: "linear", or "root" to lift small numbers.
+ */
+function makeScale(theme, palette, bounds, curve = "linear") {
+  const [low, high] = bounds;
+  const colors = colorTable(theme, palette);
+  const table = curve === "root" ? rootTable(colors) : colors;
+  return {
+    theme,
+    palette,
+    low,
+    high,
+    curve,
+    table,
+    // A matrix of one single number has no range: it is drawn at the middle of its scale.
+    perStep: high > low ? (table.length - 1) / (high - low) : 0,
+    notANumber: pixelOf(theme.not_a_number),
+    infinite: pixelOf(theme.infinite),
+  };
+}
+
+/** The colours spaced by the square root, in enough steps that small numbers keep distinct colours. */
+function rootTable(colors) {
+  return Uint32Array.from({ length: ROOT_CURVE_STEPS }, (_, i) => {
+    return colors[Math.round(Math.sqrt(i / (ROOT_CURVE_STEPS - 1)) * (colors.length - 1))];
+  });
+}
+
+/** The pixel of one number. */
+function pixelFor(value, scale) {
+  if (value === Infinity || value === -Infinity) return scale.infinite;
+  if (value !== value) return scale.notANumber;
+  const last = scale.table.length - 1;
+  const step = scale.perStep ? (value - scale.low) * scale.perStep : last / 2;
+  return scale.table[step <= 0 ? 0 : step >= last ? last : (step + 0.5) | 0];
+}
+
+/** Write the pixel of every number; a blocked cell stays transparent, so that the hatch below it shows. */
+function paintPixels(pixels, values, blocked, scale) {
+  const { table, low, perStep } = scale;
+  const last = table.length - 1;
+  for (let i = 0; i < pixels.length; i++) {
+    if (blocked && blocked[i]) {
+      pixels[i] = 0;
+      continue;
+    }
+    const step = (values[i] - low) * perStep + 0.5;
+    // Only an ordinary number inside the bounds passes both comparisons.
+    pixels[i] = step >= 0 && step < last && perStep ? table[step | 0] : pixelFor(values[i], scale);
+  }
+}
+
+/**
+ * A matrix made smaller by keeping the number of largest size under each pixel: thin diagonals and single strong
+ * cells survive. A pixel is blocked only when everything under it is.
+ */
+function poolMatrix(matrix, outRows, outColumns) {
+  const { values, blocked, rows, columns } = matrix;
+  const outValues = new Float32Array(outRows * outColumns);
+  const outBlocked = new Uint8Array(outRows * outColumns).fill(1);
+  const columnOf = Uint16Array.from({ length: columns }, (_, column) => (column * outColumns) / columns);
+  for (let row = 0, i = 0; row < rows; row++) {
+    const outStart = Math.floor((row * outRows) / rows) * outColumns;
+    for (let column = 0; column < columns; column++, i++) {
+      if (blocked && blocked[i]) continue;
+      const out = outStart + columnOf[column];
+      const value = values[i];
+      if (outBlocked[out] || !(Math.abs(value) <= Math.abs(outValues[out]))) {
+        outValues[out] = value;
+        outBlocked[out] = 0;
+      }
+    }
+  }
+  return { values: outValues, blocked: outBlocked, rows: outRows, columns: outColumns };
+}
+
+/** Draw a matrix one pixel a cell, or smaller where it has more cells than `maxWidth` by `maxHeight` device pixels. */
+function drawMatrix(canvas, matrix, scale, maxWidth, maxHeight) {
+  const columns = Math.max(1, Math.min(matrix.columns, Math.round(maxWidth)));
+  const rows = Math.max(1, Math.min(matrix.rows, Math.round(maxHeight)));
+  const smaller = columns < matrix.columns || rows < matrix.rows;
+  const source = smaller ? poolMatrix(matrix, rows, columns) : matrix;
+  if (canvas.width !== columns || canvas.height !== rows) {
+    canvas.width = columns;
+    canvas.height = rows;
+  }
+  const context = canvas.getContext("2d");
+  const image = context.createImageData(columns, rows);
+  paintPixels(new Uint32Array(image.data.buffer), source.values, source.blocked, scale);
+  context.putImageData(image, 0, 0);
+}
+
+const hatchCache = new WeakMap();
+
+/**
+ * The hatch of all blocked cells as a canvas of `width` by `height` device pixels, or null when nothing is blocked.
+ * Heads share a mask, so the last size drawn is kept with the mask.
+ */
+function hatchCanvas(blocked, rows, columns, width, height, theme, pixelRatio) {
+  if (!blocked || !blocked.some(Boolean)) return null;
+  const cached = hatchCache.get(blocked);
+  const cacheKey = `${width} ${height} ${theme.name}`;
+  if (cached?.cacheKey === cacheKey) return cached.canvas;
+  const canvas = new OffscreenCanvas(width, height);
+  const context = canvas.getContext("2d");
+  context.imageSmoothingEnabled = false;
+  context.drawImage(maskCanvas(blocked, rows, columns), 0, 0, width, height);
+  context.globalCompositeOperation = "source-in";
+  context.fillStyle = context.createPattern(hatchTile(theme, pixelRatio), "repeat");
+  context.fillRect(0, 0, width, height);
+  hatchCache.set(blocked, { cacheKey, canvas });
+  return canvas;
+}
+
+/** An opaque pixel for each blocked cell. */
+function maskCanvas(blocked, rows, columns) {
+  const canvas = new OffscreenCanvas(columns, rows);
+  const context = canvas.getContext("2d");
+  const image = context.createImageData(columns, rows);
+  const pixels = new Uint32Array(image.data.buffer);
+  for (let i = 0; i < pixels.length; i++) if (blocked[i]) pixels[i] = 0xff000000;
+  context.putImageData(image, 0, 0);
+  return canvas;
+}
+
+/** One tile of diagonal stripes on the hatch's ground. */
+function hatchTile(theme, pixelRatio) {
+  const size = Math.round(6 * pixelRatio);
+  const tile = new OffscreenCanvas(size, size);
+  const context = tile.getContext("2d");
+  context.fillStyle = theme.hatch_ground;
+  context.fillRect(0, 0, size, size);
+  context.strokeStyle = theme.hatch;
+  context.lineWidth = 1.1 * pixelRatio;
+  // Three strokes, so that the stripe continues across the corners of neighbouring tiles.
+  for (const shift of [-size, 0, size]) {
+    context.beginPath();
+    context.moveTo(shift, size);
+    context.lineTo(shift + size, 0);
+    context.stroke();
+  }
+  return tile;
+}
+
+/** Black or white, whichever reads better on a canvas pixel. */
+function inkOn(pixel) {
+  const luminance = 0.299 * (pixel & 255) + 0.587 * ((pixel >> 8) & 255) + 0.114 * ((pixel >> 16) & 255);
+  return luminance > 150 ? "#14161c" : "#ffffff";
+}

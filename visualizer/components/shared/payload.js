@@ -1,0 +1,68 @@
+const TYPED_ARRAYS = { f4: Float32Array, f2: Uint16Array, u1: Uint8Array, u2: Uint16Array, i4: Int32Array };
+
+/**
+ * Read what packing.py wrote: the header, with `arrays[name] = {data, dtype, shape, scale}`.
+ * The data of a float16 array are its 16-bit patterns: read numbers with `floats`.
+ */
+function unpack(bytes) {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const dataStart = 4 + view.getUint32(0, true);
+  const header = JSON.parse(new TextDecoder().decode(bytes.subarray(4, dataStart)));
+  // A typed array needs an aligned start, which the message it arrived in does not promise.
+  const aligned = bytes.byteOffset % 8 === 0 ? bytes : bytes.slice();
+  for (const [name, entry] of Object.entries(header.arrays)) {
+    const length = entry.shape.reduce((product, size) => product * size, 1);
+    const start = aligned.byteOffset + dataStart + entry.offset;
+    const data = new TYPED_ARRAYS[entry.dtype](aligned.buffer, start, length);
+    header.arrays[name] = { data, dtype: entry.dtype, shape: entry.shape, scale: entry.scale ?? 1 };
+  }
+  return header;
+}
+
+let halfTable = null;
+
+/** All 65,536 float16 numbers by bit pattern. */
+function halfPrecisionTable() {
+  if (halfTable) return halfTable;
+  halfTable = new Float32Array(65536);
+  for (let bits = 0; bits < 65536; bits++) {
+    const exponent = (bits >> 10) & 31;
+    const fraction = bits & 1023;
+    const sign = bits & 0x8000 ? -1 : 1;
+    if (exponent === 31) halfTable[bits] = fraction ? NaN : sign * Infinity;
+    else if (exponent === 0) halfTable[bits] = sign * fraction * 2 ** -24;
+    else halfTable[bits] = sign * (1 + fraction / 1024) * 2 ** (exponent - 15);
+  }
+  return halfTable;
+}
+
+/** The numbers from `start` to `end` of an unpacked array as Float32Array: a view for float32, else a copy. */
+function floats(array, start = 0, end = array.data.length) {
+  const part = array.data.subarray(start, end);
+  if (array.dtype === "f4") return part;
+  const numbers = new Float32Array(part.length);
+  if (array.dtype === "f2") {
+    const table = halfPrecisionTable();
+    for (let i = 0; i < part.length; i++) numbers[i] = table[part[i]];
+  } else {
+    for (let i = 0; i < part.length; i++) numbers[i] = part[i] * array.scale;
+  }
+  return numbers;
+}
+
+/** A number as text with only the digits that its precision carries. */
+function formatNumber(value, dtype = "f4") {
+  if (Number.isNaN(value)) return "NaN";
+  if (!Number.isFinite(value)) return value < 0 ? "−∞" : "∞";
+  if (dtype === "u1" || dtype === "u2") return `≈${withMinusSign(value.toFixed(dtype === "u1" ? 2 : 4))}`;
+  if (value === 0) return "0";
+  const digits = dtype === "f2" ? 3 : 4;
+  const size = Math.abs(value);
+  if (size < 1e-4 || size >= 10 ** 6) return withMinusSign(value.toExponential(digits - 1));
+  return withMinusSign(value.toPrecision(digits).includes("e") ? String(Math.round(value)) : value.toPrecision(digits));
+}
+
+/** The same number text with a true minus sign. */
+function withMinusSign(text) {
+  return text.replaceAll("-", "−");
+}

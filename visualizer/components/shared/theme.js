@@ -1,0 +1,66 @@
+/** Red, green and blue from 0 to 255 of a CSS colour, as the browser reads it. */
+function parseColor(text) {
+  const canvas = (parseColor.canvas ??= new OffscreenCanvas(1, 1));
+  const context = canvas.getContext("2d", { willReadFrequently: true });
+  context.clearRect(0, 0, 1, 1);
+  context.fillStyle = text;
+  context.fillRect(0, 0, 1, 1);
+  return [...context.getImageData(0, 0, 1, 1).data.subarray(0, 3)];
+}
+
+/** What a canvas needs of the theme: `name` is "light" or "dark", `roles` the colour grammar's text colours. */
+function readTheme(element) {
+  const style = getComputedStyle(element);
+  const variable = (name, fallback) => style.getPropertyValue(name).trim() || fallback;
+  const background = variable("--st-background-color", "#ffffff");
+  const [red, green, blue] = parseColor(background);
+  const name = 0.299 * red + 0.587 * green + 0.114 * blue < 128 ? "dark" : "light";
+  return {
+    name,
+    background,
+    text: variable("--st-text-color", name === "dark" ? "#fafafa" : "#31333f"),
+    border: variable("--st-border-color", "#8884"),
+    font: variable("--st-font", "sans-serif"),
+    ...COLORS.themes[name],
+  };
+}
+
+/** Give the style sheets of a component its palette as `--hl-*` variables (roles, heads, hatch, warning). */
+function applyPalette(root, theme) {
+  root.dataset.theme = theme.name;
+  for (const [role, color] of Object.entries(theme.roles)) root.style.setProperty(`--hl-${role}`, color);
+  theme.heads.forEach((color, head) => root.style.setProperty(`--hl-head-${head}`, color));
+  root.style.setProperty("--hl-hatch", theme.hatch);
+  root.style.setProperty("--hl-hatch-ground", theme.hatch_ground);
+  root.style.setProperty("--hl-warning", theme.warning);
+}
+
+/** The colour of a head; after twelve heads the colours begin again. */
+function headColor(theme, head) {
+  return theme.heads[head % theme.heads.length];
+}
+
+/** A 256-entry table of canvas pixels (ABGR) for the scale "sequential" or "diverging". */
+function colorTable(theme, palette) {
+  const tables = (colorTable.cache ??= new Map());
+  const cacheKey = `${theme.name} ${palette}`;
+  if (!tables.has(cacheKey)) tables.set(cacheKey, decodeTable(theme[palette]));
+  return tables.get(cacheKey);
+}
+
+/** Pixels from 256 colours written one after the other as rrggbb. */
+function decodeTable(hexText) {
+  return Uint32Array.from({ length: hexText.length / 6 }, (_, i) => pixelOf(hexText.slice(6 * i, 6 * i + 6)));
+}
+
+/** The canvas pixel (opaque, ABGR) of a colour written rrggbb, with or without a leading #. */
+function pixelOf(hex) {
+  const value = parseInt(hex.replace("#", ""), 16);
+  return (0xff000000 | ((value & 255) << 16) | (value & 0xff00) | (value >> 16)) >>> 0;
+}
+
+/** The colour at `fraction` (0 to 1) of a scale as a CSS colour. */
+function scaleColor(theme, palette, fraction) {
+  const index = clamp(Math.round(fraction * 255), 0, 255);
+  return `#${theme[palette].slice(6 * index, 6 * index + 6)}`;
+}

@@ -1,0 +1,59 @@
+/** A note beside the pointer. It lives in the browser's top layer, so that nothing around the component clips it. */
+function makeTooltip(root) {
+  const element = makeElement("div", "tooltip", { popover: "manual", role: "tooltip" });
+  root.append(element);
+  return {
+    element,
+    /** Show lines (each an array of texts and nodes) beside the point `x`, `y` of the window. */
+    show(lines, x, y) {
+      element.replaceChildren(...lines.map(({ className, parts }) => makeElement("div", className, {}, parts)));
+      if (!element.matches(":popover-open")) element.showPopover();
+      placeBeside(element, x, y);
+    },
+    hide() {
+      if (element.matches(":popover-open")) element.hidePopover();
+    },
+  };
+}
+
+/** Put an element right below a point, or on the other side where the window ends. */
+function placeBeside(element, x, y) {
+  const { offsetWidth: width, offsetHeight: height } = element;
+  const left = x + 16 + width > window.innerWidth - 8 ? x - 14 - width : x + 16;
+  const top = y + 18 + height > window.innerHeight - 8 ? y - 12 - height : y + 18;
+  element.style.transform = `translate(${Math.max(4, left)}px, ${Math.max(4, top)}px)`;
+}
+
+/** One line of a tooltip. */
+function tooltipLine(className, ...parts) {
+  return { className, parts };
+}
+
+/** "query 3 ⟨cat⟩" as nodes, the name in its role's colour; a label equal to its index is not repeated. */
+function positionParts(axis, index) {
+  const label = axis.labels[index] ?? "";
+  const name = makeElement("span", `position position-${axisRole(axis)}`, {}, [`${axis.name} ${index}`]);
+  return label === "" || label === String(index) ? [name] : [name, " ", tokenSpan(label)];
+}
+
+/** The role whose colour an axis has: "query", "key" or "neutral". */
+function axisRole(axis) {
+  return axis.name === "query" || axis.name === "key" ? axis.name : "neutral";
+}
+
+/** "query 3 cat → key 5 sat" as nodes; two axes that are not both tokens are joined by a dot. */
+function cellPositionLine(rowAxis, columnAxis, row, column) {
+  const joint = rowAxis.sequence && columnAxis.sequence ? " → " : " · ";
+  return tooltipLine("tooltip-position", ...positionParts(rowAxis, row), joint, ...positionParts(columnAxis, column));
+}
+
+/** The names of the masks that block a cell, from its bits. */
+function blockedNames(bits, names) {
+  return names.filter((_, bit) => bits & (1 << bit));
+}
+
+/** "blocked by causal, padding". */
+function blockedText(bits, names) {
+  const found = blockedNames(bits, names);
+  return found.length ? `blocked by ${found.join(", ")}` : "blocked";
+}

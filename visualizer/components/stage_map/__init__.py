@@ -1,0 +1,25 @@
+"""The map of the whole model, on which one stage is current."""
+
+from visualizer.components.stage_map.element import StageChoice, parse_stage, stage_map
+from visualizer.components.stage_map.model_map import (
+    INPUT,
+    Block,
+    Layer,
+    ModelMap,
+    StageRef,
+    Track,
+    model_map,
+)
+
+__all__ = [
+    "INPUT",
+    "Block",
+    "Layer",
+    "ModelMap",
+    "StageChoice",
+    "StageRef",
+    "Track",
+    "model_map",
+    "parse_stage",
+    "stage_map",
+]

@@ -1,0 +1,324 @@
+/**
+ * The map of the model: blocks to click, the stages of the current block, Previous and Next, arrow keys.
+ *
+ * The highlight moves at once in the browser; Python hears of it as {path, seq}. What Python sends back counts only
+ * if it is not older than the last thing the person did here.
+ */
+
+const SEND_INTERVAL = 70;
+const LARGEST_SCALE = 1.2;
+const FRAME_LABEL = "Map of the model. Arrow keys walk through the stages, page keys through the blocks.";
+const TYPING_OR_MOVING =
+  "input, textarea, select, [contenteditable], canvas, [role=slider], [role=radio], [role=radiogroup], [role=tab]," +
+  "[role=grid], [role=option], [role=listbox], [role=combobox], [role=menu], [role=spinbutton], .js-plotly-plot";
+
+/** Every stage in order, with the block, layer and track it belongs to. */
+function flattenStages(model) {
+  const stages = [];
+  const add = (block, track, layer) =>
+    block?.stages.forEach((stage) => stages.push({ ...stage, block, track, layer }));
+  for (const track of model.tracks) {
+    add(track.inputs, track, null);
+    for (const layer of track.layers) layer.blocks.forEach((block) => add(block, track, layer));
+    add(track.end, track, null);
+  }
+  add(model.output, null, null);
+  return stages;
+}
+
+/** Where a stage is, in words: "Encoder · layer 0 · self-attention". */
+function placeInWords({ track, layer, block }) {
+  return [track?.title, layer?.label, block.label].filter(Boolean).join(" · ");
+}
+
+/** A stage named as seen from another: with its block when that is a different one. */
+function nameSeenFrom(stage, other) {
+  return stage.block === other.block ? stage.label : `${stage.block.label} · ${stage.label}`;
+}
+
+/** The elements of the map, in the order of the page. */
+function buildMap(root) {
+  const nodes = {
+    svg: makeSvgElement("svg", { "aria-hidden": "true" }),
+    stageRow: makeElement("div", "stages", { role: "group", "aria-label": "Stages of this block" }),
+    previous: walkButton("previous", "‹"),
+    next: walkButton("next", "›"),
+    place: makeElement("div", "place"),
+    counter: makeElement("div", "counter"),
+    tip: makeElement("div", "map-tip", { hidden: "" }),
+  };
+  nodes.scroller = makeElement("div", "picture", {}, [nodes.svg]);
+  const here = makeElement("div", "here", { "aria-live": "polite" }, [nodes.place, nodes.counter]);
+  const walk = makeElement("div", "walk", {}, [nodes.previous, here, nodes.next]);
+  nodes.frame = makeElement("div", "stage-map", { tabindex: "0", role: "group", "aria-label": FRAME_LABEL }, [
+    nodes.scroller,
+    nodes.stageRow,
+    walk,
+    nodes.tip,
+  ]);
+  root.append(nodes.frame);
+  return nodes;
+}
+
+/** The button Previous or Next: an arrow, and room for the name of the stage it leads to. */
+function walkButton(name, arrow) {
+  const neighbour = makeElement("span", "neighbour");
+  return makeElement("button", name, { type: "button" }, [makeElement("span", "arrow", {}, [arrow]), neighbour]);
+}
+
+/** The state of one mounted map. */
+function createMap(root) {
+  const map = {
+    root,
+    ...buildMap(root),
+    model: null,
+    version: "",
+    modelNumber: 0,
+    stages: [],
+    index: 0,
+    seq: 0,
+    openLayer: null,
+    drawn: "",
+    rowOf: null,
+    lastSent: 0,
+    timer: 0,
+    send: () => {},
+  };
+  map.previous.onclick = () => go(map, map.index - 1);
+  map.next.onclick = () => go(map, map.index + 1);
+  map.svg.onclick = (event) => clickPicture(map, event);
+  map.svg.onpointermove = (event) => showTip(map, event);
+  map.svg.onpointerleave = () => (map.tip.hidden = true);
+  map.stageRow.onclick = (event) => clickStage(map, event);
+  const onKey = (event) => pressKey(map, event);
+  document.addEventListener("keydown", onKey);
+  const observer = new ResizeObserver(() => map.stages.length > 0 && show(map));
+  observer.observe(map.scroller);
+  map.destroy = () => {
+    document.removeEventListener("keydown", onKey);
+    observer.disconnect();
+    clearTimeout(map.timer);
+  };
+  return map;
+}
+
+/** Go to a stage because the person asked for it, and tell Python. */
+function go(map, index) {
+  const bounded = clamp(index, 0, map.stages.length - 1);
+  if (bounded === map.index) return;
+  map.index = bounded;
+  map.seq += 1;
+  show(map);
+  tellPython(map);
+}
+
+/** Send where we are: at once after a pause, else when the interval is over, so that the last place always arrives. */
+function tellPython(map) {
+  const wait = map.lastSent + SEND_INTERVAL - performance.now();
+  clearTimeout(map.timer);
+  if (wait > 0) {
+    map.timer = setTimeout(() => tellPython(map), wait);
+    return;
+  }
+  map.lastSent = performance.now();
+  map.send({ path: map.stages[map.index].path, seq: map.seq });
+}
+
+/** Draw everything that depends on the current stage. */
+function show(map) {
+  drawPicture(map);
+  markPicture(map);
+  showStageRow(map);
+  showWalk(map);
+}
+
+/** Redraw the picture, but only when its layout changes. */
+function drawPicture(map) {
+  const available = map.scroller.clientWidth;
+  const openLayers = new Set([map.stages[map.index].layer?.id, map.openLayer].filter(Boolean));
+  const signature = [available, map.modelNumber, ...openLayers].join();
+  if (signature === map.drawn || available === 0) return;
+  map.drawn = signature;
+  const layout = layoutMap(map.model, openLayers, available);
+  const scale = clamp(available / layout.width, 1, LARGEST_SCALE);
+  map.svg.setAttribute("viewBox", `0 0 ${layout.width} ${layout.height}`);
+  map.svg.setAttribute("width", layout.width * scale);
+  map.svg.setAttribute("height", layout.height * scale);
+  map.svg.replaceChildren(...drawMap(layout));
+}
+
+/** Light the current block and bring it into view. */
+function markPicture(map) {
+  const current = map.stages[map.index].block.id;
+  for (const group of map.svg.querySelectorAll("[data-block]")) {
+    group.classList.toggle("current", group.dataset.block === current);
+  }
+  bringIntoView(map.scroller, map.svg.querySelector(".block.current"));
+}
+
+/** Scroll a container sideways, and nothing else, until the node is well inside it. */
+function bringIntoView(scroller, node) {
+  if (!node) return;
+  const outer = scroller.getBoundingClientRect();
+  const inner = node.getBoundingClientRect();
+  const margin = Math.min(60, outer.width / 4);
+  if (inner.left < outer.left + margin) scroller.scrollLeft += inner.left - outer.left - margin;
+  if (inner.right > outer.right - margin) scroller.scrollLeft += inner.right - outer.right + margin;
+}
+
+/** The stages of the current block as chips. */
+function showStageRow(map) {
+  const { block } = map.stages[map.index];
+  if (map.rowOf !== block) {
+    map.rowOf = block;
+    const first = map.stages.findIndex((stage) => stage.block === block);
+    map.stageRow.replaceChildren(...block.stages.map((stage, offset) => stageChip(stage, first + offset)));
+    map.stageRow.dataset.role = block.role;
+  }
+  for (const chip of map.stageRow.children) {
+    const isCurrent = Number(chip.dataset.index) === map.index;
+    chip.setAttribute("aria-current", isCurrent ? "step" : "false");
+    if (isCurrent) bringIntoView(map.stageRow, chip);
+  }
+}
+
+/** One chip of the row. */
+function stageChip(stage, index) {
+  const attributes = {
+    type: "button",
+    title: `${stage.label} ${stage.shape}`.trim(),
+    "data-index": index,
+    "data-role": stage.role,
+  };
+  return makeElement("button", "stage", attributes, [stage.label]);
+}
+
+/** Previous, Next and the counter. */
+function showWalk(map) {
+  const here = map.stages[map.index];
+  map.place.textContent = placeInWords(here);
+  map.counter.textContent = `stage ${map.index + 1} of ${map.stages.length}`;
+  showNeighbour(map.previous, map.stages[map.index - 1], here, "Previous");
+  showNeighbour(map.next, map.stages[map.index + 1], here, "Next");
+}
+
+/** A button that names the stage it leads to. */
+function showNeighbour(button, neighbour, here, word) {
+  const name = neighbour ? nameSeenFrom(neighbour, here) : "";
+  button.disabled = !neighbour;
+  button.querySelector(".neighbour").textContent = name;
+  button.setAttribute("aria-label", neighbour ? `${word}: ${name}` : `${word}: none`);
+}
+
+/** A click in the picture: a closed layer opens, a block goes to its most telling stage, a frame closes again. */
+function clickPicture(map, event) {
+  const layer = event.target.closest("[data-layer]");
+  if (layer?.classList.contains("closed")) {
+    map.openLayer = layer.dataset.layer;
+    show(map);
+    return;
+  }
+  const block = event.target.closest("[data-block]");
+  if (block) goToBlock(map, block.dataset.block);
+  else if (layer && layer.dataset.layer === map.openLayer) {
+    map.openLayer = null;
+    show(map);
+  }
+}
+
+/** Go to the stage that says most about a block; a block that is current already keeps its stage. */
+function goToBlock(map, blockId) {
+  if (map.stages[map.index].block.id === blockId) return;
+  go(map, map.stages.findIndex((stage) => stage.block.id === blockId && stage.path === stage.block.telling));
+}
+
+/** A click on a chip. */
+function clickStage(map, event) {
+  const chip = event.target.closest("[data-index]");
+  if (chip) go(map, Number(chip.dataset.index));
+}
+
+/** Arrow keys work anywhere on the page where they have no other meaning; Home, End and page keys on the map. */
+function pressKey(map, event) {
+  if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
+  const target = event.composedPath()[0];
+  const isInside = map.frame.contains(target);
+  if (!isInside && target.closest?.(TYPING_OR_MOVING)) return;
+  const index = indexAfterKey(map, event.key, isInside);
+  if (index === null) return;
+  event.preventDefault();
+  go(map, index);
+}
+
+/** The stage that a key leads to, null when the key means nothing here. */
+function indexAfterKey(map, key, isInside) {
+  if (key === "ArrowLeft") return map.index - 1;
+  if (key === "ArrowRight") return map.index + 1;
+  if (!isInside) return null;
+  if (key === "Home") return 0;
+  if (key === "End") return map.stages.length - 1;
+  if (key === "PageUp") return neighbourBlock(map, -1);
+  if (key === "PageDown") return neighbourBlock(map, 1);
+  return null;
+}
+
+/** The telling stage of the block before (-1) or after (1) the current one. */
+function neighbourBlock(map, direction) {
+  const { block } = map.stages[map.index];
+  let index = map.index;
+  while (map.stages[index]?.block === block) index += direction;
+  const other = map.stages[index]?.block;
+  return other ? map.stages.findIndex((stage) => stage.path === other.telling) : map.index;
+}
+
+/** What is under the pointer: a block's full name, stages and shape, or what a click on a closed layer does. */
+function showTip(map, event) {
+  const lines = tipLines(map, event.target);
+  map.tip.hidden = lines.length === 0;
+  if (lines.length === 0) return;
+  map.tip.textContent = lines.join("\n");
+  const outer = map.frame.getBoundingClientRect();
+  const left = Math.min(event.clientX - outer.left + 12, outer.width - map.tip.offsetWidth - 4);
+  map.tip.style.left = `${Math.max(0, left)}px`;
+  map.tip.style.top = `${event.clientY - outer.top + 18}px`;
+}
+
+/** The lines of the tooltip for a node of the picture. */
+function tipLines(map, node) {
+  const layer = node.closest("[data-layer]");
+  if (layer?.classList.contains("closed")) {
+    const inside = map.stages.find((stage) => stage.layer?.id === layer.dataset.layer);
+    return [[inside.track.title, inside.layer.label].filter(Boolean).join(" · "), "click to open"];
+  }
+  const id = node.closest("[data-block]")?.dataset.block;
+  const telling = map.stages.find((stage) => stage.block.id === id && stage.path === stage.block.telling);
+  if (!telling) return [];
+  const count = telling.block.stages.length;
+  const counted = count === 1 ? "1 stage" : `${count} stages`;
+  return [placeInWords(telling), `${telling.label}  ${telling.shape}`.trim(), counted];
+}
+
+/** Take over what Python sent; of a stage that is older than the person's last step, only the model. */
+function receive(map, { model, current, seq }) {
+  const herePath = map.stages[map.index]?.path;
+  const version = JSON.stringify(model);
+  if (version !== map.version) {
+    Object.assign(map, { version, model, stages: flattenStages(model), rowOf: null, openLayer: null });
+    map.modelNumber += 1;
+  }
+  const indexOf = (path) => map.stages.findIndex((stage) => stage.path === path);
+  const isOlder = seq < map.seq && indexOf(herePath) >= 0;
+  map.index = Math.max(0, indexOf(isOlder ? herePath : current));
+  map.seq = Math.max(map.seq, seq);
+}
+
+export default function stageMap({ data, parentElement, setTriggerValue }) {
+  const { instance: map, cleanUp } = instanceFor(parentElement, createMap);
+  map.send = (value) => setTriggerValue("stage", value);
+  applyPalette(map.root, readTheme(map.root));
+  const content = unpack(data);
+  receive(map, content);
+  if (map.stages.length > 0) show(map);
+  announcePainted("stage_map", content.key);
+  return cleanUp;
+}

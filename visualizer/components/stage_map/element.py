@@ -1,0 +1,96 @@
+"""Mounts the map of the model and reads what a person chose on it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from streamlit.components.v2.bidi_component import ComponentResult
+
+from visualizer.components.packing import pack
+from visualizer.components.registry import register
+from visualizer.components.stage_map.model_map import Block, Layer, ModelMap, Track
+
+_mount = register("stage_map", "stage_map/layout.js", "stage_map/draw.js", "stage_map/element.js")
+
+
+@dataclass(frozen=True)
+class StageChoice:
+    """The stage that a person went to, and the number of their steps so far."""
+
+    path: str
+    seq: int
+
+
+def stage_map(
+    model: ModelMap, current_path: str, *, seq: int, key: str, on_stage: Callable[[], None]
+) -> ComponentResult:
+    """Mount the map.
+
+    Args:
+        model: what to draw, from ``model_map``.
+        current_path: the lit stage; the first one where the path is not on the map.
+        seq: ``StageChoice.seq`` of the last choice that ``current_path`` takes account of, 0 before the first.
+            The browser ignores a ``current_path`` that is older than its own last step.
+        key: identifies the element on the page.
+        on_stage: called before the next run when a person has moved; ``parse_stage(st.session_state[key]["stage"],
+            model)`` then says where to.
+    """
+    header = {"key": key, "model": describe_map(model), "current": current_path, "seq": seq}
+    return _mount(key=key, data=pack(header, {}), on_stage_change=on_stage)
+
+
+def parse_stage(value: object, model: ModelMap) -> StageChoice | None:
+    """What the browser sent as ``stage``, None unless it is a stage of this map with a sequence number."""
+    if not isinstance(value, dict):
+        return None
+    path, seq = value.get("path"), value.get("seq")
+    if not isinstance(path, str) or path not in model.paths:
+        return None
+    if not isinstance(seq, int) or isinstance(seq, bool) or seq < 0:
+        return None
+    return StageChoice(path, seq)
+
+
+def describe_map(model: ModelMap) -> dict[str, Any]:
+    """The map as JSON, the form in which the browser receives it."""
+    return {
+        "tracks": [_describe_track(track) for track in model.tracks],
+        "output": _describe_block(model.output),
+        "links": [list(link) for link in model.links],
+    }
+
+
+def _describe_track(track: Track) -> dict[str, Any]:
+    return {
+        "name": track.name,
+        "title": track.title,
+        "inputs": _describe_block(track.inputs),
+        "layers": [_describe_layer(layer) for layer in track.layers],
+        "end": _describe_block(track.end),
+    }
+
+
+def _describe_layer(layer: Layer) -> dict[str, Any]:
+    return {
+        "id": layer.id,
+        "label": layer.label,
+        "blocks": [_describe_block(block) for block in layer.blocks],
+        "residuals": [list(residual) for residual in layer.residuals],
+    }
+
+
+def _describe_block(block: Block | None) -> dict[str, Any] | None:
+    if block is None:
+        return None
+    return {
+        "id": block.id,
+        "label": block.label,
+        "role": block.role,
+        "telling": block.telling_path,
+        "stages": [
+            {"path": stage.path, "label": stage.label, "role": stage.role, "shape": stage.shape}
+            for stage in block.stages
+        ],
+    }

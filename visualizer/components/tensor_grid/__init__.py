@@ -1,0 +1,1 @@
+"""Matrices side by side."""

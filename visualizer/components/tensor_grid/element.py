@@ -1,0 +1,137 @@
+"""Matrices side by side: the inputs of a stage, its operator and its output, or one tensor for every head."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+from streamlit.components.v2.bidi_component import ComponentResult
+
+from visualizer.colors import Role
+from visualizer.components.axis import Axis
+from visualizer.components.packing import DEFAULT_BUDGET_BYTES, Array, Scaled, fit_precision, pack
+from visualizer.components.registry import register
+
+_mount = register(
+    "headlight_tensor_grid",
+    "shared/matrix_pixels.js",
+    "shared/tooltip.js",
+    "shared/legend.js",
+    "shared/grid_layout.js",
+    "shared/grid.js",
+    "tensor_grid/element.js",
+)
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One matrix on the screen.
+
+    name: the stage's name, given back when a cell is selected and shown before its number.
+    title, subtitle: plain text above; the subtitle is for a shape such as "(B H Tq Dh) = (1, 4, 9, 32)".
+    array: (rows, columns), any real dtype; NaN and infinities are drawn as such.
+    role: the hue of its title. palette: "sequential" for numbers from zero up, "diverging" for signed ones.
+    bounds: the numbers at both ends of the scale; None takes them from the array. Neighbours with the same bounds
+        and palette share one legend.
+    blocked: (rows, columns) uint8, bit i set where mask `blocked_by[i]` blocks the cell; None without masks.
+    operator: what is written before the panel, such as "×", "+", "=" or "→".
+    """
+
+    name: str
+    title: str
+    array: npt.NDArray[Any]
+    rows: Axis
+    columns: Axis
+    subtitle: str = ""
+    role: Role = "neutral"
+    palette: Literal["sequential", "diverging"] = "sequential"
+    bounds: tuple[float, float] | None = None
+    blocked: npt.NDArray[np.uint8] | None = None
+    blocked_by: tuple[str, ...] = ()
+    operator: str = ""
+
+    def __post_init__(self) -> None:
+        if self.array.ndim != 2 or 0 in self.array.shape:
+            raise ValueError(f"panel {self.name!r} needs rows and columns, not shape {self.array.shape}")
+        expected = (len(self.rows.labels), len(self.columns.labels))
+        if self.array.shape != expected:
+            raise ValueError(f"panel {self.name!r} has shape {self.array.shape} but {expected} labels")
+        if self.blocked is not None and self.blocked.shape != self.array.shape:
+            raise ValueError(f"panel {self.name!r} has shape {self.array.shape} but blocked {self.blocked.shape}")
+
+
+def tensor_grid(
+    panels: Sequence[Panel],
+    *,
+    key: str,
+    selected: tuple[str, int, int] | None = None,
+    on_select: Callable[[], None] | None = None,
+    layout: Literal["row", "wrap"] = "row",
+) -> ComponentResult:
+    """Mount the panels; `result.select` is what was just selected.
+
+    selected: (panel name, row, column) of the cell to outline.
+    layout: "row" sets panels beside each other like an equation; "wrap" is a gallery of small ones, such as every
+        head, whose titles can be selected too.
+    `select` is {"panel": name, "index": panel index, "row": row, "column": column, "seq": count}; row and column
+    are None when a title was selected.
+    """
+    return _mount(key=key, data=payload(panels, key, selected, layout), on_select_change=on_select or _nothing)
+
+
+def payload(
+    panels: Sequence[Panel], key: str, selected: tuple[str, int, int] | None, layout: Literal["row", "wrap"]
+) -> bytes:
+    """What the browser receives."""
+    axes: list[Axis] = []
+    arrays: dict[str, Array | Scaled] = {}
+    described = []
+    budget = DEFAULT_BUDGET_BYTES // max(1, len(panels))
+    for index, panel in enumerate(panels):
+        arrays[f"values{index}"] = fit_precision(panel.array, budget)
+        if panel.blocked is not None:
+            arrays[f"blocked{index}"] = panel.blocked.astype(np.uint8, copy=False)
+        described.append(
+            {
+                "name": panel.name,
+                "title": panel.title,
+                "subtitle": panel.subtitle,
+                "rows": _index_of(panel.rows, axes),
+                "columns": _index_of(panel.columns, axes),
+                "role": panel.role,
+                "palette": panel.palette,
+                "bounds": panel.bounds or natural_bounds(panel),
+                "blocked_by": panel.blocked_by,
+                "operator": panel.operator,
+            }
+        )
+    header = {
+        "key": key,
+        "layout": layout,
+        "selected": selected,
+        "axes": [axis.as_header() for axis in axes],
+        "panels": described,
+    }
+    return pack(header, arrays)
+
+
+def natural_bounds(panel: Panel) -> tuple[float, float]:
+    """The ends of a scale that fits the panel's finite numbers; zero is inside, or in the middle."""
+    finite = panel.array[np.isfinite(panel.array)]
+    low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
+    if panel.palette == "diverging":
+        size = max(abs(low), abs(high)) or 1.0
+        return -size, size
+    return min(low, 0.0), high if high > min(low, 0.0) else 1.0
+
+
+def _index_of(axis: Axis, axes: list[Axis]) -> int:
+    """The place of an axis among those sent, each once."""
+    if axis not in axes:
+        axes.append(axis)
+    return axes.index(axis)
+
+
+def _nothing() -> None:
+    """Streamlit gives a component only the events that have a callback."""

@@ -1,0 +1,72 @@
+"""Five examples that a click opens, each with something to see at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from visualizer.settings import Selection, Settings
+
+
+@dataclass(frozen=True)
+class Example:
+    """A finished choice of settings.
+
+    Attributes:
+        name: what code and tests call it.
+        title: what its button says.
+        what_to_see: one sentence that says where to look.
+        settings: what is run.
+        selection: what is looked at.
+    """
+
+    name: str
+    title: str
+    what_to_see: str
+    settings: Settings
+    selection: Selection
+
+
+EXAMPLES = (
+    Example(
+        name="repeated_words",
+        title="Repeated words",
+        what_to_see="The same-token head joins every word to its other occurrences and to nothing else.",
+        settings=Settings(text="the dog saw the cat and the cat saw the dog", mask=()),
+        selection=Selection(view="heads", head=2, query=7, key=4),
+    ),
+    Example(
+        name="padding",
+        title="Padding",
+        what_to_see="The hatched columns are padding: the uniform head shares its weight among the words only.",
+        settings=Settings(
+            text="Padding brings every sentence to one length",
+            n_heads=8,
+            d_model=128,
+            mask=("padding",),
+            pad=3,
+        ),
+        selection=Selection(head=5, query=3, key=7),
+    ),
+    Example(
+        name="translation",
+        title="Encoder and decoder",
+        what_to_see="In cross-attention the queries are the German words, the keys the English ones.",
+        settings=Settings(architecture="encoder-decoder", text="The cat sat on the mat"),
+        selection=Selection(stage="decoder.cross_attention.weights", query=2, key=1),
+    ),
+    Example(
+        name="two_causal_heads",
+        title="Worked example",
+        what_to_see="Two published causal heads, number for number: no token sees a later one.",
+        settings=Settings(weights="two_causal_heads"),
+        selection=Selection(stage="weights", head=0, query=5, key=0),
+    ),
+    Example(
+        name="single_token",
+        title="A single token",
+        what_to_see="With one key there is nothing to choose: whatever the score, its weight is exactly 1.",
+        settings=Settings(text="Hello", mask=()),
+        selection=Selection(head=0, query=0, key=0),
+    ),
+)
+"""In the order of the buttons."""

@@ -1,0 +1,1 @@
+"""Pure functions from arrays and labels to Plotly figures."""

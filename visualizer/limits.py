@@ -1,0 +1,163 @@
+"""What is too large to be drawn, known before anything is computed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from visualizer.settings import MAX_TOKENS, WORKED_EXAMPLES, Settings
+from visualizer.tokens import Encoded, encode
+
+__all__ = ["MAX_BYTES", "MAX_TOKENS", "estimate_bytes", "estimate_run", "problem_with"]
+
+MAX_BYTES = 2**30
+"""The most memory that one recorded run may take."""
+
+_FLOAT_BYTES = 4
+_MIB = 2**20
+
+
+def problem_with(settings: Settings) -> str | None:
+    """Why these settings cannot be run, and what to do, in one sentence; None where they can.
+
+    A worked example always can: it brings its own inputs.
+    """
+    if settings.weights in WORKED_EXAMPLES:
+        return None
+    encoded = encode(settings)
+    if not encoded.source:
+        return "There is nothing to run yet: type at least one word into the text."
+    return _too_many_tokens(settings, encoded) or _too_much_memory(settings, encoded)
+
+
+def estimate_run(settings: Settings) -> int:
+    """The memory of the run of these settings, in bytes; 0 for a worked example, which is always small."""
+    return 0 if settings.weights in WORKED_EXAMPLES else _bytes_for(settings, encode(settings))
+
+
+def estimate_bytes(settings: Settings, n_source: int, n_target: int, vocabulary_size: int) -> int:
+    """The memory of a run's weights and of every recorded stage, in bytes, for a batch of one in float32.
+
+    Stages that are views of others (inputs of an attention, heads of a projection) count once.
+
+    Args:
+        settings: everything but the texts counts.
+        n_source: tokens of the source, S.
+        n_target: tokens of the target, T; counts for an encoder-decoder only.
+        vocabulary_size: V.
+    """
+    stacks = _stacks(settings, n_source, n_target)
+    n_output = stacks[-1].n_tokens
+    embedding_matrix = vocabulary_size * settings.d_model  # also that of the final linear layer
+    logits_and_probabilities = 2 * n_output * vocabulary_size
+    floats = embedding_matrix + sum(_stack_floats(settings, stack) for stack in stacks) + logits_and_probabilities
+    return _FLOAT_BYTES * floats + sum(_mask_bytes(attention) for stack in stacks for attention in stack.attentions)
+
+
+@dataclass(frozen=True)
+class _Attention:
+    n_queries: int
+    n_keys: int
+    is_masked: bool
+
+
+@dataclass(frozen=True)
+class _Stack:
+    """An encoder or a decoder, with the attentions of each of its layers."""
+
+    n_tokens: int
+    attentions: tuple[_Attention, ...]
+
+
+def _stacks(settings: Settings, n_source: int, n_target: int) -> tuple[_Stack, ...]:
+    is_masked = bool(settings.mask)
+    if settings.architecture != "encoder-decoder":
+        return (_Stack(n_source, (_Attention(n_source, n_source, is_masked),)),)
+    hides_padding = "padding" in settings.mask  # the only mask over the source when there is a decoder
+    self_attention = _Attention(n_target, n_target, is_masked)
+    cross_attention = _Attention(n_target, n_source, hides_padding)
+    return (
+        _Stack(n_source, (_Attention(n_source, n_source, hides_padding),)),
+        _Stack(n_target, (self_attention, cross_attention)),
+    )
+
+
+def _stack_floats(settings: Settings, stack: _Stack) -> int:
+    width, n_tokens = settings.d_model, stack.n_tokens
+    position_table = MAX_TOKENS * width
+    inputs = 3 * n_tokens * width  # embedding, scaled_embedding, embedded
+    last_norm = 2 * width + n_tokens * width if settings.norm == "pre" else 0
+    layer = _layer_weights(settings, stack) + _layer_stages(settings, stack)
+    return position_table + inputs + settings.n_layers * layer + last_norm
+
+
+def _layer_weights(settings: Settings, stack: _Stack) -> int:
+    width, hidden = settings.d_model, settings.d_ff
+    attention = 4 * (width * width + width)  # w_q, w_k, w_v, w_o with their biases
+    feed_forward = 2 * width * hidden + hidden + width
+    norm = 2 * width
+    n_attentions = len(stack.attentions)
+    return n_attentions * attention + feed_forward + (n_attentions + 1) * norm
+
+
+def _layer_stages(settings: Settings, stack: _Stack) -> int:
+    width, n_tokens = settings.d_model, stack.n_tokens
+    attentions = sum(_attention_stages(settings, attention) for attention in stack.attentions)
+    feed_forward = n_tokens * (2 * settings.d_ff + width)  # hidden, activation, output
+    n_sub_layers = len(stack.attentions) + 1
+    residuals_and_norms = 2 * n_sub_layers * n_tokens * width
+    return attentions + feed_forward + residuals_and_norms
+
+
+def _attention_stages(settings: Settings, attention: _Attention) -> int:
+    width, n_queries, n_keys = settings.d_model, attention.n_queries, attention.n_keys
+    # scores, scaled_scores and weights always; masked_scores is scaled_scores itself where nothing is masked.
+    n_grids = 3 + attention.is_masked + (settings.dropout > 0)
+    grids = n_grids * settings.n_heads * n_queries * n_keys
+    projections = (n_queries + 2 * n_keys) * width  # q_proj, k_proj, v_proj; q, k and v are views of them
+    # context and output; concat is a copy of context unless there is a single head.
+    results = (2 + (settings.n_heads > 1)) * n_queries * width
+    return grids + projections + results
+
+
+def _mask_bytes(attention: _Attention) -> int:
+    """At most: one byte per cell, shared by all layers."""
+    return attention.is_masked * attention.n_queries * attention.n_keys
+
+
+def _too_many_tokens(settings: Settings, encoded: Encoded) -> str | None:
+    for name, sequence in (("text", encoded.source), ("target", encoded.target)):
+        if sequence is not None and len(sequence) > MAX_TOKENS:
+            with_padding = " with its padding" if settings.pad else ""
+            return (
+                f"The {name} has {len(sequence):,} tokens{with_padding} and {MAX_TOKENS} is the most "
+                f"that is drawn: shorten it{_COARSER[settings.tokens]}."
+            )
+    return None
+
+
+_COARSER = {
+    "words": "",
+    "characters": " or choose words instead of characters",
+    "bytes": " or choose words or characters instead of bytes",
+}
+
+
+def _too_much_memory(settings: Settings, encoded: Encoded) -> str | None:
+    needed = _bytes_for(settings, encoded)
+    if needed <= MAX_BYTES:
+        return None
+    return (
+        f"This run would take about {needed / _MIB:,.0f} MiB of memory and {MAX_BYTES // _MIB:,} MiB is the most: "
+        f"lower n_layers from {settings.n_layers} to {_layers_that_fit(settings, encoded)}, or choose fewer "
+        "heads, a smaller d_ff or a shorter text."
+    )
+
+
+def _layers_that_fit(settings: Settings, encoded: Encoded) -> int:
+    fewer = (replace(settings, n_layers=n_layers) for n_layers in range(settings.n_layers - 1, 0, -1))
+    return next((less.n_layers for less in fewer if _bytes_for(less, encoded) <= MAX_BYTES), 1)
+
+
+def _bytes_for(settings: Settings, encoded: Encoded) -> int:
+    n_target = len(encoded.target) if encoded.target is not None else 0
+    return estimate_bytes(settings, len(encoded.source), n_target, len(encoded.vocabulary))

@@ -1,0 +1,114 @@
+"""What stands above every view: the examples, the choice of the view, the notices and the token strip."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+import streamlit as st
+
+from visualizer import state
+from visualizer.components.axis import SequenceName
+from visualizer.components.token_strip import Token, TokenSequence, parse_token, token_strip
+from visualizer.examples import EXAMPLES, Example
+from visualizer.limits import problem_with
+from visualizer.settings import FIELDS, WORKED_EXAMPLES, left_out_of_link
+from visualizer.state import Choices
+from visualizer.tokens import TokenSequence as Tokens
+from visualizer.tokens import encode, markdown_safe
+
+ICON = str(Path(__file__).parent / "icon.svg")
+"""The picture of the browser's tab, a file of our own: Streamlit fetches its icons from another host."""
+
+_STYLE = (Path(__file__).parent / "page.css").read_text(encoding="utf-8")
+_TITLES: Mapping[SequenceName, str] = {"source": "Source", "target": "Target"}
+
+
+def header(choices: Choices) -> None:
+    """The choice of the view, the examples, and what was changed in the link."""
+    st.html(f"<style>{_STYLE}</style>")
+    views, examples = st.columns([5, 8], vertical_alignment="bottom")
+    with views:
+        field = FIELDS["view"]
+        st.segmented_control(
+            field.label,
+            list(field.choices),
+            format_func=field.choices.__getitem__,
+            key=field.name,
+            label_visibility="collapsed",
+        )
+    with examples, st.container(horizontal=True, horizontal_alignment="right", gap="small", key="examples"):
+        for example in EXAMPLES:
+            _example_button(example)
+    for notice in choices.notices:
+        st.warning(markdown_safe(notice), icon=":material/edit_note:")
+    for name in left_out_of_link(choices.settings):
+        st.info(f"The {name} is too long for a link, so the address bar does not carry it.")
+
+
+def _example_button(example: Example) -> None:
+    st.button(
+        example.title,
+        key=f"example_{example.name}",
+        help=example.what_to_see,
+        on_click=state.choose,
+        args=(example.settings, example.selection),
+        type="tertiary",
+    )
+
+
+def tokens_of_text(choices: Choices) -> None:
+    """The token strip of a text, drawn before the model is loaded; a worked example brings its own later."""
+    settings = choices.settings
+    if settings.weights in WORKED_EXAMPLES or problem_with(settings):
+        return
+    encoded = encode(settings)
+    sequences: dict[SequenceName, Tokens] = {"source": encoded.source}
+    if encoded.target is not None:
+        sequences["target"] = encoded.target
+    strip(sequences, choices)
+
+
+def strip(sequences: Mapping[SequenceName, Tokens], choices: Choices) -> None:
+    """The token strip, which stays on top; clicking a token makes it the query, or the key of cross-attention."""
+    of_encoder = choices.selection.stage.startswith("encoder.") or "target" not in sequences
+    queried: SequenceName = "source" if of_encoder else "target"
+    only = "Input" if choices.settings.weights in WORKED_EXAMPLES else "Text"
+    titles = _TITLES if len(sequences) > 1 else {"source": only}
+    drawn = [_drawn(name, titles[name], tokens) for name, tokens in sequences.items()]
+
+    def select(event: object) -> None:
+        if choice := parse_token(event, drawn):
+            state.select(**{"query" if choice.sequence == queried else "key": choice.index})
+
+    key = "token_strip"
+    with st.container(key="sticky"):
+        token_strip(
+            drawn,
+            selected_query=(queried, min(choices.selection.query, len(sequences[queried]) - 1)),
+            seq=state.last_seq(key),
+            key=key,
+            on_select=state.on_event(key, "select", select),
+        )
+
+
+def batch_items(n_items: int) -> None:
+    """The choice of one of the sequences that were computed at once."""
+    field = FIELDS["batch"]
+    st.segmented_control(field.label, list(range(n_items)), key=field.name, help=field.help)
+
+
+def loading() -> AbstractContextManager[object]:
+    """A sign of life while the model is being loaded."""
+    return st.spinner("Loading the model …")
+
+
+def _drawn(name: SequenceName, title: str, sequence: Tokens) -> TokenSequence:
+    tokens = tuple(
+        Token(i, label, token_id, padding=padding, special=token in ("<pad>", "<s>") and token_id < 2)
+        for i, (token, label, token_id, padding) in enumerate(
+            zip(sequence.tokens, sequence.labels, sequence.ids, sequence.is_padding, strict=True)
+        )
+    )
+    return TokenSequence(name, title, tokens)

@@ -1,0 +1,153 @@
+"""Stages and parameters of a run as panels to draw."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TypedDict
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
+
+from visualizer.components.axis import Axis
+from visualizer.components.tensor_grid.element import Panel
+from visualizer.dataflow import Operand
+from visualizer.run import Run
+
+SHARES = ("weights", "dropped_weights", "probabilities", "mask")
+"""Stages whose numbers are shares or yes-and-no, from 0 up; all others have a sign."""
+
+
+def stage_panel(run: Run, path: str, *, head: int, batch: int, operator: str = "") -> Panel:
+    """One stage, or one head of it."""
+    stage, explanation = run.trace[path], run.explain(path)
+    rows, columns = run.axes(path)
+    values = matrix(stage.value, head=head, batch=batch)
+    n_heads = run.n_heads(path)
+    return Panel(
+        name=stage.name,
+        title=explanation.title if n_heads is None else f"{explanation.title} · head {head}",
+        subtitle=f"{stage.name} {stage.shape_text}",
+        array=values,
+        rows=rows,
+        columns=columns,
+        role=explanation.role,
+        palette="sequential" if stage.name in SHARES else "diverging",
+        bounds=bounds(stage.name, values),
+        operator=operator,
+        **_blocking(run, path, batch),
+    )
+
+
+def head_panels(run: Run, path: str, *, batch: int) -> tuple[Panel, ...]:
+    """Every head of a per-head stage, on one scale."""
+    stage = run.trace[path]
+    n_heads = run.n_heads(path) or 0
+    every = stage.value[batch]
+    shared = bounds(stage.name, to_array(every))
+    rows, columns = run.axes(path)
+    blocking = _blocking(run, path, batch)
+    return tuple(
+        Panel(
+            name=stage.name,
+            title=run.head_label(head),
+            array=to_array(every[head]),
+            rows=rows,
+            columns=columns,
+            role=run.explain(path).role,
+            palette="sequential" if stage.name in SHARES else "diverging",
+            bounds=shared,
+            **blocking,
+        )
+        for head in range(n_heads)
+    )
+
+
+def operand_panel(run: Run, operand: Operand, *, head: int, batch: int) -> Panel:
+    """An input of a stage: another stage or a parameter, transposed where the computation transposes it."""
+    if operand.is_parameter:
+        return _parameter_panel(run, operand)
+    panel = stage_panel(run, operand.source, head=head, batch=batch, operator=operand.operator)
+    return _transposed(panel) if operand.transposed else panel
+
+
+def _transposed(panel: Panel) -> Panel:
+    title = f"{panel.title}, transposed"
+    return replace(panel, title=title, array=panel.array.T, rows=panel.columns, columns=panel.rows)
+
+
+def matrix(value: Tensor, *, head: int, batch: int) -> NDArray[np.float32]:
+    """The last two axes of a stage in one batch item and, where there is a head axis, one head."""
+    place = {2: (), 3: (batch,), 4: (batch, head)}[value.dim()]
+    return to_array(value[place])
+
+
+def to_array(value: Tensor) -> NDArray[np.float32]:
+    """A tensor of any type as float32 numbers."""
+    array: NDArray[np.float32] = value.detach().float().numpy()
+    return array
+
+
+def bounds(name: str, values: NDArray[np.float32]) -> tuple[float, float]:
+    """The ends of the colour scale: from zero up for shares, symmetric about zero for what has a sign."""
+    finite = values[np.isfinite(values)]
+    greatest = float(np.abs(finite).max()) if finite.size else 1.0
+    if name in ("weights", "dropped_weights", "mask"):
+        return 0.0, max(1.0, greatest)
+    if name == "probabilities":
+        return 0.0, greatest
+    return -(greatest or 1.0), greatest or 1.0
+
+
+def blocked_cells(run: Run, module: str, batch: int) -> tuple[NDArray[np.uint8] | None, tuple[str, ...]]:
+    """Which masks block which cell of an attention, (Tq, Tk) with one bit per mask, and the masks' names."""
+    mask = run.mask_of(module)
+    if not mask.names:
+        return None, ()
+    n_queries, n_keys = run.trace[f"{module}.scores"].value.shape[-2:]
+    bits: NDArray[np.uint8] = mask.blocked_bits(n_queries, n_keys, batch).numpy()
+    return bits, mask.names
+
+
+def _blocking(run: Run, path: str, batch: int) -> _Blocking:
+    module, _, name = path.rpartition(".")
+    if name not in ("mask", "masked_scores", "weights", "dropped_weights"):
+        return {"blocked": None, "blocked_by": ()}
+    bits, names = blocked_cells(run, module, batch)
+    return {"blocked": bits, "blocked_by": names}
+
+
+class _Blocking(TypedDict):
+    blocked: NDArray[np.uint8] | None
+    blocked_by: tuple[str, ...]
+
+
+def _parameter_panel(run: Run, operand: Operand) -> Panel:
+    value = run.model.get_parameter(operand.source)
+    values = to_array(value.T if operand.transposed else value)
+    symbol = operand.source.split(".")[-2]
+    n_rows, n_columns = values.shape
+    return Panel(
+        name=symbol,
+        title=_PARAMETERS.get(symbol, symbol),
+        subtitle=f"{symbol} = ({n_rows}, {n_columns})",
+        array=values,
+        rows=Axis("row", tuple(str(i) for i in range(n_rows)), None),
+        columns=Axis("column", tuple(str(i) for i in range(n_columns)), None),
+        role="neutral",
+        palette="diverging",
+        bounds=bounds(symbol, values),
+        operator=operand.operator,
+    )
+
+
+_PARAMETERS = {
+    "tokens": "Embedding table",
+    "w_q": "Query matrix",
+    "w_k": "Key matrix",
+    "w_v": "Value matrix",
+    "w_o": "Output matrix",
+    "w_1": "First matrix",
+    "w_2": "Second matrix",
+    "unembedding": "Unembedding matrix",
+}

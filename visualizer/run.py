@@ -1,0 +1,278 @@
+"""A frozen ``Settings`` in, a finished ``Run`` out: the only way from what a person chose to numbers."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+from model.weights import build_model, head_names
+from model.worked_examples import WORKED_EXAMPLES, WorkedExample
+from torch import Tensor
+
+from model import (
+    CombinedMask,
+    MaskInputs,
+    MultiHeadAttention,
+    Trace,
+    TracedModule,
+    TransformerConfig,
+    build_masks,
+    record,
+    seed_dropout,
+)
+from visualizer.components.axis import Axis, SequenceName
+from visualizer.custom_mask import decode_mask
+from visualizer.dataflow import attention_modules
+from visualizer.explanations import Explanation, explain
+from visualizer.limits import problem_with
+from visualizer.settings import Settings
+from visualizer.tokens import Encoded, TokenSequence, encode
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """One finished forward pass, and everything needed to draw and explain it.
+
+    Attributes:
+        settings: what it was computed from.
+        model: the model that computed it, in training mode where dropout is on.
+        trace: every stage.
+        masks: the masks of each attention, by its path without the layer's number.
+        tokens: the tokens of each sequence, ``source`` and, with a decoder beside an encoder, ``target``.
+        vocabulary: the label of every token id.
+        head_names: what each head does, in the order of the heads; empty names where nothing is known.
+    """
+
+    settings: Settings
+    model: TracedModule
+    trace: Trace
+    masks: Mapping[str, CombinedMask]
+    tokens: Mapping[SequenceName, TokenSequence]
+    vocabulary: tuple[str, ...]
+    head_names: tuple[str, ...]
+
+    def explain(self, path: str) -> Explanation:
+        """What a person is told about a stage or a parameter."""
+        return explain(self.trace, path)
+
+    def axes(self, path: str) -> tuple[Axis, Axis]:
+        """The rows and columns of a stage, with their labels."""
+        rows, columns = self.trace[path].dims[-2:]
+        return self._axis(path, *rows), self._axis(path, *columns)
+
+    def token_id(self, path: str, row: int) -> int:
+        """The id of the token in a row of a stage.
+
+        Raises:
+            ValueError: the rows of the stage are not tokens.
+        """
+        sequence = self.axes(path)[0].sequence
+        if sequence is None:
+            raise ValueError(f"the rows of {path} are not tokens")
+        return self.tokens[sequence].ids[row]
+
+    def names_of(self, n_heads: int) -> tuple[str, ...]:
+        """What each of the heads of an attention does, "" where nothing is known."""
+        return (self.head_names + ("",) * n_heads)[:n_heads]
+
+    def head_label(self, head: int) -> str:
+        """``head 2 · same token``."""
+        name = self.names_of(head + 1)[head]
+        return f"head {head} · {name}" if name else f"head {head}"
+
+    def n_heads(self, path: str) -> int | None:
+        """The number of heads of a stage; None where it has no head axis."""
+        return dict(self.trace[path].dims).get("H")
+
+    @property
+    def n_batch_items(self) -> int:
+        """How many sequences were computed at once."""
+        return max(self.batch_size(path) for path in self.trace)
+
+    def batch_size(self, path: str) -> int:
+        """The number of batch items of a stage; 1 where it has no batch axis."""
+        return dict(self.trace[path].dims).get("B", 1)
+
+    def head_dim(self, path: str) -> int:
+        """Width of one head of the attention that ``path`` belongs to."""
+        return int(self.trace[f"{path.rpartition('.')[0]}.v"].value.shape[-1])
+
+    def divisor(self, module: str) -> float:
+        """What an attention divided its scores by."""
+        attention = self.model.get_submodule(module)
+        scaled = not isinstance(attention, MultiHeadAttention) or attention.scale_scores
+        return math.sqrt(self.trace[f"{module}.q"].value.shape[-1]) if scaled else 1.0
+
+    def activation(self, path: str) -> str:
+        """The activation function of the feed-forward network that ``path`` belongs to."""
+        return str(self.model.get_submodule(path.rpartition(".")[0]).activation)
+
+    def layer_norm_eps(self, path: str) -> float:
+        """What the layer norm at ``path`` adds to the variance."""
+        return float(self.model.get_submodule(path).eps)  # type: ignore[arg-type]  # a module's attributes are untyped
+
+    def mask_of(self, module: str) -> CombinedMask:
+        """The masks of one attention."""
+        return self.masks.get(without_layer(module), CombinedMask({}))
+
+    def blocked_by(self, module: str, query: int, key: int, batch: int) -> tuple[str, ...]:
+        """The names of the masks that block a cell of an attention."""
+        return self.mask_of(module).blocked_by(query, key, batch)
+
+    def _axis(self, path: str, symbol: str, size: int) -> Axis:
+        sequence = self._sequence(path, symbol)
+        if sequence is not None:
+            return Axis(_AXIS_NAMES[symbol], self.tokens[sequence].labels[:size], sequence)
+        if symbol == "V":
+            return Axis("vocabulary", self.vocabulary, None)
+        return Axis(_AXIS_NAMES.get(symbol, "column"), tuple(str(i) for i in range(size)), None)
+
+    def _sequence(self, path: str, symbol: str) -> SequenceName | None:
+        """Which sequence of tokens an axis runs over."""
+        if symbol not in ("T", "Tq", "Tk", "S"):
+            return None
+        of_target = "target" in self.tokens and not path.startswith("encoder.")
+        crosses = symbol == "Tk" and self._is_cross_attention(path.rpartition(".")[0])
+        return "target" if of_target and not crosses else "source"
+
+    def _is_cross_attention(self, module: str) -> bool:
+        """Whether an attention's keys come from another tensor than its queries."""
+        inputs = [f"{module}.query_input", f"{module}.key_input"]
+        if all(path in self.trace for path in inputs):
+            return self.trace[inputs[0]].value is not self.trace[inputs[1]].value
+        return "target" in self.tokens
+
+
+def compute_run(settings: Settings) -> Run:
+    """Run the model, or the worked example, that the settings name.
+
+    Raises:
+        ValueError: there is nothing to run or too much; the message is one sentence with what to do.
+    """
+    if settings.weights in WORKED_EXAMPLES:
+        return _run_example(settings, WORKED_EXAMPLES[settings.weights]())
+    if problem := problem_with(settings):
+        raise ValueError(problem)
+    return _run_model(settings, encode(settings))
+
+
+def without_layer(path: str) -> str:
+    """``encoder.layers.0.self_attention.scores`` -> ``encoder.self_attention.scores``."""
+    return re.sub(r"layers\.\d+\.", "", path)
+
+
+def with_layer(trace: Trace, stage: str, layer: int) -> str:
+    """The path of a stage in the layer nearest to ``layer``.
+
+    Where the trace has no such stage, of the most similar one: the same in the other half of the model, one of the
+    same name, or the first.
+    """
+    likenesses = (str, lambda path: path.partition(".")[2], lambda path: path.rpartition(".")[2])
+    for likeness in likenesses:
+        alike = [path for path in trace if likeness(stage) and likeness(without_layer(path)) == likeness(stage)]
+        if alike:
+            return alike[min(layer, len(alike) - 1)]
+    return next(iter(trace))
+
+
+def layer_of(path: str) -> int:
+    """The layer's number in a path; 0 where it has none."""
+    found = re.search(r"layers\.(\d+)\.", path)
+    return int(found[1]) if found else 0
+
+
+def _run_model(settings: Settings, encoded: Encoded) -> Run:
+    config = _config(settings, len(encoded.vocabulary))
+    model = build_model(config, settings.weights, settings.seed).requires_grad_(False)
+    if settings.dropout > 0:
+        model.train()
+        seed_dropout(model, settings.seed)
+    tokens: dict[SequenceName, TokenSequence] = {"source": encoded.source}
+    if encoded.target is not None:
+        tokens["target"] = encoded.target
+    masks = _masks(settings, tokens)
+    ids = [torch.tensor([sequence.ids]) for sequence in tokens.values()]
+    with torch.inference_mode(), record(model) as trace:
+        model(*ids, **_mask_arguments(settings, masks))
+    names = head_names(config, settings.weights)
+    return Run(settings, model, trace, masks, tokens, encoded.vocabulary.labels, names)
+
+
+def _config(settings: Settings, vocab_size: int) -> TransformerConfig:
+    return TransformerConfig(
+        architecture=settings.architecture,
+        vocab_size=vocab_size,
+        d_model=settings.d_model,
+        n_heads=settings.n_heads,
+        d_ff=settings.d_ff,
+        n_layers=settings.n_layers,
+        dropout=settings.dropout,
+        norm=settings.norm,
+        positions=settings.positions,
+        activation=settings.activation,
+        scale_scores=settings.scale_scores,
+    )
+
+
+def _masks(settings: Settings, tokens: Mapping[SequenceName, TokenSequence]) -> dict[str, CombinedMask]:
+    """The masks of each attention.
+
+    Beside a decoder, the encoder and the cross-attention take the padding mask alone, as in the paper: the others
+    order the tokens that the decoder writes.
+    """
+    source = tokens["source"]
+    if settings.architecture != "encoder-decoder":
+        return {f"{settings.architecture}.self_attention": _mask(settings, settings.mask, source, source)}
+    target = tokens["target"]
+    only_padding = tuple(name for name in settings.mask if name == "padding")
+    return {
+        "encoder.self_attention": _mask(settings, only_padding, source, source),
+        "decoder.self_attention": _mask(settings, settings.mask, target, target),
+        "decoder.cross_attention": _mask(settings, only_padding, target, source),
+    }
+
+
+def _mask(settings: Settings, names: Sequence[str], queries: TokenSequence, keys: TokenSequence) -> CombinedMask:
+    given = MaskInputs(
+        n_queries=len(queries),
+        n_keys=len(keys),
+        key_is_padding=torch.tensor([keys.is_padding]),
+        window=settings.window,
+        prefix=settings.prefix,
+        stride=settings.stride,
+        custom=~torch.from_numpy(decode_mask(settings.custom, len(queries))) if "custom" in names else None,
+    )
+    return build_masks(names, given)
+
+
+def _mask_arguments(settings: Settings, masks: Mapping[str, CombinedMask]) -> dict[str, Tensor | None]:
+    if settings.architecture != "encoder-decoder":
+        return {"source_mask": masks[f"{settings.architecture}.self_attention"].allowed}
+    return {
+        "source_mask": masks["encoder.self_attention"].allowed,
+        "target_mask": masks["decoder.self_attention"].allowed,
+        "memory_mask": masks["decoder.cross_attention"].allowed,
+    }
+
+
+def _run_example(settings: Settings, example: WorkedExample) -> Run:
+    """Run a worked example under its own mask, or under none where none is chosen."""
+    own_mask = example.mask if settings.mask else None
+    trace = example.run(mask=own_mask)
+    parts = {} if own_mask is None else {example.mask_name: own_mask}
+    masks = {without_layer(module): CombinedMask(parts) for module in attention_modules(trace)}
+    tokens = {name: _numbered(name, n_tokens) for name, n_tokens in example.sequences.items()}
+    return Run(settings, example.module.requires_grad_(False), trace, masks, tokens, (), ())
+
+
+def _numbered(name: SequenceName, n_tokens: int) -> TokenSequence:
+    """The unnamed vectors of a worked example: x0, x1, ... and, for a target, y0, y1, ..."""
+    labels = tuple(f"{_LETTERS[name]}{i}" for i in range(n_tokens))
+    return TokenSequence(labels, tuple(range(n_tokens)), (False,) * n_tokens, labels)
+
+
+_LETTERS: dict[SequenceName, str] = {"source": "x", "target": "y"}
+_AXIS_NAMES = {"T": "token", "S": "token", "Tq": "query", "Tk": "key", "V": "vocabulary"}

@@ -1,0 +1,551 @@
+"""Everything a person can choose, as two frozen values, and the link that carries them.
+
+``Settings`` is what a forward pass depends on, ``Selection`` what is looked at. ``FIELDS`` describes each of their
+fields once; reading a link, writing one and drawing the controls all follow that table. The names in a link are the
+names of the fields.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import difflib
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from dataclasses import field as dataclass_field
+from typing import Any, Literal, NamedTuple, TypeVar
+from urllib.parse import quote
+
+from visualizer.tokens import visible_whole
+
+Architecture = Literal["encoder", "decoder", "encoder-decoder"]
+TokenKind = Literal["words", "characters", "bytes"]
+Norm = Literal["post", "pre"]
+Positions = Literal["sinusoidal", "learned", "none"]
+Activation = Literal["relu", "gelu"]
+View = Literal["step", "heads", "compare"]
+
+MASK_NAMES = ("causal", "padding", "sliding_window", "prefix", "strided", "custom")
+"""The masks of the model package, in the order in which they are named and combined."""
+
+WORKED_EXAMPLES = (
+    "attention_function",
+    "one_head",
+    "two_causal_heads",
+    "saturated_causal",
+    "cross_attention",
+    "feed_forward",
+    "encoder_layer",
+    "positional_encoding",
+)
+"""The published examples whose numbers can be loaded in place of a model."""
+
+MAX_TOKENS = 512
+"""The longest sequence that is drawn."""
+
+MAX_URL_TEXT = 8_000
+"""The longest text in a link, counted percent-encoded: three of them stay below the 64 KB servers accept."""
+
+NO_MASK = "none"
+"""How a link says that there is no mask."""
+
+NARROWEST, WIDEST = 8, 768
+_HEAD_DIMS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768)
+_FEED_FORWARD_WIDTHS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 3072, 4096)
+_SHOWN = 40
+_REPEATS_READ = 8
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a forward pass depends on. Each field is described in ``SETTINGS_FIELDS``."""
+
+    architecture: Architecture = "encoder"
+    text: str = "The cat sat on the mat because the cat was tired"
+    target: str = "Die Katze saß auf der Matte"
+    tokens: TokenKind = "words"
+    weights: str = "hand_built"
+    seed: int = 0
+    n_heads: int = 4
+    n_layers: int = 2
+    d_model: int = 64
+    d_ff: int = 128
+    norm: Norm = "post"
+    positions: Positions = "sinusoidal"
+    activation: Activation = "relu"
+    scale_scores: bool = True
+    dropout: float = 0.0
+    mask: tuple[str, ...] = ("causal",)
+    window: int = 3
+    prefix: int = 3
+    stride: int = 3
+    pad: int = 0
+    custom: str = ""
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What is looked at. Each field is described in ``SELECTION_FIELDS``.
+
+    The indices may lie beyond what a run has; whoever looks them up takes the nearest. The defaults point at the
+    second "cat" of the default text, which the same-token head joins to the first.
+    """
+
+    view: View = "step"
+    layer: int = 0
+    head: int = 2
+    stage: str = "encoder.self_attention.weights"
+    query: int = 8
+    key: int = 1
+    batch: int = 0
+    mask_a: tuple[str, ...] = ()
+    mask_b: tuple[str, ...] = ("causal",)
+
+
+Kind = Literal["integer", "fraction", "choice", "switch", "names", "text", "cells", "stage"]
+
+
+@dataclass(frozen=True)
+class Field:
+    """One parameter.
+
+    Attributes:
+        name: the field of ``Settings`` or ``Selection``, and the parameter of the link.
+        kind: how it is read and written.
+        label: what its control is called.
+        help: one or two sentences for its control.
+        choices: for ``choice`` and ``names``, each value and what it is called.
+        least: for ``integer`` and ``fraction``, the least good value.
+        most: the greatest good value.
+    """
+
+    name: str
+    kind: Kind
+    label: str
+    help: str
+    choices: Mapping[str, str] = dataclass_field(default_factory=dict)
+    least: float = 0
+    most: float = 0
+
+
+_MASK_LABELS = {
+    "causal": "Causal",
+    "padding": "Padding",
+    "sliding_window": "Sliding window",
+    "prefix": "Prefix",
+    "strided": "Strided",
+    "custom": "Painted",
+}
+_WEIGHT_LABELS = {
+    "hand_built": "Hand-built heads",
+    "random": "Random",
+    **{name: f"Example: {name.replace('_', ' ')}" for name in WORKED_EXAMPLES},
+}
+
+SETTINGS_FIELDS = (
+    Field(
+        "architecture",
+        "choice",
+        "Architecture",
+        "An encoder reads a text, a decoder continues one, an encoder-decoder turns one into another.",
+        choices={"encoder": "Encoder", "decoder": "Decoder", "encoder-decoder": "Encoder-decoder"},
+    ),
+    Field("text", "text", "Text", "What the model reads."),
+    Field("target", "text", "Target", "What the decoder has written so far; it starts with <s>."),
+    Field(
+        "tokens",
+        "choice",
+        "Tokens",
+        "What one token is: a word or punctuation mark, a character as you see it, or a byte of UTF-8.",
+        choices={"words": "Words", "characters": "Characters", "bytes": "Bytes"},
+    ),
+    Field(
+        "weights",
+        "choice",
+        "Weights",
+        "Hand-built heads each do one known thing; random ones come from the seed; an example brings its own "
+        "published numbers.",
+        choices=_WEIGHT_LABELS,
+    ),
+    Field("seed", "integer", "Seed", "The same seed gives the same random numbers.", least=0, most=2**32 - 1),
+    Field("n_heads", "integer", "Heads", "How many attention heads each layer has.", least=1, most=16),
+    Field("n_layers", "integer", "Layers", "How many layers are stacked.", least=1, most=12),
+    Field(
+        "d_model",
+        "integer",
+        "Model width",
+        "The length of each token's vector (d_model). The heads share it evenly.",
+        least=NARROWEST,
+        most=WIDEST,
+    ),
+    Field(
+        "d_ff",
+        "integer",
+        "Feed-forward width",
+        "The length of the hidden vector of the feed-forward network (d_ff).",
+        least=1,
+        most=4096,
+    ),
+    Field(
+        "norm",
+        "choice",
+        "Layer norm",
+        "Post normalises after each residual sum, as in the paper; pre normalises what enters each sub-layer.",
+        choices={"post": "Post", "pre": "Pre"},
+    ),
+    Field(
+        "positions",
+        "choice",
+        "Positions",
+        "How the model knows the order of the tokens. With none it cannot.",
+        choices={"sinusoidal": "Sinusoidal", "learned": "Learned", "none": "None"},
+    ),
+    Field(
+        "activation",
+        "choice",
+        "Activation",
+        "The function between the two feed-forward matrices.",
+        choices={"relu": "ReLU", "gelu": "GELU"},
+    ),
+    Field(
+        "scale_scores",
+        "switch",
+        "Scale scores",
+        "Divide the scores by the square root of the head width, so that softmax does not saturate.",
+    ),
+    Field(
+        "dropout",
+        "fraction",
+        "Dropout",
+        "The share of values set to zero, as in training. The weights of a query then no longer sum to one.",
+        least=0,
+        most=0.9,
+    ),
+    Field(
+        "mask",
+        "names",
+        "Masks",
+        "A query sees a key only where every mask chosen allows it.",
+        choices=_MASK_LABELS,
+    ),
+    Field(
+        "window",
+        "integer",
+        "Window",
+        "Sliding window: a query sees the keys less than this far away, on either side.",
+        least=1,
+        most=MAX_TOKENS,
+    ),
+    Field(
+        "prefix",
+        "integer",
+        "Prefix length",
+        "Prefix: every query sees this many first keys, and later ones causally.",
+        least=0,
+        most=MAX_TOKENS,
+    ),
+    Field(
+        "stride",
+        "integer",
+        "Stride",
+        "Strided: a query sees one key in this many, counted from itself.",
+        least=1,
+        most=MAX_TOKENS,
+    ),
+    Field(
+        "pad",
+        "integer",
+        "Padding tokens",
+        "How many <pad> tokens are appended. The padding mask hides them.",
+        least=0,
+        most=64,
+    ),
+    Field("custom", "cells", "Painted mask", "The cells that you painted, one bit each."),
+)
+
+SELECTION_FIELDS = (
+    Field(
+        "view",
+        "choice",
+        "View",
+        "Follow the computation, see all heads at once, or set two masks side by side.",
+        choices={"step": "Step through", "heads": "Heads", "compare": "Compare masks"},
+    ),
+    Field("layer", "integer", "Layer", "The layer that is looked at, counted from 0.", least=0, most=11),
+    Field("head", "integer", "Head", "The head that is looked at, counted from 0.", least=0, most=15),
+    Field("stage", "stage", "Stage", "The step of the computation that is looked at."),
+    Field("query", "integer", "Query", "The token that looks, counted from 0.", least=0, most=MAX_TOKENS - 1),
+    Field("key", "integer", "Key", "The token that is looked at, counted from 0.", least=0, most=MAX_TOKENS - 1),
+    Field("batch", "integer", "Batch item", "Which sequence of a batch, counted from 0.", least=0, most=63),
+    Field("mask_a", "names", "Masks A", "The masks of the first of two runs.", choices=_MASK_LABELS),
+    Field("mask_b", "names", "Masks B", "The masks of the second of two runs.", choices=_MASK_LABELS),
+)
+
+FIELDS: Mapping[str, Field] = {field.name: field for field in (*SETTINGS_FIELDS, *SELECTION_FIELDS)}
+"""Every parameter by name."""
+
+
+def widths(n_heads: int) -> tuple[int, ...]:
+    """The values of d_model that ``n_heads`` heads can share, ascending.
+
+    All are even, since sine and cosine come in pairs.
+    """
+    offered = (n_heads * head_dim for head_dim in _HEAD_DIMS)
+    return tuple(width for width in offered if width % 2 == 0 and NARROWEST <= width <= WIDEST)
+
+
+def feed_forward_widths(d_ff: int) -> tuple[int, ...]:
+    """The values of d_ff to offer, ascending, among them the one in use."""
+    return tuple(sorted({*_FEED_FORWARD_WIDTHS, d_ff}))
+
+
+def default_stage(architecture: Architecture) -> str:
+    """The stage to open on: the attention weights that the architecture is known for."""
+    if architecture == "encoder-decoder":
+        return "decoder.cross_attention.weights"
+    return f"{architecture}.self_attention.weights"
+
+
+def in_mask_order(names: Iterable[str]) -> tuple[str, ...]:
+    """The known masks among ``names``, each once, in one order, so that equal choices are equal settings."""
+    chosen = set(names)
+    return tuple(name for name in MASK_NAMES if name in chosen)
+
+
+def fitted(settings: Settings) -> Settings:
+    """The nearest settings that can be combined: a width that the heads can share, the masks in their order."""
+    offered = widths(settings.n_heads)
+    width = min(offered, key=lambda width: abs(width - settings.d_model))
+    return replace(settings, d_model=width, mask=in_mask_order(settings.mask))
+
+
+def read_query(query: Mapping[str, Sequence[str]]) -> tuple[Settings, Selection, tuple[str, ...]]:
+    """Read a link.
+
+    A bad value becomes the nearest good one, or the default where none is near. Unknown parameters are ignored.
+
+    Args:
+        query: every parameter with its values, as often as it is given.
+
+    Returns:
+        The settings, the selection, and one plain sentence for each parameter that was changed. The sentences
+        quote what was given with everything invisible made visible, but still need ``markdown_safe`` to be drawn.
+    """
+    settings, notices = _read_fields(SETTINGS_FIELDS, query, Settings())
+    chosen = fitted(settings)
+    if chosen.d_model != settings.d_model and query.get("d_model"):
+        given = _values_of(query, "d_model")[0]
+        complaint = f"is not a width that n_heads={settings.n_heads} can share evenly"
+        notices["d_model"] = _notice("d_model", given, complaint, f"{chosen.d_model} is used")
+    defaults = Selection(stage=default_stage(chosen.architecture))
+    selection, more_notices = _read_fields(SELECTION_FIELDS, query, defaults)
+    return chosen, selection, (*notices.values(), *more_notices.values())
+
+
+def write_query(settings: Settings, selection: Selection) -> dict[str, str]:
+    """The parameters of the link, only those that differ from the defaults.
+
+    What ``left_out_of_link`` names is not in it: its reader gets the default there.
+    """
+    left_out = left_out_of_link(settings)
+    written = _write_fields(SETTINGS_FIELDS, settings, Settings())
+    written |= _write_fields(SELECTION_FIELDS, selection, Selection(stage=default_stage(settings.architecture)))
+    return {name: text for name, text in written.items() if name not in left_out}
+
+
+def left_out_of_link(settings: Settings) -> tuple[str, ...]:
+    """The names of the fields that are too long for a link (``MAX_URL_TEXT``)."""
+    long = (field.name for field in SETTINGS_FIELDS if field.kind in ("text", "cells"))
+    return tuple(name for name in long if _length_in_link(getattr(settings, name)) > MAX_URL_TEXT)
+
+
+_Part = TypeVar("_Part", Settings, Selection)
+
+
+class _Reading(NamedTuple):
+    """A good value and, where it is not what was given, what is wrong with that and what is taken."""
+
+    value: Any
+    complaint: str = ""
+    taken: str = ""
+
+
+def _read_fields(
+    fields: Sequence[Field], query: Mapping[str, Sequence[str]], defaults: _Part
+) -> tuple[_Part, dict[str, str]]:
+    values: dict[str, Any] = {}
+    notices: dict[str, str] = {}
+    for field in fields:
+        given = _values_of(query, field.name)
+        if given:
+            values[field.name], notice = _read_field(field, given, getattr(defaults, field.name))
+            if notice:
+                notices[field.name] = notice
+    return replace(defaults, **values), notices
+
+
+def _values_of(query: Mapping[str, Sequence[str]], name: str) -> Sequence[str]:
+    values = query.get(name, ())
+    return (values,) if isinstance(values, str) else values[:_REPEATS_READ]
+
+
+def _read_field(field: Field, given: Sequence[str], default: Any) -> tuple[Any, str]:  # noqa: ANN401
+    """The value of a parameter, and the notice it calls for or nothing."""
+    readings = [_READERS[field.kind](field, text, default) for text in given]
+    reading = next((reading for reading in readings if not reading.complaint), readings[0])
+    shown = _shown(_written(field, reading.value))
+    taken = reading.taken or f"{shown} is used"
+    if len(given) == 1:
+        return reading.value, reading.complaint and _notice(field.name, given[0], reading.complaint, taken)
+    if reading.complaint:
+        return reading.value, f"{field.name} is given more than once and never as a good value: {taken}."
+    return reading.value, f"{field.name} is given more than once: the first good value, {shown}, is used."
+
+
+def _notice(name: str, given: str, complaint: str, taken: str) -> str:
+    return f"{name}={_shown(given)} {complaint}: {taken}." if given else f"{name} is empty: {taken}."
+
+
+def _shown(text: str) -> str:
+    if not text:
+        return "none"
+    return visible_whole(text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…")
+
+
+def _read_integer(field: Field, given: str, default: int) -> _Reading:
+    number = _number(given)
+    if number is None:
+        return _Reading(default, "is not a number")
+    clamped = _clamped(field, number)
+    nearest = round(clamped)
+    if nearest != clamped:
+        return _Reading(nearest, "is not a whole number")
+    return _Reading(nearest, _range_complaint(field, number))
+
+
+def _read_fraction(field: Field, given: str, default: float) -> _Reading:
+    number = _number(given)
+    if number is None:
+        return _Reading(default, "is not a number")
+    return _Reading(_clamped(field, number), _range_complaint(field, number))
+
+
+def _number(given: str) -> float | None:
+    try:
+        number = float(given)
+    except ValueError:
+        return None
+    return None if math.isnan(number) else number
+
+
+def _clamped(field: Field, number: float) -> float:
+    return float(min(max(field.least, number), field.most))
+
+
+def _range_complaint(field: Field, number: float) -> str:
+    return "" if field.least <= number <= field.most else f"is not between {field.least:,} and {field.most:,}"
+
+
+def _read_choice(field: Field, given: str, default: str) -> _Reading:
+    if given in field.choices:
+        return _Reading(given)
+    return _Reading(_nearest(given, field.choices) or default, f"is not one of {', '.join(field.choices)}")
+
+
+def _nearest(given: str, choices: Iterable[str]) -> str | None:
+    """The choice spelled most like what was given; None where none is like it."""
+    matches = difflib.get_close_matches(given[:_SHOWN].strip().casefold(), list(choices), n=1)
+    return matches[0] if matches else None
+
+
+_SWITCH = {"on": True, "off": False}
+_LOOSE_SWITCH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False} | _SWITCH
+
+
+def _read_switch(_field: Field, given: str, default: bool) -> _Reading:
+    if given in _SWITCH:
+        return _Reading(_SWITCH[given])
+    return _Reading(_LOOSE_SWITCH.get(given.strip().casefold(), default), "is not on or off")
+
+
+def _read_names(field: Field, given: str, _default: tuple[str, ...]) -> _Reading:
+    if given == NO_MASK:
+        return _Reading(())
+    names = given.split(",", len(field.choices))
+    nearest = in_mask_order(name for name in (_nearest(name, field.choices) for name in names) if name)
+    if sorted(names) == sorted(nearest):
+        return _Reading(nearest)
+    return _Reading(nearest, f"is not {NO_MASK} or a list of different names from {', '.join(field.choices)}")
+
+
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def _read_text(_field: Field, given: str, _default: str) -> _Reading:
+    if len(given) > MAX_URL_TEXT:
+        first = _without_surrogates(given[:MAX_URL_TEXT])
+        return _Reading(first, "is too long for a link", f"its first {MAX_URL_TEXT:,} characters are used")
+    text = _without_surrogates(given)
+    return _Reading(text, "" if text == given else "holds halves of characters")
+
+
+def _without_surrogates(text: str) -> str:
+    """The text with the replacement character for lone surrogates, which no link and no browser can hold."""
+    return _LONE_SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def _read_cells(_field: Field, given: str, default: str) -> _Reading:
+    if len(given) > MAX_URL_TEXT:
+        return _Reading(default, "is too long for a link")
+    try:
+        packed = base64.b64decode(given + "=" * (-len(given) % 4), altchars=b"-_", validate=True)
+    except (binascii.Error, ValueError):
+        return _Reading(default, "is not base64url")
+    canonical = base64.urlsafe_b64encode(packed).decode().rstrip("=")
+    return _Reading(canonical, "" if canonical == given else "is not base64url in its shortest form")
+
+
+_STAGE = re.compile(r"[a-z_0-9.]{1,100}")
+
+
+def _read_stage(_field: Field, given: str, default: str) -> _Reading:
+    if _STAGE.fullmatch(given):
+        return _Reading(given)
+    lower = given.strip().lower()
+    return _Reading(lower if _STAGE.fullmatch(lower) else default, "is not the name of a stage")
+
+
+_READERS: Mapping[Kind, Callable[[Field, str, Any], _Reading]] = {
+    "integer": _read_integer,
+    "fraction": _read_fraction,
+    "choice": _read_choice,
+    "switch": _read_switch,
+    "names": _read_names,
+    "text": _read_text,
+    "cells": _read_cells,
+    "stage": _read_stage,
+}
+
+
+def _write_fields(fields: Sequence[Field], part: _Part, defaults: _Part) -> dict[str, str]:
+    changed = (field for field in fields if getattr(part, field.name) != getattr(defaults, field.name))
+    return {field.name: _written(field, getattr(part, field.name)) for field in changed}
+
+
+def _written(field: Field, value: Any) -> str:  # noqa: ANN401
+    """A value as a link holds it."""
+    match field.kind:
+        case "switch":
+            return "on" if value else "off"
+        case "names":
+            return ",".join(value) or NO_MASK
+        case "fraction":
+            return repr(value).removesuffix(".0")
+        case _:
+            return _without_surrogates(str(value))
+
+
+def _length_in_link(text: str) -> int:
+    return len(quote(_without_surrogates(text), safe=""))

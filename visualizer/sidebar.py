@@ -1,0 +1,123 @@
+"""The controls: five for a newcomer, the rest under "More". What cannot be combined is not offered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import streamlit as st
+
+from visualizer.settings import (
+    FIELDS,
+    WORKED_EXAMPLES,
+    Selection,
+    Settings,
+    feed_forward_widths,
+    widths,
+)
+
+
+def sidebar(settings: Settings, selection: Selection) -> None:
+    """Draw the controls; their values are in the state before this is called."""
+    with st.sidebar:
+        st.markdown("## :material/highlight: Headlight")
+        if settings.weights in WORKED_EXAMPLES:
+            _choice("weights")
+            st.caption(
+                "A published worked example: its inputs, weights and mask are given, so there is nothing else to "
+                "choose. Take other weights to type a text of your own."
+            )
+            return
+        _text("text", height=92)
+        if settings.architecture == "encoder-decoder":
+            _text("target", height=68)
+        _choice("architecture")
+        _choice("weights")
+        _whole_number("n_heads")
+        _masks(settings, selection)
+        with st.expander("More", icon=":material/tune:"):
+            _more(settings)
+
+
+def _more(settings: Settings) -> None:
+    _segments("tokens")
+    _whole_number("n_layers")
+    _option("d_model", widths(settings.n_heads))
+    _option("d_ff", feed_forward_widths(settings.d_ff))
+    _segments("norm")
+    _segments("positions")
+    _segments("activation")
+    _number("pad")
+    if settings.weights == "random":
+        _number("seed")
+    _switch("scale_scores")
+    _fraction("dropout", step=0.05)
+
+
+def _masks(settings: Settings, selection: Selection) -> None:
+    """The masks, and the sizes of those that have one."""
+    if selection.view == "compare":
+        st.caption("The masks A and B are chosen beside the pictures.")
+        in_use = {*selection.mask_a, *selection.mask_b}
+    else:
+        mask_pills("mask")
+        in_use = set(settings.mask)
+    for mask, size in (("sliding_window", "window"), ("prefix", "prefix"), ("strided", "stride")):
+        if mask in in_use:
+            _number(size)
+
+
+def mask_pills(name: str) -> None:
+    """One pill per mask, for ``mask``, ``mask_a`` or ``mask_b``."""
+    field = FIELDS[name]
+    st.pills(
+        field.label,
+        list(field.choices),
+        selection_mode="multi",
+        format_func=field.choices.__getitem__,
+        key=name,
+        help=field.help,
+    )
+
+
+def _text(name: str, height: int) -> None:
+    field = FIELDS[name]
+    st.text_area(field.label, key=name, height=height, help=field.help)
+
+
+def _choice(name: str) -> None:
+    _labelled(st.selectbox, name)
+
+
+def _segments(name: str) -> None:
+    _labelled(st.segmented_control, name)
+
+
+def _labelled(widget: Callable[..., Any], name: str) -> None:
+    field = FIELDS[name]
+    widget(field.label, list(field.choices), format_func=field.choices.__getitem__, key=name, help=field.help)
+
+
+def _whole_number(name: str) -> None:
+    field = FIELDS[name]
+    st.slider(field.label, int(field.least), int(field.most), key=name, help=field.help)
+
+
+def _number(name: str) -> None:
+    field = FIELDS[name]
+    st.number_input(field.label, int(field.least), int(field.most), step=1, key=name, help=field.help)
+
+
+def _fraction(name: str, step: float) -> None:
+    field = FIELDS[name]
+    st.slider(field.label, float(field.least), float(field.most), step=step, key=name, help=field.help)
+
+
+def _option(name: str, options: Sequence[int]) -> None:
+    field = FIELDS[name]
+    st.select_slider(field.label, options, key=name, help=field.help)
+
+
+def _switch(name: str) -> None:
+    field = FIELDS[name]
+    st.toggle(field.label, key=name, help=field.help)

@@ -1,0 +1,146 @@
+"""What the person chose, between one run of the script and the next.
+
+The only place that touches ``st.session_state`` and ``st.query_params``. The address bar, the widgets and the
+components can each bring a change; the newest thing the person did wins:
+
+- a widget or a component changed: that change is taken, and the address bar follows;
+- nothing on the page changed but the address did (Back, Forward, an edited link): the address is read again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import streamlit as st
+
+from visualizer.settings import Selection, Settings, fitted, in_mask_order, read_query, write_query
+
+_CHOICES = "_choices"
+_ACTED = "_acted"
+
+
+@dataclass(frozen=True)
+class Choices:
+    """Everything chosen, and one sentence for each value of the link that had to be changed."""
+
+    settings: Settings
+    selection: Selection
+    notices: tuple[str, ...] = ()
+
+
+def load() -> Choices:
+    """What is chosen now. Fills the state of every widget, so call it before the first one is drawn."""
+    before: Choices | None = st.session_state.get(_CHOICES)
+    acted = st.session_state.pop(_ACTED, False)
+    choices = _from_address() if before is None else _with_widgets(before)
+    if before is not None and not acted and choices == before and not _address_is(before):
+        choices = _from_address()
+    _remember(choices)
+    return choices
+
+
+def save(choices: Choices) -> None:
+    """Remember what is shown, and make the address bar its link."""
+    _remember(choices)
+    link = write_query(choices.settings, choices.selection)
+    if st.query_params.to_dict() != link:
+        st.query_params.from_dict(link)
+
+
+def choose(settings: Settings, selection: Selection) -> None:
+    """Replace everything chosen, as a callback does."""
+    _remember(Choices(settings, selection))
+    st.session_state[_ACTED] = True
+
+
+def select(**changes: Any) -> None:  # noqa: ANN401 - the fields of Selection, checked by `replace`
+    """Change what is looked at, as a callback does."""
+    before: Choices = st.session_state[_CHOICES]
+    choose(before.settings, replace(before.selection, **changes))
+
+
+def change(**changes: Any) -> None:  # noqa: ANN401 - the fields of Settings, checked by `replace`
+    """Change the settings, as a callback does."""
+    before: Choices = st.session_state[_CHOICES]
+    choose(fitted(replace(before.settings, **changes)), before.selection)
+
+
+def on_event(key: str, name: str, handle: Callable[[object], None]) -> Callable[[], None]:
+    """A callback that hands ``handle`` what the component ``key`` sent as ``name``, and remembers its number."""
+
+    def callback() -> None:
+        event = st.session_state[key][name]
+        st.session_state[_seq_key(key)] = index_in(event, "seq")
+        handle(event)
+
+    return callback
+
+
+def on_change(key: str, handle: Callable[[Any], None]) -> Callable[[], None]:
+    """A callback that hands ``handle`` the new value of the widget ``key``."""
+    return lambda: handle(st.session_state[key])
+
+
+def last_seq(key: str) -> int:
+    """The number of the last event that the component ``key`` sent in this session; 0 before the first."""
+    number: int = st.session_state.get(_seq_key(key), 0)
+    return number
+
+
+def index_in(event: object, name: str) -> int:
+    """A non-negative whole number from an event; 0 for anything else, since a browser can send anything."""
+    return event[name] if isinstance(event, Mapping) and has_index(event, name) else 0
+
+
+def has_index(event: object, name: str) -> bool:
+    """Whether an event holds a non-negative whole number under ``name``."""
+    value = event.get(name) if isinstance(event, Mapping) else None
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _seq_key(key: str) -> str:
+    return f"_{key}_seq"
+
+
+def _from_address() -> Choices:
+    raw = {name: st.query_params.get_all(name) for name in st.query_params}
+    return Choices(*read_query(raw))
+
+
+def _address_is(choices: Choices) -> bool:
+    return st.query_params.to_dict() == write_query(choices.settings, choices.selection)
+
+
+def _with_widgets(before: Choices) -> Choices:
+    """The choices with the values of those widgets that were on the page."""
+    settings = fitted(replace(before.settings, **_values_of_widgets(Settings)))
+    selection = _in_order(replace(before.selection, **_values_of_widgets(Selection)))
+    unchanged = settings == before.settings and selection == before.selection
+    return Choices(settings, selection, before.notices if unchanged else ())
+
+
+def _in_order(selection: Selection) -> Selection:
+    """Equal choices of masks are equal values, in whatever order they were clicked."""
+    mask_a, mask_b = in_mask_order(selection.mask_a), in_mask_order(selection.mask_b)
+    return replace(selection, mask_a=mask_a, mask_b=mask_b)
+
+
+def _values_of_widgets(kind: type[Settings] | type[Selection]) -> dict[str, Any]:
+    values = {field.name: st.session_state.get(field.name) for field in fields(kind)}
+    return {
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in values.items()
+        if value is not None
+    }
+
+
+def _remember(choices: Choices) -> None:
+    st.session_state[_CHOICES] = choices
+    for part in (choices.settings, choices.selection):
+        for field in fields(part):
+            value = getattr(part, field.name)
+            value = list(value) if isinstance(value, tuple) else value
+            if st.session_state.get(field.name) != value:
+                st.session_state[field.name] = value

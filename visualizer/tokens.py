@@ -1,0 +1,309 @@
+"""From text to tokens to ids, and text that a person typed made safe to draw.
+
+A text may hold anything: control characters, other directions, emoji of many code points, lone surrogates, markup.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+import string
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # settings quotes what a link holds with `visible_whole`
+    from visualizer.settings import Settings, TokenKind
+
+PADDING, START = "<pad>", "<s>"
+SPECIALS = (PADDING, START)
+"""The tokens with ids 0 and 1. No token of a text is ever one of them, whatever the text says."""
+
+PADDING_ID, START_ID = 0, 1
+
+MAX_LABEL = 24
+"""The most characters, as a person counts them, of a token as it is drawn."""
+
+_MAX_CLUSTER = 16
+
+
+# Characters as a person sees them.
+
+_PICTOGRAPH = (
+    "[\u00a9\u00ae\u203c\u2049\u2122\u2139\u2190-\u21ff\u2300-\u27bf\u2900-\u297f\u2b00-\u2bff\u3030\u303d\u3297\u3299"
+    "\U0001f000-\U0001f1e5\U0001f200-\U0001f3fa\U0001f400-\U0001faff]"
+)
+_STYLED_PICTOGRAPH = f"{_PICTOGRAPH}[\ufe0e\ufe0f]?[\U0001f3fb-\U0001f3ff]?"
+_EMOJI = re.compile(
+    "\U0001f3f4[\U000e0030-\U000e0039\U000e0061-\U000e007a]{3,6}\U000e007f"  # the flag of a part of a country
+    f"|{_STYLED_PICTOGRAPH}(?:\u200d{_STYLED_PICTOGRAPH})*"
+    "|[\U0001f1e6-\U0001f1ff]{2}"
+    "|[0-9#*]\ufe0f?\u20e3"
+)
+_SYLLABLE = "[\u1100-\u115f]+[\u1160-\u11ff]*|[\uac00-\ud7a3][\u1160-\u11ff]+"  # Korean, letter by letter
+_TOGETHER = re.compile(f"{_EMOJI.pattern}|{_SYLLABLE}|\r\n")
+_JOINERS = "\u200c\u200d"
+
+
+def graphemes(text: str) -> list[str]:
+    """Split a text into characters as a person sees them.
+
+    Follows the grapheme clusters of Unicode's annex 29 for combining marks, emoji sequences, flags, Korean
+    syllables and line ends. Joined, the parts are the text.
+    """
+    return list(_graphemes(text))
+
+
+def _graphemes(text: str) -> Iterator[str]:
+    start = 0
+    while start < len(text):
+        together = _TOGETHER.match(text, start)
+        end = together.end() if together else start + 1
+        if not _is_control(text[start]):
+            while end < len(text) and _extends(text[end]):
+                end += 1
+        yield text[start:end]
+        start = end
+
+
+def _extends(character: str) -> bool:
+    """Whether a character belongs to the one before it."""
+    return character >= "\u0300" and (character in _JOINERS or unicodedata.category(character)[0] == "M")
+
+
+# Text to tokens.
+
+
+def tokenize(text: str, kind: TokenKind) -> list[str]:
+    """Split a text into tokens.
+
+    - ``words``: words, numbers, and everything else one character at a time; white space only separates. An
+      apostrophe between letters stays in its word, a point or comma between digits in its number, and each Chinese
+      character is a word.
+    - ``characters``: characters as a person sees them (``graphemes``), white space included.
+    - ``bytes``: the bytes of UTF-8: ASCII as the character, others as ``0xC3``.
+    """
+    match kind:
+        case "words":
+            return list(_words(text))
+        case "characters":
+            return graphemes(text)
+        case "bytes":
+            return [_BYTES[byte] for byte in text.encode("utf-8", "surrogatepass")]
+
+
+_BYTES = tuple(chr(byte) if byte < 0x80 else f"0x{byte:02X}" for byte in range(256))
+_CHINESE = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
+
+
+def _words(text: str) -> Iterator[str]:
+    clusters = graphemes(text)
+    word: list[str] = []
+    for cluster, following in zip(clusters, [*clusters, " "][1:], strict=True):
+        if _is_of_word(cluster) or (word and _joins(word[-1], cluster, following)):
+            word.append(cluster)
+            continue
+        if word:
+            yield "".join(word)
+            word = []
+        if not cluster.isspace():
+            yield cluster.strip()
+    if word:
+        yield "".join(word)
+
+
+def _is_of_word(cluster: str) -> bool:
+    is_letter_or_digit = cluster[0].isalnum() or cluster[0] == "_"
+    return is_letter_or_digit and not _CHINESE.match(cluster) and not _EMOJI.match(cluster)
+
+
+def _joins(before: str, cluster: str, following: str) -> bool:
+    if cluster in "'’":
+        return before[0].isalpha() and following[0].isalpha()
+    return cluster in ".," and before[0].isdigit() and following[0].isdigit()
+
+
+# Tokens to ids.
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """Every token that a model knows.
+
+    Attributes:
+        tokens: the tokens by id, from the id after the specials on.
+    """
+
+    tokens: tuple[str, ...]
+
+    def __len__(self) -> int:
+        """The number of ids, V."""
+        return len(SPECIALS) + len(self.tokens)
+
+    def ids_of(self, tokens: Iterable[str]) -> tuple[int, ...]:
+        """The ids of tokens of a text, never those of the specials.
+
+        Raises:
+            ValueError: a token is not in the vocabulary.
+        """
+        try:
+            return tuple(self._ids[token] for token in tokens)
+        except KeyError as error:
+            raise ValueError(f"token {error} is not in the vocabulary") from None
+
+    def tokens_of(self, ids: Iterable[int]) -> tuple[str, ...]:
+        """The tokens of ids, the specials among them by their names."""
+        everything = (*SPECIALS, *self.tokens)
+        return tuple(everything[index] for index in ids)
+
+    @cached_property
+    def labels(self) -> tuple[str, ...]:
+        """One label to draw per id."""
+        return (*SPECIALS, *(visible(token) for token in self.tokens))
+
+    @cached_property
+    def _ids(self) -> dict[str, int]:
+        return {token: index for index, token in enumerate(self.tokens, len(SPECIALS))}
+
+
+@dataclass(frozen=True)
+class TokenSequence:
+    """One sequence as the model gets it.
+
+    Attributes:
+        tokens: as typed; the specials by their names.
+        ids: one per token.
+        is_padding: one per token.
+        labels: one per token, safe to draw as text (``visible``).
+    """
+
+    tokens: tuple[str, ...]
+    ids: tuple[int, ...]
+    is_padding: tuple[bool, ...]
+    labels: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """What a model gets for some settings.
+
+    Attributes:
+        vocabulary: shared by both sequences.
+        source: the text; of length zero where the text has no tokens.
+        target: the start token, the target text; None unless the architecture is ``encoder-decoder``.
+    """
+
+    vocabulary: Vocabulary
+    source: TokenSequence
+    target: TokenSequence | None
+
+
+def encode(settings: Settings) -> Encoded:
+    """Turn the text, and for an encoder-decoder the target, into ids.
+
+    Ids follow the order of first appearance, source before target, so that typing on leaves the source's earlier
+    ids as they are; for bytes they are fixed. The target is shifted right: it starts with ``<s>`` ("Attention Is
+    All You Need", section 3.1). ``settings.pad`` padding tokens follow each sequence, but not an empty text.
+    """
+    source = tokenize(settings.text, settings.tokens)
+    has_target = settings.architecture == "encoder-decoder"
+    target = tokenize(settings.target, settings.tokens) if has_target else []
+    vocabulary = Vocabulary(_BYTES if settings.tokens == "bytes" else tuple(dict.fromkeys([*source, *target])))
+    return Encoded(
+        vocabulary,
+        _sequence(vocabulary, (), source, settings.pad if source else 0),
+        _sequence(vocabulary, (START_ID,), target, settings.pad) if has_target else None,
+    )
+
+
+def _sequence(vocabulary: Vocabulary, start: tuple[int, ...], tokens: Sequence[str], pad: int) -> TokenSequence:
+    content = start + vocabulary.ids_of(tokens)
+    ids = content + (PADDING_ID,) * pad
+    return TokenSequence(
+        tokens=vocabulary.tokens_of(ids),
+        ids=ids,
+        is_padding=(False,) * len(content) + (True,) * pad,
+        labels=tuple(vocabulary.labels[index] for index in ids),
+    )
+
+
+# Text that can be drawn.
+
+_CONTROL_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+_HIDDEN_CATEGORIES = _CONTROL_CATEGORIES | {"Co", "Cn", "Zs"}
+_BLANK = re.compile(  # fillers and selectors that Unicode counts among letters, symbols and marks
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
+)
+_SIGNS = {"\n": "↵", "\r\n": "↵", "\t": "⇥"}
+
+
+def visible(token: str) -> str:
+    """A token as it is drawn: ``visible_whole``, shortened with an ellipsis where it is very long."""
+    enough = token[: (MAX_LABEL + 1) * _MAX_CLUSTER]
+    drawn = graphemes(visible_whole("".join(map(_shortened, _graphemes(enough)))))
+    return "".join(drawn if len(drawn) <= MAX_LABEL else [*drawn[: MAX_LABEL - 1], "…"])
+
+
+def visible_whole(text: str) -> str:
+    """A text of any length in which nothing is hidden, still to be drawn as text and not as markup.
+
+    Characters that leave no mark on the screen or control something become escapes such as ⟨200B⟩, line ends ↵,
+    tabs ⇥, leading and trailing spaces ·, and no text at all ∅. Emoji sequences stay whole. Applied to its own
+    result it changes nothing.
+    """
+    inner = text.strip(" ")
+    if not inner:
+        return "·" * len(text) or "∅"
+    before, _, after = text.partition(inner)
+    return "·" * len(before) + "".join(map(_visible_cluster, _graphemes(inner))) + "·" * len(after)
+
+
+def markdown_safe(text: str) -> str:
+    """``visible_whole`` for ``st.markdown``, labels, captions and options: drawn as typed, never as markup.
+
+    A backslash stops Markdown. It does not stop what Streamlit does afterwards with arrows, dashes, addresses and
+    ``:streamlit:``; an invisible word joiner in front of the character that completes one does.
+    """
+    return _MARKDOWN.sub(r"\\\g<0>", _REWRITTEN.sub("\u2060\\g<0>", visible_whole(text)))
+
+
+def plotly_safe(text: str) -> str:
+    """``visible_whole`` for ticks, titles and hovers of Plotly, which reads some HTML, LaTeX and ``%{...}``."""
+    escaped = html.escape(visible_whole(text), quote=False)
+    return escaped.replace("$", "&#36;").replace("%{", "%&#123;")
+
+
+_MARKDOWN = re.compile(f"[{re.escape(string.punctuation)}]")
+_REWRITTEN = re.compile(r"(?<=[-<])-|(?<=-)>|(?<=[<>~])=|(?<=\S)[:@]|(?<=[wW]{3})\.")
+
+
+def _shortened(cluster: str) -> str:
+    """A character without the marks that would cover everything around it."""
+    return cluster if len(cluster) <= _MAX_CLUSTER else f"{cluster[:_MAX_CLUSTER]}…"
+
+
+def _visible_cluster(cluster: str) -> str:
+    if cluster in _SIGNS:
+        return _SIGNS[cluster]
+    emoji = _EMOJI.match(cluster)
+    intact = emoji.group() if emoji else ""
+    rest = "".join(f"⟨{ord(c):04X}⟩" if _is_hidden(c) else c for c in cluster[len(intact) :])
+    is_mark_alone = unicodedata.category(rest[:1] or " ")[0] == "M" and not intact
+    return f"◌{rest}" if is_mark_alone else intact + rest
+
+
+def _is_hidden(character: str) -> bool:
+    """Whether a character leaves no mark of its own on the screen."""
+    if " " <= character <= "~":
+        return False
+    return bool(_BLANK.match(character)) or unicodedata.category(character) in _HIDDEN_CATEGORIES
+
+
+def _is_control(character: str) -> bool:
+    """Whether a character ends what came before and takes no combining mark."""
+    return not " " <= character <= "~" and unicodedata.category(character) in _CONTROL_CATEGORIES

@@ -1,0 +1,180 @@
+"""Compare masks: two runs of one input that differ in their masks alone, and what the difference did."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import streamlit as st
+
+from visualizer import state
+from visualizer.cache import cached_run
+from visualizer.comparison import Downstream, Shift, downstream, predictions, shift
+from visualizer.components.axis import Axis
+from visualizer.components.compare_grids.element import compare_grids
+from visualizer.components.tensor_grid.element import Panel, tensor_grid
+from visualizer.dataflow import attention_modules
+from visualizer.panels import blocked_cells, to_array
+from visualizer.run import Run, layer_of, without_layer
+from visualizer.settings import FIELDS, WORKED_EXAMPLES, Selection
+from visualizer.sidebar import mask_pills
+from visualizer.tokens import markdown_safe
+from visualizer.views.heads import attention_kind
+
+
+def render(run: Run, selection: Selection) -> None:
+    """Draw the view."""
+    if not attention_modules(run.trace):
+        st.info("This worked example has no attention, so there is no mask to compare.")
+        return
+    _choose_masks(run)
+    a = cached_run(replace(run.settings, mask=selection.mask_a))
+    b = cached_run(replace(run.settings, mask=selection.mask_b))
+    kind = attention_kind(attention_modules(a.trace), selection.stage)
+    same = [module for module in attention_modules(a.trace) if without_layer(module) == kind]
+    batch = min(selection.batch, a.batch_size(f"{same[0]}.weights") - 1)
+    _where_it_went(a, b, same[min(selection.layer, len(same) - 1)], selection, batch)
+    _grids(a, b, same, selection, batch)
+    _downstream(a, b, kind, batch)
+    if "probabilities" in a.trace:
+        _predictions(a, b, batch)
+
+
+def _choose_masks(run: Run) -> None:
+    if run.settings.weights in WORKED_EXAMPLES:
+        st.caption("A is the example without its mask, B is the example as published.")
+        return
+    mask_pills("mask_a")
+    mask_pills("mask_b")
+
+
+def _grids(a: Run, b: Run, modules: list[str], selection: Selection, batch: int) -> None:
+    rows, columns = a.axes(f"{modules[0]}.weights")
+    blocked_a, names_a = blocked_cells(a, modules[0], batch)
+    blocked_b, names_b = blocked_cells(b, modules[0], batch)
+    before, after = (
+        np.stack([to_array(run.trace[f"{module}.weights"].value[batch]) for module in modules]) for run in (a, b)
+    )
+
+    def select(event: object) -> None:
+        state.select(**{name: state.index_in(event, name) for name in ("layer", "head", "query", "key")})
+
+    def show(event: object) -> None:
+        state.select(layer=state.index_in(event, "layer"))
+
+    key = "compare_grids"
+    compare_grids(
+        before,
+        after,
+        blocked_a=blocked_a,
+        blocked_b=blocked_b,
+        blocked_by_a=names_a,
+        blocked_by_b=names_b,
+        title_a=f"A · {mask_title(names_a)}",
+        title_b=f"B · {mask_title(names_b)}",
+        rows=rows,
+        columns=columns,
+        head_names=[a.names_of(before.shape[1])] * len(modules),
+        layer=min(selection.layer, len(modules) - 1),
+        key=key,
+        seq=state.last_seq(key),
+        on_select=state.on_event(key, "select", select),
+        on_shown=state.on_event(key, "shown", show),
+    )
+
+
+def mask_title(names: tuple[str, ...]) -> str:
+    """``causal and padding``, or ``no mask``."""
+    choices = FIELDS["mask"].choices
+    return " and ".join(choices[name].lower() for name in names) or "no mask"
+
+
+def _where_it_went(a: Run, b: Run, module: str, selection: Selection, batch: int) -> None:
+    rows, columns = a.axes(f"{module}.weights")
+    head = min(selection.head, a.trace[f"{module}.weights"].value.shape[1] - 1)
+    query = min(selection.query, len(rows.labels) - 1)
+    moved = shift(a, b, module, batch=batch, head=head, query=query)
+    where = f"Layer {layer_of(module)}, {a.head_label(head)}, query {query} {_quoted(rows, query)}"
+    st.markdown(f"**{where}.** {_sentence(moved, columns)}")
+
+
+def _sentence(moved: Shift, keys: Axis) -> str:
+    """What happened to the weight of one query, in words."""
+    if not moved.has_key:
+        return "B leaves this query no key at all: its weights are all zero and it takes nothing from any token."
+    gains = ", ".join(f"key {key} {_quoted(keys, key)} (+{gain:.2f})" for key, gain in moved.gains)
+    if not moved.blocked_keys:
+        return f"B blocks no key of this query that A leaves open. {_went('What changed went to', gains)}"
+    blocked = "this key" if moved.blocked_keys == 1 else f"these {moved.blocked_keys} keys"
+    return f"Blocking {blocked} freed {moved.freed:.2f} of its weight; {_went('it went to', gains)}"
+
+
+def _went(start: str, gains: str) -> str:
+    return f"{start} {gains}." if gains else "no other key gained."
+
+
+def _quoted(axis: Axis, index: int) -> str:
+    return f"“{markdown_safe(axis.labels[index])}”"
+
+
+def _downstream(a: Run, b: Run, kind: str, batch: int) -> None:
+    prefix = "" if kind == "attention" or "." not in kind else kind.partition(".")[0]
+    found = downstream(a, b, batch=batch, prefix=prefix)
+    if found is None:
+        return
+    st.markdown("##### What it did downstream")
+    st.caption(
+        "How far B is from A, stage by stage and token by token: the length of the difference of their vectors."
+    )
+    relative = st.toggle("Relative to the length of A's vector", key="relative")
+    panel = _downstream_panel(a, found, found.relative if relative else found.norms)
+    key = "downstream"
+
+    def select(event: object) -> None:
+        path = found.paths[min(state.index_in(event, "row"), len(found.paths) - 1)]
+        state.select(stage=without_layer(path), layer=layer_of(path), query=state.index_in(event, "column"))
+
+    tensor_grid([panel], key=key, layout="row", on_select=state.on_event(key, "select", select))
+
+
+def _downstream_panel(run: Run, found: Downstream, values: np.ndarray) -> Panel:
+    tokens, _ = run.axes(found.paths[0])
+    return Panel(
+        name="downstream",
+        title="‖B − A‖",
+        subtitle="",
+        array=values,
+        rows=Axis("stage", tuple(stage_title(path) for path in found.paths), None),
+        columns=tokens,
+        role="residual",
+        palette="sequential",
+        bounds=(0.0, float(values.max()) or 1.0),
+    )
+
+
+def stage_title(path: str) -> str:
+    """``0 attention`` for a stage of layer 0, ``logits`` for one outside the layers."""
+    module, _, name = path.rpartition(".")
+    title = module.rpartition(".")[2].replace("_", "-").removeprefix("self-") if name == "output" else name
+    return f"{layer_of(path)} {title}" if "layers." in path else title
+
+
+def _predictions(a: Run, b: Run, batch: int) -> None:
+    st.markdown("##### Most likely tokens, before and after")
+    found = predictions(a, b, batch=batch)
+    rows, _ = a.axes("probabilities")
+    changed = sum(prediction.changed for prediction in found)
+    st.caption(f"The most likely token is another one at {changed} of {len(found)} positions.")
+    st.dataframe(
+        {
+            "token": [f"{i} {label}" for i, label in enumerate(rows.labels)],
+            "A": [_listed(a, prediction.before) for prediction in found],
+            "B": [_listed(b, prediction.after) for prediction in found],
+            "changed": [prediction.changed for prediction in found],
+        },
+        hide_index=True,
+    )
+
+
+def _listed(run: Run, likely: tuple[tuple[int, float], ...]) -> str:
+    return ",  ".join(f"{run.vocabulary[token_id]} {share:.1%}" for token_id, share in likely)

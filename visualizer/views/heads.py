@@ -1,0 +1,78 @@
+"""Heads: all heads of an attention, in every layer, as grids or as lines between tokens."""
+
+from __future__ import annotations
+
+import numpy as np
+import streamlit as st
+
+from visualizer import state
+from visualizer.components.attention_heads.element import attention_heads
+from visualizer.dataflow import attention_modules
+from visualizer.panels import blocked_cells, to_array
+from visualizer.run import Run, without_layer
+from visualizer.settings import Selection
+
+
+def render(run: Run, selection: Selection) -> None:
+    """Draw the view."""
+    modules = attention_modules(run.trace)
+    if not modules:
+        st.info("This worked example has no attention, so there are no heads to draw.")
+        return
+    kind = attention_kind(modules, selection.stage)
+    same = [module for module in modules if without_layer(module) == kind]
+    batch = min(selection.batch, run.batch_size(f"{same[0]}.weights") - 1)
+    weights = np.stack([to_array(run.trace[f"{module}.weights"].value[batch]) for module in same])
+    rows, columns = run.axes(f"{same[0]}.weights")
+    blocked, names = blocked_cells(run, same[0], batch)
+    n_heads = weights.shape[1]
+
+    def show(event: object) -> None:
+        state.select(layer=state.index_in(event, "layer"), head=state.index_in(event, "head"))
+
+    def choose_cell(event: object) -> None:
+        show(event)
+        state.select(query=state.index_in(event, "query"), key=state.index_in(event, "key"))
+
+    key = f"attention_heads_{kind.replace('.', '_')}"
+    attention_heads(
+        weights,
+        blocked=blocked,
+        blocked_by=names,
+        rows=rows,
+        columns=columns,
+        head_names=[run.names_of(n_heads)] * len(same),
+        layer=min(selection.layer, len(same) - 1),
+        head=min(selection.head, n_heads - 1),
+        query=min(selection.query, len(rows.labels) - 1),
+        key_index=min(selection.key, len(columns.labels) - 1),
+        key=key,
+        seq=state.last_seq(key),
+        on_select=state.on_event(key, "select", choose_cell),
+        on_shown=state.on_event(key, "shown", show),
+    )
+
+
+def attention_kind(modules: tuple[str, ...], stage: str) -> str:
+    """Which attention to draw, chosen where there are several: that of the current stage, or the last one."""
+    kinds = list(dict.fromkeys(without_layer(module) for module in modules))
+    current = stage.rpartition(".")[0]
+    if current not in kinds:
+        current = kinds[-1]
+    if len(kinds) == 1:
+        return current
+    key = f"attention_{current}"
+    st.segmented_control(
+        "Attention",
+        kinds,
+        default=current,
+        format_func=_kind_title,
+        label_visibility="collapsed",
+        key=key,
+        on_change=state.on_change(key, lambda kind: state.select(stage=f"{kind or current}.weights")),
+    )
+    return current
+
+
+def _kind_title(kind: str) -> str:
+    return kind.replace(".", " · ").replace("_", "-")

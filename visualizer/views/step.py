@@ -1,0 +1,182 @@
+"""Step through: the map of the model, and one stage of it explained, drawn, checked and derived."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from visualizer import state
+from visualizer.checks import Check, checks, summarize
+from visualizer.colors import ROLES, ThemeName
+from visualizer.components.derivation import derivation
+from visualizer.components.stage_map import model_map, parse_stage, stage_map
+from visualizer.components.tensor_grid.element import tensor_grid
+from visualizer.dataflow import Operand, operands
+from visualizer.derivations import Cell, derive
+from visualizer.explanations import code_line
+from visualizer.panels import head_panels, matrix, operand_panel, stage_panel
+from visualizer.run import Run, layer_of, with_layer, without_layer
+from visualizer.settings import Selection
+from visualizer.tokens import markdown_safe
+
+N_LIKELY = 10
+"""How many of the most likely tokens are drawn."""
+
+
+def render(run: Run, selection: Selection) -> None:
+    """Draw the view."""
+    path = with_layer(run.trace, selection.stage, selection.layer)
+    cell = _cell(run, path, selection)
+    _map(run, path)
+    _introduction(run, path)
+    _picture(run, cell)
+    _computation(run, path)
+    _every_head(run, cell)
+    if path == "probabilities":
+        _likely_tokens(run, cell)
+    _derivation(run, cell)
+    _numbers(run, cell)
+
+
+def go_to(path: str) -> None:
+    """Make the stage at ``path`` the current one."""
+    state.select(stage=without_layer(path), layer=layer_of(path))
+
+
+def _map(run: Run, path: str) -> None:
+    model = model_map(list(run.trace), {path: stage.shape_text for path, stage in run.trace.items()})
+
+    def move(event: object) -> None:
+        if choice := parse_stage(event, model):
+            go_to(choice.path)
+
+    key = "stage_map"
+    stage_map(model, path, seq=state.last_seq(key), key=key, on_stage=state.on_event(key, "stage", move))
+
+
+def _cell(run: Run, path: str, selection: Selection) -> Cell:
+    """The selected number, or the nearest one that the stage has."""
+    n_rows, n_columns = run.trace[path].value.shape[-2:]
+    return Cell(
+        path,
+        batch=min(selection.batch, run.batch_size(path) - 1),
+        head=min(selection.head, (run.n_heads(path) or run.settings.n_heads) - 1),
+        row=min(selection.query, n_rows - 1),
+        column=min(selection.key, n_columns - 1),
+    )
+
+
+def _picture(run: Run, cell: Cell) -> None:
+    """The inputs and the output of the stage, side by side."""
+    inputs = operands(run.trace, cell.path)
+    output = stage_panel(run, cell.path, head=cell.head, batch=cell.batch, operator="=" if inputs else "")
+    drawn = (*inputs, Operand(cell.path))
+    panels = [*(operand_panel(run, operand, head=cell.head, batch=cell.batch) for operand in inputs), output]
+
+    def select(event: object) -> None:
+        operand = drawn[min(state.index_in(event, "index"), len(drawn) - 1)]
+        if operand.is_parameter:
+            return
+        row, column = state.index_in(event, "row"), state.index_in(event, "column")
+        go_to(operand.source)
+        state.select(query=column, key=row) if operand.transposed else state.select(query=row, key=column)
+
+    key = "picture"
+    tensor_grid(
+        panels,
+        selected=(output.name, cell.row, cell.column),
+        key=key,
+        on_select=state.on_event(key, "select", select),
+    )
+
+
+def _introduction(run: Run, path: str) -> None:
+    explanation = run.explain(path)
+    words, formula = st.columns([5, 3], gap="medium", vertical_alignment="center")
+    with words:
+        st.markdown(f"#### {explanation.title}\n{explanation.text}")
+    with formula:
+        st.latex(run.trace[path].formula)
+
+
+def _computation(run: Run, path: str) -> None:
+    """How it was computed, in shapes and in code, and what must hold of it."""
+    code = code_line(run.trace[path])
+    left, right = st.columns([5, 3], gap="medium")
+    with left:
+        st.code(_shapes(run, path), language=None, wrap_lines=True)
+        st.code(code.code, language="python", wrap_lines=True)
+        st.caption(f"The line that computed it: {code.place}")
+    with right:
+        _facts(run, path)
+
+
+def _shapes(run: Run, path: str) -> str:
+    """The shapes of the inputs and the output, symbolic and concrete."""
+    lines = [run.trace[operand.source] for operand in operands(run.trace, path) if not operand.is_parameter]
+    return "\n".join(f"{stage.name} {stage.shape_text}" for stage in (*lines, run.trace[path]))
+
+
+def _facts(run: Run, path: str) -> None:
+    summary = summarize(run.trace[path].value)
+    found = checks(run.trace, run.model, path)
+    st.markdown(f"min **{summary.least:.4g}** · max **{summary.greatest:.4g}** · mean **{summary.mean:.4g}**")
+    st.markdown("\n\n".join(_check_line(check) for check in found))
+
+
+def _check_line(check: Check) -> str:
+    mark = {True: ":green[:material/check_circle:]", False: ":red[:material/cancel:]", None: ":material/info:"}
+    return f"{mark[check.holds]} {check.text.replace('|', chr(92) + '|')}"
+
+
+def _every_head(run: Run, cell: Cell) -> None:
+    if (run.n_heads(cell.path) or 1) == 1:
+        return
+    panels = head_panels(run, cell.path, batch=cell.batch)
+
+    def select(event: object) -> None:
+        state.select(head=state.index_in(event, "index"))
+        if state.has_index(event, "row"):  # a title was chosen otherwise, and the cell stays
+            state.select(query=state.index_in(event, "row"), key=state.index_in(event, "column"))
+
+    key = "every_head"
+    st.markdown("##### Every head")
+    tensor_grid(
+        panels,
+        selected=(panels[0].name, cell.row, cell.column),
+        layout="wrap",
+        key=key,
+        on_select=state.on_event(key, "select", select),
+    )
+
+
+def _likely_tokens(run: Run, cell: Cell) -> None:
+    from visualizer.figures.likely_tokens import likely_tokens  # brings Plotly, which only this stage needs
+
+    row = run.trace["probabilities"].value[cell.batch, cell.row]
+    best = row.topk(min(N_LIKELY, len(row)))
+    tokens = [run.vocabulary[token_id] for token_id in best.indices.tolist()]
+    label = markdown_safe(run.axes(cell.path)[0].labels[cell.row])
+    st.markdown(f"##### Most likely at position {cell.row}, “{label}”")
+    theme: ThemeName = "dark" if st.context.theme.type == "dark" else "light"
+    figure = likely_tokens(tokens, best.values.tolist(), color=ROLES[theme]["weights"])
+    st.plotly_chart(figure, key="likely_tokens", config={"displayModeBar": False})
+
+
+def _derivation(run: Run, cell: Cell) -> None:
+    st.markdown("##### How this number came to be")
+    for i, content in enumerate(derive(run, cell)):
+        derivation(content, key=f"derivation_{i}")
+
+
+def _numbers(run: Run, cell: Cell) -> None:
+    if not st.toggle("Show the numbers", key="show_numbers"):
+        return
+    rows, columns = run.axes(cell.path)
+    values = matrix(run.trace[cell.path].value, head=cell.head, batch=cell.batch)
+    table = {rows.name: _unique(rows.labels)} | dict(zip(_unique(columns.labels), values.T, strict=True))
+    st.dataframe(table, hide_index=True)
+
+
+def _unique(labels: tuple[str, ...]) -> list[str]:
+    """Labels with their position, since a table's rows and columns need names of their own."""
+    return [label if label == str(i) else f"{i} {label}" for i, label in enumerate(labels)]
