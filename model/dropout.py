@@ -28,6 +28,7 @@ class Dropout(nn.Module):
         return self.training and self.p > 0.0
 
     def forward(self, x: Tensor) -> Tensor:
+        """Any shape to the same shape."""
         if not self.active:
             return x
         if self.generator is None:

@@ -39,17 +39,18 @@ from model.positional_encoding import LearnedPositions, sinusoidal_encoding
 from model.randomness import named_generator
 from model.transformer import Decoder, Encoder, InputEmbedding, Transformer
 
-NARROWEST = 4
-"""The least d_model with room for a code and a vote."""
+NARROWEST = 6
+"""The least d_model with room for codes and votes."""
 
 _WIDEST_CODE = 24
 _MOST_PAIRS = 16
+_ROOMY = 8
 _LONGEST_TEXT = 512
 _USUAL_WORDS = 64
 _CANDIDATES = 64
 
-_MARGIN = 7.0
-"""By how much the score of the token looked for is to exceed all others: e^-7 is 1 / 1,100."""
+_MARGIN = 6.0
+"""By how much the score of the token looked for is to exceed all others: e^-6 is 1 / 400."""
 _LEAST_GAIN, _GREATEST_GAIN = 20.0, 100.0
 
 _VOTE_LENGTH = 0.5
@@ -133,35 +134,43 @@ def _offset_head(plan: _Plan, offset: int) -> _HeadWeights:
     """
     if plan.config.head_dim < 2 or not plan.pairs:
         return _uniform_head(plan)
-    reader = plan.position_strength * _position_reader(plan)
-    return _HeadWeights(_shift(plan.rates, offset) @ reader, reader)
+    reader = _position_reader(plan) / math.sqrt(len(plan.pairs))
+    return _sharpened(plan, plan.position_gain, _HeadWeights(_shift(plan.rates, offset) @ reader, reader))
 
 
 def _first_token_head(plan: _Plan) -> _HeadWeights:
-    """Attend to position 0: every query asks for its sines, all 0, and its cosines, all 1."""
-    cosines = plan.position_strength * _position_reader(plan)[1::2]
-    wanted = plan.position_strength * torch.ones(len(cosines), dtype=torch.float64)
-    return _HeadWeights(torch.zeros_like(cosines), cosines, wanted)
+    """Attend to position 0: whatever its token, a query asks for the cosines there, which are all 1."""
+    cosines = _position_reader(plan)[1::2] / math.sqrt(max(len(plan.pairs), 1))
+    wanted = torch.full((len(cosines),), len(cosines) ** -0.5, dtype=torch.float64)
+    return _sharpened(plan, plan.position_gain, _HeadWeights(torch.zeros_like(cosines), cosines, wanted))
 
 
 def _same_token_head(plan: _Plan) -> _HeadWeights:
-    """Attend to all equal tokens alike: the product of two codes is greatest for equal ones.
-
-    Where there is room it is made 0 for those and negative for others. The deviations by which layer norm divided
-    two equal tokens, never quite the same, then leave their scores alike.
-    """
+    """Attend to all equal tokens alike: the product of two codes is greatest for equal ones."""
     codes = _code_reader(plan) / math.sqrt(plan.config.d_model)
-    one = _blind_to_mean(plan, _unit_rows(plan, [plan.one]))
-    room = plan.config.head_dim > plan.code_width
-    query, key = (torch.cat([codes, one]), torch.cat([codes, -one])) if room else (codes, codes)
-    gain = math.sqrt(plan.code_gain)
-    return _HeadWeights(gain * query, gain * key)
+    return _sharpened(plan, plan.code_gain, _HeadWeights(codes, codes))
 
 
 def _uniform_head(plan: _Plan) -> _HeadWeights:
     """Attend to all tokens alike: every score is zero."""
     nothing = torch.zeros(0, plan.config.d_model, dtype=torch.float64)
     return _HeadWeights(nothing, nothing)
+
+
+def _sharpened(plan: _Plan, gain: float, weights: _HeadWeights) -> _HeadWeights:
+    """Multiply scores of at most 1 by ``gain``, and subtract it from all where there is room for a row more.
+
+    The token looked for then scores 0 and all others less. Layer norm divides every key by another deviation, which
+    changes any score but 0.
+    """
+    query, key, bias = weights.query, weights.key, weights.query_bias
+    if len(query) < plan.config.head_dim:
+        one = _blind_to_mean(plan, _unit_rows(plan, [plan.one]))
+        key = torch.cat([key, -one])
+        query = torch.cat([query, one if bias is None else torch.zeros_like(one)])
+        bias = None if bias is None else torch.cat([bias, torch.ones(1, dtype=torch.float64)])
+    root = math.sqrt(gain)
+    return _HeadWeights(root * query, root * key, None if bias is None else root * bias)
 
 
 def _offset(name: str, offset: int) -> _Head:
@@ -208,7 +217,8 @@ class _Plan:
         config: of the model.
         seed: of everything drawn.
         zero, one: dimensions that hold 0 and 1 for every token.
-        codes, votes: dimensions, ``code_width`` each.
+        code_width: how many numbers tell words apart; codes have one dimension more, in which they sum to zero.
+        codes, votes: dimensions, ``code_width + 1`` each.
         n_pairs: how many pairs of dimensions, from the first on, are left to positions.
     """
 
@@ -217,9 +227,8 @@ class _Plan:
         d_model = config.d_model
         self.one, self.zero = (d_model - 2, d_model - 1) if d_model % 2 else (d_model - 1, d_model - 2)
         self.code_width = _code_width(config)
-        end = d_model - 2
-        self.codes = slice(end - self.code_width, end)
-        self.votes = slice(end - 2 * self.code_width, end - self.code_width)
+        self.codes = slice(d_model - 2 - (self.code_width + 1), d_model - 2)
+        self.votes = slice(self.codes.start - (self.code_width + 1), self.codes.start)
         self.n_pairs = _n_position_pairs(config)
 
     @cached_property
@@ -227,6 +236,32 @@ class _Plan:
         """One direction of length 1 per word, of at least a usual text: (V or more, code_width)."""
         count = max(self.config.vocab_size, _USUAL_WORDS)
         return spread_directions(count, self.code_width, named_generator(self.seed, "codes"))
+
+    @cached_property
+    def basis(self) -> Tensor:
+        """From directions to codes, which sum to zero and so never shift the mean: (code_width, code_width + 1).
+
+        Helmert's: its rows are orthonormal, and orthogonal to the vector of ones.
+        """
+        size = torch.arange(1, self.code_width + 1, dtype=torch.float64)[:, None]
+        column = torch.arange(self.code_width + 1)
+        rows = torch.where(column < size, 1.0, torch.where(column == size, -size, 0.0))
+        return rows / (size * (size + 1)).sqrt()
+
+    @cached_property
+    def blank(self) -> Tensor:
+        """A row that sums to one and reads nothing, (d_model,).
+
+        It is mixed of ``zero``, the sum of the codes and that of the votes: each would be 0 but for a slow drift,
+        and mixed the drifts nearly cancel.
+        """
+        parts = torch.zeros(self.config.d_model, 3, dtype=torch.float64)
+        for column, place in enumerate((self.zero, self.codes, self.votes)):
+            parts[place, column] = 1.0
+        parts = parts / parts.sum(0)
+        drift = (sinusoidal_encoding(_LONGEST_TEXT, self.config.d_model) - self.resting) @ parts
+        shares = torch.linalg.lstsq(drift[:, 1:] - drift[:, :1], -drift[:, :1]).solution
+        return parts @ torch.cat([1.0 - shares.sum(0, keepdim=True), shares])[:, 0]
 
     @cached_property
     def resting(self) -> Tensor:
@@ -238,7 +273,9 @@ class _Plan:
     @cached_property
     def pairs(self) -> list[int]:
         """The pairs by which heads tell positions apart."""
-        most = min(max(self.config.head_dim // 2, 1), self.n_pairs, _MOST_PAIRS)
+        head_dim = self.config.head_dim
+        room = (head_dim - 1) // 2 if head_dim >= _ROOMY else max(head_dim // 2, 1)
+        most = min(room, self.n_pairs, _MOST_PAIRS)
         return choose_pairs(_rates(self.config.d_model)[: self.n_pairs], most)
 
     @property
@@ -247,15 +284,13 @@ class _Plan:
         return _rates(self.config.d_model)[self.pairs]
 
     @cached_property
-    def position_strength(self) -> float:
-        """What positions are read with on both sides, so that the one looked for scores as much as is needed."""
-        if not self.pairs:
-            return 0.0
-        return math.sqrt(_gain(float(_likeness(self.rates).max())) / len(self.pairs))
+    def position_gain(self) -> float:
+        """The scaled score by which a position exceeds one that is not like it at all."""
+        return _gain(float(_likeness(self.rates).max())) if self.pairs else 0.0
 
     @cached_property
     def code_gain(self) -> float:
-        """The scaled score by which a token exceeds one of a code at a right angle."""
+        """The scaled score by which a token exceeds one that is not like it at all."""
         usual = self.directions[:_USUAL_WORDS]
         return _gain(float((usual @ usual.T).fill_diagonal_(-1.0).max()))
 
@@ -263,7 +298,9 @@ class _Plan:
     def embedding(self) -> Tensor:
         """(V, d_model), to be multiplied by sqrt(d_model): codes of length 1, so of unit variance in the model."""
         wanted = torch.zeros(self.config.vocab_size, self.config.d_model, dtype=torch.float64)
-        wanted[:, self.codes] = self.directions[: self.config.vocab_size] * math.sqrt(self.config.d_model)
+        wanted[:, self.codes] = (
+            self.directions[: self.config.vocab_size] @ self.basis * math.sqrt(self.config.d_model)
+        )
         wanted[:, self.one] = 1.0
         wanted[:, 2 * self.n_pairs :] -= self.resting[2 * self.n_pairs :]
         return wanted / math.sqrt(self.config.d_model)
@@ -280,11 +317,11 @@ class _Plan:
 def _code_width(config: TransformerConfig) -> int:
     """As wide as a head, less one for the row that makes equal tokens score 0, where that leaves a code."""
     in_head = config.head_dim - 1 if config.head_dim > 2 else config.head_dim
-    return min(in_head, config.d_model // 4, _WIDEST_CODE)
+    return max(min(in_head, config.d_model // 4 - 1, _WIDEST_CODE), 1)
 
 
 def _n_position_pairs(config: TransformerConfig) -> int:
-    return (config.d_model - 2 - 2 * _code_width(config)) // 2
+    return (config.d_model - 2 - 2 * (_code_width(config) + 1)) // 2
 
 
 def _gain(closest: float) -> float:
@@ -322,7 +359,7 @@ def choose_pairs(rates: Tensor, most: int) -> list[int]:
     least, best = math.inf, 0
     for count in range(1, min(most, len(rates)) + 1):
         likeness = (cosines[chosen].sum(0) + cosines) / count
-        lost = (torch.exp(_GREATEST_GAIN / 2 * (likeness - 1.0)) / distance**2).sum(-1)
+        lost = (torch.exp(_GREATEST_GAIN / 2 * (likeness - 1.0)) / distance).sum(-1)
         lost[chosen] = math.inf
         chosen.append(int(lost.argmin()))
         if float(lost.min()) < least:
@@ -357,7 +394,9 @@ def _position_reader(plan: _Plan) -> Tensor:
 
 def _code_reader(plan: _Plan) -> Tensor:
     """The code of the token, (code_width, d_model)."""
-    return _blind_to_mean(plan, _unit_rows(plan, range(plan.codes.start, plan.codes.stop)))
+    reader = torch.zeros(plan.code_width, plan.config.d_model, dtype=torch.float64)
+    reader[:, plan.codes] = plan.basis
+    return reader
 
 
 def _shift(rates: Tensor, offset: int) -> Tensor:
@@ -375,10 +414,8 @@ def _unit_rows(plan: _Plan, dimensions: Iterable[int]) -> Tensor:
 
 
 def _blind_to_mean(plan: _Plan, rows: Tensor) -> Tensor:
-    """The rows, made to sum to zero by their entry at ``zero``."""
-    blind = rows.clone()
-    blind[:, plan.zero] -= rows.sum(-1)
-    return blind
+    """The rows, made to sum to zero."""
+    return rows - rows.sum(-1, keepdim=True) * plan.blank
 
 
 # Filling the model.
@@ -442,7 +479,7 @@ def _fill_attention(
         values = slice(first, first + plan.code_width)
         w_v.weight[values] = (_code_reader(plan) / key_scale).float()
         if w_o is not None:
-            w_o.weight[plan.votes, values] = vote * torch.eye(plan.code_width)
+            w_o.weight[plan.votes, values] = (vote * plan.basis.T).float()
 
 
 def _fill_feed_forward(plan: _Plan, feed_forward: FeedForward, length: float, name: str) -> None:
@@ -456,7 +493,7 @@ def _fill_feed_forward(plan: _Plan, feed_forward: FeedForward, length: float, na
     spread = length * math.sqrt(2.0 * d_model / (plan.code_width * d_ff))
     written = torch.empty(plan.code_width, d_ff).normal_(0.0, spread, generator=generator)
     feed_forward.w_2.weight.zero_()
-    feed_forward.w_2.weight[plan.votes] = written
+    feed_forward.w_2.weight[plan.votes] = plan.basis.T.float() @ written
     feed_forward.w_1.bias.zero_()
     feed_forward.w_2.bias.zero_()
 
@@ -464,6 +501,6 @@ def _fill_feed_forward(plan: _Plan, feed_forward: FeedForward, length: float, na
 def _vote_counter(plan: _Plan) -> Tensor:
     """The final linear layer, (V, d_model): how much of each word's code is in the votes."""
     counter = torch.zeros(plan.config.vocab_size, plan.config.d_model, dtype=torch.float64)
-    counter[:, plan.votes] = plan.directions[: plan.config.vocab_size]
+    counter[:, plan.votes] = plan.directions[: plan.config.vocab_size] @ plan.basis
     unanimous = _VOTE_LENGTH * math.sqrt(plan.config.d_model) * plan.normed
-    return _blind_to_mean(plan, counter) * _UNANIMOUS_LOGIT / unanimous
+    return counter * _UNANIMOUS_LOGIT / unanimous

@@ -39,6 +39,7 @@ class SinusoidalPositions(nn.Module):
         self.register_buffer("table", sinusoidal_encoding(max_len, d_model), persistent=False)
 
     def forward(self, length: int) -> Tensor:
+        """The first ``length`` rows, (length, d_model)."""
         return self.table[:length]
 
 
@@ -52,6 +53,7 @@ class LearnedPositions(nn.Module):
         self.table = nn.Parameter(torch.zeros(max_len, d_model))
 
     def forward(self, length: int) -> Tensor:
+        """The first ``length`` rows, (length, d_model)."""
         return self.table[:length]
 
 
@@ -66,6 +68,7 @@ class NoPositions(nn.Module):
         self.register_buffer("table", torch.zeros(max_len, d_model), persistent=False)
 
     def forward(self, length: int) -> Tensor:
+        """The first ``length`` rows, (length, d_model)."""
         return self.table[:length]
 
 

@@ -1,6 +1,9 @@
 """Property tests draw the same examples on every run, and none fails for being slow on a busy machine."""
 
+import torch
 from hypothesis import settings
 
 settings.register_profile("repeatable", derandomize=True, deadline=None)
 settings.load_profile("repeatable")
+
+torch.set_num_threads(1)  # the tests' tensors are small: threads that wait for each other cost more than they save

@@ -76,6 +76,15 @@ def shift(a: Run, b: Run, module: str, *, batch: int, head: int, query: int, top
     )
 
 
+def most_freed(a: Run, b: Run, module: str, *, batch: int) -> tuple[int, int]:
+    """The head and the query from which B took most weight."""
+    before = a.trace[f"{module}.weights"].value[batch]
+    newly_blocked = _all_allowed(a, module, batch) & ~_all_allowed(b, module, batch)
+    freed = (before * newly_blocked).sum(-1)
+    head, query = divmod(int(freed.argmax()), freed.shape[-1])
+    return head, query
+
+
 def downstream(a: Run, b: Run, *, batch: int, prefix: str) -> Downstream | None:
     """The distance between two runs along the sequence of tokens that runs through ``prefix`` and to the logits.
 
@@ -102,10 +111,15 @@ def predictions(a: Run, b: Run, *, batch: int, top: int = 3) -> tuple[Prediction
 
 
 def _allowed(run: Run, module: str, batch: int, query: int) -> Tensor:
+    return _all_allowed(run, module, batch)[query]
+
+
+def _all_allowed(run: Run, module: str, batch: int) -> Tensor:
+    """(Tq, Tk), True = may attend; the masks are the same for every head."""
     path = f"{module}.mask"
     if path in run.trace:
-        return run.trace[path].value[batch, 0, query]
-    return torch.ones(run.trace[f"{module}.weights"].value.shape[-1], dtype=torch.bool)
+        return run.trace[path].value[batch, 0]
+    return torch.ones(run.trace[f"{module}.weights"].value.shape[-2:], dtype=torch.bool)
 
 
 _ON_THE_WAY = (

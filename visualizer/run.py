@@ -8,8 +8,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
-from model.weights import build_model, head_names
-from model.worked_examples import WORKED_EXAMPLES, WorkedExample
 from torch import Tensor
 
 from model import (
@@ -23,6 +21,8 @@ from model import (
     record,
     seed_dropout,
 )
+from model.weights import build_model, head_names
+from model.worked_examples import WORKED_EXAMPLES, WorkedExample
 from visualizer.components.axis import Axis, SequenceName
 from visualizer.custom_mask import decode_mask
 from visualizer.dataflow import attention_modules

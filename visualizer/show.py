@@ -6,6 +6,7 @@ import streamlit as st
 
 from visualizer import page
 from visualizer.cache import cached_run
+from visualizer.painter import painter
 from visualizer.settings import WORKED_EXAMPLES
 from visualizer.state import Choices
 from visualizer.tokens import markdown_safe
@@ -23,4 +24,5 @@ def show(choices: Choices) -> None:
         page.strip(run.tokens, choices)
     if run.n_batch_items > 1:
         page.batch_items(run.n_batch_items)
+    painter(run, choices.selection)
     VIEWS[choices.selection.view](run, choices.selection)

@@ -2,9 +2,9 @@ from dataclasses import replace
 
 import pytest
 import torch
-from model.worked_examples import WORKED_EXAMPLES as EXAMPLES
 
 from model import MASKS
+from model.worked_examples import WORKED_EXAMPLES as EXAMPLES
 from tests.visualizer.runs import BASE, VARIANTS, run_of
 from visualizer.limits import estimate_run
 from visualizer.run import compute_run, with_layer

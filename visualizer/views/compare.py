@@ -8,8 +8,9 @@ import numpy as np
 import streamlit as st
 
 from visualizer import state
+from visualizer.attention_picker import attention_kind
 from visualizer.cache import cached_run
-from visualizer.comparison import Downstream, Shift, downstream, predictions, shift
+from visualizer.comparison import Downstream, Shift, downstream, most_freed, predictions, shift
 from visualizer.components.axis import Axis
 from visualizer.components.compare_grids.element import compare_grids
 from visualizer.components.tensor_grid.element import Panel, tensor_grid
@@ -19,7 +20,6 @@ from visualizer.run import Run, layer_of, without_layer
 from visualizer.settings import FIELDS, WORKED_EXAMPLES, Selection
 from visualizer.sidebar import mask_pills
 from visualizer.tokens import markdown_safe
-from visualizer.views.heads import attention_kind
 
 
 def render(run: Run, selection: Selection) -> None:
@@ -90,12 +90,21 @@ def mask_title(names: tuple[str, ...]) -> str:
 
 
 def _where_it_went(a: Run, b: Run, module: str, selection: Selection, batch: int) -> None:
+    """The selected query of the selected head and, where it is another, the one that lost most."""
+    n_heads, n_queries, _ = a.trace[f"{module}.weights"].value.shape[1:]
+    selected = min(selection.head, n_heads - 1), min(selection.query, n_queries - 1)
+    st.markdown(_account(a, b, module, selected, batch))
+    most = most_freed(a, b, module, batch=batch)
+    if most != selected and shift(a, b, module, batch=batch, head=most[0], query=most[1]).freed > 0:
+        st.markdown(f"Most was freed here: {_account(a, b, module, most, batch)}")
+
+
+def _account(a: Run, b: Run, module: str, place: tuple[int, int], batch: int) -> str:
+    head, query = place
     rows, columns = a.axes(f"{module}.weights")
-    head = min(selection.head, a.trace[f"{module}.weights"].value.shape[1] - 1)
-    query = min(selection.query, len(rows.labels) - 1)
     moved = shift(a, b, module, batch=batch, head=head, query=query)
     where = f"Layer {layer_of(module)}, {a.head_label(head)}, query {query} {_quoted(rows, query)}"
-    st.markdown(f"**{where}.** {_sentence(moved, columns)}")
+    return f"**{where}.** {_sentence(moved, columns)}"
 
 
 def _sentence(moved: Shift, keys: Axis) -> str:

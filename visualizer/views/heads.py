@@ -6,6 +6,7 @@ import numpy as np
 import streamlit as st
 
 from visualizer import state
+from visualizer.attention_picker import attention_kind
 from visualizer.components.attention_heads.element import attention_heads
 from visualizer.dataflow import attention_modules
 from visualizer.panels import blocked_cells, to_array
@@ -51,28 +52,3 @@ def render(run: Run, selection: Selection) -> None:
         on_select=state.on_event(key, "select", choose_cell),
         on_shown=state.on_event(key, "shown", show),
     )
-
-
-def attention_kind(modules: tuple[str, ...], stage: str) -> str:
-    """Which attention to draw, chosen where there are several: that of the current stage, or the last one."""
-    kinds = list(dict.fromkeys(without_layer(module) for module in modules))
-    current = stage.rpartition(".")[0]
-    if current not in kinds:
-        current = kinds[-1]
-    if len(kinds) == 1:
-        return current
-    key = f"attention_{current}"
-    st.segmented_control(
-        "Attention",
-        kinds,
-        default=current,
-        format_func=_kind_title,
-        label_visibility="collapsed",
-        key=key,
-        on_change=state.on_change(key, lambda kind: state.select(stage=f"{kind or current}.weights")),
-    )
-    return current
-
-
-def _kind_title(kind: str) -> str:
-    return kind.replace(".", " · ").replace("_", "-")

@@ -69,9 +69,7 @@ def attention_heads(
             "selected": None if query is None or key_index is None else [query, key_index],
         },
     )
-    return _mount(
-        key=key, data=data, on_select_change=on_select or _nothing, on_shown_change=on_shown or _nothing
-    )
+    return _mount(key=key, data=data, on_select_change=on_select or _nothing, on_shown_change=on_shown or _nothing)
 
 
 def payload(

@@ -65,9 +65,7 @@ def compare_grids(
             },
         },
     )
-    return _mount(
-        key=key, data=data, on_select_change=on_select or _nothing, on_shown_change=on_shown or _nothing
-    )
+    return _mount(key=key, data=data, on_select_change=on_select or _nothing, on_shown_change=on_shown or _nothing)
 
 
 def payload(
@@ -83,9 +81,7 @@ def payload(
     a, b = weights["a"], weights["b"]
     for side in (a, b):
         check_shapes(side, masks, rows=rows, columns=columns, head_names=head_names)
-    arrays: dict[str, Array | Scaled] = {
-        name: fit_precision(side) for name, side in weights.items()
-    }
+    arrays: dict[str, Array | Scaled] = {name: fit_precision(side) for name, side in weights.items()}
     arrays |= {name: mask.astype(np.uint8, copy=False) for name, mask in masks.items() if mask is not None}
     largest = np.maximum(a.max(axis=(1, 2, 3)), b.max(axis=(1, 2, 3)))
     described = {

@@ -73,8 +73,8 @@ def payload(blocked: Cells, labels: tuple[str, ...], sequence: SequenceName, seq
 def parse_mask(value: object, n_tokens: int) -> Cells | None:
     """What the browser sent as ``paint``: which cells are blocked, (n_tokens, n_tokens).
 
-    None unless it is base64 of exactly one bit per cell, filled up with zeros to whole bytes. That refuses a stroke on
-    another number of tokens too, where the two numbers differ in bytes: all but 1 from 2 and 3 from 4.
+    None unless it is base64 of exactly one bit per cell, filled up with zeros to whole bytes. A stroke on another
+    number of tokens is refused by its length, except between 1 and 2 tokens and between 3 and 4.
     """
     text = value.get("blocked") if isinstance(value, dict) else None
     n_cells = n_tokens * n_tokens

@@ -30,10 +30,11 @@ function makeToolbar(actions) {
   const clear = makeTool("Clear", "open every cell", actions.clear);
   const invert = makeTool("Invert", "open what is blocked and block what is open", actions.invert);
   const presets = PRESETS.map(({ text, icon, cells }) => makePreset(text, icon, () => actions.preset(cells)));
+  const label = makeElement("span", "tools-label", { "aria-hidden": "true" }, ["start from"]);
   const element = makeElement("div", "tools", {}, [
     makeGroup("history", [undo, redo]),
     makeGroup("everything", [clear, invert]),
-    makeGroup("start from", [makeElement("span", "tools-label", { "aria-hidden": "true" }, ["start from"]), ...presets]),
+    makeGroup("start from", [label, ...presets]),
   ]);
   return {
     element,

@@ -1,0 +1,144 @@
+"""Imports run one way, and each concern has one place: read from the sources, not from what happens to be run."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+SOURCES = sorted([ROOT / "app.py", *ROOT.glob("model/**/*.py"), *ROOT.glob("visualizer/**/*.py")])
+
+
+def name_of(source: Path) -> str:
+    """``visualizer/views/step.py`` -> ``visualizer.views.step``."""
+    return ".".join(source.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+MODULES = {name_of(source): source for source in SOURCES}
+
+
+@cache
+def tree_of(module: str) -> ast.Module:
+    """The syntax tree of a module."""
+    return ast.parse(MODULES[module].read_text(encoding="utf-8"))
+
+
+@cache
+def imports_of(module: str) -> frozenset[str]:
+    """The modules that a module imports, wherever in it, by their full names."""
+    found = set()
+    for node in ast.walk(tree_of(module)):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{module} imports relatively"
+            submodules = {f"{node.module}.{alias.name}" for alias in node.names} & MODULES.keys()
+            found |= submodules or {node.module}
+    return frozenset(found)
+
+
+def reached_from(module: str) -> set[str]:
+    """Everything that importing a module brings, through modules of this project."""
+    reached, waiting = set(), [module]
+    while waiting:
+        name = waiting.pop()
+        if name not in reached:
+            reached.add(name)
+            waiting += imports_of(name) if name in MODULES else ()
+    return reached
+
+
+def is_within(module: str, package: str) -> bool:
+    """Whether a module is a package or one of its parts."""
+    return module == package or module.startswith(f"{package}.")
+
+
+def within(*packages: str) -> list[str]:
+    """The modules of some packages."""
+    return [module for module in MODULES if any(is_within(module, package) for package in packages)]
+
+
+def refused(module: str, *packages: str) -> list[str]:
+    """What a module imports of some packages."""
+    return [name for name in imports_of(module) if any(is_within(name, package) for package in packages)]
+
+
+@pytest.mark.parametrize("module", within("model"))
+def test_the_model_needs_torch_and_the_standard_library_alone(module):
+    others = {name.partition(".")[0] for name in imports_of(module)} - sys.stdlib_module_names
+    assert others <= {"torch", "model"}
+
+
+@pytest.mark.parametrize("module", within("visualizer.figures", "visualizer.components"))
+def test_figures_and_components_see_arrays_and_labels_alone(module):
+    assert not refused(module, "torch", "model", "visualizer.run", "visualizer.views")
+
+
+@pytest.mark.parametrize("module", within("visualizer.figures"))
+def test_figures_do_not_know_streamlit(module):
+    assert not refused(module, "streamlit")
+
+
+@pytest.mark.parametrize("module", [name for name in within("visualizer.views") if name != "visualizer.views"])
+def test_a_view_knows_no_other_view(module):
+    assert not refused(module, "visualizer.views")
+
+
+@pytest.mark.parametrize(
+    "module", [name for name in within("visualizer") if not is_within(name, "visualizer.views")]
+)
+def test_only_what_shows_a_view_knows_the_views(module):
+    assert module == "visualizer.show" or not refused(module, "visualizer.views")
+
+
+@pytest.mark.parametrize("module", ["visualizer.run", "visualizer.settings", "visualizer.checks"])
+def test_a_run_is_computed_without_streamlit(module):
+    assert "streamlit" not in reached_from(module)
+
+
+@pytest.mark.parametrize("module", ["visualizer.page", "visualizer.state", "visualizer.sidebar"])
+def test_the_page_stands_before_torch_is_loaded(module):
+    assert not {name.partition(".")[0] for name in reached_from(module)} & {"torch", "model"}
+
+
+@pytest.mark.parametrize(
+    ("start", "place"),
+    [("session_state", "visualizer.state"), ("query_params", "visualizer.state"), ("cache_", "visualizer.cache")],
+)
+def test_streamlits_memory_has_one_place(start, place):
+    users = {module for module in MODULES if any(used.startswith(start) for used in used_of_streamlit(module))}
+    assert users == {place}
+
+
+def used_of_streamlit(module: str) -> Iterator[str]:
+    """The names of what a module takes from ``st`` or imports from streamlit."""
+    for node in ast.walk(tree_of(module)):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "st":
+            yield node.attr
+        elif isinstance(node, ast.ImportFrom) and is_within(str(node.module), "streamlit"):
+            yield from (alias.name for alias in node.names)
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_everything_public_says_what_it_is(module):
+    assert ast.get_docstring(tree_of(module)), f"{module} has no docstring"
+    assert not list(undocumented(tree_of(module)))
+
+
+def undocumented(scope: ast.Module | ast.ClassDef) -> Iterator[str]:
+    """The public functions, classes and methods without a docstring."""
+    for node in scope.body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_"):
+            if not ast.get_docstring(node):
+                yield f"{node.name}, line {node.lineno}"
+            if isinstance(node, ast.ClassDef):
+                yield from undocumented(node)
+
+
+def test_the_page_is_short():
+    assert len((ROOT / "app.py").read_text(encoding="utf-8").splitlines()) < 50
