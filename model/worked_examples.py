@@ -184,7 +184,9 @@ class _Case:
 _Content = dict[str, Any]
 
 
-def _build(name: str, content: _Content) -> WorkedExample:
+def _build(name: str, content: object) -> WorkedExample:
+    if not isinstance(content, dict):
+        raise ValueError("it holds no object of named arrays")
     weights = {key: _array(value) for key, value in content.get("weights", {}).items()}
     case = _case(content, weights)
     expected = {

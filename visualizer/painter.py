@@ -11,6 +11,9 @@ from visualizer.custom_mask import decode_mask, encode_mask
 from visualizer.run import Run
 from visualizer.settings import WORKED_EXAMPLES, Selection
 
+MAX_WIDTH = 520
+"""Pixels: the painter must leave the picture it changes in sight."""
+
 
 def painter(run: Run, selection: Selection) -> None:
     """Draw the painter, if the painted mask is among the masks in use."""
@@ -25,7 +28,7 @@ def painter(run: Run, selection: Selection) -> None:
             state.change(custom=encode_mask(blocked))
 
     key = "mask_painter"
-    with st.expander("Paint the mask", expanded=True, icon=":material/brush:"):
+    with st.expander("Paint the mask", expanded=True, icon=":material/brush:"), st.container(width=MAX_WIDTH):
         mask_painter(
             decode_mask(run.settings.custom, len(labels)),
             labels=labels,

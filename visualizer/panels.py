@@ -124,19 +124,20 @@ class _Blocking(TypedDict):
 
 def _parameter_panel(run: Run, operand: Operand) -> Panel:
     value = run.model.get_parameter(operand.source)
-    values = to_array(value.T if operand.transposed else value)
-    symbol = operand.source.split(".")[-2]
+    layer, kind = operand.source.split(".")[-2:]
+    values = to_array(value.T if operand.transposed else value.view(-1, value.shape[-1]))
+    name = layer.replace("w_", "b_") if kind == "bias" else layer
     n_rows, n_columns = values.shape
     return Panel(
-        name=symbol,
-        title=_PARAMETERS.get(symbol, symbol),
-        subtitle=f"{symbol} = ({n_rows}, {n_columns})",
+        name=name,
+        title=_PARAMETERS.get(name, name),
+        subtitle=f"{name} = ({n_rows}, {n_columns})" if kind == "weight" else f"{name} = ({n_columns},)",
         array=values,
         rows=Axis("row", tuple(str(i) for i in range(n_rows)), None),
         columns=Axis("column", tuple(str(i) for i in range(n_columns)), None),
         role="neutral",
         palette="diverging",
-        bounds=bounds(symbol, values),
+        bounds=bounds(name, values),
         operator=operand.operator,
     )
 
@@ -150,4 +151,10 @@ _PARAMETERS = {
     "w_1": "First matrix",
     "w_2": "Second matrix",
     "unembedding": "Unembedding matrix",
+    "b_q": "Query bias",
+    "b_k": "Key bias",
+    "b_v": "Value bias",
+    "b_o": "Output bias",
+    "b_1": "First bias",
+    "b_2": "Second bias",
 }

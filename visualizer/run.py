@@ -25,7 +25,7 @@ from model.weights import build_model, head_names
 from model.worked_examples import WORKED_EXAMPLES, WorkedExample
 from visualizer.components.axis import Axis, SequenceName
 from visualizer.custom_mask import decode_mask
-from visualizer.dataflow import attention_modules
+from visualizer.dataflow import Operand, attention_modules, operands
 from visualizer.explanations import Explanation, explain
 from visualizer.limits import problem_with
 from visualizer.settings import Settings
@@ -57,6 +57,13 @@ class Run:
     def explain(self, path: str) -> Explanation:
         """What a person is told about a stage or a parameter."""
         return explain(self.trace, path)
+
+    def operands(self, path: str) -> tuple[Operand, ...]:
+        """The inputs of a stage, with the bias where the model adds one."""
+        found = operands(self.trace, path)
+        biases = [o.source.replace(".weight", ".bias") for o in found if o.is_parameter and o.transposed]
+        names = dict(self.model.named_parameters())
+        return (*found, *(Operand(name, "+", is_parameter=True) for name in biases if name in names))
 
     def axes(self, path: str) -> tuple[Axis, Axis]:
         """The rows and columns of a stage, with their labels."""

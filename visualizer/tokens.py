@@ -11,7 +11,7 @@ import string
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # settings quotes what a link holds with `visible_whole`
@@ -203,6 +203,7 @@ class Encoded:
     target: TokenSequence | None
 
 
+@lru_cache(maxsize=64)
 def encode(settings: Settings) -> Encoded:
     """Turn the text, and for an encoder-decoder the target, into ids.
 

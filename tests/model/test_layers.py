@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from model import DecoderLayer, EncoderLayer, TransformerConfig, record
+from model import DecoderLayer, EncoderLayer, TransformerConfig, record, seed_dropout
 from tests.model.builders import keyless, random_mask, random_tensor, randomized
 from tests.model.pytorch_layers import pytorch_decoder_layer, pytorch_encoder_layer
 
@@ -81,20 +81,37 @@ def test_the_stages_of_a_pre_norm_decoder_layer():
     ]
 
 
+def sublayers_between_residuals(layer, norm):
+    """Each sub-layer's output with the residual stream before and after it."""
+    x = random_tensor(2, T, D_MODEL)
+    inputs = (x, random_tensor(2, S, D_MODEL, seed=1)) if isinstance(layer, DecoderLayer) else (x,)
+    with torch.no_grad(), record(layer) as trace:
+        output = layer(*inputs)
+    sublayers = [name for name in ("self_attention", "cross_attention", "feed_forward") if hasattr(layer, name)]
+    for number, sublayer in enumerate(sublayers, start=1):
+        residual = trace[f"residual{number}"].value
+        yield x, trace[f"{sublayer}.output"].value, residual
+        x = residual if norm == "pre" else trace[f"norm{number}"].value
+    assert torch.equal(output, x)
+
+
 @pytest.mark.parametrize("kind", [EncoderLayer, DecoderLayer])
 @every_layer
 def test_a_residual_is_the_sum_of_its_two_streams(kind, norm):
-    layer = randomized(kind(configured(norm=norm)))
-    x = random_tensor(2, T, D_MODEL)
-    inputs = (x, random_tensor(2, S, D_MODEL)) if kind is DecoderLayer else (x,)
-    with record(layer) as trace:
-        output = layer(*inputs)
-    sublayers = ["self_attention", *(["cross_attention"] if kind is DecoderLayer else []), "feed_forward"]
-    for number, sublayer in enumerate(sublayers, start=1):
-        residual = trace[f"residual{number}"].value
-        assert torch.equal(residual, x + trace[f"{sublayer}.output"].value)
-        x = residual if norm == "pre" else trace[f"norm{number}"].value
-    assert torch.equal(output, x)
+    for before, sublayer, after in sublayers_between_residuals(randomized(kind(configured(norm=norm))), norm):
+        assert torch.equal(after, before + sublayer)
+
+
+@pytest.mark.parametrize("kind", [EncoderLayer, DecoderLayer])
+@every_layer
+def test_dropout_acts_on_every_sublayers_output_before_it_is_added(kind, norm):
+    layer = randomized(kind(configured(norm=norm, dropout=0.5)))
+    seed_dropout(layer, 0)
+    layer.dropout.train()
+    for before, sublayer, after in sublayers_between_residuals(layer, norm):
+        dropped = after == before
+        assert 0.25 < dropped.float().mean() < 0.75
+        torch.testing.assert_close(after[~dropped], (before + 2 * sublayer)[~dropped])
 
 
 def test_a_decoder_layer_without_weight_on_its_memory_does_not_see_it():

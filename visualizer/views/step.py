@@ -67,7 +67,7 @@ def _cell(run: Run, path: str, selection: Selection) -> Cell:
 
 def _picture(run: Run, cell: Cell) -> None:
     """The inputs and the output of the stage, side by side."""
-    inputs = operands(run.trace, cell.path)
+    inputs = run.operands(cell.path)
     output = stage_panel(run, cell.path, head=cell.head, batch=cell.batch, operator="=" if inputs else "")
     drawn = (*inputs, Operand(cell.path))
     panels = [*(operand_panel(run, operand, head=cell.head, batch=cell.batch) for operand in inputs), output]
