@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 
 import streamlit as st
+import torch
 
 from visualizer.limits import estimate_run
 from visualizer.run import Run, compute_run
@@ -20,7 +21,7 @@ def cached_run(settings: Settings) -> Run:
     Raises:
         ValueError: as ``compute_run``.
     """
-    _settle_memory()
+    _prepare_process()
     return _small_run(settings) if estimate_run(settings) <= SMALL_RUN else _large_run(settings)
 
 
@@ -35,10 +36,15 @@ def _large_run(settings: Settings) -> Run:
 
 
 @st.cache_resource(show_spinner=False)
-def _settle_memory() -> None:
-    """Leave what the imports made out of every later garbage collection.
+def _prepare_process() -> None:
+    """Set up what is global to the process, once, after the imports.
 
-    Streamlit collects after every run of the script; with torch imported that takes longer than the run itself.
+    One thread per run: the operations are small, and threads that wait for each other on a core that the browser or
+    another session also uses take ten times as long as one alone.
+
+    Streamlit collects garbage after every run of the script; what the imports made is left out of that, since with
+    torch among it a collection takes longer than the run itself.
     """
+    torch.set_num_threads(1)
     gc.collect()
     gc.freeze()

@@ -19,7 +19,8 @@ def config_of(**choices):
 
 
 def parameters_of(source="random", seed=0, **choices):
-    return dict(build_model(config_of(**choices), source, seed).named_parameters())
+    model = build_model(config_of(**choices), source, seed)
+    return {name: parameter.detach() for name, parameter in model.named_parameters()}
 
 
 @pytest.mark.parametrize("source", WEIGHT_SOURCES)

@@ -7,7 +7,8 @@ import json
 import pytest
 import torch
 
-from model import MASKS, MaskInputs, MultiHeadAttention, TracedModule, build_masks
+from model import MASKS, MultiHeadAttention, TracedModule
+from model.masks import causal
 from model.worked_examples import GOLDEN, WORKED_EXAMPLES, load_worked_example
 
 FILES = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(GOLDEN.glob("*.json"))}
@@ -93,8 +94,7 @@ def test_another_mask_can_be_set(name):
     path = next(path for path in example.run() if path.endswith(".weights"))
     assert path.replace(".weights", ".mask") not in example.run(mask=None)
     n_queries, n_keys = example.run()[path].value.shape[-2:]
-    causal = build_masks(["causal"], MaskInputs(n_queries=n_queries, n_keys=n_keys)).allowed
-    weights = example.run(mask=causal)[path].value
+    weights = example.run(mask=causal(n_queries, n_keys))[path].value
     assert (weights[..., 0, 1:] == 0).all()
     assert torch.allclose(weights.sum(-1), torch.ones((), dtype=torch.float64))
 
