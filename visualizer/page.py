@@ -37,6 +37,7 @@ def header(choices: Choices) -> None:
             format_func=field.choices.__getitem__,
             key=field.name,
             label_visibility="collapsed",
+            persist_state="page",
         )
     with examples, st.container(horizontal=True, horizontal_alignment="right", gap="small", key="examples"):
         for example in EXAMPLES:
@@ -96,7 +97,9 @@ def strip(sequences: Mapping[SequenceName, Tokens], choices: Choices) -> None:
 def batch_items(n_items: int) -> None:
     """The choice of one of the sequences that were computed at once."""
     field = FIELDS["batch"]
-    st.segmented_control(field.label, list(range(n_items)), key=field.name, help=field.help)
+    st.segmented_control(
+        field.label, list(range(n_items)), key=field.name, help=field.help, persist_state="page"
+    )
 
 
 def loading() -> AbstractContextManager[object]:

@@ -1,4 +1,8 @@
-"""The controls: five for a newcomer, the rest under "More". What cannot be combined is not offered."""
+"""The controls: five for a newcomer, the rest under "More". What cannot be combined is not offered.
+
+A control that is not drawn for a while keeps its value only with ``persist_state``; without, Streamlit gives it back
+with the value it was first drawn with.
+"""
 
 from __future__ import annotations
 
@@ -77,12 +81,13 @@ def mask_pills(name: str) -> None:
         format_func=field.choices.__getitem__,
         key=name,
         help=field.help,
+        persist_state="page",
     )
 
 
 def _text(name: str, height: int) -> None:
     field = FIELDS[name]
-    st.text_area(field.label, key=name, height=height, help=field.help)
+    st.text_area(field.label, key=name, height=height, help=field.help, persist_state="page")
 
 
 def _choice(name: str) -> None:
@@ -95,29 +100,38 @@ def _segments(name: str) -> None:
 
 def _labelled(widget: Callable[..., Any], name: str) -> None:
     field = FIELDS[name]
-    widget(field.label, list(field.choices), format_func=field.choices.__getitem__, key=name, help=field.help)
+    widget(
+        field.label,
+        list(field.choices),
+        format_func=field.choices.__getitem__,
+        key=name,
+        help=field.help,
+        persist_state="page",
+    )
 
 
 def _whole_number(name: str) -> None:
     field = FIELDS[name]
-    st.slider(field.label, int(field.least), int(field.most), key=name, help=field.help)
+    st.slider(field.label, int(field.least), int(field.most), key=name, help=field.help, persist_state="page")
 
 
 def _number(name: str) -> None:
     field = FIELDS[name]
-    st.number_input(field.label, int(field.least), int(field.most), step=1, key=name, help=field.help)
+    least, most = int(field.least), int(field.most)
+    st.number_input(field.label, least, most, step=1, key=name, help=field.help, persist_state="page")
 
 
 def _fraction(name: str, step: float) -> None:
     field = FIELDS[name]
-    st.slider(field.label, float(field.least), float(field.most), step=step, key=name, help=field.help)
+    least, most = float(field.least), float(field.most)
+    st.slider(field.label, least, most, step=step, key=name, help=field.help, persist_state="page")
 
 
 def _option(name: str, options: Sequence[int]) -> None:
     field = FIELDS[name]
-    st.select_slider(field.label, options, key=name, help=field.help)
+    st.select_slider(field.label, options, key=name, help=field.help, persist_state="page")
 
 
 def _switch(name: str) -> None:
     field = FIELDS[name]
-    st.toggle(field.label, key=name, help=field.help)
+    st.toggle(field.label, key=name, help=field.help, persist_state="page")

@@ -9,16 +9,20 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from urllib.error import URLError
 from urllib.parse import urlencode
 from urllib.request import urlopen
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request, expect, sync_playwright
+
+from tests.browser.headlight_page import PROBE, settle
 
 APP = Path(__file__).parents[2] / "app.py"
 START_SECONDS = 60
+HEIGHT = 1000
 ARGUMENTS = (
     "--no-sandbox",
     "--disable-gpu",
@@ -75,33 +79,57 @@ def wait_for_server(address: str, server: subprocess.Popen[bytes], log: Path) ->
     pytest.fail(f"the server did not start:\n{log.read_text()}")
 
 
+@pytest.fixture(scope="session")
+def context(browser: Browser) -> Iterator[BrowserContext]:
+    """One for all pages: its cache spares each of them the loading of Streamlit itself."""
+    opened = browser.new_context(reduced_motion="reduce")
+    opened.add_init_script(PROBE)
+    opened.set_default_timeout(10_000)
+    yield opened
+    opened.close()
+
+
 @pytest.fixture
-def open_app(browser: Browser, app_url: str) -> Iterator[OpenApp]:
-    """Opens the app on a link. No error element and no console error may appear on any page that it opened."""
-    context = browser.new_context(viewport={"width": 1280, "height": 1000}, reduced_motion="reduce")
+def open_app(context: BrowserContext, app_url: str) -> Iterator[OpenApp]:
+    """Opens the app on a link. No page that it opened may show or log an error, or ask another host for anything."""
+    with visit(context, app_url) as open_page:
+        yield open_page
+
+
+@pytest.fixture(scope="module")
+def open_app_once(context: BrowserContext, app_url: str) -> Iterator[OpenApp]:
+    """The same for a page that all tests of a module share."""
+    with visit(context, app_url) as open_page:
+        yield open_page
+
+
+@contextmanager
+def visit(context: BrowserContext, app_url: str) -> Iterator[OpenApp]:
+    pages: list[Page] = []
     problems: list[str] = []
 
-    def note(message: ConsoleMessage) -> None:
+    def note_console(message: ConsoleMessage) -> None:
         if message.type == "error":
             problems.append(message.text)
 
-    def open_page(**query: object) -> Page:
+    def note_request(request: Request) -> None:
+        if not request.url.startswith((app_url, "data:", "blob:")):
+            problems.append(f"asked for {request.url}")
+
+    def open_page(*, dark: bool = False, width: int = 1280, **query: object) -> Page:
         page = context.new_page()
+        pages.append(page)
+        page.set_viewport_size({"width": width, "height": HEIGHT})
+        page.emulate_media(color_scheme="dark" if dark else "light")
         page.on("pageerror", lambda error: problems.append(str(error)))
-        page.on("console", note)
+        page.on("console", note_console)
+        page.on("request", note_request)
         page.goto(f"{app_url}/?{urlencode(query)}")
         settle(page)
         return page
 
     yield open_page
-    for page in context.pages:
+    for page in pages:
         expect(page.get_by_test_id("stException")).to_have_count(0)
-    context.close()
+        page.close()
     assert not problems, problems
-
-
-def settle(page: Page) -> None:
-    """Wait until the script has finished and nothing is being replaced any more."""
-    page.locator("[data-testid=stApp][data-test-script-state=notRunning]").wait_for(timeout=30_000)
-    skeletons = page.locator("[data-testid=stSkeleton], [data-testid=stAppSkeleton]")
-    expect(skeletons).to_have_count(0, timeout=30_000)

@@ -6,37 +6,159 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from urllib.parse import parse_qsl, urlsplit
 
+import pytest
 from playwright.sync_api import Locator, Page, expect
 
 PROBE = """
-(() => {
-  const probe = (window.probe = { painted: {}, changes: 0, sent: 0 });
-  addEventListener("headlight:painted", ({ detail }) => {
-    probe.painted[detail.key] = (probe.painted[detail.key] ?? 0) + 1;
-    probe.changes += 1;
-  });
-  const states = new MutationObserver((mutations) => (probe.changes += mutations.length));
-  states.observe(document, { subtree: true, attributeFilter: ["data-test-script-state"] });
-  const RealSocket = window.WebSocket;
-  window.WebSocket = class extends RealSocket {
-    send(data) {
-      probe.sent += 1;
-      return super.send(data);
-    }
-  };
-})();
+const probe = (window.probe = { painted: {}, changes: 0, sent: 0 });
+addEventListener("headlight:painted", ({ detail }) => {
+  probe.painted[detail.key] = (probe.painted[detail.key] ?? 0) + 1;
+  probe.changes += 1;
+});
+new MutationObserver((mutations) => (probe.changes += mutations.length)).observe(document, {
+  subtree: true,
+  attributeFilter: ["data-test-script-state"],
+});
+const RealSocket = window.WebSocket;
+window.WebSocket = class extends RealSocket {
+  send(data) {
+    probe.sent += 1;
+    return super.send(data);
+  }
+};
 """
-"""Counts, in the page: pictures painted by key, changes that a run of the script brings, messages to the server."""
+"""Counts in every page: pictures by their key, changes that come with a run of the script, messages to the server."""
 
-_IS_STILL = """() => {
-  const roots = [...document.querySelectorAll("[data-testid=stBidiComponentRegular], [data-testid=stBidiComponentIsolated]")]
-    .map((host) => (host.shadowRoot ?? host.firstElementChild?.shadowRoot ?? host).querySelector(".headlight"));
-  return roots.every((root) => root && root.childElementCount > 0);
+_EVERY_COMPONENT_IS_DRAWN = """() => {
+  const roots = [...document.querySelectorAll("[data-testid=stBidiComponentIsolated]")].map(
+    (host) => host.shadowRoot?.querySelector(".headlight"),
+  );
+  return roots.every((root) => root?.childElementCount > 0);
 }"""
+
+_IDLE = "() => new Promise((done) => requestIdleCallback(() => requestIdleCallback(done)))"
+
+
+# Waiting.
 
 
 def settle(page: Page) -> None:
     """Wait until the script has finished and everything that it sent is painted."""
     page.locator("[data-testid=stApp][data-test-script-state=notRunning]").wait_for(timeout=30_000)
     expect(page.locator("[data-testid=stSkeleton], [data-testid=stAppSkeleton]")).to_have_count(0, timeout=30_000)
-    page.evaluate("() => new Promise((done) => requestIdleCallback(() => requestIdleCallback(done)))")
+    page.wait_for_function(_EVERY_COMPONENT_IS_DRAWN, timeout=30_000)
+    page.evaluate(_IDLE)
+
+
+@contextmanager
+def rerun(page: Page, *painted: str) -> Iterator[None]:
+    """Do something that runs the script, and wait for its result and for the pictures with the keys ``painted``."""
+    changes = page.evaluate("probe.changes")
+    counts = [[key, page.evaluate("key => probe.painted[key] ?? 0", key)] for key in painted]
+    yield
+    page.wait_for_function("before => probe.changes > before", arg=changes, timeout=30_000)
+    page.wait_for_function(
+        "counts => counts.every(([key, before]) => (probe.painted[key] ?? 0) > before)", arg=counts, timeout=30_000
+    )
+    settle(page)
+
+
+def messages_sent(page: Page) -> int:
+    """How many messages the page has sent to the server."""
+    page.evaluate(_IDLE)
+    sent: int = page.evaluate("probe.sent")
+    return sent
+
+
+# What a person does.
+
+
+def type_text(page: Page, text: str) -> None:
+    """Replace the text and commit it."""
+    area = page.locator(".st-key-text textarea")
+    area.fill(text)
+    with rerun(page):
+        area.press("Control+Enter")
+
+
+def choose_view(page: Page, title: str) -> None:
+    with rerun(page):
+        page.get_by_role("radio", name=title, exact=True).click()
+    expect(page.get_by_role("radio", name=title, exact=True)).to_have_attribute("aria-checked", "true")
+
+
+def pill(page: Page, name: str, mask: str) -> Locator:
+    """The pill of a mask among those of the control ``name``."""
+    return page.locator(f".st-key-{name}").get_by_role("button", name=mask, exact=True)
+
+
+def panels(page: Page, key: str) -> Locator:
+    """The matrices of the component with this key."""
+    return page.locator(f".st-key-{key} .matrix:visible")
+
+
+def point_at(panel: Locator, row: int, column: int, shape: tuple[int, int]) -> None:
+    """Move the pointer to a cell of a matrix with this many rows and columns."""
+    plot = panel.locator(".matrix-plot")
+    plot.hover(position=_middle_of_cell(plot, row, column, shape))
+
+
+def click_cell(panel: Locator, row: int, column: int, shape: tuple[int, int]) -> None:
+    plot = panel.locator(".matrix-plot")
+    plot.click(position=_middle_of_cell(plot, row, column, shape))
+
+
+def _middle_of_cell(plot: Locator, row: int, column: int, shape: tuple[int, int]) -> dict[str, float]:
+    width, height = plot.evaluate("plot => [plot.clientWidth, plot.clientHeight]")
+    return {"x": (column + 0.5) / shape[1] * width, "y": (row + 0.5) / shape[0] * height}
+
+
+# What the page shows.
+
+
+def link_of(page: Page) -> dict[str, str]:
+    """The parameters of the address."""
+    return dict(parse_qsl(urlsplit(page.url).query))
+
+
+def tooltip(page: Page) -> Locator:
+    """The note beside the pointer."""
+    return page.locator(".tooltip:popover-open")
+
+
+def number(text: str) -> float:
+    """A number as the page writes it."""
+    return float(text.replace("−", "-").replace("∞", "inf").removeprefix("≈"))
+
+
+def tooltip_numbers(page: Page) -> list[float]:
+    """The numbers of the tooltip, from top to bottom."""
+    return [number(text) for text in tooltip(page).locator(".tooltip-value b").all_inner_texts()]
+
+
+def tokens(page: Page, sequence: str = "source") -> list[str]:
+    """The tokens of the strip, exactly as it holds them."""
+    return page.locator(f".st-key-token_strip .chip[data-sequence={sequence}] .token").all_text_contents()
+
+
+def lit_cells(page: Page, key: str) -> list[tuple[int | None, int | None]]:
+    """The lit row and column of each visible matrix of a component, None where none is."""
+    found = panels(page, key).evaluate_all(_LIT_CELLS)
+    return [(row, column) for row, column in found]
+
+
+_LIT_CELLS = """panels => panels.map((panel) => {
+  const [row, column] = [panel.querySelector(".light-row"), panel.querySelector(".light-column")];
+  const plot = panel.querySelector(".matrix-plot").getBoundingClientRect();
+  const isLit = (light) => getComputedStyle(light).visibility === "visible";
+  const [rowBox, columnBox] = [row.getBoundingClientRect(), column.getBoundingClientRect()];
+  return [
+    isLit(row) ? Math.round((rowBox.top - plot.top) / rowBox.height) : null,
+    isLit(column) ? Math.round((columnBox.left - plot.left) / columnBox.width) : null,
+  ];
+})"""
+
+
+def close_to(value: float) -> object:
+    """What equals a number of the model written with four or more digits."""
+    return pytest.approx(value, rel=6e-4, abs=1e-7)

@@ -95,12 +95,20 @@ function wholePixels(size, pixelRatio) {
   return size >= 3 ? Math.floor(size * pixelRatio) / pixelRatio : size;
 }
 
-/** How many panels go side by side so that all are large and the whole gallery is not too high. */
+/**
+ * How many panels go side by side so that all are large and the whole gallery is not too high; a few more where that
+ * fills every row.
+ */
 function galleryColumns(count, width, { gap, smallest, aspect, height }) {
   const most = Math.max(1, Math.min(count, Math.floor((width + gap) / (smallest + gap))));
-  for (let columns = 1; columns < most; columns++) {
+  const isLowEnough = (columns) => {
     const panelWidth = (width - gap * (columns - 1)) / columns;
-    if (Math.ceil(count / columns) * (panelWidth * aspect + 48) <= height) return columns;
+    return Math.ceil(count / columns) * (panelWidth * aspect + 48) <= height;
+  };
+  let fewest = 1;
+  while (fewest < most && !isLowEnough(fewest)) fewest++;
+  for (let columns = fewest; columns <= most; columns++) {
+    if (count % columns === 0) return columns;
   }
-  return most;
+  return fewest;
 }
