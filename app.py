@@ -11,7 +11,6 @@ choices = state.load()
 state.save(choices)
 sidebar(choices.settings, choices.selection)
 page.header(choices)
-page.tokens_of_text(choices)
 with page.loading():
     from visualizer.show import show  # brings torch, which takes a second, when the page already stands
 show(choices)

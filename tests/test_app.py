@@ -135,3 +135,27 @@ def test_selected_widths_can_be_shared_by_the_heads():
         app.slider(key="n_heads").set_value(n_heads).run()
         assert_healthy(app)
         assert all(int(option) % n_heads == 0 for option in app.select_slider(key="d_model").options)
+
+
+def test_a_place_that_the_run_does_not_have_is_told_and_replaced():
+    app = open_app(stage="junk.foo", layer="9")
+    assert_healthy(app)
+    assert len(app.warning) == 1
+    told = app.warning[0].value.replace("\\", "").replace("\u2060", "")
+    assert "stage=junk.foo is not in this run" in told
+    assert "layer=9 is not in this run: 1 is shown" in told
+    assert dict(app.query_params) == {"layer": "1"}
+
+
+def test_what_the_link_does_not_name_is_not_complained_about():
+    app = open_app(text="Hello")
+    assert_healthy(app)
+    assert not app.warning
+
+
+def test_an_example_says_where_to_look():
+    app = open_app()
+    app.button(key="example_padding").click().run()
+    assert any("hatched columns are padding" in caption.value for caption in app.caption)
+    app.slider(key="n_heads").set_value(2).run()
+    assert not any("hatched columns are padding" in caption.value for caption in app.caption)

@@ -49,10 +49,10 @@ EXAMPLES = (
     ),
     Example(
         name="translation",
-        title="Encoder and decoder",
-        what_to_see="In cross-attention the queries are the German words, the keys the English ones.",
+        title="Translation",
+        what_to_see="In cross-attention the queries are German, the keys English: “Katze” attends to “cat”.",
         settings=Settings(architecture="encoder-decoder", text="The cat sat on the mat"),
-        selection=Selection(stage="decoder.cross_attention.weights", query=2, key=1),
+        selection=Selection(stage="decoder.cross_attention.weights", head=0, query=2, key=1),
     ),
     Example(
         name="two_causal_heads",
@@ -63,10 +63,25 @@ EXAMPLES = (
     ),
     Example(
         name="single_token",
-        title="A single token",
+        title="One token",
         what_to_see="With one key there is nothing to choose: whatever the score, its weight is exactly 1.",
         settings=Settings(text="Hello", mask=()),
         selection=Selection(head=0, query=0, key=0),
     ),
 )
 """In the order of the buttons."""
+
+OPENING = Example(
+    name="opening",
+    title="Opening picture",
+    what_to_see="The same-token head: the second “cat” (row 8) gives half of its weight to the first (column 1). "
+    "Hatched cells are blocked, here by the causal mask. Click a cell to see how its number came to be.",
+    settings=Settings(),
+    selection=Selection(),
+)
+
+
+def note_on(settings: Settings) -> str:
+    """Where to look in the picture of these settings, if they are those of an example; else nothing."""
+    known = {example.settings: example.what_to_see for example in (OPENING, *EXAMPLES)}
+    return known.get(settings, "")

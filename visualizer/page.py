@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 
@@ -11,12 +11,11 @@ import streamlit as st
 from visualizer import state
 from visualizer.components.axis import SequenceName
 from visualizer.components.token_strip import Token, TokenSequence, parse_token, token_strip
-from visualizer.examples import EXAMPLES, Example
-from visualizer.limits import problem_with
+from visualizer.examples import EXAMPLES, Example, note_on
 from visualizer.settings import FIELDS, WORKED_EXAMPLES, left_out_of_link
 from visualizer.state import Choices
 from visualizer.tokens import TokenSequence as Tokens
-from visualizer.tokens import encode, markdown_safe
+from visualizer.tokens import markdown_safe
 
 ICON = str(Path(__file__).parent / "icon.svg")
 """The picture of the browser's tab, a file of our own: Streamlit fetches its icons from another host."""
@@ -28,7 +27,7 @@ _TITLES: Mapping[SequenceName, str] = {"source": "Source", "target": "Target"}
 def header(choices: Choices) -> None:
     """The choice of the view, the examples, and what was changed in the link."""
     st.html(f"<style>{_STYLE}</style>")
-    views, examples = st.columns([5, 8], vertical_alignment="bottom")
+    views, examples = st.columns([5, 8], vertical_alignment="center")
     with views:
         field = FIELDS["view"]
         st.segmented_control(
@@ -39,13 +38,26 @@ def header(choices: Choices) -> None:
             label_visibility="collapsed",
             persist_state="page",
         )
-    with examples, st.container(horizontal=True, horizontal_alignment="right", gap="small", key="examples"):
+    with (
+        examples,
+        st.container(
+            horizontal=True, horizontal_alignment="right", vertical_alignment="center", gap="small", key="examples"
+        ),
+    ):
+        st.caption("Examples", width="content")
         for example in EXAMPLES:
             _example_button(example)
-    for notice in choices.notices:
-        st.warning(markdown_safe(notice), icon=":material/edit_note:")
+    notices(choices.notices)
     for name in left_out_of_link(choices.settings):
         st.info(f"The {name} is too long for a link, so the address bar does not carry it.")
+    if what_to_see := note_on(choices.settings):
+        st.caption(f":material/visibility: {what_to_see}")
+
+
+def notices(sentences: Sequence[str]) -> None:
+    """What was changed in the link, in one box."""
+    if sentences:
+        st.warning("\n\n".join(map(markdown_safe, sentences)), icon=":material/edit_note:")
 
 
 def _example_button(example: Example) -> None:
@@ -59,22 +71,14 @@ def _example_button(example: Example) -> None:
     )
 
 
-def tokens_of_text(choices: Choices) -> None:
-    """The token strip of a text, drawn before the model is loaded; a worked example brings its own later."""
-    settings = choices.settings
-    if settings.weights in WORKED_EXAMPLES or problem_with(settings):
-        return
-    encoded = encode(settings)
-    sequences: dict[SequenceName, Tokens] = {"source": encoded.source}
-    if encoded.target is not None:
-        sequences["target"] = encoded.target
-    strip(sequences, choices)
+def strip(sequences: Mapping[SequenceName, Tokens], choices: Choices, *, queried: SequenceName) -> None:
+    """The token strip, which stays on top; clicking a token makes it the query, or the key of cross-attention.
 
-
-def strip(sequences: Mapping[SequenceName, Tokens], choices: Choices) -> None:
-    """The token strip, which stays on top; clicking a token makes it the query, or the key of cross-attention."""
-    of_encoder = choices.selection.stage.startswith("encoder.") or "target" not in sequences
-    queried: SequenceName = "source" if of_encoder else "target"
+    Args:
+        sequences: the tokens of each sequence.
+        choices: what is chosen.
+        queried: the sequence that the rows of the picture run over.
+    """
     only = "Input" if choices.settings.weights in WORKED_EXAMPLES else "Text"
     titles = _TITLES if len(sequences) > 1 else {"source": only}
     drawn = [_drawn(name, titles[name], tokens) for name, tokens in sequences.items()]
@@ -97,9 +101,7 @@ def strip(sequences: Mapping[SequenceName, Tokens], choices: Choices) -> None:
 def batch_items(n_items: int) -> None:
     """The choice of one of the sequences that were computed at once."""
     field = FIELDS["batch"]
-    st.segmented_control(
-        field.label, list(range(n_items)), key=field.name, help=field.help, persist_state="page"
-    )
+    st.segmented_control(field.label, list(range(n_items)), key=field.name, help=field.help, persist_state="page")
 
 
 def loading() -> AbstractContextManager[object]:

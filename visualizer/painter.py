@@ -11,7 +11,7 @@ from visualizer.custom_mask import decode_mask, encode_mask
 from visualizer.run import Run
 from visualizer.settings import WORKED_EXAMPLES, Selection
 
-MAX_WIDTH = 520
+MAX_WIDTH = 420
 """Pixels: the painter must leave the picture it changes in sight."""
 
 

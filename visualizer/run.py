@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -28,7 +28,7 @@ from visualizer.custom_mask import decode_mask
 from visualizer.dataflow import Operand, attention_modules, operands
 from visualizer.explanations import Explanation, explain
 from visualizer.limits import problem_with
-from visualizer.settings import Settings
+from visualizer.settings import Selection, Settings
 from visualizer.tokens import Encoded, TokenSequence, encode
 
 
@@ -44,6 +44,7 @@ class Run:
         tokens: the tokens of each sequence, ``source`` and, with a decoder beside an encoder, ``target``.
         vocabulary: the label of every token id.
         head_names: what each head does, in the order of the heads; empty names where nothing is known.
+        about: one sentence on a worked example; empty for a model.
     """
 
     settings: Settings
@@ -53,10 +54,26 @@ class Run:
     tokens: Mapping[SequenceName, TokenSequence]
     vocabulary: tuple[str, ...]
     head_names: tuple[str, ...]
+    about: str = ""
 
     def explain(self, path: str) -> Explanation:
         """What a person is told about a stage or a parameter."""
         return explain(self.trace, path)
+
+    def nearest(self, selection: Selection) -> Selection:
+        """The selection with every place that this run does not have replaced by the nearest that it has."""
+        path = with_layer(self.trace, selection.stage, selection.layer)
+        n_rows, n_columns = self.trace[path].value.shape[-2:]
+        n_heads = self.n_heads(path) or self.settings.n_heads
+        return replace(
+            selection,
+            stage=without_layer(path),
+            layer=layer_of(path) if "layers." in path else selection.layer,
+            head=min(selection.head, n_heads - 1),
+            query=min(selection.query, n_rows - 1),
+            key=min(selection.key, n_columns - 1),
+            batch=min(selection.batch, self.n_batch_items - 1),
+        )
 
     def operands(self, path: str) -> tuple[Operand, ...]:
         """The inputs of a stage, with the bias where the model adds one."""
@@ -175,14 +192,15 @@ def with_layer(trace: Trace, stage: str, layer: int) -> str:
     """The path of a stage in the layer nearest to ``layer``.
 
     Where the trace has no such stage, of the most similar one: the same in the other half of the model, one of the
-    same name, or the first.
+    same name, the attention weights, or the first.
     """
     likenesses = (str, lambda path: path.partition(".")[2], lambda path: path.rpartition(".")[2])
     for likeness in likenesses:
         alike = [path for path in trace if likeness(stage) and likeness(without_layer(path)) == likeness(stage)]
         if alike:
             return alike[min(layer, len(alike) - 1)]
-    return next(iter(trace))
+    modules = attention_modules(trace)
+    return f"{modules[min(layer, len(modules) - 1)]}.weights" if modules else next(iter(trace))
 
 
 def layer_of(path: str) -> int:
@@ -271,8 +289,9 @@ def _run_example(settings: Settings, example: WorkedExample) -> Run:
     trace = example.run(mask=own_mask)
     parts = {} if own_mask is None else {example.mask_name: own_mask}
     masks = {without_layer(module): CombinedMask(parts) for module in attention_modules(trace)}
+    about = f"{example.title}: {example.description}"
     tokens = {name: _numbered(name, n_tokens) for name, n_tokens in example.sequences.items()}
-    return Run(settings, example.module.requires_grad_(False), trace, masks, tokens, (), ())
+    return Run(settings, example.module.requires_grad_(False), trace, masks, tokens, (), (), about)
 
 
 def _numbered(name: SequenceName, n_tokens: int) -> TokenSequence:

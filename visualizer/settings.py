@@ -302,10 +302,8 @@ def feed_forward_widths(d_ff: int) -> tuple[int, ...]:
 
 
 def default_stage(architecture: Architecture) -> str:
-    """The stage to open on: the attention weights that the architecture is known for."""
-    if architecture == "encoder-decoder":
-        return "decoder.cross_attention.weights"
-    return f"{architecture}.self_attention.weights"
+    """The stage to open on: the attention weights that the masks are for."""
+    return f"{'encoder' if architecture == 'encoder' else 'decoder'}.self_attention.weights"
 
 
 def in_mask_order(names: Iterable[str]) -> tuple[str, ...]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import streamlit as st
 
-from visualizer import page
+from visualizer import page, state
 from visualizer.cache import cached_run
 from visualizer.painter import painter
-from visualizer.settings import WORKED_EXAMPLES
+from visualizer.run import Run, with_layer
 from visualizer.state import Choices
 from visualizer.tokens import markdown_safe
 from visualizer.views import VIEWS
@@ -20,9 +22,31 @@ def show(choices: Choices) -> None:
     except ValueError as error:
         st.error(markdown_safe(str(error)), icon=":material/error:")
         return
-    if choices.settings.weights in WORKED_EXAMPLES:
-        page.strip(run.tokens, choices)
+    choices = _found_in(run, choices)
+    path = with_layer(run.trace, choices.selection.stage, choices.selection.layer)
+    page.strip(run.tokens, choices, queried=run.axes(path)[0].sequence or "source")
+    if run.about:
+        st.caption(run.about)
     if run.n_batch_items > 1:
         page.batch_items(run.n_batch_items)
     painter(run, choices.selection)
     VIEWS[choices.selection.view](run, choices.selection)
+
+
+def _found_in(run: Run, choices: Choices) -> Choices:
+    """The choices, where a link names a place that this run does not have with the nearest that it has."""
+    selection = run.nearest(choices.selection)
+    wrong = [
+        name for name in choices.given if getattr(selection, name, None) != getattr(choices.selection, name, None)
+    ]
+    if not wrong:
+        return choices
+    page.notices(
+        [
+            f"{name}={getattr(choices.selection, name)} is not in this run: {getattr(selection, name)} is shown."
+            for name in sorted(wrong)
+        ]
+    )
+    found = replace(choices, selection=selection)
+    state.save(found)
+    return found

@@ -66,6 +66,10 @@ def _masks(settings: Settings, selection: Selection) -> None:
     else:
         mask_pills("mask")
         in_use = set(settings.mask)
+    if settings.architecture == "encoder-decoder":
+        st.caption(
+            "They mask the decoder's self-attention; padding also masks the encoder and the cross-attention."
+        )
     for mask, size in (("sliding_window", "window"), ("prefix", "prefix"), ("strided", "stride")):
         if mask in in_use:
             _number(size)

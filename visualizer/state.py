@@ -23,11 +23,19 @@ _ACTED = "_acted"
 
 @dataclass(frozen=True)
 class Choices:
-    """Everything chosen, and one sentence for each value of the link that had to be changed."""
+    """Everything chosen.
+
+    Attributes:
+        settings: what is run.
+        selection: what is looked at.
+        notices: one sentence for each value of the link that had to be changed.
+        given: the parameters of the link, when it has just been read.
+    """
 
     settings: Settings
     selection: Selection
     notices: tuple[str, ...] = ()
+    given: frozenset[str] = frozenset()
 
 
 def load() -> Choices:
@@ -106,7 +114,7 @@ def _seq_key(key: str) -> str:
 
 def _from_address() -> Choices:
     raw = {name: st.query_params.get_all(name) for name in st.query_params}
-    return Choices(*read_query(raw))
+    return Choices(*read_query(raw), given=frozenset(raw))
 
 
 def _address_is(choices: Choices) -> bool:

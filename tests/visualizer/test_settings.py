@@ -247,7 +247,7 @@ def test_a_notice_shows_what_is_hidden_and_shortens_what_is_long():
 
 def test_the_stage_follows_the_architecture_unless_it_is_given():
     assert read_query({"architecture": ["decoder"]})[1].stage == "decoder.self_attention.weights"
-    assert read_query({"architecture": ["encoder-decoder"]})[1].stage == "decoder.cross_attention.weights"
+    assert read_query({"architecture": ["encoder-decoder"]})[1].stage == "decoder.self_attention.weights"
     assert read_query({"architecture": ["decoder"], "stage": ["logits"]})[1].stage == "logits"
 
 

@@ -90,13 +90,24 @@ def mask_title(names: tuple[str, ...]) -> str:
 
 
 def _where_it_went(a: Run, b: Run, module: str, selection: Selection, batch: int) -> None:
-    """The selected query of the selected head and, where it is another, the one that lost most."""
+    """The query that lost most weight and, where it is another, the selected one."""
+    if a.mask_of(module).names == b.mask_of(module).names:
+        st.markdown(_same_mask(a.mask_of(module).names))
+        return
     n_heads, n_queries, _ = a.trace[f"{module}.weights"].value.shape[1:]
     selected = min(selection.head, n_heads - 1), min(selection.query, n_queries - 1)
-    st.markdown(_account(a, b, module, selected, batch))
     most = most_freed(a, b, module, batch=batch)
     if most != selected and shift(a, b, module, batch=batch, head=most[0], query=most[1]).freed > 0:
-        st.markdown(f"Most was freed here: {_account(a, b, module, most, batch)}")
+        st.markdown(f"Most was freed here. {_account(a, b, module, most, batch)}")
+    st.markdown(_account(a, b, module, selected, batch))
+
+
+def _same_mask(names: tuple[str, ...]) -> str:
+    what = f"the same masks ({mask_title(names)})" if names else "no mask"
+    return (
+        f"In A and in B this attention has {what}: what differs here comes from the other attentions before it. "
+        "Beside a decoder only padding applies to the encoder and to the cross-attention, as in the paper."
+    )
 
 
 def _account(a: Run, b: Run, module: str, place: tuple[int, int], batch: int) -> str:
@@ -113,13 +124,11 @@ def _sentence(moved: Shift, keys: Axis) -> str:
         return "B leaves this query no key at all: its weights are all zero and it takes nothing from any token."
     gains = ", ".join(f"key {key} {_quoted(keys, key)} (+{gain:.2f})" for key, gain in moved.gains)
     if not moved.blocked_keys:
-        return f"B blocks no key of this query that A leaves open. {_went('What changed went to', gains)}"
+        changed = f"It gave more to {gains}." if gains else "Its weights are the same."
+        return f"B blocks no key of this query that A leaves open. {changed}"
     blocked = "this key" if moved.blocked_keys == 1 else f"these {moved.blocked_keys} keys"
-    return f"Blocking {blocked} freed {moved.freed:.2f} of its weight; {_went('it went to', gains)}"
-
-
-def _went(start: str, gains: str) -> str:
-    return f"{start} {gains}." if gains else "no other key gained."
+    went = f"it went to {gains}." if gains else "no other key gained."
+    return f"Blocking {blocked} freed {moved.freed:.2f} of its weight; {went}"
 
 
 def _quoted(axis: Axis, index: int) -> str:
@@ -179,7 +188,7 @@ def _predictions(a: Run, b: Run, batch: int) -> None:
             "token": [f"{i} {label}" for i, label in enumerate(rows.labels)],
             "A": [_listed(a, prediction.before) for prediction in found],
             "B": [_listed(b, prediction.after) for prediction in found],
-            "changed": [prediction.changed for prediction in found],
+            "": ["≠" if prediction.changed else "" for prediction in found],
         },
         hide_index=True,
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import streamlit as st
 
 from visualizer import state
@@ -10,7 +12,7 @@ from visualizer.colors import ROLES, ThemeName
 from visualizer.components.derivation import derivation
 from visualizer.components.stage_map import model_map, parse_stage, stage_map
 from visualizer.components.tensor_grid.element import tensor_grid
-from visualizer.dataflow import Operand, operands
+from visualizer.dataflow import Operand
 from visualizer.derivations import Cell, derive
 from visualizer.explanations import code_line
 from visualizer.panels import head_panels, matrix, operand_panel, stage_panel
@@ -29,11 +31,11 @@ def render(run: Run, selection: Selection) -> None:
     _map(run, path)
     _introduction(run, path)
     _picture(run, cell)
-    _computation(run, path)
+    _derivation(run, cell)
     _every_head(run, cell)
     if path == "probabilities":
         _likely_tokens(run, cell)
-    _derivation(run, cell)
+    _computation(run, path)
     _numbers(run, cell)
 
 
@@ -68,7 +70,8 @@ def _cell(run: Run, path: str, selection: Selection) -> Cell:
 def _picture(run: Run, cell: Cell) -> None:
     """The inputs and the output of the stage, side by side."""
     inputs = run.operands(cell.path)
-    output = stage_panel(run, cell.path, head=cell.head, batch=cell.batch, operator="=" if inputs else "")
+    operator = "" if not inputs else "→" if len(inputs) == 1 else "="
+    output = stage_panel(run, cell.path, head=cell.head, batch=cell.batch, operator=operator)
     drawn = (*inputs, Operand(cell.path))
     panels = [*(operand_panel(run, operand, head=cell.head, batch=cell.batch) for operand in inputs), output]
 
@@ -111,9 +114,29 @@ def _computation(run: Run, path: str) -> None:
 
 
 def _shapes(run: Run, path: str) -> str:
-    """The shapes of the inputs and the output, symbolic and concrete."""
-    lines = [run.trace[operand.source] for operand in operands(run.trace, path) if not operand.is_parameter]
-    return "\n".join(f"{stage.name} {stage.shape_text}" for stage in (*lines, run.trace[path]))
+    """The formula in shapes, one line for each input and one for the output, symbolic and concrete."""
+    stage = run.trace[path]
+    inputs = [(operand.operator, *_shape(run, operand)) for operand in run.operands(path)]
+    lines = [*inputs, ("=" if inputs else "", stage.name, _spelled(stage.dims))]
+    width = max(len(name) for _, name, _ in lines)
+    return "\n".join(f"{operator or ' ':<5} {name:<{width}}  {shape}" for operator, name, shape in lines)
+
+
+def _shape(run: Run, operand: Operand) -> tuple[str, str]:
+    """The name and the shape of an input as the computation uses it."""
+    if operand.is_parameter:
+        sizes = run.model.get_parameter(operand.source).shape
+        name = ".".join(operand.source.split(".")[-2:])
+        return name, str(tuple(reversed(sizes) if operand.transposed else sizes))
+    stage = run.trace[operand.source]
+    if operand.transposed:
+        return f"{stage.name} transposed", _spelled((*stage.dims[:-2], stage.dims[-1], stage.dims[-2]))
+    return stage.name, _spelled(stage.dims)
+
+
+def _spelled(dims: Sequence[tuple[str, int]]) -> str:
+    symbols = " ".join(symbol for symbol, _ in dims)
+    return f"({symbols}) = ({', '.join(str(size) for _, size in dims)})"
 
 
 def _facts(run: Run, path: str) -> None:
@@ -129,7 +152,9 @@ def _check_line(check: Check) -> str:
 
 
 def _every_head(run: Run, cell: Cell) -> None:
-    if (run.n_heads(cell.path) or 1) == 1:
+    if (run.n_heads(cell.path) or 1) == 1 or run.trace[
+        cell.path
+    ].name == "mask":  # a mask is the same for all heads
         return
     panels = head_panels(run, cell.path, batch=cell.batch)
 

@@ -7,10 +7,11 @@ from model import (
     EncoderLayer,
     FeedForward,
     MultiHeadAttention,
-    Transformer,
     TransformerConfig,
     record,
 )
+from model.worked_examples import WORKED_EXAMPLES
+from tests.visualizer.runs import VARIANTS, run_of
 from visualizer.components.stage_map import INPUT, Block, Layer, ModelMap, StageChoice, model_map, parse_stage
 
 ATTENTION = [
@@ -75,18 +76,22 @@ def test_every_stage_is_on_the_map_in_computing_order(architecture, pre_norm, n_
     assert list(model_map(paths).paths) == paths
 
 
-@pytest.mark.parametrize("architecture", ["encoder", "decoder", "encoder-decoder"])
-@pytest.mark.parametrize("norm", ["post", "pre"])
-def test_the_map_of_a_real_trace_is_in_the_order_of_the_trace(architecture, norm):
-    config = TransformerConfig(
-        architecture=architecture, vocab_size=5, d_model=4, n_heads=2, d_ff=8, n_layers=2, norm=norm
-    )
-    transformer = Transformer(config)
-    source = torch.tensor([[1, 2, 3]])
-    with record(transformer) as trace:
-        transformer(source, source if architecture == "encoder-decoder" else None)
-    paths = list(trace)
+@pytest.mark.parametrize("variant", [*VARIANTS, *WORKED_EXAMPLES])
+def test_previous_and_next_walk_in_the_order_of_the_trace(variant):
+    paths = list(run_of(variant).trace)
     assert list(model_map(paths).paths) == paths
+
+
+@pytest.mark.parametrize("variant", [*VARIANTS, *WORKED_EXAMPLES])
+def test_a_stage_has_the_colour_role_of_its_explanation(variant):
+    run = run_of(variant)
+    stages = [stage for block in model_map(list(run.trace)).blocks for stage in block.stages]
+    assert {stage.path: stage.role for stage in stages} == {path: run.explain(path).role for path in run.trace}
+
+
+def test_dropout_is_among_the_runs():
+    names = {stage.name for stage in run_of("dropout").trace.values()}
+    assert {"dropped_weights", "dropped_activation"} <= names
 
 
 def test_post_norm_layer():
@@ -176,12 +181,13 @@ def test_colour_roles_of_stages():
     block = block_of(model_map(model_paths("encoder", 1)), "encoder.layers.0.self_attention")
     roles = {stage.label: stage.role for stage in block.stages}
     assert block.role == "weights"
-    assert [roles[stage] for stage in ("q_proj", "k", "value_input", "weights", "output")] == [
+    assert [roles[stage] for stage in ("query_input", "q_proj", "k", "v", "weights", "output")] == [
+        "residual",
         "query",
         "key",
         "value",
         "weights",
-        "neutral",
+        "residual",
     ]
 
 
@@ -220,6 +226,17 @@ def test_an_encoder_layer_on_its_own():
     layer = only_layer(paths)
     assert labels(layer) == ["self-attention", "add & norm", "feed-forward", "add & norm"]
     assert named_residuals(layer) == [(INPUT, "1 add & norm"), ("1 add & norm", "3 add & norm")]
+
+
+def test_a_layer_under_a_name_of_its_own_is_one_frame():
+    (track,) = model_map(list(run_of("encoder_layer").trace)).tracks
+    (layer,) = track.layers
+    assert layer.label == "encoder layer"
+    assert labels(layer) == ["self-attention", "add & norm", "feed-forward", "add & norm"]
+    assert named_residuals(layer) == [(INPUT, "1 add & norm"), ("1 add & norm", "3 add & norm")]
+    assert block_of(model_map(list(run_of("encoder_layer").trace)), "encoder_layer.residual2").telling_path == (
+        "encoder_layer.norm2"
+    )
 
 
 def test_a_single_stage_on_its_own():

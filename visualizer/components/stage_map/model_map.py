@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 INPUT = "input"
 """Where the first residual connection of a layer starts: what the layer was given."""
@@ -12,22 +12,21 @@ INPUT = "input"
 _PATH = re.compile(r"(?:(encoder|decoder)\.)?(?:(inputs|layers\.(\d+))\.)?(?:(.+)\.)?([^.]+)")
 _TITLES = {"encoder": "Encoder", "decoder": "Decoder"}
 _OUTPUT_STAGES = frozenset({"logits", "probabilities"})
+_NO_LAYERS = frozenset({"inputs", "end", "output"})
 _TELLING_STAGES = frozenset({"weights", "activation", "embedded", "probabilities"})
 
-_STAGE_ROLES = {
-    **dict.fromkeys(("query_input", "q_proj", "q"), "query"),
-    **dict.fromkeys(("key_input", "k_proj", "k"), "key"),
-    **dict.fromkeys(("value_input", "v_proj", "v", "context"), "value"),
+# In an attention: what enters and what leaves is the residual stream.
+_ATTENTION_ROLES = {
+    **dict.fromkeys(("query_input", "key_input", "value_input", "output"), "residual"),
+    **dict.fromkeys(("q_proj", "q"), "query"),
+    **dict.fromkeys(("k_proj", "k"), "key"),
+    **dict.fromkeys(("v_proj", "v", "context", "concat"), "value"),
     **dict.fromkeys(("scores", "scaled_scores", "mask", "masked_scores"), "weights"),
     **dict.fromkeys(("weights", "dropped_weights"), "weights"),
-    **dict.fromkeys(("hidden", "activation"), "feed_forward"),
 }
-_ATTENTION_STAGES = frozenset(
-    stage for stage, role in _STAGE_ROLES.items() if role in {"query", "key", "value", "weights"}
-) | {"concat"}
 _STAGE_MODULES = {
-    **dict.fromkeys(_ATTENTION_STAGES, "attention"),
-    **dict.fromkeys(("hidden", "activation"), "feed_forward"),
+    **dict.fromkeys(_ATTENTION_ROLES.keys() - {"output"}, "attention"),
+    **dict.fromkeys(("hidden", "activation", "dropped_activation"), "feed_forward"),
     **dict.fromkeys(("embedding", "scaled_embedding", "positional_encoding", "embedded"), "inputs"),
 }
 _MODULE_LABELS = {
@@ -111,7 +110,11 @@ class ModelMap:
 
 @dataclass(frozen=True)
 class _Place:
-    """Where a stage belongs: its track, the section of the track, its module there, its own name."""
+    """Where a stage belongs: its track, the section of the track, its module there, its own name.
+
+    A section is ``inputs``, ``end``, ``output``, or a layer: ``layers.N``, the name of a layer traced on its
+    own, or ``part`` for everything else.
+    """
 
     path: str
     track: str
@@ -131,7 +134,7 @@ def model_map(paths: Sequence[str], shapes: Mapping[str, str] | None = None) -> 
     Returns:
         The map. Blocks keep the order of their first stages.
     """
-    places = [_place(path) for path in paths]
+    places = _in_layers_of_their_own([_place(path) for path in paths])
     build = _Builder(shapes or {})
     names = dict.fromkeys(place.track for place in places if place.section != "output")
     tracks = tuple(build.track(name, [place for place in places if place.track == name]) for name in names)
@@ -151,6 +154,21 @@ def _place(path: str) -> _Place:
     return _Place(path, track, section, module, stage)
 
 
+def _in_layers_of_their_own(places: Sequence[_Place]) -> list[_Place]:
+    """The places with a module that holds other modules, such as a layer traced on its own, as their section."""
+    modules = {place.module for place in places if place.section == "part"}
+    holders = sorted(
+        module for module in modules if module and any(one.startswith(f"{module}.") for one in modules)
+    )
+    moved = []
+    for place in places:
+        holder = next((one for one in holders if f"{place.module}.".startswith(f"{one}.")), None)
+        if place.section == "part" and holder is not None:
+            place = replace(place, section=holder, module=place.module.removeprefix(holder).removeprefix("."))
+        moved.append(place)
+    return moved
+
+
 @dataclass(frozen=True)
 class _Builder:
     """Builds blocks, layers and tracks; holds the shapes that stages are labelled with."""
@@ -163,9 +181,7 @@ class _Builder:
         for place in places:
             sections.setdefault(place.section, []).append(place)
         layers = tuple(
-            self.layer(prefix, section, inside)
-            for section, inside in sections.items()
-            if section == "part" or section.startswith("layers.")
+            self.layer(prefix, section, inside) for section, inside in sections.items() if section not in _NO_LAYERS
         )
         return Track(
             name,
@@ -184,8 +200,7 @@ class _Builder:
             block = self.block(f"{inside}{key}", key, members)
             if block is not None:
                 blocks.append(block)
-        label = section.replace("layers.", "layer ") if section != "part" else ""
-        return Layer(f"{inside}*", label, tuple(blocks), _residuals(blocks))
+        return Layer(f"{inside}*", _layer_label(section), tuple(blocks), _residuals(blocks))
 
     def block(self, block_id: str, key: str, places: Sequence[_Place]) -> Block | None:
         """One block; None when it has no stages."""
@@ -197,6 +212,12 @@ class _Builder:
             for place in places
         )
         return Block(block_id, _block_label(key, places), role, stages)
+
+
+def _layer_label(section: str) -> str:
+    if section == "part":
+        return ""
+    return section.replace("layers.", "layer ").replace("_", " ")
 
 
 def _block_keys(places: Sequence[_Place]) -> list[str]:
@@ -228,7 +249,7 @@ def _block_label(key: str, places: Sequence[_Place]) -> str:
 
 
 def _block_role(key: str) -> str:
-    if key.startswith(("residual", "norm")):
+    if key.startswith(("residual", "norm")) or key == "inputs":
         return "residual"
     if key.endswith("attention"):
         return "weights"
@@ -236,10 +257,9 @@ def _block_role(key: str) -> str:
 
 
 def _stage_role(stage: str, block_role: str) -> str:
-    role = _STAGE_ROLES.get(stage)
-    if role is not None and block_role != "neutral":
-        return role
-    return block_role if block_role != "weights" else "neutral"
+    if stage == "input":
+        return "residual"
+    return _ATTENTION_ROLES.get(stage, "neutral") if block_role == "weights" else block_role
 
 
 def _residuals(blocks: Sequence[Block]) -> tuple[tuple[str, str], ...]:

@@ -1,0 +1,141 @@
+"""Heads: names, solo and toggle, lines, and the layer, which is changed without the server."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.headlight_page import (
+    choose_view,
+    click_cell,
+    close_to,
+    link_of,
+    lit_cells,
+    messages_sent,
+    panels,
+    point_at,
+    rerun,
+    tooltip,
+    tooltip_numbers,
+)
+from visualizer.run import compute_run
+from visualizer.settings import Settings
+
+HEADS = "attention_heads_encoder_self_attention"
+SHAPE = (11, 11)
+NAMES = ["previous token", "next token", "same token", "first token"]
+
+
+def titles(page: Page) -> list[str]:
+    """Of the grids shown."""
+    return panels(page, HEADS).locator(".matrix-title").all_inner_texts()
+
+
+def titled(*heads: int) -> list[str]:
+    return [f"head {head} · {NAMES[head]}" for head in heads]
+
+
+def head_chip(page: Page, head: int):
+    return page.get_by_role("button", name=f"{head} · {NAMES[head]}", exact=True)
+
+
+def test_heads_carry_their_names_and_are_toggled_and_shown_alone(open_app):
+    page = open_app(view="heads")
+    sent = messages_sent(page)
+    assert titles(page) == titled(0, 1, 2, 3)
+    head_chip(page, 1).click()
+    expect(panels(page, HEADS)).to_have_count(3)
+    assert titles(page) == titled(0, 2, 3)
+    expect(head_chip(page, 1)).to_have_attribute("aria-pressed", "false")
+    head_chip(page, 1).click()
+    expect(panels(page, HEADS)).to_have_count(4)
+
+    head_chip(page, 2).dblclick()
+    expect(panels(page, HEADS)).to_have_count(1)
+    assert titles(page) == titled(2)
+    head_chip(page, 2).dblclick()
+    expect(panels(page, HEADS)).to_have_count(4)
+    panels(page, HEADS).nth(3).locator(".matrix-title").dblclick()
+    expect(panels(page, HEADS)).to_have_count(1)
+    assert titles(page) == titled(3)
+    head_chip(page, 3).press("Shift+Enter")
+    expect(panels(page, HEADS)).to_have_count(4)
+    assert messages_sent(page) == sent
+
+
+def test_lines_join_a_token_to_those_it_attends_to(open_app):
+    page = open_app(view="heads")
+    weights = compute_run(Settings()).trace["encoder.layers.0.self_attention.weights"].value[0]
+    sent = messages_sent(page)
+    page.get_by_role("button", name="Lines", exact=True).click()
+    expect(panels(page, HEADS)).to_have_count(0)
+    canvas = page.get_by_role("img", name="attention of layer 0 as lines")
+    resting = drawn_pixels(canvas)
+    assert resting > 0
+    page.locator(".lines-query .lines-token").nth(8).hover()
+    n_lines = int((weights[:, 8] >= 0.01).sum())
+    expect(page.locator(".lines-note")).to_have_text(re.compile(rf"^query 8 .*cat.*: {n_lines} lines of weight"))
+    assert 0 < drawn_pixels(canvas) < resting
+    strengths = page.locator(".lines-key .lines-token").evaluate_all(
+        "tokens => tokens.map((token) => Number(token.style.getPropertyValue('--strength')))"
+    )
+    assert strengths == [pytest.approx(weights[:, 8, key].max().item(), abs=1e-3) for key in range(11)]
+    head_chip(page, 2).dblclick()
+    page.locator(".lines-query .lines-token").nth(8).hover()
+    expect(page.locator(".lines-note")).to_have_text(re.compile(": 2 lines of weight"))
+    assert messages_sent(page) == sent
+
+
+def drawn_pixels(canvas) -> int:
+    """How many pixels of a canvas are not empty."""
+    drawn: int = canvas.evaluate(
+        """canvas => new Promise((done) => requestAnimationFrame(() => {
+          const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+          let count = 0;
+          for (let i = 3; i < data.length; i += 4) count += data[i] > 0;
+          done(count);
+        }))"""
+    )
+    return drawn
+
+
+def test_the_layer_changes_without_a_message_and_other_views_know_it(open_app):
+    page = open_app(view="heads", weights="random", seed=3)
+    trace = compute_run(Settings(weights="random", seed=3)).trace
+    layer_1 = trace["encoder.layers.1.self_attention.weights"].value[0]
+    sent = messages_sent(page)
+    slider = page.get_by_role("slider", name="layer", exact=True)
+    slider.press("ArrowRight")
+    expect(page.get_by_role("img", name="attention weights of layer 1, head 0")).to_be_visible()
+    for head in range(4):
+        point_at(panels(page, HEADS).nth(head), 7, 4, SHAPE)
+        assert tooltip_numbers(page) == [close_to(layer_1[head, 7, 4].item())]
+    assert lit_cells(page, HEADS) == [(7, 4)] * 4
+    assert messages_sent(page) == sent
+    choose_view(page, "Step through")
+    page.wait_for_url(lambda url: "layer=1" in url)
+    expect(page.locator(".stage-map .place")).to_have_text("Encoder · layer 1 · self-attention")
+    point_at(panels(page, "picture").last, 7, 4, SHAPE)
+    assert tooltip_numbers(page) == [close_to(layer_1[2, 7, 4].item())]
+
+
+def test_a_thumbnail_selects_and_a_cell_is_told_with_its_layer(open_app):
+    page = open_app(view="heads", n_layers=3)
+    sent = messages_sent(page)
+    page.get_by_role("button", name="layer 2, head 1 · next token").click()
+    expect(page.locator(".layer-text")).to_have_text("Layer 2")
+    assert messages_sent(page) == sent
+    with rerun(page):
+        click_cell(panels(page, HEADS).nth(3), 6, 0, SHAPE)
+    assert messages_sent(page) == sent + 1
+    assert link_of(page) == {
+        "n_layers": "3",
+        "view": "heads",
+        "layer": "2",
+        "head": "3",
+        "query": "6",
+        "key": "0",
+    }
+    expect(tooltip(page)).to_contain_text("head 3 · first token")

@@ -1,0 +1,161 @@
+"""The address holds everything chosen: it can be sent to someone, reloaded, and gone back and forward through."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.headlight_page import (
+    choose_view,
+    click_cell,
+    link_of,
+    panels,
+    pill,
+    rerun,
+    settle,
+    tokens,
+    type_text,
+)
+
+TEXT = "one two three one"
+CHOSEN = {
+    "text": TEXT,
+    "n_heads": "3",
+    "weights": "random",
+    "mask": "causal,strided",
+    "stride": "2",
+    "view": "compare",
+    "layer": "1",
+    "head": "1",
+    "query": "3",
+    "key": "2",
+    "mask_a": "padding",
+    "mask_b": "causal,prefix",
+    "prefix": "1",
+}
+STRIDE = ".st-key-stride input"
+
+
+def shown(page: Page) -> str:
+    """Everything on the page as a screen reader meets it: texts, choices, and what each picture says of itself."""
+    settle(page)
+    return page.get_by_test_id("stApp").aria_snapshot()
+
+
+def test_a_link_brings_back_all_that_was_chosen(open_app):
+    page = open_app()
+    type_text(page, TEXT)
+    choose_weights(page, "Random")
+    set_heads(page, 3)
+    for mask in ("Strided",):
+        with rerun(page, "picture"):
+            pill(page, "mask", mask).click()
+    enter_number(page, "stride", 2)
+    choose_view(page, "Heads")
+    page.get_by_role("button", name="next layer").click()
+    with rerun(page):
+        click_cell(panels(page, "attention_heads_encoder_self_attention").nth(1), 3, 2, (4, 4))
+    choose_view(page, "Compare masks")
+    for name, mask in (("mask_a", "Padding"), ("mask_b", "Prefix")):
+        with rerun(page):
+            pill(page, name, mask).click()
+    enter_number(page, "prefix", 1)
+    link = link_of(page)
+    link.pop("d_model")
+    assert link == CHOSEN
+
+    before = shown(page)
+    assert shown(open_app(**link_of(page))) == before
+    page.reload()
+    assert shown(page) == before
+
+
+def choose_weights(page: Page, title: str) -> None:
+    page.locator(".st-key-weights [role=combobox]").click()
+    with rerun(page):
+        page.get_by_role("option", name=title).click()
+
+
+def set_heads(page: Page, n_heads: int) -> None:
+    with rerun(page):
+        page.locator(".st-key-n_heads").get_by_role("slider").fill(str(n_heads))
+
+
+def enter_number(page: Page, name: str, value: int) -> None:
+    field = page.locator(f".st-key-{name} input")
+    field.fill(str(value))
+    with rerun(page):
+        field.press("Enter")
+
+
+def test_controls_keep_their_values_while_they_are_not_drawn(open_app):
+    page = open_app()
+    with rerun(page):
+        pill(page, "mask", "Sliding window").click()
+    enter_number(page, "window", 5)
+    choose_view(page, "Compare masks")
+    with rerun(page):
+        pill(page, "mask_a", "Sliding window").click()
+    expect(page.locator(".st-key-window input")).to_have_value("5")
+    choose_view(page, "Heads")
+    choose_view(page, "Compare masks")
+    expected = {"mask": "causal,sliding_window", "window": "5", "view": "compare", "mask_a": "sliding_window"}
+    assert link_of(page) == expected
+
+
+def test_back_undoes_the_last_choice_and_forward_does_it_again(open_app):
+    page = open_app(text=TEXT)
+    steps: list[tuple[Callable[[], None], dict[str, str]]] = [
+        (lambda: choose_view(page, "Heads"), {"view": "heads"}),
+        (lambda: chip(page, 2), {"view": "heads", "query": "2"}),
+        (lambda: type_text(page, "four five six"), {"view": "heads", "query": "2", "text": "four five six"}),
+    ]
+    pictures = [shown(page)]
+    for act, expected in steps:
+        act()
+        assert link_of(page) == {"text": TEXT} | expected
+        pictures.append(shown(page))
+    for picture in reversed(pictures[:-1]):
+        with rerun(page):
+            page.go_back()
+        assert shown(page) == picture
+    assert tokens(page) == TEXT.split()
+    for picture in pictures[1:]:
+        with rerun(page):
+            page.go_forward()
+        assert shown(page) == picture
+    assert tokens(page) == ["four", "five", "six"]
+
+
+def chip(page: Page, index: int) -> None:
+    with rerun(page, "token_strip"):
+        page.locator(".st-key-token_strip .chip").nth(index).click()
+
+
+@pytest.mark.parametrize(
+    ("bad", "good", "notice"),
+    [
+        (
+            {"n_heads": "nan", "norm": "prr", "mask": "<img src=x>", "view": "hedas"},
+            {"norm": "pre", "mask": "none", "view": "heads"},
+            ["n_heads=nan is not a number", "norm=prr is not one of", "mask=<img src=x> is not", "view=hedas"],
+        ),
+    ],
+)
+def test_a_bad_value_becomes_a_good_one_and_says_so(open_app, bad, good, notice):
+    page = open_app(**bad)
+    alerts = page.get_by_role("alert")
+    expect(alerts).to_have_count(len(bad))
+    texts = [text.replace("\u2060", "") for text in alerts.all_inner_texts()]
+    for part in notice:
+        assert any(part in text for text in texts), texts
+    assert link_of(page) == good
+    assert tokens(page)
+    expect(page.locator(".st-key-n_heads").get_by_role("slider")).to_have_value("4")
+    chip(page, 1)
+    expect(alerts).to_have_count(len(bad))
+    with rerun(page):
+        pill(page, "mask", "Causal").click()
+    expect(alerts).to_have_count(0)

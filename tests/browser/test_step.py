@@ -1,0 +1,155 @@
+"""Step through: the arrow keys, what lights up, the map, and the numbers of a worked example."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from model.worked_examples import GOLDEN
+from tests.browser.headlight_page import (
+    click_cell,
+    close_to,
+    link_of,
+    lit_cells,
+    messages_sent,
+    number,
+    panels,
+    point_at,
+    rerun,
+    settle,
+    tooltip,
+    tooltip_numbers,
+)
+from visualizer.run import compute_run, layer_of, without_layer
+from visualizer.settings import Settings
+
+WEIGHTS = "encoder.layers.0.self_attention.weights"
+SHAPE = (11, 11)
+
+
+def chip(page: Page, index: int):
+    return page.locator(".st-key-token_strip .chip").nth(index)
+
+
+def test_fast_arrow_keys_lose_nothing(open_app):
+    page = open_app()
+    paths = list(compute_run(Settings()).trace)
+    target = paths[paths.index(WEIGHTS) + 8]
+    for _ in range(8):
+        page.keyboard.press("ArrowRight")
+    expect(page.locator(".stage-map .counter")).to_have_text(f"stage {paths.index(target) + 1} of {len(paths)}")
+    page.wait_for_url(lambda url: f"stage={without_layer(target)}" in url)
+    settle(page)
+    expect(page.locator(".stage-map .counter")).to_have_text(f"stage {paths.index(target) + 1} of {len(paths)}")
+    assert int(link_of(page).get("layer", "0")) == layer_of(target)
+    expect(panels(page, "picture").last.locator(".matrix-subtitle")).to_have_text(
+        re.compile(f"^{target.rpartition('.')[2]} ")
+    )
+
+
+def test_arrow_keys_are_the_texts_own_while_typing(open_app):
+    page = open_app()
+    area = page.locator(".st-key-text textarea")
+    area.focus()
+    sent = messages_sent(page)
+    for key in ("ArrowLeft", "ArrowLeft", "ArrowRight", "ArrowUp", "Home", "End"):
+        page.keyboard.press(key)
+    expect(page.locator(".stage-map [aria-current=step]")).to_have_text("weights")
+    assert messages_sent(page) == sent
+    page.locator(".stage-map").focus()
+    with rerun(page, "picture"):
+        page.keyboard.press("ArrowLeft")
+    expect(page.locator(".stage-map [aria-current=step]")).to_have_text("masked_scores")
+
+
+def test_pointing_lights_rows_and_columns_without_a_message(open_app):
+    page = open_app()
+    sent = messages_sent(page)
+
+    chip(page, 3).hover()
+    assert lit_cells(page, "picture") == [(3, 3)] * 2
+    assert lit_cells(page, "every_head") == [(3, 3)] * 4
+
+    point_at(panels(page, "every_head").nth(1), 5, 2, SHAPE)
+    assert lit_cells(page, "every_head") == [(5, 2)] * 4
+    assert lit_cells(page, "picture") == [(5, 2)] * 2
+    expect(chip(page, 5)).to_have_attribute("data-mark", "query")
+    expect(chip(page, 2)).to_have_attribute("data-mark", "key")
+
+    page.mouse.move(2, 2)
+    assert lit_cells(page, "picture") == [(None, None)] * 2
+    expect(tooltip(page)).to_have_count(0)
+
+    assert messages_sent(page) == sent
+    with rerun(page, "picture"):
+        chip(page, 3).click()
+    assert messages_sent(page) == sent + 1
+    assert link_of(page) == {"query": "3"}
+
+
+def test_a_blocked_cell_says_which_masks_block_it(open_app):
+    page = open_app(text="a b c", pad=2, mask="causal,padding", head=0)
+    for column, masks in ((2, "causal"), (4, "causal, padding")):
+        point_at(panels(page, "picture").last, 1, column, (5, 5))
+        expect(tooltip(page)).to_contain_text(re.compile(f"blocked by {masks}$"))
+        assert tooltip_numbers(page) == [0]
+
+
+def test_blocks_stages_and_heads_are_chosen_with_the_pointer(open_app):
+    page = open_app()
+    with rerun(page, "picture"):
+        panels(page, "every_head").nth(1).locator(".matrix-title").click()
+    assert link_of(page)["head"] == "1"
+    expect(panels(page, "picture").last.locator(".matrix-title")).to_have_text("Attention weights · head 1")
+    with rerun(page, "picture"):
+        page.locator(".stage-map .block", has_text="forward").last.click()
+    assert link_of(page)["layer"] == "1"
+    expect(page.locator(".stage-map .place")).to_have_text("Encoder · layer 1 · feed-forward")
+    with rerun(page, "picture"):
+        page.locator(".stage-map .stage", has_text=re.compile("^hidden$")).click()
+    assert link_of(page)["stage"] == "encoder.feed_forward.hidden"
+    with rerun(page, "derivation_0"):
+        click_cell(panels(page, "picture").last, 4, 100, (11, 128))
+    assert {"query": "4", "key": "100"}.items() <= link_of(page).items()
+    value = compute_run(Settings()).trace["encoder.layers.1.feed_forward.hidden"].value[0, 4, 100].item()
+    assert number(page.locator(".st-key-derivation_0 .result .value").inner_text()) == close_to(value)
+
+
+@pytest.mark.parametrize("architecture", ["decoder", "encoder-decoder"])
+def test_every_stage_is_reached_with_the_arrow_keys(open_app, architecture):
+    page = open_app(architecture=architecture, n_layers=1, text="a b a", target="c d", n_heads=2, d_model=8, d_ff=8)
+    settings = Settings(
+        architecture=architecture, n_layers=1, text="a b a", target="c d", n_heads=2, d_model=8, d_ff=8
+    )
+    paths = list(compute_run(settings).trace)
+    page.locator(".stage-map").focus()
+    with rerun(page, "picture"):
+        page.keyboard.press("Home")
+    for path in paths:
+        expect(page.locator(".stage-map [aria-current=step]")).to_have_text(path.rpartition(".")[2])
+        expect(panels(page, "picture").last.locator(".matrix-subtitle")).to_contain_text(path.rpartition(".")[2])
+        expect(page.locator(".st-key-derivation_0 .verdict")).to_have_text(re.compile("^equals"))
+        if path != paths[-1]:
+            with rerun(page, "picture"):
+                page.keyboard.press("ArrowRight")
+
+
+def test_a_worked_example_shows_the_published_numbers(open_app):
+    page = open_app()
+    with rerun(page, "token_strip", "picture"):
+        page.locator(".st-key-example_two_causal_heads button").click()
+    published = json.loads((GOLDEN / "two_causal_heads.json").read_text())["expected"]
+    assert link_of(page)["weights"] == "two_causal_heads"
+    for query in range(6):
+        for key in range(query + 1):
+            point_at(panels(page, "picture").last, query, key, (6, 6))
+            assert tooltip_numbers(page) == [close_to(published["weights"][0][0][query][key])]
+    page.mouse.move(2, 2)
+    with rerun(page, "picture"):
+        page.keyboard.press("ArrowRight")
+    for query in range(6):
+        point_at(panels(page, "picture").last, query, 1, (6, 2))
+        assert tooltip_numbers(page) == [close_to(published["context"][0][0][query][1])]
