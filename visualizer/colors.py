@@ -155,10 +155,17 @@ SEQUENTIAL: dict[ThemeName, tuple[str, ...]] = {
     "dark": _scale(BACKGROUND["dark"], Oklch(0.55, 0.20, 296), Oklch(0.95, 0.05, 320)),
 }
 
-# Differences and signed numbers: blue below zero, orange above, which every kind of colour blindness tells apart.
+# The same from zero up for what is no attention: grey, the colour of no role in particular.
+SEQUENTIAL_NEUTRAL: dict[ThemeName, tuple[str, ...]] = {
+    "light": _scale(BACKGROUND["light"], Oklch(0.65, 0.03, 262), Oklch(0.27, 0.03, 262)),
+    "dark": _scale(BACKGROUND["dark"], Oklch(0.55, 0.025, 270), Oklch(0.95, 0.01, 270)),
+}
+
+# Differences and signed numbers: teal below zero, copper above. No role has these hues, and every kind of colour
+# blindness tells them apart.
 DIVERGING: dict[ThemeName, tuple[str, ...]] = {
-    "light": _diverging(BACKGROUND["light"], Oklch(0.45, 0.15, 255), Oklch(0.52, 0.15, 50)),
-    "dark": _diverging(BACKGROUND["dark"], Oklch(0.78, 0.12, 245), Oklch(0.78, 0.15, 60)),
+    "light": _diverging(BACKGROUND["light"], Oklch(0.40, 0.10, 205), Oklch(0.40, 0.105, 40)),
+    "dark": _diverging(BACKGROUND["dark"], Oklch(0.85, 0.10, 200), Oklch(0.85, 0.10, 42)),
 }
 
 
@@ -180,6 +187,7 @@ def as_json() -> dict[str, Any]:
                 "roles": ROLES[theme],
                 "heads": list(HEADS[theme]),
                 "sequential": "".join(SEQUENTIAL[theme]).replace("#", ""),
+                "sequential_neutral": "".join(SEQUENTIAL_NEUTRAL[theme]).replace("#", ""),
                 "diverging": "".join(DIVERGING[theme]).replace("#", ""),
                 "hatch": HATCH[theme],
                 "hatch_ground": HATCH_GROUND[theme],

@@ -24,8 +24,8 @@ _STYLE = (Path(__file__).parent / "page.css").read_text(encoding="utf-8")
 _TITLES: Mapping[SequenceName, str] = {"source": "Source", "target": "Target"}
 
 
-def header(choices: Choices) -> None:
-    """The choice of the view, the examples, and what was changed in the link."""
+def header() -> None:
+    """The choice of the view and the examples."""
     st.html(f"<style>{_STYLE}</style>")
     views, examples = st.columns([5, 8], vertical_alignment="center")
     with views:
@@ -47,6 +47,10 @@ def header(choices: Choices) -> None:
         st.caption("Examples", width="content")
         for example in EXAMPLES:
             _example_button(example)
+
+
+def remarks(choices: Choices) -> None:
+    """What was changed in the link, what the link cannot carry, and where to look."""
     notices(choices.notices)
     for name in left_out_of_link(choices.settings):
         st.info(f"The {name} is too long for a link, so the address bar does not carry it.")

@@ -1,7 +1,7 @@
 """The controls: five for a newcomer, the rest under "More". What cannot be combined is not offered.
 
-A control that is not drawn for a while keeps its value only with ``persist_state``; without, Streamlit gives it back
-with the value it was first drawn with.
+A control that is not drawn for a while keeps its value only with ``persist_state``; without, Streamlit gives it
+back with the value it was first drawn with.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Any
 
 import streamlit as st
 
+from visualizer import state
 from visualizer.settings import (
     FIELDS,
     WORKED_EXAMPLES,
@@ -64,19 +65,28 @@ def _masks(settings: Settings, selection: Selection) -> None:
         st.caption("The masks A and B are chosen beside the pictures.")
         in_use = {*selection.mask_a, *selection.mask_b}
     else:
-        mask_pills("mask")
+        mask_pills("mask", settings.mask)
         in_use = set(settings.mask)
     if settings.architecture == "encoder-decoder":
         st.caption(
             "They mask the decoder's self-attention; padding also masks the encoder and the cross-attention."
         )
-    for mask, size in (("sliding_window", "window"), ("prefix", "prefix"), ("strided", "stride")):
+    for mask, size in _SIZES.items():
         if mask in in_use:
             _number(size)
 
 
-def mask_pills(name: str) -> None:
-    """One pill per mask, for ``mask``, ``mask_a`` or ``mask_b``."""
+_SIZES = {"sliding_window": "window", "prefix": "prefix", "strided": "stride"}
+"""The masks that have a size, each with its control."""
+
+
+def mask_pills(name: str, drawn: tuple[str, ...]) -> None:
+    """One pill per mask, for ``mask``, ``mask_a`` or ``mask_b``; ``drawn`` is what is chosen as they are drawn."""
+
+    def redraw(chosen: list[str]) -> None:
+        same_sizes = _SIZES.keys() & set(chosen) == _SIZES.keys() & set(drawn)
+        state.redraw_picture() if same_sizes else state.redraw_page()
+
     field = FIELDS[name]
     st.pills(
         field.label,
@@ -86,12 +96,22 @@ def mask_pills(name: str) -> None:
         key=name,
         help=field.help,
         persist_state="page",
+        on_change=state.on_change(name, redraw),
     )
 
 
+_SHAPE_THE_SIDEBAR = ("architecture", "weights", "n_heads")
+"""The controls that change which others there are, or what those offer."""
+
+
+def _common(name: str) -> dict[str, Any]:
+    """The arguments that all controls share."""
+    redraw = state.redraw_page if name in _SHAPE_THE_SIDEBAR else state.redraw_picture
+    return {"key": name, "help": FIELDS[name].help, "persist_state": "page", "on_change": redraw}
+
+
 def _text(name: str, height: int) -> None:
-    field = FIELDS[name]
-    st.text_area(field.label, key=name, height=height, help=field.help, persist_state="page")
+    st.text_area(FIELDS[name].label, height=height, **_common(name))
 
 
 def _choice(name: str) -> None:
@@ -104,38 +124,27 @@ def _segments(name: str) -> None:
 
 def _labelled(widget: Callable[..., Any], name: str) -> None:
     field = FIELDS[name]
-    widget(
-        field.label,
-        list(field.choices),
-        format_func=field.choices.__getitem__,
-        key=name,
-        help=field.help,
-        persist_state="page",
-    )
+    widget(field.label, list(field.choices), format_func=field.choices.__getitem__, **_common(name))
 
 
 def _whole_number(name: str) -> None:
     field = FIELDS[name]
-    st.slider(field.label, int(field.least), int(field.most), key=name, help=field.help, persist_state="page")
+    st.slider(field.label, int(field.least), int(field.most), **_common(name))
 
 
 def _number(name: str) -> None:
     field = FIELDS[name]
-    least, most = int(field.least), int(field.most)
-    st.number_input(field.label, least, most, step=1, key=name, help=field.help, persist_state="page")
+    st.number_input(field.label, int(field.least), int(field.most), step=1, **_common(name))
 
 
 def _fraction(name: str, step: float) -> None:
     field = FIELDS[name]
-    least, most = float(field.least), float(field.most)
-    st.slider(field.label, least, most, step=step, key=name, help=field.help, persist_state="page")
+    st.slider(field.label, float(field.least), float(field.most), step=step, **_common(name))
 
 
 def _option(name: str, options: Sequence[int]) -> None:
-    field = FIELDS[name]
-    st.select_slider(field.label, options, key=name, help=field.help, persist_state="page")
+    st.select_slider(FIELDS[name].label, options, **_common(name))
 
 
 def _switch(name: str) -> None:
-    field = FIELDS[name]
-    st.toggle(field.label, key=name, help=field.help, persist_state="page")
+    st.toggle(FIELDS[name].label, **_common(name))

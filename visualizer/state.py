@@ -17,6 +17,9 @@ import streamlit as st
 
 from visualizer.settings import Selection, Settings, fitted, in_mask_order, read_query, write_query
 
+PICTURE = "picture_below_header"
+"""The key of the fragment that draws everything below the header."""
+
 _CHOICES = "_choices"
 _ACTED = "_acted"
 
@@ -45,16 +48,15 @@ def load() -> Choices:
     choices = _from_address() if before is None else _with_widgets(before)
     if before is not None and not acted and choices == before and not _address_is(before):
         choices = _from_address()
-    _remember(choices)
+    save(choices)
     return choices
 
 
 def save(choices: Choices) -> None:
     """Remember what is shown, and make the address bar its link."""
     _remember(choices)
-    link = write_query(choices.settings, choices.selection)
-    if st.query_params.to_dict() != link:
-        st.query_params.from_dict(link)
+    if not _address_is(choices):
+        st.query_params.from_dict(write_query(choices.settings, choices.selection))
 
 
 def choose(settings: Settings, selection: Selection) -> None:
@@ -65,14 +67,24 @@ def choose(settings: Settings, selection: Selection) -> None:
 
 def select(**changes: Any) -> None:  # noqa: ANN401 - the fields of Selection, checked by `replace`
     """Change what is looked at, as a callback does."""
-    before: Choices = st.session_state[_CHOICES]
+    before = _with_widgets(st.session_state[_CHOICES])  # a widget may have changed at the same moment
     choose(before.settings, replace(before.selection, **changes))
 
 
 def change(**changes: Any) -> None:  # noqa: ANN401 - the fields of Settings, checked by `replace`
     """Change the settings, as a callback does."""
-    before: Choices = st.session_state[_CHOICES]
+    before = _with_widgets(st.session_state[_CHOICES])
     choose(fitted(replace(before.settings, **changes)), before.selection)
+
+
+def redraw_picture() -> None:
+    """A callback for controls whose change leaves the other controls as they are: only the picture is drawn again."""
+    st.rerun(PICTURE)
+
+
+def redraw_page() -> None:
+    """A callback for controls that change which other controls there are."""
+    st.rerun()
 
 
 def on_event(key: str, name: str, handle: Callable[[object], None]) -> Callable[[], None]:
@@ -126,7 +138,7 @@ def _with_widgets(before: Choices) -> Choices:
     settings = fitted(replace(before.settings, **_values_of_widgets(Settings)))
     selection = _in_order(replace(before.selection, **_values_of_widgets(Selection)))
     unchanged = settings == before.settings and selection == before.selection
-    return Choices(settings, selection, before.notices if unchanged else ())
+    return before if unchanged else Choices(settings, selection)
 
 
 def _in_order(selection: Selection) -> Selection:

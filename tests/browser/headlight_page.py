@@ -36,7 +36,10 @@ _EVERY_COMPONENT_IS_DRAWN = """() => {
   return roots.every((root) => root?.childElementCount > 0);
 }"""
 
-_IDLE = "() => new Promise((done) => requestIdleCallback(() => requestIdleCallback(done)))"
+_IDLE = """() => new Promise((done) => {
+  const timeout = 2000; // a page in the background is never idle
+  requestIdleCallback(() => requestIdleCallback(done, { timeout }), { timeout });
+})"""
 
 
 # Waiting.

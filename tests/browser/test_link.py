@@ -68,6 +68,7 @@ def test_a_link_brings_back_all_that_was_chosen(open_app):
 
     before = shown(page)
     assert shown(open_app(**link_of(page))) == before
+    page.bring_to_front()
     page.reload()
     assert shown(page) == before
 

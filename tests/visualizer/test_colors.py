@@ -2,12 +2,51 @@
 
 import itertools
 import json
+import math
 
 import pytest
 
 from visualizer import colors
 
 THEMES = ("light", "dark")
+COLOR_BLINDNESS = {
+    "protanopia": (
+        (0.152286, 1.052583, -0.204868),
+        (0.114503, 0.786281, 0.099216),
+        (-0.003882, -0.048116, 1.051998),
+    ),
+    "deuteranopia": (
+        (0.367322, 0.860646, -0.227968),
+        (0.280085, 0.672501, 0.047413),
+        (-0.011820, 0.042940, 0.968881),
+    ),
+    "tritanopia": (
+        (1.255528, -0.076749, -0.178779),
+        (-0.078411, 0.930809, 0.147602),
+        (0.004733, 0.691367, 0.303900),
+    ),
+}
+"""What is left of linear red, green and blue (Machado, Oliveira, Fernandes 2009, table 1, severity 1.0)."""
+
+
+def as_seen_with(blindness, text):
+    """The colour "#rrggbb" as it looks to a person with one kind of colour blindness."""
+    encoded = [int(text[start : start + 2], 16) / 255 for start in (1, 3, 5)]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in encoded]
+    seen = [sum(a * b for a, b in zip(row, linear, strict=True)) for row in COLOR_BLINDNESS[blindness]]
+    clipped = [min(max(part, 0.0), 1.0) for part in seen]
+    back = [12.92 * part if part <= 0.0031308 else 1.055 * part ** (1 / 2.4) - 0.055 for part in clipped]
+    return "#" + "".join(f"{round(255 * part):02x}" for part in back)
+
+
+def difference(first, second):
+    """The distance of two colours in Oklab, where 0.02 can just be seen."""
+    return math.dist(*(_oklab(colors.from_hex(text)) for text in (first, second)))
+
+
+def _oklab(color):
+    angle = math.radians(color.hue)
+    return color.lightness, color.chroma * math.cos(angle), color.chroma * math.sin(angle)
 
 
 @pytest.mark.parametrize("text", ["#000000", "#ffffff", "#1d5fd1", "#0e1117", "#c62f3b", "#808080"])
@@ -30,8 +69,9 @@ def test_a_colour_outside_the_screen_keeps_lightness_and_hue():
 
 
 @pytest.mark.parametrize("theme", THEMES)
-def test_the_sequential_scale_begins_at_the_background_and_its_lightness_is_monotone(theme):
-    scale = colors.SEQUENTIAL[theme]
+@pytest.mark.parametrize("scales", [colors.SEQUENTIAL, colors.SEQUENTIAL_NEUTRAL], ids=["weights", "neutral"])
+def test_a_sequential_scale_begins_at_the_background_and_its_lightness_is_monotone(scales, theme):
+    scale = scales[theme]
     assert len(scale) == 256
     assert scale[0] == colors.BACKGROUND[theme]
     sign = -1 if theme == "light" else 1
@@ -53,6 +93,33 @@ def test_the_diverging_scale_is_centred_on_the_background(theme):
 
 
 @pytest.mark.parametrize("theme", THEMES)
+@pytest.mark.parametrize("blindness", COLOR_BLINDNESS)
+def test_both_sides_of_the_diverging_scale_can_be_told_apart_with_colour_blindness(blindness, theme):
+    seen = [as_seen_with(blindness, color) for color in colors.DIVERGING[theme]]
+    for size in range(40, 128):
+        assert difference(seen[127 - size], seen[128 + size]) > 0.07
+    lightness = [colors.from_hex(color).lightness for color in seen]
+    sign = 1 if theme == "light" else -1
+    for below, above in itertools.pairwise(range(0, 128, 8)):
+        assert sign * (lightness[above] - lightness[below]) > 0
+        assert sign * (lightness[255 - above] - lightness[255 - below]) > 0
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_the_diverging_scale_uses_no_colour_of_a_role(theme):
+    hues = [colors.from_hex(color).hue for role, color in colors.ROLES[theme].items() if role != "neutral"]
+    for end in (colors.DIVERGING[theme][0], colors.DIVERGING[theme][-1]):
+        assert all(difference(end, color) > 0.06 for color in colors.ROLES[theme].values())
+        turns = [abs(colors.from_hex(end).hue - hue) % 360 for hue in hues]
+        assert min(min(turn, 360 - turn) for turn in turns) > 15
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_the_neutral_scale_is_grey(theme):
+    assert all(colors.from_hex(color).chroma < 0.04 for color in colors.SEQUENTIAL_NEUTRAL[theme])
+
+
+@pytest.mark.parametrize("theme", THEMES)
 def test_text_colours_can_be_read_on_the_background(theme):
     for color in [*colors.ROLES[theme].values(), colors.WARNING[theme]]:
         assert colors.contrast(color, colors.BACKGROUND[theme]) >= 4.5
@@ -70,7 +137,7 @@ def test_heads_have_twelve_colours_that_can_be_seen_and_told_apart(theme):
 
 @pytest.mark.parametrize("theme", THEMES)
 def test_the_hatch_is_no_colour_of_a_scale(theme):
-    for scale in (colors.SEQUENTIAL[theme], colors.DIVERGING[theme]):
+    for scale in (colors.SEQUENTIAL[theme], colors.SEQUENTIAL_NEUTRAL[theme], colors.DIVERGING[theme]):
         assert colors.HATCH[theme] not in scale
         assert colors.HATCH_GROUND[theme] not in scale
 
@@ -79,5 +146,6 @@ def test_the_browser_receives_both_themes_as_json():
     tables = json.loads(json.dumps(colors.as_json()))["themes"]
     assert set(tables) == set(THEMES)
     for theme in THEMES:
-        assert len(tables[theme]["sequential"]) == len(tables[theme]["diverging"]) == 6 * 256
+        for scale in ("sequential", "sequential_neutral", "diverging"):
+            assert len(tables[theme][scale]) == 6 * 256
         assert set(tables[theme]["roles"]) == set(colors.ROLES[theme])

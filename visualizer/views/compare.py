@@ -27,7 +27,7 @@ def render(run: Run, selection: Selection) -> None:
     if not attention_modules(run.trace):
         st.info("This worked example has no attention, so there is no mask to compare.")
         return
-    _choose_masks(run)
+    _choose_masks(run, selection)
     a = cached_run(replace(run.settings, mask=selection.mask_a))
     b = cached_run(replace(run.settings, mask=selection.mask_b))
     kind = attention_kind(attention_modules(a.trace), selection.stage)
@@ -40,12 +40,12 @@ def render(run: Run, selection: Selection) -> None:
         _predictions(a, b, batch)
 
 
-def _choose_masks(run: Run) -> None:
+def _choose_masks(run: Run, selection: Selection) -> None:
     if run.settings.weights in WORKED_EXAMPLES:
         st.caption("A is the example without its mask, B is the example as published.")
         return
-    mask_pills("mask_a")
-    mask_pills("mask_b")
+    mask_pills("mask_a", selection.mask_a)
+    mask_pills("mask_b", selection.mask_b)
 
 
 def _grids(a: Run, b: Run, modules: list[str], selection: Selection, batch: int) -> None:

@@ -106,6 +106,11 @@ def test_a_row_of_another_length_is_refused(changes):
         derivation(replace(DOT_PRODUCT, **changes), key="key")
 
 
+def test_the_result_has_the_role_of_the_last_row():
+    assert describe_derivation(DOT_PRODUCT, "key")["role"] == "weights"
+    assert describe_derivation(replace(DOT_PRODUCT, columns=(), rows=()), "key")["role"] == "neutral"
+
+
 def test_steps_alone_need_no_elements():
     content = replace(DOT_PRODUCT, columns=(), rows=())
     assert blocked_elements(content).shape == (0,)

@@ -13,7 +13,7 @@ from visualizer.components.tensor_grid import element as tensor_grid
 
 GRID = tuple(f"shared/{part}.js" for part in ("matrix_pixels", "tooltip", "legend", "grid_layout", "grid"))
 ELEMENTS = {
-    "tensor_grid": (*GRID, "tensor_grid/element.js"),
+    "tensor_grid": (*GRID, "tensor_grid/layout.js", "tensor_grid/element.js"),
     "attention_heads": (
         *GRID,
         "shared/controls.js",

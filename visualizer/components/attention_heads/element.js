@@ -1,4 +1,4 @@
-const HEADS_GALLERY = { gap: 24, smallest: 158, height: 860 };
+const HEADS_GALLERY = { gap: 24, smallest: 190, height: 860 };
 
 /** Every head of every layer. Layer, heads and mode change here without a message to Python. */
 class AttentionHeads {
@@ -40,7 +40,13 @@ class AttentionHeads {
       this.draw();
     });
     this.legend = makeLegend();
-    this.lines = new LinesView({ hover: (marks) => publishHover(marks, this) });
+    this.lines = new LinesView({
+      hover: (marks) => publishHover(marks, this),
+      threshold: (weight) => {
+        this.choices.threshold = weight;
+        this.drawLines();
+      },
+    });
     this.grids = makeElement("div", "heads-grids");
     this.scaleRow = makeElement("div", "heads-scale", {}, [this.legend.element, this.curve.element]);
     const bar = makeElement("div", "heads-bar", {}, [this.layerControl.element, this.mode.element]);
@@ -215,6 +221,8 @@ class AttentionHeads {
       emptyRows: this.emptyRows,
       theme: this.theme,
       largest: this.scale(this.layer).high,
+      threshold: this.choices.threshold,
+      selectedQuery: this.selected?.[0] ?? -1,
       title: `attention of layer ${this.layer} as lines`,
     });
   }

@@ -2,11 +2,12 @@ const ROW_HEIGHTS = { least: 20, most: 34, all: 420 }; // a token's, and that of
 const MOST_LINES = 1200; // in the resting picture
 const OPACITY_STEPS = 16;
 const WEIGHT_BINS = 4096;
-const FAINTEST_LINE = 0.01; // below this weight a hovered token's line is not drawn
+const THRESHOLDS = [0, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5]; // the least weight that is drawn
+const LINE = { width: 1.6, apart: 3 }; // lines of several heads between the same tokens run side by side
 
 /** Two columns of tokens, query left and key right, joined by lines: opacity by weight, colour by head. */
 class LinesView {
-  /** host: {hover(marks), select(side, index)}; side is "query" or "key". */
+  /** host: {hover(marks), threshold(weight)}: the person points at tokens, or sets the least weight drawn. */
   constructor(host) {
     this.host = host;
     this.pinned = null;
@@ -17,9 +18,11 @@ class LinesView {
     this.middle = makeElement("div", "lines-middle", {}, [this.canvas]);
     this.inner = makeElement("div", "lines-inner", {}, [this.columns.query, this.middle, this.columns.key]);
     this.scroller = makeElement("div", "lines-scroller", {}, [this.inner]);
-    this.heading = makeElement("div", "lines-heading", { "aria-hidden": "true" }, [
-      makeElement("span", "position-query", {}, ["query"]),
-      makeElement("span", "position-key", {}, ["key"]),
+    this.threshold = makeThreshold((weight) => host.threshold(weight));
+    this.heading = makeElement("div", "lines-heading", {}, [
+      makeElement("span", "lines-side position-query", { "aria-hidden": "true" }, ["query"]),
+      this.threshold.element,
+      makeElement("span", "lines-side position-key", { "aria-hidden": "true" }, ["key"]),
     ]);
     this.element = makeElement("div", "lines", {}, [this.heading, this.scroller, this.note]);
     this.paintSoon = oncePerFrame(() => this.paint());
@@ -47,10 +50,11 @@ class LinesView {
 
   /**
    * Show lines. picture: {heads: [{head, values}], rows, columns, rowAxis, columnAxis, blocked, emptyRows, theme,
-   * largest, title}; a line of the weight `largest` is opaque.
+   * largest, threshold, selectedQuery, title}; a line of the weight `largest` is opaque.
    */
   show(picture) {
     this.picture = picture;
+    this.threshold.set(picture.threshold);
     this.fillColumn(this.columns.query, picture.rowAxis, picture.emptyRows);
     this.fillColumn(this.columns.key, picture.columnAxis, null);
     const tokens = Math.max(picture.rows, picture.columns);
@@ -140,8 +144,12 @@ class LinesView {
       const tokens = this.columns[side].children;
       for (let index = 0; index < tokens.length; index++) {
         const here = place?.side === side && place.index === index;
-        const strength = strengths && place.side !== side ? strengths[index] : 0;
-        markToken(tokens[index], here, this.pinned?.side === side && this.pinned.index === index, strength);
+        markToken(tokens[index], {
+          here,
+          pinned: this.pinned?.side === side && this.pinned.index === index,
+          selected: side === "query" && index === this.picture.selectedQuery,
+          strength: strengths && place.side !== side ? strengths[index] : 0,
+        });
       }
     }
   }
@@ -155,13 +163,31 @@ function makeLineToken(index) {
   ]);
 }
 
-/** Show a token as pointed at, pinned, or tinted; a token that already looks so is left alone. */
-function markToken(token, here, pinned, strength) {
-  const look = `${here} ${pinned} ${strength.toFixed(3)}`;
+/** A slider for the least weight that is drawn; `onChange(weight)` is called for what a person does. */
+function makeThreshold(onChange) {
+  const last = String(THRESHOLDS.length - 1);
+  const slider = makeElement("input", "lines-slider", { type: "range", min: "0", max: last, step: "1" });
+  slider.setAttribute("aria-label", "least weight of a line");
+  const text = makeElement("output", "lines-least");
+  slider.addEventListener("input", () => onChange(THRESHOLDS[Number(slider.value)]));
+  // The page steps through the model with the arrow keys; on the slider they move the slider.
+  slider.addEventListener("keydown", (event) => event.key.startsWith("Arrow") && event.stopPropagation());
+  const set = (weight) => {
+    slider.value = String(THRESHOLDS.indexOf(weight));
+    slider.setAttribute("aria-valuetext", weight ? `weight ${weight} and more` : "all weights");
+    setText(text, weight ? `weight ≥ ${weight}` : "all weights");
+  };
+  return { element: makeElement("label", "lines-threshold", {}, [slider, text]), set };
+}
+
+/** Show a token as pointed at, pinned, selected, or tinted; a token that already looks so is left alone. */
+function markToken(token, { here, pinned, selected, strength }) {
+  const look = `${here} ${pinned} ${selected} ${strength.toFixed(3)}`;
   if (token.dataset.look === look) return;
   token.dataset.look = look;
   token.classList.toggle("lines-here", here);
   token.classList.toggle("lines-pinned", pinned);
+  token.classList.toggle("lines-selected", selected);
   token.setAttribute("aria-selected", String(pinned));
   token.style.setProperty("--strength", strength.toFixed(3));
 }
@@ -180,20 +206,25 @@ function strengthsFrom({ heads, rows, columns }, { side, index }) {
 
 /** The lines of one token: {list: [{head, row, column, weight}], text}. */
 function linesOfToken(picture, { side, index }) {
-  const { heads, rows, columns, rowAxis, columnAxis, emptyRows } = picture;
+  const { heads, rows, columns, rowAxis, columnAxis, emptyRows, threshold } = picture;
   const list = [];
   const others = side === "query" ? columns : rows;
   heads.forEach(({ values }, order) => {
     for (let other = 0; other < others; other++) {
       const [row, column] = side === "query" ? [index, other] : [other, index];
       const weight = values[row * columns + column];
-      if (weight >= FAINTEST_LINE) list.push({ order, row, column, weight });
+      if (weight > 0 && weight >= threshold) list.push({ order, row, column, weight });
     }
   });
   const label = (side === "query" ? rowAxis : columnAxis).labels[index];
   const empty = side === "query" && emptyRows?.[index] ? ": every key is blocked, no key left" : "";
-  const text = `${side} ${index} \u2068${label}\u2069: ${counted(list.length, "line")} of weight 0.01 and more${empty}`;
+  const text = `${side} ${index} \u2068${label}\u2069: ${counted(list.length, "line")}${ofWeight(threshold)}${empty}`;
   return { list, text };
+}
+
+/** " of weight 0.01 and more", "" where nothing is left out. */
+function ofWeight(threshold) {
+  return threshold ? ` of weight ${threshold} and more` : "";
 }
 
 function counted(count, noun) {
@@ -201,8 +232,8 @@ function counted(count, noun) {
 }
 
 /** The strongest lines of all heads together, at most MOST_LINES, and how many there are. */
-function strongestLines({ heads, rows, columns, blocked }) {
-  const { histogram, total } = weightHistogram(heads, blocked);
+function strongestLines({ heads, rows, columns, blocked, threshold }) {
+  const { histogram, total } = weightHistogram(heads, blocked, threshold);
   let bin = histogram.length - 1;
   let room = MOST_LINES;
   while (bin > 0 && histogram[bin] <= room) room -= histogram[bin--];
@@ -214,14 +245,14 @@ function strongestLines({ heads, rows, columns, blocked }) {
   heads.forEach(({ values }, order) => {
     for (let i = 0; i < rows * columns; i++) {
       const weight = values[i];
-      if (weight === 0 || blocked?.[i]) continue;
+      if (weight === 0 || weight < threshold || blocked?.[i]) continue;
       const itsBin = weightBin(weight);
       if (itsBin < lowest || (itsBin === bin && inLastBin++ % stride !== 0)) continue;
       list.push({ order, row: Math.floor(i / columns), column: i % columns, weight });
     }
   });
   const many = list.length < total ? `the strongest ${list.length.toLocaleString("en")} of ` : "";
-  return { list, text: heads.length ? `${many}${counted(total, "line")}` : "no head is shown" };
+  return { list, text: heads.length ? `${many}${counted(total, "line")}${ofWeight(threshold)}` : "no head is shown" };
 }
 
 /** The bin of a weight from 0 to 1. */
@@ -230,12 +261,12 @@ function weightBin(weight) {
 }
 
 /** How many lines are in each bin of weights, and how many there are in all. */
-function weightHistogram(heads, blocked) {
+function weightHistogram(heads, blocked, threshold) {
   const histogram = new Uint32Array(WEIGHT_BINS);
   let total = 0;
   for (const { values } of heads) {
     for (let i = 0; i < values.length; i++) {
-      if (values[i] === 0 || blocked?.[i]) continue;
+      if (values[i] === 0 || values[i] < threshold || blocked?.[i]) continue;
       histogram[weightBin(values[i])] += 1;
       total += 1;
     }
@@ -245,17 +276,18 @@ function weightHistogram(heads, blocked) {
 
 /** Draw lines in a few strokes: one for each head and step of opacity. */
 function drawLines(context, { list }, { heads, theme, largest }, width, rowHeight) {
+  const apart = Math.min(LINE.apart, (rowHeight - 4) / heads.length);
   const paths = heads.map(() => Array.from({ length: OPACITY_STEPS }, () => null));
   for (const { order, row, column, weight } of list) {
     const step = Math.min(OPACITY_STEPS - 1, Math.floor((weight / largest) * OPACITY_STEPS));
     const path = (paths[order][step] ??= new Path2D());
-    const shift = (order - (heads.length - 1) / 2) * Math.min(1.6, (rowHeight - 6) / heads.length);
+    const shift = (order - (heads.length - 1) / 2) * apart;
     const from = (row + 0.5) * rowHeight + shift;
     const to = (column + 0.5) * rowHeight + shift;
     path.moveTo(0, from);
     path.bezierCurveTo(width * 0.4, from, width * 0.6, to, width, to);
   }
-  context.lineWidth = 1.6;
+  context.lineWidth = Math.min(LINE.width, Math.max(apart * 0.8, 0.8));
   heads.forEach(({ head }, order) => {
     context.strokeStyle = headColor(theme, head);
     paths[order].forEach((path, step) => {

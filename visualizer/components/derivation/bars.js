@@ -1,29 +1,65 @@
 /** The signed bars of a derivation on a canvas: one band per row, one column per element. */
 
-const HEADER_HEIGHT = 22;
-const BAR_HEIGHT = 46;
-const NUMBER_HEIGHT = 16;
-const BAND_GAP = 16;
+const BAR_HEIGHT = { numbered: 24, bare: 30 };
+const LEVEL_HEIGHT = { header: 15, number: 13 };
+const BAND_GAP = 4;
 const WIDEST_COLUMN = 72;
-const NUMBER_COLUMN = 44;
-const NUMBERED_ELEMENTS = 16;
+const UPRIGHT_COLUMN = 13; // a column this wide has room for upright text
+const UPRIGHT_NUMBERS = 16; // as many elements have upright numbers where level ones do not fit
+const LONGEST_LABEL = 60;
+const TEXT_SIZE = 11;
 
-/** Sizes in pixels for `count` elements in `available` pixels; few elements are wide enough for their numbers. */
-function measureBars(count, rowCount, available) {
-  const narrowest = count <= NUMBERED_ELEMENTS ? NUMBER_COLUMN : count <= 256 ? 6 : 3;
+/** Sizes in pixels for a picture in `available` pixels; numbers and names are level, upright, or "none". */
+function measureBars(picture, available) {
+  const { count, rows } = picture;
+  const narrowest = count <= UPRIGHT_NUMBERS ? UPRIGHT_COLUMN : count <= 256 ? 6 : 3;
   const column = Math.min(WIDEST_COLUMN, Math.max(narrowest, available / Math.max(1, count)));
-  const hasNumbers = column >= NUMBER_COLUMN;
-  const band = BAR_HEIGHT + (hasNumbers ? NUMBER_HEIGHT : 0);
-  const header = hasNumbers ? HEADER_HEIGHT : 4;
+  const widest = widestTexts(picture);
+  const numbers = formOfNumbers(column, count, widest.number);
+  const labels = formOfLabels(column, numbers, widest.label);
+  const bar = numbers === "none" ? BAR_HEIGHT.bare : BAR_HEIGHT.numbered;
+  const band = bar + { level: LEVEL_HEIGHT.number, upright: widest.number + 6, none: 0 }[numbers];
+  const header = { level: LEVEL_HEIGHT.header, upright: Math.min(widest.label, LONGEST_LABEL) + 6, none: 4 }[labels];
   return {
     column,
-    hasNumbers,
+    numbers,
+    labels,
     header,
+    bar,
     band,
     width: column * count,
-    height: header + rowCount * (band + BAND_GAP),
+    height: header + rows.length * (band + BAND_GAP),
     bandTop: (row) => header + row * (band + BAND_GAP),
   };
+}
+
+/** How the numbers stand: level where they fit side by side, upright when they are few. */
+function formOfNumbers(column, count, widest) {
+  if (column >= widest + 5) return "level";
+  return count <= UPRIGHT_NUMBERS ? "upright" : "none";
+}
+
+/** How the names stand: level over level numbers, where they are cut, or where they fit, else upright. */
+function formOfLabels(column, numbers, widest) {
+  if (numbers === "level" || (column >= UPRIGHT_COLUMN && column >= widest + 6)) return "level";
+  return column >= UPRIGHT_COLUMN ? "upright" : "none";
+}
+
+/** The widest number and the widest name in pixels; of many elements neither is ever written. */
+function widestTexts({ count, rows, labels, theme }) {
+  if (count > 128) return { number: Infinity, label: 0 };
+  const context = (widestTexts.context ??= new OffscreenCanvas(1, 1).getContext("2d"));
+  context.font = `${TEXT_SIZE}px ${theme.font}`;
+  const widest = (texts) => Math.ceil(Math.max(0, ...texts.map((text) => context.measureText(text).width)));
+  return { number: widest(rows.flatMap(({ values }) => Array.from(values, barNumber))), label: widest(labels) };
+}
+
+/** A number under its bar: three digits, and two where it needs a power of ten. */
+function barNumber(value) {
+  const size = Math.abs(value);
+  if (!Number.isFinite(value) || value === 0) return formatNumber(value);
+  if (size < 1e-3 || size >= 1e4) return withMinusSign(value.toExponential(1).replace("+", ""));
+  return withMinusSign(size >= 100 ? value.toFixed(0) : value.toPrecision(3));
 }
 
 /** Lowest and highest finite value of a row, with zero always between. */
@@ -48,7 +84,7 @@ function paintBars(context, picture, view) {
   context.translate(-view.left, 0);
   if (picture.active !== null) paintActive(context, picture);
   if (picture.focus !== null) paintFocus(context, picture);
-  if (sizes.hasNumbers) paintHeader(context, picture, first, last);
+  if (sizes.labels !== "none") paintHeader(context, picture, first, last);
   rows.forEach((row, index) => paintBand(context, picture, row, sizes.bandTop(index), first, last));
   context.restore();
 }
@@ -76,13 +112,24 @@ function paintFocus(context, { sizes, focus, theme }) {
 /** The names of the elements over their columns. */
 function paintHeader(context, { sizes, labels, theme }, first, last) {
   context.fillStyle = theme.roles.neutral;
-  context.font = `11px ${theme.font}`;
-  context.textAlign = "center";
-  context.textBaseline = "middle";
+  context.font = `${TEXT_SIZE}px ${theme.font}`;
+  const isLevel = sizes.labels === "level";
   for (let index = first; index <= last; index += 1) {
-    const label = fitText(context, labels[index], sizes.column - 6);
-    context.fillText(`\u2068${label}\u2069`, (index + 0.5) * sizes.column, HEADER_HEIGHT / 2);
+    const label = fitText(context, labels[index], isLevel ? sizes.column - 6 : LONGEST_LABEL);
+    const y = isLevel ? sizes.header / 2 : sizes.header - 3;
+    paintText(context, `\u2068${label}\u2069`, (index + 0.5) * sizes.column, y, isLevel ? "center" : "left");
   }
+}
+
+/** Level text around a point, or upright text that ends (`align` "right") or begins ("left") at it. */
+function paintText(context, text, x, y, align) {
+  context.save();
+  context.translate(x, y);
+  if (align !== "center") context.rotate(-Math.PI / 2);
+  context.textAlign = align;
+  context.textBaseline = "middle";
+  context.fillText(text, 0, 0);
+  context.restore();
 }
 
 /** The text, cut with an ellipsis where it is wider than `width`. */
@@ -96,7 +143,7 @@ function fitText(context, text, width) {
 /** One row: its zero line, its bars, its numbers. */
 function paintBand(context, picture, row, top, first, last) {
   const { sizes, theme, blocked } = picture;
-  const zero = top + (row.range.high / row.range.span) * BAR_HEIGHT;
+  const zero = top + (row.range.high / row.range.span) * sizes.bar;
   context.fillStyle = theme.roles.neutral;
   context.globalAlpha = 0.5;
   context.fillRect(first * sizes.column, Math.round(zero) - 0.5, (last - first + 1) * sizes.column, 1);
@@ -105,7 +152,7 @@ function paintBand(context, picture, row, top, first, last) {
     if (blocked[index]) paintHatching(context, picture, index, top);
     else paintBar(context, picture, row, index, zero);
   }
-  if (sizes.hasNumbers) paintNumbers(context, picture, row, top, first, last);
+  if (sizes.numbers !== "none") paintNumbers(context, picture, row, top, first, last);
 }
 
 /** One bar from the zero line to its value. */
@@ -113,7 +160,7 @@ function paintBar(context, { sizes, theme }, row, index, zero) {
   const value = row.values[index];
   if (!Number.isFinite(value)) return;
   const width = Math.min(28, Math.max(1.5, sizes.column * 0.72));
-  const height = (Math.abs(value) / row.range.span) * BAR_HEIGHT;
+  const height = (Math.abs(value) / row.range.span) * sizes.bar;
   const x = (index + 0.5) * sizes.column - width / 2;
   context.fillStyle = theme.roles[row.role];
   context.globalAlpha = value < 0 ? 0.6 : 1;
@@ -127,13 +174,13 @@ function paintHatching(context, { sizes, theme }, index, top) {
   const width = sizes.column - 2 * Math.min(3, sizes.column * 0.15);
   context.save();
   context.beginPath();
-  context.rect(left, top, width, BAR_HEIGHT);
+  context.rect(left, top, width, sizes.bar);
   context.clip();
   context.strokeStyle = theme.hatch;
   context.beginPath();
-  for (let offset = -BAR_HEIGHT; offset < width; offset += 6) {
-    context.moveTo(left + offset, top + BAR_HEIGHT);
-    context.lineTo(left + offset + BAR_HEIGHT, top);
+  for (let offset = -sizes.bar; offset < width; offset += 6) {
+    context.moveTo(left + offset, top + sizes.bar);
+    context.lineTo(left + offset + sizes.bar, top);
   }
   context.stroke();
   context.restore();
@@ -141,12 +188,11 @@ function paintHatching(context, { sizes, theme }, index, top) {
 
 /** The values under the bars. */
 function paintNumbers(context, { sizes, theme }, row, top, first, last) {
-  context.font = `11.5px ${theme.font}`;
-  context.textAlign = "center";
-  context.textBaseline = "middle";
+  context.font = `${TEXT_SIZE}px ${theme.font}`;
   context.fillStyle = theme.text;
+  const isLevel = sizes.numbers === "level";
+  const y = top + sizes.bar + (isLevel ? LEVEL_HEIGHT.number / 2 + 1 : 4);
   for (let index = first; index <= last; index += 1) {
-    const text = formatNumber(row.values[index], "f2");
-    context.fillText(text, (index + 0.5) * sizes.column, top + BAR_HEIGHT + NUMBER_HEIGHT / 2 + 2);
+    paintText(context, barNumber(row.values[index]), (index + 0.5) * sizes.column, y, isLevel ? "center" : "right");
   }
 }

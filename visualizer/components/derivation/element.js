@@ -23,9 +23,9 @@ function buildNodes(root) {
   };
   nodes.scroller = makeElement("div", "scroller", { tabindex: "0", role: "group" }, [nodes.canvas, nodes.spacer]);
   nodes.bars = makeElement("div", "bars", {}, [nodes.names, nodes.scroller]);
-  const heading = makeElement("div", "heading", {}, [nodes.title, nodes.formula]);
-  const { bars, steps, verdict, alternative, tip } = nodes;
-  nodes.frame = makeElement("div", "derivation", {}, [heading, bars, steps, verdict, alternative, tip]);
+  const { title, formula, bars, steps, verdict, alternative, tip } = nodes;
+  const heading = makeElement("div", "heading", {}, [title, formula, verdict]);
+  nodes.frame = makeElement("div", "derivation", {}, [heading, bars, steps, alternative, tip]);
   root.append(nodes.frame);
   return nodes;
 }
@@ -99,11 +99,11 @@ function arrange(view) {
   const { picture } = view;
   const available = view.scroller.clientWidth;
   if (available === 0) return;
-  picture.sizes = measureBars(picture.count, picture.rows.length, available);
+  picture.sizes = measureBars(picture, available);
   view.spacer.style.width = `${picture.sizes.width}px`;
   [...view.names.children].forEach((name, index) => {
     name.style.top = `${picture.sizes.bandTop(index)}px`;
-    name.style.height = `${BAR_HEIGHT}px`;
+    name.style.height = `${picture.sizes.band}px`;
   });
   view.names.style.height = `${picture.sizes.height}px`;
   paint(view);
@@ -165,8 +165,9 @@ function showNames({ names, picture }) {
   names.replaceChildren(...picture.rows.map(rowName));
 }
 
-/** The chain of steps, the last one large. */
-function showSteps({ steps: list }, steps) {
+/** The chain of steps, the last one large and in the colour of what it gives. */
+function showSteps({ steps: list }, { steps, role }) {
+  list.dataset.role = role;
   const items = steps.map(({ text, value }, index) =>
     makeElement("li", index === steps.length - 1 ? "step result" : "step", {}, [
       makeElement("span", "operation", {}, [text]),
@@ -224,7 +225,7 @@ export default function derivation({ data, parentElement }) {
   view.verdict.dataset.agrees = content.agrees;
   view.bars.hidden = view.picture.rows.length === 0 || view.picture.count === 0;
   showNames(view);
-  showSteps(view, content.steps);
+  showSteps(view, content);
   showAlternative(view, content.title);
   arrange(view);
   announcePainted("derivation", content.key);

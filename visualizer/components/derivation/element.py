@@ -87,6 +87,7 @@ def describe_derivation(content: Derivation, key: str) -> dict[str, Any]:
         "focus": content.focus,
         "rows": [{"label": row.label, "role": row.role, "operator": row.operator} for row in content.rows],
         "steps": [{"text": step.text, "value": format_number(step.value)} for step in _steps(content)],
+        "role": content.rows[-1].role if content.rows else "neutral",
         "agrees": content.agrees,
         "verdict": verdict(content),
     }

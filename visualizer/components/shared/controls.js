@@ -121,10 +121,12 @@ function rememberedChoices(key, defaults) {
 
 const MANY_TOKENS = 48; // from here on, single weights are so small that the root curve is the better start
 
+const FIRST_THRESHOLD = 0.01; // lines of less weight are left out at first
+
 /** What a person chose among heads and scales; when the number of heads changes, all are shown again. */
 function headChoices(key, heads, columns) {
   const curve = columns >= MANY_TOKENS ? "root" : "linear";
-  const choices = rememberedChoices(key, { mode: "grids", curve, shown: null, heads: 0 });
+  const choices = rememberedChoices(key, { mode: "grids", curve, threshold: FIRST_THRESHOLD, shown: null, heads: 0 });
   if (choices.heads !== heads) {
     choices.heads = heads;
     choices.shown = new Set(Array.from({ length: heads }, (_, head) => head));

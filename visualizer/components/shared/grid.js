@@ -74,8 +74,9 @@ class MatrixPanel {
   }
 
   /**
-   * Draw a matrix. look: {scale, title, subtitle, color, valueName, limits, labelled, description}; `color` is the
-   * dot before the title; `description` makes the text alternative, after the picture is on the screen.
+   * Draw a matrix. look: {scale, title, subtitle, color, hint, valueName, limits, labelled, description}; `color` is
+   * the dot before the title, `hint` says what a click does where it leads away; `description` makes the text
+   * alternative, after the picture is on the screen.
    */
   show(matrix, look) {
     this.matrix = matrix;
@@ -94,7 +95,7 @@ class MatrixPanel {
   }
 
   showTexts() {
-    const { title, subtitle, color, description } = this.look;
+    const { title, subtitle, color, hint, description } = this.look;
     setText(this.titleText, title ?? "");
     setText(this.subtitle, subtitle ?? "");
     this.subtitle.hidden = !subtitle;
@@ -103,7 +104,9 @@ class MatrixPanel {
     this.dot.style.background = color ?? "";
     clearTimeout(this.describing);
     this.describing = setTimeout(() => this.pixels.setAttribute("aria-label", description()), 0);
-    this.plot.setAttribute("aria-label", `${title || "matrix"}, cells: move with the arrow keys, select with Enter`);
+    const way = `cells: move with the arrow keys, select with Enter${hint ? ` (${hint})` : ""}`;
+    this.plot.setAttribute("aria-label", `${title || "matrix"}, ${way}`);
+    this.plot.classList.toggle("matrix-plot-leads", Boolean(hint));
   }
 
   place() {

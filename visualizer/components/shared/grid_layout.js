@@ -2,7 +2,8 @@ const LABEL_FONT_SIZE = 11;
 const LABEL_CELL = 14; // a cell this large has its own label
 const NUMBER_CELL = { width: 32, height: 18 }; // a cell this large shows its number
 const SQUARE_CELL = 8; // from this size on, cells are square
-const NARROW_CELL = { size: 22, ratio: 8 }; // how far a cell of a long matrix grows along the shorter side
+const NAMED_CELL = { size: 22, ratio: 8 }; // how far a cell of a long matrix grows along a side whose labels are words
+const NUMBERED_CELL = { ratio: 2, side: 18 }; // the same along a side of numbers, and the least of that whole side
 const LONGEST_LABEL = 76;
 const AXIS_LINE = 15;
 
@@ -35,18 +36,20 @@ function tickStep(cellSize, distance) {
 
 /**
  * Where everything of a panel goes, in CSS pixels.
- * limits: {width, height, cell, top}: the most that the whole panel, its plot's height and one cell may take, and the
- * least room above the plot.
+ * limits: {width, height, cell, cellHeight, top}: the most that the whole panel, its plot's height and one cell may
+ * take; the height of large cells where they are not to be square, and the least room above the plot, if given.
  * labelled: false for small pictures without any text.
  */
 function panelGeometry(matrix, limits, { labelled, font, pixelRatio }) {
   const { rows, columns } = matrix;
   let margins = labelled ? fullMargins(matrix, font, Infinity) : { left: 0, top: 0 };
-  let cell = cellSize(rows, columns, limits, margins, pixelRatio);
+  let cell = cellSize(matrix, limits, margins, pixelRatio);
   if (labelled) {
     margins = fullMargins(matrix, font, cell.width, cell.height);
-    cell = cellSize(rows, columns, limits, margins, pixelRatio);
-    margins = fullMargins(matrix, font, cell.width, cell.height);
+    const larger = cellSize(matrix, limits, margins, pixelRatio);
+    const largerMargins = fullMargins(matrix, font, larger.width, larger.height);
+    // Cells may grow into the room of labels that they are too small for, but not so far that the labels come back.
+    if (largerMargins.left <= margins.left) [cell, margins] = [larger, largerMargins];
   }
   return {
     left: margins.left,
@@ -75,19 +78,25 @@ function fullMargins({ rows, rowAxis, columnAxis }, font, cellWidth, cellHeight 
 }
 
 /** The size of one cell: square where that is readable, else as large as each side allows. */
-function cellSize(rows, columns, limits, margins, pixelRatio) {
+function cellSize({ rows, columns, rowAxis, columnAxis }, limits, margins, pixelRatio) {
   const widest = Math.max(limits.width - margins.left, 40) / columns;
   const highest = limits.height / rows;
   const square = Math.min(widest, highest, limits.cell);
-  if (square >= SQUARE_CELL || rows === columns) {
-    const size = wholePixels(square, pixelRatio);
-    return { width: size, height: size };
-  }
-  const longest = Math.max(square, Math.min(NARROW_CELL.size, NARROW_CELL.ratio * square, limits.cell));
-  return {
-    width: wholePixels(Math.min(widest, longest), pixelRatio),
-    height: wholePixels(Math.min(highest, longest), pixelRatio),
-  };
+  const sized = (width, height) => ({
+    width: wholePixels(Math.min(widest, width), pixelRatio),
+    height: wholePixels(Math.min(highest, height), pixelRatio),
+  });
+  if (square >= SQUARE_CELL || rows === columns) return sized(square, Math.max(square, limits.cellHeight ?? 0));
+  const grown = (axis) => Math.max(square, Math.min(longestSide(axis, square), limits.cell));
+  return sized(grown(columnAxis), grown(rowAxis));
+}
+
+/** How far a cell that is too small as a square grows along an axis. */
+function longestSide(axis, square) {
+  const { labels } = axis;
+  const isNamed = labels.some((label, index) => label !== String(index));
+  if (isNamed) return clamp(NAMED_CELL.ratio * square, LABEL_CELL + 2, NAMED_CELL.size);
+  return Math.max(NUMBERED_CELL.ratio * square, NUMBERED_CELL.side / labels.length);
 }
 
 /** A size rounded down to whole device pixels, so that cells are equally large; very small cells stay as they are. */

@@ -2,7 +2,7 @@ const ROOT_CURVE_STEPS = 4096;
 
 /**
  * How numbers become pixels.
- * palette: "sequential" | "diverging"; bounds: [low, high]; curve: "linear", or "root" to lift small numbers.
+ * palette: "sequential" | "sequential_neutral" | "diverging"; bounds: [low, high]; curve: "linear", or "root" to lift small numbers.
  */
 function makeScale(theme, palette, bounds, curve = "linear") {
   const [low, high] = bounds;

@@ -40,7 +40,7 @@ function headColor(theme, head) {
   return theme.heads[head % theme.heads.length];
 }
 
-/** A 256-entry table of canvas pixels (ABGR) for the scale "sequential" or "diverging". */
+/** A 256-entry table of canvas pixels (ABGR) for a scale: "sequential", "sequential_neutral", "diverging". */
 function colorTable(theme, palette) {
   const tables = (colorTable.cache ??= new Map());
   const cacheKey = `${theme.name} ${palette}`;

@@ -1,9 +1,3 @@
-const ROW_GAP = 22; // between the panels of a row, where the operators stand
-const OPERATOR_ROOM = 28;
-const TALLEST_PLOT = 460;
-const LARGEST_CELL = 40;
-const GALLERY = { gap: 20, smallest: 150, aspect: 1.15, height: 820 };
-
 /** Several matrices: in a row like an equation, or as a gallery of small ones. */
 class TensorGrid {
   constructor(root) {
@@ -33,7 +27,6 @@ class TensorGrid {
     applyPalette(this.root, this.theme);
     this.list.className = `tensors tensors-${this.data.layout}`;
     this.matrices = this.data.panels.map((panel, index) => this.matrixOf(panel, index));
-    this.arrange();
     this.draw();
     announcePainted("tensor_grid", this.data.key);
   }
@@ -55,19 +48,20 @@ class TensorGrid {
     };
   }
 
-  /** Make or drop panels so that there is one for each matrix, grouped by shared scale. */
-  arrange() {
+  /** Make or drop panels so that there is one for each matrix, and put them on lines, grouped by shared scale. */
+  arrange(lines) {
     const { panels, layout } = this.data;
+    const groups = lines.map((line) => groupsByScale(panels, line));
+    const arrangement = JSON.stringify([layout, groups]);
+    if (arrangement === this.arrangement) return;
+    this.arrangement = arrangement;
     if (this.layout !== layout) this.items = [];
     this.layout = layout;
     while (this.items.length < panels.length) this.items.push(this.makeItem());
-    const groups = groupsByScale(panels);
-    const arrangement = JSON.stringify([layout, groups, panels.map((panel) => panel.operator)]);
     this.items.length = panels.length;
-    if (arrangement === this.arrangement) return;
-    this.arrangement = arrangement;
-    this.groups = groups.map((indices) => this.makeGroup(indices));
-    this.list.replaceChildren(...this.groups.map((group) => group.element));
+    this.lines = groups.map((inLine) => inLine.map((indices) => this.makeGroup(indices)));
+    const elements = this.lines.map((line) => makeElement("div", "tensor-line", {}, line.map((group) => group.element)));
+    this.list.replaceChildren(...elements);
   }
 
   makeItem() {
@@ -91,10 +85,15 @@ class TensorGrid {
   draw() {
     this.width = this.root.clientWidth;
     if (!this.width) return;
-    const limits = this.data.layout === "wrap" ? this.galleryLimits() : this.rowLimits();
-    this.data.panels.forEach((panel, index) => this.drawPanel(panel, index, limits[index]));
-    this.placeOperators();
-    for (const group of this.groups) this.drawLegend(group);
+    const { panels, layout } = this.data;
+    const { lines, limits } =
+      layout === "wrap"
+        ? layoutGallery(this.matrices, this.width)
+        : layoutEquation(panels, this.matrices, this.width, this.theme);
+    this.arrange(lines);
+    panels.forEach((panel, index) => this.drawPanel(panel, index, limits[index]));
+    for (const line of this.lines) for (const group of line) this.drawLegend(group);
+    if (layout === "row") for (const line of lines) this.alignLine(line.map((index) => this.items[index]));
   }
 
   drawPanel(panel, index, limits) {
@@ -102,11 +101,14 @@ class TensorGrid {
     const matrix = this.matrices[index];
     setText(item.operator, panel.operator);
     item.operator.hidden = panel.operator === "";
+    item.operator.classList.toggle("operator-word", isWord(panel.operator));
     item.panel.element.style.setProperty("--title-color", this.theme.roles[panel.role]);
+    item.panel.element.style.width = this.data.layout === "row" ? `${limits.width}px` : "";
     item.panel.show(matrix, {
       scale: makeScale(this.theme, panel.palette, panel.bounds),
       title: panel.title,
-      subtitle: panel.subtitle || (this.onOneLine && this.data.panels.some((one) => one.subtitle) ? "\u00a0" : ""),
+      subtitle: panel.subtitle,
+      hint: panel.hint,
       valueName: panel.name.split(".").at(-1),
       description: () => describeMatrix(panel.title, matrix),
       limits,
@@ -115,12 +117,19 @@ class TensorGrid {
     item.panel.select(this.selectedCell(panel.name));
   }
 
-  /** Put every operator at the middle of the lowest plot, so that an equation reads along one line. */
-  placeOperators() {
-    const lowest = Math.min(...this.items.map(({ panel }) => panel.geometry.plotHeight));
-    for (const { operator, panel } of this.items) {
-      operator.style.height = `${lowest}px`;
-      operator.style.marginTop = `${panel.caption.offsetHeight + 4 + panel.geometry.top}px`;
+  /**
+   * Let the plots of a line begin at one height, however long their titles are, and put every operator at the middle
+   * of the lowest plot, so that an equation reads along one line. Before a panel alone, it stands beside the title.
+   */
+  alignLine(items) {
+    for (const { panel } of items) panel.caption.style.minHeight = "";
+    const caption = Math.max(...items.map(({ panel }) => panel.caption.offsetHeight));
+    const lowest = Math.min(...items.map(({ panel }) => panel.geometry.plotHeight));
+    for (const { operator, panel } of items) {
+      panel.caption.style.minHeight = `${caption}px`;
+      const isAlone = items.length === 1;
+      operator.style.height = isAlone ? "18px" : `${lowest}px`;
+      operator.style.marginTop = isAlone ? "0" : `${caption + 4 + panel.geometry.top}px`;
     }
   }
 
@@ -131,46 +140,12 @@ class TensorGrid {
 
   drawLegend({ indices, legend }) {
     const panel = this.data.panels[indices[0]];
-    const { operator, panel: first } = this.items[indices[0]];
-    legend.element.style.marginLeft = `${(operator.hidden ? 0 : operator.offsetWidth + 10) + first.geometry.left}px`;
+    const { panel: first } = this.items[indices[0]];
+    const beforePanel = operatorRoom(panel.operator, this.theme.font);
+    legend.element.style.marginLeft = `${beforePanel + first.geometry.left}px`;
     legend.update(makeScale(this.theme, panel.palette, panel.bounds), {
       blocked: indices.some((index) => this.matrices[index].blocked?.some(Boolean)),
     });
-  }
-
-  /** One size of cell for a whole equation when it fits on one line, else each panel as large as the line allows. */
-  rowLimits() {
-    const { font } = this.theme;
-    const margins = this.matrices.map((matrix) => fullMargins(matrix, font, LABEL_CELL));
-    const operators = this.data.panels.map((panel) => (panel.operator ? OPERATOR_ROOM : 0));
-    const outside = sum(operators) + ROW_GAP * (operators.length - 1);
-    const text = sum(margins.map((margin) => margin.left + 1)) + outside;
-    const columns = sum(this.matrices.map((matrix) => matrix.columns));
-    const rows = Math.max(...this.matrices.map((matrix) => matrix.rows));
-    const shared = Math.min((this.width - text) / columns, TALLEST_PLOT / rows, LARGEST_CELL);
-    if (shared >= SQUARE_CELL) {
-      return this.aligned(this.matrices.map((matrix, i) => margins[i].left + shared * matrix.columns + 1), shared);
-    }
-    const share = Math.floor((this.width - text) / this.matrices.length);
-    const widths = margins.map(({ left }, i) => Math.min(this.width - operators[i], Math.max(share + left, 240)));
-    return this.aligned(widths, LARGEST_CELL, sum(widths) + outside <= this.width);
-  }
-
-  /** Limits for panels of these widths; on one line, their plots all begin at the same height. */
-  aligned(widths, cell, onOneLine = true) {
-    const limits = widths.map((width) => ({ width, height: TALLEST_PLOT, cell, labelled: true }));
-    this.onOneLine = onOneLine;
-    if (!onOneLine) return limits;
-    const options = { labelled: true, font: this.theme.font, pixelRatio: window.devicePixelRatio || 1 };
-    const tops = limits.map((limit, i) => panelGeometry(this.matrices[i], limit, options).top);
-    return limits.map((limit) => ({ ...limit, top: Math.max(...tops) }));
-  }
-
-  galleryLimits() {
-    const { gap } = GALLERY;
-    const columns = galleryColumns(this.matrices.length, this.width, GALLERY);
-    const width = Math.min((this.width - gap * (columns - 1)) / columns, 360);
-    return this.matrices.map(() => ({ width, height: 320, cell: LARGEST_CELL, labelled: width >= 190 }));
   }
 
   onResize() {
@@ -188,7 +163,9 @@ class TensorGrid {
     this.lightAll(marksOfCell(rowAxis, columnAxis, row, column));
     panel.light(row, column);
     const lines = describeCell(this.matrices[index], this.data.panels[index].name.split(".").at(-1), row, column);
-    if (this.data.layout === "wrap") lines.unshift(tooltipLine("tooltip-head", this.data.panels[index].title));
+    const { title, hint } = this.data.panels[index];
+    if (this.data.layout === "wrap") lines.unshift(tooltipLine("tooltip-head", title));
+    if (hint) lines.push(tooltipLine("tooltip-hint", hint));
     this.tooltip.show(lines, point.x, point.y);
     publishHover(marksOfCell(rowAxis, columnAxis, row, column), this);
   }
@@ -239,20 +216,16 @@ class TensorGrid {
   }
 }
 
-function sum(numbers) {
-  return numbers.reduce((total, number) => total + number, 0);
-}
-
-/** The indices of neighbouring panels that share one scale. */
-function groupsByScale(panels) {
+/** The indices of a line's neighbouring panels that share one scale. */
+function groupsByScale(panels, line) {
   const groups = [];
   let last = "";
-  panels.forEach((panel, index) => {
-    const scale = JSON.stringify([panel.palette, panel.bounds]);
+  for (const index of line) {
+    const scale = JSON.stringify([panels[index].palette, panels[index].bounds]);
     if (scale === last) groups.at(-1).push(index);
     else groups.push([index]);
     last = scale;
-  });
+  }
   return groups;
 }
 

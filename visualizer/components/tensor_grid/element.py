@@ -20,6 +20,7 @@ _mount = register(
     "shared/legend.js",
     "shared/grid_layout.js",
     "shared/grid.js",
+    "tensor_grid/layout.js",
     "tensor_grid/element.js",
 )
 
@@ -31,11 +32,13 @@ class Panel:
     name: the stage's name, given back when a cell is selected and shown before its number.
     title, subtitle: plain text above; the subtitle is for a shape such as "(B H Tq Dh) = (1, 4, 9, 32)".
     array: (rows, columns), any real dtype; NaN and infinities are drawn as such.
-    role: the hue of its title. palette: "sequential" for numbers from zero up, "diverging" for signed ones.
+    role: the hue of its title. palette: "sequential" for numbers from zero up, purple for the role "weights" and
+        grey for every other; "diverging" for signed ones.
     bounds: the numbers at both ends of the scale; None takes them from the array. Neighbours with the same bounds
         and palette share one legend.
     blocked: (rows, columns) uint8, bit i set where mask `blocked_by[i]` blocks the cell; None without masks.
-    operator: what is written before the panel, such as "×", "+", "=" or "→".
+    operator: what is written before the panel, such as "×", "+", "=" or "where".
+    hint: what a click does, such as "click: go to masked_scores"; the tooltip's last line.
     """
 
     name: str
@@ -50,6 +53,7 @@ class Panel:
     blocked: npt.NDArray[np.uint8] | None = None
     blocked_by: tuple[str, ...] = ()
     operator: str = ""
+    hint: str = ""
 
     def __post_init__(self) -> None:
         if self.array.ndim != 2 or 0 in self.array.shape:
@@ -100,10 +104,11 @@ def payload(
                 "rows": _index_of(panel.rows, axes),
                 "columns": _index_of(panel.columns, axes),
                 "role": panel.role,
-                "palette": panel.palette,
+                "palette": _scale_of(panel),
                 "bounds": panel.bounds or natural_bounds(panel),
                 "blocked_by": panel.blocked_by,
                 "operator": panel.operator,
+                "hint": panel.hint,
             }
         )
     header = {
@@ -114,6 +119,11 @@ def payload(
         "panels": described,
     }
     return pack(header, arrays)
+
+
+def _scale_of(panel: Panel) -> str:
+    """The colour table: purple belongs to the weights of attention."""
+    return "sequential_neutral" if panel.palette == "sequential" and panel.role != "weights" else panel.palette
 
 
 def natural_bounds(panel: Panel) -> tuple[float, float]:

@@ -29,7 +29,13 @@ function createStrip(root) {
   frame.onkeydown = (event) => pressKey(strip, event);
   frame.addEventListener("focusin", hoverChip);
   frame.addEventListener("focusout", () => publishHover([], HOVER_ORIGIN));
-  strip.destroy = subscribeHover(({ marks }) => lightChips(strip, marks));
+  const unsubscribe = subscribeHover(({ marks }) => lightChips(strip, marks));
+  const observer = new ResizeObserver(() => arrange(strip));
+  observer.observe(frame);
+  strip.destroy = () => {
+    unsubscribe();
+    observer.disconnect();
+  };
   return strip;
 }
 
@@ -64,6 +70,8 @@ function buildSequence(strip, { name, title, tokens }) {
     makeElement("span", "title", {}, [title]),
     makeElement("span", "count", {}, [count]),
   ]);
+  // Beside the count, where not all tokens fit on two lines.
+  heading.append(makeElement("span", "count scroll-hint", { hidden: "" }, ["· scroll"]));
   const label = `${title}: ${count}. Arrow keys move, Enter makes a token the query.`;
   const row = makeElement("div", "chips", { role: "listbox", "aria-label": label });
   for (const token of tokens) {
@@ -71,6 +79,7 @@ function buildSequence(strip, { name, title, tokens }) {
     strip.chips.set(chipName(name, token.index), chip);
     row.append(chip);
   }
+  row.onscroll = () => showMore(row);
   strip.rows.set(name, row);
   return makeElement("div", "sequence", {}, [heading, row]);
 }
@@ -123,18 +132,36 @@ function showSelected(strip) {
       chip.classList.toggle("selected", isSelected);
       chip.setAttribute("aria-selected", String(isSelected));
       chip.tabIndex = isSelected ? 0 : -1;
-      if (isSelected) bringIntoView(row, chip);
     }
     if (!row.querySelector('[tabindex="0"]')) row.firstElementChild?.setAttribute("tabindex", "0");
   }
 }
 
-/** Scroll a row, and nothing else, until the chip is inside it. */
+/** After a change of width or of tokens: whether a row scrolls, and its selected chip in view. */
+function arrange(strip) {
+  for (const row of strip.rows.values()) {
+    const scrolls = row.scrollHeight > row.clientHeight + 1;
+    row.classList.toggle("overflowing", scrolls);
+    row.parentElement.querySelector(".scroll-hint").hidden = !scrolls;
+    const selected = row.querySelector(".selected");
+    if (selected) bringIntoView(row, selected);
+    showMore(row);
+  }
+}
+
+/** Fade the last line of a row out while there are more lines below. */
+function showMore(row) {
+  row.classList.toggle("more-below", row.scrollHeight - row.clientHeight - row.scrollTop > 4);
+}
+
+/** Scroll a row, and nothing else, by whole lines until the chip is on one of the two that are shown. */
 function bringIntoView(row, chip) {
-  const outer = row.getBoundingClientRect();
-  const inner = chip.getBoundingClientRect();
-  if (inner.top < outer.top) row.scrollTop += inner.top - outer.top - 4;
-  if (inner.bottom > outer.bottom) row.scrollTop += inner.bottom - outer.bottom + 4;
+  const first = row.firstElementChild;
+  const top = chip.offsetTop - first.offsetTop;
+  const below = [...row.children].find((other) => other.offsetTop > first.offsetTop);
+  const line = below ? below.offsetTop - first.offsetTop : 0;
+  if (top < row.scrollTop) row.scrollTop = top;
+  else if (top > row.scrollTop + line + 1) row.scrollTop = top - line;
 }
 
 /** Move the focus to a chip, keeping the page where it is. */
@@ -192,6 +219,7 @@ function receive(strip, { sequences, selected, seq }) {
     strip.selected = selected;
   }
   showSelected(strip);
+  arrange(strip);
 }
 
 export default function tokenStrip({ data, parentElement, setTriggerValue }) {

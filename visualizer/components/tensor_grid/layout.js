@@ -1,0 +1,127 @@
+const GAP = 12; // between the panels of a line
+const OPERATOR = { least: 16, gap: 8 }; // the width of a sign, and the room between it and its panel
+const PANEL_TEXT = { least: 200, most: 260 }; // how wide a panel is at least, by its title
+const TALLEST_PLOT = 460;
+const LARGEST_CELL = 40;
+const GALLERY = { gap: 20, smallest: 150, aspect: 1.15, height: 820, labelled: 170 };
+
+/**
+ * How an equation is set: on one line where every panel's text fits, else on as many as that needs. An operator stands
+ * before its panel, so that it never ends a line.
+ * Returns {lines: lists of indices, limits: for each panel what `panelGeometry` takes}.
+ */
+function layoutEquation(panels, matrices, width, theme) {
+  const pieces = panels.map((panel, index) => ({
+    index,
+    matrix: matrices[index],
+    operator: operatorRoom(panel.operator, theme.font),
+    least: leastWidth(panel, theme.font, width),
+    left: fullMargins(matrices[index], theme.font, LABEL_CELL).left,
+  }));
+  const lines = breakLines(pieces, width);
+  const limits = [];
+  for (const line of lines) {
+    const tops = [];
+    for (const [index, limit] of lineLimits(line, width)) limits[index] = { ...limit, labelled: true };
+    const options = { labelled: true, font: theme.font, pixelRatio: window.devicePixelRatio || 1 };
+    for (const { index } of line) tops.push(panelGeometry(matrices[index], limits[index], options).top);
+    for (const { index } of line) limits[index].top = Math.max(...tops);
+  }
+  return { lines: lines.map((line) => line.map(({ index }) => index)), limits };
+}
+
+/** The room that an operator takes before its panel. */
+function operatorRoom(operator, font) {
+  if (!operator) return 0;
+  const size = isWord(operator) ? 13 : 20;
+  return Math.max(OPERATOR.least, Math.ceil(textWidth(operator, `${size}px ${font}`))) + OPERATOR.gap;
+}
+
+/** Whether an operator is a word, such as "where". */
+function isWord(operator) {
+  return operator.length > 1;
+}
+
+/** The least width of a panel: its title is not cut. */
+function leastWidth({ title, operator }, font, width) {
+  const needed = clamp(Math.ceil(textWidth(title, `600 13px ${font}`)) + 2, PANEL_TEXT.least, PANEL_TEXT.most);
+  return Math.min(needed, width - operatorRoom(operator, font));
+}
+
+function textWidth(text, font) {
+  const context = textContext(font);
+  context.font = font;
+  return context.measureText(text).width;
+}
+
+/** As many panels on each line as fit with their text. */
+function breakLines(pieces, width) {
+  const lines = [];
+  let room = 0;
+  for (const piece of pieces) {
+    const needed = piece.operator + piece.least;
+    if (lines.length && GAP + needed <= room) {
+      lines.at(-1).push(piece);
+      room -= GAP + needed;
+    } else {
+      lines.push([piece]);
+      room = width - needed;
+    }
+  }
+  return lines;
+}
+
+/** Pairs of an index and its limits: one size of cell for the line where it is readable, else all room for each panel. */
+function lineLimits(line, width) {
+  const available = width - total(line.map(({ operator }) => operator)) - GAP * (line.length - 1);
+  const tallest = TALLEST_PLOT / Math.max(...line.map(({ matrix }) => matrix.rows));
+  const widths = (cell) => line.map(({ least, left, matrix }) => Math.max(least, left + cell * matrix.columns + 1));
+  const widest = largestThat((cell) => total(widths(cell)) <= available, LARGEST_CELL);
+  if (widest < Math.min(SQUARE_CELL, tallest)) return spreadLimits(line, available);
+  const cell = Math.min(widest, tallest);
+  const height = line.every(({ matrix }) => matrix.rows === matrix.columns) ? cell : Math.min(tallest, readable(cell));
+  const panelWidths = widths(cell);
+  return line.map(({ index }, i) => [
+    index,
+    { width: panelWidths[i], height: TALLEST_PLOT, cell, cellHeight: Math.max(cell, height) },
+  ]);
+}
+
+/** The height up to twice the width at which a row's label is a word. */
+function readable(cell) {
+  return Math.min(2 * cell, LABEL_CELL + 2);
+}
+
+/** Panels as wide as each other, except where one needs more for its title or less for its cells. */
+function spreadLimits(line, available) {
+  const widths = (level) =>
+    line.map(({ least, left, matrix }) => clamp(level, least, Math.max(least, left + LARGEST_CELL * matrix.columns)));
+  const level = largestThat((one) => total(widths(one)) <= available, available);
+  const panelWidths = widths(level);
+  return line.map(({ index }, i) => [index, { width: panelWidths[i], height: TALLEST_PLOT, cell: LARGEST_CELL }]);
+}
+
+/** The largest number up to `most` that fits, 0 when none does. */
+function largestThat(fits, most) {
+  if (fits(most)) return most;
+  let [low, high] = [0, most];
+  for (let i = 0; i < 24; i++) {
+    const middle = (low + high) / 2;
+    if (fits(middle)) low = middle;
+    else high = middle;
+  }
+  return low;
+}
+
+/** A gallery of small panels, all equally large. */
+function layoutGallery(matrices, width) {
+  const columns = galleryColumns(matrices.length, width, GALLERY);
+  const panelWidth = Math.min((width - GALLERY.gap * (columns - 1)) / columns, 360);
+  const labelled = panelWidth >= GALLERY.labelled;
+  const limits = matrices.map(() => ({ width: panelWidth, height: 320, cell: LARGEST_CELL, labelled }));
+  return { lines: [matrices.map((_, index) => index)], limits };
+}
+
+function total(numbers) {
+  return numbers.reduce((sum, number) => sum + number, 0);
+}
