@@ -4,6 +4,7 @@ Colours are built in OKLCH (Ottosson, "A perceptual color space for image proces
 lightness look equal. Every colour is written "#rrggbb"; a scale is 256 of them.
 """
 
+import cmath
 import math
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -129,6 +130,7 @@ WARNING: dict[ThemeName, str] = {"light": "#b8336a", "dark": "#ff8fb3"}
 def _scale(background: str, middle: Oklch, end: Oklch) -> tuple[str, ...]:
     """256 colours from the background through `middle` to `end`; lightness changes evenly from first to last."""
     start = from_hex(background)
+    tint = _vector(start)
     steps = []
     for index in range(N_STEPS):
         fraction = index / (N_STEPS - 1)
@@ -138,9 +140,16 @@ def _scale(background: str, middle: Oklch, end: Oklch) -> tuple[str, ...]:
         falling = max(2 * fraction - 1, 0.0) ** 2
         chroma = middle.chroma * rising + (end.chroma - middle.chroma) * falling
         hue = middle.hue + (end.hue - middle.hue) * fraction
-        steps.append(to_hex(Oklch(lightness, chroma, hue)))
+        # The tint of the background fades as the colour comes, or the first steps would look like another black.
+        mixed = _vector(Oklch(lightness, chroma, hue)) + tint * (1 - rising)
+        steps.append(to_hex(Oklch(lightness, abs(mixed), math.degrees(cmath.phase(mixed)) % 360)))
     steps[0] = background
     return tuple(steps)
+
+
+def _vector(color: Oklch) -> complex:
+    """Chroma and hue as a point of the plane."""
+    return cmath.rect(color.chroma, math.radians(color.hue))
 
 
 def _diverging(background: str, negative: Oklch, positive: Oklch) -> tuple[str, ...]:

@@ -10,24 +10,51 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 PROBE = """
-const probe = (window.probe = { painted: {}, changes: 0, sent: 0 });
+const probe = (window.probe = { painted: {}, finished: 0, sent: 0 });
+
 addEventListener("headlight:painted", ({ detail }) => {
   probe.painted[detail.key] = (probe.painted[detail.key] ?? 0) + 1;
-  probe.changes += 1;
 });
-new MutationObserver((mutations) => (probe.changes += mutations.length)).observe(document, {
-  subtree: true,
-  attributeFilter: ["data-test-script-state"],
-});
+
 const RealSocket = window.WebSocket;
 window.WebSocket = class extends RealSocket {
+  constructor(...address) {
+    super(...address);
+    this.addEventListener("message", ({ data }) => {
+      if (SCRIPT_HAS_FINISHED.includes(fieldsOf(new Uint8Array(data)).get(6))) probe.finished += 1;
+    });
+  }
+
   send(data) {
     probe.sent += 1;
     return super.send(data);
   }
 };
+
+const SCRIPT_HAS_FINISHED = [0, 3]; // values of field 6 of Streamlit's message: the whole script, or a fragment
+
+/** The fields of a protocol buffer by number: the values of the whole numbers, the places of all others. */
+function fieldsOf(bytes) {
+  let place = 0;
+  const wholeNumber = () => {
+    let value = 0;
+    for (let factor = 1; ; factor *= 128) {
+      const byte = bytes[place++];
+      value += (byte & 127) * factor;
+      if (byte < 128) return value;
+    }
+  };
+  const fields = new Map();
+  while (place < bytes.length) {
+    const tag = wholeNumber();
+    const value = wholeNumber();
+    fields.set(tag >> 3, (tag & 7) === 0 ? value : null);
+    if ((tag & 7) === 2) place += value;
+  }
+  return fields;
+}
 """
-"""Counts in every page: pictures by their key, changes that come with a run of the script, messages to the server."""
+"""Counts in every page: pictures painted, by their key; finished runs of the script; messages to the server."""
 
 _EVERY_COMPONENT_IS_DRAWN = """() => {
   const roots = [...document.querySelectorAll("[data-testid=stBidiComponentIsolated]")].map(
@@ -56,10 +83,10 @@ def settle(page: Page) -> None:
 @contextmanager
 def rerun(page: Page, *painted: str) -> Iterator[None]:
     """Do something that runs the script, and wait for its result and for the pictures with the keys ``painted``."""
-    changes = page.evaluate("probe.changes")
+    finished = page.evaluate("probe.finished")
     counts = [[key, page.evaluate("key => probe.painted[key] ?? 0", key)] for key in painted]
     yield
-    page.wait_for_function("before => probe.changes > before", arg=changes, timeout=30_000)
+    page.wait_for_function("before => probe.finished > before", arg=finished, timeout=30_000)
     page.wait_for_function(
         "counts => counts.every(([key, before]) => (probe.painted[key] ?? 0) > before)", arg=counts, timeout=30_000
     )
@@ -112,8 +139,13 @@ def click_cell(panel: Locator, row: int, column: int, shape: tuple[int, int]) ->
 
 
 def _middle_of_cell(plot: Locator, row: int, column: int, shape: tuple[int, int]) -> dict[str, float]:
-    width, height = plot.evaluate("plot => [plot.clientWidth, plot.clientHeight]")
-    return {"x": (column + 0.5) / shape[1] * width, "y": (row + 0.5) / shape[0] * height}
+    left, top, width, height = plot.evaluate(
+        """plot => {
+          const { width, height } = plot.getBoundingClientRect();
+          return [plot.clientLeft, plot.clientTop, width, height];
+        }"""
+    )
+    return {"x": (column + 0.5) / shape[1] * width - left, "y": (row + 0.5) / shape[0] * height - top}
 
 
 # What the page shows.

@@ -99,7 +99,7 @@ def test_a_blocked_cell_says_which_masks_block_it(open_app):
 
 
 def test_blocks_stages_and_heads_are_chosen_with_the_pointer(open_app):
-    page = open_app()
+    page = open_app(d_ff=16)
     with rerun(page, "picture"):
         panels(page, "every_head").nth(1).locator(".matrix-title").click()
     assert link_of(page)["head"] == "1"
@@ -112,9 +112,9 @@ def test_blocks_stages_and_heads_are_chosen_with_the_pointer(open_app):
         page.locator(".stage-map .stage", has_text=re.compile("^hidden$")).click()
     assert link_of(page)["stage"] == "encoder.feed_forward.hidden"
     with rerun(page, "derivation_0"):
-        click_cell(panels(page, "picture").last, 4, 100, (11, 128))
-    assert {"query": "4", "key": "100"}.items() <= link_of(page).items()
-    value = compute_run(Settings()).trace["encoder.layers.1.feed_forward.hidden"].value[0, 4, 100].item()
+        click_cell(panels(page, "picture").last, 4, 9, (11, 16))
+    assert {"query": "4", "key": "9"}.items() <= link_of(page).items()
+    value = compute_run(Settings(d_ff=16)).trace["encoder.layers.1.feed_forward.hidden"].value[0, 4, 9].item()
     assert number(page.locator(".st-key-derivation_0 .result .value").inner_text()) == close_to(value)
 
 
@@ -140,7 +140,7 @@ def test_every_stage_is_reached_with_the_arrow_keys(open_app, architecture):
 def test_a_worked_example_shows_the_published_numbers(open_app):
     page = open_app()
     with rerun(page, "token_strip", "picture"):
-        page.locator(".st-key-example_two_causal_heads button").click()
+        page.get_by_role("button", name="Worked example").click()
     published = json.loads((GOLDEN / "two_causal_heads.json").read_text())["expected"]
     assert link_of(page)["weights"] == "two_causal_heads"
     for query in range(6):

@@ -183,7 +183,7 @@ def _likely_tokens(run: Run, cell: Cell) -> None:
     label = markdown_safe(run.axes(cell.path)[0].labels[cell.row])
     st.markdown(f"##### Most likely at position {cell.row}, “{label}”")
     theme: ThemeName = "dark" if st.context.theme.type == "dark" else "light"
-    figure = likely_tokens(tokens, best.values.tolist(), color=ROLES[theme]["weights"])
+    figure = likely_tokens(tokens, best.values.tolist(), color=ROLES[theme]["neutral"])
     st.plotly_chart(figure, key="likely_tokens", config={"displayModeBar": False})
 
 

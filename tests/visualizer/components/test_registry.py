@@ -1,10 +1,13 @@
 """How elements are put together, and what their mount functions refuse."""
 
+import json
 import re
+import struct
 
 import numpy as np
 import pytest
 
+from visualizer import colors
 from visualizer.components import registry
 from visualizer.components.attention_heads import element as attention_heads
 from visualizer.components.axis import Axis
@@ -75,6 +78,34 @@ def test_a_panel_refuses_what_does_not_fit():
 def test_natural_bounds_come_from_the_finite_numbers(numbers, palette, bounds):
     panel = tensor_grid.Panel("x", "x", np.array([numbers, numbers]), ROWS, COLUMNS, palette=palette)
     assert tensor_grid.natural_bounds(panel) == bounds
+
+
+def described_panels(*panels):
+    """What the browser receives of panels, without their numbers."""
+    packed = tensor_grid.payload(panels, "key", None, "row")
+    (length,) = struct.unpack_from("<I", packed)
+    return json.loads(packed[4 : 4 + length])["panels"]
+
+
+@pytest.mark.parametrize(
+    ("role", "palette", "scale"),
+    [
+        ("weights", "sequential", "sequential"),
+        ("neutral", "sequential", "sequential_neutral"),
+        ("residual", "sequential", "sequential_neutral"),
+        ("weights", "diverging", "diverging"),
+        ("neutral", "diverging", "diverging"),
+    ],
+)
+def test_only_attention_weights_are_purple(role, palette, scale):
+    panel = tensor_grid.Panel("x", "x", np.ones((2, 3)), ROWS, COLUMNS, role=role, palette=palette)
+    assert described_panels(panel)[0]["palette"] == scale
+    assert scale in colors.as_json()["themes"]["light"]
+
+
+def test_a_panel_says_what_a_click_does():
+    panel = tensor_grid.Panel("scores", "scores", np.ones((2, 3)), ROWS, COLUMNS, hint="click: go to scores")
+    assert described_panels(panel)[0]["hint"] == "click: go to scores"
 
 
 def heads_payload(weights, **changes):

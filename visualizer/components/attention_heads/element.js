@@ -91,18 +91,14 @@ class AttentionHeads {
     return headTitle(head, this.data.head_names[layer][head]);
   }
 
-  /** One head's matrix. Only the layer shown is kept as decoded numbers. */
+  /** One head's matrix, decoded when it is first needed. Only those of the layer shown are kept. */
   matrix(layer, head) {
-    if (layer === this.layer) return this.layerMatrices()[head];
-    return this.decode(layer, head);
-  }
-
-  layerMatrices() {
-    if (this.cachedLayer !== this.layer) {
-      this.cachedLayer = this.layer;
-      this.cachedMatrices = Array.from({ length: this.size.heads }, (_, head) => this.decode(this.layer, head));
+    if (layer !== this.layer) return this.decode(layer, head);
+    if (this.cachedLayer !== layer) {
+      this.cachedLayer = layer;
+      this.cachedMatrices = [];
     }
-    return this.cachedMatrices;
+    return (this.cachedMatrices[head] ??= this.decode(layer, head));
   }
 
   decode(layer, head) {
@@ -179,7 +175,7 @@ class AttentionHeads {
   }
 
   drawPanel(head, limits) {
-    const matrix = this.layerMatrices()[head];
+    const matrix = this.matrix(this.layer, head);
     const title = this.name(this.layer, head);
     this.panels[head].show(matrix, {
       scale: this.scale(this.layer),
@@ -208,11 +204,10 @@ class AttentionHeads {
   }
 
   drawLines() {
-    const matrices = this.layerMatrices();
     const { rows, columns } = this.size;
     const heads = [...this.choices.shown].sort((a, b) => a - b);
     this.lines.show({
-      heads: heads.map((head) => ({ head, values: matrices[head].values })),
+      heads: heads.map((head) => ({ head, values: this.matrix(this.layer, head).values })),
       rows,
       columns,
       rowAxis: this.data.rows,

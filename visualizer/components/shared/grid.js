@@ -123,10 +123,11 @@ class MatrixPanel {
   drawOverlay() {
     const { geometry, matrix, pixelRatio } = this;
     const { left, top, plotWidth, plotHeight, labelled } = geometry;
-    const width = Math.round((left + plotWidth) * pixelRatio);
-    const height = Math.round((top + plotHeight) * pixelRatio);
-    const context = sizedContext(this.overlay, width, height);
-    setBox(this.overlay, 0, 0, left + plotWidth, top + plotHeight);
+    const { font } = this.look.scale.theme;
+    const wide = Math.max(left + plotWidth, labelled ? axisNamesWidth(matrix, left, font) : 0);
+    const context = sizedContext(
+      this.overlay, Math.round(wide * pixelRatio), Math.round((top + plotHeight) * pixelRatio));
+    setBox(this.overlay, 0, 0, wide, top + plotHeight);
     const hatchWidth = Math.max(1, Math.round(plotWidth * pixelRatio));
     const hatchHeight = Math.max(1, Math.round(plotHeight * pixelRatio));
     const { theme } = this.look.scale;
@@ -250,11 +251,16 @@ function setBox(element, left, top, width, height) {
 
 /** The same by transform, which moves without a new layout; hides the element when not `visible`. */
 function showBox(element, visible, left, top, width, height) {
-  element.style.visibility = visible ? "visible" : "hidden";
+  setStyle(element, "visibility", visible ? "visible" : "hidden");
   if (!visible) return;
-  element.style.width = `${width}px`;
-  element.style.height = `${height}px`;
-  element.style.transform = `translate(${left}px, ${top}px)`;
+  setStyle(element, "width", `${width}px`);
+  setStyle(element, "height", `${height}px`);
+  setStyle(element, "transform", `translate(${left}px, ${top}px)`);
+}
+
+/** Set a style only when it differs: an unchanged element is not laid out again. */
+function setStyle(element, name, value) {
+  if (element.style[name] !== value) element.style[name] = value;
 }
 
 /** An empty drawing context of a canvas with this size in device pixels. */
@@ -286,12 +292,21 @@ function drawLabels(context, matrix, geometry, theme) {
 function drawAxisNames(context, rowAxis, columnAxis, geometry, theme) {
   context.textBaseline = "top";
   context.textAlign = "left";
-  const rowText = `${rowAxis.name} ↓`;
   context.fillStyle = theme.roles[axisRole(rowAxis)];
-  context.fillText(rowText, 0, 0);
-  const afterRow = context.measureText(rowText).width + 8;
+  context.fillText(`${rowAxis.name} ↓`, 0, 0);
   context.fillStyle = theme.roles[axisRole(columnAxis)];
-  context.fillText(`${columnAxis.name} →`, Math.max(geometry.left, afterRow), 0);
+  context.fillText(`${columnAxis.name} →`, columnNameStart(context, rowAxis, geometry.left), 0);
+}
+
+/** Where the name of the columns begins: over the plot, or after the name of the rows. */
+function columnNameStart(context, rowAxis, left) {
+  return Math.max(left, context.measureText(`${rowAxis.name} ↓`).width + 8);
+}
+
+/** How far the names of the axes reach: beyond the plot where that is very narrow. */
+function axisNamesWidth({ rowAxis, columnAxis }, left, font) {
+  const context = textContext(font);
+  return Math.ceil(columnNameStart(context, rowAxis, left) + context.measureText(`${columnAxis.name} →`).width) + 1;
 }
 
 function drawRowLabels(context, axis, rows, { left, top, cellHeight, rowLabels }) {

@@ -4,7 +4,7 @@ const NUMBER_CELL = { width: 32, height: 18 }; // a cell this large shows its nu
 const SQUARE_CELL = 8; // from this size on, cells are square
 const NAMED_CELL = { size: 22, ratio: 8 }; // how far a cell of a long matrix grows along a side whose labels are words
 const NUMBERED_CELL = { ratio: 2, side: 18 }; // the same along a side of numbers, and the least of that whole side
-const LONGEST_LABEL = 76;
+const LONGEST_LABEL = 84;
 const AXIS_LINE = 15;
 
 const labelWidths = new WeakMap();

@@ -54,13 +54,20 @@ function textWidth(text, font) {
   return context.measureText(text).width;
 }
 
-/** As many panels on each line as fit with their text. */
+/** As few lines as the panels need with their text, and about as many panels on each. */
 function breakLines(pieces, width) {
+  const greedy = fillLines(pieces, width, pieces.length);
+  const even = fillLines(pieces, width, Math.ceil(pieces.length / greedy.length));
+  return even.length === greedy.length ? even : greedy;
+}
+
+/** On each line as many panels as fit, at most `most`. */
+function fillLines(pieces, width, most) {
   const lines = [];
   let room = 0;
   for (const piece of pieces) {
     const needed = piece.operator + piece.least;
-    if (lines.length && GAP + needed <= room) {
+    if (lines.length && lines.at(-1).length < most && GAP + needed <= room) {
       lines.at(-1).push(piece);
       room -= GAP + needed;
     } else {

@@ -1,0 +1,84 @@
+"""Both themes, a narrow window, the keyboard alone, and a text for whoever does not see the canvas."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.headlight_page import settle
+from visualizer.settings import FIELDS
+
+VIEWS = tuple(FIELDS["view"].choices)
+HEADS = "attention_heads_encoder_self_attention"
+GRIDS = {"step": "picture", "heads": HEADS, "compare": "compare_grids"}
+
+_OVERFLOW = """() => [document.scrollingElement, document.querySelector("[data-testid=stMain]")]
+  .map((element) => element.scrollWidth - element.clientWidth)"""
+
+_FOCUSED = """() => {
+  let element = document.activeElement;
+  while (element?.shadowRoot?.activeElement) element = element.shadowRoot.activeElement;
+  const host = document.activeElement.closest("[class*=st-key-]");
+  const key = [...(host?.classList ?? [])].find((name) => name.startsWith("st-key-"))?.slice(7) ?? "";
+  return [key, element.className.baseVal ?? element.className, element.getAttribute("role") ?? element.localName];
+}"""
+
+_CANVASES_WITHOUT_TEXT = """() => {
+  const found = [];
+  const isNamed = (element) => Boolean(element?.getAttribute("aria-label")?.trim());
+  const hasText = (canvas) => {
+    if (canvas.getAttribute("aria-hidden") !== "true") return canvas.getAttribute("role") === "img" && isNamed(canvas);
+    const around = canvas.closest("button, figure, [role=group], [role=img], [role=application]");
+    return isNamed(around) || Boolean(around?.querySelector("canvas[role=img][aria-label], [role=application]"));
+  };
+  const visit = (root) => {
+    for (const element of root.querySelectorAll("*")) {
+      if (element.shadowRoot) {
+        for (const canvas of element.shadowRoot.querySelectorAll("canvas")) {
+          if (!hasText(canvas)) found.push(canvas.outerHTML);
+        }
+        visit(element.shadowRoot);
+      }
+    }
+  };
+  visit(document);
+  return found;
+}"""
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_dark_and_narrow(open_app, view):
+    page = open_app(view=view, dark=True, width=420)
+    fits(page)
+    expect(page.locator(".headlight").first).to_have_attribute("data-theme", "dark")
+    page.set_viewport_size({"width": 1280, "height": 1000})
+    settle(page)
+    fits(page)
+    expect(page.locator(f".st-key-{GRIDS[view]} canvas.matrix-pixels").first).to_be_visible()
+
+
+def fits(page: Page) -> None:
+    """Nothing sticks out to the side."""
+    page.wait_for_function(f"() => ({_OVERFLOW})().every((overflow) => overflow <= 1)", timeout=5_000)
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_everything_is_reached_with_the_keyboard_and_has_a_text(open_app, view):
+    page = open_app(view=view)
+    assert page.evaluate(_CANVASES_WITHOUT_TEXT) == []
+
+    wanted = {("view", "radio"), ("token_strip", "option"), (GRIDS[view], "application")}
+    if view == "step":
+        wanted.add(("stage_map", "group"))
+    reached = set()
+    page.locator("body").press("Tab")
+    for _ in range(80):
+        key, _class, role = page.evaluate(_FOCUSED)
+        reached.add((key, role))
+        if wanted <= reached:
+            break
+        page.keyboard.press("Tab")
+    assert wanted <= reached, wanted - reached
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowDown")
+    expect(page.locator(".tooltip:popover-open")).to_contain_text("query 1")

@@ -1,0 +1,134 @@
+"""A text may hold anything: it is drawn as it was typed, never interpreted, and nothing breaks."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.headlight_page import (
+    choose_view,
+    panels,
+    point_at,
+    rerun,
+    settle,
+    tokens,
+    tooltip,
+    type_text,
+)
+from visualizer.settings import Settings
+from visualizer.tokens import encode
+
+ATTACK = "<img src=x onerror=window.attacked=1>"
+TEXTS = {
+    "script": "<script>window.attacked = 1</script> after",
+    "image": f"{ATTACK} <svg onload=window.attacked=1></svg>",
+    "link": "https://example.com www.example.com <a href='https://example.com'>here</a> me@example.com",
+    "markdown": "**bold** _it_ `code` # head [text](https://example.com) ![](https://example.com/x.png)",
+    "latex": "$x$ $$\\frac{1}{2}$$ \\(y\\)",
+    "streamlit": ":red[x] :material/home: :streamlit: :smile: :blue-background[y] -> <- --",
+    "entities": "&lt;b&gt; &amp; &#60;i&#62; %{x} %7B",
+    "right to left": "שלום עולם مرحبا \u202eabc\u202c end",
+    "emoji": "👩‍👩‍👧‍👦 🏳️‍🌈 👍🏽 🇩🇪 1️⃣ é",
+    "zero width": "a\u200bb \u200b \ufeff \u00ad c\u2060d",
+    "control": "a\x01b \x07 \x1b[31m \x7f \u0085 \u2028 e",
+    "combining": "Z̸̡̢̛̗̘̙̜͔̖̟̠a̵l̶ ́ x",
+    "long words": "W" * 300 + " " + "漢字仮名" * 12,
+}
+EVERYTHING = " ".join([ATTACK, "**b** $x$ :red[y] :material/home: [t](https://example.com) שלום 👩‍👩‍👧‍👦 a\u200bb"])
+
+_ELEMENTS = """() => {
+  const tags = "img script iframe object embed svg math strong em b i u s a del mark code pre h1 h2 ol".split(" ");
+  const count = Object.fromEntries([...tags, "katex", "icon", "colored"].map((name) => [name, 0]));
+  const classes = { katex: ".katex", icon: "[data-testid=stIconMaterial]", colored: "[style*=color]:not(.headlight *)" };
+  const visit = (root) => {
+    for (const tag of tags) count[tag] += root.querySelectorAll(`${tag}:not(.tooltip *)`).length;
+    for (const [name, selector] of Object.entries(classes)) count[name] += root.querySelectorAll(selector).length;
+    for (const element of root.querySelectorAll("*")) if (element.shadowRoot) visit(element.shadowRoot);
+  };
+  visit(document.querySelector("[data-testid=stMain]"));
+  return count;
+}"""
+"""Counts what a text could turn into, in the main part of the page and inside every component."""
+
+
+def elements(page: Page) -> dict[str, int]:
+    settle(page)
+    found: dict[str, int] = page.evaluate(_ELEMENTS)
+    return found
+
+
+@pytest.fixture(scope="module")
+def page(open_app_once) -> Page:
+    """One page on which everything is typed, one text after the other."""
+    return open_app_once()
+
+
+@pytest.fixture(scope="module")
+def harmless(page) -> dict[str, int]:
+    """The elements of the page with a text that holds nothing special."""
+    type_text(page, "plain words only")
+    return elements(page)
+
+
+@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS.keys())
+def test_a_text_is_shown_exactly_and_becomes_no_element(page, harmless, text):
+    type_text(page, text)
+    held = page.locator(".st-key-text textarea").input_value()
+    assert tokens(page) == list(encode(Settings(text=held)).source.labels)
+    assert elements(page) == harmless
+    n_tokens = len(tokens(page))
+    point_at(panels(page, "picture").last, n_tokens - 1, 0, (n_tokens, n_tokens))
+    expect(tooltip(page).locator("bdi").first).to_have_text(re.compile(f"^{re.escape(tokens(page)[-1])}$"))
+    page.mouse.move(1, 1)
+    assert page.evaluate("window.attacked") is None
+
+
+def test_no_view_interprets_a_text(open_app):
+    page = open_app(text="nothing yet", view="compare", query=3)
+    for view, title in {"compare": "Compare masks", "heads": "Heads", "step": "Step through"}.items():
+        if view != "compare":
+            choose_view(page, title)
+        type_text(page, "one two three four five six seven")
+        before = elements(page)
+        type_text(page, EVERYTHING)
+        after = elements(page)
+        accounts = before["strong"] - after["strong"] if view == "compare" else 0  # two sentences, or one
+        assert after == before | {"strong": before["strong"] - accounts}
+    page.locator(".stage-map").focus()
+    with rerun(page, "picture"):
+        page.keyboard.press("End")
+    expect(page.locator(".js-plotly-plot .yaxislayer-above, .js-plotly-plot .ytick").first).to_be_attached()
+    shown = page.locator(".js-plotly-plot").inner_text()
+    assert "onerror" in shown or "img" in shown
+    assert page.locator(".js-plotly-plot img, .js-plotly-plot a, .js-plotly-plot b").count() == 0
+    assert page.evaluate("window.attacked") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("", "There is nothing to run yet: type at least one word into the text."),
+        (" \n\t  ", "There is nothing to run yet: type at least one word into the text."),
+        ("x " * 50_000, "The text has 50,000 tokens and 512 is the most that is drawn: shorten it."),
+    ],
+    ids=["empty", "spaces", "100,000 characters"],
+)
+def test_what_cannot_be_drawn_gets_one_clear_sentence(page, text, sentence):
+    type_text(page, text)
+    errors = page.get_by_test_id("stAlertContentError")
+    expect(errors).to_have_count(1)
+    assert errors.inner_text().replace("\u2060", "").endswith(sentence)
+    type_text(page, "usable again")
+    expect(errors).to_have_count(0)
+    assert tokens(page) == ["usable", "again"]
+    expect(panels(page, "picture").last).to_be_visible()
+
+
+def test_one_word_of_100_000_letters_is_one_short_token(page):
+    type_text(page, "x" * 100_000)
+    assert tokens(page) == ["x" * 23 + "…"]
+    expect(page.get_by_text("The text is too long for a link")).to_be_visible()
+    type_text(page, "usable again")
+    assert tokens(page) == ["usable", "again"]
