@@ -10,6 +10,8 @@ from model.config import check_at_least, check_divisible
 from model.dropout import Dropout
 from model.tracing import Tap, TracedModule, untapped
 
+_HEAD = r"{0}_h = {0} \text{{, the columns of head }} h"
+_CONCAT = r"C = \operatorname{Concat}(C_1, \dots, C_H)"
 _MASKED = r"\tilde S_{qk} = \hat S_{qk} \text{ if } M_{qk} \text{ else } -\infty"
 _SOFTMAX = r"A_{qk} = \frac{e^{\tilde S_{qk}}}{\sum_j e^{\tilde S_{qj}}}"
 
@@ -53,10 +55,13 @@ def scaled_dot_product_attention(
         masked_scores = tap("masked_scores", scaled_scores.masked_fill(~mask, -math.inf), "B H Tq Tk", _MASKED)
         has_key = mask.any(-1, keepdim=True)
         weights = tap("weights", masked_scores.softmax(-1).masked_fill(~has_key, 0.0), "B H Tq Tk", _SOFTMAX)
-    kept = weights
     if dropout is not None and dropout.active:
-        kept = tap("dropped_weights", dropout(weights), "B H Tq Tk", r"\tilde A = \operatorname{dropout}(A)")
-    context = tap("context", kept @ v, "B H Tq Dh", r"C = A V")
+        dropped_weights = tap(
+            "dropped_weights", dropout(weights), "B H Tq Tk", r"\tilde A = \operatorname{dropout}(A)"
+        )
+        context = tap("context", dropped_weights @ v, "B H Tq Dh", r"C_h = \tilde A_h V_h")
+    else:
+        context = tap("context", weights @ v, "B H Tq Dh", r"C_h = A_h V_h")
     return context, weights
 
 
@@ -128,18 +133,18 @@ class MultiHeadAttention(TracedModule):
         query = tap("query_input", query, "B Tq D", r"X_q")
         key = tap("key_input", key, "B Tk D", r"X_k")
         value = tap("value_input", value, "B Tk D", r"X_v")
-        q_proj = tap("q_proj", self.w_q(query), f"B Tq {inner}", _linear("X_q", "Q", self.w_q))
-        k_proj = tap("k_proj", self.w_k(key), f"B Tk {inner}", _linear("X_k", "K", self.w_k))
-        v_proj = tap("v_proj", self.w_v(value), f"B Tk {inner}", _linear("X_v", "V", self.w_v))
-        q = tap("q", self.split(q_proj), "B H Tq Dh", r"Q_h = \text{columns of head } h")
-        k = tap("k", self.split(k_proj), "B H Tk Dh", r"K_h = \text{columns of head } h")
-        v = tap("v", self.split(v_proj), "B H Tk Dh", r"V_h = \text{columns of head } h")
+        q_proj = tap("q_proj", self.w_q(query), f"B Tq {inner}", _linear("Q", "X_q", "Q", self.w_q))
+        k_proj = tap("k_proj", self.w_k(key), f"B Tk {inner}", _linear("K", "X_k", "K", self.w_k))
+        v_proj = tap("v_proj", self.w_v(value), f"B Tk {inner}", _linear("V", "X_v", "V", self.w_v))
+        q = tap("q", self.split(q_proj), "B H Tq Dh", _HEAD.format("Q"))
+        k = tap("k", self.split(k_proj), "B H Tk Dh", _HEAD.format("K"))
+        v = tap("v", self.split(v_proj), "B H Tk Dh", _HEAD.format("V"))
         divisor = None if self.scale_scores else 1.0
         context, _ = scaled_dot_product_attention(q, k, v, mask, divisor=divisor, dropout=self.dropout, tap=tap)
-        concat = tap("concat", self.merge(context), f"B Tq {inner}", r"[C_1; \dots; C_H]")
+        concat = tap("concat", self.merge(context), f"B Tq {inner}", _CONCAT)
         if self.w_o is None:
-            return tap("output", concat, f"B Tq {inner}", r"[C_1; \dots; C_H]")
-        projection = _linear(r"[C_1; \dots; C_H]", "O", self.w_o)
+            return tap("output", concat, f"B Tq {inner}", "Y = C")
+        projection = _linear("Y", "C", "O", self.w_o)
         return tap("output", self.w_o(concat), f"B Tq {self.output_symbol}", projection)
 
     def split(self, x: Tensor) -> Tensor:
@@ -151,6 +156,6 @@ class MultiHeadAttention(TracedModule):
         return x.transpose(1, 2).flatten(-2)
 
 
-def _linear(x: str, name: str, layer: nn.Linear) -> str:
+def _linear(y: str, x: str, name: str, layer: nn.Linear) -> str:
     bias = "" if layer.bias is None else f" + b^{name}"
-    return f"{x} W^{name}{bias}"
+    return f"{y} = {x} W^{name}{bias}"

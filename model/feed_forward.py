@@ -13,6 +13,11 @@ from model.tracing import TracedModule
 
 ACTIVATIONS: dict[Activation, Callable[[Tensor], Tensor]] = {"relu": F.relu, "gelu": F.gelu}
 
+_FORMULAS: dict[Activation, str] = {
+    "relu": r"A = \operatorname{ReLU}(H) = \max(0, H)",
+    "gelu": r"A = \operatorname{GELU}(H) = H \, \Phi(H)",
+}
+
 
 class FeedForward(TracedModule):
     """Two linear layers with an activation between, the same at every position (equation 2).
@@ -34,12 +39,11 @@ class FeedForward(TracedModule):
     def forward(self, x: Tensor) -> Tensor:
         """(B, T, d_model) -> (B, T, d_model)."""
         tap, activate = self.tap, ACTIVATIONS[self.activation]
-        hidden = tap("hidden", self.w_1(x), "B T F", r"x W_1 + b_1")
-        active = tap(
-            "activation", activate(hidden), "B T F", rf"\operatorname{{{self.activation.upper()}}}(x W_1 + b_1)"
+        hidden = tap("hidden", self.w_1(x), "B T F", r"H = x W_1 + b_1")
+        activation = tap("activation", activate(hidden), "B T F", _FORMULAS[self.activation])
+        if not self.dropout.active:
+            return tap("output", self.w_2(activation), "B T D", r"Y = A W_2 + b_2")
+        dropped_activation = tap(
+            "dropped_activation", self.dropout(activation), "B T F", r"\tilde A = \operatorname{dropout}(A)"
         )
-        if self.dropout.active:
-            active = tap(
-                "dropped_activation", self.dropout(active), "B T F", r"\operatorname{dropout}(\text{activation})"
-            )
-        return tap("output", self.w_2(active), "B T D", r"\text{activation} \cdot W_2 + b_2")
+        return tap("output", self.w_2(dropped_activation), "B T D", r"Y = \tilde A W_2 + b_2")

@@ -13,7 +13,6 @@ from model.dropout import Dropout
 from model.feed_forward import FeedForward
 from model.tracing import TracedModule
 
-_RESIDUAL = r"x + \operatorname{sublayer}(x)"
 _NORM = r"\operatorname{LayerNorm}(x) = \gamma \, \frac{x - \mu}{\sqrt{\sigma^2 + \varepsilon}} + \beta"
 
 
@@ -31,18 +30,20 @@ class EncoderLayer(TracedModule):
         self.feed_forward = _feed_forward(config)
         self.norm2 = _layer_norm(config)
         self.dropout = Dropout(config.dropout)
+        self.sums = _sums(config, "SelfAttention", "FeedForward")
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
         """(B, T, d_model) -> (B, T, d_model); ``mask`` as in ``MultiHeadAttention``."""
-        tap, attention, feed_forward, dropout = self.tap, self.self_attention, self.feed_forward, self.dropout
+        tap, dropout, sums = self.tap, self.dropout, self.sums
+        attention, feed_forward = self.self_attention, self.feed_forward
         if self.pre_norm:
             y = tap("norm1", self.norm1(x), "B T D", _NORM)
-            x = tap("residual1", x + dropout(attention(y, y, y, mask)), "B T D", _RESIDUAL)
+            x = tap("residual1", x + dropout(attention(y, y, y, mask)), "B T D", sums[0])
             y = tap("norm2", self.norm2(x), "B T D", _NORM)
-            return tap("residual2", x + dropout(feed_forward(y)), "B T D", _RESIDUAL)
-        x = tap("residual1", x + dropout(attention(x, x, x, mask)), "B T D", _RESIDUAL)
+            return tap("residual2", x + dropout(feed_forward(y)), "B T D", sums[1])
+        x = tap("residual1", x + dropout(attention(x, x, x, mask)), "B T D", sums[0])
         x = tap("norm1", self.norm1(x), "B T D", _NORM)
-        x = tap("residual2", x + dropout(feed_forward(x)), "B T D", _RESIDUAL)
+        x = tap("residual2", x + dropout(feed_forward(x)), "B T D", sums[1])
         return tap("norm2", self.norm2(x), "B T D", _NORM)
 
 
@@ -59,6 +60,7 @@ class DecoderLayer(TracedModule):
         self.feed_forward = _feed_forward(config)
         self.norm3 = _layer_norm(config)
         self.dropout = Dropout(config.dropout)
+        self.sums = _sums(config, "SelfAttention", "CrossAttention", "FeedForward")
 
     def forward(
         self, x: Tensor, memory: Tensor, mask: Tensor | None = None, memory_mask: Tensor | None = None
@@ -74,7 +76,7 @@ class DecoderLayer(TracedModule):
         Returns:
             (B, T, d_model).
         """
-        tap, dropout = self.tap, self.dropout
+        tap, dropout, sums = self.tap, self.dropout, self.sums
         attention, cross_attention, feed_forward = (
             self.self_attention,
             self.cross_attention,
@@ -82,16 +84,16 @@ class DecoderLayer(TracedModule):
         )
         if self.pre_norm:
             y = tap("norm1", self.norm1(x), "B T D", _NORM)
-            x = tap("residual1", x + dropout(attention(y, y, y, mask)), "B T D", _RESIDUAL)
+            x = tap("residual1", x + dropout(attention(y, y, y, mask)), "B T D", sums[0])
             y = tap("norm2", self.norm2(x), "B T D", _NORM)
-            x = tap("residual2", x + dropout(cross_attention(y, memory, memory, memory_mask)), "B T D", _RESIDUAL)
+            x = tap("residual2", x + dropout(cross_attention(y, memory, memory, memory_mask)), "B T D", sums[1])
             y = tap("norm3", self.norm3(x), "B T D", _NORM)
-            return tap("residual3", x + dropout(feed_forward(y)), "B T D", _RESIDUAL)
-        x = tap("residual1", x + dropout(attention(x, x, x, mask)), "B T D", _RESIDUAL)
+            return tap("residual3", x + dropout(feed_forward(y)), "B T D", sums[2])
+        x = tap("residual1", x + dropout(attention(x, x, x, mask)), "B T D", sums[0])
         x = tap("norm1", self.norm1(x), "B T D", _NORM)
-        x = tap("residual2", x + dropout(cross_attention(x, memory, memory, memory_mask)), "B T D", _RESIDUAL)
+        x = tap("residual2", x + dropout(cross_attention(x, memory, memory, memory_mask)), "B T D", sums[1])
         x = tap("norm2", self.norm2(x), "B T D", _NORM)
-        x = tap("residual3", x + dropout(feed_forward(x)), "B T D", _RESIDUAL)
+        x = tap("residual3", x + dropout(feed_forward(x)), "B T D", sums[2])
         return tap("norm3", self.norm3(x), "B T D", _NORM)
 
 
@@ -107,3 +109,12 @@ def _feed_forward(config: TransformerConfig) -> FeedForward:
 
 def _layer_norm(config: TransformerConfig) -> nn.LayerNorm:
     return nn.LayerNorm(config.d_model, eps=config.layer_norm_eps)
+
+
+def _sums(config: TransformerConfig, *sublayers: str) -> tuple[str, ...]:
+    """The formula of each residual addition."""
+    entering = r"\operatorname{norm}(x)" if config.norm == "pre" else "x"
+    found = [rf"\operatorname{{{sublayer}}}({entering})" for sublayer in sublayers]
+    if config.dropout > 0:
+        found = [rf"\operatorname{{dropout}}({formula})" for formula in found]
+    return tuple(f"x' = x + {formula}" for formula in found)

@@ -31,7 +31,10 @@ def sinusoidal_encoding(length: int, d_model: int) -> Tensor:
 class SinusoidalPositions(nn.Module):
     """Fixed sinusoids, kept in float64 for models of any precision: length -> (length, d_model)."""
 
-    formula: Final = r"P_{t,2i} = \sin \frac{t}{10000^{2i/d}}, \quad P_{t,2i+1} = \cos \frac{t}{10000^{2i/d}}"
+    formula: Final = (
+        r"\begin{aligned} P_{t,2i} &= \sin (t / 10000^{2i/d}) \\ "
+        r"P_{t,2i+1} &= \cos (t / 10000^{2i/d}) \end{aligned}"
+    )
     table: Tensor
 
     def __init__(self, max_len: int, d_model: int) -> None:

@@ -12,6 +12,8 @@ from model.layers import DecoderLayer, EncoderLayer
 from model.positional_encoding import POSITIONS
 from model.tracing import TracedModule
 
+_LAST_NORM = r"x' = \operatorname{LayerNorm}(x)"
+
 
 class InputEmbedding(TracedModule):
     """Token ids to vectors: embedding times sqrt(d_model), plus positions (sections 3.4 and 3.5)."""
@@ -32,12 +34,12 @@ class InputEmbedding(TracedModule):
         if ids.shape[-1] > self.max_len:
             raise ValueError(f"the sequence has {ids.shape[-1]} tokens: max_len ({self.max_len}) is the most")
         tap = self.tap
-        embedding = tap("embedding", self.tokens(ids), "B T D", r"E[\text{id}]")
+        embedding = tap("embedding", self.tokens(ids), "B T D", r"E = W_E[\text{id}]")
         scaled = tap(
             "scaled_embedding",
             embedding * math.sqrt(self.d_model),
             "B T D",
-            r"E[\text{id}] \cdot \sqrt{d_{model}}",
+            r"\hat E = \sqrt{d_{model}} \, E",
         )
         positions = tap(
             "positional_encoding", self.positions(ids.shape[-1]).to(scaled.dtype), "T D", self.positions.formula
@@ -46,7 +48,7 @@ class InputEmbedding(TracedModule):
             "embedded",
             self.dropout(scaled + positions),
             "B T D",
-            r"E[\text{id}] \cdot \sqrt{d_{model}} + P_t",
+            r"X = \operatorname{dropout}(\hat E + P)" if self.dropout.active else r"X = \hat E + P",
         )
 
 
@@ -64,7 +66,7 @@ class Encoder(TracedModule):
         x = self.inputs(ids)
         for layer in self.layers:
             x = layer(x, mask)
-        return x if self.norm is None else self.tap("norm", self.norm(x), "B T D", r"\operatorname{LayerNorm}(x)")
+        return x if self.norm is None else self.tap("norm", self.norm(x), "B T D", _LAST_NORM)
 
 
 class Decoder(TracedModule):
@@ -107,7 +109,7 @@ class Decoder(TracedModule):
         x = self.inputs(ids)
         for layer in self.layers:
             x = layer(x, mask) if memory is None else layer(x, memory, mask, memory_mask)
-        return x if self.norm is None else self.tap("norm", self.norm(x), "B T D", r"\operatorname{LayerNorm}(x)")
+        return x if self.norm is None else self.tap("norm", self.norm(x), "B T D", _LAST_NORM)
 
 
 class Transformer(TracedModule):
@@ -159,8 +161,10 @@ class Transformer(TracedModule):
             x = self.encoder(source, source_mask)
         else:
             x = self._run_decoder(target, self.encoder(source, source_mask), target_mask, memory_mask)
-        logits = self.tap("logits", self.unembedding(x), "B T V", r"x W_U")
-        return self.tap("probabilities", logits.softmax(-1), "B T V", r"\operatorname{softmax}_v(x W_U)")
+        logits = self.tap("logits", self.unembedding(x), "B T V", r"Z = x W_U")
+        return self.tap(
+            "probabilities", logits.softmax(-1), "B T V", r"p_{tv} = \frac{e^{Z_{tv}}}{\sum_w e^{Z_{tw}}}"
+        )
 
     def _run_decoder(
         self, ids: Tensor, memory: Tensor | None, mask: Tensor | None, memory_mask: Tensor | None

@@ -218,9 +218,7 @@ def measure_browser() -> None:
         for (view, component), n_tokens in itertools.product(PICTURES.items(), LENGTHS):
             times, megabytes = changes(browser, address, view, component, n_tokens)
             target = {128: ", to reach 100", 512: ", to reach 250"}.get(n_tokens, "")
-            print(
-                f"  {view:<8} T={n_tokens:<4} new seed to painted  {spread(times)}{target}; {megabytes:.1f} MB"
-            )
+            print(f"  {view:<8} T={n_tokens:<4} new seed to painted  {spread(times)}{target}; {megabytes:.1f} MB")
         sent = messages_while_looking(browser, address)
         print(f"  messages sent while hovering 40 cells and changing the layer 6 times: {sent}")
         browser.close()

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
-from model.references import sdpa_difference
 from torch import Tensor, nn
 
-from model import Stage, Trace
+from model import CombinedMask, Stage, Trace
+from model.references import sdpa_difference
 from visualizer.dataflow import operands
 
 TOLERANCE = 1e-5
@@ -43,12 +43,40 @@ def summarize(value: Tensor) -> Summary:
     return Summary(finite.min().item(), finite.max().item(), finite.mean().item())
 
 
-def checks(trace: Trace, model: nn.Module, path: str) -> tuple[Check, ...]:
-    """Everything that must hold of the stage at ``path``."""
+def checks(trace: Trace, model: nn.Module, path: str, masks: CombinedMask | None = None) -> tuple[Check, ...]:
+    """Everything that must hold of the stage at ``path``; ``masks`` are those of its attention, if it has any."""
     stage = trace[path]
+    module = stage.module_path
     find = _CHECKS.get(stage.name.rstrip("0123456789"))
-    found = find(trace, model, path) if find else ()
+    found = list(find(trace, model, path) if find else ())
+    if stage.name == "mask" and masks is not None:
+        found += _each_mask(stage.value, masks)
+    if stage.name in _OF_THE_ATTENTION and f"{module}.weights" in trace:
+        found.append(attention_agreement(trace, module))
     return (*found, _numbers_are_numbers(stage))
+
+
+def attention_agreement(trace: Trace, module: str) -> Check:
+    """Whether PyTorch's own attention gives what the attention at ``module`` gave in this very run."""
+    difference = sdpa_difference(trace, module)
+    before_dropout = ", before dropout" if f"{module}.dropped_weights" in trace else ""
+    return Check(
+        f"matches PyTorch's F.scaled_dot_product_attention{before_dropout}, max |difference| = {difference:.1e}",
+        difference < TOLERANCE,
+    )
+
+
+_OF_THE_ATTENTION = ("scores", "scaled_scores", "mask", "masked_scores", "weights", "dropped_weights", "context")
+
+
+def _each_mask(mask: Tensor, masks: CombinedMask) -> list[Check]:
+    """How many cells each mask blocks, whether or not another blocks them too."""
+    n_queries, n_keys = mask.shape[-2:]
+    bits = masks.blocked_bits(n_queries, n_keys)
+    counts = [int((bits >> i & 1).sum()) for i in range(len(masks.names))]
+    return [
+        Check(f"{count} by {name.replace('_', ' ')}", None) for name, count in zip(masks.names, counts, strict=True)
+    ]
 
 
 def _weights(trace: Trace, model: nn.Module, path: str) -> tuple[Check, ...]:
@@ -104,31 +132,38 @@ def _masked_scores(trace: Trace, model: nn.Module, path: str) -> tuple[Check, ..
 def _scaled_scores(trace: Trace, model: nn.Module, path: str) -> tuple[Check, ...]:
     module = path.rpartition(".")[0]
     scores, scaled = trace[f"{module}.scores"].value, trace[path].value
-    if torch.equal(scores, scaled):
-        return (Check("scaling is off: equal to the scores", None),)
-    largest = scaled.abs().max().item()
-    if largest == 0:
-        return (Check("every score is zero", None),)
-    ratio = scores.abs().max().item() / largest
-    return (Check(f"every score was divided by {ratio:.4g}", _close(scaled * ratio, scores)),)
+    if not getattr(model.get_submodule(module), "scale_scores", True):
+        return (Check("scaling is off: equal to the scores", torch.equal(scores, scaled)),)
+    width = trace[f"{module}.q"].value.shape[-1]
+    divisor = math.sqrt(width)
+    return (Check(f"every score was divided by √d_k = √{width} = {divisor:.4g}", _close(scaled * divisor, scores)),)
+
+
+def _scores(trace: Trace, model: nn.Module, path: str) -> tuple[Check, ...]:
+    module = path.rpartition(".")[0]
+    q, k = (trace[f"{module}.{name}"].value[..., :_ROWS, :].double() for name in ("q", "k"))
+    scores = trace[path].value[..., :_ROWS, :_ROWS]
+    difference = ((q @ k.mT - scores).abs().max() / scores.abs().max().clamp_min(1.0)).item()
+    where = f" in the first {_ROWS} rows and columns" if max(trace[path].value.shape[-2:]) > _ROWS else ""
+    text = f"equal to Q Kᵀ in float64{where}, relative difference {difference:.1e}"
+    return (Check(text, difference < TOLERANCE),)
+
+
+_ROWS = 128
+"""As many rows are computed again in float64: all of them would take longer than the run itself."""
 
 
 def _context(trace: Trace, model: nn.Module, path: str) -> tuple[Check, ...]:
     module = path.rpartition(".")[0]
-    difference = sdpa_difference(trace, module)
-    agrees = Check(
-        f"matches PyTorch's F.scaled_dot_product_attention, max |difference| = {difference:.1e}",
-        difference < TOLERANCE,
-    )
     if f"{module}.dropped_weights" in trace:
-        return (agrees,)
+        return ()
     value, v = trace[path].value, trace[f"{module}.v"].value
     keyless = _rows_without_key(trace, module, trace[f"{module}.weights"].value)
     margin = TOLERANCE * (1 + v.abs().max())
     above = value >= v.amin(-2, keepdim=True) - margin
     below = value <= v.amax(-2, keepdim=True) + margin
     inside = bool((above & below)[~keyless].all())
-    return agrees, Check("every number lies between the smallest and the largest value of its column", inside)
+    return (Check("every number lies between the smallest and the largest value of its column", inside),)
 
 
 def _same_numbers(trace: Trace, model: nn.Module, path: str) -> tuple[Check, ...]:
@@ -213,6 +248,7 @@ _CHECKS: dict[str, Callable[[Trace, nn.Module, str], tuple[Check, ...]]] = {
     "k": _same_numbers,
     "v": _same_numbers,
     "concat": _same_numbers,
+    "scores": _scores,
     "scaled_scores": _scaled_scores,
     "mask": _mask,
     "masked_scores": _masked_scores,

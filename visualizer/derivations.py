@@ -62,7 +62,10 @@ def _scores(run: Run, cell: Cell) -> Derivation:
     if name in ("masked_scores", "weights"):
         blockers = run.blocked_by(module, cell.row, cell.column, cell.batch)
         result = -math.inf if blockers else result
-        steps.append(Step(f"mask: blocked by {', '.join(blockers)}" if blockers else "mask: may attend", result))
+        if blockers:
+            steps.append(Step(f"mask: blocked by {', '.join(blockers)}", result))
+        elif run.mask_of(module).names:
+            steps.append(Step("mask: may attend", result))
     stage = f"{module}.{'masked_scores' if name == 'weights' else name}"
     return _derivation(
         run,

@@ -81,7 +81,10 @@ OPENING = Example(
 )
 
 
-def note_on(settings: Settings) -> str:
-    """Where to look in the picture of these settings, if they are those of an example; else nothing."""
-    known = {example.settings: example.what_to_see for example in (OPENING, *EXAMPLES)}
-    return known.get(settings, "")
+def note_on(settings: Settings, selection: Selection) -> str:
+    """Where to look, if this is the picture of an example; else nothing."""
+    for example in (OPENING, *EXAMPLES):
+        same_place = (selection.view, selection.stage) == (example.selection.view, example.selection.stage)
+        if settings == example.settings and same_place:
+            return example.what_to_see
+    return ""

@@ -44,6 +44,21 @@ def explain(trace: Trace, path: str) -> Explanation:
     return EXPLANATIONS[kind, name.rstrip("0123456789")]
 
 
+def head_note(name: str, masks: tuple[str, ...], *, is_cross: bool) -> str:
+    """Where a hand-built head cannot do what its name says, in one sentence; empty where it can everywhere."""
+    if name.endswith("ahead") or name == "next token":
+        if "causal" in masks:
+            return f"The causal mask blocks what “{name}” looks for, so its weight falls on what is left."
+        return f"The last tokens have nothing that far ahead: there the weight of “{name}” falls elsewhere."
+    if name.endswith("back") or name == "previous token":
+        return f"The first tokens have nothing that far back: there the weight of “{name}” falls elsewhere."
+    if name == "same token" and is_cross:
+        return (
+            "Where the source has no equal token, the weight of “same token” falls on those with the nearest codes."
+        )
+    return ""
+
+
 def code_line(stage: Stage) -> CodeLine:
     """The line of PyTorch that computed a stage, read from the source where the stage was tapped."""
     file, line = stage.location
@@ -73,7 +88,7 @@ EXPLANATIONS: dict[tuple[str, str], Explanation] = {
     ("inputs", "embedding"): Explanation(
         "Token embedding",
         "residual",
-        "Each token's id picks one row of a table with one learned vector per word of the vocabulary. "
+        "Each token's id picks one row of a table with one vector per word of the vocabulary. "
         "Equal tokens get equal vectors: nothing here knows where a token stands.",
     ),
     ("inputs", "scaled_embedding"): Explanation(
@@ -160,7 +175,7 @@ EXPLANATIONS: dict[tuple[str, str], Explanation] = {
         "Scores",
         "weights",
         "Every query times every key: a dot product says how well the two fit. "
-        "Large and positive means a close match, negative means the opposite.",
+        "Only differences within a row matter later: the key with the largest score gets the largest weight.",
     ),
     ("attention", "scaled_scores"): Explanation(
         "Scaled scores",
@@ -171,8 +186,9 @@ EXPLANATIONS: dict[tuple[str, str], Explanation] = {
     ("attention", "mask"): Explanation(
         "Mask",
         "weights",
-        "Which query may attend to which key. Hatched cells are blocked; hold the pointer on one to read by what. "
-        "Several masks combine with and: a cell stays open only if all of them allow it.",
+        "Which query may attend to which key: hatched cells are blocked, and pointing at one says by what. "
+        "Several masks combine with and. True (1) means may attend, as in F.scaled_dot_product_attention; "
+        "in nn.MultiheadAttention True means the opposite, blocked.",
     ),
     ("attention", "masked_scores"): Explanation(
         "Masked scores",
@@ -245,7 +261,7 @@ EXPLANATIONS: dict[tuple[str, str], Explanation] = {
         "Layer norm",
         "residual",
         "Each token's vector is shifted to mean zero and scaled to variance one, then scaled and shifted "
-        "by learned γ and β. It keeps the stream at one size from layer to layer.",
+        "by γ and β, which training would learn. It keeps the stream at one size from layer to layer.",
     ),
     ("model", "norm"): Explanation(
         "Last layer norm",

@@ -54,7 +54,7 @@ def remarks(choices: Choices) -> None:
     notices(choices.notices)
     for name in left_out_of_link(choices.settings):
         st.info(f"The {name} is too long for a link, so the address bar does not carry it.")
-    if what_to_see := note_on(choices.settings):
+    if what_to_see := note_on(choices.settings, choices.selection):
         st.caption(f":material/visibility: {what_to_see}")
 
 

@@ -68,6 +68,7 @@ def operand_panel(run: Run, operand: Operand, *, head: int, batch: int) -> Panel
     if operand.is_parameter:
         return _parameter_panel(run, operand)
     panel = stage_panel(run, operand.source, head=head, batch=batch, operator=operand.operator)
+    panel = replace(panel, hint=f"click: go to {run.trace[operand.source].name}")
     return _transposed(panel) if operand.transposed else panel
 
 

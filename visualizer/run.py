@@ -159,10 +159,10 @@ class Run:
         if symbol not in ("T", "Tq", "Tk", "S"):
             return None
         of_target = "target" in self.tokens and not path.startswith("encoder.")
-        crosses = symbol == "Tk" and self._is_cross_attention(path.rpartition(".")[0])
+        crosses = symbol == "Tk" and self.is_cross_attention(path.rpartition(".")[0])
         return "target" if of_target and not crosses else "source"
 
-    def _is_cross_attention(self, module: str) -> bool:
+    def is_cross_attention(self, module: str) -> bool:
         """Whether an attention's keys come from another tensor than its queries."""
         inputs = [f"{module}.query_input", f"{module}.key_input"]
         if all(path in self.trace for path in inputs):

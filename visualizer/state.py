@@ -78,7 +78,7 @@ def change(**changes: Any) -> None:  # noqa: ANN401 - the fields of Settings, ch
 
 
 def redraw_picture() -> None:
-    """A callback for controls whose change leaves the other controls as they are: only the picture is drawn again."""
+    """A callback for controls that leave the others as they are: only the picture is drawn again."""
     st.rerun(PICTURE)
 
 

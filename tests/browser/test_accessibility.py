@@ -35,7 +35,7 @@ _CANVASES_WITHOUT_TEXT = """() => {
     for (const element of root.querySelectorAll("*")) {
       if (element.shadowRoot) {
         for (const canvas of element.shadowRoot.querySelectorAll("canvas")) {
-          if (!hasText(canvas)) found.push(canvas.outerHTML);
+          if (canvas.checkVisibility() && !hasText(canvas)) found.push(canvas.outerHTML);
         }
         visit(element.shadowRoot);
       }

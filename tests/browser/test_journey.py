@@ -112,9 +112,7 @@ def numbers_of_the_comparison_are_those_of_the_model(page: Page, chosen: Setting
     with rerun(page, "compare_grids"):
         pill(page, "mask_b", "Sliding window").click()
     assert link_of(page)["mask_b"] == "causal,sliding_window"
-    a, b = (
-        compute_run(replace(chosen, mask=mask)).trace[WEIGHTS].value[0] for mask in ((), MASKS)
-    )
+    a, b = (compute_run(replace(chosen, mask=mask)).trace[WEIGHTS].value[0] for mask in ((), MASKS))
     for head in range(N_HEADS):
         before, after = a[head, QUERY, KEY].item(), b[head, QUERY, KEY].item()
         for side in range(3):

@@ -132,7 +132,12 @@ def chip(page: Page, index: int) -> None:
 
 def test_a_bad_value_becomes_a_good_one_and_says_so(open_app):
     page = open_app(n_heads="nan", norm="prr", mask="<img src=x>", view="hedas")
-    notice = ("n_heads=nan is not a number", "norm=prr is not one of", "mask=<img src=x> is not", "view=hedas is not")
+    notice = (
+        "n_heads=nan is not a number",
+        "norm=prr is not one of",
+        "mask=<img src=x> is not",
+        "view=hedas is not",
+    )
     alert = page.get_by_role("alert")
     text = alert.inner_text().replace("\u2060", "")
     for part in notice:

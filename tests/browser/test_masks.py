@@ -5,7 +5,16 @@ from __future__ import annotations
 import numpy as np
 from playwright.sync_api import expect
 
-from tests.browser.headlight_page import choose_view, link_of, panels, pill, point_at, rerun, tooltip, tooltip_numbers
+from tests.browser.headlight_page import (
+    choose_view,
+    link_of,
+    panels,
+    pill,
+    point_at,
+    rerun,
+    tooltip,
+    tooltip_numbers,
+)
 from visualizer.custom_mask import decode_mask, encode_mask
 
 HEADS = "attention_heads_encoder_self_attention"

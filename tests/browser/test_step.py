@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 
-import pytest
 from playwright.sync_api import Page, expect
 
 from model.worked_examples import GOLDEN
@@ -118,23 +117,42 @@ def test_blocks_stages_and_heads_are_chosen_with_the_pointer(open_app):
     assert number(page.locator(".st-key-derivation_0 .result .value").inner_text()) == close_to(value)
 
 
-@pytest.mark.parametrize("architecture", ["decoder", "encoder-decoder"])
-def test_every_stage_is_reached_with_the_arrow_keys(open_app, architecture):
-    page = open_app(architecture=architecture, n_layers=1, text="a b a", target="c d", n_heads=2, d_model=8, d_ff=8)
-    settings = Settings(
-        architecture=architecture, n_layers=1, text="a b a", target="c d", n_heads=2, d_model=8, d_ff=8
-    )
-    paths = list(compute_run(settings).trace)
+def test_every_stage_is_reached_with_the_arrow_keys(open_app):
+    small = {"architecture": "decoder", "text": "a b a", "n_layers": 1, "n_heads": 2, "d_model": 8, "d_ff": 8}
+    page = open_app(**small)
+    paths = list(compute_run(Settings(**small)).trace)
     page.locator(".stage-map").focus()
     with rerun(page, "picture"):
         page.keyboard.press("Home")
     for path in paths:
-        expect(page.locator(".stage-map [aria-current=step]")).to_have_text(path.rpartition(".")[2])
-        expect(panels(page, "picture").last.locator(".matrix-subtitle")).to_contain_text(path.rpartition(".")[2])
+        name = path.rpartition(".")[2]
+        expect(page.locator(".stage-map [aria-current=step]")).to_have_text(name)
+        expect(panels(page, "picture").last.locator(".matrix-subtitle")).to_contain_text(name)
         expect(page.locator(".st-key-derivation_0 .verdict")).to_have_text(re.compile("^equals"))
         if path != paths[-1]:
             with rerun(page, "picture"):
                 page.keyboard.press("ArrowRight")
+
+
+def test_every_block_of_an_encoder_and_a_decoder_is_reached_with_the_page_keys(open_app):
+    page = open_app(architecture="encoder-decoder", text="a b a", target="c d", n_layers=1)
+    page.locator(".stage-map").focus()
+    with rerun(page, "picture"):
+        page.keyboard.press("Home")
+    n_blocks = page.locator(".stage-map .block").count()
+    places = [place_of(page)]
+    for _ in range(n_blocks - 1):
+        with rerun(page, "picture"):
+            page.keyboard.press("PageDown")
+        places.append(place_of(page))
+        expect(page.locator(".st-key-derivation_0 .verdict")).to_have_text(re.compile("^equals"))
+    assert len(set(places)) == n_blocks
+    assert any("cross-attention" in place for place in places)
+
+
+def place_of(page: Page) -> str:
+    """Which block is current, and which stage of it."""
+    return page.locator(".stage-map .here").inner_text()
 
 
 def test_a_worked_example_shows_the_published_numbers(open_app):

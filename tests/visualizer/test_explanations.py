@@ -3,7 +3,7 @@ import ast
 import pytest
 
 from tests.visualizer.runs import VARIANTS, run_of
-from visualizer.explanations import code_line, explain
+from visualizer.explanations import code_line, explain, head_note
 from visualizer.settings import WORKED_EXAMPLES
 
 
@@ -24,3 +24,21 @@ def test_the_code_is_the_line_that_ran():
     residual = code_line(trace["encoder.layers.0.residual1"])
     assert residual.code == "residual1 = x + dropout(attention(y, y, y, mask))"
     assert residual.place.startswith("model/layers.py, line ")
+
+
+@pytest.mark.parametrize(
+    ("name", "masks", "is_cross", "says"),
+    [
+        ("next token", ("causal",), False, "causal mask blocks"),
+        ("two ahead", (), False, "nothing that far ahead"),
+        ("previous token", ("causal",), False, "nothing that far back"),
+        ("same token", (), True, "no equal token"),
+        ("same token", (), False, ""),
+        ("itself", ("causal",), False, ""),
+        ("", ("causal",), False, ""),
+    ],
+)
+def test_a_head_that_cannot_do_its_work_everywhere_says_so(name, masks, is_cross, says):
+    note = head_note(name, masks, is_cross=is_cross)
+    assert says in note
+    assert bool(note) == bool(says)

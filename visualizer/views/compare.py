@@ -10,6 +10,8 @@ import streamlit as st
 from visualizer import state
 from visualizer.attention_picker import attention_kind
 from visualizer.cache import cached_run
+from visualizer.check_line import check_line
+from visualizer.checks import attention_agreement
 from visualizer.comparison import Downstream, Shift, downstream, most_freed, predictions, shift
 from visualizer.components.axis import Axis
 from visualizer.components.compare_grids.element import compare_grids
@@ -33,7 +35,10 @@ def render(run: Run, selection: Selection) -> None:
     kind = attention_kind(attention_modules(a.trace), selection.stage)
     same = [module for module in attention_modules(a.trace) if without_layer(module) == kind]
     batch = min(selection.batch, a.batch_size(f"{same[0]}.weights") - 1)
-    _where_it_went(a, b, same[min(selection.layer, len(same) - 1)], selection, batch)
+    module = same[min(selection.layer, len(same) - 1)]
+    _where_it_went(a, b, module, selection, batch)
+    for name, compared in (("A", a), ("B", b)):
+        st.caption(f"{name}, layer {layer_of(module)}: {check_line(attention_agreement(compared.trace, module))}")
     _grids(a, b, same, selection, batch)
     _downstream(a, b, kind, batch)
     if "probabilities" in a.trace:

@@ -7,6 +7,8 @@ import streamlit as st
 
 from visualizer import state
 from visualizer.attention_picker import attention_kind
+from visualizer.check_line import check_line
+from visualizer.checks import attention_agreement
 from visualizer.components.attention_heads.element import attention_heads
 from visualizer.dataflow import attention_modules
 from visualizer.panels import blocked_cells, to_array
@@ -35,6 +37,8 @@ def render(run: Run, selection: Selection) -> None:
         show(event)
         state.select(query=state.index_in(event, "query"), key=state.index_in(event, "key"))
 
+    layer = min(selection.layer, len(same) - 1)
+    st.caption(f"Layer {layer}: {check_line(attention_agreement(run.trace, same[layer]))}")
     key = f"attention_heads_{kind.replace('.', '_')}"
     attention_heads(
         weights,
@@ -43,7 +47,7 @@ def render(run: Run, selection: Selection) -> None:
         rows=rows,
         columns=columns,
         head_names=[run.names_of(n_heads)] * len(same),
-        layer=min(selection.layer, len(same) - 1),
+        layer=layer,
         head=min(selection.head, n_heads - 1),
         query=min(selection.query, len(rows.labels) - 1),
         key_index=min(selection.key, len(columns.labels) - 1),

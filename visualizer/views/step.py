@@ -7,14 +7,15 @@ from collections.abc import Sequence
 import streamlit as st
 
 from visualizer import state
-from visualizer.checks import Check, checks, summarize
+from visualizer.check_line import check_line
+from visualizer.checks import checks, summarize
 from visualizer.colors import ROLES, ThemeName
 from visualizer.components.derivation import derivation
 from visualizer.components.stage_map import model_map, parse_stage, stage_map
 from visualizer.components.tensor_grid.element import tensor_grid
 from visualizer.dataflow import Operand
 from visualizer.derivations import Cell, derive
-from visualizer.explanations import code_line
+from visualizer.explanations import code_line, head_note
 from visualizer.panels import head_panels, matrix, operand_panel, stage_panel
 from visualizer.run import Run, layer_of, with_layer, without_layer
 from visualizer.settings import Selection
@@ -31,6 +32,7 @@ def render(run: Run, selection: Selection) -> None:
     _map(run, path)
     _introduction(run, path)
     _picture(run, cell)
+    _head_note(run, cell)
     _derivation(run, cell)
     _every_head(run, cell)
     if path == "probabilities":
@@ -101,6 +103,16 @@ def _introduction(run: Run, path: str) -> None:
         st.latex(run.trace[path].formula)
 
 
+def _head_note(run: Run, cell: Cell) -> None:
+    """What keeps the head from doing what its name says, where something does."""
+    if run.n_heads(cell.path) is None:
+        return
+    module = run.trace[cell.path].module_path
+    name = run.names_of(cell.head + 1)[cell.head]
+    if note := head_note(name, run.mask_of(module).names, is_cross=run.is_cross_attention(module)):
+        st.caption(f"{run.head_label(cell.head)}: {note}")
+
+
 def _computation(run: Run, path: str) -> None:
     """How it was computed, in shapes and in code, and what must hold of it."""
     code = code_line(run.trace[path])
@@ -141,14 +153,9 @@ def _spelled(dims: Sequence[tuple[str, int]]) -> str:
 
 def _facts(run: Run, path: str) -> None:
     summary = summarize(run.trace[path].value)
-    found = checks(run.trace, run.model, path)
+    found = checks(run.trace, run.model, path, run.mask_of(run.trace[path].module_path))
     st.markdown(f"min **{summary.least:.4g}** · max **{summary.greatest:.4g}** · mean **{summary.mean:.4g}**")
-    st.markdown("\n\n".join(_check_line(check) for check in found))
-
-
-def _check_line(check: Check) -> str:
-    mark = {True: ":green[:material/check_circle:]", False: ":red[:material/cancel:]", None: ":material/info:"}
-    return f"{mark[check.holds]} {check.text.replace('|', chr(92) + '|')}"
+    st.markdown("\n\n".join(check_line(check) for check in found))
 
 
 def _every_head(run: Run, cell: Cell) -> None:

@@ -15,8 +15,8 @@ function makeLegend() {
       label.hidden = text === "";
       blockedBox.hidden = !blocked;
       drawLegendBar(bar, scale);
-      const numbers = legendTicks(scale);
-      ticks.replaceChildren(...numbers.map((number) => makeElement("span", "", {}, [shortNumber(number)])));
+      const numbers = legendTicks(scale).map(shortNumber);
+      ticks.replaceChildren(...numbers.map((number) => makeElement("span", "", {}, [number])));
       scaleBox.setAttribute("role", "img");
       scaleBox.setAttribute("aria-label", `colour scale from ${numbers[0]} to ${numbers.at(-1)}`);
     },
