@@ -81,8 +81,8 @@ class Stage:
 class Trace(Mapping[str, Stage]):
     """The stages of one forward pass by path, in the order in which they were computed."""
 
-    def __init__(self) -> None:
-        self._stages: dict[str, Stage] = {}
+    def __init__(self, stages: Mapping[str, Stage] | None = None) -> None:
+        self._stages = {} if stages is None else stages
 
     def __getitem__(self, path: str) -> Stage:
         """Return the stage at a path.
@@ -104,33 +104,31 @@ class Trace(Mapping[str, Stage]):
     def __len__(self) -> int:
         return len(self._stages)
 
-    def add(self, stage: Stage) -> None:
-        """Keep a stage."""
-        self._stages[stage.path] = stage
-
 
 class _Recorder:
     """Writes the taps of one model into a trace, and applies the edits on the way."""
 
     def __init__(self, model: nn.Module, edits: Mapping[str, Edit]) -> None:
-        self.trace = Trace()
+        self._stages: dict[str, Stage] = {}
+        self.trace = Trace(self._stages)
         self.edits = dict(edits)
         self.applied: set[str] = set()
         self._paths = {id(module): name for name, module in model.named_modules()}
-        self._sizes: dict[int, dict[str, int]] = {}
+        self._sizes: dict[str, dict[str, int]] = {name: {} for name in self._paths.values()}
 
     def tap(self, module: nn.Module, name: str, value: Tensor, shape: str, formula: str) -> Tensor:
         prefix = self._paths.get(id(module))
         if prefix is None:  # a module of another model, run while this one is recorded
             return value
         path = f"{prefix}.{name}" if prefix else name
-        if path in self.trace:
+        if path in self._stages:
             raise TraceError(f"{path} was computed twice in one recording: record each pass by itself")
         if path in self.edits:
             value = self._edited(path, value)
-        dims = _bind(path, value, shape, self._sizes.setdefault(id(module), {}))
+        dims = _bind(path, value, shape, self._sizes[prefix])
         caller = sys._getframe(2)
-        self.trace.add(Stage(path, value, dims, formula, (caller.f_code.co_filename, caller.f_lineno)))
+        location = (caller.f_code.co_filename, caller.f_lineno)
+        self._stages[path] = Stage(path, value, dims, formula, location)
         return value
 
     def _edited(self, path: str, value: Tensor) -> Tensor:
@@ -210,8 +208,8 @@ def _bind(path: str, value: Tensor, shape: str, sizes: dict[str, int]) -> tuple[
         raise TraceError(f"{path} has shape {tuple(value.shape)}, which ({shape}) does not describe")
     dims = tuple(zip(symbols, value.shape, strict=True))
     for symbol, size in dims:
-        factors = symbol.split("*")
-        if len(factors) > 1 and all(factor in sizes for factor in factors):
+        factors = symbol.split("*") if "*" in symbol else ()
+        if factors and all(factor in sizes for factor in factors):
             expected = prod(sizes[factor] for factor in factors)
         else:
             expected = sizes.setdefault(symbol, size)

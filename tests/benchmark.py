@@ -52,6 +52,7 @@ WORDS = ("the", "cat", "sat", "on", "a", "mat", "and", "saw", "that", "every", "
 
 def main() -> None:
     torch.set_grad_enabled(False)
+    torch.set_num_threads(1)  # as the app does
     print(f"Python {sys.version.split()[0]}, PyTorch {torch.__version__}, {os.cpu_count()} cores\n")
     print(f"One forward pass, T={N_TOKENS}, d_model={D_MODEL}, {N_HEADS} heads, {N_LAYERS} layers, causal mask")
     measure_model()

@@ -63,9 +63,9 @@ _EVERY_COMPONENT_IS_DRAWN = """() => {
   return roots.every((root) => root?.childElementCount > 0);
 }"""
 
-_IDLE = """() => new Promise((done) => {
-  const timeout = 2000; // a page in the background is never idle
-  requestIdleCallback(() => requestIdleCallback(done, { timeout }), { timeout });
+_AFTER_ALL_ELSE = """() => new Promise((done) => {
+  const whenNothingWaits = () => scheduler.postTask(done, { priority: "background" });
+  requestAnimationFrame(() => requestAnimationFrame(whenNothingWaits));
 })"""
 
 
@@ -77,7 +77,7 @@ def settle(page: Page) -> None:
     page.locator("[data-testid=stApp][data-test-script-state=notRunning]").wait_for(timeout=30_000)
     expect(page.locator("[data-testid=stSkeleton], [data-testid=stAppSkeleton]")).to_have_count(0, timeout=30_000)
     page.wait_for_function(_EVERY_COMPONENT_IS_DRAWN, timeout=30_000)
-    page.evaluate(_IDLE)
+    page.evaluate(_AFTER_ALL_ELSE)
 
 
 @contextmanager
@@ -95,7 +95,7 @@ def rerun(page: Page, *painted: str) -> Iterator[None]:
 
 def messages_sent(page: Page) -> int:
     """How many messages the page has sent to the server."""
-    page.evaluate(_IDLE)
+    page.evaluate(_AFTER_ALL_ELSE)
     sent: int = page.evaluate("probe.sent")
     return sent
 
