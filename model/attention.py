@@ -4,16 +4,26 @@ from __future__ import annotations
 
 import math
 
+import torch
 from torch import Tensor, nn
 
 from model.config import check_at_least, check_divisible
 from model.dropout import Dropout
 from model.tracing import Tap, TracedModule, untapped
 
-_HEAD = r"{0}_h = {0} \text{{, the columns of head }} h"
-_CONCAT = r"C = \operatorname{Concat}(C_1, \dots, C_H)"
-_MASKED = r"\tilde S_{qk} = \hat S_{qk} \text{ if } M_{qk} \text{ else } -\infty"
+_MASK = r"M_{qk} = 1 \text{ if } q \text{ may attend to } k \text{, else } 0"
+_MASKED = r"\tilde S_{qk} = \hat S_{qk} \text{ if } M_{qk} = 1 \text{, else } -\infty"
 _SOFTMAX = r"A_{qk} = \frac{e^{\tilde S_{qk}}}{\sum_j e^{\tilde S_{qj}}}"
+_MASKED_SOFTMAX = rf"{_SOFTMAX} \text{{, or }} 0 \text{{ if no key is left}}"
+_CONCAT = r"C = \operatorname{Concat}(C_1, \dots, C_H)"
+
+_WITH_BIAS = {
+    "q": r"Q = X_q W^Q + b^Q",
+    "k": r"K = X_k W^K + b^K",
+    "v": r"V = X_v W^V + b^V",
+    "o": r"Y = C W^O + b^O",
+}
+_WITHOUT_BIAS = {"q": r"Q = X_q W^Q", "k": r"K = X_k W^K", "v": r"V = X_v W^V", "o": r"Y = C W^O"}
 
 
 def scaled_dot_product_attention(
@@ -41,27 +51,28 @@ def scaled_dot_product_attention(
         The context (B, H, Tq, Dh) and the weights (B, H, Tq, Tk) before dropout. A query that may attend to no key
         has weights of exactly zero.
     """
-    scores = tap("scores", q @ k.mT, "B H Tq Tk", r"S = Q K^\top")
-    scaling = r"\hat S = S / \sqrt{d_k}" if divisor is None else rf"\hat S = S / {divisor:g}"
-    divisor = math.sqrt(q.shape[-1]) if divisor is None else divisor
-    scaled_scores = tap("scaled_scores", scores / divisor, "B H Tq Tk", scaling)
+    scores = tap("scores", q @ k.mT, "B H Tq Tk", r"S = Q_h K_h^\top")
+    if divisor is None:
+        scaled_scores = tap(
+            "scaled_scores", scores / math.sqrt(q.shape[-1]), "B H Tq Tk", r"\hat S = S / \sqrt{d_k}"
+        )
+    else:
+        scaled_scores = tap("scaled_scores", scores / divisor, "B H Tq Tk", rf"\hat S = S / {divisor:g}")
     if mask is None:
         masked_scores = tap("masked_scores", scaled_scores, "B H Tq Tk", r"\tilde S = \hat S")
         weights = tap("weights", masked_scores.softmax(-1), "B H Tq Tk", _SOFTMAX)
     else:
-        mask = tap(
-            "mask", mask.expand_as(scores), "B H Tq Tk", r"M_{qk} = 1 \text{ if } q \text{ may attend to } k"
-        )
+        mask = tap("mask", mask.expand_as(scores), "B H Tq Tk", _MASK)
         masked_scores = tap("masked_scores", scaled_scores.masked_fill(~mask, -math.inf), "B H Tq Tk", _MASKED)
         has_key = mask.any(-1, keepdim=True)
-        weights = tap("weights", masked_scores.softmax(-1).masked_fill(~has_key, 0.0), "B H Tq Tk", _SOFTMAX)
+        weights = tap("weights", masked_scores.softmax(-1).masked_fill(~has_key, 0.0), "B H Tq Tk", _MASKED_SOFTMAX)
     if dropout is not None and dropout.active:
         dropped_weights = tap(
             "dropped_weights", dropout(weights), "B H Tq Tk", r"\tilde A = \operatorname{dropout}(A)"
         )
-        context = tap("context", dropped_weights @ v, "B H Tq Dh", r"C_h = \tilde A_h V_h")
+        context = tap("context", dropped_weights @ v, "B H Tq Dh", r"C_h = \tilde A V_h")
     else:
-        context = tap("context", weights @ v, "B H Tq Dh", r"C_h = A_h V_h")
+        context = tap("context", weights @ v, "B H Tq Dh", r"C_h = A V_h")
     return context, weights
 
 
@@ -114,6 +125,7 @@ class MultiHeadAttention(TracedModule):
         self.w_v = nn.Linear(d_model, d_inner, bias=bias)
         self.w_o = nn.Linear(d_inner, d_out, bias=bias) if output_projection else None
         self.dropout = Dropout(dropout)
+        self.formulas = _WITH_BIAS if bias else _WITHOUT_BIAS
         self.inner_symbol = "D" if d_inner == d_model else "H*Dh"
         self.output_symbol = "D" if d_out == d_model else "Do"
 
@@ -129,33 +141,20 @@ class MultiHeadAttention(TracedModule):
         Returns:
             (B, Tq, d_out).
         """
-        tap, inner = self.tap, self.inner_symbol
-        query = tap("query_input", query, "B Tq D", r"X_q")
-        key = tap("key_input", key, "B Tk D", r"X_k")
-        value = tap("value_input", value, "B Tk D", r"X_v")
-        q_proj = tap("q_proj", self.w_q(query), f"B Tq {inner}", _linear("Q", "X_q", "Q", self.w_q))
-        k_proj = tap("k_proj", self.w_k(key), f"B Tk {inner}", _linear("K", "X_k", "K", self.w_k))
-        v_proj = tap("v_proj", self.w_v(value), f"B Tk {inner}", _linear("V", "X_v", "V", self.w_v))
-        q = tap("q", self.split(q_proj), "B H Tq Dh", _HEAD.format("Q"))
-        k = tap("k", self.split(k_proj), "B H Tk Dh", _HEAD.format("K"))
-        v = tap("v", self.split(v_proj), "B H Tk Dh", _HEAD.format("V"))
+        tap, inner, formulas = self.tap, self.inner_symbol, self.formulas
+        query = tap("query_input", query, "B Tq D", r"X_q \in \mathbb{R}^{T_q \times d_{model}}")
+        key = tap("key_input", key, "B Tk D", r"X_k \in \mathbb{R}^{T_k \times d_{model}}")
+        value = tap("value_input", value, "B Tk D", r"X_v \in \mathbb{R}^{T_k \times d_{model}}")
+        q_proj = tap("q_proj", self.w_q(query), f"B Tq {inner}", formulas["q"])
+        k_proj = tap("k_proj", self.w_k(key), f"B Tk {inner}", formulas["k"])
+        v_proj = tap("v_proj", self.w_v(value), f"B Tk {inner}", formulas["v"])
+        heads = (self.n_heads, self.head_dim)
+        q = tap("q", torch.unflatten(q_proj, -1, heads).transpose(1, 2), "B H Tq Dh", r"Q_h = Q[:, \text{head } h]")
+        k = tap("k", torch.unflatten(k_proj, -1, heads).transpose(1, 2), "B H Tk Dh", r"K_h = K[:, \text{head } h]")
+        v = tap("v", torch.unflatten(v_proj, -1, heads).transpose(1, 2), "B H Tk Dh", r"V_h = V[:, \text{head } h]")
         divisor = None if self.scale_scores else 1.0
         context, _ = scaled_dot_product_attention(q, k, v, mask, divisor=divisor, dropout=self.dropout, tap=tap)
-        concat = tap("concat", self.merge(context), f"B Tq {inner}", _CONCAT)
+        concat = tap("concat", context.transpose(1, 2).flatten(-2), f"B Tq {inner}", _CONCAT)
         if self.w_o is None:
             return tap("output", concat, f"B Tq {inner}", "Y = C")
-        projection = _linear("Y", "C", "O", self.w_o)
-        return tap("output", self.w_o(concat), f"B Tq {self.output_symbol}", projection)
-
-    def split(self, x: Tensor) -> Tensor:
-        """(B, T, H*Dh) -> (B, H, T, Dh)."""
-        return x.reshape(*x.shape[:2], self.n_heads, self.head_dim).transpose(1, 2)
-
-    def merge(self, x: Tensor) -> Tensor:
-        """(B, H, T, Dh) -> (B, T, H*Dh)."""
-        return x.transpose(1, 2).flatten(-2)
-
-
-def _linear(y: str, x: str, name: str, layer: nn.Linear) -> str:
-    bias = "" if layer.bias is None else f" + b^{name}"
-    return f"{y} = {x} W^{name}{bias}"
+        return tap("output", self.w_o(concat), f"B Tq {self.output_symbol}", formulas["o"])

@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from model.config import Activation
 from model.dropout import Dropout
 from model.tracing import TracedModule
-
-ACTIVATIONS: dict[Activation, Callable[[Tensor], Tensor]] = {"relu": F.relu, "gelu": F.gelu}
-
-_FORMULAS: dict[Activation, str] = {
-    "relu": r"A = \operatorname{ReLU}(H) = \max(0, H)",
-    "gelu": r"A = \operatorname{GELU}(H) = H \, \Phi(H)",
-}
 
 
 class FeedForward(TracedModule):
@@ -38,12 +29,15 @@ class FeedForward(TracedModule):
 
     def forward(self, x: Tensor) -> Tensor:
         """(B, T, d_model) -> (B, T, d_model)."""
-        tap, activate = self.tap, ACTIVATIONS[self.activation]
-        hidden = tap("hidden", self.w_1(x), "B T F", r"H = x W_1 + b_1")
-        activation = tap("activation", activate(hidden), "B T F", _FORMULAS[self.activation])
+        tap = self.tap
+        hidden = tap("hidden", self.w_1(x), "B T F", r"h = x W_1 + b_1")
+        if self.activation == "relu":
+            activation = tap("activation", F.relu(hidden), "B T F", r"a = \operatorname{ReLU}(h) = \max(0, h)")
+        else:
+            activation = tap("activation", F.gelu(hidden), "B T F", r"a = \operatorname{GELU}(h) = h \, \Phi(h)")
         if not self.dropout.active:
-            return tap("output", self.w_2(activation), "B T D", r"Y = A W_2 + b_2")
+            return tap("output", self.w_2(activation), "B T D", r"y = a W_2 + b_2")
         dropped_activation = tap(
-            "dropped_activation", self.dropout(activation), "B T F", r"\tilde A = \operatorname{dropout}(A)"
+            "dropped_activation", self.dropout(activation), "B T F", r"\tilde a = \operatorname{dropout}(a)"
         )
-        return tap("output", self.w_2(dropped_activation), "B T D", r"Y = \tilde A W_2 + b_2")
+        return tap("output", self.w_2(dropped_activation), "B T D", r"y = \tilde a W_2 + b_2")

@@ -34,14 +34,14 @@ class EncoderLayer(TracedModule):
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
         """(B, T, d_model) -> (B, T, d_model); ``mask`` as in ``MultiHeadAttention``."""
-        tap, dropout, sums = self.tap, self.dropout, self.sums
-        attention, feed_forward = self.self_attention, self.feed_forward
+        tap, dropout, sums = self.tap, self.dropout, self.sums[self.dropout.active]
+        self_attention, feed_forward = self.self_attention, self.feed_forward
         if self.pre_norm:
             y = tap("norm1", self.norm1(x), "B T D", _NORM)
-            x = tap("residual1", x + dropout(attention(y, y, y, mask)), "B T D", sums[0])
+            x = tap("residual1", x + dropout(self_attention(y, y, y, mask)), "B T D", sums[0])
             y = tap("norm2", self.norm2(x), "B T D", _NORM)
             return tap("residual2", x + dropout(feed_forward(y)), "B T D", sums[1])
-        x = tap("residual1", x + dropout(attention(x, x, x, mask)), "B T D", sums[0])
+        x = tap("residual1", x + dropout(self_attention(x, x, x, mask)), "B T D", sums[0])
         x = tap("norm1", self.norm1(x), "B T D", _NORM)
         x = tap("residual2", x + dropout(feed_forward(x)), "B T D", sums[1])
         return tap("norm2", self.norm2(x), "B T D", _NORM)
@@ -76,20 +76,17 @@ class DecoderLayer(TracedModule):
         Returns:
             (B, T, d_model).
         """
-        tap, dropout, sums = self.tap, self.dropout, self.sums
-        attention, cross_attention, feed_forward = (
-            self.self_attention,
-            self.cross_attention,
-            self.feed_forward,
-        )
+        tap, dropout, sums = self.tap, self.dropout, self.sums[self.dropout.active]
+        self_attention, cross_attention = self.self_attention, self.cross_attention
+        feed_forward = self.feed_forward
         if self.pre_norm:
             y = tap("norm1", self.norm1(x), "B T D", _NORM)
-            x = tap("residual1", x + dropout(attention(y, y, y, mask)), "B T D", sums[0])
+            x = tap("residual1", x + dropout(self_attention(y, y, y, mask)), "B T D", sums[0])
             y = tap("norm2", self.norm2(x), "B T D", _NORM)
             x = tap("residual2", x + dropout(cross_attention(y, memory, memory, memory_mask)), "B T D", sums[1])
             y = tap("norm3", self.norm3(x), "B T D", _NORM)
             return tap("residual3", x + dropout(feed_forward(y)), "B T D", sums[2])
-        x = tap("residual1", x + dropout(attention(x, x, x, mask)), "B T D", sums[0])
+        x = tap("residual1", x + dropout(self_attention(x, x, x, mask)), "B T D", sums[0])
         x = tap("norm1", self.norm1(x), "B T D", _NORM)
         x = tap("residual2", x + dropout(cross_attention(x, memory, memory, memory_mask)), "B T D", sums[1])
         x = tap("norm2", self.norm2(x), "B T D", _NORM)
@@ -111,10 +108,11 @@ def _layer_norm(config: TransformerConfig) -> nn.LayerNorm:
     return nn.LayerNorm(config.d_model, eps=config.layer_norm_eps)
 
 
-def _sums(config: TransformerConfig, *sublayers: str) -> tuple[str, ...]:
-    """The formula of each residual addition."""
+def _sums(config: TransformerConfig, *sublayers: str) -> dict[bool, tuple[str, ...]]:
+    """The formula of each residual addition, without dropout (False) and with it (True)."""
     entering = r"\operatorname{norm}(x)" if config.norm == "pre" else "x"
     found = [rf"\operatorname{{{sublayer}}}({entering})" for sublayer in sublayers]
-    if config.dropout > 0:
-        found = [rf"\operatorname{{dropout}}({formula})" for formula in found]
-    return tuple(f"x' = x + {formula}" for formula in found)
+    return {
+        False: tuple(rf"x' = x + {y}" for y in found),
+        True: tuple(rf"x' = x + \operatorname{{dropout}}({y})" for y in found),
+    }

@@ -49,7 +49,7 @@ class SinusoidalPositions(nn.Module):
 class LearnedPositions(nn.Module):
     """One trained vector per position: length -> (length, d_model)."""
 
-    formula: Final = r"P_t = \text{row } t \text{ of a learned table}"
+    formula: Final = r"P_t = W_P[t]"
 
     def __init__(self, max_len: int, d_model: int) -> None:
         super().__init__()

@@ -35,20 +35,20 @@ class InputEmbedding(TracedModule):
             raise ValueError(f"the sequence has {ids.shape[-1]} tokens: max_len ({self.max_len}) is the most")
         tap = self.tap
         embedding = tap("embedding", self.tokens(ids), "B T D", r"E = W_E[\text{id}]")
-        scaled = tap(
-            "scaled_embedding",
-            embedding * math.sqrt(self.d_model),
-            "B T D",
-            r"\hat E = \sqrt{d_{model}} \, E",
+        scaled_embedding = tap(
+            "scaled_embedding", embedding * math.sqrt(self.d_model), "B T D", r"\hat E = \sqrt{d_{model}} \, E"
         )
-        positions = tap(
-            "positional_encoding", self.positions(ids.shape[-1]).to(scaled.dtype), "T D", self.positions.formula
+        positional_encoding = tap(
+            "positional_encoding",
+            self.positions(ids.shape[-1]).to(embedding.dtype),
+            "T D",
+            self.positions.formula,
         )
         return tap(
             "embedded",
-            self.dropout(scaled + positions),
+            self.dropout(scaled_embedding + positional_encoding),
             "B T D",
-            r"X = \operatorname{dropout}(\hat E + P)" if self.dropout.active else r"X = \hat E + P",
+            r"x = \operatorname{dropout}(\hat E + P)" if self.dropout.active else r"x = \hat E + P",
         )
 
 

@@ -101,9 +101,9 @@ class AttentionFunction(TracedModule):
 
     def forward(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
         """q (B, H, Tq, Dk), k (B, H, Tk, Dk), v (B, H, Tk, Dh) -> (B, H, Tq, Dh)."""
-        q = self.tap("q", q, "B H Tq Dk", "Q")
-        k = self.tap("k", k, "B H Tk Dk", "K")
-        v = self.tap("v", v, "B H Tk Dh", "V")
+        q = self.tap("q", q, "B H Tq Dk", r"Q \in \mathbb{R}^{T_q \times d_k}")
+        k = self.tap("k", k, "B H Tk Dk", r"K \in \mathbb{R}^{T_k \times d_k}")
+        v = self.tap("v", v, "B H Tk Dh", r"V \in \mathbb{R}^{T_k \times d_v}")
         context, _ = scaled_dot_product_attention(q, k, v, mask, tap=self.tap)
         return context
 
@@ -113,7 +113,7 @@ class FeedForwardOfInput(FeedForward):
 
     def forward(self, x: Tensor) -> Tensor:
         """(B, T, d_model) -> (B, T, d_model)."""
-        return super().forward(self.tap("input", x, "B T D", "x"))
+        return super().forward(self.tap("input", x, "B T D", r"x \in \mathbb{R}^{T \times d_{model}}"))
 
 
 class _AttentionExample(TracedModule):
@@ -152,8 +152,12 @@ class _PositionalEncodingExample(TracedModule):
         self.length, self.d_model = length, d_model
 
     def forward(self) -> Tensor:
-        table = sinusoidal_encoding(self.length, self.d_model)
-        return self.tap("positional_encoding", table, "T D", SinusoidalPositions.formula)
+        return self.tap(
+            "positional_encoding",
+            sinusoidal_encoding(self.length, self.d_model),
+            "T D",
+            SinusoidalPositions.formula,
+        )
 
 
 # From a file's content to its module.

@@ -8,13 +8,18 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
-from model import CombinedMask, Stage, Trace
+from model import CombinedMask, Dropout, FeedForward, Stage, Trace
+from model.positional_encoding import LearnedPositions, NoPositions
 from model.references import sdpa_difference
 from visualizer.dataflow import operands
 
 TOLERANCE = 1e-5
-"""Largest rounding error, in float32, of what holds exactly on paper."""
+"""Largest rounding error, in float32, of what holds exactly on paper; relative to the size of what is computed."""
+
+MOST_ROWS = 64
+"""As many rows, spread over all of them, are computed again in float64: more would take longer than the run."""
 
 
 @dataclass(frozen=True)
@@ -36,11 +41,16 @@ class Summary:
 
 def summarize(value: Tensor) -> Summary:
     """Summarize a tensor of any shape."""
-    numbers = value.double()
-    finite = numbers[numbers.isfinite()]
-    if not finite.numel():
+    numbers = value if value.is_floating_point() else value.float()
+    finite = numbers.abs() < math.inf
+    count = int(finite.count_nonzero())
+    if count == 0:
         return Summary(math.nan, math.nan, math.nan)
-    return Summary(finite.min().item(), finite.max().item(), finite.mean().item())
+    return Summary(
+        least=torch.where(finite, numbers, math.inf).min().item(),
+        greatest=torch.where(finite, numbers, -math.inf).max().item(),
+        mean=torch.where(finite, numbers, 0.0).sum(dtype=torch.float64).item() / count,
+    )
 
 
 def checks(trace: Trace, model: nn.Module, path: str, masks: CombinedMask | None = None) -> tuple[Check, ...]:
@@ -49,9 +59,9 @@ def checks(trace: Trace, model: nn.Module, path: str, masks: CombinedMask | None
     module = stage.module_path
     find = _CHECKS.get(stage.name.rstrip("0123456789"))
     found = list(find(trace, model, path) if find else ())
-    if stage.name == "mask" and masks is not None:
-        found += _each_mask(stage.value, masks)
-    if stage.name in _OF_THE_ATTENTION and f"{module}.weights" in trace:
+    if stage.name == "mask":
+        found += _mask(stage.value, masks or CombinedMask({}))
+    if stage.name in _FROM_SCORES_TO_OUTPUT and f"{module}.weights" in trace:
         found.append(attention_agreement(trace, module))
     return (*found, _numbers_are_numbers(stage))
 
@@ -59,206 +69,345 @@ def checks(trace: Trace, model: nn.Module, path: str, masks: CombinedMask | None
 def attention_agreement(trace: Trace, module: str) -> Check:
     """Whether PyTorch's own attention gives what the attention at ``module`` gave in this very run."""
     difference = sdpa_difference(trace, module)
-    before_dropout = ", before dropout" if f"{module}.dropped_weights" in trace else ""
+    compared = " with the weights before dropout" if f"{module}.dropped_weights" in trace else ""
     return Check(
-        f"matches PyTorch's F.scaled_dot_product_attention{before_dropout}, max |difference| = {difference:.1e}",
-        difference < TOLERANCE,
+        f"matches PyTorch's F.scaled_dot_product_attention{compared}, max |difference| = {_short(difference)}",
+        difference <= TOLERANCE * (1 + trace[f"{module}.v"].value.abs().max().item()),
     )
 
 
-_OF_THE_ATTENTION = ("scores", "scaled_scores", "mask", "masked_scores", "weights", "dropped_weights", "context")
+_FROM_SCORES_TO_OUTPUT = (
+    *("scores", "scaled_scores", "mask", "masked_scores", "weights", "dropped_weights"),
+    *("context", "concat", "output"),
+)
 
 
-def _each_mask(mask: Tensor, masks: CombinedMask) -> list[Check]:
-    """How many cells each mask blocks, whether or not another blocks them too."""
-    n_queries, n_keys = mask.shape[-2:]
-    bits = masks.blocked_bits(n_queries, n_keys)
-    counts = [int((bits >> i & 1).sum()) for i in range(len(masks.names))]
-    return [
-        Check(f"{count} by {name.replace('_', ' ')}", None) for name, count in zip(masks.names, counts, strict=True)
-    ]
+# Computed again in float64.
 
 
-def _weights(trace: Trace, model: nn.Module, path: str) -> tuple[Check, ...]:
-    module = path.rpartition(".")[0]
-    weights = trace[path].value
-    keyless = _rows_without_key(trace, module, weights)
-    error = (weights.sum(-1) - (~keyless).to(weights.dtype)).abs().max().item()
-    found = [Check(f"every row sums to one (largest error {error:.1e})", error < TOLERANCE)]
-    if keyless.any():
-        count = _rows(keyless)
-        zero = bool((weights[keyless] == 0).all())
-        found[0] = Check(f"every row with a key sums to one (largest error {error:.1e})", error < TOLERANCE)
-        found.append(Check(f"{count} with every key blocked: zero everywhere", zero))
-    if f"{module}.mask" in trace:
-        leaked = weights[~trace[f"{module}.mask"].value]
-        found.append(Check("every blocked cell is exactly zero", bool((leaked == 0).all())))
-    return tuple(found)
-
-
-def _dropped_weights(trace: Trace, model: nn.Module, path: str) -> tuple[Check, ...]:
-    module, value = path.rpartition(".")[0], trace[path].value
-    dropped = (value == 0) & (trace[f"{module}.weights"].value != 0)
-    off = (value.sum(-1) - 1).abs() > TOLERANCE
-    return (
-        Check(f"dropout set {int(dropped.sum())} weights to zero and scaled the others up", None),
-        Check(f"{int(off.sum())} of {off.numel()} rows do not sum to one: dropout keeps only their mean", None),
-    )
-
-
-def _mask(trace: Trace, model: nn.Module, path: str) -> tuple[Check, ...]:
-    cells = trace[path].value[0, 0]
-    keyless = ~cells.any(-1)
-    found = [Check(f"{int((~cells).sum())} of {cells.numel()} cells are blocked", None)]
-    if keyless.any():
-        found.append(Check(f"{_rows(keyless)} can attend to no key at all", None))
-    return tuple(found)
-
-
-def _masked_scores(trace: Trace, model: nn.Module, path: str) -> tuple[Check, ...]:
-    module, value = path.rpartition(".")[0], trace[path].value
-    if f"{module}.mask" not in trace:
-        return (
-            Check(
-                "no mask: equal to the scaled scores", torch.equal(value, trace[f"{module}.scaled_scores"].value)
-            ),
-        )
-    mask = trace[f"{module}.mask"].value
-    blocked = bool((value[~mask] == -math.inf).all())
-    same = torch.equal(value[mask], trace[f"{module}.scaled_scores"].value[mask])
-    return Check("every blocked cell is -∞", blocked), Check("every other cell is as it was", same)
-
-
-def _scaled_scores(trace: Trace, model: nn.Module, path: str) -> tuple[Check, ...]:
-    module = path.rpartition(".")[0]
-    scores, scaled = trace[f"{module}.scores"].value, trace[path].value
-    if not getattr(model.get_submodule(module), "scale_scores", True):
-        return (Check("scaling is off: equal to the scores", torch.equal(scores, scaled)),)
-    width = trace[f"{module}.q"].value.shape[-1]
-    divisor = math.sqrt(width)
-    return (Check(f"every score was divided by √d_k = √{width} = {divisor:.4g}", _close(scaled * divisor, scores)),)
+def _linear(trace: Trace, model: nn.Module, path: str) -> tuple[Check, ...]:
+    """The product with a matrix, or, in an attention without an output projection, the copy of ``concat``."""
+    value, (entering, *matrix) = trace[path].value, operands(trace, path)
+    x = trace[entering.source].value
+    if not matrix:
+        return (Check(f"no projection: equal to {trace[entering.source].name}", torch.equal(value, x)),)
+    weight = model.get_parameter(matrix[0].source)
+    bias = getattr(model.get_submodule(matrix[0].source.removesuffix(".weight")), "bias", None)
+    return (_product("x W" if bias is None else "x W + b", value, x, weight.T, bias),)
 
 
 def _scores(trace: Trace, model: nn.Module, path: str) -> tuple[Check, ...]:
-    module = path.rpartition(".")[0]
-    q, k = (trace[f"{module}.{name}"].value[..., :_ROWS, :].double() for name in ("q", "k"))
-    scores = trace[path].value[..., :_ROWS, :_ROWS]
-    difference = ((q @ k.mT - scores).abs().max() / scores.abs().max().clamp_min(1.0)).item()
-    where = f" in the first {_ROWS} rows and columns" if max(trace[path].value.shape[-2:]) > _ROWS else ""
-    text = f"equal to Q Kᵀ in float64{where}, relative difference {difference:.1e}"
-    return (Check(text, difference < TOLERANCE),)
-
-
-_ROWS = 128
-"""As many rows are computed again in float64: all of them would take longer than the run itself."""
+    q, k = (trace[operand.source].value for operand in operands(trace, path))
+    return (_product("Q Kᵀ", trace[path].value, q, k.mT),)
 
 
 def _context(trace: Trace, model: nn.Module, path: str) -> tuple[Check, ...]:
-    module = path.rpartition(".")[0]
-    if f"{module}.dropped_weights" in trace:
-        return ()
-    value, v = trace[path].value, trace[f"{module}.v"].value
-    keyless = _rows_without_key(trace, module, trace[f"{module}.weights"].value)
-    margin = TOLERANCE * (1 + v.abs().max())
-    above = value >= v.amin(-2, keepdim=True) - margin
-    below = value <= v.amax(-2, keepdim=True) + margin
-    inside = bool((above & below)[~keyless].all())
-    return (Check("every number lies between the smallest and the largest value of its column", inside),)
+    value = trace[path].value
+    weights, v = (trace[operand.source].value for operand in operands(trace, path))
+    found = [_product("weights × V", value, weights, v)]
+    module = trace[path].module_path
+    if f"{module}.dropped_weights" not in trace:
+        margin = TOLERANCE * (1 + v.abs().max())
+        between = (value >= v.amin(-2, keepdim=True) - margin) & (value <= v.amax(-2, keepdim=True) + margin)
+        inside = bool(between[~_rows_without_key(trace, module)].all())
+        found.append(Check("every number lies between the smallest and the largest value of its column", inside))
+    return tuple(found)
 
 
-def _same_numbers(trace: Trace, model: nn.Module, path: str) -> tuple[Check, ...]:
-    before = operands(trace, path)
-    if not before:
-        return ()
-    value, source = trace[path].value, trace[before[0].source].value
-    same = torch.equal(value.flatten().sort().values, source.flatten().sort().values)
-    return (Check(f"the same {value.numel()} numbers as {trace[before[0].source].name}, in another order", same),)
+def _product(what: str, value: Tensor, x: Tensor, y: Tensor, bias: Tensor | None = None) -> Check:
+    """Whether ``value`` is ``x @ y + bias``, within what rounding does to terms of their size."""
+    rows, where = _some_rows(value)
+    x, y = x[..., rows, :].double(), y.double()
+    expected, size = x @ y, x.norm(dim=-1, keepdim=True) * y.norm(dim=-2, keepdim=True)
+    if bias is not None:
+        expected, size = expected + bias, size + bias.abs()
+    return _again(what, where, value[..., rows, :], expected, size)
 
 
-def _residual(trace: Trace, model: nn.Module, path: str) -> tuple[Check, ...]:
-    x, sublayer = (trace[operand.source].value for operand in operands(trace, path))
-    if torch.equal(trace[path].value, x + sublayer):
-        return (Check("exactly x + sublayer(x)", True),)
-    dropped = any(getattr(module, "active", False) for module in model.modules())
-    return (Check("x + dropout(sublayer(x))" if dropped else "exactly x + sublayer(x)", dropped or False),)
+def _weights(trace: Trace, model: nn.Module, path: str) -> tuple[Check, ...]:
+    module, weights = trace[path].module_path, trace[path].value
+    keyless = _rows_without_key(trace, module)
+    error = (weights.sum(-1) - (~keyless).to(weights.dtype)).abs().max().item()
+    which = "every row with a key" if keyless.any() else "every row"
+    found = [Check(f"{which} sums to one (largest error {_short(error)})", error < TOLERANCE)]
+    if keyless.any():
+        zero = bool((weights[keyless] == 0).all())
+        found.append(Check(f"{_queries(keyless)} with every key blocked: zero everywhere", zero))
+    if f"{module}.mask" in trace:
+        leaked = weights.masked_fill(trace[f"{module}.mask"].value, 0.0).count_nonzero()
+        found.append(Check("every blocked cell is exactly zero", int(leaked) == 0))
+    rows, where = _some_rows(weights)
+    expected = trace[f"{module}.masked_scores"].value[..., rows, :].double().softmax(-1)
+    expected = expected.masked_fill(keyless[..., rows, None], 0.0)
+    found.append(_again("softmax of the masked scores", where, weights[..., rows, :], expected))
+    return tuple(found)
 
 
-def _norm(trace: Trace, model: nn.Module, path: str) -> tuple[Check, ...]:
-    layer_norm = model.get_submodule(path)
-    if not isinstance(layer_norm, nn.LayerNorm):
-        return ()
-    plain = (trace[path].value - layer_norm.bias) / layer_norm.weight
-    mean, variance = plain.mean(-1).abs().max().item(), plain.var(-1, unbiased=False)
-    low, high = variance.min().item(), variance.max().item()
+def _probabilities(trace: Trace, model: nn.Module, path: str) -> tuple[Check, ...]:
+    value = trace[path].value
+    error = (value.sum(-1) - 1).abs().max().item()
+    rows, where = _some_rows(value)
+    expected = trace["logits"].value[..., rows, :].double().softmax(-1)
     return (
-        Check(f"every token has mean 0 (largest |mean| {mean:.1e})", mean < TOLERANCE * 10),
-        Check(f"every token has variance 1 ({low:.4f} to {high:.4f})", high < 1.001),
+        Check(f"every row sums to one (largest error {_short(error)})", error < TOLERANCE),
+        _again("softmax of the logits", where, value[..., rows, :], expected),
     )
 
 
 def _activation(trace: Trace, model: nn.Module, path: str) -> tuple[Check, ...]:
-    value = trace[path].value
+    value, (before,) = trace[path].value, operands(trace, path)
+    feed_forward = model.get_submodule(trace[path].module_path)
+    is_relu = isinstance(feed_forward, FeedForward) and feed_forward.activation == "relu"
+    rows, where = _some_rows(value)
+    hidden = trace[before.source].value[..., rows, :].double()
     inactive = (value <= 0).double().mean().item()
-    return (Check(f"{inactive:.0%} of the hidden units are not positive after it", None),)
+    return (
+        _again("ReLU", where, value[..., rows, :], F.relu(hidden))
+        if is_relu
+        else _again("GELU", where, value[..., rows, :], F.gelu(hidden), 1 + hidden.abs()),
+        Check(f"{inactive:.0%} of the hidden units are not positive after it", None),
+    )
 
 
-def _probabilities(trace: Trace, model: nn.Module, path: str) -> tuple[Check, ...]:
-    error = (trace[path].value.sum(-1) - 1).abs().max().item()
-    return (Check(f"every row sums to one (largest error {error:.1e})", error < TOLERANCE),)
+def _norm(trace: Trace, model: nn.Module, path: str) -> tuple[Check, ...]:
+    value, (before,), norm = trace[path].value, operands(trace, path), model.get_submodule(path)
+    if not isinstance(norm, nn.LayerNorm):
+        return ()
+    x, gamma, beta = trace[before.source].value.double(), norm.weight.double(), norm.bias.double()
+    variance = x.var(-1, correction=0, keepdim=True)
+    reach = x.abs().amax(-1, keepdim=True) / (variance + norm.eps).sqrt()
+    expected = F.layer_norm(x, norm.normalized_shape, gamma, beta, norm.eps)
+    found = [_again("LayerNorm(x)", "", value, expected, 1 + gamma.abs() * reach + beta.abs())]
+    if gamma.all():
+        found += _mean_and_variance((value.double() - beta) / gamma, variance / (variance + norm.eps), reach)
+    return tuple(found)
+
+
+def _mean_and_variance(normal: Tensor, expected: Tensor, reach: Tensor) -> tuple[Check, ...]:
+    mean, variance = normal.mean(-1, keepdim=True).abs(), normal.var(-1, correction=0, keepdim=True)
+    errors = torch.maximum(mean, (variance - expected).abs())
+    span = f"{variance.min():.4f} to {variance.max():.4f}"
+    text = f"before γ and β mean 0 (largest |mean| {_short(mean.max())}), variance 1 but for ε ({span})"
+    return (Check(text, bool((errors <= 10 * TOLERANCE * (1 + reach)).all())),)
+
+
+def _again(what: str, where: str, value: Tensor, expected: Tensor, size: Tensor | float = 1.0) -> Check:
+    """Whether a stage is what float64 gives, up to rounding errors relative to ``size``."""
+    difference = (value.double() - expected).abs()
+    return Check(
+        f"{what} recomputed in float64{where}, max |difference| = {_short(difference.max())}",
+        bool((difference <= TOLERANCE * size).all()),
+    )
+
+
+def _some_rows(value: Tensor) -> tuple[Tensor, str]:
+    """The indices of the rows that are computed again, and which these are where they are not all."""
+    n_rows = value.shape[-2]
+    if n_rows <= MOST_ROWS:
+        return torch.arange(n_rows), ""
+    return torch.linspace(0, n_rows - 1, MOST_ROWS).long(), f" on {MOST_ROWS} of {n_rows} rows"
+
+
+# What holds exactly.
+
+
+def _mask(mask: Tensor, masks: CombinedMask) -> list[Check]:
+    """How many cells are blocked, the same ones for every head, and how many of them by each mask."""
+    blocked = ~mask[:, 0]
+    text = f"{_of_cells(blocked)} are blocked"
+    agrees = None
+    if masks.names:
+        n_batch, _, n_queries, n_keys = mask.shape
+        bits = torch.stack([masks.blocked_bits(n_queries, n_keys, batch) for batch in range(n_batch)])
+        counts = [int((bits >> i & 1).sum()) for i in range(len(masks.names))]
+        by_each = [f"{n} by {name.replace('_', ' ')}" for n, name in zip(counts, masks.names, strict=True)]
+        several = int((bits & (bits - 1) != 0).sum())
+        overlap = f", {several} of them by {'both' if len(counts) == 2 else 'more than one'}" if several else ""
+        text, agrees = f"{text}: {', '.join(by_each)}{overlap}", torch.equal(bits != 0, blocked)
+    found = [Check(text, agrees)]
+    keyless = blocked.all(-1, keepdim=True).mT
+    if keyless.any():
+        found.append(Check(f"{_queries(keyless)} can attend to no key at all", None))
+    return found
+
+
+def _masked_scores(trace: Trace, model: nn.Module, path: str) -> tuple[Check, ...]:
+    module, value = trace[path].module_path, trace[path].value
+    scaled = trace[f"{module}.scaled_scores"].value
+    if f"{module}.mask" not in trace:
+        return (Check("no mask: equal to the scaled scores", torch.equal(value, scaled)),)
+    expected = torch.where(trace[f"{module}.mask"].value, scaled, -math.inf)
+    return (Check("every blocked cell is -∞, every other cell as it was", torch.equal(value, expected)),)
+
+
+def _scaled_scores(trace: Trace, model: nn.Module, path: str) -> tuple[Check, ...]:
+    module = trace[path].module_path
+    scores, scaled = trace[f"{module}.scores"].value, trace[path].value
+    if not getattr(model.get_submodule(module), "scale_scores", True):
+        return (Check("scaling is off: equal to the scores", torch.equal(scores, scaled)),)
+    width = trace[f"{module}.q"].value.shape[-1]
+    text = f"every score was divided by √d_k = {_root(width)}"
+    return (Check(text, torch.equal(scaled, scores / math.sqrt(width))),)
+
+
+def _scaled_embedding(trace: Trace, model: nn.Module, path: str) -> tuple[Check, ...]:
+    (before,), value = operands(trace, path), trace[path].value
+    width = value.shape[-1]
+    text = f"every number was multiplied by √d_model = {_root(width)}"
+    return (Check(text, torch.equal(value, trace[before.source].value * math.sqrt(width))),)
+
+
+def _heads(trace: Trace, model: nn.Module, path: str) -> tuple[Check, ...]:
+    """The columns of a projection, cut into heads."""
+    value, before = trace[path].value, operands(trace, path)
+    if not before:
+        return ()
+    projection, n_heads = trace[before[0].source], value.shape[1]
+    same = torch.equal(value, torch.unflatten(projection.value, -1, (n_heads, -1)).transpose(1, 2))
+    return (
+        Check(f"the {value.numel()} numbers of {projection.name}, {value.shape[-1]} columns to each head", same),
+    )
+
+
+def _concat(trace: Trace, model: nn.Module, path: str) -> tuple[Check, ...]:
+    value, (before,) = trace[path].value, operands(trace, path)
+    same = torch.equal(value, trace[before.source].value.transpose(1, 2).flatten(-2))
+    return (Check(f"the {value.numel()} numbers of context, head after head in each row", same),)
+
+
+def _residual(trace: Trace, model: nn.Module, path: str) -> tuple[Check, ...]:
+    stage, (stream, found) = trace[path], operands(trace, path)
+    x, y, name = trace[stream.source].value, trace[found.source].value, _name_in(stage.module_path, found.source)
+    p = _dropout_in(model, stage.module_path)
+    if p == 0:
+        return (Check(f"exactly x + {name}", torch.equal(stage.value, x + y)),)
+    holds = (stage.value == x) | _near(stage.value, x + y / (1 - p))
+    text = f"x + dropout({name}): each number of it is dropped or divided by 1 - {p:g}"
+    return (Check(text, bool(holds.all())),)
 
 
 def _embedded(trace: Trace, model: nn.Module, path: str) -> tuple[Check, ...]:
-    module = path.rpartition(".")[0]
-    total = trace[f"{module}.scaled_embedding"].value + trace[f"{module}.positional_encoding"].value
-    if torch.equal(trace[path].value, total):
-        return (Check("exactly scaled embedding + positional encoding", True),)
-    return (Check("scaled embedding + positional encoding, after dropout", None),)
+    value, module = trace[path].value, trace[path].module_path
+    embedding, positions = (trace[operand.source].value for operand in operands(trace, path))
+    p = _dropout_in(model, module)
+    if p == 0:
+        text = "exactly scaled_embedding + positional_encoding"
+        return (Check(text, torch.equal(value, embedding + positions)),)
+    return (_dropout("sums", value, embedding + positions, p),)
+
+
+def _dropped_weights(trace: Trace, model: nn.Module, path: str) -> tuple[Check, ...]:
+    module, value = trace[path].module_path, trace[path].value
+    weights = trace[f"{module}.weights"].value
+    off = ((value.sum(-1) - 1).abs() > TOLERANCE) & ~_rows_without_key(trace, module)
+    return (
+        _dropout("weights", value, weights, _dropout_in(model, module)),
+        Check(f"{int(off.sum())} of {off.numel()} rows do not sum to one: dropout keeps only their mean", None),
+    )
+
+
+def _dropped_activation(trace: Trace, model: nn.Module, path: str) -> tuple[Check, ...]:
+    module = trace[path].module_path
+    activation = trace[f"{module}.activation"].value
+    return (_dropout("hidden units", trace[path].value, activation, _dropout_in(model, module)),)
+
+
+def _dropout(what: str, value: Tensor, before: Tensor, p: float) -> Check:
+    """Whether every number was either set to zero or divided by 1 - p."""
+    dropped = (value == 0) & (before != 0)
+    holds = dropped | _near(value, before / (1 - p))
+    text = f"dropout set {int(dropped.sum())} of {int((before != 0).sum())} nonzero {what} to zero"
+    return Check(f"{text} and divided the others by 1 - {p:g}", bool(holds.all()))
 
 
 def _positional_encoding(trace: Trace, model: nn.Module, path: str) -> tuple[Check, ...]:
     value = trace[path].value
-    pairs = value[:, 0::2] ** 2 + value[:, 1::2] ** 2
-    if not _close(pairs, torch.ones_like(pairs)):
+    positions = getattr(model.get_submodule(trace[path].module_path), "positions", None)
+    if isinstance(positions, LearnedPositions):
         return ()
-    return (Check("sin² + cos² = 1 in every pair of columns", True),)
+    if isinstance(positions, NoPositions):
+        return (Check("no positions: zero everywhere", not bool(value.any())),)
+    n_pairs = value.shape[-1] // 2
+    pairs = value[:, 0 : 2 * n_pairs : 2] ** 2 + value[:, 1 : 2 * n_pairs : 2] ** 2
+    return (Check("sin² + cos² = 1 in every pair of columns", _close(pairs, torch.ones_like(pairs))),)
 
 
 def _numbers_are_numbers(stage: Stage) -> Check:
     return Check("no NaN", not bool(stage.value.isnan().any()))
 
 
-def _rows_without_key(trace: Trace, module: str, weights: Tensor) -> Tensor:
+def _rows_without_key(trace: Trace, module: str) -> Tensor:
     """(B, H, Tq), True where the mask leaves a query no key."""
-    path = f"{module}.mask"
+    path, weights = f"{module}.mask", trace[f"{module}.weights"].value
     return ~trace[path].value.any(-1) if path in trace else torch.zeros(weights.shape[:-1], dtype=torch.bool)
 
 
-def _rows(keyless: Tensor) -> str:
-    queries = keyless if keyless.dim() == 1 else keyless[0, 0]
-    count = int(queries.sum())
+def _dropout_in(model: nn.Module, module: str) -> float:
+    """The probability with which a module drops numbers; 0 where its dropout is off."""
+    dropout = getattr(model.get_submodule(module), "dropout", None)
+    return dropout.p if isinstance(dropout, Dropout) and dropout.active else 0.0
+
+
+def _name_in(module: str, path: str) -> str:
+    """A path as seen from the module it belongs to: ``self_attention.output``."""
+    return path.removeprefix(f"{module}.")
+
+
+def _queries(keyless: Tensor) -> str:
+    """How many queries (B, H, Tq) marks, which are the same ones for every head."""
+    count = int(keyless[:, 0].sum())
     return f"{count} {'query' if count == 1 else 'queries'}"
 
 
+def _of_cells(blocked: Tensor) -> str:
+    """``24 of 49 cells``, and in how many sequences where that is more than one."""
+    sequences = f" in {len(blocked)} sequences" if len(blocked) > 1 else ""
+    return f"{int(blocked.sum())} of {blocked.numel()} cells{sequences}"
+
+
+def _root(width: int) -> str:
+    """``√16 = 4``, or ``√8 ≈ 2.828``."""
+    root = math.sqrt(width)
+    return f"√{width} {'=' if root.is_integer() else '≈'} {root:.4g}"
+
+
+def _short(error: Tensor | float) -> str:
+    """``1.2e-07``, or ``0``."""
+    return f"{float(error):.1e}" if error else "0"
+
+
+def _near(a: Tensor, b: Tensor) -> Tensor:
+    """Element by element, whether two tensors are the same up to rounding errors."""
+    return (a - b).abs() <= TOLERANCE * (1 + b.abs())
+
+
 def _close(a: Tensor, b: Tensor) -> bool:
-    return bool(((a - b).abs() <= TOLERANCE * (1 + b.abs())).all())
+    return bool(_near(a, b).all())
 
 
 _CHECKS: dict[str, Callable[[Trace, nn.Module, str], tuple[Check, ...]]] = {
-    "q": _same_numbers,
-    "k": _same_numbers,
-    "v": _same_numbers,
-    "concat": _same_numbers,
+    "scaled_embedding": _scaled_embedding,
+    "positional_encoding": _positional_encoding,
+    "embedded": _embedded,
+    "q_proj": _linear,
+    "k_proj": _linear,
+    "v_proj": _linear,
+    "q": _heads,
+    "k": _heads,
+    "v": _heads,
     "scores": _scores,
     "scaled_scores": _scaled_scores,
-    "mask": _mask,
     "masked_scores": _masked_scores,
     "weights": _weights,
     "dropped_weights": _dropped_weights,
     "context": _context,
+    "concat": _concat,
+    "hidden": _linear,
+    "activation": _activation,
+    "dropped_activation": _dropped_activation,
+    "output": _linear,
     "residual": _residual,
     "norm": _norm,
-    "activation": _activation,
+    "logits": _linear,
     "probabilities": _probabilities,
-    "embedded": _embedded,
-    "positional_encoding": _positional_encoding,
 }

@@ -91,7 +91,7 @@ def context(browser: Browser) -> Iterator[BrowserContext]:
 
 @pytest.fixture
 def open_app(context: BrowserContext, app_url: str) -> Iterator[OpenApp]:
-    """Opens the app on a link. No page that it opened may show or log an error, or ask another host for anything."""
+    """Opens the app on a link. None of its pages may show or log an error, or ask another host for anything."""
     with visit(context, app_url) as open_page:
         yield open_page
 

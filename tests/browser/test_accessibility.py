@@ -27,7 +27,8 @@ _CANVASES_WITHOUT_TEXT = """() => {
   const found = [];
   const isNamed = (element) => Boolean(element?.getAttribute("aria-label")?.trim());
   const hasText = (canvas) => {
-    if (canvas.getAttribute("aria-hidden") !== "true") return canvas.getAttribute("role") === "img" && isNamed(canvas);
+    const isHidden = canvas.getAttribute("aria-hidden") === "true";
+    if (!isHidden) return canvas.getAttribute("role") === "img" && isNamed(canvas);
     const around = canvas.closest("button, figure, [role=group], [role=img], [role=application]");
     return isNamed(around) || Boolean(around?.querySelector("canvas[role=img][aria-label], [role=application]"));
   };

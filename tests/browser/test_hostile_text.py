@@ -41,7 +41,8 @@ EVERYTHING = " ".join([ATTACK, "**b** $x$ :red[y] :material/home: [t](https://ex
 _ELEMENTS = """() => {
   const tags = "img script iframe object embed svg math strong em b i u s a del mark code pre h1 h2 ol".split(" ");
   const count = Object.fromEntries([...tags, "katex", "icon", "colored"].map((name) => [name, 0]));
-  const classes = { katex: ".katex", icon: "[data-testid=stIconMaterial]", colored: "[style*=color]:not(.headlight *)" };
+  const colored = "[style*=color]:not(.headlight *)";
+  const classes = { katex: ".katex", icon: "[data-testid=stIconMaterial]", colored };
   const visit = (root) => {
     for (const tag of tags) count[tag] += root.querySelectorAll(`${tag}:not(.tooltip *)`).length;
     for (const [name, selector] of Object.entries(classes)) count[name] += root.querySelectorAll(selector).length;

@@ -22,7 +22,7 @@ def test_the_code_is_the_line_that_ran():
     trace = run_of("pre-norm").trace
     assert code_line(trace["encoder.layers.0.self_attention.scores"]).code == "scores = q @ k.mT"
     residual = code_line(trace["encoder.layers.0.residual1"])
-    assert residual.code == "residual1 = x + dropout(attention(y, y, y, mask))"
+    assert residual.code == "residual1 = x + dropout(self_attention(y, y, y, mask))"
     assert residual.place.startswith("model/layers.py, line ")
 
 
