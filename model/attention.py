@@ -12,7 +12,7 @@ from model.dropout import Dropout
 from model.tracing import Tap, TracedModule, untapped
 
 _MASK = r"M_{qk} = 1 \text{ if } q \text{ may attend to } k \text{, else } 0"
-_MASKED = r"\tilde S_{qk} = \hat S_{qk} \text{ if } M_{qk} = 1 \text{, else } -\infty"
+_MASKED = r"\tilde S_{qk} = \hat S_{qk} \text{ if } M_{qk} = 1 \text{, else } {-\infty}"
 _SOFTMAX = r"A_{qk} = \frac{e^{\tilde S_{qk}}}{\sum_j e^{\tilde S_{qj}}}"
 _MASKED_SOFTMAX = rf"{_SOFTMAX} \text{{, or }} 0 \text{{ if no key is left}}"
 _CONCAT = r"C = \operatorname{Concat}(C_1, \dots, C_H)"

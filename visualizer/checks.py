@@ -76,6 +76,12 @@ def attention_agreement(trace: Trace, module: str) -> Check:
     )
 
 
+def dropout_in(model: nn.Module, module: str) -> float:
+    """The probability with which a module drops numbers; 0 where its dropout is off."""
+    dropout = getattr(model.get_submodule(module), "dropout", None)
+    return dropout.p if isinstance(dropout, Dropout) and dropout.active else 0.0
+
+
 _FROM_SCORES_TO_OUTPUT = (
     *("scores", "scaled_scores", "mask", "masked_scores", "weights", "dropped_weights"),
     *("context", "concat", "output"),
@@ -278,7 +284,7 @@ def _concat(trace: Trace, model: nn.Module, path: str) -> tuple[Check, ...]:
 def _residual(trace: Trace, model: nn.Module, path: str) -> tuple[Check, ...]:
     stage, (stream, found) = trace[path], operands(trace, path)
     x, y, name = trace[stream.source].value, trace[found.source].value, _name_in(stage.module_path, found.source)
-    p = _dropout_in(model, stage.module_path)
+    p = dropout_in(model, stage.module_path)
     if p == 0:
         return (Check(f"exactly x + {name}", torch.equal(stage.value, x + y)),)
     holds = (stage.value == x) | _near(stage.value, x + y / (1 - p))
@@ -289,7 +295,7 @@ def _residual(trace: Trace, model: nn.Module, path: str) -> tuple[Check, ...]:
 def _embedded(trace: Trace, model: nn.Module, path: str) -> tuple[Check, ...]:
     value, module = trace[path].value, trace[path].module_path
     embedding, positions = (trace[operand.source].value for operand in operands(trace, path))
-    p = _dropout_in(model, module)
+    p = dropout_in(model, module)
     if p == 0:
         text = "exactly scaled_embedding + positional_encoding"
         return (Check(text, torch.equal(value, embedding + positions)),)
@@ -301,7 +307,7 @@ def _dropped_weights(trace: Trace, model: nn.Module, path: str) -> tuple[Check, 
     weights = trace[f"{module}.weights"].value
     off = ((value.sum(-1) - 1).abs() > TOLERANCE) & ~_rows_without_key(trace, module)
     return (
-        _dropout("weights", value, weights, _dropout_in(model, module)),
+        _dropout("weights", value, weights, dropout_in(model, module)),
         Check(f"{int(off.sum())} of {off.numel()} rows do not sum to one: dropout keeps only their mean", None),
     )
 
@@ -309,7 +315,7 @@ def _dropped_weights(trace: Trace, model: nn.Module, path: str) -> tuple[Check, 
 def _dropped_activation(trace: Trace, model: nn.Module, path: str) -> tuple[Check, ...]:
     module = trace[path].module_path
     activation = trace[f"{module}.activation"].value
-    return (_dropout("hidden units", trace[path].value, activation, _dropout_in(model, module)),)
+    return (_dropout("hidden units", trace[path].value, activation, dropout_in(model, module)),)
 
 
 def _dropout(what: str, value: Tensor, before: Tensor, p: float) -> Check:
@@ -340,12 +346,6 @@ def _rows_without_key(trace: Trace, module: str) -> Tensor:
     """(B, H, Tq), True where the mask leaves a query no key."""
     path, weights = f"{module}.mask", trace[f"{module}.weights"].value
     return ~trace[path].value.any(-1) if path in trace else torch.zeros(weights.shape[:-1], dtype=torch.bool)
-
-
-def _dropout_in(model: nn.Module, module: str) -> float:
-    """The probability with which a module drops numbers; 0 where its dropout is off."""
-    dropout = getattr(model.get_submodule(module), "dropout", None)
-    return dropout.p if isinstance(dropout, Dropout) and dropout.active else 0.0
 
 
 def _name_in(module: str, path: str) -> str:

@@ -11,6 +11,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from model.positional_encoding import LearnedPositions, NoPositions
+from visualizer.checks import dropout_in
 from visualizer.components.axis import Axis
 from visualizer.components.derivation import Derivation, Step, Terms
 from visualizer.dataflow import kind_of, operands
@@ -54,24 +56,25 @@ def _scores(run: Run, cell: Cell) -> Derivation:
     products = q * k
     score = float(products.sum())
     steps = [Step("sum of the products", score)]
-    result = score
-    if name != "scores":
-        divisor = run.divisor(module)
-        result = score / divisor
-        steps.append(Step(f"÷ {_divisor_text(divisor, len(q))}", result))
+    formula, result = "s = q · k", score
+    if name != "scores" and run.scales_scores(module):
+        formula, result = "s = q · k / √d_k", score / math.sqrt(len(q))
+        steps.append(Step(f"÷ √{len(q)} ({math.sqrt(len(q)):.4g})", result))
+    elif name != "scores":
+        steps.append(Step("scaling is off: the same number", result))
     if name in ("masked_scores", "weights"):
-        blockers = run.blocked_by(module, cell.row, cell.column, cell.batch)
-        result = -math.inf if blockers else result
-        if blockers:
-            steps.append(Step(f"mask: blocked by {', '.join(blockers)}", result))
-        elif run.mask_of(module).names:
-            steps.append(Step("mask: may attend", result))
+        if f"{module}.mask" in run.trace:
+            formula = f"{formula}, or -∞ where a mask blocks"
+            masked = _masked(run, cell, result)
+            steps, result = [*steps, masked], masked.value
+        elif name == "masked_scores":
+            steps.append(Step("no mask: a copy of the scaled score", result))
     stage = f"{module}.{'masked_scores' if name == 'weights' else name}"
     return _derivation(
         run,
         Cell(stage, cell.batch, cell.head, cell.row, cell.column),
         title=f"{_cell_title(run, cell, 'score')}: query times key",
-        formula="s = q · k" if name == "scores" else "s = q · k / √d_k",
+        formula=formula,
         columns=_counted(len(q)),
         rows=(
             Terms(f"query {cell.row}", "query", q),
@@ -81,6 +84,15 @@ def _scores(run: Run, cell: Cell) -> Derivation:
         steps=steps,
         result=result,
     )
+
+
+def _masked(run: Run, cell: Cell, score: float) -> Step:
+    """What the mask makes of a score."""
+    module = cell.path.rpartition(".")[0]
+    if run.trace[f"{module}.mask"].value[cell.batch, cell.head, cell.row, cell.column]:
+        return Step("mask: may attend", score)
+    blockers = run.blocked_by(module, cell.row, cell.column, cell.batch)
+    return Step(f"mask: blocked by {', '.join(blockers)}" if blockers else "mask: blocked", -math.inf)
 
 
 def _weights(run: Run, cell: Cell) -> tuple[Derivation, ...]:
@@ -135,8 +147,7 @@ def _softmax(run: Run, cell: Cell, row: Numbers, keys: Axis, word: str) -> Deriv
 
 def _context(run: Run, cell: Cell) -> Derivation:
     module = cell.path.rpartition(".")[0]
-    used = f"{module}.dropped_weights"
-    weights_path = used if used in run.trace else f"{module}.weights"
+    weights_path = operands(run.trace, cell.path)[0].source
     weights = _numbers(run, weights_path, cell.batch, cell.head, cell.row)
     values = _numbers(run, f"{module}.v", cell.batch, cell.head, slice(None), cell.column)
     return _dot(
@@ -145,7 +156,7 @@ def _context(run: Run, cell: Cell) -> Derivation:
         title=f"{_cell_title(run, cell, 'context')}: weights times values",
         formula="c = Σ a · v over the keys",
         columns=_columns_of(run, weights_path),
-        left=Terms(f"weights of query {cell.row}", "weights", weights),
+        left=Terms(f"{run.explain(weights_path).title.lower()}, query {cell.row}", "weights", weights),
         right=Terms(f"values, column {cell.column}", "value", values),
     )
 
@@ -215,24 +226,31 @@ def _dropped(run: Run, cell: Cell) -> Derivation:
     (before,) = operands(run.trace, cell.path)
     index = cell.index(run.trace[cell.path].value.dim())
     number = _number(run, before.source, *index)
-    keep = 1.0 - run.settings.dropout
-    steps = [Step(run.explain(before.source).title.lower(), number)]
-    if _number(run, cell.path, *index) != 0.0:
-        steps.append(Step(f"kept: ÷ (1 - {run.settings.dropout:g})", number / keep))
-    else:
-        steps.append(Step("zero already" if number == 0.0 else "dropped at random", 0.0))
+    p = dropout_in(run.model, run.trace[cell.path].module_path)
+    dropout = _dropout(number, p, is_zero=_number(run, cell.path, *index) == 0.0)
+    steps = [Step(run.explain(before.source).title.lower(), number), dropout]
     return _steps_only(run, cell, "dropout", "x / (1 - p) or 0", steps)
 
 
 def _residual(run: Run, cell: Cell) -> Derivation:
-    before = operands(run.trace, cell.path)
-    x, sublayer = (_number(run, operand.source, cell.batch, cell.row, cell.column) for operand in before)
+    stream, found = operands(run.trace, cell.path)
+    x, y = (_number(run, operand.source, cell.batch, cell.row, cell.column) for operand in (stream, found))
+    name = run.explain(found.source).title.lower()
+    p = dropout_in(run.model, run.trace[cell.path].module_path)
+    if p == 0:
+        steps = [Step("x", x), Step(f"+ {name} ({y:.4g})", x + y)]
+        return _steps_only(run, cell, "residual addition", f"x + {name}", steps)
     total = _number(run, cell.path, cell.batch, cell.row, cell.column)
-    steps = [Step("x", x), Step(f"+ {run.explain(before[1].source).title.lower()}", sublayer)]
-    if run.settings.dropout > 0:
-        steps.append(Step("after dropout", total - x))
-        return _steps_only(run, cell, "residual addition", "x + dropout(sublayer(x))", steps, total)
-    return _steps_only(run, cell, "residual addition", "x + sublayer(x)", steps, x + sublayer)
+    dropout = _dropout(y, p, is_zero=abs(total - x) < abs(y) / 2)
+    steps = [Step(name, y), dropout, Step(f"+ x ({x:.4g})", x + dropout.value)]
+    return _steps_only(run, cell, "residual addition", f"x + dropout({name})", steps)
+
+
+def _dropout(number: float, p: float, *, is_zero: bool) -> Step:
+    """What dropout with probability ``p`` made of a number: zero, or somewhat more than it was."""
+    if number == 0.0:
+        return Step("zero already", 0.0)
+    return Step("dropped at random", 0.0) if is_zero else Step(f"kept: ÷ (1 - {p:g})", number / (1 - p))
 
 
 def _norm(run: Run, cell: Cell) -> Derivation:
@@ -256,7 +274,7 @@ def _norm(run: Run, cell: Cell) -> Derivation:
         steps=[
             Step("x", float(row[cell.column])),
             Step("- mean of the row", float(row[cell.column]) - mean),
-            Step(f"÷ {deviation:.4g}, the row's standard deviation", normal),
+            Step(f"÷ √(variance + ε) ({deviation:.4g})", normal),
             Step(f"× γ ({gamma:.3g}) + β ({beta:.3g})", result),
         ],
         result=result,
@@ -296,8 +314,12 @@ def _scaled_embedding(run: Run, cell: Cell) -> Derivation:
 
 def _positional_encoding(run: Run, cell: Cell) -> Derivation:
     number = _number(run, cell.path, cell.row, cell.column)
-    if run.settings.positions != "sinusoidal":
-        return _steps_only(run, cell, "looked up", f"row {cell.row} of the position table", [Step("entry", number)])
+    positions = getattr(run.model.get_submodule(run.trace[cell.path].module_path), "positions", None)
+    if isinstance(positions, NoPositions):
+        return _steps_only(run, cell, "no positions", "p = 0", [Step("zero for every position", 0.0)])
+    if isinstance(positions, LearnedPositions):
+        text = f"row {cell.row} of the position table, column {cell.column}"
+        return _steps_only(run, cell, "looked up", text, [Step(text, number)])
     width = run.trace[cell.path].value.shape[-1]
     exponent = (cell.column - cell.column % 2) / width
     angle = cell.row / 10000.0**exponent
@@ -314,12 +336,14 @@ def _embedded(run: Run, cell: Cell) -> Derivation:
     scaled, position = operands(run.trace, cell.path)
     token = _number(run, scaled.source, cell.batch, cell.row, cell.column)
     place = _number(run, position.source, cell.row, cell.column)
-    total = _number(run, cell.path, cell.batch, cell.row, cell.column)
-    steps = [Step("scaled embedding", token), Step("+ positional encoding", place)]
-    if run.settings.dropout > 0:
-        steps.append(Step("after dropout", total))
-        return _steps_only(run, cell, "sum", "dropout(e · √d_model + p)", steps, total)
-    return _steps_only(run, cell, "sum", "e · √d_model + p", steps, token + place)
+    total = token + place
+    steps = [Step("scaled embedding", token), Step(f"+ positional encoding ({place:.4g})", total)]
+    p = dropout_in(run.model, run.trace[cell.path].module_path)
+    if p == 0:
+        return _steps_only(run, cell, "sum", "e · √d_model + p", steps)
+    is_zero = _number(run, cell.path, cell.batch, cell.row, cell.column) == 0.0
+    steps.append(_dropout(total, p, is_zero=is_zero))
+    return _steps_only(run, cell, "sum", "dropout(e · √d_model + p)", steps)
 
 
 def _dot(
@@ -407,10 +431,6 @@ def _array(value: Tensor) -> Numbers:
 
 def _counted(n: int) -> Axis:
     return Axis("element", tuple(str(i) for i in range(n)))
-
-
-def _divisor_text(divisor: float, width: int) -> str:
-    return "1, scaling is off" if divisor == 1 and width > 1 else f"√{width} ({divisor:.4g})"
 
 
 _DERIVATIONS: dict[tuple[str, str], Callable[[Run, Cell], Derivation | tuple[Derivation, ...]]] = {

@@ -37,26 +37,62 @@ class CodeLine:
 
 def explain(trace: Trace, path: str) -> Explanation:
     """The explanation of the stage at ``path``."""
-    name = path.rpartition(".")[2]
+    module, _, name = path.rpartition(".")
     kind = kind_of(trace, path)
-    if kind == "attention" and name in ("query_input", "key_input", "value_input") and "cross" in path:
+    if name in ("query_input", "key_input", "value_input") and _is_cross_attention(trace, module):
         name = f"cross_{name}"
+    if name in ("q", "k", "v") and f"{module}.{name}_proj" not in trace:
+        name = f"given_{name}"
     return EXPLANATIONS[kind, name.rstrip("0123456789")]
 
 
+def _is_cross_attention(trace: Trace, module: str) -> bool:
+    return trace[f"{module}.query_input"].value is not trace[f"{module}.key_input"].value
+
+
 def head_note(name: str, masks: tuple[str, ...], *, is_cross: bool) -> str:
-    """Where a hand-built head cannot do what its name says, in one sentence; empty where it can everywhere."""
-    if name.endswith("ahead") or name == "next token":
-        if "causal" in masks:
-            return f"The causal mask blocks what “{name}” looks for, so its weight falls on what is left."
-        return f"The last tokens have nothing that far ahead: there the weight of “{name}” falls elsewhere."
-    if name.endswith("back") or name == "previous token":
-        return f"The first tokens have nothing that far back: there the weight of “{name}” falls elsewhere."
-    if name == "same token" and is_cross:
-        return (
-            "Where the source has no equal token, the weight of “same token” falls on those with the nearest codes."
-        )
-    return ""
+    """Where a hand-built head cannot do what its name says, in one sentence; empty where it can everywhere.
+
+    Args:
+        name: one of ``hand_built_names``, or empty.
+        masks: the names of the masks of its attention.
+        is_cross: whether it attends from the target to the source.
+    """
+    if name.endswith(")"):  # its name says what the model lacks for it
+        return "The model lacks what this head needs, so it gives every allowed key the same weight."
+    target = _target(name)
+    if target == "ahead" and "causal" in masks:
+        return f"The causal mask blocks what “{name}” looks for, so its weight falls on what is left."
+    reasons = [_MISSING[target, is_cross]] if (target, is_cross) in _MISSING else []
+    if not _BLOCKERS.get(target, frozenset()).isdisjoint(masks):
+        reasons.append("a mask blocks what it looks for")
+    return f"Where {' or '.join(reasons)}, the weight of “{name}” falls elsewhere." if reasons else ""
+
+
+def _target(name: str) -> str:
+    """What a head looks for, with all distances ahead, and all back, as one."""
+    last = name.rpartition(" ")[2]
+    return {"next token": "ahead", "previous token": "back"}.get(name, last if last in ("ahead", "back") else name)
+
+
+_MISSING = {
+    ("ahead", False): "there is nothing that far ahead",
+    ("back", False): "there is nothing that far back",
+    ("ahead", True): "the source has no token at that place",
+    ("back", True): "the source has no token at that place",
+    ("itself", True): "the source has no token at that place",
+    ("same token", True): "the source has no equal token",
+}
+"""What there may be none of, by what a head looks for and whether in cross-attention."""
+
+_BLOCKERS = {
+    "ahead": frozenset({"prefix", "padding", "sliding_window", "strided", "custom"}),
+    "back": frozenset({"padding", "sliding_window", "strided", "custom"}),
+    "first token": frozenset({"sliding_window", "strided", "custom"}),
+    "itself": frozenset({"padding", "custom"}),
+    "same token": frozenset({"padding", "custom"}),
+}
+"""The masks that may block what a head looks for."""
 
 
 def code_line(stage: Stage) -> CodeLine:
@@ -88,26 +124,27 @@ EXPLANATIONS: dict[tuple[str, str], Explanation] = {
     ("inputs", "embedding"): Explanation(
         "Token embedding",
         "residual",
-        "Each token's id picks one row of a table with one vector per word of the vocabulary. "
-        "Equal tokens get equal vectors: nothing here knows where a token stands.",
+        "Each token's id picks one row of a table with one vector per token of the vocabulary. Equal tokens get "
+        "equal vectors: nothing here knows where a token stands. In a trained model the table is learned.",
     ),
     ("inputs", "scaled_embedding"): Explanation(
         "Scaled embedding",
         "residual",
-        "The embeddings are multiplied by √d_model (section 3.4 of the paper), "
-        "so that the positions added next do not drown them.",
+        "The embeddings are multiplied by √d_model, as in section 3.4 of the paper. The entries of such a table "
+        "are usually about 1/√d_model in size, and this brings them to the size of the positions.",
     ),
     ("inputs", "positional_encoding"): Explanation(
         "Positional encoding",
         "residual",
-        "Attention alone does not see order, so every position gets a vector of its own. "
-        "In the paper these are sines and cosines, fast ones on the left and slow ones on the right.",
+        "Attention without a mask does not see order, so every position gets a vector of its own. In the paper "
+        "these are sines and cosines, fast ones on the left and slow ones on the right; they can be a learned "
+        "table instead, or be left out, which is all zeros.",
     ),
     ("inputs", "embedded"): Explanation(
         "Embedding plus position",
         "residual",
-        "The sum of what a token is and where it stands. "
-        "This is the residual stream: every layer from here on reads it and adds to it.",
+        "The sum of what a token is and, unless positions are left out, where it stands. "
+        "Here the residual stream begins: every sub-layer reads it and adds its output to it.",
     ),
     ("attention", "query_input"): Explanation(
         "Input of the queries",
@@ -127,33 +164,38 @@ EXPLANATIONS: dict[tuple[str, str], Explanation] = {
     ("attention", "cross_query_input"): Explanation(
         "Input of the queries",
         "residual",
-        "In cross-attention the queries come from the decoder: each target token asks about the source.",
+        "The vectors that ask. In cross-attention they are those of the target, in a Transformer the decoder's "
+        "own: each target token asks about the source.",
     ),
     ("attention", "cross_key_input"): Explanation(
         "Input of the keys",
         "residual",
-        "In cross-attention the keys come from the encoder's output, one for each source token.",
+        "The vectors that are looked up. In cross-attention they are those of the source, in a Transformer "
+        "the encoder's output, one for each source token.",
     ),
     ("attention", "cross_value_input"): Explanation(
         "Input of the values",
         "residual",
-        "In cross-attention the values come from the encoder's output, the same tensor as the keys' input.",
+        "The vectors whose content is passed on. In cross-attention they are those of the source, in a Transformer "
+        "the encoder's output once more.",
     ),
     ("attention", "q_proj"): Explanation(
         "Query projection",
         "query",
-        "One matrix turns every token into its question, for all heads at once. "
-        "Each head owns a block of neighbouring columns.",
+        "One linear layer turns the vector of every token that asks into its query, what it looks for, for all "
+        "heads at once. Each head owns a block of neighbouring columns.",
     ),
     ("attention", "k_proj"): Explanation(
         "Key projection",
         "key",
-        "One matrix turns every token into the key it is found by, for all heads at once.",
+        "One linear layer turns the vector of every token into its key, what it is found by, for all heads at "
+        "once. Each head owns a block of neighbouring columns.",
     ),
     ("attention", "v_proj"): Explanation(
         "Value projection",
         "value",
-        "One matrix turns every token into the value it hands over when it is attended to, for all heads at once.",
+        "One linear layer turns the vector of every token into its value, what it hands over when it is attended "
+        "to, for all heads at once. Each head owns a block of neighbouring columns.",
     ),
     ("attention", "q"): Explanation(
         "Queries per head",
@@ -171,30 +213,47 @@ EXPLANATIONS: dict[tuple[str, str], Explanation] = {
         "value",
         "The projection cut into heads. Row t is what token t passes on in this head.",
     ),
+    ("attention", "given_q"): Explanation(
+        "Queries",
+        "query",
+        "The queries, given as they are: this attention has no projections. Row t is what token t looks for.",
+    ),
+    ("attention", "given_k"): Explanation(
+        "Keys",
+        "key",
+        "The keys, given as they are: this attention has no projections. Row t is what token t is found by.",
+    ),
+    ("attention", "given_v"): Explanation(
+        "Values",
+        "value",
+        "The values, given as they are: this attention has no projections. Row t is what token t passes on.",
+    ),
     ("attention", "scores"): Explanation(
         "Scores",
         "weights",
-        "Every query times every key: a dot product says how well the two fit. "
-        "Only differences within a row matter later: the key with the largest score gets the largest weight.",
+        "One dot product for every query (row) and every key (column): how well the two fit. Only differences "
+        "within a row will matter: of the keys that are not blocked, the one with the largest score gets the "
+        "largest weight.",
     ),
     ("attention", "scaled_scores"): Explanation(
         "Scaled scores",
         "weights",
-        "A dot product of d_k terms grows with √d_k, and large scores would leave the softmax almost no gradient. "
-        "Dividing by √d_k keeps them at one size, whatever the width of a head.",
+        "Dot products of random vectors grow with √d_k, and where scores are large the softmax has almost no "
+        "gradient. Dividing by √d_k makes up for it, so that wide heads score like narrow ones; with scaling off "
+        "the scores stay as they are.",
     ),
     ("attention", "mask"): Explanation(
         "Mask",
         "weights",
-        "Which query may attend to which key: hatched cells are blocked, and pointing at one says by what. "
-        "Several masks combine with and. True (1) means may attend, as in F.scaled_dot_product_attention; "
-        "in nn.MultiheadAttention True means the opposite, blocked.",
+        "Which query (row) may attend to which key (column): hatched cells are blocked, and several masks combine "
+        "with and. True (1) = may attend, as in F.scaled_dot_product_attention; attn_mask and key_padding_mask of "
+        "nn.MultiheadAttention mean the opposite, True = blocked.",
     ),
     ("attention", "masked_scores"): Explanation(
         "Masked scores",
         "weights",
         "Blocked cells become minus infinity, so that the softmax gives them exactly zero. "
-        "The others stay as they are.",
+        "The others stay as they are, and so do all where there is no mask.",
     ),
     ("attention", "weights"): Explanation(
         "Attention weights",
@@ -205,14 +264,14 @@ EXPLANATIONS: dict[tuple[str, str], Explanation] = {
     ("attention", "dropped_weights"): Explanation(
         "Weights after dropout",
         "weights",
-        "In training, dropout sets some weights to zero at random and scales the others up by 1 / (1 - p). "
-        "Rows no longer sum to one, only on average. Set dropout to 0 to see the model as it is used.",
+        "In training, dropout sets some weights to zero at random and divides the others by 1 - p. "
+        "A row then sums to one only on average. Set dropout to 0 to see the model as it is used.",
     ),
     ("attention", "context"): Explanation(
         "Context",
         "value",
         "For each query, the mixture of all values in the proportions of its weights. "
-        "This is where information moves from one token to another, and the only place where it does.",
+        "Here information moves from one token to another, and nowhere but in an attention does it do so.",
     ),
     ("attention", "concat"): Explanation(
         "Heads side by side",
@@ -222,7 +281,8 @@ EXPLANATIONS: dict[tuple[str, str], Explanation] = {
     ("attention", "output"): Explanation(
         "Attention output",
         "residual",
-        "The output projection mixes what the heads found and writes it in the width of the residual stream.",
+        "The output projection mixes what the heads found and gives it the width of the residual stream. "
+        "An attention without that projection puts out the heads side by side.",
     ),
     ("feed_forward", "input"): Explanation(
         "Input of the feed-forward network",
@@ -238,40 +298,42 @@ EXPLANATIONS: dict[tuple[str, str], Explanation] = {
     ("feed_forward", "activation"): Explanation(
         "Activation",
         "feed_forward",
-        "ReLU cuts negative units to zero, GELU bends them towards it. "
-        "Without this bend two linear layers would be no more than one.",
+        "ReLU cuts negative units to zero, GELU does nearly so with a smooth bend. "
+        "Without it two linear layers would be no more than one.",
     ),
     ("feed_forward", "dropped_activation"): Explanation(
         "Activation after dropout",
         "feed_forward",
-        "In training, dropout sets some hidden units to zero at random and scales the others up by 1 / (1 - p).",
+        "In training, dropout sets some hidden units to zero at random and divides the others by 1 - p. "
+        "Set dropout to 0 to see the model as it is used.",
     ),
     ("feed_forward", "output"): Explanation(
         "Feed-forward output",
         "feed_forward",
-        "The active units are mixed back into the width of the residual stream.",
+        "A second linear layer mixes the hidden units back into the width of the residual stream.",
     ),
     ("layer", "residual"): Explanation(
         "Residual addition",
         "residual",
-        "What the sub-layer found is added to what was there before. "
-        "Because nothing is overwritten, information and gradients have a straight way through the whole model.",
+        "What the sub-layer found is added to the residual stream, x. "
+        "So information and gradients also have a way around every sub-layer.",
     ),
     ("layer", "norm"): Explanation(
         "Layer norm",
         "residual",
-        "Each token's vector is shifted to mean zero and scaled to variance one, then scaled and shifted "
-        "by γ and β, which training would learn. It keeps the stream at one size from layer to layer.",
+        "Each token's vector is shifted to mean zero and scaled to variance one, then multiplied by γ and shifted "
+        "by β, which training would learn. What comes next reads vectors of like size, whatever was added before.",
     ),
     ("model", "norm"): Explanation(
         "Last layer norm",
         "residual",
-        "With pre-norm the residual stream itself is never normalised, so one more norm stands at the end.",
+        "With pre-norm the sums of the residual stream are never normalised themselves, "
+        "so one more norm stands after the last layer.",
     ),
     ("model", "logits"): Explanation(
         "Logits",
         "neutral",
-        "The last vectors times one column per word of the vocabulary: a score for every possible token "
+        "The last vectors times one column per token of the vocabulary: a score for every possible token "
         "at every position.",
     ),
     ("model", "probabilities"): Explanation(

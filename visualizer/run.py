@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -124,11 +123,10 @@ class Run:
         """Width of one head of the attention that ``path`` belongs to."""
         return int(self.trace[f"{path.rpartition('.')[0]}.v"].value.shape[-1])
 
-    def divisor(self, module: str) -> float:
-        """What an attention divided its scores by."""
+    def scales_scores(self, module: str) -> bool:
+        """Whether an attention divided its scores by √d_k."""
         attention = self.model.get_submodule(module)
-        scaled = not isinstance(attention, MultiHeadAttention) or attention.scale_scores
-        return math.sqrt(self.trace[f"{module}.q"].value.shape[-1]) if scaled else 1.0
+        return not isinstance(attention, MultiHeadAttention) or attention.scale_scores
 
     def activation(self, path: str) -> str:
         """The activation function of the feed-forward network that ``path`` belongs to."""

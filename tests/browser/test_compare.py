@@ -65,7 +65,7 @@ def test_the_words_and_the_picture_downstream_are_the_models(open_app):
     found = downstream(a, b, batch=0, prefix="encoder")
     assert found is not None
     shape = found.norms.shape
-    for row in range(shape[0]):
+    for row in range(0, shape[0], 3):
         point_at(panels(page, "downstream"), row, 2, shape)
         assert tooltip_numbers(page) == [close_to(float(found.norms[row, 2]))]
     with rerun(page):

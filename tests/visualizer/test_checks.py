@@ -1,11 +1,13 @@
+from dataclasses import replace
 from types import MappingProxyType
 
 import pytest
 import torch
 
-from model import record
-from tests.visualizer.runs import VARIANTS, run_of
-from visualizer.checks import checks, summarize
+from model import record, seed_dropout
+from tests.visualizer.runs import BASE, VARIANTS, run_of
+from visualizer.checks import attention_agreement, checks, summarize
+from visualizer.run import compute_run
 from visualizer.settings import WORKED_EXAMPLES
 
 
@@ -17,31 +19,91 @@ def test_everything_that_must_hold_holds(name):
             assert check.holds is not False, (path, check.text)
 
 
+def edited(run, path, edit):
+    """The trace of a run with one stage replaced."""
+    ids = torch.tensor([run.tokens["source"].ids])
+    seed_dropout(run.model, run.settings.seed)
+    with torch.no_grad(), record(run.model, MappingProxyType({path: edit})) as trace:
+        run.model(ids, source_mask=run.masks["encoder.self_attention"].allowed)
+    return trace
+
+
+def more(value):
+    return value * 1.01 + 0.01
+
+
 @pytest.mark.parametrize(
-    ("stage", "broken"),
+    ("path", "broken"),
     [
-        ("scores", lambda value: value + 0.1),
-        ("scaled_scores", lambda value: value * 1.01),
-        ("weights", lambda value: value + 0.1),
-        ("masked_scores", lambda value: value.nan_to_num(neginf=-1e9)),
-        ("context", lambda value: value * 2 + 5),
+        *((f"inputs.{name}", more) for name in ("scaled_embedding", "positional_encoding", "embedded")),
+        *((f"layers.0.self_attention.{name}", more) for name in ("q_proj", "k_proj", "v_proj", "q", "k", "v")),
+        *((f"layers.0.self_attention.{name}", more) for name in ("scores", "scaled_scores", "weights")),
+        ("layers.0.self_attention.mask", torch.logical_not),
+        ("layers.0.self_attention.masked_scores", lambda value: value.nan_to_num(neginf=-1e9)),
+        *((f"layers.0.self_attention.{name}", more) for name in ("context", "concat", "output")),
+        *((f"layers.0.feed_forward.{name}", more) for name in ("hidden", "activation", "output")),
+        *((f"layers.0.{name}", more) for name in ("residual1", "norm1", "residual2", "norm2")),
     ],
 )
-def test_what_does_not_hold_is_seen(stage, broken):
+def test_what_does_not_hold_is_seen(path, broken):
+    run, path = run_of("encoder"), f"encoder.{path}"
+    trace = edited(run, path, broken)
+    found = checks(trace, run.model, path, run.mask_of(trace[path].module_path))
+    assert any(check.holds is False for check in found)
+
+
+@pytest.mark.parametrize("path", ["logits", "probabilities"])
+def test_what_does_not_hold_of_the_output_is_seen(path):
     run = run_of("encoder")
-    path = f"encoder.layers.0.self_attention.{stage}"
-    ids = torch.tensor([run.tokens["source"].ids])
-    mask = run.masks["encoder.self_attention"].allowed
-    with torch.no_grad(), record(run.model, MappingProxyType({path: broken})) as trace:
-        run.model(ids, source_mask=mask)
-    assert any(check.holds is False for check in checks(trace, run.model, path))
+    assert any(check.holds is False for check in checks(edited(run, path, more), run.model, path))
 
 
-@pytest.mark.parametrize("stage", ["scores", "weights", "context"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "inputs.embedded",
+        "layers.0.self_attention.dropped_weights",
+        "layers.0.feed_forward.dropped_activation",
+        "layers.0.residual1",
+    ],
+)
+def test_what_dropout_would_not_do_is_seen(path):
+    run, path = run_of("dropout"), f"encoder.{path}"
+    assert all(check.holds is not False for check in checks(run.trace, run.model, path))
+    assert any(check.holds is False for check in checks(edited(run, path, more), run.model, path))
+
+
+def test_scores_are_divided_by_the_root_of_the_width():
+    path = "encoder.layers.0.self_attention.scaled_scores"
+    found = {name: checks(run_of(name).trace, run_of(name).model, path)[0] for name in ("encoder", "unscaled")}
+    assert found["encoder"].text == "every score was divided by √d_k = √4 = 2"
+    assert found["unscaled"].text == "scaling is off: equal to the scores"
+
+
+def test_of_a_long_text_some_rows_are_checked():
+    run = compute_run(replace(BASE, text="a b c d " * 25))
+    texts = [check.text for check in checks(run.trace, run.model, "encoder.layers.0.self_attention.scores")]
+    assert texts[0].startswith("Q Kᵀ recomputed in float64 on 64 of 102 rows")
+
+
+@pytest.mark.parametrize("stage", ["scores", "mask", "weights", "context", "concat", "output"])
 def test_each_attention_is_held_against_pytorch(stage):
     run = run_of("encoder")
     texts = [check.text for check in checks(run.trace, run.model, f"encoder.layers.0.self_attention.{stage}")]
     assert any("matches PyTorch's F.scaled_dot_product_attention" in text for text in texts)
+
+
+def test_an_attention_that_was_tampered_with_does_not_match_pytorchs():
+    module = "encoder.layers.0.self_attention"
+    run = run_of("encoder")
+    assert attention_agreement(run.trace, module).holds
+    assert not attention_agreement(edited(run, f"{module}.context", more), module).holds
+
+
+def test_with_dropout_the_weights_before_it_are_compared():
+    check = attention_agreement(run_of("dropout").trace, "encoder.layers.0.self_attention")
+    assert check.holds
+    assert "with the weights before dropout" in check.text
 
 
 def test_every_mask_is_counted():

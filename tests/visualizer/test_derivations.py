@@ -2,7 +2,8 @@ import pytest
 
 from tests.visualizer.runs import VARIANTS, run_of
 from visualizer.derivations import Cell, derive
-from visualizer.settings import WORKED_EXAMPLES
+from visualizer.run import compute_run
+from visualizer.settings import WORKED_EXAMPLES, Settings
 
 
 def corners(n_rows, n_columns):
@@ -37,6 +38,37 @@ def test_a_blocked_weight_says_by_what():
     score, share = derive(run, Cell("encoder.layers.0.self_attention.weights", 0, 0, 1, 5))
     assert score.steps[-1].text == "mask: blocked by causal, padding"
     assert share.result == 0.0
+
+
+def test_without_a_mask_nothing_is_said_of_one():
+    run = run_of("no mask")
+    module = "encoder.layers.0.self_attention"
+    (score,) = derive(run, Cell(f"{module}.masked_scores", 0, 0, 1, 5))
+    assert score.steps[-1].text == "no mask: a copy of the scaled score"
+    score, _ = derive(run, Cell(f"{module}.weights", 0, 0, 1, 5))
+    assert not [step.text for step in score.steps if "mask" in step.text]
+    assert score.formula == "s = q · k / √d_k"
+
+
+def test_without_scaling_nothing_is_divided():
+    (score,) = derive(run_of("unscaled"), Cell("encoder.layers.0.self_attention.scaled_scores", 0, 0, 1, 1))
+    assert score.steps[-1].text == "scaling is off: the same number"
+    assert score.formula == "s = q · k"
+
+
+def test_dropout_is_followed_through_a_residual_addition():
+    run = run_of("dropout")
+    path = "encoder.layers.0.residual1"
+    texts = [step.text for column in range(16) for step in derive(run, Cell(path, 0, 0, 0, column))[0].steps]
+    assert "dropped at random" in texts
+    assert "kept: ÷ (1 - 0.3)" in texts
+
+
+def test_a_worked_example_has_no_dropout_whatever_the_settings():
+    run = compute_run(Settings(weights="encoder_layer", dropout=0.3))
+    (addition,) = derive(run, Cell("encoder_layer.residual1", 0, 0, 0, 0))
+    assert addition.agrees
+    assert addition.formula == "x + attention output"
 
 
 def test_a_query_with_no_key_left_says_so():

@@ -24,6 +24,16 @@ def test_the_code_is_the_line_that_ran():
     residual = code_line(trace["encoder.layers.0.residual1"])
     assert residual.code == "residual1 = x + dropout(self_attention(y, y, y, mask))"
     assert residual.place.startswith("model/layers.py, line ")
+    context = code_line(run_of("dropout").trace["encoder.layers.0.self_attention.context"])
+    assert context.code == "context = dropped_weights @ v"
+
+
+def test_inputs_are_explained_by_where_they_come_from():
+    trace = run_of("encoder-decoder").trace
+    assert "target" in explain(trace, "decoder.layers.0.cross_attention.query_input").text
+    assert "self-attention" in explain(trace, "decoder.layers.0.self_attention.query_input").text
+    assert "source" in explain(run_of("cross_attention").trace, "attention.key_input").text
+    assert "given" in explain(run_of("attention_function").trace, "attention.q").text
 
 
 @pytest.mark.parametrize(
@@ -35,6 +45,13 @@ def test_the_code_is_the_line_that_ran():
         ("same token", (), True, "no equal token"),
         ("same token", (), False, ""),
         ("itself", ("causal",), False, ""),
+        ("itself", (), True, "the source has no token at that place"),
+        ("13 ahead", ("prefix", "causal"), False, "causal mask blocks"),
+        ("three back", ("strided",), False, "nothing that far back or a mask blocks"),
+        ("first token", ("causal", "padding", "prefix"), False, ""),
+        ("first token", ("sliding_window",), False, "a mask blocks"),
+        ("uniform", ("causal", "custom"), False, ""),
+        ("next token (no positions)", ("causal",), False, "lacks what this head needs"),
         ("", ("causal",), False, ""),
     ],
 )
