@@ -266,11 +266,13 @@ def messages_while_looking(browser: object, address: str) -> int:
     page.wait_for_function("window.probe.painted.attention_heads", timeout=60_000)
     page.wait_for_timeout(1000)
     page.evaluate("window.probe.sent = 0")
-    slider = page.locator(".st-key-attention_heads_encoder_self_attention input[type=range]")
+    slider = page.locator(".st-key-attention_heads_encoder_self_attention input.layer-slider")
     slider.focus()
     for key in ("ArrowRight", "ArrowRight", "ArrowRight", "ArrowLeft", "ArrowLeft", "ArrowRight"):
         page.keyboard.press(key)
-    box = page.locator(".st-key-attention_heads_encoder_self_attention canvas").last.bounding_box()
+    grid = page.locator(".st-key-attention_heads_encoder_self_attention canvas:visible").last
+    grid.scroll_into_view_if_needed()
+    box = grid.bounding_box()
     for i in range(40):
         page.mouse.move(box["x"] + (i * 13) % box["width"], box["y"] + (i * 29) % box["height"])
     page.wait_for_timeout(500)
