@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import replace
 
 import streamlit as st
 
@@ -129,7 +129,7 @@ def _shapes(run: Run, path: str) -> str:
     """The formula in shapes, one line for each input and one for the output, symbolic and concrete."""
     stage = run.trace[path]
     inputs = [(operand.operator, *_shape(run, operand)) for operand in run.operands(path)]
-    lines = [*inputs, ("=" if inputs else "", stage.name, _spelled(stage.dims))]
+    lines = [*inputs, ("=" if inputs else "", stage.name, stage.shape_text)]
     width = max(len(name) for _, name, _ in lines)
     return "\n".join(f"{operator or ' ':<5} {name:<{width}}  {shape}" for operator, name, shape in lines)
 
@@ -142,13 +142,10 @@ def _shape(run: Run, operand: Operand) -> tuple[str, str]:
         return name, str(tuple(reversed(sizes) if operand.transposed else sizes))
     stage = run.trace[operand.source]
     if operand.transposed:
-        return f"{stage.name} transposed", _spelled((*stage.dims[:-2], stage.dims[-1], stage.dims[-2]))
-    return stage.name, _spelled(stage.dims)
-
-
-def _spelled(dims: Sequence[tuple[str, int]]) -> str:
-    symbols = " ".join(symbol for symbol, _ in dims)
-    return f"({symbols}) = ({', '.join(str(size) for _, size in dims)})"
+        return f"{stage.name} transposed", replace(
+            stage, dims=(*stage.dims[:-2], stage.dims[-1], stage.dims[-2])
+        ).shape_text
+    return stage.name, stage.shape_text
 
 
 def _facts(run: Run, path: str) -> None:
