@@ -1,0 +1,53 @@
+"""The facts about tokens that an expression may ask for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, eq=False)
+class MaskContext:
+    """What is known of the Tq queries and the Tk keys.
+
+    Attributes:
+        query_tokens: the token id of each query.
+        key_tokens: the token id of each key.
+        query_is_padding: True = this query is padding.
+        key_is_padding: True = this key is padding.
+        query_segments: the number of the document that each query is of.
+        key_segments: the number of the document that each key is of.
+
+    Raises:
+        ValueError: the facts of the queries, or those of the keys, differ in number.
+    """
+
+    query_tokens: tuple[int, ...]
+    key_tokens: tuple[int, ...]
+    query_is_padding: tuple[bool, ...]
+    key_is_padding: tuple[bool, ...]
+    query_segments: tuple[int, ...]
+    key_segments: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        _check_lengths("query", self.query_tokens, self.query_is_padding, self.query_segments)
+        _check_lengths("key", self.key_tokens, self.key_is_padding, self.key_segments)
+
+    @property
+    def n_queries(self) -> int:
+        """Tq."""
+        return len(self.query_tokens)
+
+    @property
+    def n_keys(self) -> int:
+        """Tk."""
+        return len(self.key_tokens)
+
+
+def _check_lengths(
+    side: str, tokens: tuple[int, ...], is_padding: tuple[bool, ...], segments: tuple[int, ...]
+) -> None:
+    if not len(tokens) == len(is_padding) == len(segments):
+        raise ValueError(
+            f"{side}_tokens ({len(tokens)}), {side}_is_padding ({len(is_padding)}) and {side}_segments "
+            f"({len(segments)}) must be of one length: one entry for each {side}"
+        )

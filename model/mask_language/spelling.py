@@ -1,0 +1,241 @@
+"""The first reading of an expression, symbol by symbol: what is misspelt or out of place is pointed at here.
+
+What passes is ASCII, on one line, and made of this language's own words and signs, in an order that is Python's.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+LONGEST = 2000
+"""How many characters an expression may have."""
+
+DEEPEST = 50
+"""How many parts of an expression may stand inside one another."""
+
+LARGEST = 2**62
+"""No number may become larger than this, so that sums and products never leave 64 bits."""
+
+_FUNCTIONS = ("is_pad", "segment", "token", "abs")
+_VALUES = ("q", "k", "n_queries", "n_keys", "same_token", "True", "False")
+_CONNECTIVES = ("and", "or")
+_WORDS = (*_VALUES, *_FUNCTIONS, *_CONNECTIVES, "not")
+
+_MEANT = {
+    "query": "q",
+    "i": "q",
+    "row": "q",
+    "key": "k",
+    "j": "k",
+    "col": "k",
+    "column": "k",
+    "AND": "and",
+    "OR": "or",
+    "NOT": "not",
+    "padding": "is_pad",
+    "pad": "is_pad",
+    "document": "segment",
+    "doc": "segment",
+    "id": "token",
+    "xor": "!=",
+}
+_REFUSED = {
+    "=": "to compare, write ==",
+    "===": "to compare, write ==",
+    "=>": "write >=",
+    "=<": "write <=",
+    "<>": "write !=",
+    "≤": "write <=",
+    "≥": "write >=",
+    "≠": "write !=",
+    "−": "write -",
+    "–": "write -",
+    "×": "write *",
+    "·": "write *",
+    "&&": "write and",
+    "&": "write and",
+    "∧": "write and",
+    "||": "write or",
+    "|": "write or",
+    "∨": "write or",
+    "!": "write not",
+    "~": "write not",
+    "¬": "write not",
+    "^": "write != between two conditions",
+    "**": "there are no powers, so multiply",
+    "/": "to divide, write // (rounded down)",
+    "÷": "to divide, write // (rounded down)",
+    ".": "only whole numbers are known",
+    ",": "same_token stands alone, and is_pad, segment, token and abs take one value each",
+    "'": "there is no text, but token(q) == token(k) compares tokens",
+    '"': "there is no text, but token(q) == token(k) compares tokens",
+    "[": "use round brackets",
+    "]": "use round brackets",
+    "{": "use round brackets",
+    "}": "use round brackets",
+}
+_SYMBOL = re.compile(
+    r"""(?P<space>\s+)
+    | (?P<word>[^\W\d]\w*)
+    | (?P<number>[0-9][\w.]*)
+    | (?P<refused>===|=>|=<|<>|\*\*|&&|\|\|)
+    | (?P<sign><=|>=|==|!=|//|[-+*%<>()])
+    | (?P<other>.)""",
+    re.VERBOSE | re.DOTALL,
+)
+
+
+class MaskExpressionError(ValueError):
+    """An expression that cannot be read or worked out; ``str`` of it is one sentence that says why.
+
+    Attributes:
+        start: the first column, counted from 0, of the part of the text that it is about.
+        end: the column after the last.
+    """
+
+    def __init__(self, sentence: str, start: int, end: int) -> None:
+        super().__init__(sentence)
+        self.start = start
+        self.end = end
+
+
+@dataclass(frozen=True)
+class _Symbol:
+    text: str
+    start: int
+
+    @property
+    def end(self) -> int:
+        return self.start + len(self.text)
+
+    def refuse(self, sentence: str) -> MaskExpressionError:
+        return MaskExpressionError(sentence, self.start, self.end)
+
+
+def check_spelling(text: str) -> str:
+    """The text with every white space, line breaks too, as one blank each, so that columns stay what they are.
+
+    Raises:
+        MaskExpressionError: a sign or a word is unknown, or stands where it cannot stand.
+    """
+    if not text.strip():
+        raise MaskExpressionError("the expression is empty: write a condition, such as k <= q", 0, len(text))
+    if len(text) > LONGEST:
+        raise MaskExpressionError(
+            f"the expression has {len(text):,} characters: at most {LONGEST:,} are read", LONGEST, len(text)
+        )
+    symbols = list(_symbols(text))
+    _check_brackets(symbols)
+    _check_order(symbols)
+    return re.sub(r"\s", " ", text)
+
+
+def shortened(text: str) -> str:
+    """A part of an expression as it is quoted in a sentence."""
+    return text if len(text) <= 40 else f"{text[:37]}..."
+
+
+def _symbols(text: str) -> Iterator[_Symbol]:
+    for found in _SYMBOL.finditer(text):
+        symbol = _Symbol(found.group(), found.start())
+        match found.lastgroup:
+            case "word":
+                _check_word(symbol)
+            case "number":
+                _check_number(symbol)
+            case "refused" | "other":
+                raise symbol.refuse(_cannot_be_used(symbol.text))
+        if found.lastgroup != "space":
+            yield symbol
+
+
+def _cannot_be_used(sign: str) -> str:
+    if sign in _REFUSED:
+        return f"{sign} cannot be used here: {_REFUSED[sign]}"
+    name = sign if sign.isprintable() else f"the character U+{ord(sign):04X}"
+    return f"{name} cannot be used here: the signs are + - * // % < <= == != >= > and brackets"
+
+
+def _check_word(word: _Symbol) -> None:
+    if word.text in _WORDS:
+        return
+    meant = _MEANT.get(word.text) or next(iter(difflib.get_close_matches(word.text, _WORDS, n=1)), None)
+    known = f"did you mean {meant}?" if meant else f"the names are {', '.join((*_VALUES, *_FUNCTIONS))}"
+    raise word.refuse(f"'{shortened(word.text)}' is not known here: {known}")
+
+
+def _check_number(number: _Symbol) -> None:
+    said = shortened(number.text)
+    if not (number.text.isascii() and number.text.isdigit()):
+        raise number.refuse(f"'{said}' is not a whole number: write digits alone, and 2 * k for a product")
+    if number.text.startswith("0") and len(number.text) > 1:
+        raise number.refuse(f"'{said}' starts with 0: leave that 0 away")
+    if int(number.text) > LARGEST:
+        raise number.refuse(f"'{said}' is too large: numbers are worked with up to 2**62")
+
+
+def _check_brackets(symbols: list[_Symbol]) -> None:
+    opened: list[_Symbol] = []
+    for symbol in symbols:
+        if symbol.text == "(":
+            opened.append(symbol)
+            if len(opened) > DEEPEST:
+                raise too_deep(symbol.start, symbol.end)
+        elif symbol.text == ")":
+            if not opened:
+                raise symbol.refuse("this ) closes nothing: take it away, or open a ( before it")
+            opened.pop()
+    if opened:
+        raise opened[-1].refuse("this ( is never closed: add a ) after what it holds")
+
+
+def too_deep(start: int, end: int) -> MaskExpressionError:
+    """The refusal of an expression whose parts stand inside one another more than ``DEEPEST`` times."""
+    return MaskExpressionError(
+        f"the expression is nested more than {DEEPEST} deep: use fewer brackets or shorter sums", start, end
+    )
+
+
+def _check_order(symbols: list[_Symbol]) -> None:
+    """Values and operators take turns."""
+    before: _Symbol | None = None
+    value_stands = False
+    for symbol in symbols:
+        if value_stands:
+            _check_after_value(before, symbol)
+            value_stands = symbol.text == ")"
+        else:
+            _check_before_value(before, symbol)
+            value_stands = symbol.text in (*_VALUES, *_FUNCTIONS) or symbol.text.isdigit()
+        before = symbol
+    if before is not None and not value_stands:
+        raise before.refuse(f"a value is missing after '{before.text}'")
+
+
+def _check_after_value(before: _Symbol | None, symbol: _Symbol) -> None:
+    opens_a_call = symbol.text == "(" and before is not None and before.text in _FUNCTIONS
+    is_operator = symbol.text in _CONNECTIVES or not (symbol.text[0].isalnum() or symbol.text == "(")
+    if not opens_a_call and not is_operator and before is not None:
+        raise MaskExpressionError(
+            f"an operator, such as 'and' or '<=', is missing between '{before.text}' and '{symbol.text}'",
+            before.start,
+            symbol.end,
+        )
+
+
+def _check_before_value(before: _Symbol | None, symbol: _Symbol) -> None:
+    if symbol.text == "not" and before is not None and before.text not in ("(", "not", *_CONNECTIVES):
+        raise symbol.refuse(f"after '{before.text}', 'not' and what it denies need brackets: (not ...)")
+    starts_a_value = symbol.text in ("(", "-", "+") or (
+        symbol.text[0].isalnum() and symbol.text not in _CONNECTIVES
+    )
+    if starts_a_value:
+        return
+    if before is None:
+        raise symbol.refuse(f"a value is missing before '{symbol.text}'")
+    raise MaskExpressionError(
+        f"a value is missing between '{before.text}' and '{symbol.text}'", before.start, symbol.end
+    )
