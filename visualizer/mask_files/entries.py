@@ -1,0 +1,93 @@
+"""The entries of an array written as text, and the array that rows of them make."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+MAX_SIDE = 512
+"""The most rows, and the most entries in a row."""
+
+Entry = bool | int | float
+Array = NDArray[np.bool_] | NDArray[np.int64] | NDArray[np.float64]
+
+_INTEGER = re.compile(r"[+-]?\d{1,18}", re.ASCII)
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
+_WORDS: dict[str, Entry] = {
+    "true": True,
+    "false": False,
+    "nan": math.nan,
+    **{sign + word: float(sign + "inf") for sign in ("", "+", "-") for word in ("inf", "infinity")},
+}
+_LONGEST = 40
+
+
+def read_entry(text: str) -> Entry | None:
+    """One entry: a number, True or False in any case; None if it is neither."""
+    if len(text) > _LONGEST:
+        return None
+    plain = text.replace("−", "-").lower()
+    if plain in _WORDS:
+        return _WORDS[plain]
+    if _INTEGER.fullmatch(plain):
+        return int(plain)
+    return float(plain) if _NUMBER.fullmatch(plain) else None
+
+
+def read_entry_at(text: str, row: int, column: int) -> Entry:
+    """One entry, of a place counted from 1.
+
+    Raises:
+        ValueError: it is neither a number nor True or False.
+    """
+    if not text:
+        raise ValueError(f"row {row}, column {column} is empty")
+    entry = read_entry(text)
+    if entry is None:
+        raise ValueError(f"row {row}, column {column} has {quoted(text)}, which is no number and not True or False")
+    return entry
+
+
+def quoted(text: str) -> str:
+    """A piece of what was given, short and on one line."""
+    return repr(text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…")
+
+
+def check_side(n_rows: int, n_columns: int) -> None:
+    """Refuse an array with too many rows or columns.
+
+    Raises:
+        ValueError: it has.
+    """
+    if max(n_rows, n_columns) > MAX_SIDE:
+        kind = "rows" if n_rows > MAX_SIDE else "columns"
+        raise ValueError(f"the array has more than {MAX_SIDE} {kind}, which is the most")
+
+
+def array_of(rows: Sequence[Sequence[Entry]]) -> Array:
+    """The (rows, columns) array of some rows, at least one.
+
+    Raises:
+        ValueError: rows differ in length, booleans stand beside numbers, or there are no entries.
+    """
+    for row, entries in enumerate(rows, start=1):
+        if len(entries) != len(rows[0]):
+            raise ValueError(f"row {row} has {len(entries)} values and row 1 has {len(rows[0])}")
+    if not rows[0]:
+        raise ValueError("the array is empty")
+    is_boolean = isinstance(rows[0][0], bool)
+    for row, entries in enumerate(rows, start=1):
+        for column, entry in enumerate(entries, start=1):
+            if isinstance(entry, bool) != is_boolean:
+                raise ValueError(
+                    f"row {row}, column {column} is {entry} and row 1, column 1 is {rows[0][0]}: True and False "
+                    "do not mix with numbers"
+                )
+    if is_boolean:
+        return np.array(rows, dtype=np.bool_)
+    is_integer = all(isinstance(entry, int) for entries in rows for entry in entries)
+    return np.array(rows, dtype=np.int64) if is_integer else np.array(rows, dtype=np.float64)
