@@ -1,0 +1,285 @@
+"""The ways in which a mask is put into effect, and what each makes of one row of scores in each number type.
+
+A blocked key should weigh nothing, and the other keys should weigh as if it were not there. How near a way of
+masking comes to this is measured here on the scores of a run.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+Apply = Callable[[Tensor, Tensor], Tensor]
+"""From scores (..., Tk) and allowed (..., Tk), True = may attend, to weights (..., Tk) of the scores' type."""
+
+Outcome = Literal["NaN", "zero", "uniform", "unmasked", "other"]
+"""What a row without a key gives; "unmasked" is the weights of the same row without any mask."""
+
+DTYPES = (torch.float32, torch.bfloat16, torch.float16)
+
+
+@dataclass(frozen=True)
+class Application:
+    """One way to put a mask into effect.
+
+    Attributes:
+        title: a few words.
+        code: the line as it is written in PyTorch, of ``scores`` and the boolean ``allowed``.
+        note: one sentence on what to expect of it.
+        apply: computes the weights.
+        fill: the number that takes the place of a blocked score, by number type; None where none does.
+    """
+
+    title: str
+    code: str
+    note: str
+    apply: Apply
+    fill: Callable[[torch.dtype], float] | None = None
+
+
+def _filled(fill: Callable[[torch.dtype], float]) -> Apply:
+    """Blocked scores are replaced by a number, which is first rounded to the scores' type."""
+
+    def apply(scores: Tensor, allowed: Tensor) -> Tensor:
+        number = torch.tensor(fill(scores.dtype), dtype=scores.dtype, device=scores.device)
+        return scores.masked_fill(~allowed, number).softmax(-1)
+
+    return apply
+
+
+def _filled_then_zero(scores: Tensor, allowed: Tensor) -> Tensor:
+    weights = scores.masked_fill(~allowed, -math.inf).softmax(-1)
+    return weights.masked_fill(~allowed.any(-1, keepdim=True), 0.0)
+
+
+def _added_minus_1e4(scores: Tensor, allowed: Tensor) -> Tensor:
+    return (scores + (~allowed).to(scores.dtype) * -1e4).softmax(-1)
+
+
+def _before_softmax(scores: Tensor, allowed: Tensor) -> Tensor:
+    return (scores * allowed).softmax(-1)
+
+
+def _after_softmax(scores: Tensor, allowed: Tensor) -> Tensor:
+    return scores.softmax(-1) * allowed
+
+
+def _minus_infinity(dtype: torch.dtype) -> float:
+    return -math.inf
+
+
+def _lowest(dtype: torch.dtype) -> float:
+    return torch.finfo(dtype).min
+
+
+APPLICATIONS: dict[str, Application] = {
+    # "Attention Is All You Need", section 3.2.3; the zeros as in PyTorch's scaled_dot_product_attention.
+    "minus_infinity_then_zero": Application(
+        "−∞, then zero",
+        "scores.masked_fill(~allowed, -math.inf).softmax(-1).masked_fill(~allowed.any(-1, keepdim=True), 0.0)",
+        "Headlight's own way: a blocked key weighs exactly nothing, and a row without a key is set to zero.",
+        _filled_then_zero,
+        _minus_infinity,
+    ),
+    # "Attention Is All You Need", section 3.2.3.
+    "minus_infinity": Application(
+        "−∞",
+        "scores.masked_fill(~allowed, -math.inf).softmax(-1)",
+        "A blocked key weighs exactly nothing, but a row without a key is zero divided by zero.",
+        _filled(_minus_infinity),
+        _minus_infinity,
+    ),
+    # The attention masks of Hugging Face's transformers.
+    "lowest": Application(
+        "the type's lowest number",
+        "scores.masked_fill(~allowed, torch.finfo(scores.dtype).min).softmax(-1)",
+        "It fits every number type; a row without a key becomes an even mean of what it must not see.",
+        _filled(_lowest),
+        _lowest,
+    ),
+    # Rush, "The Annotated Transformer" (2018), function attention.
+    "minus_1e9": Application(
+        "−1e9",
+        "scores.masked_fill(~allowed, -1e9).softmax(-1)",
+        "Far below any score, but out of the range of float16: PyTorch refuses it there, and converted it is −∞.",
+        _filled(lambda dtype: -1e9),
+        lambda dtype: -1e9,
+    ),
+    # The causal mask of GPT-2 in early versions of Hugging Face's transformers (masked_bias).
+    "minus_1e4": Application(
+        "−1e4",
+        "scores.masked_fill(~allowed, -1e4).softmax(-1)",
+        "Within the range of float16, but a blocked key is hidden only while the allowed scores stay far above.",
+        _filled(lambda dtype: -1e4),
+        lambda dtype: -1e4,
+    ),
+    # Devlin et al., "BERT" (2019): attention_layer in the published modeling.py.
+    "added_minus_1e4": Application(
+        "−1e4, added",
+        "(scores + (~allowed).to(scores.dtype) * -1e4).softmax(-1)",
+        "BERT's way: blocked scores keep their differences, so that without a key left the mask may do nothing.",
+        _added_minus_1e4,
+    ),
+    "before_softmax": Application(
+        "times the mask, before the softmax",
+        "(scores * allowed).softmax(-1)",
+        "A mistake: a blocked score becomes 0, which is a score like any other.",
+        _before_softmax,
+    ),
+    "after_softmax": Application(
+        "times the mask, after the softmax",
+        "scores.softmax(-1) * allowed",
+        "A mistake: blocked keys weigh nothing, but have taken their share, so that what is left depends on them.",
+        _after_softmax,
+    ),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class AppliedRow:
+    """What one way of masking makes of one row in one number type.
+
+    Attributes:
+        application: its name in ``APPLICATIONS``.
+        dtype: the number type in which the row was masked and its softmax computed.
+        weights: (Tk,) float32, which holds every number of the three types exactly.
+        fill: the number written into blocked scores, as the type holds it: minus infinity for one that is out of
+            the type's range. None where none is written.
+        fill_overflows: whether a finite number became that minus infinity.
+        refusal: PyTorch's own words where ``masked_fill`` refuses the number as written, None where it does not.
+        leak: the weight on blocked keys, whose values flow into the output by it.
+        taken: how much the blocked keys change the weights of the allowed ones: the sum of |difference| from the
+            row masked by minus infinity. With the mask after the softmax, what is missing: 1 - ``row_sum``.
+        row_sum: of the weights as they are, in double precision.
+        sums_to_one: whether the sum is one as exactly as the type can say it.
+        fully_blocked: (Tk,) float32, the weights when no key of the row is left.
+        outcome: the same as a word.
+    """
+
+    application: str
+    dtype: torch.dtype
+    weights: Tensor
+    fill: float | None
+    fill_overflows: bool
+    refusal: str | None
+    leak: float
+    taken: float
+    row_sum: float
+    sums_to_one: bool
+    fully_blocked: Tensor
+    outcome: Outcome
+
+
+def applied(scores: Tensor, allowed: Tensor) -> tuple[AppliedRow, ...]:
+    """One row under every way of masking, in every number type: the types of the first way, then of the next.
+
+    The scores are taken as they were computed and rounded to the type; mask and softmax are computed in it.
+
+    Args:
+        scores: (Tk,) scaled scores of one query, of any floating type.
+        allowed: (Tk,) boolean, True = may attend.
+
+    Raises:
+        ValueError: they are not two rows of one length, or not of these types.
+    """
+    _check_row(scores, allowed)
+    with torch.no_grad():
+        return tuple(_applied(name, scores.to(dtype), allowed) for name in APPLICATIONS for dtype in DTYPES)
+
+
+def outcome_of(weights: Tensor, unmasked: Tensor) -> Outcome:
+    """What the weights of a row without a key are, told from their numbers.
+
+    Args:
+        weights: (Tk,).
+        unmasked: (Tk,), the weights of the same row without a mask. A row that has less than a hundredth of its
+            weight elsewhere counts as the same.
+    """
+    if weights.isnan().any():
+        return "NaN"
+    if not weights.any():
+        return "zero"
+    if (weights == weights[0]).all():
+        return "uniform"
+    elsewhere = (weights.double() - unmasked.double()).abs().sum() / 2
+    return "unmasked" if elsewhere < 0.01 else "other"
+
+
+@cache
+def leaks_below(application: str, dtype: torch.dtype) -> float | None:
+    """The highest score at which a lone allowed key shares its row's weight with a blocked key of score zero.
+
+    Found by trying: the numbers of the type are bisected. None where no score is low enough.
+    """
+    low, high = torch.finfo(dtype).min, torch.finfo(dtype).max
+    if not _leaks_at(low, application, dtype):
+        return None
+    while True:
+        middle = torch.tensor((low + high) / 2, dtype=dtype).item()
+        if middle in (low, high):
+            return low
+        if _leaks_at(middle, application, dtype):
+            low = middle
+        else:
+            high = middle
+
+
+def _leaks_at(score: float, application: str, dtype: torch.dtype) -> bool:
+    scores = torch.tensor([score, 0.0], dtype=dtype)
+    weights = APPLICATIONS[application].apply(scores, torch.tensor([True, False]))
+    return bool(weights[1] > 0)
+
+
+def _applied(name: str, scores: Tensor, allowed: Tensor) -> AppliedRow:
+    application = APPLICATIONS[name]
+    weights = application.apply(scores, allowed).double()
+    without_blocked = APPLICATIONS["minus_infinity"].apply(scores, allowed).double()
+    fully_blocked = application.apply(scores, torch.zeros_like(allowed))
+    asked = application.fill(scores.dtype) if application.fill else None
+    fill = None if asked is None else torch.tensor(asked, dtype=scores.dtype).item()
+    row_sum = weights.sum().item()
+    return AppliedRow(
+        application=name,
+        dtype=scores.dtype,
+        weights=weights.float(),
+        fill=fill,
+        fill_overflows=fill == -math.inf and asked != -math.inf,
+        refusal=None if asked is None else _refusal(scores, allowed, asked),
+        leak=weights[~allowed].sum().item(),
+        taken=(weights - without_blocked)[allowed].abs().sum().item(),
+        row_sum=row_sum,
+        sums_to_one=abs(row_sum - 1) <= _rounding_of_sum(scores),
+        fully_blocked=fully_blocked.float(),
+        outcome=outcome_of(fully_blocked, scores.softmax(-1)),
+    )
+
+
+def _refusal(scores: Tensor, allowed: Tensor, fill: float) -> str | None:
+    try:
+        scores.masked_fill(~allowed, fill)
+    except RuntimeError as error:
+        return str(error)
+    return None
+
+
+def _rounding_of_sum(scores: Tensor) -> float:
+    """How far from one the sum of a softmax may be by rounding: relative to a weight, absolute for the tiniest."""
+    found = torch.finfo(scores.dtype)
+    computed_in_single = 8 * torch.finfo(torch.float32).eps
+    return found.eps + computed_in_single + len(scores) * found.smallest_normal * found.eps
+
+
+def _check_row(scores: Tensor, allowed: Tensor) -> None:
+    if scores.dim() != 1 or scores.shape != allowed.shape or len(scores) == 0:
+        shapes = f"{tuple(scores.shape)} and {tuple(allowed.shape)}"
+        raise ValueError(f"scores and allowed have shapes {shapes}: both must be (Tk,), of one key or more")
+    if not scores.is_floating_point():
+        raise ValueError(f"scores must be of a floating type, not {scores.dtype}")
+    if allowed.dtype is not torch.bool:
+        raise ValueError(f"allowed must be boolean, not {allowed.dtype}")

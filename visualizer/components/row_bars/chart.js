@@ -1,0 +1,108 @@
+/**
+ * A small bar chart on a canvas: one bar per key, hatched where the key is blocked.
+ *
+ * A series is {values: Float32Array, isBlocked: (index) => boolean, reference: Float32Array | null, top}; `top` is the
+ * number that the full height stands for.
+ */
+
+const LOWEST_BAR = 1; // pixels of a bar above zero, however small
+const LOWEST_LEAK = 3; // the same where there should be none
+const WIDEST_BAR = 26;
+
+/** Draw a series in `column` pixels a key and `height` pixels. */
+function drawChart(canvas, series, { column, height, theme }) {
+  const ratio = window.devicePixelRatio || 1;
+  const width = column * series.values.length;
+  canvas.width = Math.max(1, Math.round(width * ratio));
+  canvas.height = Math.round(height * ratio);
+  canvas.style.width = `${width}px`;
+  canvas.style.height = `${height}px`;
+  const context = canvas.getContext("2d");
+  drawHatch(context, series, column * ratio, theme, ratio);
+  context.setTransform(ratio, 0, 0, ratio, 0, 0);
+  context.fillStyle = theme.roles.neutral;
+  context.globalAlpha = 0.45;
+  context.fillRect(0, height - 1, width, 1);
+  context.globalAlpha = 1;
+  for (let index = 0; index < series.values.length; index += 1) {
+    drawBar(context, series, index, column, height, theme);
+    if (series.reference) drawReference(context, series, index, column, height, theme);
+  }
+  for (const run of runsOfNaN(series.values)) drawNaN(context, run, column, height, theme);
+}
+
+/** The hatch of blocked keys, in device pixels so that its stripes are sharp. */
+function drawHatch(context, series, column, theme, ratio) {
+  context.fillStyle = context.createPattern(hatchTile(theme, ratio), "repeat");
+  for (let index = 0; index < series.values.length; index += 1) {
+    if (!series.isBlocked(index)) continue;
+    const left = Math.round(index * column);
+    context.fillRect(left, 0, Math.round((index + 1) * column) - left, context.canvas.height);
+  }
+}
+
+/** One bar: purple, or the colour of a warning where a blocked key has weight. */
+function drawBar(context, { values, isBlocked, top }, index, column, height, theme) {
+  const value = values[index];
+  if (!(value > 0)) return;
+  const leaks = isBlocked(index);
+  const { left, width } = barPlace(index, column);
+  const size = Math.max(leaks ? LOWEST_LEAK : LOWEST_BAR, Math.min(1, value / top) * (height - 1));
+  context.fillStyle = leaks ? theme.warning : theme.roles.weights;
+  context.fillRect(left, height - size, width, size);
+}
+
+/** A line at the weight as it should be, where the bar of an allowed key is visibly another. */
+function drawReference(context, { values, isBlocked, reference, top }, index, column, height, theme) {
+  if (isBlocked(index)) return;
+  const away = (Math.abs(values[index] - reference[index]) / top) * (height - 1);
+  if (!(away >= 1.5)) return;
+  const { left, width } = barPlace(index, column);
+  context.fillStyle = theme.text;
+  context.fillRect(left - 0.5, height - 1 - (reference[index] / top) * (height - 2), width + 1, 1.5);
+}
+
+/** Where a bar stands: wide ones apart from their neighbours, thin ones close. */
+function barPlace(index, column) {
+  const width = Math.min(WIDEST_BAR, column >= 4 ? column * 0.72 : Math.max(1, column - 0.5));
+  return { left: index * column + (column - width) / 2, width };
+}
+
+/** [{first, count}] of neighbouring keys whose weight is not a number. */
+function runsOfNaN(values) {
+  const runs = [];
+  values.forEach((value, index) => {
+    if (!Number.isNaN(value)) return;
+    const last = runs.at(-1);
+    if (last && last.first + last.count === index) last.count += 1;
+    else runs.push({ first: index, count: 1 });
+  });
+  return runs;
+}
+
+/** The word NaN over keys whose weight is not a number; only the colour where it does not fit. */
+function drawNaN(context, { first, count }, column, height, theme) {
+  const width = count * column;
+  context.fillStyle = theme.not_a_number;
+  context.globalAlpha = 0.16;
+  context.fillRect(first * column, 0, width, height);
+  context.globalAlpha = 1;
+  context.font = `600 ${Math.min(13, height)}px ${theme.font}`;
+  const text = "NaN";
+  const textWidth = context.measureText(text).width;
+  if (textWidth + 4 > width) return;
+  const middle = (first + count / 2) * column;
+  context.fillStyle = theme.background;
+  context.beginPath();
+  context.roundRect(middle - textWidth / 2 - 5, Math.max(0, height / 2 - 9), textWidth + 10, Math.min(height, 18), 4);
+  context.fill();
+  context.fillStyle = theme.not_a_number;
+  context.textAlign = "center";
+  context.textBaseline = "middle";
+  context.fillText(text, middle, height / 2 + 0.5);
+}
+
+/** The largest number of an array that is one, at least a little above zero. */
+function largestNumber(values) {
+  return values.reduce((largest, value) => (value > largest ? value : largest), 1e-9);
+}

@@ -1,0 +1,329 @@
+/**
+ * One row of weights under many ways of masking: a line per way, a chart per number type.
+ *
+ * Pointing at a bar (or walking with the arrow keys) shows its number, and lights its key in all charts and on the
+ * page. The whole table is one stop of the Tab key.
+ */
+
+const CHART_HEIGHT = 46;
+const SMALL_HEIGHT = 18;
+
+class RowBars {
+  constructor(root) {
+    this.root = root;
+    this.cells = [];
+    this.cursor = { cell: 0, index: 0 };
+    this.live = makeElement("div", "visually-hidden", { "aria-live": "polite" });
+    this.legend = makeElement("div", "row-bars-legend");
+    this.table = makeElement("div", "row-bars", { role: "table" });
+    root.append(this.legend, this.table, this.live);
+    this.tooltip = makeTooltip(root);
+    this.listen();
+    this.stopHover = subscribeHover((detail) => this.onHover(detail));
+    this.resize = new ResizeObserver(oncePerFrame(() => this.onResize()));
+    this.resize.observe(root);
+  }
+
+  destroy() {
+    this.resize.disconnect();
+    this.stopHover();
+    this.tooltip.hide();
+  }
+
+  listen() {
+    const { table } = this;
+    table.addEventListener("pointermove", (event) => this.onPointer(event));
+    table.addEventListener("pointerdown", (event) => this.onPress(event));
+    table.addEventListener("pointerleave", (event) => event.pointerType !== "touch" && this.leave());
+    table.addEventListener("keydown", (event) => this.onKey(event));
+    table.addEventListener("focusin", (event) => event.target.matches(":focus-visible") && this.showCursor());
+    table.addEventListener("focusout", () => this.leave());
+  }
+
+  /** Take new data and draw it. */
+  update(data) {
+    this.data = unpack(data);
+    this.theme = readTheme(this.root);
+    applyPalette(this.root, this.theme);
+    this.readNumbers();
+    this.leave();
+    this.build();
+    this.draw();
+    announcePainted("row_bars", this.data.key);
+  }
+
+  readNumbers() {
+    const { weights, fully_blocked: fullyBlocked, blocked, reference } = this.data.arrays;
+    this.keys = this.data.keys.labels.length;
+    this.columns = this.data.columns.length;
+    this.weights = floats(weights);
+    this.fullyBlocked = floats(fullyBlocked);
+    this.blocked = blocked.data;
+    this.reference = reference ? floats(reference) : null;
+    this.top = largestNumber([...this.weights, ...(this.reference ?? [])]);
+    this.smallTop = largestNumber(this.fullyBlocked);
+  }
+
+  /** Both series of a cell; in a fully blocked row every key is blocked. */
+  seriesOf(cell) {
+    const part = (numbers, place) => numbers.subarray(place * this.keys, (place + 1) * this.keys);
+    const large = {
+      values: part(this.weights, cell),
+      isBlocked: (index) => Boolean(this.blocked[index]),
+      reference: this.reference && part(this.reference, cell % this.columns),
+      top: this.top,
+    };
+    const small = {
+      values: part(this.fullyBlocked, cell),
+      isBlocked: () => true,
+      reference: null,
+      top: this.smallTop,
+    };
+    return { large, small };
+  }
+
+  /** Make the table anew, unless its words are those of before. */
+  build() {
+    const { columns, keys, rows } = this.data;
+    const words = JSON.stringify([columns, keys, rows]);
+    if (words !== this.words) {
+      this.words = words;
+      this.cells = [];
+      this.cursor = { cell: 0, index: 0 };
+      this.strips = columns.map((title) => this.makeColumnHeader(title));
+      const head = makeElement("div", "head", { role: "row" }, [
+        makeElement("div", "corner", { role: "columnheader" }, ["applied as"]),
+        ...this.strips,
+      ]);
+      this.table.style.setProperty("--columns", columns.length);
+      this.table.replaceChildren(head, ...rows.map((row) => this.makeRow(row)));
+      this.cells[0].plot.tabIndex = 0;
+    }
+    this.table.setAttribute("aria-label", `one row of weights, ${rows.length} ways to mask it, ${columns.join(", ")}`);
+    this.cells.forEach((cell, index) => cell.canvas.setAttribute("aria-label", this.describe(index)));
+    this.showLegend();
+  }
+
+  makeColumnHeader(title) {
+    return makeElement("div", "column", { role: "columnheader" }, [makeElement("span", "column-title", {}, [title])]);
+  }
+
+  makeRow(row) {
+    const name = makeElement("div", "name", { role: "rowheader" }, [
+      makeElement("div", "title", {}, [row.title]),
+      makeElement("code", "code", {}, piecesOfCode(row.code)),
+      makeElement("div", "note", {}, [row.note]),
+    ]);
+    const cells = row.cells.map((cell, column) => this.makeCell(row, cell, column));
+    return makeElement("div", "line", { role: "row" }, [name, ...cells]);
+  }
+
+  makeCell(row, { remarks, outcome }, column) {
+    const canvas = makeElement("canvas", "", { role: "img" });
+    const small = makeElement("canvas", "small", { "aria-hidden": "true" });
+    const empty = makeElement("div", "empty", {}, ["no key left: ", remarkSpan(outcome)]);
+    const plot = makeElement("div", "plot", {
+      tabindex: "-1",
+      role: "application",
+      "aria-label": `${row.title}, ${this.data.columns[column]}: walk over keys and charts with the arrow keys`,
+      "data-cell": this.cells.length,
+    });
+    const words = makeElement("div", "remarks", {}, remarks.map(remarkSpan));
+    plot.append(litBars(canvas), words, empty, litBars(small));
+    this.cells.push({ plot, canvas, small });
+    const type = makeElement("div", "type", { "aria-hidden": "true" }, [this.data.columns[column]]);
+    return makeElement("div", "cell", { role: "cell" }, [type, plot]);
+  }
+
+  showLegend() {
+    const entry = (className, text) =>
+      makeElement("span", "entry", {}, [makeElement("span", className, { "aria-hidden": "true" }), text]);
+    const entries = [entry("swatch-blocked", "blocked"), entry("swatch-leak", "weight on a blocked key")];
+    if (this.reference) entries.push(entry("swatch-reference", "the weight as it should be"));
+    const sizes = `full height: ${formatNumber(this.top)}, of the small bars: ${formatNumber(this.smallTop)}`;
+    this.legend.replaceChildren(...entries, makeElement("span", "entry", {}, [sizes]));
+  }
+
+  /** A chart in words. */
+  describe(cell) {
+    const row = this.data.rows[Math.floor(cell / this.columns)];
+    const { remarks, outcome } = row.cells[cell % this.columns];
+    const { values, isBlocked } = this.seriesOf(cell).large;
+    const unusual = values.filter((value) => Number.isNaN(value)).length;
+    const blocked = values.filter((_, index) => isBlocked(index)).length;
+    const largest = values.indexOf(Math.max(...values));
+    const range = unusual
+      ? `${unusual} of ${values.length} weights NaN`
+      : `largest weight ${formatNumber(values[largest])} at key ${largest} ${this.data.keys.labels[largest]}`;
+    const name = `${row.title}, ${this.data.columns[cell % this.columns]}`;
+    const said = remarks.map(({ text }) => text).join(", ");
+    return `${name}: ${range}, ${blocked} of ${values.length} keys blocked, ${said}; no key left: ${outcome.text}`;
+  }
+
+  draw() {
+    this.width = this.root.clientWidth;
+    if (!this.width) return;
+    const { name, column } = arrangeTable(this.width, this.columns, this.keys);
+    this.column = column;
+    this.table.dataset.layout = name;
+    this.table.style.setProperty("--key-width", `${column}px`);
+    this.strips.forEach((strip) => {
+      strip.querySelector(".labels")?.remove();
+      strip.append(makeKeyLabels(this.data.keys.labels, column));
+    });
+    this.cells.forEach(({ canvas, small }, index) => {
+      const series = this.seriesOf(index);
+      drawChart(canvas, series.large, { column, height: CHART_HEIGHT, theme: this.theme });
+      drawChart(small, series.small, { column, height: SMALL_HEIGHT, theme: this.theme });
+    });
+  }
+
+  onResize() {
+    if (this.data && this.root.clientWidth !== this.width) this.draw();
+  }
+
+  onPointer(event) {
+    const target = this.barAt(event);
+    if (!target) return this.leave();
+    const inSmall = event.clientY >= this.cells[target.cell].small.getBoundingClientRect().top - 4;
+    this.point(target, inSmall ? "small" : "large", { x: event.clientX, y: event.clientY });
+  }
+
+  /** A touch has no pointer that could hover, so a press shows the bar too. */
+  onPress(event) {
+    this.onPointer(event);
+    const target = this.barAt(event);
+    if (target) this.setCursor(target);
+  }
+
+  /** The chart and the key under the pointer, null beside the bars. */
+  barAt(event) {
+    const plot = event.target.closest(".plot");
+    if (!plot) return null;
+    const index = Math.floor((event.clientX - plot.getBoundingClientRect().left) / this.column);
+    return index >= 0 && index < this.keys ? { cell: Number(plot.dataset.cell), index } : null;
+  }
+
+  /** Show the number of a bar and light its key. */
+  point({ cell, index }, size, { x, y }) {
+    const lines = this.describeBar(cell, index, size);
+    this.tooltip.show(lines, x, y);
+    this.light(index);
+    const { sequence } = this.data.keys;
+    publishHover(sequence ? [{ sequence, index, role: "key" }] : [], this);
+    return lines;
+  }
+
+  /** What the tooltip says: which chart, then key, number and whether it is blocked. */
+  describeBar(cell, index, size) {
+    const { values, isBlocked, reference } = this.seriesOf(cell)[size];
+    const row = this.data.rows[Math.floor(cell / this.columns)];
+    const chart = `${row.title} · ${this.data.columns[cell % this.columns]}`;
+    const number = makeElement("b", "", {}, [formatNumber(values[index])]);
+    const blocked = isBlocked(index);
+    const parts = [...positionParts(this.data.keys, index), " · weight ", number, blocked ? " · blocked" : ""];
+    const lines = [
+      tooltipLine("tooltip-head", size === "small" ? `${chart} · no key left` : chart),
+      tooltipLine("tooltip-value", ...parts),
+    ];
+    if (blocked && values[index] > 0) lines.push(tooltipLine("tooltip-warning", "a blocked key should weigh nothing"));
+    if (reference && !blocked && formatNumber(reference[index]) !== formatNumber(values[index])) {
+      lines.push(tooltipLine("tooltip-note", `should be ${formatNumber(reference[index])}`));
+    }
+    return lines;
+  }
+
+  leave() {
+    this.tooltip.hide();
+    if (this.lit === undefined || this.lit === null) return;
+    this.light(null);
+    publishHover([], this);
+  }
+
+  /** Light a key in every chart; null for none. */
+  light(index) {
+    if (index === this.lit) return;
+    this.lit = index;
+    this.table.classList.toggle("lit", index !== null);
+    if (index !== null) this.table.style.setProperty("--lit", index);
+  }
+
+  onHover({ marks, origin }) {
+    const { sequence } = this.data?.keys ?? {};
+    if (origin === this || !sequence) return;
+    this.tooltip.hide();
+    const mark = marks.find((one) => one.sequence === sequence && one.role !== "query" && one.index < this.keys);
+    this.light(mark ? mark.index : null);
+  }
+
+  onKey(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey || !event.target.closest(".plot")) return;
+    if (event.key === "Escape") this.leave();
+    else {
+      const target = this.afterKey(event.key);
+      if (!target) return;
+      this.setCursor(target);
+      this.cells[target.cell].plot.focus();
+      this.showCursor();
+    }
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  /** Where a key leads: over the keys and on into the next chart, or to the chart below and above. */
+  afterKey(key) {
+    const { cell, index } = this.cursor;
+    const last = this.keys - 1;
+    const down = this.table.dataset.layout === "stacked" ? 1 : this.columns;
+    const moves = {
+      ArrowLeft: index > 0 ? { cell, index: index - 1 } : { cell: cell - 1, index: last },
+      ArrowRight: index < last ? { cell, index: index + 1 } : { cell: cell + 1, index: 0 },
+      ArrowUp: { cell: cell - down, index },
+      ArrowDown: { cell: cell + down, index },
+      Home: { cell, index: 0 },
+      End: { cell, index: last },
+    };
+    const target = moves[key];
+    if (!target) return null;
+    return this.cells[target.cell] ? target : this.cursor;
+  }
+
+  /** Let the keyboard go on from here. */
+  setCursor(target) {
+    this.cells[this.cursor.cell].plot.tabIndex = -1;
+    this.cells[target.cell].plot.tabIndex = 0;
+    this.cursor = target;
+  }
+
+  /** Show the bar that the keyboard is at, and let it be read out. */
+  showCursor() {
+    const { cell, index } = this.cursor;
+    const box = this.cells[cell].canvas.getBoundingClientRect();
+    const point = { x: box.left + (index + 1) * this.column, y: box.top + CHART_HEIGHT };
+    const lines = this.point(this.cursor, "large", point);
+    const text = ({ parts }) => parts.map((part) => part.textContent ?? part).join("");
+    setText(this.live, lines.map(text).join(", "));
+  }
+}
+
+/** A line of code in pieces that are not broken: lines end after spaces and between calls. */
+function piecesOfCode(code) {
+  return code.split(/(?<= )|(?<=\))(?=\.)/).map((piece) => makeElement("span", "piece", {}, [piece]));
+}
+
+/** A chart with the light that falls on one of its keys. */
+function litBars(canvas) {
+  return makeElement("div", "bars", {}, [canvas, makeElement("div", "light")]);
+}
+
+/** A remark as text, in the colour of a warning where it is one. */
+function remarkSpan({ text, warning }) {
+  return makeElement("span", warning ? "remark warning" : "remark", {}, [text]);
+}
+
+export default function ({ data, parentElement }) {
+  if (!data) return undefined;
+  const { instance, cleanUp } = instanceFor(parentElement, (root) => new RowBars(root));
+  instance.update(data);
+  return cleanUp;
+}
