@@ -1,0 +1,150 @@
+"""Which token can influence which, as far as the masks allow: boolean products of masks.
+
+A row of a layer's output depends on itself, by the residual connection, and on every key that it may attend to.
+Over layers these relations compose, so that a stack of windows sees further than one (Longformer, section 3.1).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from model.tracing import Trace
+
+SequenceName = Literal["source", "target"]
+
+PAIR_STAGES = frozenset({"scores", "scaled_scores", "mask", "masked_scores"})
+"""Stages with a cell for each pair of tokens, blocked pairs too: not yet what a row takes from its keys."""
+
+_KEY_STAGES = frozenset({"key_input", "value_input", "k_proj", "v_proj", "k", "v"})
+_ATTENTION = re.compile(r"(encoder|decoder)\.layers\.\d+\.(self|cross)_attention")
+
+
+def reach(masks: Sequence[Tensor | None], n_tokens: int) -> Tensor:
+    """Which rows can depend on which tokens after each layer of self-attention.
+
+    Args:
+        masks: one per layer, broadcastable to (1, H, T, T), True = may attend; None allows all. A key that one head
+            lets through is let through.
+        n_tokens: T.
+
+    Returns:
+        (L, T, T) bool; cell (l, i, j): after l + 1 layers, row i can depend on token j.
+
+    Raises:
+        ValueError: a mask is not boolean, is for several sequences or has another size.
+    """
+    reached = torch.eye(n_tokens, dtype=torch.bool)
+    after_layers = [reached := _attend(mask, reached, reached) for mask in masks]
+    return torch.stack(after_layers) if after_layers else reached.new_empty(0, n_tokens, n_tokens)
+
+
+def first_layer_reached(reached: Tensor) -> Tensor:
+    """After how many layers a token is reached: of (L, T, T) ``reach``, (T, T) int64.
+
+    0 is the token itself, -1 never.
+    """
+    itself = torch.eye(reached.shape[-1], dtype=torch.bool)
+    steps = torch.cat([itself[None], reached])
+    return torch.where(steps.any(0), steps.int().argmax(0), -1)
+
+
+def entry_path(trace: Trace, sequence: SequenceName) -> str:
+    """The path of what enters the first layer for a sequence: its embedded tokens.
+
+    A model with one stack, encoder or decoder, reads one sequence, the source.
+
+    Raises:
+        ValueError: the model has no target.
+    """
+    entries = [path for path in ("encoder.inputs.embedded", "decoder.inputs.embedded") if path in trace]
+    if sequence == "target" and len(entries) == 1:
+        raise ValueError(f"sequence ({sequence!r}) must be 'source': this model reads one sequence")
+    return entries[sequence == "target"]
+
+
+def allowed_dependence(
+    trace: Trace, masks: Mapping[str, Tensor | None], sequence: SequenceName = "source"
+) -> dict[str, Tensor]:
+    """Which rows of each stage may depend on which tokens of a sequence, if the masks hold.
+
+    Up to an attention's queries and keys that is the reach of what came before; from its weights on, the reach with
+    this attention. Cross-attention adds what the keys, the encoder's output, may depend on.
+
+    Args:
+        trace: a pass of a whole Transformer over one sequence, or one pair; nothing is read of it but the stages'
+            names and sizes.
+        masks: by the path of every attention, broadcastable to (1, H, Tq, Tk), True = may attend; None allows all.
+        sequence: whose tokens.
+
+    Returns:
+        By path, in the order computed, (rows, T) bool, for every stage but ``PAIR_STAGES``.
+
+    Raises:
+        ValueError: as in ``reach`` and ``entry_path``, or an attention has no entry in ``masks``.
+    """
+    entry = entry_path(trace, sequence)
+    last_stack = "decoder" if "decoder.inputs.embedded" in trace else "encoder"
+    reached = _before_layers(trace, entry)
+    allowed: dict[str, Tensor] = {}
+    for path, stage in trace.items():
+        if stage.name in PAIR_STAGES:
+            continue
+        stack = path.partition(".")[0]
+        stack = stack if stack in reached else last_stack  # the logits and probabilities belong to no stack
+        attention = _ATTENTION.fullmatch(stage.module_path)
+        keys = reached["encoder" if attention and attention[2] == "cross" else stack]
+        if attention and stage.name == "weights":
+            reached[stack] = _attend(_mask_of(masks, stage.module_path), reached[stack], keys)
+        allowed[path] = keys if attention and stage.name in _KEY_STAGES else reached[stack]
+    return allowed
+
+
+def _before_layers(trace: Trace, entry: str) -> dict[str, Tensor]:
+    """By stack: each token of the sequence that enters at ``entry`` reaches itself, and nothing of the other."""
+    n_tokens = trace[entry].value.shape[-2]
+    paths = [f"{stack}.inputs.embedded" for stack in ("encoder", "decoder")]
+    return {
+        path.partition(".")[0]: (
+            torch.eye(n_tokens, dtype=torch.bool)
+            if path == entry
+            else torch.zeros(trace[path].value.shape[-2], n_tokens, dtype=torch.bool)
+        )
+        for path in paths
+        if path in trace
+    }
+
+
+def _attend(mask: Tensor | None, queries: Tensor, keys: Tensor) -> Tensor:
+    """One attention with its residual connection.
+
+    From what queries (Tq, T) and keys (Tk, T) depend on to what the output (Tq, T) can depend on.
+    """
+    allowed = _of_any_head(mask, len(queries), len(keys))
+    through_keys = allowed.to(torch.float32) @ keys.to(torch.float32) > 0  # counts below 2^24 are exact
+    return queries | through_keys
+
+
+def _of_any_head(mask: Tensor | None, n_queries: int, n_keys: int) -> Tensor:
+    """(Tq, Tk) bool: the keys that any head may attend to."""
+    if mask is None:
+        return torch.ones(n_queries, n_keys, dtype=torch.bool)
+    if mask.dtype is not torch.bool:
+        raise ValueError(f"a mask must be boolean, not {mask.dtype}")
+    if mask.dim() == 4 and len(mask) > 1:
+        raise ValueError(f"a mask is for {len(mask)} sequences: reach is that of one, so take one, mask[i : i + 1]")
+    try:
+        heads = mask.expand(*mask.shape[:-2], n_queries, n_keys)
+    except RuntimeError:
+        raise ValueError(f"a mask has cells {tuple(mask.shape)}: they must fit ({n_queries}, {n_keys})") from None
+    return heads.reshape(-1, n_queries, n_keys).any(0)
+
+
+def _mask_of(masks: Mapping[str, Tensor | None], attention: str) -> Tensor | None:
+    if attention not in masks:
+        raise ValueError(f"masks has no entry for {attention}: give None where everything is allowed")
+    return masks[attention]
