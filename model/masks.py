@@ -7,12 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import cached_property, reduce
 
 import torch
 from torch import Tensor
 
 from model.config import check_at_least
+
+LayerMasks = Tensor | Sequence[Tensor | None] | None
+"""One mask for every layer, or one, or None, per layer."""
 
 
 def causal(n_queries: int, n_keys: int) -> Tensor:
@@ -126,7 +129,7 @@ class CombinedMask:
         """The masks' names, in the order given."""
         return tuple(self.parts)
 
-    @property
+    @cached_property
     def allowed(self) -> Tensor | None:
         """The combined mask, (B or 1, H or 1, Tq or 1, Tk); None where no mask was given."""
         if not self.parts:
@@ -138,13 +141,13 @@ class CombinedMask:
         """The names of the masks that block one cell; empty where it may attend."""
         return tuple(name for name, part in self.parts.items() if not _cell(part, (batch, head, query, key)))
 
-    def blocked_bits(self, n_queries: int, n_keys: int, batch: int = 0, head: int = 0) -> Tensor:
-        """Which masks block which cell: (Tq, Tk) uint8, bit i set = blocked by ``names[i]``."""
-        bits = torch.zeros(n_queries, n_keys, dtype=torch.uint8)
+    def blocked_bits(self, n_queries: int, n_keys: int, batch: int = 0) -> Tensor:
+        """Which masks block which cell: (H or 1, Tq, Tk) uint8, bit i set = blocked by ``names[i]``."""
+        bits = torch.zeros(1, n_queries, n_keys, dtype=torch.uint8)
         for i, part in enumerate(self.parts.values()):
-            plane = part[(None,) * (4 - part.dim())]
-            plane = plane[_place((batch, head), plane.shape[:2])].expand(n_queries, n_keys)
-            bits = bits | (~plane).to(torch.uint8) << i
+            whole = part[(None,) * (4 - part.dim())]
+            heads = whole[batch if len(whole) > 1 else 0].expand(-1, n_queries, n_keys)
+            bits = bits | (~heads).to(torch.uint8) << i
         return bits
 
 
@@ -158,6 +161,19 @@ def build_masks(names: Sequence[str], given: MaskInputs) -> CombinedMask:
         if name not in MASKS:
             raise ValueError(f"mask ({name!r}) must be one of: {', '.join(MASKS)}")
     return CombinedMask({name: MASKS[name](given) for name in names})
+
+
+def for_each_layer(mask: LayerMasks, n_layers: int) -> Sequence[Tensor | None]:
+    """The mask of each layer.
+
+    Raises:
+        ValueError: there are masks for another number of layers.
+    """
+    if mask is None or isinstance(mask, Tensor):
+        return (mask,) * n_layers
+    if len(mask) != n_layers:
+        raise ValueError(f"masks are given for {len(mask)} layers: there must be one for each of the {n_layers}")
+    return mask
 
 
 def _positions(n_queries: int, n_keys: int) -> tuple[Tensor, Tensor]:

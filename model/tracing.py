@@ -52,6 +52,7 @@ class Stage:
         dims: one ``(symbol, size)`` pair per axis, such as ``(("B", 1), ("H", 4), ("Tq", 9), ("Tk", 9))``.
         formula: the LaTeX of the expression that computed it.
         location: file and line of the code that computed it.
+        edited: whether an edit replaced what was computed.
     """
 
     path: str
@@ -59,6 +60,7 @@ class Stage:
     dims: tuple[tuple[str, int], ...]
     formula: str
     location: tuple[str, int]
+    edited: bool = False
 
     @property
     def name(self) -> str:
@@ -123,12 +125,13 @@ class _Recorder:
         path = f"{prefix}.{name}" if prefix else name
         if path in self._stages:
             raise TraceError(f"{path} was computed twice in one recording: record each pass by itself")
+        computed = value
         if path in self.edits:
             value = self._edited(path, value)
         dims = _bind(path, value, shape, self._sizes[prefix])
         caller = sys._getframe(2)
         location = (caller.f_code.co_filename, caller.f_lineno)
-        self._stages[path] = Stage(path, value, dims, formula, location)
+        self._stages[path] = Stage(path, value, dims, formula, location, value is not computed)
         return value
 
     def _edited(self, path: str, value: Tensor) -> Tensor:

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from model.config import TransformerConfig
 from model.dropout import Dropout
 from model.layers import DecoderLayer, EncoderLayer
+from model.masks import LayerMasks, for_each_layer
 from model.positional_encoding import POSITIONS
 from model.tracing import TracedModule
 
@@ -61,11 +62,14 @@ class Encoder(TracedModule):
         self.layers = nn.ModuleList(EncoderLayer(config) for _ in range(config.n_layers))
         self.norm = _last_norm(config)
 
-    def forward(self, ids: Tensor, mask: Tensor | None = None) -> Tensor:
-        """(B, T) token ids -> (B, T, d_model); ``mask`` broadcastable to (B, H, T, T)."""
+    def forward(self, ids: Tensor, mask: LayerMasks = None) -> Tensor:
+        """(B, T) token ids -> (B, T, d_model).
+
+        ``mask`` is broadcastable to (B, H, T, T), True = may attend, and holds for every layer; or one per layer.
+        """
         x = self.inputs(ids)
-        for layer in self.layers:
-            x = layer(x, mask)
+        for layer, layer_mask in zip(self.layers, for_each_layer(mask, len(self.layers)), strict=True):
+            x = layer(x, layer_mask)
         return x if self.norm is None else self.tap("norm", self.norm(x), "B T D", _LAST_NORM)
 
 
@@ -87,16 +91,16 @@ class Decoder(TracedModule):
         self,
         ids: Tensor,
         memory: Tensor | None = None,
-        mask: Tensor | None = None,
-        memory_mask: Tensor | None = None,
+        mask: LayerMasks = None,
+        memory_mask: LayerMasks = None,
     ) -> Tensor:
         """Decode a target.
 
         Args:
             ids: (B, T) token ids.
             memory: (B, S, d_model), the encoder's output; None in a decoder without cross-attention.
-            mask: broadcastable to (B, H, T, T), True = may attend.
-            memory_mask: broadcastable to (B, H, T, S), True = may attend.
+            mask: broadcastable to (B, H, T, T), True = may attend; or one per layer.
+            memory_mask: broadcastable to (B, H, T, S), True = may attend; or one per layer.
 
         Returns:
             (B, T, d_model).
@@ -107,8 +111,10 @@ class Decoder(TracedModule):
         if (memory is not None) != self.takes_memory:
             raise ValueError(f"memory: this decoder has {'a' if self.takes_memory else 'no'} cross-attention")
         x = self.inputs(ids)
-        for layer in self.layers:
-            x = layer(x, mask) if memory is None else layer(x, memory, mask, memory_mask)
+        n_layers = len(self.layers)
+        masks = zip(for_each_layer(mask, n_layers), for_each_layer(memory_mask, n_layers), strict=True)
+        for layer, (own, crossing) in zip(self.layers, masks, strict=True):
+            x = layer(x, own) if memory is None else layer(x, memory, own, crossing)
         return x if self.norm is None else self.tap("norm", self.norm(x), "B T D", _LAST_NORM)
 
 
@@ -132,11 +138,13 @@ class Transformer(TracedModule):
         source: Tensor,
         target: Tensor | None = None,
         *,
-        source_mask: Tensor | None = None,
-        target_mask: Tensor | None = None,
-        memory_mask: Tensor | None = None,
+        source_mask: LayerMasks = None,
+        target_mask: LayerMasks = None,
+        memory_mask: LayerMasks = None,
     ) -> Tensor:
         """Token ids to the probability of every token of the vocabulary at every position.
+
+        A mask holds for every layer; a sequence of masks has one, or None, per layer.
 
         Args:
             source: (B, S) token ids; for the ``decoder`` architecture its only sequence.
@@ -166,9 +174,7 @@ class Transformer(TracedModule):
             "probabilities", logits.softmax(-1), "B T V", r"p_{tv} = \frac{e^{Z_{tv}}}{\sum_w e^{Z_{tw}}}"
         )
 
-    def _run_decoder(
-        self, ids: Tensor, memory: Tensor | None, mask: Tensor | None, memory_mask: Tensor | None
-    ) -> Tensor:
+    def _run_decoder(self, ids: Tensor, memory: Tensor | None, mask: LayerMasks, memory_mask: LayerMasks) -> Tensor:
         if self.decoder is None:
             raise ValueError("architecture (encoder) has no decoder")
         x: Tensor = self.decoder(ids, memory, mask, memory_mask)

@@ -8,6 +8,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from visualizer.examples import EXAMPLES
+from visualizer.lab.gallery import GALLERY
 from visualizer.settings import FIELDS, WORKED_EXAMPLES
 
 APP = str(Path(__file__).parents[1] / "app.py")
@@ -39,8 +40,118 @@ def test_every_view_of_every_architecture(view, architecture):
         "step": "headlight_tensor_grid",
         "heads": "headlight_attention_heads",
         "compare": "headlight_compare_grids",
+        "lab": "mask_painter",
     }
     assert drawn[view] in components(app)
+
+
+@pytest.mark.parametrize("case", GALLERY, ids=lambda case: case.name)
+def test_one_click_opens_a_case_of_the_mask_lab(case):
+    app = open_app(view="lab")
+    app.button(key=f"case_{case.name}").click().run()
+    assert_healthy_or_leaking(app)
+    assert app.segmented_control(key="panel").value == case.selection.panel
+    assert any(case.what_to_see in caption.value for caption in app.caption)
+    assert app.text_input(key="expression").value == case.settings.custom
+
+
+def in_link(app: AppTest, name: str) -> str:
+    value = app.query_params[name]
+    return value if isinstance(value, str) else value[0]
+
+
+def assert_healthy_or_leaking(app: AppTest) -> None:
+    assert not app.exception, app.exception
+    assert all("Fails" in error.value for error in app.error)
+
+
+@pytest.mark.parametrize("panel", FIELDS["panel"].choices)
+@pytest.mark.parametrize("architecture", FIELDS["architecture"].choices)
+def test_every_tool_of_the_mask_lab(panel, architecture):
+    masks = "causal,padding,custom"
+    app = open_app(
+        view="lab", panel=panel, architecture=architecture, mask=masks, custom="1.0:q == k", pad="2", layer="1"
+    )
+    assert_healthy(app)
+
+
+@pytest.mark.parametrize(
+    ("fault", "leaks", "first"),
+    [
+        ("none", [], ""),
+        ("after_softmax", [0, 1, 2], "decoder.layers.0.self_attention.weights"),
+        ("before_softmax", [0, 1, 2], "decoder.layers.0.self_attention.context"),
+        ("left_out", [1, 2], "decoder.layers.1.self_attention.weights"),
+    ],
+)
+def test_a_leaking_model_fails_the_proof(fault, leaks, first):
+    app = open_app(
+        view="lab",
+        panel="prove",
+        architecture="decoder",
+        weights="random",
+        text="a b c d",
+        n_layers="3",
+        fault=fault,
+    )
+    assert not app.exception
+    assert len(app.success) == (not leaks)
+    said = "".join(error.value for error in app.error)
+    assert [layer for layer in range(3) if f"after layer {layer} " in said] == leaks
+    assert ("logits" in said) == bool(leaks)
+    begins = [text.value.replace("\\", "") for text in app.markdown if "It begins in" in text.value]
+    assert len(begins) == bool(leaks)
+    assert all(first in text for text in begins)
+
+
+def test_an_expression_with_an_error_changes_nothing_and_is_marked():
+    app = open_app(view="lab", mask="custom", custom="k <= q")
+    app.text_input(key="expression").set_value("k <= = q").run()
+    assert_healthy(app)
+    assert app.text_input(key="expression").value == "k <= = q"
+    assert in_link(app, "custom") == "k <= q"
+    assert any("     ^" in block.value for block in app.code)
+    app.text_input(key="expression").set_value("q - k < 2 and k <= q").run()
+    assert in_link(app, "custom") == "q - k < 2 and k <= q"
+    assert not any("^" in block.value for block in app.code)
+
+
+def test_starting_from_a_mask_takes_it_out_of_the_list():
+    app = open_app(view="lab", mask="causal,padding", pad="1")
+    app.selectbox(key="start_from").select("Causal: k <= q").run()
+    assert_healthy(app)
+    assert in_link(app, "mask") == "padding,custom"
+    assert in_link(app, "custom") == "k <= q"
+    assert app.text_input(key="expression").value == "k <= q"
+    assert app.selectbox(key="start_from").value is None
+
+
+def test_a_link_with_a_bad_expression_says_so_and_shows_the_rest():
+    app = open_app(view="lab", mask="custom", custom="k <= q;*.1:k <=")
+    assert_healthy(app)
+    assert any("left out of the painted mask" in warning.value for warning in app.warning)
+    assert in_link(app, "custom") == "k <= q"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [("[[1, 0], [1, 1]]", "can be read in"), ("[[1, 0], [1]]", None), ("__import__('os')", None)],
+)
+def test_a_pasted_array_is_read_or_refused_in_one_sentence(text, said):
+    app = open_app(view="lab", panel="load", architecture="decoder", text="a b")
+    app.text_area(key="pasted_mask").set_value(text).run()
+    assert not app.exception
+    assert len(app.error) == (said is None)
+    assert said is None or any(said in block.value for block in app.markdown)
+
+
+def test_a_pasted_mask_can_be_painted():
+    app = open_app(view="lab", panel="load", architecture="decoder", text="a b")
+    app.text_area(key="pasted_mask").set_value("[[True, False], [True, True]]").run()
+    app.button(key="paint_loaded").click().run()
+    assert_healthy(app)
+    assert in_link(app, "mask") == "custom"
+    assert in_link(app, "custom") == "k <= q"
 
 
 @pytest.mark.parametrize("view", VIEWS)

@@ -1,13 +1,17 @@
-"""The only caches: finished runs, shared by all sessions and never changed."""
+"""The only caches: finished runs and measurements, shared by all sessions and never changed."""
 
 from __future__ import annotations
 
 import gc
+from collections import OrderedDict
+from collections.abc import Callable
 
 import streamlit as st
 import torch
 
+from visualizer.components.axis import SequenceName
 from visualizer.limits import estimate_run
+from visualizer.proof import Measurement, measure
 from visualizer.run import Run, compute_run
 from visualizer.settings import Settings
 
@@ -23,6 +27,33 @@ def cached_run(settings: Settings) -> Run:
     """
     _prepare_process()
     return _small_run(settings) if estimate_run(settings) <= SMALL_RUN else _large_run(settings)
+
+
+MEASUREMENTS = 16
+"""How many measurements are kept."""
+
+
+def cached_measurement(settings: Settings, sequence: SequenceName) -> Measurement | None:
+    """A finished measurement of these settings; None before there is one."""
+    return _measurements().get((settings, sequence))
+
+
+def measured(settings: Settings, sequence: SequenceName, progress: Callable[[float], None]) -> Measurement:
+    """Measure, and keep what was found.
+
+    Not a function with a cache around it: it draws its progress while it runs.
+    """
+    measurement = measure(cached_run(settings), sequence, progress)
+    kept = _measurements()
+    kept[settings, sequence] = measurement
+    while len(kept) > MEASUREMENTS:
+        kept.popitem(last=False)
+    return measurement
+
+
+@st.cache_resource(show_spinner=False)
+def _measurements() -> OrderedDict[tuple[Settings, SequenceName], Measurement]:
+    return OrderedDict()
 
 
 @st.cache_resource(max_entries=24, show_spinner=False)

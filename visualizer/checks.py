@@ -66,6 +66,8 @@ def checks(trace: Trace, model: nn.Module, path: str, masks: CombinedMask | None
         found += _mask(stage.value, masks or CombinedMask({}))
     if stage.name in _FROM_SCORES_TO_OUTPUT and f"{module}.weights" in trace:
         found.append(attention_agreement(trace, module))
+    if stage.edited:
+        found.append(Check("changed on purpose by the mask bug that is chosen", None))
     return (*found, _numbers_are_numbers(stage))
 
 
@@ -224,8 +226,8 @@ def _some_rows(value: Tensor) -> tuple[Tensor, str]:
 
 
 def _mask(mask: Tensor, masks: CombinedMask) -> list[Check]:
-    """How many cells are blocked, the same ones for every head, and how many of them by each mask."""
-    blocked = ~mask[:, 0]
+    """How many cells are blocked, counted once where every head has the same, and how many of them by each mask."""
+    blocked = _distinct_heads(~mask)
     text = f"{_of_cells(blocked)} are blocked"
     agrees = None
     if masks.names:
@@ -235,9 +237,10 @@ def _mask(mask: Tensor, masks: CombinedMask) -> list[Check]:
         by_each = [f"{n} by {name.replace('_', ' ')}" for n, name in zip(counts, masks.names, strict=True)]
         several = int((bits & (bits - 1) != 0).sum())
         overlap = f", {several} of them by {'both' if len(counts) == 2 else 'more than one'}" if several else ""
-        text, agrees = f"{text}: {', '.join(by_each)}{overlap}", torch.equal(bits != 0, blocked)
+        agrees = torch.equal((bits != 0).expand_as(blocked), blocked)
+        text = f"{text}: {', '.join(by_each)}{overlap}"
     found = [Check(text, agrees)]
-    keyless = blocked.all(-1, keepdim=True).mT
+    keyless = blocked.all(-1)
     if keyless.any():
         found.append(Check(f"{_queries(keyless)} can attend to no key at all", None))
     return found
@@ -359,16 +362,27 @@ def _name_in(module: str, path: str) -> str:
     return path.removeprefix(f"{module}.")
 
 
+def _distinct_heads(of_heads: Tensor) -> Tensor:
+    """(B, H, ...) as it is, or its first head alone, (B, 1, ...), where all heads are the same."""
+    first = of_heads[:, :1]
+    return first if bool((of_heads == first).all()) else of_heads
+
+
 def _queries(keyless: Tensor) -> str:
-    """How many queries (B, H, Tq) marks, which are the same ones for every head."""
-    count = int(keyless[:, 0].sum())
-    return f"{count} {'query' if count == 1 else 'queries'}"
+    """How many queries (B, H, Tq) marks, counted once where they are the same ones for every head."""
+    marked = _distinct_heads(keyless)
+    count = int(marked.sum())
+    return f"{count} {'query' if count == 1 else 'queries'}{_in_heads(marked)}"
 
 
 def _of_cells(blocked: Tensor) -> str:
-    """``24 of 49 cells``, and in how many sequences where that is more than one."""
+    """``24 of 49 cells``, and in how many sequences and heads where that is more than one."""
     sequences = f" in {len(blocked)} sequences" if len(blocked) > 1 else ""
-    return f"{int(blocked.sum())} of {blocked.numel()} cells{sequences}"
+    return f"{int(blocked.sum())} of {blocked.numel()} cells{_in_heads(blocked)}{sequences}"
+
+
+def _in_heads(of_heads: Tensor) -> str:
+    return f" in {of_heads.shape[1]} heads" if of_heads.shape[1] > 1 else ""
 
 
 def _root(width: int) -> str:

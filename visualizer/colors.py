@@ -187,6 +187,25 @@ def _heads(lightnesses: tuple[float, float]) -> tuple[str, ...]:
 
 HEADS: dict[ThemeName, tuple[str, ...]] = {"light": _heads((0.56, 0.66)), "dark": _heads((0.72, 0.82))}
 
+# A hue between those of the roles for each mask, and its chroma. Hues that colour-blind people take for one another
+# stand on different steps of lightness.
+_MASKS: dict[str, tuple[int, float, int]] = {
+    "causal": (1, 0.14, 235),
+    "padding": (1, 0.03, 170),
+    "sliding_window": (0, 0.12, 100),
+    "prefix": (0, 0.06, 165),
+    "strided": (1, 0.12, 50),
+    "custom": (0, 0.20, 335),
+}
+
+
+def _masks(lightnesses: tuple[float, float]) -> dict[str, str]:
+    """The colour of each mask's stripes on one theme."""
+    return {name: to_hex(Oklch(lightnesses[step], chroma, hue)) for name, (step, chroma, hue) in _MASKS.items()}
+
+
+MASK_COLORS: dict[ThemeName, dict[str, str]] = {"light": _masks((0.53, 0.66)), "dark": _masks((0.70, 0.83))}
+
 
 def as_json() -> dict[str, Any]:
     """Everything above in the form that the browser reads; a scale is one text of 256 times rrggbb."""
@@ -198,6 +217,7 @@ def as_json() -> dict[str, Any]:
                 "sequential": "".join(SEQUENTIAL[theme]).replace("#", ""),
                 "sequential_neutral": "".join(SEQUENTIAL_NEUTRAL[theme]).replace("#", ""),
                 "diverging": "".join(DIVERGING[theme]).replace("#", ""),
+                "masks": MASK_COLORS[theme],
                 "hatch": HATCH[theme],
                 "hatch_ground": HATCH_GROUND[theme],
                 "not_a_number": NOT_A_NUMBER[theme],

@@ -64,7 +64,8 @@ def shift(a: Run, b: Run, module: str, *, batch: int, head: int, query: int, top
     """Follow the weight of one query of one head from run A to run B."""
     before = a.trace[f"{module}.weights"].value[batch, head, query]
     after = b.trace[f"{module}.weights"].value[batch, head, query]
-    newly_blocked = _allowed(a, module, batch, query) & ~_allowed(b, module, batch, query)
+    allowed_by_b = _allowed(b, module, batch, head, query)
+    newly_blocked = _allowed(a, module, batch, head, query) & ~allowed_by_b
     change = after - before
     order = change.argsort(descending=True)[:top].tolist()
     gains = tuple((key, float(change[key])) for key in order if change[key] > 1e-6)
@@ -72,7 +73,7 @@ def shift(a: Run, b: Run, module: str, *, batch: int, head: int, query: int, top
         freed=float(before[newly_blocked].sum()),
         blocked_keys=int(newly_blocked.sum()),
         gains=gains,
-        has_key=bool(_allowed(b, module, batch, query).any()),
+        has_key=bool(allowed_by_b.any()),
     )
 
 
@@ -110,16 +111,16 @@ def predictions(a: Run, b: Run, *, batch: int, top: int = 3) -> tuple[Prediction
     )
 
 
-def _allowed(run: Run, module: str, batch: int, query: int) -> Tensor:
-    return _all_allowed(run, module, batch)[query]
+def _allowed(run: Run, module: str, batch: int, head: int, query: int) -> Tensor:
+    return _all_allowed(run, module, batch)[head, query]
 
 
 def _all_allowed(run: Run, module: str, batch: int) -> Tensor:
-    """(Tq, Tk), True = may attend; the masks are the same for every head."""
+    """(H, Tq, Tk), True = may attend."""
     path = f"{module}.mask"
     if path in run.trace:
-        return run.trace[path].value[batch, 0]
-    return torch.ones(run.trace[f"{module}.weights"].value.shape[-2:], dtype=torch.bool)
+        return run.trace[path].value[batch]
+    return torch.ones(run.trace[f"{module}.weights"].value.shape[1:], dtype=torch.bool)
 
 
 _ON_THE_WAY = (

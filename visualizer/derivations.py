@@ -91,7 +91,7 @@ def _masked(run: Run, cell: Cell, score: float) -> Step:
     module = cell.path.rpartition(".")[0]
     if run.trace[f"{module}.mask"].value[cell.batch, cell.head, cell.row, cell.column]:
         return Step("mask: may attend", score)
-    blockers = run.blocked_by(module, cell.row, cell.column, cell.batch)
+    blockers = run.blocked_by(module, cell.row, cell.column, cell.batch, cell.head)
     return Step(f"mask: blocked by {', '.join(blockers)}" if blockers else "mask: blocked", -math.inf)
 
 
@@ -214,7 +214,7 @@ def _given(run: Run, cell: Cell) -> Derivation:
 
 def _mask(run: Run, cell: Cell) -> Derivation:
     module = cell.path.rpartition(".")[0]
-    blockers = run.blocked_by(module, cell.row, cell.column, cell.batch)
+    blockers = run.blocked_by(module, cell.row, cell.column, cell.batch, cell.head)
     verdicts = [
         Step(f"{name}: {'blocks' if name in blockers else 'allows'}", float(name not in blockers))
         for name in run.mask_of(module).names

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from visualizer.settings import Selection, Settings
@@ -81,9 +82,9 @@ OPENING = Example(
 )
 
 
-def note_on(settings: Settings, selection: Selection) -> str:
-    """Where to look, if this is the picture of an example; else nothing."""
-    for example in (OPENING, *EXAMPLES):
+def note_on(examples: Iterable[Example], settings: Settings, selection: Selection) -> str:
+    """Where to look, if this is the picture of one of the examples; else nothing."""
+    for example in examples:
         same_place = (selection.view, selection.stage) == (example.selection.view, example.selection.stage)
         if settings == example.settings and same_place:
             return example.what_to_see

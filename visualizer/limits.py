@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from visualizer.painting import read_planes
 from visualizer.settings import MAX_TOKENS, WORKED_EXAMPLES, Settings
 from visualizer.tokens import Encoded, encode
 
@@ -58,6 +59,7 @@ class _Attention:
     n_queries: int
     n_keys: int
     is_masked: bool
+    n_masks: int = 1
 
 
 @dataclass(frozen=True)
@@ -71,9 +73,9 @@ class _Stack:
 def _stacks(settings: Settings, n_source: int, n_target: int) -> tuple[_Stack, ...]:
     is_masked = bool(settings.mask)
     if settings.architecture != "encoder-decoder":
-        return (_Stack(n_source, (_Attention(n_source, n_source, is_masked),)),)
+        return (_Stack(n_source, (_Attention(n_source, n_source, is_masked, _n_masks(settings)),)),)
     hides_padding = "padding" in settings.mask  # the only mask over the source when there is a decoder
-    self_attention = _Attention(n_target, n_target, is_masked)
+    self_attention = _Attention(n_target, n_target, is_masked, _n_masks(settings))
     cross_attention = _Attention(n_target, n_source, hides_padding)
     return (
         _Stack(n_source, (_Attention(n_source, n_source, hides_padding),)),
@@ -120,8 +122,16 @@ def _attention_stages(settings: Settings, attention: _Attention) -> int:
 
 
 def _mask_bytes(attention: _Attention) -> int:
-    """At most: one byte per cell, shared by all layers."""
-    return attention.is_masked * attention.n_queries * attention.n_keys
+    """At most: one byte per cell, shared by all layers that have the same mask."""
+    return attention.is_masked * attention.n_masks * attention.n_queries * attention.n_keys
+
+
+def _n_masks(settings: Settings) -> int:
+    """How many masks a self-attention has in all its layers and heads together, at most."""
+    scopes = read_planes(settings.custom) if "custom" in settings.mask else {}
+    by_layer = any(scope.layer is not None for scope in scopes)
+    by_head = any(scope.head is not None for scope in scopes)
+    return (settings.n_layers if by_layer else 1) * (settings.n_heads if by_head else 1)
 
 
 def _too_many_tokens(settings: Settings, encoded: Encoded) -> str | None:

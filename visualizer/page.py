@@ -11,7 +11,8 @@ import streamlit as st
 from visualizer import state
 from visualizer.components.axis import SequenceName
 from visualizer.components.token_strip import Token, TokenSequence, parse_token, token_strip
-from visualizer.examples import EXAMPLES, Example, note_on
+from visualizer.examples import EXAMPLES, OPENING, Example, note_on
+from visualizer.lab.gallery import GALLERY
 from visualizer.settings import FIELDS, WORKED_EXAMPLES, left_out_of_link
 from visualizer.state import Choices
 from visualizer.tokens import TokenSequence as Tokens
@@ -27,7 +28,7 @@ _TITLES: Mapping[SequenceName, str] = {"source": "Source", "target": "Target"}
 def header() -> None:
     """The choice of the view and the examples."""
     st.html(f"<style>{_STYLE}</style>")
-    views, examples = st.columns([5, 8], vertical_alignment="center")
+    views, examples = st.columns([9, 12], gap="small", vertical_alignment="center")
     with views:
         field = FIELDS["view"]
         st.segmented_control(
@@ -54,7 +55,7 @@ def remarks(choices: Choices) -> None:
     notices(choices.notices)
     for name in left_out_of_link(choices.settings):
         st.info(f"The {name} is too long for a link, so the address bar does not carry it.")
-    if what_to_see := note_on(choices.settings, choices.selection):
+    if what_to_see := note_on((OPENING, *EXAMPLES, *GALLERY), choices.settings, choices.selection):
         st.caption(f":material/visibility: {what_to_see}")
 
 
@@ -69,7 +70,7 @@ def _example_button(example: Example) -> None:
         example.title,
         key=f"example_{example.name}",
         help=example.what_to_see,
-        on_click=state.choose,
+        on_click=state.open_example,
         args=(example.settings, example.selection),
         type="tertiary",
     )

@@ -1,44 +1,159 @@
-"""A mask painted cell by cell, as text short enough for a link."""
+"""The painted mask as text short enough for a link.
+
+A painting has one plane for every head of every layer, and others for one layer, one head, or one head of one
+layer; the narrowest one that covers a head holds there. A plane is an expression, such as ``k <= q``, or cells:
+``~`` and base64url. Planes are separated by ``;`` and told apart by ``layer.head:``, where ``*`` is every one:
+
+    k <= q;1.*:q - k < 3;*.2:~AAUx
+"""
 
 from __future__ import annotations
 
 import base64
 import binascii
+import re
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 Cells = NDArray[np.bool_]
 
+_CELLS = "~"
+_DEFLATED = 1 << 15
+_LARGEST = 512
+_PLACE = re.compile(r"(\*|\d{1,2})\.(\*|\d{1,2}):")
+_EXPRESSION = re.compile(r"[\x20-\x39\x3c-\x7d]*")  # printable ASCII but for the separators and the sign of cells
 
-def encode_mask(blocked: Cells) -> str:
-    """Write which cells are blocked, (T, T), as base64url of T in two bytes and one bit per cell; "" for none."""
+
+@dataclass(frozen=True)
+class Scope:
+    """The heads that a plane is for; None is every one."""
+
+    layer: int | None = None
+    head: int | None = None
+
+    def covers(self, layer: int, head: int) -> bool:
+        """Whether a head of a layer is among them."""
+        return self.layer in (None, layer) and self.head in (None, head)
+
+    @property
+    def narrowness(self) -> tuple[int, bool]:
+        """Greater for a narrower scope; a layer is narrower than a head."""
+        return (self.layer is not None) + (self.head is not None), self.layer is not None
+
+
+EVERYWHERE = Scope()
+
+
+def read_planes(text: str) -> dict[Scope, str]:
+    """The planes of a painting: each scope with its expression or cells.
+
+    Raises:
+        ValueError: the text is not one that ``write_planes`` writes; the message completes "custom=... ".
+    """
+    planes: dict[Scope, str] = {}
+    for part in text.split(";") if text else ():
+        place = _PLACE.match(part)
+        scope = Scope(*(None if given == "*" else int(given) for given in place.groups())) if place else EVERYWHERE
+        source = part[place.end() :] if place else part
+        if scope in planes:
+            raise ValueError("paints the same heads twice")
+        _check_source(source)
+        planes[scope] = source
+    return planes
+
+
+def write_planes(planes: Mapping[Scope, str]) -> str:
+    """The text of a painting; "" where nothing is painted."""
+    kept = {scope: source for scope, source in planes.items() if source or scope != EVERYWHERE}
+    if not any(kept.values()):
+        return ""
+    return ";".join(_prefix(scope) + kept[scope] for scope in sorted(kept, key=_order))
+
+
+def source_at(planes: Mapping[Scope, str], layer: int, head: int) -> str:
+    """The expression or the cells that hold for one head of one layer; "" where nothing is painted."""
+    covering = [scope for scope in planes if scope.covers(layer, head)]
+    return planes[max(covering, key=lambda scope: scope.narrowness)] if covering else ""
+
+
+def is_cells(source: str) -> bool:
+    """Whether a plane is given cell by cell and not as an expression."""
+    return source.startswith(_CELLS)
+
+
+def encode_cells(blocked: Cells) -> str:
+    """Write which cells are blocked, (T, T): the size, then one bit per cell, deflated where that is shorter."""
     if not blocked.any():
         return ""
-    size = len(blocked).to_bytes(2, "big")
-    return base64.urlsafe_b64encode(size + np.packbits(blocked).tobytes()).decode().rstrip("=")
+    bits = np.packbits(blocked).tobytes()
+    deflated = zlib.compress(bits, 9, wbits=-15)
+    size, data = len(blocked), bits
+    if len(deflated) < len(bits):
+        size, data = size | _DEFLATED, deflated
+    packed = base64.urlsafe_b64encode(size.to_bytes(2, "big") + data)
+    return _CELLS + packed.decode().rstrip("=")
 
 
-def decode_mask(text: str, n_tokens: int) -> Cells:
+def decode_cells(source: str, n_tokens: int) -> Cells:
     """Read which cells are blocked, (n_tokens, n_tokens).
 
-    A mask painted on fewer tokens leaves the rest open; one painted on more is cut. Text that ``encode_mask`` did
-    not write blocks nothing.
+    A mask painted on fewer tokens leaves the rest open; one painted on more is cut.
+
+    Raises:
+        ValueError: the text is not one that ``encode_cells`` writes.
     """
     blocked = np.zeros((n_tokens, n_tokens), dtype=np.bool_)
-    painted = _painted(text)
-    shared = min(len(painted), n_tokens)
-    blocked[:shared, :shared] = painted[:shared, :shared]
+    if source:
+        painted = _painted(source)
+        shared = min(len(painted), n_tokens)
+        blocked[:shared, :shared] = painted[:shared, :shared]
     return blocked
 
 
-def _painted(text: str) -> Cells:
+def _check_source(source: str) -> None:
+    if is_cells(source):
+        _painted(source)
+    elif not _EXPRESSION.fullmatch(source):
+        raise ValueError("holds signs that no expression has")
+
+
+def _prefix(scope: Scope) -> str:
+    if scope == EVERYWHERE:
+        return ""
+    layer, head = ("*" if index is None else index for index in (scope.layer, scope.head))
+    return f"{layer}.{head}:"
+
+
+def _order(scope: Scope) -> tuple[tuple[int, bool], int, int]:
+    return scope.narrowness, scope.layer or 0, scope.head or 0
+
+
+def _painted(source: str) -> Cells:
+    text = source.removeprefix(_CELLS)
     try:
-        data = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
+        packed = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
     except (binascii.Error, ValueError):
-        return np.zeros((0, 0), dtype=np.bool_)
-    size = int.from_bytes(data[:2], "big")
-    bits = np.frombuffer(data[2:], dtype=np.uint8)
-    if len(bits) != (size * size + 7) // 8:
-        return np.zeros((0, 0), dtype=np.bool_)
-    return np.unpackbits(bits, count=size * size).reshape(size, size).astype(np.bool_)
+        raise ValueError("is not base64url") from None
+    size, data = int.from_bytes(packed[:2], "big"), packed[2:]
+    if size & _DEFLATED:
+        size, data = size ^ _DEFLATED, _inflated(data)
+    if not 0 < size <= _LARGEST or len(data) != (size * size + 7) // 8:
+        raise ValueError("does not hold one bit per cell")
+    return (
+        np.unpackbits(np.frombuffer(data, dtype=np.uint8), count=size * size).reshape(size, size).astype(np.bool_)
+    )
+
+
+def _inflated(data: bytes) -> bytes:
+    stream = zlib.decompressobj(wbits=-15)
+    try:
+        inflated = stream.decompress(data, _LARGEST * _LARGEST // 8 + 1)
+    except zlib.error:
+        raise ValueError("does not hold one bit per cell") from None
+    if not stream.eof or stream.unused_data:
+        raise ValueError("does not hold one bit per cell")
+    return inflated

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TypedDict
 
@@ -35,7 +36,7 @@ def stage_panel(run: Run, path: str, *, head: int, batch: int, operator: str = "
         palette="sequential" if stage.name in SHARES else "diverging",
         bounds=bounds(stage.name, values),
         operator=operator,
-        **_blocking(run, path, batch),
+        **_blocking(run, path, batch, head),
     )
 
 
@@ -46,7 +47,6 @@ def head_panels(run: Run, path: str, *, batch: int) -> tuple[Panel, ...]:
     every = stage.value[batch]
     shared = bounds(stage.name, to_array(every))
     rows, columns = run.axes(path)
-    blocking = _blocking(run, path, batch)
     return tuple(
         Panel(
             name=stage.name,
@@ -57,7 +57,7 @@ def head_panels(run: Run, path: str, *, batch: int) -> tuple[Panel, ...]:
             role=run.explain(path).role,
             palette="sequential" if stage.name in SHARES else "diverging",
             bounds=shared,
-            **blocking,
+            **_blocking(run, path, batch, head),
         )
         for head in range(n_heads)
     )
@@ -101,7 +101,7 @@ def bounds(name: str, values: NDArray[np.float32]) -> tuple[float, float]:
 
 
 def blocked_cells(run: Run, module: str, batch: int) -> tuple[NDArray[np.uint8] | None, tuple[str, ...]]:
-    """Which masks block which cell of an attention, (Tq, Tk) with one bit per mask, and the masks' names."""
+    """Which masks block which cell of an attention, (H or 1, Tq, Tk) with a bit per mask, and the masks' names."""
     mask = run.mask_of(module)
     if not mask.names:
         return None, ()
@@ -110,12 +110,26 @@ def blocked_cells(run: Run, module: str, batch: int) -> tuple[NDArray[np.uint8] 
     return bits, mask.names
 
 
-def _blocking(run: Run, path: str, batch: int) -> _Blocking:
+def blocked_in_layers(
+    run: Run, modules: Sequence[str], batch: int
+) -> tuple[NDArray[np.uint8] | None, tuple[str, ...]]:
+    """``blocked_cells`` of an attention in every layer, (L or 1, H or 1, Tq, Tk)."""
+    if len({id(run.mask_of(module)) for module in modules}) == 1:
+        bits, names = blocked_cells(run, modules[0], batch)
+        return (None if bits is None else bits[None]), names
+    found = [blocked_cells(run, module, batch) for module in modules]
+    names = max((names for _, names in found), key=len)  # all the masks, or none where a layer goes without
+    planes = [np.zeros((1, 1, 1), np.uint8) if bits is None else bits for bits, _ in found]
+    shape = np.broadcast_shapes(*(plane.shape for plane in planes))
+    return np.stack([np.broadcast_to(plane, shape) for plane in planes]), names
+
+
+def _blocking(run: Run, path: str, batch: int, head: int) -> _Blocking:
     module, _, name = path.rpartition(".")
     if name not in ("mask", "masked_scores", "weights", "dropped_weights"):
         return {"blocked": None, "blocked_by": ()}
     bits, names = blocked_cells(run, module, batch)
-    return {"blocked": bits, "blocked_by": names}
+    return {"blocked": None if bits is None else bits[min(head, len(bits) - 1)], "blocked_by": names}
 
 
 class _Blocking(TypedDict):

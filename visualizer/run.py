@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import torch
@@ -11,19 +11,19 @@ from torch import Tensor
 
 from model import (
     CombinedMask,
-    MaskInputs,
     MultiHeadAttention,
     Trace,
     TracedModule,
     TransformerConfig,
-    build_masks,
     record,
     seed_dropout,
 )
+from model.faults import FAULTS
+from model.tracing import Edit
 from model.weights import build_model, head_names
 from model.worked_examples import WORKED_EXAMPLES, WorkedExample
+from visualizer.attention_masks import Masks, applied_masks, promised_masks
 from visualizer.components.axis import Axis, SequenceName
-from visualizer.custom_mask import decode_mask
 from visualizer.dataflow import Operand, attention_modules, operands
 from visualizer.explanations import Explanation, explain
 from visualizer.limits import problem_with
@@ -39,7 +39,8 @@ class Run:
         settings: what it was computed from.
         model: the model that computed it, in training mode where dropout is on.
         trace: every stage.
-        masks: the masks of each attention, by its path without the layer's number.
+        masks: the masks that each attention was given, by its path.
+        promised: the masks that were chosen for it; others only where the model is broken on purpose.
         tokens: the tokens of each sequence, ``source`` and, with a decoder beside an encoder, ``target``.
         vocabulary: the label of every token id.
         head_names: what each head does, in the order of the heads; empty names where nothing is known.
@@ -50,6 +51,7 @@ class Run:
     model: TracedModule
     trace: Trace
     masks: Mapping[str, CombinedMask]
+    promised: Mapping[str, CombinedMask]
     tokens: Mapping[SequenceName, TokenSequence]
     vocabulary: tuple[str, ...]
     head_names: tuple[str, ...]
@@ -138,11 +140,11 @@ class Run:
 
     def mask_of(self, module: str) -> CombinedMask:
         """The masks of one attention."""
-        return self.masks.get(without_layer(module), CombinedMask({}))
+        return self.masks.get(module, CombinedMask({}))
 
-    def blocked_by(self, module: str, query: int, key: int, batch: int) -> tuple[str, ...]:
+    def blocked_by(self, module: str, query: int, key: int, batch: int, head: int) -> tuple[str, ...]:
         """The names of the masks that block a cell of an attention."""
-        return self.mask_of(module).blocked_by(query, key, batch)
+        return self.mask_of(module).blocked_by(query, key, batch, head)
 
     def _axis(self, path: str, symbol: str, size: int) -> Axis:
         sequence = self._sequence(path, symbol)
@@ -181,6 +183,11 @@ def compute_run(settings: Settings) -> Run:
     return _run_model(settings, encode(settings))
 
 
+def repeat(run: Run) -> None:
+    """Run the model again on the same tokens and masks, for whoever records or differentiates it."""
+    _forward(run.model, run.tokens, run.masks)
+
+
 def without_layer(path: str) -> str:
     """``encoder.layers.0.self_attention.scores`` -> ``encoder.self_attention.scores``."""
     return re.sub(r"layers\.\d+\.", "", path)
@@ -216,12 +223,12 @@ def _run_model(settings: Settings, encoded: Encoded) -> Run:
     tokens: dict[SequenceName, TokenSequence] = {"source": encoded.source}
     if encoded.target is not None:
         tokens["target"] = encoded.target
-    masks = _masks(settings, tokens)
-    ids = [torch.tensor([sequence.ids]) for sequence in tokens.values()]
-    with torch.inference_mode(), record(model) as trace:
-        model(*ids, **_mask_arguments(settings, masks))
+    promised = promised_masks(settings, tokens)
+    masks = _by_layer(applied_masks(settings, promised))
+    with torch.inference_mode(), record(model, edits(settings, masks)) as trace:
+        _forward(model, tokens, masks)
     names = head_names(config, settings.weights)
-    return Run(settings, model, trace, masks, tokens, encoded.vocabulary.labels, names)
+    return Run(settings, model, trace, masks, _by_layer(promised), tokens, encoded.vocabulary.labels, names)
 
 
 def _config(settings: Settings, vocab_size: int) -> TransformerConfig:
@@ -240,45 +247,45 @@ def _config(settings: Settings, vocab_size: int) -> TransformerConfig:
     )
 
 
-def _masks(settings: Settings, tokens: Mapping[SequenceName, TokenSequence]) -> dict[str, CombinedMask]:
-    """The masks of each attention.
-
-    Beside a decoder, the encoder and the cross-attention take the padding mask alone, as in the paper: the others
-    order the tokens that the decoder writes.
-    """
-    source = tokens["source"]
-    if settings.architecture != "encoder-decoder":
-        return {f"{settings.architecture}.self_attention": _mask(settings, settings.mask, source, source)}
-    target = tokens["target"]
-    only_padding = tuple(name for name in settings.mask if name == "padding")
+def _by_layer(masks: Masks) -> dict[str, CombinedMask]:
+    """The masks of each attention, by its whole path."""
     return {
-        "encoder.self_attention": _mask(settings, only_padding, source, source),
-        "decoder.self_attention": _mask(settings, settings.mask, target, target),
-        "decoder.cross_attention": _mask(settings, only_padding, target, source),
+        f"{stack}.layers.{layer}.{attention}": mask
+        for kind, in_layers in masks.items()
+        for stack, _, attention in [kind.partition(".")]
+        for layer, mask in enumerate(in_layers)
     }
 
 
-def _mask(settings: Settings, names: Sequence[str], queries: TokenSequence, keys: TokenSequence) -> CombinedMask:
-    given = MaskInputs(
-        n_queries=len(queries),
-        n_keys=len(keys),
-        key_is_padding=torch.tensor([keys.is_padding]),
-        window=settings.window,
-        prefix=settings.prefix,
-        stride=settings.stride,
-        custom=~torch.from_numpy(decode_mask(settings.custom, len(queries))) if "custom" in names else None,
-    )
-    return build_masks(names, given)
+def _forward(
+    model: TracedModule, tokens: Mapping[SequenceName, TokenSequence], masks: Mapping[str, CombinedMask]
+) -> None:
+    ids = [torch.tensor([sequence.ids]) for sequence in tokens.values()]
+    model(*ids, **_mask_arguments(masks))
 
 
-def _mask_arguments(settings: Settings, masks: Mapping[str, CombinedMask]) -> dict[str, Tensor | None]:
-    if settings.architecture != "encoder-decoder":
-        return {"source_mask": masks[f"{settings.architecture}.self_attention"].allowed}
-    return {
-        "source_mask": masks["encoder.self_attention"].allowed,
-        "target_mask": masks["decoder.self_attention"].allowed,
-        "memory_mask": masks["decoder.cross_attention"].allowed,
-    }
+def _mask_arguments(masks: Mapping[str, CombinedMask]) -> dict[str, list[Tensor | None]]:
+    """The masks, one per layer, as the arguments of the model."""
+    has_target = any(without_layer(path) == "decoder.cross_attention" for path in masks)
+    arguments: dict[str, list[Tensor | None]] = {}
+    for path, mask in masks.items():
+        name = _ARGUMENTS[without_layer(path)] if has_target else "source_mask"
+        arguments.setdefault(name, []).append(mask.allowed)
+    return arguments
+
+
+_ARGUMENTS = {
+    "encoder.self_attention": "source_mask",
+    "decoder.self_attention": "target_mask",
+    "decoder.cross_attention": "memory_mask",
+}
+
+
+def edits(settings: Settings, masks: Mapping[str, CombinedMask]) -> dict[str, Edit]:
+    """What breaks the model where that was asked for."""
+    if settings.fault not in FAULTS:
+        return {}
+    return dict(FAULTS[settings.fault].edits([path for path, mask in masks.items() if mask.names]))
 
 
 def _run_example(settings: Settings, example: WorkedExample) -> Run:
@@ -286,10 +293,10 @@ def _run_example(settings: Settings, example: WorkedExample) -> Run:
     own_mask = example.mask if settings.mask else None
     trace = example.run(mask=own_mask)
     parts = {} if own_mask is None else {example.mask_name: own_mask}
-    masks = {without_layer(module): CombinedMask(parts) for module in attention_modules(trace)}
+    masks = {module: CombinedMask(parts) for module in attention_modules(trace)}
     about = f"{example.title}: {example.description}"
     tokens = {name: _numbered(name, n_tokens) for name, n_tokens in example.sequences.items()}
-    return Run(settings, example.module.requires_grad_(False), trace, masks, tokens, (), (), about)
+    return Run(settings, example.module.requires_grad_(False), trace, masks, masks, tokens, (), (), about)
 
 
 def _numbered(name: SequenceName, n_tokens: int) -> TokenSequence:

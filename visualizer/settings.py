@@ -7,8 +7,6 @@ names of the fields.
 
 from __future__ import annotations
 
-import base64
-import binascii
 import difflib
 import math
 import re
@@ -18,6 +16,7 @@ from dataclasses import field as dataclass_field
 from typing import Any, Literal, NamedTuple, TypeVar
 from urllib.parse import quote
 
+from visualizer.painting import read_planes, write_planes
 from visualizer.tokens import visible_whole
 
 Architecture = Literal["encoder", "decoder", "encoder-decoder"]
@@ -25,7 +24,11 @@ TokenKind = Literal["words", "characters", "bytes"]
 Norm = Literal["post", "pre"]
 Positions = Literal["sinusoidal", "learned", "none"]
 Activation = Literal["relu", "gelu"]
-View = Literal["step", "heads", "compare"]
+PadSide = Literal["right", "left"]
+Fault = Literal["none", "after_softmax", "before_softmax", "left_out"]
+View = Literal["step", "heads", "compare", "lab"]
+PaintScope = Literal["all", "layer", "head", "layer_head"]
+LabPanel = Literal["translate", "load", "apply", "reach", "prove"]
 
 MASK_NAMES = ("causal", "padding", "sliding_window", "prefix", "strided", "custom")
 """The masks of the model package, in the order in which they are named and combined."""
@@ -82,6 +85,8 @@ class Settings:
     prefix: int = 3
     stride: int = 3
     pad: int = 0
+    pad_side: PadSide = "right"
+    fault: Fault = "none"
     custom: str = ""
 
 
@@ -102,6 +107,8 @@ class Selection:
     batch: int = 0
     mask_a: tuple[str, ...] = ()
     mask_b: tuple[str, ...] = ("causal",)
+    scope: PaintScope = "all"
+    panel: LabPanel = "translate"
 
 
 Kind = Literal["integer", "fraction", "choice", "switch", "names", "text", "cells", "stage"]
@@ -258,11 +265,31 @@ SETTINGS_FIELDS = (
         "pad",
         "integer",
         "Padding tokens",
-        "How many <pad> tokens are appended. The padding mask hides them.",
+        "How many <pad> tokens are added. The padding mask hides them.",
         least=0,
         most=64,
     ),
-    Field("custom", "cells", "Painted mask", "The cells that you painted, one bit each."),
+    Field(
+        "pad_side",
+        "choice",
+        "Padding side",
+        "Where the <pad> tokens stand: after the text, or before it as when a batch of prompts is continued.",
+        choices={"right": "Right", "left": "Left"},
+    ),
+    Field(
+        "fault",
+        "choice",
+        "Mask bug",
+        "Breaks the model on purpose, to see what a wrong mask does: the weights or the scores are multiplied by "
+        "the mask instead of filled with -∞ before the softmax, or the middle layer goes without its mask.",
+        choices={
+            "none": "None",
+            "after_softmax": "Weights times mask",
+            "before_softmax": "Scores times mask",
+            "left_out": "Left out in a layer",
+        },
+    ),
+    Field("custom", "cells", "Painted mask", "The expression that you wrote, or the cells that you painted."),
 )
 
 SELECTION_FIELDS = (
@@ -270,8 +297,8 @@ SELECTION_FIELDS = (
         "view",
         "choice",
         "View",
-        "Follow the computation, see all heads at once, or set two masks side by side.",
-        choices={"step": "Step through", "heads": "Heads", "compare": "Compare masks"},
+        "Follow the computation, see all heads at once, set two masks side by side, or paint and test a mask.",
+        choices={"step": "Step through", "heads": "Heads", "compare": "Compare masks", "lab": "Mask lab"},
     ),
     Field("layer", "integer", "Layer", "The layer that is looked at, counted from 0.", least=0, most=11),
     Field("head", "integer", "Head", "The head that is looked at, counted from 0.", least=0, most=15),
@@ -281,6 +308,27 @@ SELECTION_FIELDS = (
     Field("batch", "integer", "Batch item", "Which sequence of a batch, counted from 0.", least=0, most=63),
     Field("mask_a", "names", "Masks A", "The masks of the first of two runs.", choices=_MASK_LABELS),
     Field("mask_b", "names", "Masks B", "The masks of the second of two runs.", choices=_MASK_LABELS),
+    Field(
+        "scope",
+        "choice",
+        "Paint for",
+        "The heads that a stroke is for. The narrowest painting holds: one head of one layer before a layer before "
+        "a head before all.",
+        choices={"all": "All heads", "layer": "This layer", "head": "This head", "layer_head": "Layer and head"},
+    ),
+    Field(
+        "panel",
+        "choice",
+        "Tools",
+        "What to do with the mask.",
+        choices={
+            "translate": "Translate",
+            "load": "Load",
+            "apply": "Apply",
+            "reach": "Reach",
+            "prove": "Prove",
+        },
+    ),
 )
 
 FIELDS: Mapping[str, Field] = {field.name: field for field in (*SETTINGS_FIELDS, *SELECTION_FIELDS)}
@@ -498,11 +546,10 @@ def _read_cells(_field: Field, given: str, default: str) -> _Reading:
     if len(given) > MAX_URL_TEXT:
         return _Reading(default, "is too long for a link")
     try:
-        packed = base64.b64decode(given + "=" * (-len(given) % 4), altchars=b"-_", validate=True)
-    except (binascii.Error, ValueError):
-        return _Reading(default, "is not base64url")
-    canonical = base64.urlsafe_b64encode(packed).decode().rstrip("=")
-    return _Reading(canonical, "" if canonical == given else "is not base64url in its shortest form")
+        canonical = write_planes(read_planes(given))
+    except ValueError as error:
+        return _Reading(default, str(error))
+    return _Reading(canonical, "" if canonical == given else "is not in its shortest form")
 
 
 _STAGE = re.compile(r"[a-z_0-9.]{1,100}")

@@ -6,18 +6,21 @@ from dataclasses import replace
 
 import streamlit as st
 
+from model.faults import FAULTS
 from visualizer import page, state
+from visualizer.attention_masks import layer_left_out, readable_painting
 from visualizer.cache import cached_run
-from visualizer.painter import painter
 from visualizer.run import Run, with_layer
+from visualizer.settings import WORKED_EXAMPLES, Settings
 from visualizer.state import Choices
-from visualizer.tokens import markdown_safe
+from visualizer.tokens import encode, markdown_safe
 from visualizer.views import VIEWS
 
 
 def show(choices: Choices) -> None:
     """Compute and draw what is chosen."""
     try:
+        choices = _with_readable_painting(choices)
         run = cached_run(choices.settings)
     except ValueError as error:
         st.error(markdown_safe(str(error)), icon=":material/error:")
@@ -29,8 +32,48 @@ def show(choices: Choices) -> None:
         st.caption(run.about)
     if run.n_batch_items > 1:
         page.batch_items(run.n_batch_items)
-    painter(run, choices.selection)
+    _broken_on_purpose(choices.settings)
+    _where_to_paint(choices)
     VIEWS[choices.selection.view](run, choices.selection)
+
+
+def _with_readable_painting(choices: Choices) -> Choices:
+    """The choices without those expressions of a link that are none."""
+    encoded = encode(choices.settings)
+    settings, complaints = readable_painting(choices.settings, encoded.target or encoded.source)
+    if not complaints:
+        return choices
+    page.notices(complaints)
+    found = replace(choices, settings=settings)
+    state.save(found)
+    return found
+
+
+def _broken_on_purpose(settings: Settings) -> None:
+    """What is wrong with the model, where a mask bug was chosen."""
+    if settings.fault == "none" or settings.weights in WORKED_EXAMPLES or not settings.mask:
+        return
+    if settings.fault == "left_out":
+        what = f"Layer {layer_left_out(settings)} goes without its mask."
+    else:
+        what = FAULTS[settings.fault].note
+    st.warning(f"This model is broken on purpose (More, Mask bug). {what}", icon=":material/bug_report:")
+
+
+def _where_to_paint(choices: Choices) -> None:
+    """The way to the painter, wherever the painted mask is in force and the painter is not in sight."""
+    selection = choices.selection
+    in_use = {*selection.mask_a, *selection.mask_b} if selection.view == "compare" else {*choices.settings.mask}
+    if selection.view == "lab" or "custom" not in in_use or choices.settings.weights in WORKED_EXAMPLES:
+        return
+    st.button(
+        "Paint the mask" if choices.settings.custom else "Nothing is painted yet: paint the mask",
+        icon=":material/brush:",
+        key="to_the_lab",
+        on_click=state.change_view,
+        args=("lab",),
+        type="tertiary",
+    )
 
 
 def _found_in(run: Run, choices: Choices) -> Choices:

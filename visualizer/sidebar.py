@@ -53,10 +53,13 @@ def _more(settings: Settings) -> None:
     _segments("positions")
     _segments("activation")
     _number("pad")
+    if settings.pad:
+        _segments("pad_side")
     if settings.weights == "random":
         _number("seed")
     _switch("scale_scores")
     _fraction("dropout", step=0.05)
+    _choice("fault")
 
 
 def _masks(settings: Settings, selection: Selection) -> None:
@@ -100,7 +103,7 @@ def mask_pills(name: str, drawn: tuple[str, ...]) -> None:
     )
 
 
-_SHAPE_THE_SIDEBAR = ("architecture", "weights", "n_heads")
+_SHAPE_THE_SIDEBAR = ("architecture", "weights", "n_heads", "pad")
 """The controls that change which others there are, or what those offer."""
 
 

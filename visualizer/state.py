@@ -15,7 +15,7 @@ from typing import Any
 
 import streamlit as st
 
-from visualizer.settings import Selection, Settings, fitted, in_mask_order, read_query, write_query
+from visualizer.settings import Selection, Settings, View, fitted, in_mask_order, read_query, write_query
 
 PICTURE = "picture_below_header"
 """The key of the fragment that draws everything below the header."""
@@ -65,16 +65,56 @@ def choose(settings: Settings, selection: Selection) -> None:
     st.session_state[_ACTED] = True
 
 
+def open_example(settings: Settings, selection: Selection) -> None:
+    """Replace everything chosen, the controls included, as a callback does."""
+    choose(settings, selection)
+    redraw_page()
+
+
 def select(**changes: Any) -> None:  # noqa: ANN401 - the fields of Selection, checked by `replace`
     """Change what is looked at, as a callback does."""
     before = _with_widgets(st.session_state[_CHOICES])  # a widget may have changed at the same moment
     choose(before.settings, replace(before.selection, **changes))
 
 
+def change_view(view: View) -> None:
+    """Show another view, as a callback does."""
+    select(view=view)
+    redraw_page()
+
+
 def change(**changes: Any) -> None:  # noqa: ANN401 - the fields of Settings, checked by `replace`
     """Change the settings, as a callback does."""
     before = _with_widgets(st.session_state[_CHOICES])
     choose(fitted(replace(before.settings, **changes)), before.selection)
+
+
+def change_masks(settings: Settings) -> None:
+    """Take over the masks of ``settings`` and nothing else, as a callback does."""
+    before = st.session_state[_CHOICES].settings.mask
+    change(mask=settings.mask, custom=settings.custom)
+    if settings.mask != before:
+        redraw_page()  # the sidebar shows which masks are in force
+
+
+def keep_in_step(key: str, text: str) -> None:
+    """Give the text field ``key`` another text when ``text`` has changed; what is being written there stays else.
+
+    Call it before the field is drawn.
+    """
+    given = f"_{key}_given"
+    if key not in st.session_state or st.session_state.get(given) != text:
+        st.session_state[key] = st.session_state[given] = text
+
+
+def text_in(key: str) -> str:
+    """What is written in the text field ``key``."""
+    return str(st.session_state.get(key) or "")
+
+
+def forget(key: str) -> None:
+    """Empty the widget ``key``, as a callback does."""
+    st.session_state[key] = None
 
 
 def redraw_picture() -> None:

@@ -9,13 +9,14 @@ import html
 import re
 import string
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # settings quotes what a link holds with `visible_whole`
-    from visualizer.settings import Settings, TokenKind
+    from visualizer.settings import PadSide, Settings, TokenKind
 
 PADDING, START = "<pad>", "<s>"
 SPECIALS = (PADDING, START)
@@ -209,7 +210,8 @@ def encode(settings: Settings) -> Encoded:
 
     Ids follow the order of first appearance, source before target, so that typing on leaves the source's earlier
     ids as they are; for bytes they are fixed. The target is shifted right: it starts with ``<s>`` ("Attention Is
-    All You Need", section 3.1). ``settings.pad`` padding tokens follow each sequence, but not an empty text.
+    All You Need", section 3.1). ``settings.pad`` padding tokens follow each sequence, or stand before it where
+    ``settings.pad_side`` is ``left``, but not beside an empty text.
     """
     source = tokenize(settings.text, settings.tokens)
     has_target = settings.architecture == "encoder-decoder"
@@ -217,20 +219,32 @@ def encode(settings: Settings) -> Encoded:
     vocabulary = Vocabulary(_BYTES if settings.tokens == "bytes" else tuple(dict.fromkeys([*source, *target])))
     return Encoded(
         vocabulary,
-        _sequence(vocabulary, (), source, settings.pad if source else 0),
-        _sequence(vocabulary, (START_ID,), target, settings.pad) if has_target else None,
+        _padded(vocabulary, vocabulary.ids_of(source), settings.pad if source else 0, settings.pad_side),
+        _padded(vocabulary, (START_ID, *vocabulary.ids_of(target)), settings.pad, settings.pad_side)
+        if has_target
+        else None,
     )
 
 
-def _sequence(vocabulary: Vocabulary, start: tuple[int, ...], tokens: Sequence[str], pad: int) -> TokenSequence:
-    content = start + vocabulary.ids_of(tokens)
-    ids = content + (PADDING_ID,) * pad
+def _padded(vocabulary: Vocabulary, content: tuple[int, ...], pad: int, side: PadSide) -> TokenSequence:
+    before, after = (pad, 0) if side == "left" else (0, pad)
+    ids = (PADDING_ID,) * before + content + (PADDING_ID,) * after
     return TokenSequence(
         tokens=vocabulary.tokens_of(ids),
         ids=ids,
-        is_padding=(False,) * len(content) + (True,) * pad,
+        is_padding=(True,) * before + (False,) * len(content) + (True,) * after,
         labels=tuple(vocabulary.labels[index] for index in ids),
     )
+
+
+DOCUMENT_END = "|"
+"""The token that ends a document, where several are packed into one sequence."""
+
+
+def segments(sequence: TokenSequence) -> tuple[int, ...]:
+    """The number of the document that each token belongs to; its ``DOCUMENT_END`` is its last token."""
+    ends = accumulate(int(token == DOCUMENT_END) for token in sequence.tokens)
+    return tuple(count - (token == DOCUMENT_END) for count, token in zip(ends, sequence.tokens, strict=True))
 
 
 # Text that can be drawn.

@@ -49,15 +49,22 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="session")
 def app_url(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a server of our own. Whatever it logs as an error fails the session."""
-    log = tmp_path_factory.mktemp("server") / "log.txt"
+    """The address of a server of our own."""
+    with served(APP, tmp_path_factory.mktemp("server") / "log.txt") as address:
+        yield address
+
+
+@contextmanager
+def served(script: Path, log: Path) -> Iterator[str]:
+    """The address of a server that runs a script. Whatever it logs as an error fails the tests that use it."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     options = [f"--server.port={port}", "--server.address=127.0.0.1", "--server.headless=true"]
-    command = [sys.executable, "-m", "streamlit", "run", str(APP), *options, "--server.fileWatcherType=none"]
+    command = [sys.executable, "-m", "streamlit", "run", str(script), *options, "--server.fileWatcherType=none"]
+    environment = os.environ | {"PYTHONPATH": str(APP.parent)}
     with log.open("w") as output:
-        server = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, cwd=APP.parent)
+        server = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, cwd=APP.parent, env=environment)
         try:
             address = f"http://127.0.0.1:{port}"
             wait_for_server(f"{address}/_stcore/health", server, log)

@@ -7,15 +7,12 @@ from playwright.sync_api import expect
 
 from tests.browser.headlight_page import (
     choose_view,
-    link_of,
     panels,
-    pill,
     point_at,
-    rerun,
     tooltip,
     tooltip_numbers,
 )
-from visualizer.custom_mask import decode_mask, encode_mask
+from visualizer.painting import encode_cells
 
 HEADS = "attention_heads_encoder_self_attention"
 N_TOKENS, ROW = 4, 2
@@ -28,8 +25,7 @@ def blocked_row() -> np.ndarray:
 
 
 def test_a_query_without_a_key_is_shown_as_such(open_app):
-    page = open_app(text="a b c d", mask="causal,custom", custom=encode_mask(blocked_row()), query=ROW, key=1)
-    expect(page.locator(".painted-warning")).to_contain_text("1")
+    page = open_app(text="a b c d", mask="causal,custom", custom=encode_cells(blocked_row()), query=ROW, key=1)
     for view, key in (("Step through", "picture"), ("Heads", HEADS)):
         if view != "Step through":
             choose_view(page, view)
@@ -40,24 +36,6 @@ def test_a_query_without_a_key_is_shown_as_such(open_app):
     page.get_by_role("button", name="Lines", exact=True).click()
     notes = page.locator(".lines-query .lines-empty-note")
     assert notes.all_text_contents() == ["", "", "no key left", ""]
-
-
-def test_a_painted_cell_is_in_the_link_and_blocks(open_app):
-    page = open_app(text="a b c d", head=0)
-    with rerun(page, "mask_painter"):
-        pill(page, "mask", "Painted").click()
-    plot = page.locator(".st-key-mask_painter [tabindex='0'][role]").last
-    plot.focus()
-    page.keyboard.press("ArrowDown")
-    with rerun(page, "picture"):
-        page.keyboard.press("Space")
-    painted = decode_mask(link_of(page)["custom"], N_TOKENS)
-    assert painted.sum() == 1
-    row, column = np.argwhere(painted)[0].tolist()
-    assert (row, column) == (1, 0)
-    point_at(panels(page, "picture").last, row, column, (N_TOKENS, N_TOKENS))
-    expect(tooltip(page)).to_contain_text("blocked by custom")
-    assert tooltip_numbers(page) == [0]
 
 
 def test_a_text_and_a_token_chosen_at_once_both_count(open_app):

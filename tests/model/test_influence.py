@@ -311,6 +311,14 @@ def test_a_mask_after_the_softmax_is_found_there(layer):
     assert leak.path == f"{attention}.weights"
 
 
+def test_a_mask_left_out_in_one_head_is_found_there():
+    model = small_transformer("decoder")
+    of_heads = torch.stack([CAUSAL, torch.ones_like(CAUSAL)])
+    verdicts, leak = verdicts_and_leak(model, forward(model, source_mask=of_heads), {"source_mask": CAUSAL})
+    assert not any(verdict.passes for verdict in verdicts)
+    assert leak.path == "decoder.layers.0.self_attention.weights"
+
+
 def test_the_worst_leak_is_named():
     model = small_transformer("decoder", n_layers=1)
     run = forward(model)

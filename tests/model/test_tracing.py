@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from model import Trace, TracedModule, TraceError, attention, record, seed_dropout
+from model.edits import scale
 from tests.model.builders import ARCHITECTURES, VOCAB_SIZE, small_inputs, small_masks, small_transformer
 
 INPUTS = ["embedding", "scaled_embedding", "positional_encoding", "embedded"]
@@ -204,6 +205,14 @@ def test_two_passes_are_no_one_recording():
         model(torch.tensor([[1, 2, 3]]))
         with pytest.raises(TraceError, match=r"encoder\.inputs\.embedding was computed twice"):
             model(torch.tensor([[1, 2]]))
+
+
+def test_a_stage_knows_whether_it_was_edited():
+    model = small_transformer("encoder")
+    changed, kept = "encoder.layers.0.norm1", "encoder.layers.0.norm2"
+    with record(model, {changed: scale(2.0), kept: lambda value: value}) as trace:
+        model(*small_inputs("encoder"))
+    assert [path for path in trace if trace[path].edited] == [changed]
 
 
 def test_an_unknown_edit_is_refused_with_the_nearest_path():

@@ -184,6 +184,37 @@ def test_a_mask_that_nothing_would_use_is_refused(architecture, name):
         small_transformer(architecture)(*small_inputs(), **{name: mask})
 
 
+@every_architecture
+@every_norm
+def test_each_layer_can_have_a_mask_of_its_own(architecture, norm):
+    """What the layers compute one after another, given their masks by hand."""
+    model = small_transformer(architecture, norm=norm, dtype=torch.float64)
+    inputs, masks = small_inputs(architecture), small_masks(architecture)
+    n_layers = model.config.n_layers
+    in_layers = {name: (None, *(mask,) * (n_layers - 1)) for name, mask in masks.items()}
+    with torch.inference_mode(), record(model) as trace:
+        model(*inputs, **in_layers)
+    stacks = [stack for stack in ("encoder", "decoder") if getattr(model, stack) is not None]
+    for stack in stacks:
+        assert f"{stack}.layers.0.self_attention.mask" not in trace
+        assert f"{stack}.layers.1.self_attention.mask" in trace
+    with torch.inference_mode(), record(model) as without:
+        model(*inputs)
+    first = f"{stacks[0]}.layers.0."
+    assert all(torch.equal(trace[path].value, without[path].value) for path in trace if path.startswith(first))
+    with torch.inference_mode():
+        everywhere = model(*inputs, **masks)
+        repeated = model(*inputs, **{name: (mask,) * n_layers for name, mask in masks.items()})
+    assert torch.equal(everywhere, repeated)
+    assert not torch.equal(everywhere, trace["probabilities"].value)
+
+
+def test_masks_for_another_number_of_layers_are_refused():
+    model = small_transformer("encoder")
+    with pytest.raises(ValueError, match=r"given for 5 layers: there must be one for each of the 2"):
+        model(*small_inputs("encoder"), source_mask=(None,) * 5)
+
+
 def test_a_memory_belongs_to_a_decoder_with_cross_attention():
     sizes = {"vocab_size": VOCAB_SIZE, "d_model": 8, "n_heads": 2, "d_ff": 12, "n_layers": 1}
     (ids,) = small_inputs()

@@ -7,7 +7,7 @@ from functools import cache
 
 import numpy as np
 
-from visualizer.custom_mask import encode_mask
+from visualizer.painting import encode_cells
 from visualizer.run import Run, compute_run
 from visualizer.settings import MASK_NAMES, Settings
 
@@ -32,7 +32,7 @@ VARIANTS = {
     "dropout": replace(BASE, dropout=0.3),
     "no mask": replace(BASE, mask=()),
     "one head": replace(BASE, n_heads=1),
-    "every mask": replace(BASE, mask=MASK_NAMES, window=2, custom=encode_mask(FIRST_CELL)),
+    "every mask": replace(BASE, mask=MASK_NAMES, window=2, custom=encode_cells(FIRST_CELL)),
     "hand-built": replace(BASE, weights="hand_built", d_model=32),
 }
 

@@ -24,7 +24,7 @@ def edited(run, path, edit):
     ids = torch.tensor([run.tokens["source"].ids])
     seed_dropout(run.model, run.settings.seed)
     with torch.no_grad(), record(run.model, MappingProxyType({path: edit})) as trace:
-        run.model(ids, source_mask=run.masks["encoder.self_attention"].allowed)
+        run.model(ids, source_mask=run.masks["encoder.layers.0.self_attention"].allowed)
     return trace
 
 
@@ -109,7 +109,9 @@ def test_with_dropout_the_weights_before_it_are_compared():
 def test_every_mask_is_counted():
     run = run_of("encoder")  # five words and two padding tokens, causal and padding
     path = "encoder.layers.0.self_attention.mask"
-    texts = [check.text for check in checks(run.trace, run.model, path, run.masks["encoder.self_attention"])]
+    texts = [
+        check.text for check in checks(run.trace, run.model, path, run.masks["encoder.layers.0.self_attention"])
+    ]
     assert texts[0] == "24 of 49 cells are blocked: 21 by causal, 14 by padding, 11 of them by both"
 
 

@@ -6,6 +6,7 @@ import math
 
 import pytest
 
+from model import MASKS
 from visualizer import colors
 
 THEMES = ("light", "dark")
@@ -136,6 +137,29 @@ def test_heads_have_twelve_colours_that_can_be_seen_and_told_apart(theme):
 
 
 @pytest.mark.parametrize("theme", THEMES)
+def test_every_mask_has_a_colour_that_can_be_seen(theme):
+    assert set(colors.MASK_COLORS[theme]) == set(MASKS)
+    for color in colors.MASK_COLORS[theme].values():
+        assert colors.contrast(color, colors.BACKGROUND[theme]) >= 3
+
+
+@pytest.mark.parametrize("theme", THEMES)
+@pytest.mark.parametrize("blindness", [None, *COLOR_BLINDNESS])
+def test_the_colours_of_masks_can_be_told_apart_with_colour_blindness(blindness, theme):
+    masks = colors.MASK_COLORS[theme].values()
+    seen = [as_seen_with(blindness, color) if blindness else color for color in masks]
+    for first, second in itertools.combinations(seen, 2):
+        assert difference(first, second) > 0.07
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_the_colour_of_a_mask_is_not_that_of_a_role(theme):
+    others = [color for role, color in colors.ROLES[theme].items() if role not in ("residual", "neutral")]
+    for color in colors.MASK_COLORS[theme].values():
+        assert all(difference(color, other) > 0.06 for other in [*others, colors.WARNING[theme]])
+
+
+@pytest.mark.parametrize("theme", THEMES)
 def test_the_hatch_is_no_colour_of_a_scale(theme):
     for scale in (colors.SEQUENTIAL[theme], colors.SEQUENTIAL_NEUTRAL[theme], colors.DIVERGING[theme]):
         assert colors.HATCH[theme] not in scale
@@ -149,3 +173,4 @@ def test_the_browser_receives_both_themes_as_json():
         for scale in ("sequential", "sequential_neutral", "diverging"):
             assert len(tables[theme][scale]) == 6 * 256
         assert set(tables[theme]["roles"]) == set(colors.ROLES[theme])
+        assert tables[theme]["masks"] == colors.MASK_COLORS[theme]

@@ -5,7 +5,7 @@ import torch
 
 from tests.visualizer.runs import BASE, FIRST_CELL
 from visualizer.comparison import downstream, predictions, shift
-from visualizer.custom_mask import encode_mask
+from visualizer.painting import encode_cells
 from visualizer.run import compute_run
 
 PLAIN = replace(BASE, mask=(), pad=0)
@@ -30,7 +30,7 @@ def test_what_was_freed_is_gained_by_the_keys_that_are_left():
 
 
 def test_a_query_without_a_key_is_told():
-    none_left = compute_run(replace(PLAIN, mask=("causal", "custom"), custom=encode_mask(FIRST_CELL)))
+    none_left = compute_run(replace(PLAIN, mask=("causal", "custom"), custom=encode_cells(FIRST_CELL)))
     assert not shift(A, none_left, MODULE, batch=0, head=0, query=0).has_key
 
 

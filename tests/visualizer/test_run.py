@@ -42,9 +42,9 @@ def test_keys_of_cross_attention_are_source_tokens():
 
 def test_beside_a_decoder_the_encoder_is_masked_by_padding_alone():
     run = run_of("encoder-decoder")
-    assert run.masks["encoder.self_attention"].names == ("padding",)
-    assert run.masks["decoder.self_attention"].names == ("causal", "padding")
-    assert run.masks["decoder.cross_attention"].names == ("padding",)
+    assert run.masks["encoder.layers.0.self_attention"].names == ("padding",)
+    assert run.masks["decoder.layers.1.self_attention"].names == ("causal", "padding")
+    assert run.masks["decoder.layers.0.cross_attention"].names == ("padding",)
 
 
 def test_a_run_that_cannot_be_computed_says_why():

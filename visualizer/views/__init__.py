@@ -6,10 +6,11 @@ from collections.abc import Callable
 
 from visualizer.run import Run
 from visualizer.settings import Selection
-from visualizer.views import compare, heads, step
+from visualizer.views import compare, heads, lab, step
 
 VIEWS: dict[str, Callable[[Run, Selection], None]] = {
     "step": step.render,
     "heads": heads.render,
     "compare": compare.render,
+    "lab": lab.render,
 }

@@ -17,7 +17,7 @@ from visualizer.components.axis import Axis
 from visualizer.components.compare_grids.element import compare_grids
 from visualizer.components.tensor_grid.element import Panel, tensor_grid
 from visualizer.dataflow import attention_modules
-from visualizer.panels import blocked_cells, to_array
+from visualizer.panels import blocked_in_layers, to_array
 from visualizer.run import Run, layer_of, without_layer
 from visualizer.settings import FIELDS, WORKED_EXAMPLES, Selection
 from visualizer.sidebar import mask_pills
@@ -55,8 +55,8 @@ def _choose_masks(run: Run, selection: Selection) -> None:
 
 def _grids(a: Run, b: Run, modules: list[str], selection: Selection, batch: int) -> None:
     rows, columns = a.axes(f"{modules[0]}.weights")
-    blocked_a, names_a = blocked_cells(a, modules[0], batch)
-    blocked_b, names_b = blocked_cells(b, modules[0], batch)
+    blocked_a, names_a = blocked_in_layers(a, modules, batch)
+    blocked_b, names_b = blocked_in_layers(b, modules, batch)
     before, after = (
         np.stack([to_array(run.trace[f"{module}.weights"].value[batch]) for module in modules]) for run in (a, b)
     )

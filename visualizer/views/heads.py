@@ -11,7 +11,7 @@ from visualizer.check_line import check_line
 from visualizer.checks import attention_agreement
 from visualizer.components.attention_heads.element import attention_heads
 from visualizer.dataflow import attention_modules
-from visualizer.panels import blocked_cells, to_array
+from visualizer.panels import blocked_in_layers, to_array
 from visualizer.run import Run, without_layer
 from visualizer.settings import Selection
 
@@ -27,7 +27,7 @@ def render(run: Run, selection: Selection) -> None:
     batch = min(selection.batch, run.batch_size(f"{same[0]}.weights") - 1)
     weights = np.stack([to_array(run.trace[f"{module}.weights"].value[batch]) for module in same])
     rows, columns = run.axes(f"{same[0]}.weights")
-    blocked, names = blocked_cells(run, same[0], batch)
+    blocked, names = blocked_in_layers(run, same, batch)
     n_heads = weights.shape[1]
 
     def show(event: object) -> None:

@@ -156,9 +156,7 @@ def _facts(run: Run, path: str) -> None:
 
 
 def _every_head(run: Run, cell: Cell) -> None:
-    if (run.n_heads(cell.path) or 1) == 1 or run.trace[
-        cell.path
-    ].name == "mask":  # a mask is the same for all heads
+    if (run.n_heads(cell.path) or 1) == 1:
         return
     panels = head_panels(run, cell.path, batch=cell.batch)
 

@@ -64,8 +64,7 @@ class AttentionHeads {
     applyPalette(this.root, this.theme);
     const [layers, heads, rows, columns] = this.data.arrays.weights.shape;
     this.size = { layers, heads, rows, columns };
-    this.blocked = this.data.arrays.blocked?.data ?? null;
-    this.emptyRows = rowsWithoutKey(this.blocked, rows, columns);
+    this.masks = new MaskPlanes(this.data.arrays.blocked);
     this.followPython();
     this.choices = headChoices(this.data.key, heads, columns);
     this.cachedLayer = null;
@@ -112,9 +111,8 @@ class AttentionHeads {
       columns,
       rowAxis: this.data.rows,
       columnAxis: this.data.columns,
-      blocked: this.blocked,
       blockedBy: this.data.blocked_by,
-      emptyRows: this.emptyRows,
+      ...this.masks.at(layer, head),
     };
   }
 
@@ -133,7 +131,8 @@ class AttentionHeads {
     this.mode.set(this.choices.mode);
     this.curve.set(this.choices.curve);
     this.chips.set(this.data.head_names[this.layer], this.theme, this.choices.shown);
-    this.legend.update(this.scale(this.layer), { text: "weight", blocked: Boolean(this.blocked?.some(Boolean)) });
+    const blocked = this.masks.anyIn(this.layer, this.size.heads);
+    this.legend.update(this.scale(this.layer), { text: "weight", blocked });
     this.scaleRow.hidden = !asGrids;
     this.grids.hidden = !asGrids;
     this.lines.element.hidden = asGrids;
@@ -207,13 +206,11 @@ class AttentionHeads {
     const { rows, columns } = this.size;
     const heads = [...this.choices.shown].sort((a, b) => a - b);
     this.lines.show({
-      heads: heads.map((head) => ({ head, values: this.matrix(this.layer, head).values })),
+      heads: heads.map((head) => ({ head, ...this.matrix(this.layer, head) })),
       rows,
       columns,
       rowAxis: this.data.rows,
       columnAxis: this.data.columns,
-      blocked: this.blocked,
-      emptyRows: this.emptyRows,
       theme: this.theme,
       largest: this.scale(this.layer).high,
       threshold: this.choices.threshold,

@@ -18,6 +18,7 @@ _mount = register(
     "shared/legend.js",
     "shared/grid_layout.js",
     "shared/grid.js",
+    "shared/mask_planes.js",
     "shared/controls.js",
     "attention_heads/overview.js",
     "attention_heads/lines.js",
@@ -45,7 +46,8 @@ def attention_heads(
     """Mount the heads; `result.select` is a cell just selected, `result.shown` the layer and head last looked at.
 
     weights: (L, H, Tq, Tk) in [0, 1]. All layers are sent at once, so that changing the layer sends no message.
-    blocked: (Tq, Tk) uint8, bit i set where mask `blocked_by[i]` blocks the cell; None without masks.
+    blocked: (L or 1, H or 1, Tq, Tk) uint8, bit i set where mask `blocked_by[i]` blocks the cell; None without
+        masks.
     head_names: for each layer one name a head, "" where a head has none.
     layer, head: what to show first. query, key_index: the selected cell, if any.
     seq: the largest `seq` received from this component. The browser counts what a person does, and takes `layer`
@@ -102,7 +104,7 @@ def check_shapes(
     columns: Axis,
     head_names: Sequence[Sequence[str]],
 ) -> None:
-    """Raise ValueError unless weights (L, H, Tq, Tk), masks (Tq, Tk), labels and names agree."""
+    """Raise ValueError unless weights (L, H, Tq, Tk), masks (L or 1, H or 1, Tq, Tk), labels and names agree."""
     if weights.ndim != 4 or 0 in weights.shape:
         raise ValueError(f"weights must have shape (L, H, Tq, Tk) with no empty axis, not {weights.shape}")
     n_layers, n_heads, *cells = weights.shape
@@ -112,8 +114,12 @@ def check_shapes(
     if len(head_names) != n_layers or any(len(names) != n_heads for names in head_names):
         raise ValueError(f"head_names must hold {n_heads} names for each of {n_layers} layers")
     for name, mask in masks.items():
-        if mask is not None and list(mask.shape) != cells:
-            raise ValueError(f"{name} must have shape {tuple(cells)}, not {mask.shape}")
+        if mask is not None and not _fits(mask.shape, weights.shape):
+            raise ValueError(f"{name} must have shape {weights.shape} or 1 for its first axes, not {mask.shape}")
+
+
+def _fits(mask: tuple[int, ...], weights: tuple[int, ...]) -> bool:
+    return len(mask) == 4 and mask[2:] == weights[2:] and mask[0] in (1, weights[0]) and mask[1] in (1, weights[1])
 
 
 def _nothing() -> None:

@@ -49,13 +49,13 @@ class LinesView {
   }
 
   /**
-   * Show lines. picture: {heads: [{head, values}], rows, columns, rowAxis, columnAxis, blocked, emptyRows, theme,
+   * Show lines. picture: {heads: [{head, values, blocked, emptyRows}], rows, columns, rowAxis, columnAxis, theme,
    * largest, threshold, selectedQuery, title}; a line of the weight `largest` is opaque.
    */
   show(picture) {
-    this.picture = picture;
+    this.picture = { ...picture, emptyRows: rowsWithoutKeyInAll(picture.heads, picture.rows) };
     this.threshold.set(picture.threshold);
-    this.fillColumn(this.columns.query, picture.rowAxis, picture.emptyRows);
+    this.fillColumn(this.columns.query, picture.rowAxis, this.picture.emptyRows);
     this.fillColumn(this.columns.key, picture.columnAxis, null);
     const tokens = Math.max(picture.rows, picture.columns);
     this.rowHeight = clamp(Math.floor(ROW_HEIGHTS.all / tokens), ROW_HEIGHTS.least, ROW_HEIGHTS.most);
@@ -222,6 +222,12 @@ function linesOfToken(picture, { side, index }) {
   return { list, text };
 }
 
+/** One flag per row: whether no head shown leaves it a key; null when that is true of none. */
+function rowsWithoutKeyInAll(heads, rows) {
+  const flags = Uint8Array.from({ length: rows }, (_, row) => (heads.every(({ emptyRows }) => emptyRows?.[row]) ? 1 : 0));
+  return heads.length && flags.some(Boolean) ? flags : null;
+}
+
 /** " of weight 0.01 and more", "" where nothing is left out. */
 function ofWeight(threshold) {
   return threshold ? ` of weight ${threshold} and more` : "";
@@ -232,8 +238,8 @@ function counted(count, noun) {
 }
 
 /** The strongest lines of all heads together, at most MOST_LINES, and how many there are. */
-function strongestLines({ heads, rows, columns, blocked, threshold }) {
-  const { histogram, total } = weightHistogram(heads, blocked, threshold);
+function strongestLines({ heads, rows, columns, threshold }) {
+  const { histogram, total } = weightHistogram(heads, threshold);
   let bin = histogram.length - 1;
   let room = MOST_LINES;
   while (bin > 0 && histogram[bin] <= room) room -= histogram[bin--];
@@ -242,7 +248,7 @@ function strongestLines({ heads, rows, columns, blocked, threshold }) {
   const lowest = room > 0 ? bin : bin + 1;
   let inLastBin = 0;
   const list = [];
-  heads.forEach(({ values }, order) => {
+  heads.forEach(({ values, blocked }, order) => {
     for (let i = 0; i < rows * columns; i++) {
       const weight = values[i];
       if (weight === 0 || weight < threshold || blocked?.[i]) continue;
@@ -261,10 +267,10 @@ function weightBin(weight) {
 }
 
 /** How many lines are in each bin of weights, and how many there are in all. */
-function weightHistogram(heads, blocked, threshold) {
+function weightHistogram(heads, threshold) {
   const histogram = new Uint32Array(WEIGHT_BINS);
   let total = 0;
-  for (const { values } of heads) {
+  for (const { values, blocked } of heads) {
     for (let i = 0; i < values.length; i++) {
       if (values[i] === 0 || values[i] < threshold || blocked?.[i]) continue;
       histogram[weightBin(values[i])] += 1;

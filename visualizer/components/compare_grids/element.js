@@ -57,7 +57,7 @@ class CompareGrids {
     this.size = { layers, heads, rows, columns };
     this.followPython();
     this.choices = headChoices(this.data.key, heads, columns);
-    this.masks = this.makeMasks();
+    this.masks = { a: new MaskPlanes(this.data.arrays.blocked_a), b: new MaskPlanes(this.data.arrays.blocked_b) };
     this.decodedLayer = null;
     this.draw();
     announcePainted("compare_grids", this.data.key);
@@ -71,13 +71,20 @@ class CompareGrids {
     this.layer = clamp(this.layer, 0, this.size.layers - 1);
   }
 
-  /** What each side blocks; the difference is hatched where both do. */
-  makeMasks() {
-    const { blocked_a: a, blocked_b: b } = this.data.arrays;
-    const { rows, columns } = this.size;
-    const both = a && b ? a.data.map((bits, i) => (bits && b.data[i] ? 1 : 0)) : null;
-    const mask = (blocked) => ({ blocked, emptyRows: rowsWithoutKey(blocked, rows, columns) });
-    return { a: mask(a?.data ?? null), b: mask(b?.data ?? null), difference: { blocked: both, emptyRows: null } };
+  /** What is blocked in a head of the layer shown; the difference is hatched where both sides are. */
+  masksOf(head) {
+    const a = this.masks.a.at(this.layer, head);
+    const b = this.masks.b.at(this.layer, head);
+    return { a, b, difference: { blocked: this.blockedInBoth(a.blocked, b.blocked), emptyRows: null } };
+  }
+
+  /** The cells that both block; kept while the same two are asked for, since heads often share them. */
+  blockedInBoth(a, b) {
+    if (!a || !b) return null;
+    if (this.both?.a !== a || this.both.b !== b) {
+      this.both = { a, b, blocked: a.map((bits, i) => (bits && b[i] ? 1 : 0)) };
+    }
+    return this.both.blocked;
   }
 
   /** The three matrices of each head of the layer shown. */
@@ -96,6 +103,7 @@ class CompareGrids {
     const { a, b } = this.data.arrays;
     const numbers = { a: floats(a, start, start + rows * columns), b: floats(b, start, start + rows * columns) };
     const difference = this.differenceOf(numbers.a, numbers.b);
+    const masks = this.masksOf(head);
     const matrix = (values, side) => ({
       values,
       rows,
@@ -104,7 +112,7 @@ class CompareGrids {
       rowAxis: this.data.rows,
       columnAxis: this.data.columns,
       blockedBy: this.data.sides[side]?.blocked_by ?? [],
-      ...this.masks[side],
+      ...masks[side],
     });
     return {
       a: matrix(numbers.a, "a"),
@@ -142,7 +150,7 @@ class CompareGrids {
     this.layerControl.set(this.layer, this.size.layers);
     this.chips.set(this.data.head_names[this.layer], this.theme, this.choices.shown);
     this.curve.set(this.choices.curve);
-    const anyBlocked = Object.values(this.masks).some(({ blocked }) => blocked?.some(Boolean));
+    const anyBlocked = Object.values(this.masks).some((masks) => masks.anyIn(this.layer, this.size.heads));
     this.weightLegend.update(scales.a, { text: "A, B", blocked: anyBlocked });
     this.differenceLegend.update(scales.difference, { text: "B − A" });
     this.arrange();

@@ -19,6 +19,7 @@ _mount = register(
     "shared/legend.js",
     "shared/grid_layout.js",
     "shared/grid.js",
+    "shared/mask_planes.js",
     "shared/controls.js",
     "compare_grids/element.js",
 )
@@ -45,9 +46,9 @@ def compare_grids(
 ) -> ComponentResult:
     """Mount one row of three grids for each head: A, B and B − A, computed in the browser from these very numbers.
 
-    a, b: weights (L, H, Tq, Tk) in [0, 1]. blocked_a, blocked_b: (Tq, Tk) uint8, bit i set where mask
-    `blocked_by_a[i]` or `blocked_by_b[i]` blocks the cell; None without masks. The other arguments, `select` and
-    `shown` are those of `attention_heads`. Raises ValueError when shapes, labels and names do not agree.
+    a, b: weights (L, H, Tq, Tk) in [0, 1]. blocked_a, blocked_b: (L or 1, H or 1, Tq, Tk) uint8, bit i set where
+    mask `blocked_by_a[i]` or `blocked_by_b[i]` blocks the cell; None without masks. The other arguments, `select`
+    and `shown` are those of `attention_heads`. Raises ValueError when shapes, labels and names do not agree.
     """
     data = payload(
         {"a": a, "b": b},

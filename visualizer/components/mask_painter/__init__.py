@@ -1,5 +1,12 @@
-"""A mask painted cell by cell."""
+"""A mask painted cell by cell, with what else blocks a cell and what looks wrong."""
 
-from visualizer.components.mask_painter.element import mask_painter, parse_mask
+from visualizer.components.mask_painter.element import (
+    FindingMark,
+    Reason,
+    mask_painter,
+    parse_mask,
+    parse_mend,
+    parse_select,
+)
 
-__all__ = ["mask_painter", "parse_mask"]
+__all__ = ["FindingMark", "Reason", "mask_painter", "parse_mask", "parse_mend", "parse_select"]

@@ -65,51 +65,14 @@ function lineIsBlocked(cells, size, { row, column }) {
   return true;
 }
 
-/** The cells with a whole row or column blocked, or freed when all of it is blocked already. */
-function withLineToggled(cells, size, line) {
-  return withRectangle(cells, size, ...endsOfLine(line, size), lineIsBlocked(cells, size, line) ? 0 : 1);
-}
-
 /** Open cells where there were blocked ones, and the reverse. */
 function invertedCells(cells) {
   return cells.map((cell) => 1 - cell);
 }
 
-/** Cells blocked wherever `isOpen(row, column)` is false. */
-function cellsOpenWhere(size, isOpen) {
-  return Uint8Array.from({ length: size * size }, (_, i) => (isOpen(Math.floor(i / size), i % size) ? 0 : 1));
-}
-
 /** Every cell open. */
 function openCells(size) {
   return new Uint8Array(size * size);
-}
-
-/** How far the preset band reaches on both sides of the diagonal. */
-function bandReach(size) {
-  return Math.max(1, Math.round(Math.sqrt(size) / 2));
-}
-
-/** How many tokens a block of the preset has. */
-function blockSize(size) {
-  return Math.max(1, Math.round(Math.sqrt(size)));
-}
-
-/** Each query keeps the keys up to its own place. */
-function lowerTriangle(size) {
-  return cellsOpenWhere(size, (row, column) => column <= row);
-}
-
-/** Each query keeps the keys near its own place. */
-function band(size) {
-  const reach = bandReach(size);
-  return cellsOpenWhere(size, (row, column) => Math.abs(row - column) <= reach);
-}
-
-/** Each query keeps the keys of its own block. */
-function blockDiagonal(size) {
-  const block = blockSize(size);
-  return cellsOpenWhere(size, (row, column) => Math.floor(row / block) === Math.floor(column / block));
 }
 
 /** How many cells are blocked. */
@@ -119,33 +82,7 @@ function countBlocked(cells) {
   return count;
 }
 
-/** Blocked cells with an open one beside them: the outline of what is painted, and all of a thin line. */
-function outlineOf(cells, size) {
-  const outline = new Uint8Array(cells.length);
-  for (let row = 0, i = 0; row < size; row++) {
-    for (let column = 0; column < size; column++, i++) {
-      if (!cells[i]) continue;
-      const inside =
-        (row === 0 || cells[i - size]) &&
-        (row === size - 1 || cells[i + size]) &&
-        (column === 0 || cells[i - 1]) &&
-        (column === size - 1 || cells[i + 1]);
-      outline[i] = inside ? 0 : 1;
-    }
-  }
-  return outline;
-}
-
-/** The blocked keys of a row in words: "keys 0, 4 to 8"; "" when none is. */
-function blockedKeysText(cells, size, row) {
-  const runs = [];
-  for (let column = 0; column < size; column++) {
-    if (!cells[row * size + column]) continue;
-    const last = runs.at(-1);
-    if (last?.end === column - 1) last.end = column;
-    else runs.push({ start: column, end: column });
-  }
-  if (runs.length === 0) return "";
-  const parts = runs.map(({ start, end }) => (start === end ? String(start) : `${start} to ${end}`));
-  return `${runs.length > 1 || runs[0].end > runs[0].start ? "keys" : "key"} ${parts.join(", ")}`;
+/** The cells with all that are `touched` set to `value`. */
+function withTouched(cells, touched, value) {
+  return cells.map((cell, i) => (touched[i] ? value : cell));
 }

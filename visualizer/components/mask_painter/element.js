@@ -1,86 +1,80 @@
+const FINDINGS_BESIDE = { from: 700, width: 300, gap: 28 }; // from this width on, findings stand beside the grid
+const LEAST_WIDTH = 320; // of the lines below a small grid
+
 /**
  * The mask painter: a person blocks and frees cells of queries by keys.
  *
- * Python hears of each finished stroke as {blocked, seq}. What Python sends back may be older than what was painted
- * since: only what is as new as the last stroke is taken over, and nothing while a stroke is under way.
+ * Python hears of each finished stroke as {blocked, n_tokens, seq}. What Python sends back may be older than what was
+ * painted since: only a painting as new as the last event is taken over, and none while a stroke is under way.
  */
 class MaskPainter {
   constructor(root) {
     this.root = root;
-    this.size = 0;
-    this.cells = openCells(0);
-    this.history = new PaintHistory();
-    this.stroke = null;
+    this.painting = new Painting();
     this.cursor = { row: 0, column: 0 };
-    this.pointed = null;
-    this.seq = 0;
-    this.send = () => {};
+    this.isPainting = true;
+    this.outbox = new Outbox();
     this.schedulePaint = oncePerFrame(() => this.paint());
     this.build();
-    this.stopHover = subscribeHover((detail) => this.onHover(detail));
     this.resize = new ResizeObserver(oncePerFrame(() => this.width !== root.clientWidth && this.draw()));
     this.resize.observe(root);
   }
 
   build() {
     this.surface = new MaskSurface(this);
-    this.surface.plot.setAttribute("aria-label", KEYS_TEXT);
     this.toolbar = makeToolbar({
+      usePress: (press) => this.usePress(press),
       undo: () => this.step("undo"),
       redo: () => this.step("redo"),
       clear: () => this.change(openCells(this.size)),
-      invert: () => this.change(invertedCells(this.cells)),
-      preset: (makeCells) => this.change(makeCells(this.size)),
+      invert: () => this.change(invertedCells(this.painting.cells)),
+      takeOver: () => this.takeOver(),
     });
-    this.count = makeElement("span", "painted-count");
-    this.warning = makeElement("span", "painted-warning");
-    const counter = makeElement("div", "painted", {}, [this.count, this.warning]);
-    const frame = makeElement("div", "mask-painter", {}, [
+    this.weightsLegend = makeLegend();
+    this.reasonLegend = makeReasonLegend();
+    this.findings = new FindingsList(this);
+    this.status = makeStatus();
+    this.column = makeElement("div", "painter-grid", {}, [this.surface.element, this.status.element]);
+    this.frame = makeElement("div", "mask-painter", {}, [
       this.toolbar.element,
-      this.surface.element,
-      counter,
-      makeElement("div", "hint hint-mouse", { "aria-hidden": "true" }, [MOUSE_HINT]),
-      makeElement("div", "hint hint-touch", { "aria-hidden": "true" }, [TOUCH_HINT]),
+      makeElement("div", "painter-legends", {}, [this.weightsLegend.element, this.reasonLegend.element]),
+      makeElement("div", "painter-body", {}, [this.column, this.findings.element]),
     ]);
-    frame.addEventListener("keydown", (event) => this.onShortcut(event));
-    this.root.append(frame);
-    this.tooltip = makeTooltip(this.root);
+    this.frame.addEventListener("keydown", (event) => this.onShortcut(event));
+    this.root.append(this.frame);
+    this.pointer = new CellPointer(this.root, this.surface, (place) => this.linesOf(place));
+  }
+
+  get size() {
+    return this.painting.size;
   }
 
   destroy() {
     this.schedulePaint.cancel();
     this.resize.disconnect();
-    this.stopHover();
-    this.tooltip.hide();
+    this.outbox.destroy();
+    this.pointer.destroy();
   }
 
-  /** Take over what Python sent, unless the person has painted since. */
+  /** Show what Python sent; its painting only if the person has not painted since. */
   receive(content, send) {
-    this.send = send;
-    this.axes = { rowAxis: content.rows, columnAxis: content.columns };
-    const size = content.rows.labels.length;
-    const cells = unpackBits(content.arrays.blocked.data, size * size);
-    if (size !== this.size) this.startAnew(size, cells);
-    else if (content.seq >= this.seq && !this.stroke) this.takeOver(cells);
-    this.seq = Math.max(this.seq, content.seq);
+    const isOther = content.scope !== this.content?.scope;
+    this.content = content;
+    this.given = readContent(content);
+    this.pointer.axes = this.given.axes;
+    const { size, cells } = this.given;
+    if (isOther || size !== this.size) this.startAnew(size, cells);
+    else if (content.seq >= this.outbox.seq && !this.painting.hasStroke) this.painting.become(cells);
+    this.outbox.receiveAnswer(content.seq, send);
     this.draw();
     announcePainted("mask_painter", content.key);
   }
 
   startAnew(size, cells) {
-    this.size = size;
-    this.cells = cells;
-    this.stroke = null;
+    this.painting.startAnew(size, cells);
     this.cursor = { row: 0, column: 0 };
-    this.history.clear();
+    this.status.tell("");
     this.leave();
-  }
-
-  /** What the rest of the page changed can be undone here like a stroke. */
-  takeOver(cells) {
-    if (sameCells(cells, this.cells)) return;
-    this.history.record(this.cells);
-    this.cells = cells;
   }
 
   draw() {
@@ -88,125 +82,173 @@ class MaskPainter {
     if (!this.width || !this.size) return;
     this.theme = readTheme(this.root);
     applyPalette(this.root, this.theme);
-    this.surface.arrange(this.axes, this.theme, this.width);
+    this.arrange();
+    this.weightsLegend.element.hidden = !this.scale;
+    if (this.scale) this.weightsLegend.update(this.scale, { text: this.content.weights_title });
+    this.findings.show(this.given.findings, this.content.all_clear);
     this.paint();
   }
 
+  arrange() {
+    const isWide = this.width >= FINDINGS_BESIDE.from;
+    const width = isWide ? this.width - FINDINGS_BESIDE.width - FINDINGS_BESIDE.gap : this.width;
+    const { theme } = this;
+    const { axes, reasons, weights } = this.given;
+    this.scale = weights && weightScale(theme, weights, this.size);
+    this.surface.arrange(axes, width, { theme, reasons, weights, scale: this.scale });
+    const [query, key] = this.content.selected ?? [];
+    this.surface.select(this.content.selected && { row: query, column: key });
+    this.frame.classList.toggle("painter-wide", isWide);
+    this.column.style.width = `${Math.max(this.surface.width, Math.min(width, LEAST_WIDTH))}px`;
+  }
+
   paint() {
-    const blocked = countBlocked(this.cells);
-    this.emptyRows = rowsWithoutKey(this.cells, this.size, this.size);
-    this.surface.paint(this.cells, this.emptyRows);
-    const { canUndo, canRedo } = this.history;
-    this.toolbar.update({ canUndo, canRedo, canClear: blocked > 0, size: this.size });
-    setText(this.count, countText(blocked, this.cells.length) + (this.emptyRows ? "; " : ""));
-    setText(this.warning, this.emptyRows ? emptyText(countBlocked(this.emptyRows)) : "");
-    if (!this.stroke) this.surface.pixels.setAttribute("aria-label", this.description());
-    if (this.pointed) this.showPointed();
+    const shown = (this.shown = shownOf(this.painting.cells, this.given));
+    const { history, hasStroke } = this.painting;
+    this.surface.paint(kindsOf(shown), this.marks());
+    this.reasonLegend.update(shown.reasons, shown.counts);
+    this.toolbar.update({
+      isPainting: this.isPainting,
+      canUndo: history.canUndo,
+      canRedo: history.canRedo,
+      canClear: shown.counts.at(-1) > 0,
+      others: shown.reasons.slice(0, -1),
+    });
+    this.findings.setOutdated(shown.isPending);
+    this.status.count(shown.bits, shown.emptyRows);
+    if (!hasStroke) this.surface.pixels.setAttribute("aria-label", describePainting(shown, this.status.summary()));
+    this.pointer.refresh();
   }
 
-  description() {
-    return describePainting(this.cells, this.axes, this.summary());
+  marks() {
+    const found = this.given.found[this.findings.lit];
+    return { emptyRows: this.shown.emptyRows, found: found?.some(Boolean) ? found : null };
   }
 
-  summary() {
-    return this.count.textContent + this.warning.textContent;
+  lightFound() {
+    this.schedulePaint();
   }
 
   // Strokes: painted at once, sent and remembered when they end.
 
-  /** Begin a stroke that gives the other cells the new value of the first one. */
+  isBlocked({ row, column }) {
+    return this.shown.bits[row * this.size + column] > 0;
+  }
+
+  /** Begin a stroke that frees cells when the first one is blocked by anything, and else blocks them. */
   press(place, isRectangle) {
     this.release();
-    this.cursor = place;
-    const value = 1 - this.cells[place.row * this.size + place.column];
-    this.begin(place, value, isRectangle);
+    this.begin(place, this.isBlocked(place) ? 0 : 1, isRectangle);
     this.drag(place);
   }
 
   begin(place, value, isRectangle) {
-    this.stroke = { before: this.cells, first: place, last: place, value, isRectangle };
+    this.status.tell("");
+    this.painting.begin(place, value, isRectangle);
   }
 
   drag(place) {
-    if (!this.stroke) return;
-    const { before, first, last, value, isRectangle } = this.stroke;
-    this.cells = isRectangle
-      ? withRectangle(before, this.size, first, place, value)
-      : withLine(this.cells, this.size, last, place, value);
-    this.stroke.last = place;
+    if (!this.painting.hasStroke) return;
+    this.painting.drag(place);
     this.cursor = place;
     this.schedulePaint();
   }
 
-  /** End a stroke. */
   release() {
-    if (!this.stroke) return;
-    const { before } = this.stroke;
-    this.stroke = null;
-    if (!sameCells(before, this.cells)) {
-      this.history.record(before);
-      this.tell();
-    }
+    if (!this.painting.hasStroke) return;
+    const { touched, value, isChanged } = this.painting.end();
+    if (isChanged) this.tell();
+    if (value === 0) this.refuse(touched);
     this.schedulePaint();
   }
 
-  /** Give up a stroke: the cells are as before. */
   cancel() {
-    if (this.stroke) this.cells = this.stroke.before;
+    if (this.painting.hasStroke) this.painting.giveUp();
     else this.leave();
-    this.stroke = null;
     this.schedulePaint();
+  }
+
+  /** Say which of these cells stay blocked, since another mask blocks them. */
+  refuse(touched) {
+    const refused = this.given.others.map((bits, i) => (touched[i] ? bits : 0));
+    this.status.tell(refusedText(refused, this.size, this.given.reasons));
   }
 
   /** A stroke made at once. */
   change(cells) {
     this.release();
-    if (sameCells(cells, this.cells)) return;
-    this.history.record(this.cells);
-    this.cells = cells;
-    this.tell();
-    this.announceSummary();
+    this.status.tell("");
+    if (this.painting.become(cells)) this.tellAndPaint();
   }
 
-  /** Go one stroke back ("undo") or forward ("redo"). */
   step(direction) {
     this.release();
-    const cells = this.history[direction](this.cells);
-    if (!cells) return;
-    this.cells = cells;
+    this.status.tell("");
+    if (this.painting.step(direction)) this.tellAndPaint();
+  }
+
+  tellAndPaint() {
     this.tell();
-    this.announceSummary();
-  }
-
-  toggleLine(line) {
-    this.change(withLineToggled(this.cells, this.size, line));
-  }
-
-  /** Tell Python what is blocked now. */
-  tell() {
-    this.seq += 1;
-    this.send("paint", { blocked: toBase64(packBits(this.cells)), seq: this.seq });
-  }
-
-  /** Paint now, and let a screen reader say how much is blocked. */
-  announceSummary() {
     this.paint();
-    setText(this.surface.live, this.summary());
+    setText(this.surface.live, this.status.summary());
+  }
+
+  /** Block a whole row or column, or free it when all of it is blocked. */
+  toggleLine(line) {
+    const touched = withRectangle(openCells(this.size), this.size, ...endsOfLine(line, this.size), 1);
+    const value = lineIsBlocked(this.shown.bits, this.size, line) ? 0 : 1;
+    this.change(withTouched(this.painting.cells, touched, value));
+    if (value === 0) this.refuse(touched);
+  }
+
+  // What Python hears of.
+
+  /** Tell Python what is painted now. */
+  tell() {
+    this.outbox.add("paint", { blocked: toBase64(packBits(this.painting.cells)), n_tokens: this.size });
+  }
+
+  /** Take the other masks into the painting: here at once, so that the next stroke is not painted without them. */
+  takeOver() {
+    this.release();
+    this.status.tell("");
+    this.painting.become(this.shown.bits.map((cell) => (cell ? 1 : 0)));
+    this.given = withoutOthers(this.given);
+    this.outbox.add("take_over", {});
+    this.draw();
+  }
+
+  mend(index) {
+    this.outbox.add("mend", { finding: index });
+  }
+
+  choose({ row, column }) {
+    this.surface.select({ row, column });
+    this.outbox.add("select", { query: row, key: column });
+  }
+
+  usePress(press) {
+    this.isPainting = press === "paint";
+    this.frame.classList.toggle("painter-looks", !this.isPainting);
+    this.paint();
+  }
+
+  focusGrid() {
+    this.surface.plot.focus({ preventScroll: true });
   }
 
   // Keys.
 
-  /** Move the keyboard's cell; painting carries its value along. */
+  /** Move the keyboard's cell; painting makes the next cells like it. */
   move(rowStep, columnStep, isPainting) {
     const from = this.cursor;
     const last = this.size - 1;
     const to = { row: clamp(from.row + rowStep, 0, last), column: clamp(from.column + columnStep, 0, last) };
-    if (isPainting && !this.stroke) this.begin(from, this.cells[from.row * this.size + from.column], false);
+    if (isPainting && !this.painting.hasStroke) this.begin(from, this.isBlocked(from) ? 1 : 0, false);
     if (isPainting) this.drag(to);
     else this.release();
     this.cursor = to;
-    this.point(to, this.surface.cornerOf(to));
-    this.announceCell();
+    this.pointAtCursor();
   }
 
   /** Space toggles a cell, with Shift its whole row and with Ctrl its whole column. */
@@ -219,8 +261,13 @@ class MaskPainter {
     }
     this.press(this.cursor, false);
     this.release();
+    this.paint();
+    this.pointAtCursor();
+  }
+
+  pointAtCursor() {
     this.point(this.cursor, this.surface.cornerOf(this.cursor));
-    this.announceCell();
+    setText(this.surface.live, lineText(cellLine(this.shown, this.cursor)));
   }
 
   onShortcut(event) {
@@ -233,94 +280,19 @@ class MaskPainter {
 
   // Pointing.
 
-  /** Point at a cell, or with row or column -1 at a whole column or row; `at` is where the note stands. */
   point(place, at) {
-    this.pointed = { place, at };
-    this.surface.light(place.row, place.column);
-    this.showPointed();
-    publishHover(this.marksOf(place), this);
+    this.pointer.point(place, at);
   }
 
   leave() {
-    if (!this.pointed) return;
-    this.pointed = null;
-    this.tooltip.hide();
-    this.surface.light(-1, -1);
-    publishHover([], this);
-  }
-
-  onHover({ marks, origin }) {
-    if (origin === this || !this.axes) return;
-    this.pointed = null;
-    this.tooltip.hide();
-    const { rowAxis, columnAxis } = this.axes;
-    this.surface.light(litPosition(rowAxis, "query", marks), litPosition(columnAxis, "key", marks));
-  }
-
-  marksOf({ row, column }) {
-    return marksOfCell(this.axes.rowAxis, this.axes.columnAxis, row, column).filter(({ index }) => index >= 0);
-  }
-
-  showPointed() {
-    const { place, at } = this.pointed;
-    this.tooltip.show(this.linesOf(place), at.x, at.y);
+    this.pointer.leave();
   }
 
   /** What the note says about a place. */
   linesOf(place) {
-    if (place.row < 0 || place.column < 0) return [this.lineOfLabel(place), this.lineOfClick(place)];
-    const lines = [this.lineOfCell(place)];
-    if (this.emptyRows?.[place.row]) lines.push(tooltipLine("tooltip-warning", "every key is blocked: no key left"));
-    return lines;
+    const isCell = place.row >= 0 && place.column >= 0;
+    return isCell ? cellLines(this.shown, place) : labelLines(this.shown, place, this.isPainting);
   }
-
-  lineOfCell({ row, column }) {
-    const { rowAxis, columnAxis } = this.axes;
-    const relation = this.cells[row * this.size + column] ? " is blocked from " : " may attend to ";
-    return tooltipLine("tooltip-cell", ...positionParts(rowAxis, row), relation, ...positionParts(columnAxis, column));
-  }
-
-  lineOfLabel({ row, column }) {
-    const { rowAxis, columnAxis } = this.axes;
-    const parts = row >= 0 ? positionParts(rowAxis, row) : positionParts(columnAxis, column);
-    return tooltipLine("tooltip-position", ...parts);
-  }
-
-  lineOfClick(line) {
-    const verb = lineIsBlocked(this.cells, this.size, line) ? "free" : "block";
-    return tooltipLine("tooltip-note", `click to ${verb} the whole ${line.row >= 0 ? "row" : "column"}`);
-  }
-
-  announceCell() {
-    setText(this.surface.live, lineText(this.lineOfCell(this.cursor)));
-  }
-}
-
-const KEYS_TEXT =
-  "mask, queries by keys: arrow keys move, Space blocks or frees a cell, Shift with arrow keys paints, " +
-  "Shift and Space a whole row, Control and Space a whole column, Control and Z undoes";
-const MOUSE_HINT =
-  "Click or drag to paint, Shift+drag for a rectangle, a label for its whole row or column. " +
-  "Keys: arrows, Space, Shift+arrows, Ctrl+Z.";
-const TOUCH_HINT = "Tap or drag to paint; tap a label for its whole row or column.";
-
-/** "undo", "redo" or, for any other key, null. */
-function directionOfShortcut({ key, ctrlKey, metaKey, shiftKey, altKey }) {
-  if (!(ctrlKey || metaKey) || altKey) return null;
-  const letter = key.toLowerCase();
-  if (letter === "z") return shiftKey ? "redo" : "undo";
-  return letter === "y" && !shiftKey ? "redo" : null;
-}
-
-/** "12 of 81 cells blocked". */
-function countText(blocked, all) {
-  const number = (value) => value.toLocaleString("en");
-  return `${number(blocked)} of ${number(all)} ${all === 1 ? "cell" : "cells"} blocked`;
-}
-
-/** "1 query has no key left". */
-function emptyText(count) {
-  return count === 1 ? "1 query has no key left" : `${count} queries have no key left`;
 }
 
 export default function ({ data, parentElement, setTriggerValue }) {

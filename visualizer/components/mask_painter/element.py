@@ -1,82 +1,207 @@
-"""Mounts the mask painter and reads what a person painted on it."""
+"""Mounts the mask painter and reads what a person did on it."""
 
 from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from streamlit.components.v2.bidi_component import ComponentResult
 
+from visualizer.colors import MASK_COLORS
 from visualizer.components.axis import Axis, SequenceName
-from visualizer.components.packing import pack
+from visualizer.components.packing import Array, pack
 from visualizer.components.registry import register
 
 _mount = register(
     "mask_painter",
     "shared/matrix_pixels.js",
     "shared/tooltip.js",
+    "shared/legend.js",
+    "shared/controls.js",
     "shared/grid_layout.js",
     "shared/grid.js",
     "mask_painter/cells.js",
     "mask_painter/history.js",
+    "mask_painter/painting.js",
+    "mask_painter/reasons.js",
+    "mask_painter/shown.js",
+    "mask_painter/picture.js",
+    "mask_painter/sentences.js",
     "mask_painter/surface.js",
+    "mask_painter/pointing.js",
+    "mask_painter/status.js",
     "mask_painter/toolbar.js",
+    "mask_painter/findings.js",
+    "mask_painter/outbox.js",
     "mask_painter/element.js",
 )
 
 Cells = NDArray[np.bool_]
+Bits = NDArray[np.uint8]
+Weights = NDArray[np.floating[Any]]
+
+MOST_REASONS = 8
+
+
+@dataclass(frozen=True)
+class Reason:
+    """A mask that blocks cells.
+
+    Attributes:
+        name: its name among the masks, which gives its colour.
+        label: its name as a person reads it.
+    """
+
+    name: str
+    label: str
+
+
+PAINTED = Reason("custom", "painted")
+"""The painting as a reason."""
+
+
+@dataclass(frozen=True, eq=False)
+class FindingMark:
+    """Something about the mask that looks wrong.
+
+    Attributes:
+        title: a few words.
+        severity: how bad it is.
+        why: one sentence on why it matters.
+        mend: one line on how to mend it.
+        cells: the cells that it is about, (T, T).
+        can_mend: whether the painter offers to mend it.
+    """
+
+    title: str
+    severity: Literal["error", "warning", "note"]
+    why: str
+    mend: str
+    cells: Cells
+    can_mend: bool
 
 
 def mask_painter(
-    blocked: Cells,
+    painted: Cells,
     *,
+    others: Bits,
+    reasons: tuple[Reason, ...],
+    weights: Weights | None,
+    weights_title: str,
+    findings: tuple[FindingMark, ...],
+    all_clear: str,
     labels: tuple[str, ...],
     sequence: SequenceName,
     seq: int,
     key: str,
     on_paint: Callable[[], None],
+    on_take_over: Callable[[], None],
+    on_mend: Callable[[], None],
+    on_select: Callable[[], None],
+    selected: tuple[int, int] | None = None,
+    scope: str = "",
 ) -> ComponentResult:
     """Mount the painter: one row per query, one column per key.
 
     Args:
-        blocked: which cells are blocked, (T, T).
+        painted: which cells the painting blocks, (T, T).
+        others: what the other masks in force block, (T, T), bit i set where ``reasons[i]`` does.
+        reasons: the other masks in force, at most 8.
+        weights: the attention weights under all of them, (T, T); None shows none.
+        weights_title: what the weights are of, as the legend says it.
+        findings: what looks wrong, in the order to be listed.
+        all_clear: the line that stands in the list's place when there is no finding.
         labels: the T tokens' printable texts, invisible characters made visible already.
         sequence: the token sequence that both axes run over.
-        seq: ``seq`` of the last ``paint`` event that ``blocked`` takes account of, 0 before the first. The browser
-            ignores a ``blocked`` that is older than its own last stroke.
+        seq: ``seq`` of the last event that all of this takes account of, 0 before the first. The browser ignores a
+            ``painted`` that is older than its own last event.
         key: identifies the element on the page.
-        on_paint: called before the next run when a person has finished a stroke;
-            ``parse_mask(st.session_state[key]["paint"], T)`` then says what is blocked.
+        on_paint: called before the next run when a stroke has ended; ``parse_mask`` reads the event.
+        on_take_over: called when the other masks are to become part of the painting, so that they can be painted
+            over. The answer is everything blocked as ``painted``, and no ``reasons``.
+        on_mend: called when a finding is to be mended; ``parse_mend`` reads the event.
+        on_select: called when a cell is chosen without painting it; ``parse_select`` reads the event.
+        selected: query and key of the chosen cell, which gets an outline.
+        scope: names the heads that ``painted`` is for. A stroke on those of one scope cannot be undone on others.
 
-    ``paint`` is {"blocked": base64 of one bit per cell, "seq": count of strokes}.
-    Raises ValueError when ``blocked`` is not one row and one column per label, or when there is no label.
+    ``paint`` is {"blocked": base64 of one bit per cell, "n_tokens": T, "seq"}, ``take_over`` {"seq"}, ``mend``
+    {"finding": its index, "seq"} and ``select`` {"query", "key", "seq"}; ``seq`` counts all four together.
+
+    Raises:
+        ValueError: an array does not have one row and one column per label, there is no label, or a reason has no
+            colour, no bit, or a bit that is none's.
     """
-    return _mount(key=key, data=payload(blocked, labels, sequence, seq, key), on_paint_change=on_paint)
+    data = payload(
+        painted,
+        others=others,
+        reasons=reasons,
+        weights=weights,
+        findings=findings,
+        labels=labels,
+        sequence=sequence,
+        header={
+            "key": key,
+            "seq": seq,
+            "scope": scope,
+            "weights_title": weights_title,
+            "all_clear": all_clear,
+            "selected": None if selected is None else list(selected),
+        },
+    )
+    return _mount(
+        key=key,
+        data=data,
+        on_paint_change=on_paint,
+        on_take_over_change=on_take_over,
+        on_mend_change=on_mend,
+        on_select_change=on_select,
+    )
 
 
-def payload(blocked: Cells, labels: tuple[str, ...], sequence: SequenceName, seq: int, key: str) -> bytes:
-    """What the browser receives: both axes, and one bit per cell."""
-    if not labels or blocked.shape != (len(labels), len(labels)):
-        raise ValueError(f"blocked has shape {blocked.shape} but needs a row and a column for {len(labels)} labels")
-    header = {
-        "key": key,
-        "seq": seq,
+def payload(
+    painted: Cells,
+    *,
+    others: Bits,
+    reasons: tuple[Reason, ...],
+    weights: Weights | None,
+    findings: tuple[FindingMark, ...],
+    labels: tuple[str, ...],
+    sequence: SequenceName,
+    header: Mapping[str, Any],
+) -> bytes:
+    """What the browser receives: texts, one bit per cell painted or found, one byte of reasons, and the weights."""
+    given = {"painted": painted, "others": others, "weights": weights}
+    found = {f"cells of {finding.title!r}": finding.cells for finding in findings}
+    _check_shapes({name: cells for name, cells in (given | found).items() if cells is not None}, len(labels))
+    _check_reasons(reasons, others)
+    arrays: dict[str, Array] = {"painted": _bits(painted), "others": others.astype(np.uint8, copy=False)}
+    if findings:
+        arrays["found"] = np.stack([_bits(finding.cells) for finding in findings])
+    if weights is not None:
+        arrays["weights"] = weights.astype(np.float32, copy=False)
+    described = {
         "rows": Axis("query", labels, sequence).as_header(),
         "columns": Axis("key", labels, sequence).as_header(),
+        "reasons": [{"name": reason.name, "label": reason.label} for reason in (*reasons, PAINTED)],
+        "findings": [_described(finding) for finding in findings],
     }
-    return pack(header, {"blocked": np.packbits(blocked.astype(np.bool_, copy=False))})
+    return pack({**header, **described}, arrays)
 
 
 def parse_mask(value: object, n_tokens: int) -> Cells | None:
-    """What the browser sent as ``paint``: which cells are blocked, (n_tokens, n_tokens).
+    """What the browser sent as ``paint``: which cells the painting blocks, (n_tokens, n_tokens).
 
-    None unless it is base64 of exactly one bit per cell, filled up with zeros to whole bytes. A stroke on another
-    number of tokens is refused by its length, except between 1 and 2 tokens and between 3 and 4.
+    None unless it says that it is about ``n_tokens`` tokens, and holds base64 of exactly one bit per cell, filled
+    up with zeros to whole bytes.
     """
-    text = value.get("blocked") if isinstance(value, dict) else None
+    if not isinstance(value, Mapping) or _index(value, "n_tokens", n_tokens + 1) != n_tokens:
+        return None
+    text = value.get("blocked")
     n_cells = n_tokens * n_tokens
     n_bytes = (n_cells + 7) // 8
     # The length is looked at first: a text of any size is refused before it is decoded.
@@ -90,3 +215,51 @@ def parse_mask(value: object, n_tokens: int) -> Cells | None:
         return None
     bits = np.unpackbits(data)
     return None if bits[n_cells:].any() else bits[:n_cells].reshape(n_tokens, n_tokens).astype(np.bool_)
+
+
+def parse_mend(value: object, n_findings: int) -> int | None:
+    """What the browser sent as ``mend``: the index of a finding. None unless it is one of ``n_findings``."""
+    return _index(value, "finding", n_findings)
+
+
+def parse_select(value: object, n_tokens: int) -> tuple[int, int] | None:
+    """What the browser sent as ``select``: a query and a key. None unless both are among ``n_tokens`` tokens."""
+    query, key = _index(value, "query", n_tokens), _index(value, "key", n_tokens)
+    return None if query is None or key is None else (query, key)
+
+
+def _index(value: object, name: str, stop: int) -> int | None:
+    """The whole number from 0 to below ``stop`` that an event holds under ``name``."""
+    number = value.get(name) if isinstance(value, Mapping) else None
+    return number if isinstance(number, int) and not isinstance(number, bool) and 0 <= number < stop else None
+
+
+def _check_shapes(arrays: Mapping[str, Array], n_tokens: int) -> None:
+    for name, cells in arrays.items():
+        if n_tokens == 0 or cells.shape != (n_tokens, n_tokens):
+            raise ValueError(f"{name} has shape {cells.shape} but needs a row and a column for {n_tokens} labels")
+
+
+def _check_reasons(reasons: tuple[Reason, ...], others: Bits) -> None:
+    colors = MASK_COLORS["light"]
+    for reason in reasons:
+        if reason.name not in colors:
+            raise ValueError(f"reason {reason.name!r} has no colour: it must be one of {', '.join(colors)}")
+    if len(reasons) > MOST_REASONS:
+        raise ValueError(f"reasons are {len(reasons)}, but others has bits for {MOST_REASONS} only")
+    if (n_bits := int(others.max()).bit_length()) > len(reasons):
+        raise ValueError(f"others has {n_bits} bits, so reasons must be at least {n_bits}, not {len(reasons)}")
+
+
+def _bits(cells: Cells) -> Bits:
+    return np.packbits(cells.astype(np.bool_, copy=False))
+
+
+def _described(finding: FindingMark) -> dict[str, Any]:
+    return {
+        "title": finding.title,
+        "severity": finding.severity,
+        "why": finding.why,
+        "mend": finding.mend,
+        "can_mend": finding.can_mend,
+    }

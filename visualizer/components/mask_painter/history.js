@@ -3,10 +3,6 @@ const LONGEST_HISTORY = 100;
 /** What was painted before and what was undone, one bit per cell. */
 class PaintHistory {
   constructor() {
-    this.clear();
-  }
-
-  clear() {
     this.past = [];
     this.future = [];
   }

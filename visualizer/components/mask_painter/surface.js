@@ -1,16 +1,28 @@
 const PAINTING = { height: 640, cell: 40 };
-const LINED_CELL = 5; // from this size on, lines stand between the cells; below it, what is painted has an outline
+const LINED_CELL = 5; // from this size on, lines stand between the cells
 const FINGER = 84; // how far above a finger its note stands
 const AXIS_NAMES = 96; // the room that the axes' names take above a small plot
-const DESCRIBED_ROWS = 24;
+const KEYS_TEXT =
+  "mask, queries by keys: arrow keys move, Space blocks or frees a cell, Shift with arrow keys paints, " +
+  "Shift and Space a whole row, Control and Space a whole column, Enter selects, Control and Z undoes";
 
 /**
- * The canvas on which a mask is painted: it draws cells, and turns pointers and keys into places.
+ * The canvases on which a mask is painted: they show cells, and turn pointers and keys into places.
  *
- * host: {press(place, isRectangle), drag(place), release(), cancel(), point(place, point), leave(), toggleLine(place),
- * move(rowStep, columnStep, isPainting), space(event)}; a place with row or column -1 is a whole column or row.
+ * host: {isPainting, press(place, isRectangle), drag(place), release(), cancel(), point(place, point), leave(),
+ * choose(place), toggleLine(place), move(rowStep, columnStep, isPainting), space(event)}; a place with row or column
+ * -1 is a whole column or row. While `host.isPainting` is false, a press chooses a cell.
  */
 class MaskSurface extends MatrixPanel {
+  build() {
+    super.build();
+    this.picture = new CellPicture(this.pixels);
+    this.marks = makeElement("canvas", "matrix-overlay matrix-marks", { "aria-hidden": "true" });
+    this.overlay.after(this.marks);
+    this.caption.hidden = true;
+    this.plot.setAttribute("aria-label", KEYS_TEXT);
+  }
+
   listen() {
     const { plot, body, host } = this;
     this.pressed = false;
@@ -19,6 +31,7 @@ class MaskSurface extends MatrixPanel {
     plot.addEventListener("pointerup", (event) => this.onRelease(event, () => host.release()));
     plot.addEventListener("pointercancel", (event) => this.onRelease(event, () => host.cancel()));
     plot.addEventListener("pointerleave", () => this.pressed || host.leave());
+    plot.addEventListener("click", (event) => this.onClick(event));
     plot.addEventListener("keydown", (event) => this.onKey(event));
     plot.addEventListener("keyup", (event) => event.key === "Shift" && !this.pressed && host.release());
     plot.addEventListener("focus", () => plot.matches(":focus-visible") && host.move(0, 0, false));
@@ -30,46 +43,60 @@ class MaskSurface extends MatrixPanel {
     body.addEventListener("pointerleave", () => this.pressed || host.leave());
   }
 
-  /** Lay everything out and draw the labels. axes: {rowAxis, columnAxis}. */
-  arrange(axes, theme, width) {
+  /** How wide everything is, the names of the axes included. */
+  get width() {
+    return Math.max(this.geometry.left + this.geometry.plotWidth, AXIS_NAMES);
+  }
+
+  /** Lay everything out and draw the labels. axes: {rowAxis, columnAxis}; look: {theme, reasons, weights, scale}. */
+  arrange(axes, width, look) {
     const size = axes.rowAxis.labels.length;
-    this.theme = theme;
+    this.theme = look.theme;
     this.matrix = { rows: size, columns: size, ...axes };
     this.look = { limits: { width, ...PAINTING } };
     this.pixelRatio = window.devicePixelRatio || 1;
-    const options = { labelled: true, font: theme.font, pixelRatio: this.pixelRatio };
+    const options = { labelled: true, font: look.theme.font, pixelRatio: this.pixelRatio };
     this.geometry = panelGeometry(this.matrix, this.look.limits, options);
-    this.caption.hidden = true;
     this.place();
     this.drawAxes();
     this.drawLights();
+    this.select(this.selected);
+    this.picture.arrange(size, { ...look, geometry: this.geometry, pixelRatio: this.pixelRatio });
+    this.drawnMarks = null;
   }
 
   drawAxes() {
-    const { left, top, plotWidth, plotHeight } = this.geometry;
-    const { pixelRatio } = this;
-    const [width, height] = [Math.max(left + plotWidth, AXIS_NAMES), top + plotHeight];
+    const { geometry, pixelRatio, width } = this;
+    const height = geometry.top + geometry.plotHeight;
     const context = sizedContext(this.overlay, Math.round(width * pixelRatio), Math.round(height * pixelRatio));
     setBox(this.overlay, 0, 0, width, height);
     context.setTransform(pixelRatio, 0, 0, pixelRatio, 0, 0);
-    drawLabels(context, this.matrix, this.geometry, this.theme);
+    drawLabels(context, this.matrix, geometry, this.theme);
+    if (geometry.cellWidth >= LINED_CELL) drawLines(context, this.matrix.rows, geometry, this.theme);
   }
 
-  /** Draw the cells; emptyRows: one flag per row whose keys are all blocked, null for none. */
-  paint(cells, emptyRows) {
+  /** Draw the cells. marks: {emptyRows, found}: the rows without a key and the cells of a finding, null for none. */
+  paint(kinds, marks) {
+    this.picture.show(kinds);
+    const { emptyRows, found } = this.drawnMarks ?? {};
+    if (found !== marks.found || String(emptyRows) !== String(marks.emptyRows)) this.drawMarks(marks);
+    this.drawnMarks = marks;
+  }
+
+  drawMarks({ emptyRows, found }) {
     const { geometry, pixelRatio, theme } = this;
-    const size = this.matrix.rows;
-    const side = Math.max(1, Math.round(geometry.plotWidth * pixelRatio));
-    const context = sizedContext(this.pixels, side, side);
-    const hatch = hatchCanvas(cells, size, size, side, side, theme, pixelRatio);
-    if (hatch) context.drawImage(hatch, 0, 0);
-    if (geometry.cellWidth < LINED_CELL) drawOutline(context, cells, size, side, theme);
-    else drawLines(context, size, side, theme, geometry.cellWidth);
+    const { left, top, plotWidth, plotHeight } = geometry;
+    const side = Math.max(1, Math.round(plotWidth * pixelRatio));
+    const context = sizedContext(this.marks, side, side);
+    setBox(this.marks, left, top, plotWidth, plotHeight);
+    if (found) drawFound(context, found, this.matrix.rows, side, theme);
     context.setTransform(pixelRatio, 0, 0, pixelRatio, 0, 0);
-    if (emptyRows) drawEmptyRows(context, { rows: size, emptyRows }, { ...geometry, left: 0, top: 0 }, theme);
+    const matrix = { rows: this.matrix.rows, emptyRows };
+    if (emptyRows && !found) drawEmptyRows(context, matrix, { ...geometry, left: 0, top: 0 }, theme);
   }
 
   onPress(event) {
+    if (!this.host.isPainting) return;
     if (!event.isPrimary) {
       // A second finger means to move or to enlarge the page.
       this.pressed = false;
@@ -79,7 +106,6 @@ class MaskSurface extends MatrixPanel {
     if (event.button !== 0) return;
     this.pressed = true;
     this.plot.setPointerCapture(event.pointerId);
-    this.plot.focus({ preventScroll: true });
     const place = this.cellAt(event);
     this.host.point(place, pointOf(event));
     this.host.press(place, event.shiftKey);
@@ -97,6 +123,13 @@ class MaskSurface extends MatrixPanel {
     this.pressed = false;
     action();
     if (event.pointerType === "touch") this.host.leave();
+  }
+
+  onClick(event) {
+    if (this.host.isPainting) return;
+    const place = this.cellAt(event);
+    this.host.point(place, pointOf(event));
+    this.host.choose(place);
   }
 
   onBlur() {
@@ -117,7 +150,7 @@ class MaskSurface extends MatrixPanel {
 
   onLabelClick(line) {
     this.plot.focus({ preventScroll: true });
-    this.host.toggleLine(line);
+    if (this.host.isPainting) this.host.toggleLine(line);
   }
 
   onLabelMove(event) {
@@ -129,6 +162,7 @@ class MaskSurface extends MatrixPanel {
     if (event.altKey || event.metaKey || (event.ctrlKey && event.key !== " ")) return;
     if (step) this.host.move(...step, event.shiftKey);
     else if (event.key === " ") this.host.space(event);
+    else if (event.key === "Enter") this.host.choose(this.host.cursor);
     else if (event.key === "Escape") this.host.cancel();
     else return;
     event.preventDefault();
@@ -155,39 +189,4 @@ function stepOfKey(key, size) {
 /** Where the note of a pointer stands: beside a mouse, above a finger. */
 function pointOf({ clientX, clientY, pointerType }) {
   return { x: clientX, y: pointerType === "touch" ? clientY - FINGER : clientY };
-}
-
-/** Quiet lines between the cells, the quieter the closer they stand. */
-function drawLines(context, size, side, theme, cellWidth) {
-  context.fillStyle = theme.text;
-  context.globalAlpha = clamp(cellWidth / 150, 0.05, 0.13);
-  for (let i = 1; i < size; i++) {
-    const at = Math.round((i * side) / size);
-    context.fillRect(at, 0, 1, side);
-    context.fillRect(0, at, side, 1);
-  }
-  context.globalAlpha = 1;
-}
-
-/** Fill the outline of what is painted: among very small cells, a hatch alone would lose single ones. */
-function drawOutline(context, cells, size, side, theme) {
-  const canvas = maskCanvas(outlineOf(cells, size), size, size);
-  const brush = canvas.getContext("2d");
-  brush.globalCompositeOperation = "source-in";
-  brush.fillStyle = theme.roles.neutral;
-  brush.fillRect(0, 0, size, size);
-  context.imageSmoothingEnabled = side < size;
-  context.drawImage(canvas, 0, 0, side, side);
-}
-
-/** The text alternative: how much is blocked, then what each query is blocked from, while that is short. */
-function describePainting(cells, { rowAxis }, summary) {
-  const size = rowAxis.labels.length;
-  const rows = [];
-  for (let row = 0; row < size && rows.length <= DESCRIBED_ROWS; row++) {
-    const keys = blockedKeysText(cells, size, row);
-    if (keys) rows.push(`query ${row} ${rowAxis.labels[row]} is blocked from ${keys}`);
-  }
-  const shown = rows.length > DESCRIBED_ROWS ? [] : rows;
-  return [`painted mask, ${size} queries by ${size} keys: ${summary}`, ...shown].join("; ");
 }

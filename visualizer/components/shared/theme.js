@@ -25,11 +25,12 @@ function readTheme(element) {
   };
 }
 
-/** Give the style sheets of a component its palette as `--hl-*` variables (roles, heads, hatch, warning). */
+/** Give the style sheets of a component its palette as `--hl-*` variables (roles, heads, masks, hatch, warning). */
 function applyPalette(root, theme) {
   root.dataset.theme = theme.name;
   for (const [role, color] of Object.entries(theme.roles)) root.style.setProperty(`--hl-${role}`, color);
   theme.heads.forEach((color, head) => root.style.setProperty(`--hl-head-${head}`, color));
+  for (const [name, color] of Object.entries(theme.masks)) root.style.setProperty(`--hl-mask-${name}`, color);
   root.style.setProperty("--hl-hatch", theme.hatch);
   root.style.setProperty("--hl-hatch-ground", theme.hatch_ground);
   root.style.setProperty("--hl-warning", theme.warning);

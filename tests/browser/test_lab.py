@@ -1,0 +1,156 @@
+"""The Mask lab as a person uses it: paint, say, explain, mend, prove, and take the painting to the other views."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.headlight_page import (
+    choose_view,
+    click_cell,
+    link_of,
+    messages_sent,
+    panels,
+    pill,
+    point_at,
+    rerun,
+    settle,
+    tooltip,
+    tooltip_numbers,
+)
+
+PAINTER = "mask_painter"
+TEXT = "a b c d"
+SHAPE = (4, 4)
+
+
+def painter(page: Page):
+    return panels(page, PAINTER).first
+
+
+def write(page: Page, expression: str) -> None:
+    field = page.locator(".st-key-expression input")
+    field.fill(expression)
+    with rerun(page):
+        field.press("Enter")
+
+
+def expression(page: Page) -> str:
+    return page.locator(".st-key-expression input").input_value()
+
+
+def test_a_painted_cell_is_in_the_link_in_words_and_in_every_view(open_app):
+    page = open_app(view="lab", text=TEXT, mask="none", head=0)
+    with rerun(page, PAINTER):
+        click_cell(painter(page), 2, 0, SHAPE)
+    assert link_of(page)["mask"] == "custom"
+    assert link_of(page)["custom"] == expression(page) != ""
+    point_at(painter(page), 2, 0, SHAPE)
+    expect(tooltip(page)).to_contain_text("may not see")
+    expect(tooltip(page)).to_contain_text("painted")
+    expect(pill(page, "mask", "Painted")).to_have_attribute("aria-pressed", "true")
+    choose_view(page, "Step through")
+    picture = panels(page, "picture").last
+    point_at(picture, 2, 0, SHAPE)
+    expect(tooltip(page)).to_contain_text("blocked by custom")
+    assert tooltip_numbers(page) == [0]
+    with rerun(page, PAINTER):
+        page.get_by_role("button", name="Paint the mask").click()
+    assert link_of(page)["view"] == "lab"
+
+
+def test_an_expression_paints_and_a_stroke_rewrites_it(open_app):
+    page = open_app(view="lab", text=TEXT, mask="none")
+    write(page, "k <= q")
+    assert link_of(page)["custom"] == "k <= q"
+    with rerun(page, PAINTER):
+        click_cell(painter(page), 3, 3, SHAPE)
+    assert expression(page) == link_of(page)["custom"] != "k <= q"
+    with rerun(page, PAINTER):
+        click_cell(painter(page), 3, 3, SHAPE)
+    assert expression(page) == "k <= q"
+
+
+def test_a_mistake_in_an_expression_is_pointed_at_and_loses_nothing(open_app):
+    page = open_app(view="lab", text=TEXT, mask="custom", custom="k <= q")
+    write(page, "k <= same_tokens")
+    expect(page.get_by_test_id("stCode").first).to_contain_text("same_token")
+    assert expression(page) == "k <= same_tokens"
+    assert link_of(page)["custom"] == "k <= q"
+    write(page, "k < 2")
+    assert link_of(page)["custom"] == "k < 2"
+
+
+def test_one_head_of_one_layer_can_be_painted(open_app):
+    page = open_app(view="lab", text=TEXT, mask="custom", custom="k <= q", scope="layer_head", layer=1, head=2)
+    with rerun(page, PAINTER):
+        click_cell(painter(page), 0, 3, SHAPE)
+    assert link_of(page)["custom"].startswith("k <= q;1.2:")
+    choose_view(page, "Heads")
+    heads = panels(page, "attention_heads_encoder_self_attention")
+    point_at(heads.nth(2), 0, 3, SHAPE)
+    assert tooltip_numbers(page)[0] >= 0
+    expect(tooltip(page)).not_to_contain_text("blocked")
+    point_at(heads.nth(1), 0, 3, SHAPE)
+    expect(tooltip(page)).to_contain_text("blocked by custom")
+
+
+def test_dragging_sends_nothing_until_the_stroke_ends(open_app):
+    page = open_app(view="lab", text=" ".join(f"w{i}" for i in range(64)), mask="none")
+    box = page.locator(f".st-key-{PAINTER} .matrix-plot").first.bounding_box()
+    page.mouse.move(box["x"] + 5, box["y"] + 5)
+    before = messages_sent(page)
+    page.mouse.down()
+    for step in range(1, 20):
+        page.mouse.move(box["x"] + 5 + step * box["width"] / 25, box["y"] + 5 + step * box["height"] / 25)
+    assert messages_sent(page) == before
+    with rerun(page, PAINTER):
+        page.mouse.up()
+    assert link_of(page)["custom"]
+    assert len(page.url) < 2_000
+
+
+def test_a_finding_is_mended_by_one_click(open_app):
+    page = open_app(view="lab", text=TEXT, architecture="decoder", mask="custom", custom="q <= k")
+    finding = page.locator(".finding").filter(has_text="transposed")
+    with rerun(page, PAINTER):
+        finding.get_by_role("button", name="Mend").click()
+    expect(page.locator(".finding")).to_have_count(0)
+    assert expression(page) == "k <= q"
+
+
+def test_the_other_masks_can_be_taken_into_the_painting(open_app):
+    page = open_app(view="lab", text=TEXT, mask="causal,padding", pad=1)
+    with rerun(page):
+        page.get_by_role("button", name="Paint over causal, padding").click()
+    assert link_of(page)["mask"] == "custom"
+    assert expression(page) == "k <= q and not is_pad(k)"
+    expect(pill(page, "mask", "Causal")).to_have_attribute("aria-pressed", "false")
+
+
+@pytest.mark.parametrize(("case", "verdict"), [("Causal", "Passes"), ("Mask after softmax", "Fails")])
+def test_the_proof_of_a_case(open_app, case, verdict):
+    page = open_app(view="lab")
+    with rerun(page):
+        page.locator(".st-key-gallery").get_by_role("button", name=case, exact=True).click()
+    settle(page)
+    expect(page.get_by_test_id("stAlert").filter(has_text=verdict)).to_be_visible()
+    if verdict == "Fails":
+        with rerun(page):
+            page.get_by_role("button", name="Go to this stage").click()
+        assert "view" not in link_of(page)
+        expect(page.get_by_text("changed on purpose by the mask bug")).to_be_visible()
+
+
+def test_a_translation_follows_the_painting(open_app):
+    page = open_app(view="lab", text=TEXT, mask="custom", custom="q - k < 2 and k <= q", panel="translate")
+    expect(page.get_by_test_id("stCode").last).to_contain_text("(q - k < 2) & (k <= q)")
+    with rerun(page):
+        page.locator(".st-key-translation").get_by_text("FlexAttention", exact=True).click()
+    expect(page.get_by_test_id("stCode").last).to_contain_text("mask_mod")
+
+
+def test_compare_takes_the_painting_as_one_of_its_masks(open_app):
+    page = open_app(view="compare", text=TEXT, custom="k == q", mask_a="causal", mask_b="custom")
+    point_at(panels(page, "compare_grids").nth(1), 3, 0, SHAPE)
+    expect(tooltip(page)).to_contain_text("blocked by custom")

@@ -1,0 +1,46 @@
+const PATIENCE = 5000; // milliseconds after which an event counts as heard, although no answer has come
+
+/**
+ * The events on their way to Python, numbered from 1.
+ *
+ * While Python is busy, Streamlit keeps only the newest event of a component. A newer painting may replace an older
+ * one; any other event waits until Python has answered the one before it, so that none is lost.
+ */
+class Outbox {
+  constructor() {
+    this.seq = 0;
+    this.send = () => {};
+    this.unanswered = null;
+    this.waiting = [];
+  }
+
+  destroy() {
+    clearTimeout(this.patience);
+  }
+
+  add(name, facts) {
+    this.seq += 1;
+    const event = { name, facts: { ...facts, seq: this.seq } };
+    if (this.waiting.at(-1)?.name === "paint" && name === "paint") this.waiting.pop();
+    this.waiting.push(event);
+    this.deliver();
+  }
+
+  /** Python has answered all events up to this number. */
+  receiveAnswer(seq, send) {
+    this.send = send;
+    this.seq = Math.max(this.seq, seq);
+    if (seq >= this.unanswered?.facts.seq) this.unanswered = null;
+    this.deliver();
+  }
+
+  deliver() {
+    const [next] = this.waiting;
+    const mayReplace = next?.name === "paint" && this.unanswered?.name === "paint";
+    if (!next || (this.unanswered && !mayReplace)) return;
+    this.unanswered = this.waiting.shift();
+    this.send(next.name, next.facts);
+    clearTimeout(this.patience);
+    this.patience = setTimeout(() => this.receiveAnswer(next.facts.seq, this.send), PATIENCE);
+  }
+}

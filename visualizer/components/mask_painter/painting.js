@@ -1,0 +1,63 @@
+/** What is painted: the cells, the stroke under way, and what can be undone. */
+class Painting {
+  constructor() {
+    this.startAnew(0, openCells(0));
+  }
+
+  /** Begin with these cells; nothing before them can be undone. */
+  startAnew(size, cells) {
+    this.size = size;
+    this.cells = cells;
+    this.stroke = null;
+    this.history = new PaintHistory();
+  }
+
+  get hasStroke() {
+    return this.stroke !== null;
+  }
+
+  /** Begin a stroke that gives all it touches this value. */
+  begin(place, value, isRectangle) {
+    this.stroke = { before: this.cells, touched: openCells(this.size), first: place, last: place, value, isRectangle };
+  }
+
+  /** Lead the stroke on to a place. */
+  drag(place) {
+    const { stroke, size } = this;
+    stroke.touched = stroke.isRectangle
+      ? withRectangle(openCells(size), size, stroke.first, place, 1)
+      : withLine(stroke.touched, size, stroke.last, place, 1);
+    stroke.last = place;
+    this.cells = withTouched(stroke.before, stroke.touched, stroke.value);
+  }
+
+  /** End the stroke; returns what it touched, its value, and whether it changed a cell. */
+  end() {
+    const { before, touched, value } = this.stroke;
+    const isChanged = !sameCells(before, this.cells);
+    if (isChanged) this.history.record(before);
+    this.stroke = null;
+    return { touched, value, isChanged };
+  }
+
+  /** Give up the stroke: the cells are as before. */
+  giveUp() {
+    this.cells = this.stroke.before;
+    this.stroke = null;
+  }
+
+  /** Take over other cells, as one stroke that can be undone; returns whether any differs. */
+  become(cells) {
+    if (sameCells(cells, this.cells)) return false;
+    this.history.record(this.cells);
+    this.cells = cells;
+    return true;
+  }
+
+  /** Go one stroke back ("undo") or forward ("redo"); returns whether there was one. */
+  step(direction) {
+    const cells = this.history[direction](this.cells);
+    if (cells) this.cells = cells;
+    return cells !== null;
+  }
+}

@@ -1,0 +1,120 @@
+// From which size of cells on stripes are so far apart and so wide, in pixels, and how much of their colours the ground
+// between them has. The smallest cells still show a piece of a stripe each.
+const STRIPES = [
+  { cell: 14, spacing: 7, width: 2, tint: 0.16 },
+  { cell: 6, spacing: 5, width: 2, tint: 0.16 },
+  { cell: 0, spacing: 4, width: 1, tint: 0.28 },
+];
+
+/*
+ * The masks that block a cell are bits of one number: bit i is reasons[i], and the painting is the last. A reason is
+ * {name, label}.
+ */
+
+/** The bits of every cell: what the other masks block, and what is painted. */
+function blockedBits(painted, others, reasons) {
+  const bit = 1 << (reasons.length - 1);
+  return Uint16Array.from(others, (bits, i) => (painted[i] ? bits | bit : bits));
+}
+
+/** The reasons that bits stand for. */
+function reasonsOf(bits, reasons) {
+  return reasons.filter((_, index) => bits & (1 << index));
+}
+
+/** How many cells each reason blocks. */
+function countsOf(bits, reasons) {
+  return reasons.map((_, index) => {
+    let count = 0;
+    for (const cell of bits) count += (cell >> index) & 1;
+    return count;
+  });
+}
+
+/** "causal, padding". */
+function namesOf(reasons) {
+  return reasons.map(({ label }) => label).join(", ");
+}
+
+/** The colour of a reason's stripes, for style sheets. */
+function reasonVariable({ name }) {
+  return `var(--hl-mask-${name})`;
+}
+
+/** The stripes of cells of one size, kept once they are drawn. */
+class Hatches {
+  constructor(reasons, theme, cellWidth, pixelRatio) {
+    this.reasons = reasons;
+    this.theme = theme;
+    this.stripes = STRIPES.find(({ cell }) => cellWidth >= cell);
+    this.pixelRatio = pixelRatio;
+    this.patterns = new Map();
+  }
+
+  /** What fills a cell with these bits: stripes in the colours of its reasons, one after the other. */
+  patternOf(bits, context) {
+    if (!this.patterns.has(bits)) this.patterns.set(bits, context.createPattern(this.makeTile(bits), "repeat"));
+    return this.patterns.get(bits);
+  }
+
+  makeTile(bits) {
+    const colors = reasonsOf(bits, this.reasons).map((reason) => parseColor(this.theme.masks[reason.name]));
+    const [spacing, width] = [this.stripes.spacing, this.stripes.width].map((size) => Math.round(size * this.pixelRatio));
+    const ground = mixedColor(parseColor(this.theme.hatch_ground), meanColor(colors), this.stripes.tint);
+    const size = spacing * colors.length;
+    const image = new ImageData(size, size);
+    const pixels = new Uint32Array(image.data.buffer);
+    for (let i = 0; i < pixels.length; i++) {
+      const along = ((i % size) + Math.floor(i / size)) % size;
+      pixels[i] = pixelOfParts(along % spacing < width ? colors[Math.floor(along / spacing)] : ground);
+    }
+    const tile = new OffscreenCanvas(size, size);
+    tile.getContext("2d").putImageData(image, 0, 0);
+    return tile;
+  }
+}
+
+function meanColor(colors) {
+  return [0, 1, 2].map((part) => colors.reduce((sum, color) => sum + color[part], 0) / colors.length);
+}
+
+function mixedColor(first, second, share) {
+  return first.map((part, i) => Math.round(part + share * (second[i] - part)));
+}
+
+/** The canvas pixel (opaque, ABGR) of red, green and blue. */
+function pixelOfParts([red, green, blue]) {
+  return (0xff000000 | (blue << 16) | (green << 8) | red) >>> 0;
+}
+
+/** The colours present, each with the number of cells that its mask blocks. */
+function makeReasonLegend() {
+  const element = makeElement("ul", "reasons", { "aria-label": "what blocks cells" });
+  return {
+    element,
+    update(reasons, counts) {
+      while (element.children.length > reasons.length) element.lastChild.remove();
+      reasons.forEach((reason, index) => {
+        const entry = element.children[index] ?? element.appendChild(makeReasonEntry());
+        entry.hidden = counts[index] === 0;
+        entry.style.setProperty("--reason", reasonVariable(reason));
+        setText(entry.children[1], reason.label);
+        setText(entry.children[2], countOf(counts[index], "cell"));
+      });
+      element.hidden = counts.every((count) => count === 0);
+    },
+  };
+}
+
+function makeReasonEntry() {
+  return makeElement("li", "reason", {}, [
+    makeElement("span", "reason-swatch", { "aria-hidden": "true" }),
+    makeElement("span", "reason-name"),
+    makeElement("span", "reason-count"),
+  ]);
+}
+
+/** "1 cell", "1,024 cells". */
+function countOf(count, noun) {
+  return `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
+}

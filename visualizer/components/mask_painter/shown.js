@@ -1,0 +1,55 @@
+/**
+ * What Python sent, read: {axes, size, reasons, others, cells, bits, weights, findings, found}. `cells` is its painting,
+ * `bits` what blocks every cell together, `found` the cells of each finding.
+ */
+function readContent(content) {
+  const { rows, columns, reasons, arrays } = content;
+  const size = rows.labels.length;
+  const cells = unpackBits(arrays.painted.data, size * size);
+  const others = arrays.others.data;
+  const found = foundCells(content, size);
+  return {
+    axes: { rowAxis: rows, columnAxis: columns },
+    size,
+    reasons,
+    others,
+    cells,
+    bits: blockedBits(cells, others, reasons),
+    weights: arrays.weights ? floats(arrays.weights) : null,
+    findings: content.findings.map((finding, i) => ({ ...finding, count: countBlocked(found[i]) })),
+    found,
+  };
+}
+
+/** The cells of each finding. */
+function foundCells({ findings, arrays }, size) {
+  const stride = arrays.found?.shape[1];
+  return findings.map((_, i) => unpackBits(arrays.found.data.subarray(i * stride, (i + 1) * stride), size * size));
+}
+
+/** The same with the painting as the only mask. */
+function withoutOthers(given) {
+  return { ...given, reasons: given.reasons.slice(-1), others: new Uint8Array(given.others.length) };
+}
+
+/**
+ * What is on the screen while these cells are painted: {axes, size, reasons, weights, findings} as given, the `bits` of
+ * every cell, what follows from them, and `answered`: the bits that the weights and the findings are about.
+ * `isPending` says that the painting is newer than those.
+ */
+function shownOf(cells, given) {
+  const { axes, size, reasons, weights, findings } = given;
+  const bits = blockedBits(cells, given.others, reasons);
+  return {
+    axes,
+    size,
+    reasons,
+    weights,
+    findings,
+    bits,
+    counts: countsOf(bits, reasons),
+    emptyRows: rowsWithoutKey(bits, size, size),
+    answered: given.bits,
+    isPending: !sameCells(cells, given.cells),
+  };
+}

@@ -1,0 +1,33 @@
+const HINTS = {
+  mouse:
+    "Click or drag to paint, Shift+drag for a rectangle, a label for its whole row or column. " +
+    "Keys: arrows, Space, Shift+arrows, Enter selects, Ctrl+Z.",
+  touch: "Tap or drag to paint; tap a label for its whole row or column; Look reads a cell without painting it.",
+  look: "Click or tap a cell to select it; nothing is painted.",
+};
+
+/** The lines below the painting: how much is blocked, what went wrong with the last stroke, and how to paint. */
+function makeStatus() {
+  const counted = makeElement("span", "painted-count");
+  const warning = makeElement("span", "painted-warning");
+  const message = makeElement("div", "painted-message", { role: "status" });
+  const hints = Object.entries(HINTS).map(([name, text]) =>
+    makeElement("div", `hint hint-${name}`, { "aria-hidden": "true" }, [text]));
+  const element = makeElement("div", "painted", {}, [makeElement("div", "", {}, [counted, warning]), message, ...hints]);
+  return {
+    element,
+    /** Say how many cells are blocked, and how many rows (one flag each, null for none) have no key left. */
+    count(bits, emptyRows) {
+      const blocked = bits.reduce((count, cell) => count + (cell ? 1 : 0), 0);
+      setText(counted, totalText(blocked, bits.length) + (emptyRows ? "; " : ""));
+      setText(warning, emptyRows ? emptyText(countBlocked(emptyRows)) : "");
+    },
+    /** Say one sentence about the last stroke; "" takes it away. */
+    tell(text) {
+      setText(message, text);
+    },
+    summary() {
+      return counted.textContent + warning.textContent;
+    },
+  };
+}

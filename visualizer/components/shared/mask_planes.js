@@ -1,0 +1,32 @@
+/**
+ * What is blocked in each head of each layer. One plane may serve every layer, every head, or both.
+ */
+class MaskPlanes {
+  /** `array` has shape (layers or 1, heads or 1, rows, columns); null where nothing is masked. */
+  constructor(array) {
+    this.array = array ?? null;
+    this.planes = new Map();
+  }
+
+  /** {blocked, emptyRows} of one head; the same object each time, so that what is drawn of it can be kept. */
+  at(layer, head) {
+    if (!this.array) return OPEN_PLANE;
+    const [layers, heads] = this.array.shape;
+    const index = (layers > 1 ? layer : 0) * heads + (heads > 1 ? head : 0);
+    if (!this.planes.has(index)) this.planes.set(index, this.cut(index));
+    return this.planes.get(index);
+  }
+
+  cut(index) {
+    const [, , rows, columns] = this.array.shape;
+    const blocked = this.array.data.subarray(index * rows * columns, (index + 1) * rows * columns);
+    return { blocked, emptyRows: rowsWithoutKey(blocked, rows, columns) };
+  }
+
+  /** Whether any cell of a layer is blocked in any head. */
+  anyIn(layer, heads) {
+    return Array.from({ length: heads }, (_, head) => head).some((head) => this.at(layer, head).blocked?.some(Boolean));
+  }
+}
+
+const OPEN_PLANE = { blocked: null, emptyRows: null };

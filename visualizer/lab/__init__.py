@@ -1,0 +1,1 @@
+"""The parts of the Mask lab, one module each."""

@@ -1,0 +1,144 @@
+"""The painter, and the choice of the heads that are painted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import streamlit as st
+import torch
+
+from model import CombinedMask
+from model.mask_lint import Finding, MaskCase, lint
+from visualizer import mask_editing, state
+from visualizer.attention_masks import painted_cells
+from visualizer.components.mask_painter.element import (
+    FindingMark,
+    Reason,
+    mask_painter,
+    parse_mask,
+    parse_mend,
+    parse_select,
+)
+from visualizer.lab.case import Case
+from visualizer.panels import to_array
+from visualizer.settings import FIELDS
+
+_KEY = "mask_painter"
+
+
+def render(case: Case) -> None:
+    """Draw it."""
+    _scope(case)
+    _painter(case)
+
+
+def _scope(case: Case) -> None:
+    settings = case.run.settings
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium", key="paint_for"):
+        field = FIELDS["scope"]
+        st.segmented_control(
+            field.label,
+            list(field.choices),
+            format_func=field.choices.__getitem__,
+            key=field.name,
+            help=field.help,
+            persist_state="page",
+            width="content",
+        )
+        _place("layer", case.selection.layer, settings.n_layers)
+        _place("head", case.selection.head, settings.n_heads)
+
+
+def _place(name: str, current: int, count: int) -> None:
+    if count == 1:
+        return
+    key = f"lab_{name}_{current}_of_{count}"  # a key of its own for each value: the value is ours, not the widget's
+    field = FIELDS[name]
+    st.selectbox(
+        field.label,
+        list(range(count)),
+        index=current,
+        key=key,
+        help=field.help,
+        width=96,
+        on_change=state.on_change(key, lambda chosen: state.select(**{name: chosen})),
+    )
+
+
+def _painter(case: Case) -> None:
+    findings = findings_of(case)
+    others = {name: part for name, part in case.masks.parts.items() if name != "custom"}
+    rows, _ = case.axes
+    n_tokens = len(rows.labels)
+
+    def paint(event: object) -> None:
+        if (blocked := parse_mask(event, n_tokens)) is not None:
+            allowed = torch.from_numpy(~blocked)
+            state.change_masks(mask_editing.with_cells(case.run.settings, case.scope, allowed, case.context))
+
+    def mend(event: object) -> None:
+        index = parse_mend(event, len(findings))
+        if index is not None and (mended := findings[index].mended) is not None:
+            state.change_masks(mask_editing.mended(case.run.settings, case.scope, mended, case.masks, case.context))
+
+    def take_over(_event: object) -> None:
+        state.change_masks(mask_editing.taken_over(case.run.settings, case.masks, case.context))
+
+    def select(event: object) -> None:
+        if (place := parse_select(event, n_tokens)) is not None:
+            state.select(query=place[0], key=place[1])
+
+    source = mask_editing.source_in(case.run.settings, case.scope) if "custom" in case.run.settings.mask else ""
+    mask_painter(
+        ~painted_cells(source, case.context).numpy(),
+        others=_bits(case, others),
+        reasons=tuple(Reason(name, FIELDS["mask"].choices[name].lower()) for name in others),
+        weights=to_array(case.run.trace[f"{case.module}.weights"].value[0, case.selection.head]),
+        weights_title=f"weights of layer {case.selection.layer}, {case.run.head_label(case.selection.head)}",
+        findings=tuple(_mark(finding) for finding in findings),
+        all_clear="Nothing suspicious: every query keeps a key, and nothing is hidden or shown that should not be.",
+        selected=(case.selection.query, case.selection.key),
+        scope=repr(case.scope),
+        labels=rows.labels,
+        sequence=case.sequence,
+        seq=state.last_seq(_KEY),
+        key=_KEY,
+        on_paint=state.on_event(_KEY, "paint", paint),
+        on_mend=state.on_event(_KEY, "mend", mend),
+        on_select=state.on_event(_KEY, "select", select),
+        on_take_over=state.on_event(_KEY, "take_over", take_over),
+    )
+
+
+def findings_of(case: Case) -> tuple[Finding, ...]:
+    """What is suspicious about the mask of the head that is looked at."""
+    is_padding = torch.tensor(case.tokens.is_padding)
+    scores = case.run.trace[f"{case.module}.scaled_scores"].value[0, case.selection.head]
+    return lint(
+        MaskCase(
+            allowed=case.allowed,
+            query_is_padding=is_padding,
+            key_is_padding=is_padding,
+            causal=case.run.settings.architecture != "encoder",
+            largest_score=float(scores.abs().max()),
+        )
+    )
+
+
+def _mark(finding: Finding) -> FindingMark:
+    return FindingMark(
+        title=finding.title,
+        severity=finding.severity,
+        why=finding.why,
+        mend=finding.mend,
+        cells=finding.cells.numpy(),
+        can_mend=finding.mended is not None,
+    )
+
+
+def _bits(case: Case, others: Mapping[str, torch.Tensor]) -> np.ndarray:
+    """Which of the other masks block which cell, one bit each."""
+    n_tokens = len(case.tokens)
+    bits: np.ndarray = CombinedMask(others).blocked_bits(n_tokens, n_tokens)[0].numpy()
+    return bits

@@ -1,0 +1,164 @@
+"""Prove: does any output depend on a token that it must not depend on?"""
+
+from __future__ import annotations
+
+import numpy as np
+import streamlit as st
+
+from model.influence import Verdict
+from visualizer import state
+from visualizer.components.axis import SequenceName
+from visualizer.components.tensor_grid.element import tensor_grid
+from visualizer.explanations import explain
+from visualizer.lab.case import Case
+from visualizer.lab.measuring import measurement_of
+from visualizer.lab.outputs import influence_panel, output_title
+from visualizer.proof import Claim, Measurement, Proof, prove
+from visualizer.run import layer_of, without_layer
+from visualizer.tokens import markdown_safe
+
+_CLAIMS: dict[Claim, str] = {
+    "promised": "The masks hold",
+    "causal": "No look ahead",
+}
+
+_KEPT: dict[Claim, str] = {
+    "promised": "Nothing passes where the masks forbid it",
+    "causal": "No later token changes an earlier output",
+}
+_BROKEN: dict[Claim, str] = {
+    "promised": "Something passes where the masks forbid it:",
+    "causal": "A later token changes an earlier output:",
+}
+
+
+def render(case: Case) -> None:
+    """Draw the claim, the verdicts and the grids."""
+    claim, sequence = _choose(case)
+    measurement = measurement_of(case, sequence)
+    if measurement is None:
+        return
+    proof = prove(case.run, measurement, sequence, claim)
+    _verdict(case, proof, claim)
+    _leak(case, proof, sequence)
+    _grids(case, measurement, proof, sequence)
+    st.caption(
+        "Each cell is the Frobenius norm of the Jacobian of one row's output with respect to one token's "
+        "embedding, exact and over every number of both: it is zero only where nothing passes. Measured in "
+        f"{measurement.seconds:.1f} s."
+    )
+
+
+def _choose(case: Case) -> tuple[Claim, SequenceName]:
+    with st.container(horizontal=True, vertical_alignment="bottom", key="claims"):
+        sequence: SequenceName = case.sequence
+        if len(case.run.tokens) > 1:
+            sequence = st.segmented_control(
+                "Embeddings of the",
+                ["target", "source"],
+                default="target",
+                required=True,
+                key="claim_sequence",
+                persist_state="page",
+            )
+        claims: list[Claim] = ["promised", "causal"] if sequence == case.sequence else ["promised"]
+        claim: Claim = st.segmented_control(
+            "Claim",
+            claims,
+            default=claims[0],
+            required=True,
+            format_func=_CLAIMS.__getitem__,
+            key=f"claim_of_{len(claims)}",
+            persist_state="page",
+        )
+    return claim, sequence
+
+
+def _verdict(case: Case, proof: Proof, claim: Claim) -> None:
+    leaking = [verdict for verdict in proof.verdicts if not verdict.passes]
+    n_forbidden = proof.verdicts[-1].n_forbidden
+    if leaking:
+        st.error(f"**Fails.** {_BROKEN[claim]} {_where(leaking)}.", icon=":material/close:")
+    elif n_forbidden == 0:
+        st.info("These masks forbid nothing over all layers: every token may influence every output.")
+    else:
+        st.success(
+            f"**Passes.** {_KEPT[claim]}: all {n_forbidden:,} cells that must be zero after the last layer are "
+            "exactly zero, and so are those before it.",
+            icon=":material/check:",
+        )
+    if claim == "causal" and leaking and not _is_causal(case):
+        st.caption("No causal mask was chosen for this model, so this is as it should be.")
+
+
+def _is_causal(case: Case) -> bool:
+    """Whether the masks of every layer and head hide later tokens."""
+    kind, n_tokens = without_layer(case.module), len(case.tokens)
+    masks = [mask.allowed for path, mask in case.run.promised.items() if without_layer(path) == kind]
+    return not any(mask is None or bool(mask.expand(-1, -1, n_tokens, n_tokens).triu(1).any()) for mask in masks)
+
+
+def _where(leaking: list[Verdict]) -> str:
+    return ", ".join(
+        f"{output_title(verdict.path)} ({verdict.n_leaking:,} of {verdict.n_forbidden:,} cells)"
+        for verdict in leaking
+    )
+
+
+def _leak(case: Case, proof: Proof, sequence: SequenceName) -> None:
+    """Where it begins, with the way there."""
+    leak = proof.leak
+    if leak is None:
+        return
+    path = leak.path
+    rows, columns = case.tokens.labels, case.run.tokens[sequence].labels
+    row = f"{leak.row} “{markdown_safe(rows[leak.row])}”"
+    token = f"{leak.token} “{markdown_safe(columns[leak.token])}”"
+    title = explain(case.run.trace, path).title
+    st.markdown(
+        f"It begins in **{markdown_safe(path)}** ({title}): there row {row} first depends on token {token}."
+    )
+
+    def go() -> None:
+        state.select(stage=without_layer(path), layer=layer_of(path), query=leak.row, key=leak.token)
+        state.change_view("step")
+
+    st.button("Go to this stage", icon=":material/arrow_forward:", key="go_to_leak", on_click=go)
+
+
+def _grids(case: Case, measurement: Measurement, proof: Proof, sequence: SequenceName) -> None:
+    panels = []
+    for path, norms, verdict in zip(
+        measurement.influence.paths, measurement.influence.norms.numpy(), proof.verdicts, strict=True
+    ):
+        forbidden = ~proof.allowed[path].numpy()
+        held = forbidden & (norms == 0)
+        panels.append(
+            influence_panel(
+                case.run,
+                f"{'✓' if verdict.passes else '✗'} {output_title(path)}",
+                norms,
+                held,
+                "the claim (it measures exactly 0)",
+                sequence=sequence,
+                subtitle=_of_leaks(verdict),
+            )
+        )
+        if not verdict.passes:
+            panels.append(
+                influence_panel(
+                    case.run,
+                    f"✗ leaks {output_title(path)}",
+                    np.where(forbidden, norms, 0.0),
+                    sequence=sequence,
+                    subtitle="the cells that must be zero and are not",
+                )
+            )
+    tensor_grid(panels, key="proof", layout="wrap")
+
+
+def _of_leaks(verdict: Verdict) -> str:
+    if verdict.where is None:
+        return f"{verdict.n_forbidden:,} cells must be 0 and are" if verdict.n_forbidden else "nothing must be 0"
+    row, token = verdict.where
+    return f"largest leak {verdict.largest:.3g}: row {row}, token {token}"

@@ -1,0 +1,99 @@
+"""The painting in words: the expression, where it is wrong, and what to start from."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from model.mask_language import READY, MaskExpressionError, parse
+from visualizer import mask_editing, state
+from visualizer.lab.case import Case
+from visualizer.settings import FIELDS, Settings
+
+_EXPRESSION = "expression"
+_START = "start_from"
+
+
+def render(case: Case) -> None:
+    """Draw it."""
+    writing, starting = st.columns([5, 2], vertical_alignment="bottom")
+    with writing:
+        _expression(case)
+    with starting:
+        _start_from(case)
+    _complaint(case)
+
+
+def _expression(case: Case) -> None:
+    source = mask_editing.source_in(case.run.settings, case.scope)
+    shown = mask_editing.as_expression(source, case.context)
+    state.keep_in_step(_EXPRESSION, shown)
+
+    def write(text: str) -> None:
+        settings = _written(case, text)
+        state.change_masks(settings) if settings else state.redraw_picture()
+
+    st.text_input(
+        "Allowed where",
+        key=_EXPRESSION,
+        placeholder=_placeholder(case),
+        help="q and k are the positions of query and key. Use + - * // %, comparisons, and, or, not, abs(), "
+        "is_pad(), segment(), token(), same_token. An empty line paints nothing.",
+        on_change=state.on_change(_EXPRESSION, write),
+    )
+
+
+def _placeholder(case: Case) -> str:
+    if mask_editing.source_in(case.run.settings, case.scope):
+        return "painted cell by cell: too irregular for a short expression"
+    return "k <= q and not is_pad(k)"
+
+
+def _written(case: Case, text: str) -> Settings | None:
+    """The settings with what was written; None where it is no expression."""
+    try:
+        return mask_editing.with_expression(case.run.settings, case.scope, text, case.context)
+    except MaskExpressionError:
+        return None
+
+
+def _complaint(case: Case) -> None:
+    """What is wrong with the expression as it stands, and where."""
+    text = state.text_in(_EXPRESSION)
+    if not text.strip():
+        return
+    try:
+        parse(text).evaluate(case.context)
+    except MaskExpressionError as error:
+        marked = " " * error.start + "^" * max(1, min(error.end, len(text)) - error.start)
+        st.code(f"{text}\n{marked}\n{error}", language=None)
+
+
+def _start_from(case: Case) -> None:
+    starts = _starts(case.run.settings)
+
+    def start(title: str | None) -> None:
+        if title is None:
+            return
+        name, text = starts[title]
+        state.forget(_START)
+        state.change_masks(mask_editing.started_from(case.run.settings, case.scope, text, name))
+
+    st.selectbox(
+        "Start from",
+        list(starts),
+        index=None,
+        placeholder="a mask or an expression",
+        key=_START,
+        help="Paints a ready mask, to go on from there.",
+        on_change=state.on_change(_START, start),
+    )
+
+
+def _starts(settings: Settings) -> dict[str, tuple[str, str]]:
+    """What can be started from: title -> the mask of the list that it is, or "", and its expression."""
+    masks = {
+        FIELDS["mask"].choices[name]: (name, write(settings)) for name, write in mask_editing.AS_EXPRESSIONS.items()
+    }
+    known = {text for _, text in masks.values()}
+    ready = {f"{one.title}: {one.text}": ("", one.text) for one in READY if one.text not in known}
+    return {f"{title}: {text}": (name, text) for title, (name, text) in masks.items()} | ready

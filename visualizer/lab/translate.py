@@ -1,0 +1,50 @@
+"""The mask as text for other libraries."""
+
+from __future__ import annotations
+
+import streamlit as st
+import torch
+
+from model.mask_language import parse
+from model.mask_translations import TRANSLATIONS, MaskToTranslate
+from visualizer import mask_editing
+from visualizer.lab.case import Case
+from visualizer.tokens import markdown_safe
+
+
+def render(case: Case) -> None:
+    """Draw the choice of a library and the text to copy."""
+    name = st.pills(
+        "Library",
+        list(TRANSLATIONS),
+        default=next(iter(TRANSLATIONS)),
+        format_func=lambda name: TRANSLATIONS[name].title,
+        required=True,
+        key="translation",
+        label_visibility="collapsed",
+        persist_state="page",
+    )
+    translation = TRANSLATIONS[name]
+    st.caption(markdown_safe(translation.note))
+    st.code(translation.write(mask_to_translate(case)), language="python")
+
+
+def mask_to_translate(case: Case) -> MaskToTranslate:
+    """The mask of every head of the layer that is looked at."""
+    is_padding = torch.tensor(case.tokens.is_padding)
+    return MaskToTranslate(
+        allowed=case.allowed_of_heads,
+        query_is_padding=is_padding,
+        key_is_padding=is_padding,
+        n_heads=case.run.settings.n_heads,
+        condition=_condition(case),
+        facts=case.context,
+    )
+
+
+def _condition(case: Case) -> str | None:
+    """The masks of all heads as one line of code; None where heads differ or there is no expression."""
+    if len(case.allowed_of_heads) > 1:
+        return None
+    expression = mask_editing.whole_expression(case.run.settings, case.selection.layer, 0, case.context)
+    return parse(expression).torch_code() if expression else None

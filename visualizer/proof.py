@@ -1,0 +1,109 @@
+"""What the masks promise about who influences whom, set beside what is measured on the model itself."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from torch import Tensor
+
+from model import Transformer
+from model.influence import (
+    Influence,
+    Leak,
+    Verdict,
+    first_leak,
+    judge,
+    measure_dependence,
+    measure_influence,
+)
+from model.masks import causal
+from model.randomness import named_generator
+from model.reach import allowed_dependence
+from visualizer.components.axis import SequenceName
+from visualizer.run import Run, edits, repeat
+from visualizer.settings import Settings
+
+Claim = Literal["promised", "causal"]
+
+AT_ONCE = 64**2 * 64**2 * 6
+"""The effort up to which nobody has to ask for a measurement: about two seconds on two cores."""
+
+
+@dataclass(frozen=True, eq=False)
+class Measurement:
+    """What was measured of one run.
+
+    Attributes:
+        influence: the Jacobian norms of each layer's output and of the logits.
+        dependence: which rows of each stage depend on which tokens at all.
+        seconds: how long it took.
+    """
+
+    influence: Influence
+    dependence: Mapping[str, Tensor]
+    seconds: float
+
+
+@dataclass(frozen=True, eq=False)
+class Proof:
+    """A measurement judged by a claim.
+
+    Attributes:
+        allowed: by path, (rows, T) bool: where the claim lets a row depend on a token.
+        verdicts: one per output.
+        leak: the first stage that depends on what the claim forbids; None where there is none.
+    """
+
+    allowed: Mapping[str, Tensor]
+    verdicts: tuple[Verdict, ...]
+    leak: Leak | None
+
+    @property
+    def passes(self) -> bool:
+        """Whether nothing leaks anywhere."""
+        return self.leak is None and all(verdict.passes for verdict in self.verdicts)
+
+
+def effort(settings: Settings, n_tokens: int) -> int:
+    """How much there is to compute, compared with ``AT_ONCE``."""
+    return settings.n_layers * (n_tokens * settings.d_model) ** 2
+
+
+def measure(run: Run, sequence: SequenceName, progress: Callable[[float], None]) -> Measurement:
+    """Differentiate a model by the embeddings of a sequence.
+
+    Args:
+        run: a run without dropout.
+        sequence: whose embeddings.
+        progress: called with the fraction done.
+    """
+    if not isinstance(run.model, Transformer):
+        raise ValueError("only a whole Transformer can be measured: take other weights than a worked example's")
+    broken = edits(run.settings, run.masks)
+    started = time.perf_counter()
+    influence = measure_influence(run.model, lambda: repeat(run), sequence, edits=broken, progress=progress)
+    generator = named_generator(run.settings.seed, "directions of the proof")
+    dependence = measure_dependence(run.model, lambda: repeat(run), generator, sequence, edits=broken)
+    return Measurement(influence, dependence, time.perf_counter() - started)
+
+
+def prove(run: Run, measurement: Measurement, sequence: SequenceName, claim: Claim) -> Proof:
+    """Judge a measurement.
+
+    ``promised`` is what the masks that were chosen allow, layer upon layer; ``causal`` that no row depends on a
+    later token.
+    """
+    allowed = _promised(run, sequence) if claim == "promised" else _causal(measurement)
+    return Proof(allowed, judge(measurement.influence, allowed), first_leak(measurement.dependence, allowed))
+
+
+def _promised(run: Run, sequence: SequenceName) -> dict[str, Tensor]:
+    masks = {path: mask.allowed for path, mask in run.promised.items()}
+    return allowed_dependence(run.trace, masks, sequence)
+
+
+def _causal(measurement: Measurement) -> dict[str, Tensor]:
+    return {path: causal(*depends.shape) for path, depends in measurement.dependence.items()}

@@ -1,0 +1,63 @@
+"""Mask lab: paint, say, explain, lint, translate and prove a mask."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from visualizer import state
+from visualizer.lab import applied, load, paint, prove, reach, say, translate
+from visualizer.lab.case import Case, case_of
+from visualizer.lab.gallery import GALLERY
+from visualizer.run import Run
+from visualizer.settings import FIELDS, WORKED_EXAMPLES, Selection
+
+PANELS = {
+    "translate": translate.render,
+    "load": load.render,
+    "apply": applied.render,
+    "reach": reach.render,
+    "prove": prove.render,
+}
+"""What can be done with a mask, in the order of the buttons."""
+
+
+def render(run: Run, selection: Selection) -> None:
+    """Draw the view."""
+    _gallery()
+    if run.settings.weights in WORKED_EXAMPLES:
+        st.info("A worked example brings its own mask: to paint one, take other weights, or a case above.")
+        return
+    case = case_of(run, selection)
+    say.render(case)
+    painting, tools = st.columns([1, 1], gap="medium")
+    with painting:
+        paint.render(case)
+    with tools:
+        _tools(case)
+
+
+def _gallery() -> None:
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="gallery"):
+        st.caption("Cases", width="content")
+        for example in GALLERY:
+            st.button(
+                example.title,
+                key=f"case_{example.name}",
+                help=example.what_to_see,
+                on_click=state.open_example,
+                args=(example.settings, example.selection),
+                type="tertiary",
+            )
+
+
+def _tools(case: Case) -> None:
+    field = FIELDS["panel"]
+    st.segmented_control(
+        field.label,
+        list(field.choices),
+        format_func=field.choices.__getitem__,
+        key=field.name,
+        label_visibility="collapsed",
+        persist_state="page",
+    )
+    PANELS[case.selection.panel](case)
