@@ -1,0 +1,475 @@
+"""Toy tasks that a Transformer learns in seconds: what it is given, what is right, and what it is tested on.
+
+A task answers a text with a text, one token per character. How they become sequences follows from the architecture:
+
+    encoder-decoder   the encoder reads  text <eos> ; the decoder starts from  <sos>  and writes  answer <eos>
+    decoder           starts from  <sos> text <eos>  and writes  answer <eos>
+    encoder           reads  text <eos> ; the answer is read off above the text, one token at each position
+
+One text in ``HELD_OUT`` is never trained on. A checksum of the text alone decides which, so that it is the same
+for every recipe, seed and machine. Short texts, of which there are few, are no exception: of the 26 single letters
+one is held out, of the ten digits one, of the two brackets none.
+"""
+
+from __future__ import annotations
+
+import string
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+from model.config import Architecture
+from model.masks import causal, padding
+
+Ids = tuple[int, ...]
+
+PAD, SOS, EOS = 0, 1, 2
+SPECIALS = ("<pad>", "<sos>", "<eos>")
+"""The tokens of the ids ``PAD``, ``SOS`` and ``EOS``."""
+
+LONGEST = 10
+"""The most characters of a text; the least is one."""
+
+HELD_OUT = 10
+"""One text in this many is held out."""
+
+NOWHERE = -1
+"""Given for a position, it stands for no position in particular."""
+
+_QUOTED = 40
+_FEWEST_DRAWN = 8
+
+
+@dataclass(frozen=True)
+class Texts:
+    """The texts that a task is asked about.
+
+    Attributes:
+        allowed: what they are, as the end of a sentence that tells a person what to type.
+        contains: whether a string is one of them.
+        draw: so many of them at random.
+    """
+
+    allowed: str
+    contains: Callable[[str], bool]
+    draw: Callable[[int, torch.Generator], list[str]]
+
+
+@dataclass(frozen=True)
+class Task:
+    """One task.
+
+    Attributes:
+        name: what code and checkpoints call it.
+        title: what a person reads.
+        description: one sentence.
+        architecture: of the models that learn it.
+        texts: what it is asked about.
+        symbols: every character of a text or an answer.
+        example: a text to begin with.
+        answer: the right answer to a text.
+        read_from: for each token of the answer the position in the text that it is read from, or ``NOWHERE``; None
+            where that is so for all.
+    """
+
+    name: str
+    title: str
+    description: str
+    architecture: Architecture
+    texts: Texts
+    symbols: str
+    example: str
+    answer: Callable[[str], str]
+    read_from: Callable[[str], Sequence[int]] | None = None
+
+    @cached_property
+    def vocabulary(self) -> tuple[str, ...]:
+        """Every token by its id, as it is printed."""
+        return (*SPECIALS, *self.symbols)
+
+    @cached_property
+    def _ids(self) -> Mapping[str, int]:
+        return {token: index for index, token in enumerate(self.vocabulary)}
+
+    def read(self, typed: str) -> str:
+        """The text that a person typed, without its white space.
+
+        Raises:
+            ValueError: it is not a text of this task; the message says what is.
+        """
+        text = "".join(typed.split())
+        if not self.texts.contains(text):
+            quoted = typed if len(typed) <= _QUOTED else f"{typed[:_QUOTED]}…"
+            raise ValueError(f"{quoted!r} does not fit “{self.title}”: type {self.texts.allowed}")
+        return text
+
+    def encode(self, text: str) -> Ids:
+        """The ids of a text or an answer."""
+        return tuple(self._ids[character] for character in text)
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """The tokens of ids up to the first ``EOS``, side by side, as they are printed."""
+        end = list(ids).index(EOS) if EOS in ids else len(ids)
+        return "".join(self.vocabulary[index] for index in ids[:end])
+
+
+# The tasks.
+
+
+def reverse() -> Task:
+    """Write the letters backwards."""
+    return Task(
+        name="reverse",
+        title="Reverse",
+        description="Write the letters in the opposite order.",
+        architecture="encoder-decoder",
+        texts=_made_of(_LETTERS, "letters from a to z"),
+        symbols=_LETTERS,
+        example="headlight",
+        answer=lambda text: text[::-1],
+        read_from=lambda text: range(len(text))[::-1],
+    )
+
+
+def copy() -> Task:
+    """Write the letters once more."""
+    return Task(
+        name="copy",
+        title="Copy",
+        description="Write the letters once more.",
+        architecture="encoder-decoder",
+        texts=_made_of(_LETTERS, "letters from a to z"),
+        symbols=_LETTERS,
+        example="attention",
+        answer=lambda text: text,
+        read_from=lambda text: range(len(text)),
+    )
+
+
+def sort() -> Task:
+    """Write the digits in ascending order."""
+    return Task(
+        name="sort",
+        title="Sort",
+        description="Write the digits in ascending order.",
+        architecture="encoder-decoder",
+        texts=_made_of(string.digits, "digits"),
+        symbols=string.digits,
+        example="3141592653",
+        answer=lambda text: "".join(sorted(text)),
+        read_from=lambda text: sorted(range(len(text)), key=text.__getitem__),
+    )
+
+
+def add() -> Task:
+    """Add two numbers."""
+    return Task(
+        name="add",
+        title="Add two numbers",
+        description="Write the sum of two numbers.",
+        architecture="encoder-decoder",
+        texts=Texts(f"two numbers from 0 to {_LARGEST} with a + between them", _is_sum, _draw_sums),
+        symbols=f"{string.digits}+",
+        example="68+57",
+        answer=lambda text: str(sum(int(number) for number in text.split("+"))),
+    )
+
+
+def remove_vowels() -> Task:
+    """Leave out the vowels."""
+    return Task(
+        name="remove_vowels",
+        title="Remove vowels",
+        description="Write the letters without a, e, i, o and u.",
+        architecture="encoder-decoder",
+        texts=_made_of(_LETTERS, "letters from a to z", drawn_from=_LETTERS + 3 * _VOWELS),
+        symbols=_LETTERS,
+        example="headlight",
+        answer=lambda text: "".join(letter for letter in text if letter not in _VOWELS),
+        read_from=lambda text: [place for place, letter in enumerate(text) if letter not in _VOWELS],
+    )
+
+
+def repeat_block() -> Task:
+    """Go on as the sequence began: what a two-layer decoder does with induction heads (Olsson et al. 2022)."""
+    return Task(
+        name="repeat_block",
+        title="Repeat the random block",
+        description="Read a block of letters and write it again.",
+        architecture="decoder",
+        texts=Texts(f"1 to {LONGEST} different letters from a to z", _is_block, _draw_blocks),
+        symbols=_LETTERS,
+        example="qzfkx",
+        answer=lambda text: text,
+        read_from=lambda text: range(len(text)),
+    )
+
+
+def match_brackets() -> Task:
+    """Find the partner of each bracket."""
+    return Task(
+        name="match_brackets",
+        title="Match brackets",
+        description="Give each bracket the position of its partner, counted from 0, or a dot where it has none.",
+        architecture="encoder",
+        texts=_made_of("()", "brackets ( and )"),
+        symbols=f"(){string.digits}.",
+        example="(()())())",
+        answer=lambda text: "".join("." if place == NOWHERE else str(place) for place in _partners(text)),
+        read_from=lambda text: _partners(text),
+    )
+
+
+def mark_repeats() -> Task:
+    """Find the letters that occur more than once."""
+    return Task(
+        name="mark_repeats",
+        title="Mark what repeats",
+        description="Keep the letters that occur more than once, and put a dot for each other one.",
+        architecture="encoder",
+        texts=Texts(f"1 to {LONGEST} letters from a to z", _is_made_of(_LETTERS), _draw_repeating),
+        symbols=f"{_LETTERS}.",
+        example="headlamp",
+        answer=lambda text: "".join(letter if text.count(letter) > 1 else "." for letter in text),
+    )
+
+
+_LETTERS = string.ascii_lowercase
+_VOWELS = "aeiou"
+_LARGEST = 999
+_POOL = 8
+
+
+def _made_of(symbols: str, called: str, drawn_from: str = "") -> Texts:
+    """Texts of any of the symbols, each as likely as it is frequent in what it is drawn from."""
+    return Texts(
+        f"1 to {LONGEST} {called}",
+        _is_made_of(symbols),
+        lambda n, generator: _cut([drawn_from or symbols] * n, generator),
+    )
+
+
+def _is_made_of(symbols: str) -> Callable[[str], bool]:
+    return lambda text: 1 <= len(text) <= LONGEST and set(text) <= set(symbols)
+
+
+def _cut(pools: Sequence[Sequence[str]], generator: torch.Generator) -> list[str]:
+    """For each pool a text of its characters; every length is equally likely."""
+    lengths = _draw_lengths(len(pools), generator)
+    picks = torch.randint(len(pools[0]), (len(pools), LONGEST), generator=generator).tolist()
+    return [
+        "".join([pool[index] for index in row[:length]])
+        for pool, row, length in zip(pools, picks, lengths, strict=True)
+    ]
+
+
+def _draw_lengths(n: int, generator: torch.Generator) -> list[int]:
+    lengths: list[int] = torch.randint(1, LONGEST + 1, (n,), generator=generator).tolist()
+    return lengths
+
+
+def _draw_repeating(n: int, generator: torch.Generator) -> list[str]:
+    """Texts of a few letters each: of all 26, few would repeat."""
+    pools = torch.randint(len(_LETTERS), (n, _POOL), generator=generator).tolist()
+    return _cut([[_LETTERS[index] for index in pool] for pool in pools], generator)
+
+
+def _is_block(text: str) -> bool:
+    return _is_made_of(_LETTERS)(text) and len(set(text)) == len(text)
+
+
+def _draw_blocks(n: int, generator: torch.Generator) -> list[str]:
+    """Texts without repetition, so that each letter says which one follows it."""
+    keys = torch.rand(n, len(_LETTERS), dtype=torch.float32, generator=generator)
+    orders = keys.argsort(dim=-1, stable=True).tolist()
+    return [
+        "".join([_LETTERS[index] for index in order[:length]])
+        for order, length in zip(orders, _draw_lengths(n, generator), strict=True)
+    ]
+
+
+def _is_sum(text: str) -> bool:
+    numbers = text.split("+")
+    return len(numbers) == 2 and all(_is_number(number) for number in numbers)
+
+
+def _is_number(text: str) -> bool:
+    """Whether it is a number from 0 to the largest, written without leading zeros."""
+    short = 1 <= len(text) <= len(str(_LARGEST))
+    return short and set(text) <= set(string.digits) and text == str(int(text))
+
+
+def _draw_sums(n: int, generator: torch.Generator) -> list[str]:
+    """Sums of numbers of which each number of digits is equally likely."""
+    sizes = torch.randint(1, len(str(_LARGEST)) + 1, (n, 2), generator=generator).tolist()
+    picks = torch.rand(n, 2, dtype=torch.float64, generator=generator).tolist()
+    return [
+        "+".join(str(_number_at(pick, size)) for pick, size in zip(*pair, strict=True))
+        for pair in zip(picks, sizes, strict=True)
+    ]
+
+
+def _number_at(fraction: float, n_digits: int) -> int:
+    """The number that stands this far, from 0 to below 1, among all of so many digits."""
+    least = 10 ** (n_digits - 1) if n_digits > 1 else 0
+    return least + int(fraction * (10**n_digits - least))
+
+
+def _partners(text: str) -> list[int]:
+    """The position of each bracket's partner."""
+    partners, waiting = [NOWHERE] * len(text), []
+    for place, bracket in enumerate(text):
+        if bracket == "(":
+            waiting.append(place)
+        elif waiting:
+            partners[place] = waiting.pop()
+            partners[partners[place]] = place
+    return partners
+
+
+TASKS: dict[str, Task] = {
+    task.name: task
+    for task in (
+        reverse(),
+        copy(),
+        sort(),
+        add(),
+        remove_vowels(),
+        repeat_block(),
+        match_brackets(),
+        mark_repeats(),
+    )
+}
+"""Every task by its name."""
+
+
+# What is trained on and what is held out.
+
+
+def is_held_out(text: str) -> bool:
+    """Whether a text is never trained on."""
+    return zlib.crc32(text.encode()) % HELD_OUT == 0
+
+
+def training_texts(task: Task, n: int, generator: torch.Generator) -> list[str]:
+    """Random texts, none of them held out."""
+    return _drawn(task, n, generator, held_out=False)
+
+
+def held_out_texts(task: Task, n: int, generator: torch.Generator) -> list[str]:
+    """Random texts, all of them held out."""
+    return _drawn(task, n, generator, held_out=True)
+
+
+def _drawn(task: Task, n: int, generator: torch.Generator, held_out: bool) -> list[str]:
+    texts: list[str] = []
+    while len(texts) < n:
+        drawn = task.texts.draw(max(n - len(texts), _FEWEST_DRAWN), generator)
+        texts += [text for text in drawn if is_held_out(text) == held_out]
+    return texts[:n]
+
+
+# Texts as sequences.
+
+
+@dataclass(frozen=True)
+class Sequences:
+    """A text and its answer as a model gets them.
+
+    Attributes:
+        source: what the encoder reads, or a decoder without one.
+        target: what the decoder reads beside an encoder; None where there are not both.
+        labels: the token that is right at each position of the last sequence, ``PAD`` where none is asked for.
+    """
+
+    source: Ids
+    target: Ids | None
+    labels: Ids
+
+
+def sequences(task: Task, text: str) -> Sequences:
+    """What a model is given for one text, and what it is to answer."""
+    given, answer = task.encode(text), task.encode(task.answer(text))
+    match task.architecture:
+        case "encoder-decoder":
+            return Sequences((*given, EOS), (SOS, *answer), (*answer, EOS))
+        case "decoder":
+            prompt = (SOS, *given, EOS)
+            return Sequences((*prompt, *answer), None, (*(PAD,) * (len(prompt) - 1), *answer, EOS))
+        case "encoder":
+            return Sequences((*given, EOS), None, (*answer, PAD))
+
+
+def prompt(task: Task, text: str) -> Ids:
+    """What the decoder starts from, before it has written anything; empty where there is no decoder."""
+    match task.architecture:
+        case "encoder-decoder":
+            return (SOS,)
+        case "decoder":
+            return (SOS, *task.encode(text), EOS)
+        case "encoder":
+            return ()
+
+
+def expected_keys(task: Task, text: str) -> Ids:
+    """For each query of the attention that reads the text, the key that it should find, or ``NOWHERE``.
+
+    It is the cross-attention where there is one, else the self-attention; its queries and keys are the tokens of
+    ``sequences``.
+    """
+    labels = sequences(task, text).labels
+    answered = [place for place, label in enumerate(labels) if label not in (PAD, EOS)]
+    places = [NOWHERE] * len(answered) if task.read_from is None else task.read_from(text)
+    first = 1 if task.architecture == "decoder" else 0
+    keys = {query: first + place for query, place in zip(answered, places, strict=True) if place != NOWHERE}
+    return tuple(keys.get(query, NOWHERE) for query in range(len(labels)))
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """The sequences of several texts side by side, for ``model(*batch.inputs, **batch.masks)``.
+
+    Attributes:
+        inputs: the ids, (B, S) and, beside an encoder, (B, T), padded with ``PAD``.
+        masks: the model's masks by name, True = may attend, each broadcastable to (B, H, Tq, Tk).
+        labels: (B, T) or (B, S), ``PAD`` where no token is asked for.
+    """
+
+    inputs: tuple[Tensor, ...]
+    masks: Mapping[str, Tensor]
+    labels: Tensor
+
+
+def make_batch(task: Task, texts: Sequence[str], *, is_causal: bool = True) -> Batch:
+    """The sequences of several texts.
+
+    Args:
+        task: what is asked.
+        texts: B texts of the task.
+        is_causal: whether the decoder's self-attention sees no later token.
+    """
+    examples = [sequences(task, text) for text in texts]
+    source = _padded([each.source for each in examples])
+    labels = _padded([each.labels for each in examples])
+    seen = padding(source == PAD)
+    if task.architecture == "encoder":
+        return Batch((source,), {"source_mask": seen}, labels)
+    if task.architecture == "decoder":
+        return Batch((source,), {"source_mask": _decoder_mask(source, is_causal)}, labels)
+    target = _padded([each.target for each in examples if each.target is not None])
+    masks = {"source_mask": seen, "target_mask": _decoder_mask(target, is_causal), "memory_mask": seen}
+    return Batch((source, target), masks, labels)
+
+
+def _decoder_mask(ids: Tensor, is_causal: bool) -> Tensor:
+    seen = padding(ids == PAD)
+    return seen & causal(ids.shape[1], ids.shape[1]) if is_causal else seen
+
+
+def _padded(rows: Sequence[Ids]) -> Tensor:
+    longest = max(map(len, rows))
+    return torch.tensor([(*row, *(PAD,) * (longest - len(row))) for row in rows])
