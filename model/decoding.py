@@ -1,0 +1,368 @@
+"""Autoregressive decoding: read the tokens so far, choose the next one, append it, and again.
+
+Reading and choosing are apart. A ``Reader`` runs the model and records the pass; ``distribution`` and ``drawn``
+make one token of its last logits. So a finished decoding can be chosen anew from its stored logits (``rechosen``),
+and the model runs again only from the first token that came out otherwise:
+
+    read = Reader(model, source)
+    steps = tuple(decode(read, (SOS,), end=EOS, limit=20))
+    kept = rechosen(steps, warmer).steps
+    steps = (*kept, *decode(read, (SOS,), warmer, end=EOS, limit=20, taken=kept))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from model.config import check_at_least
+from model.masks import LayerMasks, causal, for_each_layer
+from model.randomness import named_generator
+from model.tracing import Trace, record
+from model.transformer import Transformer
+
+Tokens = tuple[int, ...]
+
+Read = Callable[[Tokens, Trace | None], Trace]
+"""From the tokens so far, and the trace of the pass before (None at first), to the trace of a pass over them."""
+
+
+@dataclass(frozen=True, eq=False)
+class Reader:
+    """Runs a model over all tokens so far, from the first to the last, whatever was read before.
+
+    Attributes:
+        model: with a decoder, in evaluation mode.
+        source: what the encoder reads; empty without an encoder.
+        source_mask: of the encoder's self-attention, as ``Transformer`` takes it.
+        target_mask: of the decoder's self-attention, (..., L, L) with L at least the longest sequence read, True =
+            may attend; as the sequence grows, so does the corner of it that is used. ``causal`` unless given.
+        memory_mask: of the cross-attention, broadcastable to (1, H, 1, S).
+
+    Raises:
+        ValueError: the model cannot decode, its source is missing or not wanted, or it is in training mode.
+    """
+
+    model: Transformer
+    source: Tokens = ()
+    source_mask: LayerMasks = None
+    target_mask: LayerMasks = None
+    memory_mask: LayerMasks = None
+
+    def __post_init__(self) -> None:
+        architecture = self.model.config.architecture
+        if architecture == "encoder":
+            raise ValueError("architecture (encoder) has no decoder: choose decoder or encoder-decoder to generate")
+        if bool(self.source) != (architecture == "encoder-decoder"):
+            raise ValueError(f"architecture ({architecture}): encoder-decoder needs a source, decoder takes none")
+        if self.model.training:
+            raise ValueError("the model is in training mode: call eval() before decoding")
+
+    def __call__(self, tokens: Tokens, before: Trace | None = None) -> Trace:
+        """Record a pass over the tokens; the logits of the next token are the last row.
+
+        Raises:
+            ValueError: there are more tokens than ``max_len`` or than ``target_mask`` has rows.
+        """
+        return self.run(self.model, tokens, 0)
+
+    def run(self, model: Transformer, tokens: Tokens, n_read: int) -> Trace:
+        """Record a pass of a model that has already read the first ``n_read`` tokens over the others."""
+        mask = self.target_mask_of(n_read, len(tokens))
+        new = torch.tensor([tokens[n_read:]])
+        with torch.inference_mode(), record(model) as trace:
+            if self.source:
+                source, masks = torch.tensor([self.source]), (self.source_mask, self.memory_mask)
+                model(source, new, source_mask=masks[0], target_mask=mask, memory_mask=masks[1])
+            else:
+                model(new, source_mask=mask)
+        return trace
+
+    def target_mask_of(self, n_read: int, n_tokens: int) -> Sequence[Tensor | None]:
+        """For each layer, the mask of queries ``n_read`` to ``n_tokens``, (..., n_tokens - n_read, n_tokens)."""
+        whole = causal(n_tokens, n_tokens) if self.target_mask is None else self.target_mask
+        masks = for_each_layer(whole, self.model.config.n_layers)
+        for mask in masks:
+            if mask is not None and min(mask.shape[-2:]) < n_tokens:
+                raise ValueError(f"target_mask {tuple(mask.shape)} is too small for {n_tokens} tokens")
+        return [None if mask is None else mask[..., n_read:n_tokens, :n_tokens] for mask in masks]
+
+
+def next_logits(trace: Trace) -> Tensor:
+    """(V,): the logits of the token that follows those read."""
+    return trace["logits"].value[0, -1]
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How a token is chosen: the arguments of ``distribution``, and the seed of the draws."""
+
+    temperature: float = 1.0
+    top_k: int | None = None
+    top_p: float = 1.0
+    seed: int = 0
+
+
+GREEDY = Sampling(temperature=0.0)
+"""Always the most probable token."""
+
+
+def distribution(logits: Tensor, temperature: float = 1.0, top_k: int | None = None, top_p: float = 1.0) -> Tensor:
+    """The probabilities that the next token is drawn with.
+
+    The logits are divided by the temperature; of their softmax the ``top_k`` most probable tokens are kept (Fan et
+    al. 2018), and of these, once more summing to one, the fewest that together reach ``top_p`` (nucleus sampling,
+    Holtzman et al. 2020, section 3.1). Of equally probable tokens the one with the smaller id ranks higher.
+
+    Args:
+        logits: (V,).
+        temperature: below one sharpens, above one flattens; zero, the limit, leaves the most probable token alone.
+        top_k: how many tokens are kept; None keeps all.
+        top_p: the probability that the kept tokens reach together; 1 keeps all.
+
+    Returns:
+        (V,), float64, summing to one.
+
+    Raises:
+        ValueError: an argument is out of its range, or the largest logit is no finite number.
+    """
+    if not 0.0 <= temperature < float("inf"):
+        raise ValueError(f"temperature ({temperature}) must be 0 or a positive number")
+    if top_k is not None:
+        check_at_least(1, "top_k", top_k)
+    if not 0.0 < top_p <= 1.0:
+        raise ValueError(f"top_p ({top_p}) must be above 0 and at most 1")
+    ranked, ids = logits.double().sort(descending=True, stable=True)
+    if not ranked[0].isfinite():
+        raise ValueError(f"the largest logit is {ranked[0].item()}: the weights of this model have diverged")
+    if temperature == 0.0:
+        temperature, top_k = 1.0, 1
+    kept = ((ranked - ranked[0]) / temperature).softmax(0)[:top_k]
+    kept = kept / kept.sum()
+    if top_p < 1.0:
+        n_short_of_p = int((kept.cumsum(0)[:-1] < top_p).sum())
+        kept = kept[: n_short_of_p + 1] / kept[: n_short_of_p + 1].sum()
+    return torch.zeros_like(ranked).scatter(0, ids[: len(kept)], kept)
+
+
+def drawn(probabilities: Tensor, draw: float) -> int:
+    """The token in whose share a number from [0, 1) falls, the shares lying in a row from the most probable on.
+
+    In this order the same number never falls on a less probable token because the temperature was lowered.
+    """
+    ranked, ids = probabilities.sort(descending=True, stable=True)
+    upper = ranked.cumsum(0)
+    return int(ids[torch.searchsorted(upper, draw * upper[-1], right=True)])
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """One token chosen.
+
+    Attributes:
+        tokens: what stood before it.
+        trace: the pass that read them; the last row of ``cross_attention.weights`` belongs to this choice.
+        probabilities: (V,), what it was drawn with.
+        draw: the number from [0, 1) that decided.
+        token: the choice.
+    """
+
+    tokens: Tokens
+    trace: Trace
+    probabilities: Tensor
+    draw: float
+    token: int
+
+    @property
+    def logits(self) -> Tensor:
+        """(V,): what the model said of the next token."""
+        return next_logits(self.trace)
+
+    @property
+    def log_probability(self) -> float:
+        """Of the choice, by the model's own softmax: before temperature, top-k and top-p."""
+        return float(self.logits.double().log_softmax(0)[self.token])
+
+
+def choose(tokens: Tokens, trace: Trace, sampling: Sampling) -> Step:
+    """The next token after a pass over ``tokens``.
+
+    The number drawn depends on the seed and the place in the sequence alone, not on what was drawn before, so that
+    going back and forth, or reading on from the middle, gives the same tokens.
+    """
+    probabilities = distribution(next_logits(trace), sampling.temperature, sampling.top_k, sampling.top_p)
+    generator = named_generator(sampling.seed, f"token {len(tokens)}")
+    draw = torch.rand((), dtype=torch.float64, generator=generator).item()
+    return Step(tokens, trace, probabilities, draw, drawn(probabilities, draw))
+
+
+def decode(
+    read: Read,
+    prompt: Tokens,
+    sampling: Sampling = GREEDY,
+    *,
+    end: int | None,
+    limit: int,
+    taken: Sequence[Step] = (),
+) -> Iterator[Step]:
+    """Choose one token after the other, each when it is asked for.
+
+    Args:
+        read: runs the model.
+        prompt: the tokens before the first choice: the start token, or the text that a decoder continues.
+        sampling: how to choose.
+        end: the token that ends the sequence; None where there is none.
+        limit: the most tokens to choose, ``taken`` included.
+        taken: steps already there; only those that follow are computed.
+
+    Raises:
+        ValueError: the prompt is empty or the limit below one; at a step, what ``read`` or ``distribution`` raises.
+    """
+    _check(prompt, limit)
+    return _decode(read, prompt, sampling, end, limit, taken)
+
+
+def _decode(
+    read: Read, prompt: Tokens, sampling: Sampling, end: int | None, limit: int, taken: Sequence[Step]
+) -> Iterator[Step]:
+    last = taken[-1] if taken else None
+    for _ in range(limit - len(taken)):
+        if last is None:
+            tokens, before = prompt, None
+        elif last.token == end:
+            return
+        else:
+            tokens, before = (*last.tokens, last.token), last.trace
+        last = choose(tokens, read(tokens, before), sampling)
+        yield last
+
+
+@dataclass(frozen=True)
+class Rechosen:
+    """The steps of a decoding under another sampling, as far as they follow from its logits.
+
+    Attributes:
+        steps: up to the first that chose otherwise, this one included.
+        differs_at: its index; None if all chose the same.
+    """
+
+    steps: tuple[Step, ...]
+    differs_at: int | None
+
+
+def rechosen(steps: Sequence[Step], sampling: Sampling) -> Rechosen:
+    """Choose anew from stored logits; what follows the first other choice has to be read by the model.
+
+    Raises:
+        ValueError: as ``distribution``.
+    """
+    again = []
+    for index, step in enumerate(steps):
+        again.append(choose(step.tokens, step.trace, sampling))
+        if again[-1].token != step.token:
+            return Rechosen(tuple(again), index)
+    return Rechosen(tuple(again), None)
+
+
+@dataclass(frozen=True, eq=False)
+class BeamNode:
+    """One hypothesis of a beam search: those before it and one token more.
+
+    Attributes:
+        parent: index of the node that it continues; None for the prompt, where the tree begins.
+        tokens: prompt and choices.
+        log_probability: of the last token after those before it.
+        total: the sum of the log-probabilities of all tokens chosen.
+        score: the total over the length penalty, by which finished hypotheses are compared.
+        kept: whether it was among the best of its length; the others are pruned.
+        finished: whether it ended by the end token.
+        trace: the pass that its log-probability is from; None for the prompt.
+    """
+
+    parent: int | None
+    tokens: Tokens
+    log_probability: float
+    total: float
+    score: float
+    kept: bool
+    finished: bool
+    trace: Trace | None
+
+    @property
+    def token(self) -> int:
+        """The last token."""
+        return self.tokens[-1]
+
+
+@dataclass(frozen=True)
+class BeamTree:
+    """Every hypothesis that a beam search looked at, the shorter before the longer."""
+
+    nodes: tuple[BeamNode, ...]
+
+    @property
+    def results(self) -> tuple[BeamNode, ...]:
+        """What was finished, and what the limit cut off, from the best score to the worst."""
+        longest = max(len(node.tokens) for node in self.nodes)
+        ends = [node for node in self.nodes if node.kept and (node.finished or len(node.tokens) == longest)]
+        return tuple(sorted(ends, key=lambda node: -node.score))
+
+
+def beam_search(
+    read: Read, prompt: Tokens, width: int, *, end: int | None, limit: int, length_penalty: float = 0.0
+) -> BeamTree:
+    """Keep the ``width`` most probable hypotheses of each length instead of one.
+
+    A finished one leaves the beam (Sutskever et al. 2014, section 3.2), which is narrower by one from then on; the
+    search is over when none is left or the limit is reached. Of a node's continuations only the ``width`` most
+    probable are in the tree: no other could be kept. Of equally probable ones the earlier node's wins, then the
+    smaller token id.
+
+    Args:
+        read: runs the model, once for every node that is continued.
+        prompt: the tokens before the first choice.
+        width: how many hypotheses to keep; 1 is greedy decoding.
+        end: the token that ends a sequence; None where there is none.
+        limit: the most tokens to choose.
+        length_penalty: alpha of score = total / ((5 + length) / 6)^alpha (Wu et al. 2016, section 7, without the
+            coverage term), the length counting the tokens chosen. 0 does not penalise; more favours the longer.
+
+    Raises:
+        ValueError: an argument is out of its range; or what ``read`` raises.
+    """
+    _check(prompt, limit)
+    check_at_least(1, "width", width)
+    if not 0.0 <= length_penalty < float("inf"):
+        raise ValueError(f"length_penalty ({length_penalty}) must be 0 or a positive number")
+    nodes = [BeamNode(None, prompt, 0.0, 0.0, 0.0, kept=True, finished=False, trace=None)]
+    live = [0]
+    for length in range(1, limit + 1):
+        divisor = ((5 + length) / 6) ** length_penalty
+        candidates = [child for index in live for child in _continuations(read, nodes[index], index, width, end)]
+        best = sorted(candidates, key=lambda node: -node.total)[:width]
+        start = len(nodes)
+        nodes += [replace(node, score=node.total / divisor, kept=node in best) for node in candidates]
+        live = [index for index in range(start, len(nodes)) if nodes[index].kept and not nodes[index].finished]
+        width -= sum(node.finished for node in best)
+        if not live:
+            break
+    return BeamTree(tuple(nodes))
+
+
+def _continuations(read: Read, node: BeamNode, index: int, count: int, end: int | None) -> Iterator[BeamNode]:
+    """The most probable continuations of a node, best first, neither scored nor kept yet."""
+    trace = read(node.tokens, node.trace)
+    ranked, ids = next_logits(trace).double().log_softmax(0).sort(descending=True, stable=True)
+    for log_probability, token in zip(ranked[:count].tolist(), ids[:count].tolist(), strict=True):
+        total = node.total + log_probability
+        tokens = (*node.tokens, token)
+        yield BeamNode(index, tokens, log_probability, total, 0.0, kept=False, finished=token == end, trace=trace)
+
+
+def _check(prompt: Tokens, limit: int) -> None:
+    if not prompt:
+        raise ValueError("the prompt is empty: decoding starts from at least one token")
+    check_at_least(1, "limit", limit)

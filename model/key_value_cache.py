@@ -1,0 +1,135 @@
+"""Decoding with a key/value cache: what was computed of earlier tokens is not computed again.
+
+Under a causal mask the keys and values of a token never change once it has been read. So the cache is the trace of
+the pass before: its ``k`` and ``v`` go before the rows of the new tokens, which are all that the model is given.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from typing import cast
+
+import torch
+from torch import Tensor, nn
+
+from model.attention import MultiHeadAttention
+from model.decoding import Reader, Tokens
+from model.tracing import Trace
+from model.transformer import Transformer
+
+_CACHED = r"K_h = \operatorname{Concat}(K_h^{\text{cached}}, K[:, \text{head } h])"
+_FORMULAS = {"k": _CACHED, "v": _CACHED.replace("K", "V")}
+_OF_NEW_TOKENS = ("key_input", "value_input", "k_proj", "v_proj")
+
+
+class CachedReader(Reader):
+    """Runs the model over the new tokens only: the stages have the rows of these, and ``k`` and ``v`` those of all.
+
+    The keys and values of the encoder's output are computed by the first pass and all cached by the later ones, in
+    which the encoder does not run.
+    """
+
+    def __call__(self, tokens: Tokens, before: Trace | None = None) -> Trace:
+        """Record a pass over the tokens that ``before``, a trace of any reader of this model, has not read.
+
+        Raises:
+            ValueError: as ``Reader``; or the mask lets a token see a later one, which would change its values.
+        """
+        for mask in self.target_mask_of(0, len(tokens)):
+            if mask is None or mask.triu(1).any():
+                raise ValueError("target_mask lets a token see a later one: a key/value cache needs a causal mask")
+        if before is None:
+            return super().__call__(tokens)
+        max_len = self.model.config.max_len
+        if len(tokens) > max_len:
+            raise ValueError(f"the sequence has {len(tokens)} tokens: max_len ({max_len}) is the most")
+        n_read = before["decoder.layers.0.self_attention.k"].value.shape[-2]
+        return self.run(reading_on(self.model, before), tokens, n_read)
+
+
+def computed_rows(trace: Trace, attention: str) -> range:
+    """Which rows of K and V one pass computed, the others being cached; without a cache, all.
+
+    Args:
+        trace: of any reader.
+        attention: the path, such as ``decoder.layers.0.self_attention``.
+    """
+    n_keys, n_computed = (trace[f"{attention}.{name}"].value.shape[-2] for name in ("k", "k_proj"))
+    return range(n_keys - n_computed, n_keys)
+
+
+def reading_on(model: Transformer, before: Trace) -> Transformer:
+    """The model as it is after a pass: given further tokens alone, it goes on as if it were given all.
+
+    It has the same parameters; the model itself stays as it is.
+    """
+    decoder = model.get_submodule("decoder")
+    replacements: dict[str, nn.Module] = {}
+    for path, module in decoder.named_modules(prefix="decoder"):
+        if isinstance(module, MultiHeadAttention):
+            cached = {name: before[f"{path}.{name}"].value for name in ("k", "v")}
+            replacements[path] = CachedAttention(module, cached)
+    n_read = before["decoder.layers.0.self_attention.k"].value.shape[-2]
+    positions = "decoder.inputs.positions"
+    replacements[positions] = _LaterPositions(model.get_submodule(positions), n_read)
+    if model.encoder is not None:
+        replacements["encoder"] = _EncoderThatHasRun(model.unembedding.weight.new_empty(1, 0, model.config.d_model))
+    return cast(Transformer, _with(replacements, model))
+
+
+class CachedAttention(MultiHeadAttention):
+    """An attention that is given the keys and values of new tokens alone, and has those of the others in a cache.
+
+    Args:
+        attention: whose parameters it uses.
+        cached: ``k`` and ``v`` of the tokens before, (B, H, T, Dh).
+    """
+
+    def __init__(self, attention: MultiHeadAttention, cached: Mapping[str, Tensor]) -> None:
+        nn.Module.__init__(self)  # its parent's would make parameters of its own
+        vars(self).update(vars(attention))
+        self.cached = cached
+
+    def tap(self, name: str, value: Tensor, shape: str, formula: str = "") -> Tensor:
+        """As ever, but ``k`` and ``v`` begin with the cached rows; what comes before has rows for Tn new tokens."""
+        if name in self.cached:
+            return super().tap(name, torch.cat([self.cached[name], value], dim=2), shape, _FORMULAS[name])
+        if name in _OF_NEW_TOKENS:
+            shape = shape.replace("Tk", "Tn")
+        return super().tap(name, value, shape, formula)
+
+
+class _LaterPositions(nn.Module):
+    """Positions counted on from ``n_read``: length -> (length, d_model)."""
+
+    def __init__(self, positions: nn.Module, n_read: int) -> None:
+        super().__init__()
+        self.positions, self.n_read, self.formula = positions, n_read, positions.formula
+
+    def forward(self, length: int) -> Tensor:
+        whole: Tensor = self.positions(self.n_read + length)
+        return whole[self.n_read :]
+
+
+class _EncoderThatHasRun(nn.Module):
+    """In the encoder's place: (1, S) token ids -> (1, 0, d_model), for no row of its output is new."""
+
+    def __init__(self, no_rows: Tensor) -> None:
+        super().__init__()
+        self.no_rows = no_rows
+
+    def forward(self, ids: Tensor, mask: object) -> Tensor:
+        return self.no_rows
+
+
+def _with(replacements: Mapping[str, nn.Module], module: nn.Module, path: str = "") -> nn.Module:
+    """A copy of ``module`` with other modules at some paths, which shares everything else with it."""
+    if path in replacements:
+        return replacements[path]
+    twin = copy.copy(module)
+    twin._modules = {
+        name: child and _with(replacements, child, f"{path}.{name}" if path else name)
+        for name, child in module._modules.items()
+    }
+    return twin
