@@ -353,8 +353,8 @@ def _indices(chunk: range) -> Tensor:
 def _keep_freed_memory() -> None:
     """Let the allocator keep what is freed for what comes next.
 
-    glibc hands blocks above a threshold back to the system, and a third of the time would go into getting them
-    again. The threshold rises to the largest such block that was freed, at most 32 MiB (mallopt(3),
+    glibc hands blocks above a threshold back to the system, and up to a third of the time would go into getting
+    them again. The threshold rises to the largest such block that was freed, at most 32 MiB (mallopt(3),
     M_MMAP_THRESHOLD).
     """
     torch.empty(_KEPT_BYTES, dtype=torch.uint8)

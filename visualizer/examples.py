@@ -1,11 +1,11 @@
-"""Five examples that a click opens, each with something to see at once."""
+"""Six examples that a click opens, each with something to see at once."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from visualizer.settings import Selection, Settings
+from visualizer.settings import TRAINED, Selection, Settings, fitted
 
 
 @dataclass(frozen=True)
@@ -54,6 +54,14 @@ EXAMPLES = (
         what_to_see="In cross-attention the queries are German, the keys English: “Katze” attends to “cat”.",
         settings=Settings(architecture="encoder-decoder", text="The cat sat on the mat"),
         selection=Selection(stage="decoder.cross_attention.weights", head=0, query=2, key=1),
+    ),
+    Example(
+        name="reverse",
+        title="Learned to reverse",
+        what_to_see="Nobody told this model how: to write each letter, cross-attention looks it up at its place "
+        "from the end of the source.",
+        settings=fitted(Settings(weights=TRAINED, task="reverse", text="headlight")),
+        selection=Selection(view="heads", stage="decoder.cross_attention.weights", head=0, query=0, key=8),
     ),
     Example(
         name="two_causal_heads",

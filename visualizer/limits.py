@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from visualizer.painting import read_planes
-from visualizer.settings import MAX_TOKENS, WORKED_EXAMPLES, Settings
+from visualizer.settings import MAX_TOKENS, TRAINED, WORKED_EXAMPLES, Settings
 from visualizer.tokens import Encoded, encode
 
 __all__ = ["MAX_BYTES", "MAX_TOKENS", "estimate_bytes", "estimate_run", "problem_with"]
@@ -20,9 +20,10 @@ _MIB = 2**20
 def problem_with(settings: Settings) -> str | None:
     """Why these settings cannot be run, and what to do, in one sentence; None where they can.
 
-    A worked example always can: it brings its own inputs.
+    A worked example always can, since it brings its own inputs, and so can a model that was trained on a task,
+    whose texts are short.
     """
-    if settings.weights in WORKED_EXAMPLES:
+    if settings.weights in (*WORKED_EXAMPLES, TRAINED):
         return None
     encoded = encode(settings)
     if not encoded.source:
@@ -31,8 +32,8 @@ def problem_with(settings: Settings) -> str | None:
 
 
 def estimate_run(settings: Settings) -> int:
-    """The memory of the run of these settings, in bytes; 0 for a worked example, which is always small."""
-    return 0 if settings.weights in WORKED_EXAMPLES else _bytes_for(settings, encode(settings))
+    """The memory of the run of these settings, in bytes; 0 for those that are always small."""
+    return 0 if settings.weights in (*WORKED_EXAMPLES, TRAINED) else _bytes_for(settings, encode(settings))
 
 
 def estimate_bytes(settings: Settings, n_source: int, n_target: int, vocabulary_size: int) -> int:

@@ -22,29 +22,23 @@ ICON = str(Path(__file__).parent / "icon.svg")
 """The picture of the browser's tab, a file of our own: Streamlit fetches its icons from another host."""
 
 _STYLE = (Path(__file__).parent / "page.css").read_text(encoding="utf-8")
+_SPECIALS = ("<pad>", "<s>", "<sos>", "<eos>")
 _TITLES: Mapping[SequenceName, str] = {"source": "Source", "target": "Target"}
 
 
 def header() -> None:
     """The choice of the view and the examples."""
     st.html(f"<style>{_STYLE}</style>")
-    views, examples = st.columns([9, 12], gap="small", vertical_alignment="center")
-    with views:
-        field = FIELDS["view"]
-        st.segmented_control(
-            field.label,
-            list(field.choices),
-            format_func=field.choices.__getitem__,
-            key=field.name,
-            label_visibility="collapsed",
-            persist_state="page",
-        )
-    with (
-        examples,
-        st.container(
-            horizontal=True, horizontal_alignment="right", vertical_alignment="center", gap="small", key="examples"
-        ),
-    ):
+    field = FIELDS["view"]
+    st.segmented_control(
+        field.label,
+        list(field.choices),
+        format_func=field.choices.__getitem__,
+        key=field.name,
+        label_visibility="collapsed",
+        persist_state="page",
+    )
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="examples"):
         st.caption("Examples", width="content")
         for example in EXAMPLES:
             _example_button(example)
@@ -116,7 +110,7 @@ def loading() -> AbstractContextManager[object]:
 
 def _drawn(name: SequenceName, title: str, sequence: Tokens) -> TokenSequence:
     tokens = tuple(
-        Token(i, label, token_id, padding=padding, special=token in ("<pad>", "<s>") and token_id < 2)
+        Token(i, label, token_id, padding=padding, special=token in _SPECIALS and token_id < 3)
         for i, (token, label, token_id, padding) in enumerate(
             zip(sequence.tokens, sequence.labels, sequence.ids, sequence.is_padding, strict=True)
         )

@@ -14,12 +14,14 @@ from model import (
     MultiHeadAttention,
     Trace,
     TracedModule,
+    Transformer,
     TransformerConfig,
     record,
     seed_dropout,
 )
 from model.faults import FAULTS
 from model.tracing import Edit
+from model.training import model_with
 from model.weights import build_model, head_names
 from model.worked_examples import WORKED_EXAMPLES, WorkedExample
 from visualizer.attention_masks import Masks, applied_masks, promised_masks
@@ -27,8 +29,9 @@ from visualizer.components.axis import Axis, SequenceName
 from visualizer.dataflow import Operand, attention_modules, operands
 from visualizer.explanations import Explanation, explain
 from visualizer.limits import problem_with
-from visualizer.settings import Selection, Settings
+from visualizer.settings import TRAINED, Selection, Settings
 from visualizer.tokens import Encoded, TokenSequence, encode
+from visualizer.trained import checkpoint_of, encode_trained, shape_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,9 +181,23 @@ def compute_run(settings: Settings) -> Run:
     """
     if settings.weights in WORKED_EXAMPLES:
         return _run_example(settings, WORKED_EXAMPLES[settings.weights]())
+    if settings.weights == TRAINED:
+        checkpoint = checkpoint_of(settings)
+        settings = replace(settings, **shape_of(checkpoint))
+        model = model_with(checkpoint.recipe, checkpoint.weights)
+        return _record(settings, model, encode_trained(settings), head_names=())
     if problem := problem_with(settings):
         raise ValueError(problem)
     return _run_model(settings, encode(settings))
+
+
+def encoded(settings: Settings) -> Encoded:
+    """The tokens that the model gets for some settings.
+
+    Raises:
+        ValueError: a text is none of the task that the model was trained on.
+    """
+    return encode_trained(settings) if settings.weights == TRAINED else encode(settings)
 
 
 def repeat(run: Run) -> None:
@@ -216,10 +233,16 @@ def layer_of(path: str) -> int:
 
 def _run_model(settings: Settings, encoded: Encoded) -> Run:
     config = _config(settings, len(encoded.vocabulary))
-    model = build_model(config, settings.weights, settings.seed).requires_grad_(False)
+    model = build_model(config, settings.weights, settings.seed)
     if settings.dropout > 0:
         model.train()
         seed_dropout(model, settings.seed)
+    return _record(settings, model, encoded, head_names(config, settings.weights))
+
+
+def _record(settings: Settings, model: Transformer, encoded: Encoded, head_names: tuple[str, ...]) -> Run:
+    """Run a model under the masks that the settings ask for."""
+    model.requires_grad_(False)
     tokens: dict[SequenceName, TokenSequence] = {"source": encoded.source}
     if encoded.target is not None:
         tokens["target"] = encoded.target
@@ -227,8 +250,8 @@ def _run_model(settings: Settings, encoded: Encoded) -> Run:
     masks = _by_layer(applied_masks(settings, promised))
     with torch.inference_mode(), record(model, edits(settings, masks)) as trace:
         _forward(model, tokens, masks)
-    names = head_names(config, settings.weights)
-    return Run(settings, model, trace, masks, _by_layer(promised), tokens, encoded.vocabulary.labels, names)
+    vocabulary = encoded.vocabulary.labels
+    return Run(settings, model, trace, masks, _by_layer(promised), tokens, vocabulary, head_names)
 
 
 def _config(settings: Settings, vocab_size: int) -> TransformerConfig:

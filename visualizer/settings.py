@@ -18,6 +18,7 @@ from urllib.parse import quote
 
 from visualizer.painting import read_planes, write_planes
 from visualizer.tokens import visible_whole
+from visualizer.trained_models import TRAINED_MODELS
 
 Architecture = Literal["encoder", "decoder", "encoder-decoder"]
 TokenKind = Literal["words", "characters", "bytes"]
@@ -45,6 +46,9 @@ WORKED_EXAMPLES = (
 )
 """The published examples whose numbers can be loaded in place of a model."""
 
+TRAINED = "trained"
+"""The weights of a model that was trained on a task."""
+
 MAX_TOKENS = 512
 """The longest sequence that is drawn."""
 
@@ -70,6 +74,8 @@ class Settings:
     target: str = "Die Katze saß auf der Matte"
     tokens: TokenKind = "words"
     weights: str = "hand_built"
+    task: str = "reverse"
+    checkpoint: str = ""
     seed: int = 0
     n_heads: int = 4
     n_layers: int = 2
@@ -111,7 +117,7 @@ class Selection:
     panel: LabPanel = "translate"
 
 
-Kind = Literal["integer", "fraction", "choice", "switch", "names", "text", "cells", "stage"]
+Kind = Literal["integer", "fraction", "choice", "switch", "names", "text", "cells", "stage", "identifier"]
 
 
 @dataclass(frozen=True)
@@ -148,6 +154,7 @@ _MASK_LABELS = {
 _WEIGHT_LABELS = {
     "hand_built": "Hand-built heads",
     "random": "Random",
+    TRAINED: "Trained on a task",
     **{name: f"Example: {name.replace('_', ' ')}" for name in WORKED_EXAMPLES},
 }
 
@@ -172,10 +179,18 @@ SETTINGS_FIELDS = (
         "weights",
         "choice",
         "Weights",
-        "Hand-built heads each do one known thing; random ones come from the seed; an example brings its own "
-        "published numbers.",
+        "Hand-built heads each do one known thing; random ones come from the seed; trained ones have learned a "
+        "task; an example brings its own published numbers.",
         choices=_WEIGHT_LABELS,
     ),
+    Field(
+        "task",
+        "choice",
+        "Task",
+        "What the model has learned.",
+        choices={name: trained.title for name, trained in TRAINED_MODELS.items()},
+    ),
+    Field("checkpoint", "identifier", "Training", "A model that was trained here, while the server remembers it."),
     Field("seed", "integer", "Seed", "The same seed gives the same random numbers.", least=0, most=2**32 - 1),
     Field("n_heads", "integer", "Heads", "How many attention heads each layer has.", least=1, most=16),
     Field("n_layers", "integer", "Layers", "How many layers are stacked.", least=1, most=12),
@@ -297,8 +312,14 @@ SELECTION_FIELDS = (
         "view",
         "choice",
         "View",
-        "Follow the computation, see all heads at once, set two masks side by side, or paint and test a mask.",
-        choices={"step": "Step through", "heads": "Heads", "compare": "Compare masks", "lab": "Mask lab"},
+        "Follow the computation, see all heads at once, set two masks side by side, or paint and test a "
+        "mask.",
+        choices={
+            "step": "Step through",
+            "heads": "Heads",
+            "compare": "Compare masks",
+            "lab": "Mask lab",
+        },
     ),
     Field("layer", "integer", "Layer", "The layer that is looked at, counted from 0.", least=0, most=11),
     Field("head", "integer", "Head", "The head that is looked at, counted from 0.", least=0, most=15),
@@ -361,7 +382,13 @@ def in_mask_order(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def fitted(settings: Settings) -> Settings:
-    """The nearest settings that can be combined: a width that the heads can share, the masks in their order."""
+    """The nearest settings that can be combined.
+
+    A width that the heads can share, the masks in their order, and, for a model that was trained, what it is.
+    """
+    if settings.weights == TRAINED:
+        settings = replace(settings, mask=in_mask_order(settings.mask), dropout=0.0, activation="relu")
+        return settings if settings.checkpoint else replace(settings, **TRAINED_MODELS[settings.task].shape)
     offered = widths(settings.n_heads)
     width = min(offered, key=lambda width: abs(width - settings.d_model))
     return replace(settings, d_model=width, mask=in_mask_order(settings.mask))
@@ -562,6 +589,15 @@ def _read_stage(_field: Field, given: str, default: str) -> _Reading:
     return _Reading(lower if _STAGE.fullmatch(lower) else default, "is not the name of a stage")
 
 
+_IDENTIFIER = re.compile(r"[a-z0-9]{0,40}")
+
+
+def _read_identifier(_field: Field, given: str, default: str) -> _Reading:
+    if _IDENTIFIER.fullmatch(given):
+        return _Reading(given)
+    return _Reading(default, "is not the name of one")
+
+
 _READERS: Mapping[Kind, Callable[[Field, str, Any], _Reading]] = {
     "integer": _read_integer,
     "fraction": _read_fraction,
@@ -571,6 +607,7 @@ _READERS: Mapping[Kind, Callable[[Field, str, Any], _Reading]] = {
     "text": _read_text,
     "cells": _read_cells,
     "stage": _read_stage,
+    "identifier": _read_identifier,
 }
 
 

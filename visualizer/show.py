@@ -10,10 +10,10 @@ from model.faults import FAULTS
 from visualizer import page, state
 from visualizer.attention_masks import layer_left_out, readable_painting
 from visualizer.cache import cached_run
-from visualizer.run import Run, with_layer
+from visualizer.run import Run, encoded, with_layer
 from visualizer.settings import WORKED_EXAMPLES, Settings
 from visualizer.state import Choices
-from visualizer.tokens import encode, markdown_safe
+from visualizer.tokens import markdown_safe
 from visualizer.views import VIEWS
 
 
@@ -39,8 +39,8 @@ def show(choices: Choices) -> None:
 
 def _with_readable_painting(choices: Choices) -> Choices:
     """The choices without those expressions of a link that are none."""
-    encoded = encode(choices.settings)
-    settings, complaints = readable_painting(choices.settings, encoded.target or encoded.source)
+    tokens = encoded(choices.settings)
+    settings, complaints = readable_painting(choices.settings, tokens.target or tokens.source)
     if not complaints:
         return choices
     page.notices(complaints)

@@ -14,12 +14,14 @@ import streamlit as st
 from visualizer import state
 from visualizer.settings import (
     FIELDS,
+    TRAINED,
     WORKED_EXAMPLES,
     Selection,
     Settings,
     feed_forward_widths,
     widths,
 )
+from visualizer.trained_models import TRAINED_MODELS
 
 
 def sidebar(settings: Settings, selection: Selection) -> None:
@@ -27,21 +29,46 @@ def sidebar(settings: Settings, selection: Selection) -> None:
     with st.sidebar:
         st.markdown("## :material/highlight: Headlight")
         if settings.weights in WORKED_EXAMPLES:
-            _choice("weights")
+            _choice_of_weights("weights", settings)
             st.caption(
                 "A published worked example: its inputs, weights and mask are given, so there is nothing else to "
                 "choose. Take other weights to type a text of your own."
             )
             return
         _text("text", height=92)
+        if settings.weights == TRAINED:
+            _trained(settings, selection)
+            return
         if settings.architecture == "encoder-decoder":
             _text("target", height=68)
         _choice("architecture")
-        _choice("weights")
+        _choice_of_weights("weights", settings)
         _whole_number("n_heads")
         _masks(settings, selection)
         with st.expander("More", icon=":material/tune:"):
             _more(settings)
+
+
+def _trained(settings: Settings, selection: Selection) -> None:
+    """The controls of a model that was trained: its sizes are what they are."""
+    if settings.architecture != "encoder":
+        st.caption("What follows the text is what the model itself writes.")
+    _choice_of_weights("weights", settings)
+    _choice_of_weights("task", settings)
+    if settings.checkpoint:
+        st.caption("This model was trained here, under Train.")
+    _masks(settings, selection)
+    with st.expander("More", icon=":material/tune:"):
+        _padding(settings)
+        _choice("fault")
+
+
+def _take(weights: str, task: str) -> None:
+    """Other weights or another task: a model that was trained comes with a text and the masks that it knows."""
+    if weights == TRAINED:
+        trained = TRAINED_MODELS[task]
+        state.change(weights=weights, task=task, checkpoint="", text=trained.example, mask=trained.mask)
+    state.redraw_page()
 
 
 def _more(settings: Settings) -> None:
@@ -52,14 +79,18 @@ def _more(settings: Settings) -> None:
     _segments("norm")
     _segments("positions")
     _segments("activation")
-    _number("pad")
-    if settings.pad:
-        _segments("pad_side")
+    _padding(settings)
     if settings.weights == "random":
         _number("seed")
     _switch("scale_scores")
     _fraction("dropout", step=0.05)
     _choice("fault")
+
+
+def _padding(settings: Settings) -> None:
+    _number("pad")
+    if settings.pad:
+        _segments("pad_side")
 
 
 def _masks(settings: Settings, selection: Selection) -> None:
@@ -119,6 +150,19 @@ def _text(name: str, height: int) -> None:
 
 def _choice(name: str) -> None:
     _labelled(st.selectbox, name)
+
+
+def _choice_of_weights(name: str, settings: Settings) -> None:
+    """The choice of ``weights``, or of the ``task`` of those that were trained."""
+    chosen = {"weights": settings.weights, "task": settings.task}
+    take = state.on_change(name, lambda value: _take(**{**chosen, name: value}))
+    field = FIELDS[name]
+    st.selectbox(
+        field.label,
+        list(field.choices),
+        format_func=field.choices.__getitem__,
+        **{**_common(name), "on_change": take},
+    )
 
 
 def _segments(name: str) -> None:

@@ -135,13 +135,15 @@ class Vocabulary:
 
     Attributes:
         tokens: the tokens by id, from the id after the specials on.
+        specials: the tokens with the first ids, the padding first.
     """
 
     tokens: tuple[str, ...]
+    specials: tuple[str, ...] = SPECIALS
 
     def __len__(self) -> int:
         """The number of ids, V."""
-        return len(SPECIALS) + len(self.tokens)
+        return len(self.specials) + len(self.tokens)
 
     def ids_of(self, tokens: Iterable[str]) -> tuple[int, ...]:
         """The ids of tokens of a text, never those of the specials.
@@ -156,17 +158,17 @@ class Vocabulary:
 
     def tokens_of(self, ids: Iterable[int]) -> tuple[str, ...]:
         """The tokens of ids, the specials among them by their names."""
-        everything = (*SPECIALS, *self.tokens)
+        everything = (*self.specials, *self.tokens)
         return tuple(everything[index] for index in ids)
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
         """One label to draw per id."""
-        return (*SPECIALS, *(visible(token) for token in self.tokens))
+        return (*self.specials, *(visible(token) for token in self.tokens))
 
     @cached_property
     def _ids(self) -> dict[str, int]:
-        return {token: index for index, token in enumerate(self.tokens, len(SPECIALS))}
+        return {token: index for index, token in enumerate(self.tokens, len(self.specials))}
 
 
 @dataclass(frozen=True)
@@ -219,14 +221,15 @@ def encode(settings: Settings) -> Encoded:
     vocabulary = Vocabulary(_BYTES if settings.tokens == "bytes" else tuple(dict.fromkeys([*source, *target])))
     return Encoded(
         vocabulary,
-        _padded(vocabulary, vocabulary.ids_of(source), settings.pad if source else 0, settings.pad_side),
-        _padded(vocabulary, (START_ID, *vocabulary.ids_of(target)), settings.pad, settings.pad_side)
+        padded(vocabulary, vocabulary.ids_of(source), settings.pad if source else 0, settings.pad_side),
+        padded(vocabulary, (START_ID, *vocabulary.ids_of(target)), settings.pad, settings.pad_side)
         if has_target
         else None,
     )
 
 
-def _padded(vocabulary: Vocabulary, content: tuple[int, ...], pad: int, side: PadSide) -> TokenSequence:
+def padded(vocabulary: Vocabulary, content: tuple[int, ...], pad: int, side: PadSide) -> TokenSequence:
+    """A sequence of ids with so many padding tokens on one side."""
     before, after = (pad, 0) if side == "left" else (0, pad)
     ids = (PADDING_ID,) * before + content + (PADDING_ID,) * after
     return TokenSequence(

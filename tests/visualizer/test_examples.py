@@ -2,6 +2,7 @@ import pytest
 
 from visualizer.examples import EXAMPLES
 from visualizer.limits import problem_with
+from visualizer.run import encoded
 from visualizer.settings import WORKED_EXAMPLES, fitted, read_query, write_query
 from visualizer.tokens import encode
 
@@ -9,8 +10,8 @@ by_name = {example.name: example for example in EXAMPLES}
 every_example = pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.name)
 
 
-def test_there_are_five_of_different_names_and_titles():
-    assert len(EXAMPLES) == len(by_name) == len({example.title for example in EXAMPLES}) == 5
+def test_there_are_six_of_different_names_and_titles():
+    assert len(EXAMPLES) == len(by_name) == len({example.title for example in EXAMPLES}) == 6
 
 
 @every_example
@@ -35,10 +36,10 @@ def test_it_says_what_to_see_in_one_sentence(example):
 def test_it_looks_at_tokens_and_heads_that_exist(example):
     if example.settings.weights in WORKED_EXAMPLES:
         return
-    encoded = encode(example.settings)
-    queries = encoded.target or encoded.source
+    tokens = encoded(example.settings)
+    queries = tokens.target or tokens.source
     assert example.selection.query < len(queries)
-    assert example.selection.key < len(encoded.source)
+    assert example.selection.key < len(tokens.source)
     assert example.selection.head < example.settings.n_heads
 
 
@@ -55,10 +56,17 @@ def test_padding_is_looked_at():
 
 def test_the_translated_pair_is_looked_at():
     example = by_name["translation"]
-    encoded = encode(example.settings)
-    assert encoded.target.tokens[example.selection.query] == "Katze"
-    assert encoded.source.tokens[example.selection.key] == "cat"
+    tokens = encode(example.settings)
+    assert tokens.target.tokens[example.selection.query] == "Katze"
+    assert tokens.source.tokens[example.selection.key] == "cat"
 
 
 def test_the_single_token_is_single():
     assert len(encode(by_name["single_token"].settings).source) == 1
+
+
+def test_the_learned_letter_is_looked_at():
+    example = by_name["reverse"]
+    tokens = encoded(example.settings)
+    written = tokens.target.tokens[example.selection.query + 1]
+    assert tokens.source.tokens[example.selection.key] == written == "t"

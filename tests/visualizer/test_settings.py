@@ -49,6 +49,8 @@ def values_of(field):
             return texts
         case "cells":
             return cells
+        case "identifier":
+            return st.sampled_from(["", "0123456789abcdef"])
         case "stage":
             return st.from_regex(r"\A[a-z_0-9.]{1,40}\Z")
 

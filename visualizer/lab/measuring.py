@@ -19,6 +19,9 @@ def measurement_of(case: Case, sequence: SequenceName) -> Measurement | None:
     if found := cached_measurement(settings, sequence):
         return found
     n_tokens = len(case.run.tokens[sequence])
+    if n_tokens > MOST_TOKENS:
+        st.caption(f"The influence is measured on up to {MOST_TOKENS} tokens: the text has {n_tokens}.")
+        return None
     if effort(settings, n_tokens) > AT_ONCE and not _asked(settings, n_tokens):
         return None
     bar = st.progress(0.0, text=_TEXT)
@@ -30,6 +33,9 @@ def measurement_of(case: Case, sequence: SequenceName) -> Measurement | None:
     bar.empty()
     return found
 
+
+MOST_TOKENS = 256
+"""Above this a measurement takes minutes and a gigabyte."""
 
 _TEXT = "Differentiating every output by every embedding …"
 

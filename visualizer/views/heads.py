@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import streamlit as st
 
+from model.metrics import METRICS
 from visualizer import state
 from visualizer.attention_picker import attention_kind
 from visualizer.check_line import check_line
 from visualizer.checks import attention_agreement
 from visualizer.components.attention_heads.element import attention_heads
 from visualizer.dataflow import attention_modules
+from visualizer.head_measures import measure_heads
 from visualizer.panels import blocked_in_layers, to_array
 from visualizer.run import Run, without_layer
-from visualizer.settings import Selection
+from visualizer.settings import WORKED_EXAMPLES, Selection
 
 
 def render(run: Run, selection: Selection) -> None:
@@ -55,4 +59,41 @@ def render(run: Run, selection: Selection) -> None:
         seq=state.last_seq(key),
         on_select=state.on_event(key, "select", choose_cell),
         on_shown=state.on_event(key, "shown", show),
+    )
+    if run.settings.weights not in WORKED_EXAMPLES:  # their vectors are no tokens
+        _measures(run, same)
+
+
+def _measures(run: Run, modules: list[str]) -> None:
+    """A table of what each head does, sortable by each measure; choosing a line shows the head."""
+    found = measure_heads(run, modules)
+    names = run.names_of(1 + max(one.head for one in found))
+    table: dict[str, list[Any]] = {
+        "Layer": [one.layer for one in found],
+        "Head": [one.head for one in found],
+        "Built to": [names[one.head] for one in found],
+    }
+    if not any(names):
+        del table["Built to"]
+    table |= {metric.title: [one.values[name] for one in found] for name, metric in METRICS.items()}
+    key = f"measures_{modules[0]}_{len(modules)}"
+
+    def choose(event: Any) -> None:  # noqa: ANN401 - Streamlit's description of a selection
+        if rows := event.selection.rows:
+            state.select(layer=found[rows[0]].layer, head=found[rows[0]].head)
+
+    st.markdown("##### What each head does, measured")
+    st.caption("Means over the queries of this text. Click a column to sort by it, a line to show its head.")
+    st.dataframe(
+        table,
+        column_config={
+            metric.title: st.column_config.NumberColumn(
+                format="%.3f", help=f"Mean over the queries of ${metric.formula}$"
+            )
+            for metric in METRICS.values()
+        },
+        hide_index=True,
+        selection_mode="single-row",
+        on_select=state.on_change(key, choose),
+        key=key,
     )

@@ -1,0 +1,105 @@
+"""Trained models as runs: what they are given, what they write, and how they are remembered."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from model.checkpoints import Checkpoint, shipped
+from model.tasks import EOS, TASKS, prompt, sequences
+from model.training import RECIPES, Recipe, copied_weights, model_with
+from model.weights import build_model
+from visualizer.run import compute_run, encoded
+from visualizer.settings import TRAINED, Settings, fitted
+from visualizer.trained import checkpoint_of, keep, shape_of
+from visualizer.trained_models import TRAINED_MODELS
+
+every_task = pytest.mark.parametrize("task", TASKS)
+
+
+def settings_of(task: str, **changes) -> Settings:
+    trained = TRAINED_MODELS[task]
+    return fitted(
+        replace(Settings(), weights=TRAINED, task=task, text=trained.example, mask=trained.mask, **changes)
+    )
+
+
+def untrained(task: str) -> Checkpoint:
+    recipe = Recipe(task, d_model=16, n_heads=2, d_ff=16)
+    return Checkpoint(recipe, 0, copied_weights(build_model(recipe.config, "random", 0)))
+
+
+@every_task
+def test_what_is_known_without_torch_is_what_the_model_is(task):
+    known, recipe = TRAINED_MODELS[task], shipped(task).recipe
+    assert (known.title, known.example) == (TASKS[task].title, TASKS[task].example)
+    assert known.shape["architecture"] == TASKS[task].architecture
+    assert known.shape == {name: value for name, value in shape_of(shipped(task)).items() if name in known.shape}
+    assert recipe.task == task
+    assert list(TRAINED_MODELS) == list(TASKS) == list(RECIPES)
+
+
+@every_task
+def test_a_run_is_what_the_model_computes_on_the_sequences_of_the_task(task):
+    settings = settings_of(task)
+    run = compute_run(settings)
+    expected = sequences(TASKS[task], settings.text)
+    assert run.settings == settings
+    assert run.tokens["source"].ids == expected.source
+    assert (run.tokens["target"].ids if "target" in run.tokens else None) == expected.target
+    assert run.vocabulary == TASKS[task].vocabulary
+    chosen = run.trace["logits"].value[0].argmax(-1)
+    labels = torch.tensor(expected.labels)
+    assert torch.equal(chosen[labels != 0], labels[labels != 0])
+
+
+def test_the_target_is_what_the_model_writes_right_or_wrong():
+    settings = replace(settings_of("reverse"), checkpoint=keep(untrained("reverse")))
+    written = encoded(settings).target
+    model = model_with(untrained("reverse").recipe, untrained("reverse").weights)
+    source, so_far = sequences(TASKS["reverse"], settings.text).source, prompt(TASKS["reverse"], settings.text)
+    while len(so_far) <= 20:
+        mask = torch.ones(len(so_far), len(so_far), dtype=torch.bool).tril()
+        with torch.inference_mode():
+            following = (
+                model(torch.tensor([source]), torch.tensor([so_far]), target_mask=mask)[0, -1].argmax().item()
+            )
+        if following == EOS:
+            break
+        so_far = (*so_far, following)
+    assert written.ids == so_far
+
+
+def test_a_model_of_this_server_is_found_by_its_name_and_shapes_the_run():
+    checkpoint = untrained("copy")
+    name = keep(checkpoint)
+    assert keep(checkpoint) == name
+    settings = replace(settings_of("copy"), checkpoint=name)
+    assert checkpoint_of(settings) is checkpoint
+    run = compute_run(settings)
+    assert (run.settings.d_model, run.settings.n_heads) == (16, 2)
+    assert run.trace["logits"].value.shape[-1] == len(TASKS["copy"].vocabulary)
+
+
+@pytest.mark.parametrize("task", ["copy", "sort"])
+def test_a_model_that_is_forgotten_or_of_another_task_is_refused(task):
+    name = keep(untrained("copy")) if task == "sort" else "0123456789abcdef"
+    with pytest.raises(ValueError, match="has forgotten it"):
+        compute_run(replace(settings_of(task), checkpoint=name))
+
+
+def test_a_text_that_is_none_of_the_task_is_refused_with_what_is():
+    with pytest.raises(ValueError, match=r"type 1 to 10 letters from a to z"):
+        compute_run(replace(settings_of("reverse"), text="Headlight 2!"))
+
+
+def test_padding_is_added_on_the_side_chosen():
+    source = encoded(replace(settings_of("reverse"), pad=2, pad_side="left")).source
+    assert source.is_padding[:3] == (True, True, False)
+    assert source.labels[:2] == ("<pad>", "<pad>")
+
+
+def test_settings_of_a_shipped_model_are_its_own():
+    assert fitted(Settings(weights=TRAINED, task="add", n_heads=7, d_model=200)) == fitted(
+        Settings(weights=TRAINED, task="add")
+    )

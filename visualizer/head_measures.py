@@ -1,0 +1,82 @@
+"""What each head does, as numbers: the measures of ``model.metrics`` on the tokens of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from model.metrics import METRICS, Attention
+from model.tasks import TASKS, expected_keys, sequences
+from visualizer.components.axis import SequenceName
+from visualizer.run import Run, layer_of
+from visualizer.settings import TRAINED
+from visualizer.tokens import TokenSequence
+
+
+@dataclass(frozen=True)
+class HeadMeasures:
+    """One head of one layer.
+
+    Attributes:
+        layer: its layer.
+        head: its number in the layer.
+        values: by the name of the measure; NaN where it does not apply.
+    """
+
+    layer: int
+    head: int
+    values: Mapping[str, float]
+
+
+def measure_heads(run: Run, modules: Sequence[str]) -> tuple[HeadMeasures, ...]:
+    """Measure every head of some attentions of one kind, layer by layer."""
+    found: list[HeadMeasures] = []
+    for module in modules:
+        attention = _attention(run, module)
+        columns = {name: metric.compute(attention).tolist() for name, metric in METRICS.items()}
+        found += (
+            HeadMeasures(layer_of(module), head, {name: values[head] for name, values in columns.items()})
+            for head in range(attention.weights.shape[1])
+        )
+    return tuple(found)
+
+
+def _attention(run: Run, module: str) -> Attention:
+    rows, columns = run.axes(f"{module}.weights")
+    queries, keys = (_tokens_of(run, axis.sequence) for axis in (rows, columns))
+    return Attention(
+        weights=run.trace[f"{module}.weights"].value[:1],
+        query_ids=torch.tensor([queries.ids]),
+        key_ids=torch.tensor([keys.ids]),
+        query_is_padding=torch.tensor([queries.is_padding]),
+        key_is_padding=torch.tensor([keys.is_padding]),
+        is_self_attention=not run.is_cross_attention(module),
+        expected_keys=_expected(run, module),
+    )
+
+
+def _tokens_of(run: Run, sequence: SequenceName | None) -> TokenSequence:
+    if sequence is None:
+        raise ValueError("the rows and columns of an attention must be tokens")
+    return run.tokens[sequence]
+
+
+def _expected(run: Run, module: str) -> Tensor | None:
+    """The key that each query should find, (1, Tq); None where no task says so, or the answer is wrong."""
+    if run.settings.weights != TRAINED or run.settings.pad or not _reads_the_text(run, module):
+        return None
+    task = TASKS[run.settings.task]
+    text = task.read(run.settings.text)
+    right = sequences(task, text)
+    written = run.tokens["target" if right.target is not None else "source"].ids
+    if written != (right.source if right.target is None else right.target):
+        return None
+    return torch.tensor([expected_keys(task, text)])
+
+
+def _reads_the_text(run: Run, module: str) -> bool:
+    """Whether this is the attention through which the answer reads the text."""
+    return "target" not in run.tokens or run.is_cross_attention(module)

@@ -1,0 +1,58 @@
+"""What is known of the shipped models before torch is loaded: read from the headers of their files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+_SHIPPED = Path(__file__).parents[1] / "model" / "trained"
+_LENGTH_BYTES = 8
+_SHAPE = ("n_heads", "n_layers", "d_model", "d_ff", "norm", "positions", "scale_scores", "seed")
+_TASKS = {
+    "reverse": ("Reverse", "encoder-decoder", "headlight"),
+    "copy": ("Copy", "encoder-decoder", "attention"),
+    "sort": ("Sort", "encoder-decoder", "3141592653"),
+    "add": ("Add two numbers", "encoder-decoder", "68+57"),
+    "remove_vowels": ("Remove vowels", "encoder-decoder", "headlight"),
+    "repeat_block": ("Repeat the random block", "decoder", "qzfkx"),
+    "match_brackets": ("Match brackets", "encoder", "(()())())"),
+    "mark_repeats": ("Mark what repeats", "encoder", "headlamp"),
+}
+
+
+@dataclass(frozen=True)
+class TrainedModel:
+    """One shipped model.
+
+    Attributes:
+        task: the name of what it has learned.
+        title: the same for a person.
+        example: a text to begin with.
+        shape: the settings that its training fixes.
+    """
+
+    task: str
+    title: str
+    example: str
+    shape: Mapping[str, Any]
+
+    @property
+    def mask(self) -> tuple[str, ...]:
+        """The masks that it was trained with, as long as nothing is padded."""
+        return () if self.shape["architecture"] == "encoder" else ("causal",)
+
+
+def _read(task: str) -> TrainedModel:
+    title, architecture, example = _TASKS[task]
+    content = (_SHIPPED / f"{task}.safetensors").read_bytes()
+    length = int.from_bytes(content[:_LENGTH_BYTES], "little")
+    about = json.loads(json.loads(content[_LENGTH_BYTES : _LENGTH_BYTES + length])["__metadata__"]["headlight"])
+    shape = {name: about["recipe"][name] for name in _SHAPE} | {"architecture": architecture}
+    return TrainedModel(task, title, example, shape)
+
+
+TRAINED_MODELS: Mapping[str, TrainedModel] = {task: _read(task) for task in _TASKS}
+"""The shipped models by task, in the order of the menu."""
