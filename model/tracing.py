@@ -13,6 +13,7 @@ Axis symbols, used in code, tests and on the screen alike:
     T   tokens            Tk  key tokens       F   d_ff
     S   source tokens     H   heads            V   vocab_size
     D   d_model           Dk  query/key width where it differs from the values'
+    Tn  tokens new in a pass that takes the others from a key/value cache
 """
 
 from __future__ import annotations
@@ -130,6 +131,8 @@ class _Recorder:
             value = self._edited(path, value)
         dims = _bind(path, value, shape, self._sizes[prefix])
         caller = sys._getframe(2)
+        while caller.f_code.co_name == "tap" and caller.f_back is not None:  # a tap that wraps another
+            caller = caller.f_back
         location = (caller.f_code.co_filename, caller.f_lineno)
         self._stages[path] = Stage(path, value, dims, formula, location, value is not computed)
         return value
