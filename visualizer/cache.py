@@ -9,7 +9,10 @@ from collections.abc import Callable
 import streamlit as st
 import torch
 
+from model.decoding import BeamTree
 from visualizer.components.axis import SequenceName
+from visualizer.generation.writer import Writer
+from visualizer.generation.writing import Beam, OneByOne, Written, search
 from visualizer.limits import estimate_run
 from visualizer.proof import Measurement, measure
 from visualizer.run import Run, compute_run
@@ -53,6 +56,34 @@ def measured(settings: Settings, sequence: SequenceName, progress: Callable[[flo
 
 @st.cache_resource(show_spinner=False)
 def _measurements() -> OrderedDict[tuple[Settings, SequenceName], Measurement]:
+    return OrderedDict()
+
+
+WRITTEN_BYTES = 128 * 2**20
+"""The most memory that what was written may take together; the newest is always kept."""
+
+
+def kept_writing(settings: Settings, how: OneByOne) -> Written | None:
+    """What a model has written under these settings; None where it has not, or too long ago."""
+    return _writings().get((settings, how))
+
+
+def keep_writing(settings: Settings, how: OneByOne, written: Written) -> None:
+    """Keep what a model has written, so that going back to it computes nothing."""
+    kept = _writings()
+    kept[settings, how] = written
+    while len(kept) > 1 and sum(each.n_bytes for each in list(kept.values())) > WRITTEN_BYTES:
+        kept.popitem(last=False)
+
+
+@st.cache_resource(max_entries=32, show_spinner=False)
+def cached_search(settings: Settings, how: Beam, _writer: Writer) -> BeamTree:
+    """The tree of a beam search by the writer of these settings."""
+    return search(_writer, how)
+
+
+@st.cache_resource(show_spinner=False)
+def _writings() -> OrderedDict[tuple[Settings, OneByOne], Written]:
     return OrderedDict()
 
 

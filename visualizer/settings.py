@@ -27,7 +27,7 @@ Positions = Literal["sinusoidal", "learned", "none"]
 Activation = Literal["relu", "gelu"]
 PadSide = Literal["right", "left"]
 Fault = Literal["none", "after_softmax", "before_softmax", "left_out"]
-View = Literal["step", "heads", "compare", "lab"]
+View = Literal["step", "heads", "compare", "lab", "train", "generate"]
 PaintScope = Literal["all", "layer", "head", "layer_head"]
 LabPanel = Literal["translate", "load", "apply", "reach", "prove"]
 
@@ -312,13 +312,15 @@ SELECTION_FIELDS = (
         "view",
         "choice",
         "View",
-        "Follow the computation, see all heads at once, set two masks side by side, or paint and test a "
-        "mask.",
+        "Follow the computation, see all heads at once, set two masks side by side, paint and test a mask, train a "
+        "model, or let one write.",
         choices={
             "step": "Step through",
             "heads": "Heads",
             "compare": "Compare masks",
             "lab": "Mask lab",
+            "train": "Train",
+            "generate": "Generate",
         },
     ),
     Field("layer", "integer", "Layer", "The layer that is looked at, counted from 0.", least=0, most=11),

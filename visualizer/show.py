@@ -14,11 +14,14 @@ from visualizer.run import Run, encoded, with_layer
 from visualizer.settings import WORKED_EXAMPLES, Settings
 from visualizer.state import Choices
 from visualizer.tokens import markdown_safe
-from visualizer.views import VIEWS
+from visualizer.views import VIEWS, VIEWS_WITHOUT_RUN
 
 
 def show(choices: Choices) -> None:
     """Compute and draw what is chosen."""
+    if choices.selection.view in VIEWS_WITHOUT_RUN:
+        VIEWS_WITHOUT_RUN[choices.selection.view](choices.settings)
+        return
     try:
         choices = _with_readable_painting(choices)
         run = cached_run(choices.settings)

@@ -28,6 +28,9 @@ def sidebar(settings: Settings, selection: Selection) -> None:
     """Draw the controls; their values are in the state before this is called."""
     with st.sidebar:
         st.markdown("## :material/highlight: Headlight")
+        if selection.view == "train":
+            st.caption("A training has settings of its own: they stand beside it. What was chosen here is kept.")
+            return
         if settings.weights in WORKED_EXAMPLES:
             _choice_of_weights("weights", settings)
             st.caption(

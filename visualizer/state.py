@@ -117,6 +117,27 @@ def forget(key: str) -> None:
     st.session_state[key] = None
 
 
+def begin_with(key: str, value: object) -> None:
+    """Give the widget ``key`` its first value. Call it before the widget is drawn."""
+    if key not in st.session_state:
+        st.session_state[key] = value
+
+
+def fill(key: str, value: object) -> None:
+    """Give the widget ``key`` a value, as a callback does."""
+    st.session_state[key] = value
+
+
+def put_by(name: str, value: object) -> None:
+    """Have ``put_by_before`` return a value under this name for the rest of the session."""
+    st.session_state[f"_{name}"] = value
+
+
+def put_by_before(name: str) -> object:
+    """What was put by under a name in this session; None before anything was."""
+    return st.session_state.get(f"_{name}")
+
+
 def redraw_picture() -> None:
     """A callback for controls that leave the others as they are: only the picture is drawn again."""
     st.rerun(PICTURE)

@@ -1,16 +1,23 @@
-"""One module per view, each with ``render(run, selection)``; ``VIEWS`` holds them in menu order."""
+"""One module per view, with ``render(run, selection)``, or ``render(settings)`` where there is no run."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from visualizer.run import Run
-from visualizer.settings import Selection
-from visualizer.views import compare, heads, lab, step
+from visualizer.settings import Selection, Settings
+from visualizer.views import compare, generate, heads, lab, step, train
 
 VIEWS: dict[str, Callable[[Run, Selection], None]] = {
     "step": step.render,
     "heads": heads.render,
     "compare": compare.render,
     "lab": lab.render,
+    "generate": generate.render,
 }
+"""The views of a finished run."""
+
+VIEWS_WITHOUT_RUN: dict[str, Callable[[Settings], None]] = {
+    "train": train.render,
+}
+"""The views that compute what they show by themselves."""

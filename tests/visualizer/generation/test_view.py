@@ -1,0 +1,158 @@
+"""The whole view without a browser."""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections import OrderedDict
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from model.decoding import GREEDY, Reader
+from tests.test_app import assert_healthy, components, open_app
+from tests.visualizer.runs import run_of
+from visualizer import cache
+from visualizer.generation.writer import writer_of
+from visualizer.generation.writing import OneByOne, write
+
+REVERSE = {"view": "generate", "weights": "trained", "task": "reverse", "text": "headlight"}
+DECODER = {"view": "generate", "architecture": "decoder", "weights": "random"}
+BOTH = {"view": "generate", "architecture": "encoder-decoder"}
+
+
+def picture(app: AppTest) -> dict[str, Any]:
+    """What the component received, without its arrays."""
+    found = [each.proto for each in app.get("bidi_component") if each.proto.component_name.startswith("generation")]
+    assert len(found) == 1
+    data = found[0].bytes
+    (length,) = struct.unpack_from("<I", data)
+    header: dict[str, Any] = json.loads(data[4 : 4 + length])
+    return header
+
+
+def said(app: AppTest) -> str:
+    return " ".join(each.value for each in (*app.caption, *app.markdown)).replace("\\", "")
+
+
+def choose(app: AppTest, strategy: str) -> AppTest:
+    return app.segmented_control(key="generate_strategy").set_value(strategy).run()
+
+
+@pytest.mark.parametrize("query", [REVERSE, DECODER, BOTH], ids=["trained", "decoder", "encoder-decoder"])
+def test_every_strategy_of_every_model(query):
+    app = open_app(**query)
+    assert_healthy(app)
+    assert "generation_steps" in components(app)
+    for strategy, component in (("sampling", "generation_steps"), ("beam", "generation_tree")):
+        choose(app, strategy)
+        assert_healthy(app)
+        assert component in components(app)
+
+
+def test_a_trained_model_reverses_and_stops():
+    app = open_app(**REVERSE)
+    assert picture(app)["labels"] == ["<sos>", *"thgildaeh", "<eos>"]
+    assert "the answer is right" in said(app)
+
+
+def test_other_weights_stop_at_the_limit_and_say_so():
+    app = open_app(**BOTH)
+    assert len(picture(app)["steps"]) == 12
+    assert "no end token, so it stops at the limit of 12" in said(app)
+    app.number_input(key="generate_limit_12_32").set_value(3).run()
+    assert len(picture(app)["steps"]) == 3
+    assert "nothing was run" in said(app)
+
+
+@pytest.mark.parametrize(
+    ("query", "what"),
+    [({"architecture": "encoder"}, "An encoder only reads"), ({"weights": "one_head"}, "worked example")],
+)
+def test_what_cannot_write_is_told_in_one_sentence(query, what):
+    app = open_app(view="generate", **query)
+    assert not app.exception
+    assert [what in info.value for info in app.info] == [True]
+
+
+def test_another_temperature_keeps_what_it_can_and_going_back_computes_nothing(monkeypatch):
+    app = choose(open_app(**DECODER, seed="7"), "sampling")
+    first = picture(app)["labels"]
+    app.slider(key="generate_temperature").set_value(3.0).run()
+    assert_healthy(app)
+    assert "chosen anew from the logits kept. Step" in said(app)
+    steps = picture(app)["steps"]
+    n_kept = sum(step["kept"] for step in steps)
+    assert 0 < n_kept < 12
+    assert f"from step {n_kept + 1} on" in said(app)
+    assert [step["kept"] for step in steps] == [True] * n_kept + [False] * (12 - n_kept)
+
+    def refuse(*_arguments):
+        raise ValueError("the model ran")
+
+    monkeypatch.setattr(Reader, "run", refuse)
+    app.slider(key="generate_temperature").set_value(1.0).run()
+    assert_healthy(app)
+    assert picture(app)["labels"] == first
+    assert "still in memory: nothing was computed" in said(app)
+
+
+def test_top_k_and_the_seed_choose():
+    app = choose(open_app(**DECODER), "sampling")
+    top_k = next(each for each in app.number_input if each.key.startswith("generate_top_k"))
+    top_k.set_value(1).run()
+    greedy = open_app(**DECODER)
+    assert picture(app)["labels"] == picture(greedy)["labels"]
+    assert sum(bar["share"] > 0 for bar in picture(app)["steps"][0]["bars"]) == 1
+
+
+def test_the_cache_gives_the_same_numbers_from_fewer_rows():
+    app = open_app(**DECODER)
+    plain = picture(app)["labels"]
+    app.toggle(key="generate_cached").set_value(True).run()
+    assert_healthy(app)
+    drawn = picture(app)
+    assert drawn["labels"] == plain
+    assert [step["computed"] for step in drawn["steps"]][1:] == [1] * 11
+    assert ":green[:material/check_circle:] With the cache as without" in said(app)
+
+
+def test_a_cache_needs_a_causal_mask():
+    app = open_app(**DECODER, mask="none")
+    assert_healthy(app)
+    app.toggle(key="generate_cached").set_value(True).run()
+    assert not app.exception
+    assert "needs a causal mask" in app.warning[0].value.replace("\\", "")
+
+
+def test_the_beam_is_as_wide_as_asked():
+    app = choose(open_app(**REVERSE), "beam")
+    assert len(picture(app)["best"]) == 3
+    app.slider(key="generate_width").set_value(5).run()
+    assert_healthy(app)
+    drawn = picture(app)
+    assert len(drawn["best"]) == 5
+    assert "".join(drawn["nodes"][drawn["best"][0]]["text"]) == "thgildaeh<eos>"
+
+
+@pytest.mark.parametrize("text", ["$x$ **b** :red[x]", "שלום עולם", "a " * 505, "x"])
+def test_any_text_can_be_continued(text):
+    app = open_app(**DECODER | {"text": text})
+    assert_healthy(app)
+    assert picture(app)["steps"]
+
+
+def test_what_does_not_fit_is_forgotten_but_for_the_newest(monkeypatch):
+    kept = OrderedDict()
+    monkeypatch.setattr(cache, "_writings", lambda: kept)
+    monkeypatch.setattr(cache, "WRITTEN_BYTES", 1)
+    run = run_of("decoder")
+    writer = writer_of(run)
+    for limit in (1, 2, 3):
+        how = OneByOne(GREEDY, limit)
+        written = write(writer, how)
+        cache.keep_writing(run.settings, how, written)
+        assert list(kept.values()) == [written]
+        assert cache.kept_writing(run.settings, how) is written
+    assert cache.kept_writing(run.settings, OneByOne(GREEDY, 1)) is None

@@ -1,0 +1,73 @@
+/** The probabilities of the next token as bars, the most likely first, the chosen one marked, the tail gathered. */
+
+/** The list of bars; `update(step, sampled)` shows those of a step. */
+function makeBars() {
+  const note = makeElement("div", "bars-note");
+  const list = makeElement("ol", "bars-list");
+  const element = makeElement("section", "next-token", {}, [
+    makeElement("h3", "part-title", {}, ["Which token comes next"]),
+    note,
+    list,
+  ]);
+  const update = ({ bars, tail }, sampled) => {
+    const text = "Filled: what it is drawn with. Outlined: the model's own probability.";
+    setText(note, sampled ? text : "The model's probabilities of the most likely tokens.");
+    const rows = bars.map((bar) => barRow(bar, sampled));
+    if (tail.count > 0) rows.push(tailRow(tail, sampled));
+    list.replaceChildren(...rows);
+  };
+  return { element, update };
+}
+
+/** One token: its rank, its text, its bar, its number. */
+function barRow(bar, sampled) {
+  const mark = bar.chosen ? [makeElement("span", "bar-mark", {}, ["chosen"])] : [];
+  const row = makeElement("li", bar.chosen ? "bar-row bar-chosen" : "bar-row", {}, [
+    makeElement("span", "bar-rank", {}, [String(bar.rank)]),
+    makeElement("span", "bar-label", {}, [tokenSpan(bar.label)]),
+    track(bar, sampled),
+    makeElement("span", "bar-number", {}, [percent(bar.share)]),
+    ...mark,
+  ]);
+  row.classList.toggle("bar-out", bar.share === 0);
+  row.title = exactly(bar.share, bar.probability, sampled);
+  return row;
+}
+
+/** All the other tokens in one row. */
+function tailRow(tail, sampled) {
+  const others = tail.count === 1 ? "1 other" : `${tail.count} others`;
+  return makeElement("li", "bar-row bar-tail", {}, [
+    makeElement("span", "bar-rank"),
+    makeElement("span", "bar-label", {}, [others]),
+    track(tail, sampled),
+    makeElement("span", "bar-number", {}, [percent(tail.share)]),
+  ]);
+}
+
+/** The bar itself, and the model's own probability as an outline where it is another. */
+function track({ share, probability }, sampled) {
+  const filled = makeElement("span", "bar-fill");
+  filled.style.width = `${100 * clamp(share, 0, 1)}%`;
+  const parts = [filled];
+  if (sampled) {
+    const outline = makeElement("span", "bar-outline");
+    outline.style.width = `${100 * clamp(probability, 0, 1)}%`;
+    parts.push(outline);
+  }
+  return makeElement("span", "bar-track", { "aria-hidden": "true" }, parts);
+}
+
+/** A share as a person reads it: never 0 % or 100 % where it is neither. */
+function percent(share) {
+  if (share === 0 || share === 1) return `${100 * share} %`;
+  if (share < 1e-4) return "< 0.01 %";
+  if (share > 0.9999) return "> 99.99 %";
+  return `${(100 * share).toFixed(share < 0.01 || share > 0.99 ? 2 : 1)} %`;
+}
+
+/** All digits of a share. */
+function exactly(share, probability, sampled) {
+  const own = `the model's own probability is ${formatNumber(probability)}`;
+  return sampled ? `drawn with ${formatNumber(share)}; ${own}` : own;
+}

@@ -1,0 +1,78 @@
+/** Which rows of K and V each step computed and which came from the cache: a strip of cells per step. */
+
+/** The strips; `update(data, index)` shows the steps up to `index`. */
+function makeCacheRows() {
+  const sum = makeElement("p", "part-note cache-sum");
+  const fromCache = legendEntry("cache-kept", "from the cache");
+  const computed = legendEntry("cache-computed", "computed in the step");
+  const legend = makeElement("div", "cache-legend", {}, [computed, fromCache]);
+  const strips = makeElement("div", "cache-strips");
+  const element = makeElement("section", "cache-rows", {}, [
+    makeElement("h3", "part-title", {}, ["Rows of K and V"]),
+    sum,
+    legend,
+    strips,
+  ]);
+  const update = (data, index) => {
+    const seen = data.steps.slice(0, index + 1);
+    const read = seen.map((_, step) => data.n_prompt + step);
+    fromCache.hidden = !data.cached;
+    setText(sum, rowsInWords(data, seen, read));
+    const widest = data.n_prompt + data.steps.length - 1;
+    strips.replaceChildren(...seen.map((step, at) => cacheStrip(data, step, at, read[at], widest, at === index)));
+  };
+  return { element, update };
+}
+
+/** One colour and what it says. */
+function legendEntry(kind, text) {
+  return makeElement("span", "cache-entry", {}, [makeElement("span", `cache-swatch ${kind}`), text]);
+}
+
+/** How many rows were computed up to this step, with and without a cache. */
+function rowsInWords({ cached, keys, own }, seen, read) {
+  const without = read.reduce((total, count) => total + count, 0);
+  const computed = seen.reduce((total, step) => total + step.computed, 0);
+  const source = own ? 0 : keys.labels.length;
+  const sourceComputed = seen.reduce((total, step) => total + step.source_computed, 0);
+  const steps = seen.length === 1 ? "1 step" : `${seen.length} steps`;
+  if (!cached) {
+    const more = own ? "" : `, and ${sourceComputed} of the source`;
+    const rows = `${rowCount(computed)} of the tokens so far${more}`;
+    return `Up to here, ${steps} computed ${rows}: all of them anew each time.`;
+  }
+  const more = own ? "" : `, and ${sourceComputed} of the source instead of ${source * seen.length}`;
+  return `Up to here, ${steps} computed ${rowCount(computed)} of the tokens so far instead of ${without}${more}.`;
+}
+
+function rowCount(count) {
+  return count === 1 ? "1 row" : `${count} rows`;
+}
+
+/** The rows of one step: from the cache first, then those computed. */
+function cacheStrip(data, step, at, nRead, widest, isCurrent) {
+  const parts = [["cache-kept", nRead - step.computed], ["cache-computed", step.computed]];
+  const cells = makeElement("span", "cache-cells", {}, parts.filter(([, count]) => count > 0).map(([kind, count]) => {
+    const run = makeElement("span", `cache-run ${kind}`);
+    run.style.setProperty("--count", count);
+    return run;
+  }));
+  cells.style.setProperty("--widest", widest);
+  cells.classList.toggle("cache-dense", widest > 60);
+  const label = `step ${at + 1}: ${step.computed} computed, ${nRead - step.computed} from the cache`;
+  const name = isCurrent ? "cache-strip cache-current" : "cache-strip";
+  const row = makeElement("div", name, { role: "img", "aria-label": label, title: label }, [
+    makeElement("span", "cache-step", {}, [String(at + 1)]),
+    cells,
+  ]);
+  if (!data.own) row.append(sourceRun(data, step));
+  return row;
+}
+
+/** The rows of the source: all of them computed, or all of them from the cache. */
+function sourceRun({ keys }, step) {
+  const isComputed = step.source_computed > 0;
+  return makeElement("span", `cache-source ${isComputed ? "cache-computed" : "cache-kept"}`, {}, [
+    `source ${keys.labels.length}`,
+  ]);
+}

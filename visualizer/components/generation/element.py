@@ -1,0 +1,167 @@
+"""Mounts the picture of what a model writes step by step, and the tree of a beam search."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from streamlit.components.v2.bidi_component import ComponentResult
+
+from visualizer.components.axis import Axis
+from visualizer.components.packing import Array, Scaled, fit_precision, pack
+from visualizer.components.registry import register
+
+_GRID = (
+    "shared/matrix_pixels.js",
+    "shared/tooltip.js",
+    "shared/grid_layout.js",
+    "shared/grid.js",
+    "shared/controls.js",
+)
+STEPS_SCRIPTS = (*_GRID, "generation/bars.js", "generation/cache_rows.js", "generation/steps.js")
+TREE_SCRIPTS = ("generation/tree.js",)
+_mount_steps = register("generation_steps", *STEPS_SCRIPTS)
+_mount_tree = register("generation_tree", *TREE_SCRIPTS)
+
+
+@dataclass(frozen=True)
+class Bar:
+    """One token that could come next.
+
+    label: the token. rank: 1 for the most likely. probability: by the model's softmax. share: what it is drawn
+    with, after temperature, top-k and top-p. chosen: whether it was.
+    """
+
+    label: str
+    rank: int
+    probability: float
+    share: float
+    chosen: bool
+
+
+@dataclass(frozen=True)
+class Tail:
+    """All tokens without a bar of their own, together."""
+
+    count: int
+    probability: float
+    share: float
+
+
+@dataclass(frozen=True)
+class StepPicture:
+    """One token chosen.
+
+    bars: the most likely tokens first. sentence: how it was chosen. kept: whether its logits are from before the
+    last change of the settings. computed: how many rows of K and V of the decoder's self-attention this step
+    computed. source_computed: the same of the cross-attention, 0 without one.
+    """
+
+    bars: tuple[Bar, ...]
+    tail: Tail
+    sentence: str
+    kept: bool
+    computed: int
+    source_computed: int
+
+
+@dataclass(frozen=True, eq=False)
+class StepsPicture:
+    """Everything of one decoding.
+
+    labels: of the prompt and what was written. n_prompt: how many of them are the prompt. ended: whether the last
+        one is the end token. steps: one for each token written.
+    weights: (N, L, H, K), the attention row that each choice rests on. keys: what it is over; for a self-attention
+        the tokens so far, of which each step has one more than the step before. heads: one name per head.
+    own: whether the attention is over the tokens so far. title: what the attention is called.
+    keys_blocked: (K,) uint8, of a cross-attention the keys that its mask hides.
+    blocked: (T, T) uint8, the mask of the decoder's self-attention over all tokens read, bit i set where
+        `blocked_by[i]` blocks the cell.
+    sampled: whether shares differ from probabilities. cached: whether there was a key/value cache.
+    """
+
+    labels: tuple[str, ...]
+    n_prompt: int
+    ended: bool
+    steps: tuple[StepPicture, ...]
+    weights: npt.NDArray[np.float32]
+    keys: Axis
+    heads: tuple[str, ...]
+    own: bool
+    title: str
+    keys_blocked: npt.NDArray[np.uint8]
+    blocked: npt.NDArray[np.uint8]
+    blocked_by: tuple[str, ...]
+    sampled: bool
+    cached: bool
+
+    def __post_init__(self) -> None:
+        expected = (len(self.steps), len(self.heads), len(self.keys.labels))
+        n_steps, _, n_heads, n_keys = self.weights.shape
+        if (n_steps, n_heads, n_keys) != expected:
+            raise ValueError(f"weights of shape {self.weights.shape} need {expected} steps, heads and keys")
+        if len(self.labels) != self.n_prompt + len(self.steps):
+            raise ValueError(
+                f"{len(self.labels)} labels are not {self.n_prompt} of the prompt and one for each step"
+            )
+
+
+@dataclass(frozen=True)
+class Node:
+    """One hypothesis of a beam search.
+
+    parent: its index; None for the prompt. label: its last token. text: all that it wrote. depth: how many tokens
+    that are. probability: of the last token after those before it. total: the sum of the log-probabilities. score:
+    the total over the length penalty.
+    """
+
+    parent: int | None
+    label: str
+    text: tuple[str, ...]
+    depth: int
+    probability: float
+    total: float
+    score: float
+    kept: bool
+    finished: bool
+
+
+def generation_steps(picture: StepsPicture, *, key: str) -> ComponentResult:
+    """Mount the steps. All are sent at once: going back and forth sends no message."""
+    return _mount_steps(key=key, data=steps_payload(picture, key))
+
+
+def generation_tree(nodes: Sequence[Node], best: Sequence[int], *, key: str) -> ComponentResult:
+    """Mount the tree.
+
+    best: the indices of the results, the best score first.
+    """
+    header = {"key": key, "nodes": [asdict(node) for node in nodes], "best": list(best)}
+    return _mount_tree(key=key, data=pack(header, {}))
+
+
+def steps_payload(picture: StepsPicture, key: str) -> bytes:
+    """What the browser receives."""
+    header: dict[str, Any] = {
+        "key": key,
+        "labels": list(picture.labels),
+        "n_prompt": picture.n_prompt,
+        "ended": picture.ended,
+        "steps": [asdict(step) for step in picture.steps],
+        "keys": picture.keys.as_header(),
+        "heads": list(picture.heads),
+        "own": picture.own,
+        "title": picture.title,
+        "blocked_by": list(picture.blocked_by),
+        "sampled": picture.sampled,
+        "cached": picture.cached,
+    }
+    arrays: dict[str, Array | Scaled] = {
+        "weights": fit_precision(picture.weights),
+        "keys_blocked": picture.keys_blocked,
+        "blocked": picture.blocked,
+    }
+    return pack(header, arrays)

@@ -1,0 +1,280 @@
+/**
+ * What a model writes, one token at a time, forward and back: the tokens so far, the probabilities of the next one,
+ * the attention row that it rests on, the mask as it grows, and the rows of K and V.
+ *
+ * All steps are here already: going from one to another asks the server for nothing.
+ */
+
+const STEP_KEYS = { ArrowLeft: -1, ArrowRight: 1, Home: -Infinity, End: Infinity };
+const LARGEST_CELL = 30; // below the size at which a cell of the mask would show its number
+const USE_ARROWS = ["input", "textarea", "select", "[contenteditable]"]
+  .concat(["radio", "slider", "tab", "application", "listbox", "combobox"].map((role) => `[role=${role}]`))
+  .join(", ");
+const EARLIER_ROW = 0.3; // of the mask's rows, those before the new one are paler
+
+/** The state of one mounted picture. */
+class GenerationSteps {
+  constructor(root) {
+    this.root = root;
+    this.width = 0;
+    this.tooltip = makeTooltip(root);
+    this.bars = makeBars();
+    this.cacheRows = makeCacheRows();
+    this.layerControl = makeLayerControl((layer) => {
+      this.choices.layer = layer;
+      this.drawAttention();
+    });
+    this.attention = this.makePanel((row, column) => this.describeWeight(row, column));
+    this.mask = this.makePanel((row, column) => this.describeMask(row, column));
+    this.build();
+    this.onDocumentKey = (event) => this.pressKey(event);
+    document.addEventListener("keydown", this.onDocumentKey);
+    this.resize = new ResizeObserver(oncePerFrame(() => this.onResize()));
+    this.resize.observe(root);
+  }
+
+  destroy() {
+    document.removeEventListener("keydown", this.onDocumentKey);
+    this.resize.disconnect();
+    this.tooltip.hide();
+  }
+
+  build() {
+    const button = (name, text, go) => {
+      const attributes = { type: "button", "aria-label": name, title: name };
+      const element = makeElement("button", "transport-button", attributes, [text]);
+      element.onclick = go;
+      return element;
+    };
+    this.first = button("from the start", "⏮", () => this.go(0));
+    this.back = button("step back", "‹", () => this.go(this.index - 1));
+    this.forward = button("step forward", "›", () => this.go(this.index + 1));
+    this.last = button("to the end", "⏭", () => this.go(Infinity));
+    const range = { type: "range", min: "0", step: "1", "aria-label": "step" };
+    this.slider = makeElement("input", "transport-slider", range);
+    this.slider.oninput = () => this.go(Number(this.slider.value));
+    this.slider.addEventListener("keydown", (event) => event.stopPropagation());
+    this.place = makeElement("output", "transport-place");
+    const hint = makeElement("span", "transport-hint", {}, ["or the keys ← →"]);
+    this.transport = makeElement("div", "transport", {}, [
+      this.first, this.back, this.forward, this.last, this.slider, this.place, hint,
+    ]);
+    this.tokens = makeElement("ol", "written", { "aria-label": "tokens so far" });
+    this.sentence = makeElement("p", "step-sentence", { "aria-live": "polite" });
+    this.attentionTitle = makeElement("h3", "part-title");
+    this.attentionNote = makeElement("p", "part-note");
+    const attention = makeElement("section", "chosen-by", {}, [
+      this.attentionTitle, this.attentionNote, this.layerControl.element, this.attention.element,
+    ]);
+    this.maskNote = makeElement("p", "part-note");
+    const mask = makeElement("section", "growing-mask", {}, [
+      makeElement("h3", "part-title", {}, ["The decoder's mask so far"]), this.maskNote, this.mask.element,
+    ]);
+    const parts = [this.bars.element, attention, mask, this.cacheRows.element];
+    this.parts = makeElement("div", "step-parts", {}, parts);
+    this.root.prepend(this.transport, this.tokens, this.sentence, this.parts);
+  }
+
+  /** A matrix with a note beside the pointer. */
+  makePanel(describe) {
+    return new MatrixPanel({
+      hover: (panel, row, column, point) => {
+        panel.light(row, column);
+        this.tooltip.show(describe(row, column), point.x, point.y);
+        publishHover(marksOfCell(panel.matrix.rowAxis, panel.matrix.columnAxis, row, column), this);
+      },
+      leave: () => {
+        this.tooltip.hide();
+        this.restLights();
+        publishHover([], this);
+      },
+      select: () => {},
+    });
+  }
+
+  /** Take new data; the step that was looked at stays, as far as there is one. */
+  update(data) {
+    this.data = unpack(data);
+    this.theme = readTheme(this.root);
+    applyPalette(this.root, this.theme);
+    const nLayers = this.data.arrays.weights.shape[1];
+    this.choices = rememberedChoices(this.data.key, { index: 0, layer: nLayers - 1 });
+    this.choices.index = clamp(this.choices.index, 0, this.data.steps.length - 1);
+    this.choices.layer = clamp(this.choices.layer, 0, nLayers - 1);
+    this.draw();
+    announcePainted("generation_steps", this.data.key);
+  }
+
+  get index() {
+    return this.choices.index;
+  }
+
+  /** Go to a step. */
+  go(index) {
+    this.choices.index = clamp(index, 0, this.data.steps.length - 1);
+    this.tooltip.hide();
+    this.draw();
+  }
+
+  /** The arrow keys of the page step, unless something that has the focus uses them itself. */
+  pressKey(event) {
+    if (!(event.key in STEP_KEYS) || event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
+    if (event.defaultPrevented || usesArrows(event.composedPath()[0])) return;
+    event.preventDefault();
+    this.go(this.index + STEP_KEYS[event.key]);
+  }
+
+  draw() {
+    this.width = this.root.clientWidth;
+    if (!this.width) return;
+    const { data, index } = this;
+    this.drawTransport();
+    this.drawTokens();
+    setText(this.sentence, data.steps[index].sentence);
+    this.bars.update(data.steps[index], data.sampled);
+    this.cacheRows.update(data, index);
+    this.drawAttention();
+    this.drawMask();
+  }
+
+  drawTransport() {
+    const last = this.data.steps.length - 1;
+    this.first.disabled = this.back.disabled = this.index === 0;
+    this.last.disabled = this.forward.disabled = this.index === last;
+    this.slider.max = String(last);
+    this.slider.value = String(this.index);
+    this.slider.disabled = last === 0;
+    const text = `Step ${this.index + 1} of ${last + 1}`;
+    this.slider.setAttribute("aria-valuetext", text);
+    setText(this.place, text);
+  }
+
+  drawTokens() {
+    const { labels, n_prompt: nPrompt, steps } = this.data;
+    const shown = labels.slice(0, nPrompt + this.index + 1);
+    const someKept = steps.some(({ kept }) => kept);
+    this.tokens.replaceChildren(...shown.map((label, place) => {
+      if (place < nPrompt) return makeElement("li", "written-token written-prompt", {}, [tokenSpan(label)]);
+      const step = place - nPrompt;
+      const isNew = step === this.index;
+      const title = `step ${step + 1}${someKept && !steps[step].kept ? ", computed again" : ""}`;
+      const button = makeElement("button", "written-go", { type: "button", title }, [tokenSpan(label)]);
+      button.onclick = () => this.go(step);
+      const item = makeElement("li", "written-token", isNew ? { "aria-current": "step" } : {}, [button]);
+      item.classList.toggle("written-new", isNew);
+      item.classList.toggle("written-again", someKept && !steps[step].kept);
+      return item;
+    }));
+    this.tokens.scrollTop = this.tokens.scrollHeight;
+  }
+
+  /** The attention rows of this step: one row for each head of the layer. */
+  drawAttention() {
+    const { data, index } = this;
+    const [, nLayers, nHeads, nKeys] = data.arrays.weights.shape;
+    const nSeen = data.own ? data.n_prompt + index : nKeys;
+    this.layerControl.set(this.choices.layer, nLayers);
+    setText(this.attentionTitle, data.title);
+    const reading = data.labels[data.n_prompt + index - 1];
+    const whose = `The row of the last token read, “\u2068${reading}\u2069”`;
+    setText(this.attentionNote, `${whose}: from its output the next token is chosen.`);
+    const values = new Float32Array(nHeads * nSeen);
+    const blocked = new Uint8Array(nHeads * nSeen);
+    const start = (index * nLayers + this.choices.layer) * nHeads * nKeys;
+    for (let head = 0; head < nHeads; head += 1) {
+      const from = start + head * nKeys;
+      values.set(floats(data.arrays.weights, from, from + nSeen), head * nSeen);
+      blocked.set(this.blockedKeys(nSeen), head * nSeen);
+    }
+    this.showMatrix(this.attention, {
+      values,
+      blocked,
+      rows: nHeads,
+      columns: nSeen,
+      rowAxis: { name: "head", labels: data.heads, sequence: null },
+      columnAxis: { ...data.keys, labels: data.keys.labels.slice(0, nSeen) },
+      blockedBy: data.own ? data.blocked_by : ["padding"],
+    }, { cell: 44, cellHeight: 18, name: data.title });
+  }
+
+  /** Which keys the row of this step may not see. */
+  blockedKeys(nSeen) {
+    const { data, index } = this;
+    if (!data.own) return data.arrays.keys_blocked.data;
+    const size = data.arrays.blocked.shape[0];
+    const row = data.n_prompt + index - 1;
+    return data.arrays.blocked.data.subarray(row * size, row * size + nSeen);
+  }
+
+  /** The mask over the tokens read in this step; the row of the last token is new. */
+  drawMask() {
+    const { data, index } = this;
+    const size = data.arrays.blocked.shape[0];
+    const nRead = data.n_prompt + index;
+    const blocked = new Uint8Array(nRead * nRead);
+    const values = new Float32Array(nRead * nRead).fill(EARLIER_ROW);
+    values.fill(1, (nRead - 1) * nRead);
+    for (let row = 0; row < nRead; row += 1) {
+      blocked.set(data.arrays.blocked.data.subarray(row * size, row * size + nRead), row * nRead);
+    }
+    const labels = data.labels.slice(0, nRead);
+    const newRow = `The row of “\u2068${labels.at(-1)}\u2069” is new`;
+    setText(this.maskNote, `${nRead} by ${nRead}. ${newRow}; the others are as they were in the step before.`);
+    this.showMatrix(this.mask, {
+      values,
+      blocked,
+      rows: nRead,
+      columns: nRead,
+      rowAxis: { name: "query", labels, sequence: null },
+      columnAxis: { name: "key", labels, sequence: null },
+      blockedBy: data.blocked_by,
+    }, { cell: LARGEST_CELL, cellHeight: 0, name: "mask" });
+    this.restLights();
+  }
+
+  showMatrix(panel, matrix, { cell, cellHeight, name }) {
+    const emptyRows = rowsWithoutKey(matrix.blocked, matrix.rows, matrix.columns);
+    const width = Math.min(panel.element.parentElement.clientWidth, 620);
+    const whole = { ...matrix, emptyRows, dtype: this.data.arrays.weights.dtype };
+    panel.show(whole, {
+      scale: makeScale(this.theme, "sequential", [0, 1]),
+      valueName: "weight",
+      limits: { width, height: 420, cell, cellHeight },
+      labelled: true,
+      description: () => describeMatrix(name, whole),
+    });
+  }
+
+  /** With the pointer elsewhere, the new row of the mask is the one that is lit. */
+  restLights() {
+    this.attention.light(-1, -1);
+    this.mask.light(this.data.n_prompt + this.index - 1, -1);
+  }
+
+  describeWeight(row, column) {
+    return describeCell(this.attention.matrix, "weight", row, column);
+  }
+
+  describeMask(row, column) {
+    const { rowAxis, columnAxis, blocked, blockedBy, columns } = this.mask.matrix;
+    const bits = blocked[row * columns + column];
+    const text = bits ? blockedText(bits, blockedBy) : "may attend";
+    return [cellPositionLine(rowAxis, columnAxis, row, column), tooltipLine("tooltip-note", text)];
+  }
+
+  onResize() {
+    if (this.data && this.root.clientWidth !== this.width) this.draw();
+  }
+}
+
+/** Whether an element has a use of its own for the arrow keys. */
+function usesArrows(element) {
+  return Boolean(element?.closest?.(USE_ARROWS));
+}
+
+export default function ({ data, parentElement }) {
+  if (!data) return undefined;
+  const { instance, cleanUp } = instanceFor(parentElement, (root) => new GenerationSteps(root));
+  instance.update(data);
+  return cleanUp;
+}

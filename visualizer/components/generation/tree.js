@@ -1,0 +1,234 @@
+/**
+ * The tree of a beam search: one column for each length, the most probable hypotheses on top. Pointing at a node or
+ * walking to it with the arrow keys shows its tokens and its score, and lights the way to it.
+ */
+
+const COLUMN = 110;
+const ROW = 30;
+const NODE = { width: 80, height: 23 };
+const TREE_TOP = 22;
+
+/** The state of one mounted tree. */
+class GenerationTree {
+  constructor(root) {
+    this.root = root;
+    this.svg = makeSvgElement("svg", { class: "tree-svg", role: "tree", "aria-label": "beam search" });
+    this.scroller = makeElement("div", "tree-scroller", {}, [this.svg]);
+    this.detail = makeElement("div", "tree-detail", { "aria-live": "polite" });
+    this.legend = makeElement("div", "tree-legend", {}, [
+      makeElement("span", "tree-key tree-key-kept", {}, ["kept"]),
+      makeElement("span", "tree-key tree-key-pruned", {}, ["pruned"]),
+      makeElement("span", "tree-key tree-key-finished", {}, ["finished"]),
+      makeElement("span", "tree-key tree-key-best", {}, ["the way to the node shown"]),
+    ]);
+    this.results = makeElement("ol", "tree-results", { "aria-label": "results, the best first" });
+    root.prepend(this.results, this.detail, this.legend, this.scroller);
+    this.svg.addEventListener("keydown", (event) => this.pressKey(event));
+    this.svg.addEventListener("pointerleave", () => this.show(this.chosen));
+  }
+
+  /** Take a new tree; the best result is shown first. */
+  update(data) {
+    this.data = unpack(data);
+    applyPalette(this.root, readTheme(this.root));
+    this.places = placeNodes(this.data.nodes);
+    this.chosen = this.data.best[0];
+    this.drawTree();
+    this.drawResults();
+    this.show(this.chosen);
+    announcePainted("generation_tree", this.data.key);
+  }
+
+  drawTree() {
+    const { nodes } = this.data;
+    const deepest = nodes.at(-1).depth;
+    const rows = Math.max(...this.places.map(({ row }) => row)) + 1;
+    const [width, height] = [(deepest + 1) * COLUMN, TREE_TOP + rows * ROW];
+    for (const [name, value] of Object.entries({ width, height, viewBox: `0 0 ${width} ${height}` })) {
+      this.svg.setAttribute(name, value);
+    }
+    const heads = Array.from({ length: deepest }, (_, step) => columnHead(step + 1));
+    // The pruned first, so that the others lie above them.
+    const order = nodes.map((_, index) => index).sort((a, b) => Number(nodes[a].kept) - Number(nodes[b].kept));
+    this.edges = nodes.map((node, index) => (node.parent === null ? null : this.makeEdge(node, index)));
+    this.items = nodes.map((node, index) => this.makeNode(node, index));
+    const inOrder = (list) => order.map((index) => list[index]).filter(Boolean);
+    this.svg.replaceChildren(...heads, ...inOrder(this.edges), ...inOrder(this.items));
+  }
+
+  /** What was finished or cut off, as a list. */
+  drawResults() {
+    const { nodes, best } = this.data;
+    this.results.replaceChildren(...best.map((index, rank) => {
+      const node = nodes[index];
+      const button = makeElement("button", "tree-result", { type: "button", "data-index": index }, [
+        makeElement("span", "tree-rank", {}, [`${rank + 1}.`]),
+        tokensOf(node),
+        makeElement("span", "tree-facts", {}, [`score ${formatNumber(node.score)}`]),
+      ]);
+      button.onclick = () => {
+        this.chosen = index;
+        this.show(index);
+      };
+      return makeElement("li", "", {}, [button]);
+    }));
+  }
+
+  makeEdge(node, index) {
+    const [from, to] = [this.places[node.parent], this.places[index]];
+    const [x1, x2] = [from.x + NODE.width, to.x];
+    const bend = (x1 + x2) / 2;
+    const d = `M${x1} ${from.y} C${bend} ${from.y} ${bend} ${to.y} ${x2} ${to.y}`;
+    return makeSvgElement("path", { class: `tree-edge ${stateOf(node)}`, d });
+  }
+
+  makeNode(node, index) {
+    const { x, y } = this.places[index];
+    const box = makeSvgElement("rect", { x, y: y - NODE.height / 2, width: NODE.width, height: NODE.height, rx: 6 });
+    const text = shortLabel(node.label, node.parent === null ? 8 : 4); // the prompt has no number beside it
+    const label = makeSvgElement("text", { class: "tree-label", x: x + 7, y: y + 4 }, [text]);
+    const number = makeSvgElement("text", { class: "tree-number", x: x + NODE.width - 5, y: y + 4 });
+    if (node.parent !== null) number.append(treeNumber(node.total));
+    const item = makeSvgElement("g", {
+      class: `tree-node ${stateOf(node)}`,
+      role: "treeitem",
+      tabindex: "-1",
+      "data-index": index,
+      "aria-label": this.inWords(index),
+    }, [box, label, number]);
+    item.addEventListener("pointerenter", () => this.show(index));
+    item.addEventListener("click", () => this.choose(index));
+    item.addEventListener("focus", () => this.show(index));
+    return item;
+  }
+
+  /** Keep showing a node when the pointer leaves. */
+  choose(index) {
+    this.chosen = index;
+    this.items[index].focus();
+    this.show(index);
+  }
+
+  /** Light the way to a node and say what it is. */
+  show(index) {
+    const { nodes } = this.data;
+    const way = new Set();
+    for (let at = index; at !== null; at = nodes[at].parent) way.add(at);
+    this.items.forEach((item, at) => {
+      item.classList.toggle("on-way", way.has(at));
+      item.setAttribute("tabindex", at === index ? "0" : "-1");
+      item.setAttribute("aria-selected", String(at === index));
+    });
+    for (const result of this.results.querySelectorAll("button")) {
+      result.setAttribute("aria-pressed", String(Number(result.dataset.index) === index));
+    }
+    this.edges.forEach((edge, at) => edge?.classList.toggle("on-way", way.has(at)));
+    this.describe(index);
+  }
+
+  describe(index) {
+    const node = this.data.nodes[index];
+    const facts = node.parent === null ? "the prompt: nothing is written yet" : factsOf(node);
+    this.detail.replaceChildren(
+      tokensOf(node),
+      makeElement("span", "tree-facts", {}, [facts]),
+      makeElement("span", `tree-state ${stateOf(node)}`, {}, [this.stateInWords(index)]),
+    );
+  }
+
+  stateInWords(index) {
+    const node = this.data.nodes[index];
+    const rank = this.data.best.indexOf(index) + 1;
+    if (rank > 0) return `result ${rank}, ${node.finished ? "finished" : "cut off by the limit"}`;
+    if (node.parent === null) return "start";
+    return node.kept ? "kept" : "pruned: others of its length were more probable";
+  }
+
+  inWords(index) {
+    const node = this.data.nodes[index];
+    return `${node.text.join(" ") || node.label}: ${this.stateInWords(index)}, score ${formatNumber(node.score)}`;
+  }
+
+  /** Left to the parent, right to the best continuation, up and down along the column. */
+  pressKey(event) {
+    const item = event.target.closest(".tree-node");
+    if (!item || event.ctrlKey || event.metaKey || event.altKey) return;
+    const index = Number(item.dataset.index);
+    if (event.key === "Enter" || event.key === " ") this.choose(index);
+    else {
+      const target = this.neighbour(index, event.key);
+      if (target === undefined || target === null) return;
+      this.items[target].focus();
+    }
+    event.preventDefault();
+  }
+
+  neighbour(index, key) {
+    const { nodes } = this.data;
+    const { row } = this.places[index];
+    const at = (depth, other) => nodes.findIndex((node, i) => node.depth === depth && this.places[i].row === other);
+    if (key === "ArrowLeft") return nodes[index].parent;
+    if (key === "ArrowRight") {
+      const children = nodes.map((_, i) => i).filter((i) => nodes[i].parent === index);
+      return children.sort((a, b) => this.places[a].row - this.places[b].row)[0];
+    }
+    if (key !== "ArrowUp" && key !== "ArrowDown") return undefined;
+    const found = at(nodes[index].depth, row + (key === "ArrowDown" ? 1 : -1));
+    return found === -1 ? index : found;
+  }
+}
+
+/** Where each node stands: in the column of its length, the most probable on top. */
+function placeNodes(nodes) {
+  const columns = Map.groupBy(nodes.map((_, index) => index), (index) => nodes[index].depth);
+  const places = [];
+  for (const [depth, indices] of columns) {
+    indices.sort((a, b) => Number(nodes[b].kept) - Number(nodes[a].kept) || nodes[b].total - nodes[a].total || a - b);
+    indices.forEach((index, row) => {
+      places[index] = { row, x: depth * COLUMN + 4, y: TREE_TOP + (row + 0.5) * ROW };
+    });
+  }
+  return places;
+}
+
+function columnHead(step) {
+  return makeSvgElement("text", { class: "tree-head", x: step * COLUMN + 4, y: 14 }, [`token ${step}`]);
+}
+
+function stateOf(node) {
+  if (!node.kept) return "is-pruned";
+  return node.finished ? "is-finished" : "is-kept";
+}
+
+/** A token in the few characters that a node has room for. */
+function shortLabel(label, most) {
+  const characters = Array.from(new Intl.Segmenter().segment(label), ({ segment }) => segment);
+  const text = characters.length > most ? `${characters.slice(0, most - 1).join("")}…` : label;
+  return `\u2068${text}\u2069`;
+}
+
+/** A sum of log-probabilities with two digits after the point. */
+function treeNumber(value) {
+  const size = Math.abs(value);
+  if (size < 0.005) return "≈ 0";
+  return withMinusSign(value.toFixed(size >= 100 ? 0 : size >= 10 ? 1 : 2));
+}
+
+/** The tokens that a node has written. */
+function tokensOf(node) {
+  const tokens = node.text.map((label) => makeElement("span", "tree-token", {}, [tokenSpan(label)]));
+  return makeElement("span", "tree-text", {}, tokens);
+}
+
+/** The numbers of a node. */
+function factsOf({ score, total, probability }) {
+  const sum = `sum of log-probabilities ${formatNumber(total)}`;
+  return `score ${formatNumber(score)} · ${sum} · probability of the last token ${formatNumber(probability)}`;
+}
+
+export default function ({ data, parentElement }) {
+  if (!data) return undefined;
+  const { instance, cleanUp } = instanceFor(parentElement, (root) => new GenerationTree(root));
+  instance.update(data);
+  return cleanUp;
+}

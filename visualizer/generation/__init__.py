@@ -1,0 +1,1 @@
+"""The parts of the Generate view, one module each."""

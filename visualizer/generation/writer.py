@@ -1,0 +1,185 @@
+"""A model that writes: what it starts from, what it sees, and where it stops."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from model import CombinedMask, MaskInputs, Transformer, build_masks
+from model.decoding import Reader, Tokens
+from model.key_value_cache import CachedReader
+from model.tasks import EOS, TASKS, prompt
+from visualizer.limits import estimate_run
+from visualizer.run import Run
+from visualizer.settings import TRAINED, WORKED_EXAMPLES, Settings
+from visualizer.tokens import START_ID
+from visualizer.trained import LONGEST_ANSWER
+
+USUAL_LIMIT = 12
+"""How many tokens a model without an end token writes, unless told otherwise."""
+
+LIMIT_OF_LARGE = 4
+"""The same for a model of which one pass takes most of a second."""
+
+LARGE_RUN = 64 * 2**20
+"""Bytes from which on a run is that of a large model."""
+
+MOST_TOKENS = 32
+"""The most tokens that a person can ask for."""
+
+
+@dataclass(frozen=True, eq=False)
+class Writer:
+    """A model with a decoder, ready to write.
+
+    Attributes:
+        model: in evaluation mode.
+        source: what its encoder reads; empty without one.
+        prompt: the tokens before the first choice.
+        end: the token that ends what it writes; None where there is none.
+        longest: the most tokens that it can write.
+        usual_limit: how many it writes at most, unless told otherwise.
+        masks: of the decoder's self-attention, over as many tokens as it reads at most.
+        source_masks: of the encoder's self-attention, one per layer.
+        memory_masks: of the cross-attention, one per layer, for any number of queries.
+        answer: the right tokens where it learned a task; None for a model that did not.
+        remarks: one sentence for each setting that does not hold here.
+    """
+
+    model: Transformer
+    source: Tokens
+    prompt: Tokens
+    end: int | None
+    longest: int
+    usual_limit: int
+    masks: CombinedMask
+    source_masks: tuple[Tensor | None, ...]
+    memory_masks: tuple[Tensor | None, ...]
+    answer: Tokens | None
+    remarks: tuple[str, ...]
+
+    @property
+    def has_encoder(self) -> bool:
+        """Whether what it writes answers a source."""
+        return bool(self.source)
+
+    def reader(self, *, cached: bool) -> Reader:
+        """What reads the tokens so far, with or without a key/value cache."""
+        kind = CachedReader if cached else Reader
+        return kind(
+            self.model,
+            self.source,
+            source_mask=self.source_masks,
+            target_mask=self._allowed(),
+            memory_mask=self.memory_masks,
+        )
+
+    def _allowed(self) -> Tensor:
+        """What the decoder's self-attention may see, (1, 1, T, T)."""
+        if self.masks.allowed is not None:
+            return self.masks.allowed
+        size = len(self.prompt) + self.longest
+        return torch.ones(1, 1, size, size, dtype=torch.bool)
+
+
+def writer_of(run: Run) -> Writer:
+    """The model of a run as a writer.
+
+    Raises:
+        ValueError: it cannot write; the message is one sentence with what to choose.
+    """
+    if run.settings.weights in WORKED_EXAMPLES or not isinstance(run.model, Transformer):
+        raise ValueError(
+            "A worked example is a single computation and writes nothing: choose hand-built, random or trained "
+            "weights, and a decoder or an encoder-decoder."
+        )
+    if run.model.config.architecture == "encoder":
+        raise ValueError(f"An encoder only reads. To see a model write, choose {_what_writes(run)}.")
+    has_encoder = run.model.config.architecture == "encoder-decoder"
+    start = _prompt(run)
+    longest = min(MOST_TOKENS, run.model.config.max_len - len(start) + 1)
+    return Writer(
+        model=_evaluated(run.model),
+        source=run.tokens["source"].ids if has_encoder else (),
+        prompt=start,
+        end=EOS if run.settings.weights == TRAINED else None,
+        longest=longest,
+        usual_limit=min(longest, _usual_limit(run.settings)),
+        masks=_masks(run, len(start) + longest),
+        source_masks=_of_layers(run, "encoder.layers.{}.self_attention") if has_encoder else (),
+        memory_masks=_of_layers(run, "decoder.layers.{}.cross_attention") if has_encoder else (),
+        answer=_answer(run),
+        remarks=_remarks(run),
+    )
+
+
+def _usual_limit(settings: Settings) -> int:
+    if settings.weights == TRAINED:
+        return LONGEST_ANSWER
+    return LIMIT_OF_LARGE if estimate_run(settings) > LARGE_RUN else USUAL_LIMIT
+
+
+def _what_writes(run: Run) -> str:
+    if run.settings.weights == TRAINED:
+        return "a task such as Reverse (an encoder-decoder) or Repeat the random block (a decoder)"
+    return "Decoder or Encoder-decoder as the architecture"
+
+
+def _prompt(run: Run) -> Tokens:
+    """The start token beside an encoder; else the tokens that are continued, without their padding."""
+    if run.settings.weights == TRAINED:
+        task = TASKS[run.settings.task]
+        return prompt(task, task.read(run.settings.text))
+    if run.settings.architecture == "encoder-decoder":
+        return (START_ID,)
+    source = run.tokens["source"]
+    return tuple(index for index, pads in zip(source.ids, source.is_padding, strict=True) if not pads)
+
+
+def _answer(run: Run) -> Tokens | None:
+    if run.settings.weights != TRAINED:
+        return None
+    task = TASKS[run.settings.task]
+    return task.encode(task.answer(task.read(run.settings.text)))
+
+
+def _evaluated(model: Transformer) -> Transformer:
+    """The model without dropout; a copy, since runs are shared."""
+    return copy.deepcopy(model).eval() if model.training else model
+
+
+def _masks(run: Run, n_tokens: int) -> CombinedMask:
+    """The chosen masks that are rules for any number of tokens."""
+    settings = run.settings
+    names = [name for name in settings.mask if name not in ("padding", "custom")]
+    nothing_padded = torch.zeros(1, n_tokens, dtype=torch.bool)
+    given = MaskInputs(
+        n_tokens,
+        n_tokens,
+        nothing_padded,
+        window=settings.window,
+        prefix=settings.prefix,
+        stride=settings.stride,
+    )
+    return build_masks(names, given)
+
+
+def _of_layers(run: Run, path: str) -> tuple[Tensor | None, ...]:
+    """The padding masks of an attention, one per layer, for any number of queries."""
+    masks = [run.mask_of(path.format(layer)).allowed for layer in range(run.settings.n_layers)]
+    return tuple(None if mask is None else mask[..., :1, :] for mask in masks)
+
+
+def _remarks(run: Run) -> tuple[str, ...]:
+    settings = run.settings
+    said = {
+        "The painted mask is left out here: it is painted for the tokens of the text, and these are new ones.": (
+            "custom" in settings.mask
+        ),
+        "Dropout is off while the model writes.": run.model.training,
+        "The mask bug is left out here.": settings.fault != "none" and bool(settings.mask),
+    }
+    return tuple(sentence for sentence, holds in said.items() if holds)

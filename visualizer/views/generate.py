@@ -1,0 +1,77 @@
+"""Generate: the model writes one token at a time, and how each was chosen."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from visualizer.cache import cached_search
+from visualizer.check_line import check_line
+from visualizer.checks import Check
+from visualizer.components.generation.element import generation_steps, generation_tree
+from visualizer.generation.controls import choose_strategy
+from visualizer.generation.pictures import steps_picture, tree_picture
+from visualizer.generation.session import written_now
+from visualizer.generation.writer import Writer, writer_of
+from visualizer.generation.writing import Beam, Difference, OneByOne, Written
+from visualizer.run import Run
+from visualizer.settings import Selection
+from visualizer.tokens import markdown_safe
+
+
+def render(run: Run, _selection: Selection) -> None:
+    """Draw the view."""
+    try:
+        writer = writer_of(run)
+    except ValueError as error:
+        st.info(markdown_safe(str(error)))
+        return
+    for remark in writer.remarks:
+        st.caption(remark)
+    how = choose_strategy(writer, len(run.vocabulary))
+    try:
+        _beam(run, writer, how) if isinstance(how, Beam) else _one_by_one(run, writer, how)
+    except ValueError as error:
+        st.warning(markdown_safe(str(error)))
+
+
+def _one_by_one(run: Run, writer: Writer, how: OneByOne) -> None:
+    with st.spinner("The model writes …"):
+        shown = written_now(run.settings, writer, how)
+    st.caption(" ".join((_how_it_ended(writer, shown.written), shown.account)))
+    if shown.written.difference is not None:
+        st.markdown(check_line(cache_check(shown.written.difference)))
+    generation_steps(steps_picture(run, writer, how, shown.written), key="generation_steps")
+
+
+def _beam(run: Run, writer: Writer, how: Beam) -> None:
+    with st.spinner("The model writes …"):
+        tree = cached_search(run.settings, how, writer)
+    nodes, best = tree_picture(run, writer, tree)
+    n_finished = sum(nodes[index].finished for index in best)
+    st.caption(
+        f"{len(nodes) - 1} hypotheses were looked at, {sum(node.kept for node in nodes) - 1} kept and {n_finished} "
+        "finished. The number in a node is the sum of the log-probabilities so far; what is finished or cut off is "
+        "compared by its score, that sum over the length penalty."
+    )
+    generation_tree(nodes, best, key="generation_tree")
+
+
+def _how_it_ended(writer: Writer, written: Written) -> str:
+    count = len(written.steps)
+    if writer.end is None:
+        return f"These weights know no end token, so it stops at the limit of {count}."
+    if written.tokens[-1] != writer.end:
+        return f"Stopped at the limit of {count} tokens, before it ended."
+    if writer.answer is None:
+        return "It ended by itself."
+    is_right = written.tokens[:-1] == writer.answer
+    return f"It ended by itself, and the answer is {'right' if is_right else 'wrong'}."
+
+
+def cache_check(difference: Difference) -> Check:
+    """Whether the key/value cache changes no number."""
+    return Check(
+        f"With the cache as without: probabilities differ by at most {difference.probabilities:.1g}, logits by "
+        f"{difference.logits:.1g} (the largest is {difference.largest_logit:.3g})",
+        holds=difference.is_rounding,
+    )
