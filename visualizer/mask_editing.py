@@ -17,6 +17,9 @@ from visualizer.settings import Selection, Settings, in_mask_order
 SHORT = 160
 """Characters up to which cells are kept as the expression that gives them: it is readable and fits any text."""
 
+POSITIONS = frozenset({"q", "k", "n_queries", "n_keys"})
+"""What an expression can name that does not depend on the text."""
+
 AS_EXPRESSIONS: Mapping[str, Callable[[Settings], str]] = {
     "causal": lambda settings: "k <= q",
     "padding": lambda settings: "not is_pad(k)",
@@ -54,16 +57,22 @@ def whole_expression(settings: Settings, layer: int, head: int, context: MaskCon
     """All masks in force on a head as one expression; "" where there is none."""
     written = {name: write(settings) for name, write in AS_EXPRESSIONS.items()}
     painted = source_at(read_planes(settings.custom), layer, head)
-    written["custom"] = as_expression(painted, context) if painted else "True"
-    parts = [written[name] for name in settings.mask]
+    written["custom"] = as_expression(painted, context)
+    parts = [written[name] for name in settings.mask if painted or name != "custom"]
     if not all(parts):
         return ""
     return " and ".join(f"({part})" for part in parts) if len(parts) > 1 else "".join(parts)
 
 
 def with_cells(settings: Settings, scope: Scope, allowed: Tensor, context: MaskContext) -> Settings:
-    """Paint the cells of a scope, (T, T), True = may attend."""
-    return with_source(settings, scope, as_source(allowed, context))
+    """Paint the cells of a scope, (T, T), True = may attend.
+
+    They stay where they are when the text changes: kept as an expression, it is one of positions alone.
+    """
+    source = as_source(allowed, context)
+    if source and not is_cells(source) and not parse(source).names <= POSITIONS:
+        source = encode_cells((~allowed).numpy())
+    return with_source(settings, scope, source)
 
 
 def with_expression(settings: Settings, scope: Scope, text: str, context: MaskContext) -> Settings:
@@ -115,7 +124,7 @@ def mended(
     others = CombinedMask({name: part for name, part in masks.parts.items() if name != "custom"}).allowed
     if others is not None and bool((allowed & ~others[0, 0]).any()):
         settings = taken_over(settings, masks, context)
-    return with_cells(settings, scope, allowed, context)
+    return with_source(settings, scope, as_source(allowed, context))
 
 
 def as_source(allowed: Tensor, context: MaskContext) -> str:

@@ -28,7 +28,7 @@ from visualizer.settings import Settings
 
 Claim = Literal["promised", "causal"]
 
-AT_ONCE = 64**2 * 64**2 * 6
+AT_ONCE = 64**2 * 64**2 * 2
 """The effort up to which nobody has to ask for a measurement: about two seconds on two cores."""
 
 

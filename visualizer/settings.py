@@ -409,6 +409,8 @@ def read_query(query: Mapping[str, Sequence[str]]) -> tuple[Settings, Selection,
         quote what was given with everything invisible made visible, but still need ``markdown_safe`` to be drawn.
     """
     settings, notices = _read_fields(SETTINGS_FIELDS, query, Settings())
+    if settings.weights == TRAINED and not query.get("text"):
+        settings = replace(settings, text=TRAINED_MODELS[settings.task].example)
     chosen = fitted(settings)
     if chosen.d_model != settings.d_model and query.get("d_model"):
         given = _values_of(query, "d_model")[0]

@@ -50,7 +50,7 @@ GALLERY = (
     _case(
         "no_key_left",
         "Fully blocked row",
-        "Query 3 may see nothing. What comes out depends on how the mask is applied: compare the columns below.",
+        "Query 3 may see nothing. What comes out depends on how the mask is applied: compare the rows under Apply.",
         replace(_DECODER, mask=("custom",), custom="k <= q and q != 3"),
         replace(_LOOK, panel="apply", query=3),
     ),

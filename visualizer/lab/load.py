@@ -14,6 +14,7 @@ from visualizer import mask_editing, state
 from visualizer.components.axis import Axis
 from visualizer.components.tensor_grid.element import Panel, tensor_grid
 from visualizer.lab.case import Case
+from visualizer.lab.paint import ALL_CLEAR
 from visualizer.mask_files import MAX_BYTES, read_pasted, read_upload
 from visualizer.tokens import markdown_safe
 
@@ -38,6 +39,8 @@ def render(case: Case) -> None:
     )
     try:
         if upload is not None:
+            if text.strip():
+                st.caption("What is shown is the file: remove it to read what is pasted.")
             array = read_upload(upload.name, upload.getvalue())
         elif text.strip():
             array = read_pasted(text)
@@ -45,7 +48,8 @@ def render(case: Case) -> None:
             return
         readings = read_as(torch.from_numpy(array))
     except ValueError as error:
-        st.error(markdown_safe(str(error)), icon=":material/error:")
+        sentence = str(error)
+        st.error(markdown_safe(sentence[:1].upper() + sentence[1:]), icon=":material/error:")
         return
     _readings(case, array, readings)
 
@@ -67,7 +71,10 @@ def _readings(case: Case, array: NDArray[np.generic], readings: tuple[Reading, .
     with picture:
         _picture(case, allowed)
     with judged:
-        for finding in _findings(case, allowed, reading):
+        findings = _findings(case, allowed, reading)
+        if not findings:
+            st.caption(ALL_CLEAR)
+        for finding in findings:
             st.markdown(f"**{markdown_safe(finding.title)}.** {markdown_safe(finding.why)}")
             st.caption(markdown_safe(finding.mend))
         _paint_button(case, allowed)
@@ -75,7 +82,12 @@ def _readings(case: Case, array: NDArray[np.generic], readings: tuple[Reading, .
 
 def _for_tokens(allowed: Tensor, n_tokens: int) -> Tensor:
     """A mask of keys alone holds for every query."""
-    return allowed.expand(n_tokens, -1) if allowed.shape == (1, n_tokens) else allowed
+    return allowed.expand(n_tokens, -1) if _is_of_keys(allowed) and allowed.shape[1] == n_tokens else allowed
+
+
+def _is_of_keys(allowed: Tensor) -> bool:
+    """Whether it is one row, such as a padding mask, which another mask makes causal."""
+    return len(allowed) == 1
 
 
 def _picture(case: Case, allowed: Tensor) -> None:
@@ -108,7 +120,7 @@ def _findings(case: Case, allowed: Tensor, reading: Reading) -> tuple[Finding, .
             allowed=allowed,
             query_is_padding=query_is_padding,
             key_is_padding=key_is_padding,
-            causal=case.run.settings.architecture != "encoder",
+            causal=case.run.settings.architecture != "encoder" and not _is_of_keys(reading.allowed),
             fill=reading.fill,
             dtype=None if reading.fill is None else torch.float32,
         )

@@ -6,11 +6,18 @@ from dataclasses import replace
 
 import streamlit as st
 
+from visualizer import state
 from visualizer.cache import cached_measurement, measured
 from visualizer.components.axis import SequenceName
 from visualizer.lab.case import Case
+from visualizer.lab.measuring_job import MeasuringJob
 from visualizer.proof import AT_ONCE, Measurement, effort
 from visualizer.settings import Settings
+
+EVERY_SECONDS = 0.5
+"""How often the progress of a long measurement is drawn again."""
+
+_JOB = "measuring"
 
 
 def measurement_of(case: Case, sequence: SequenceName) -> Measurement | None:
@@ -19,31 +26,59 @@ def measurement_of(case: Case, sequence: SequenceName) -> Measurement | None:
     if found := cached_measurement(settings, sequence):
         return found
     n_tokens = len(case.run.tokens[sequence])
-    if n_tokens > MOST_TOKENS:
-        st.caption(f"The influence is measured on up to {MOST_TOKENS} tokens: the text has {n_tokens}.")
-        return None
-    if effort(settings, n_tokens) > AT_ONCE and not _asked(settings, n_tokens):
-        return None
-    bar = st.progress(0.0, text=_TEXT)
+    if effort(settings, n_tokens) <= AT_ONCE:
+        return _at_once(settings, sequence)
+    job = _job()
+    if job is not None and job.is_running and job.subject == (settings, sequence):
+        st.fragment(_watch, run_every=EVERY_SECONDS)(job)
+    else:
+        _offer(settings, sequence, n_tokens)
+    return None
+
+
+def _at_once(settings: Settings, sequence: SequenceName) -> Measurement:
+    bar = st.progress(0.0, text=_text(0.0))
 
     def show(done: float) -> None:
-        bar.progress(done, text=f"{_TEXT} {done:.0%}")
+        bar.progress(done, text=_text(done))
 
     found = measured(settings, sequence, show)
     bar.empty()
     return found
 
 
-MOST_TOKENS = 256
-"""Above this a measurement takes minutes and a gigabyte."""
-
-_TEXT = "Differentiating every output by every embedding …"
+def _text(done: float) -> str:
+    return f"Differentiating every output by every embedding … {done:.0%}"
 
 
-def _asked(settings: Settings, n_tokens: int) -> bool:
+def _offer(settings: Settings, sequence: SequenceName, n_tokens: int) -> None:
+    """Say how much there is to do, and begin when that is wanted."""
     n_directions = n_tokens * settings.d_model
     st.caption(
-        f"To prove it, {n_directions:,} directions ({n_tokens} tokens × {settings.d_model} numbers) go through "
-        f"{settings.n_layers} layers. That takes longer than two seconds; you can stop it by any change."
+        f"To measure it, {n_directions:,} directions ({n_tokens} tokens × {settings.d_model} numbers) go through "
+        f"{settings.n_layers} layers. That takes longer than two seconds, and can be stopped."
     )
-    return st.button("Measure", icon=":material/science:", key="measure")
+
+    def begin() -> None:
+        if (before := _job()) is not None:
+            before.stop()
+        job = MeasuringJob((settings, sequence), lambda report: measured(settings, sequence, report))
+        state.put_by(_JOB, job)
+
+    st.button("Measure", icon=":material/science:", key="measure", on_click=begin)
+
+
+def _watch(job: MeasuringJob) -> None:
+    """How far a measurement is, and the way to end it."""
+    if not job.is_running:
+        st.rerun()  # to be drawn without the clock, and with what was found
+    with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
+        done = job.look()
+        st.progress(done, text=_text(done))
+        st.button("Stop", icon=":material/stop:", key="stop_measuring", on_click=job.stop, width="content")
+
+
+def _job() -> MeasuringJob | None:
+    """The measurement that was begun last in this session."""
+    job = state.put_by_before(_JOB)
+    return job if isinstance(job, MeasuringJob) else None

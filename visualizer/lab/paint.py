@@ -21,6 +21,7 @@ from visualizer.components.mask_painter.element import (
     parse_select,
 )
 from visualizer.lab.case import Case
+from visualizer.painting import Scope, read_planes
 from visualizer.panels import to_array
 from visualizer.settings import FIELDS
 
@@ -28,26 +29,28 @@ _KEY = "mask_painter"
 
 
 def render(case: Case) -> None:
-    """Draw it."""
-    _scope(case)
-    _painter(case)
+    """Draw the painter."""
+    narrower = _narrower(case)
+    if narrower is not None:
+        _say_what_holds(narrower)
+    _painter(case, is_in_force=narrower is None)
 
 
-def _scope(case: Case) -> None:
+def heads(case: Case) -> None:
+    """Draw the choice of the heads that are painted, and of the one that is looked at."""
     settings = case.run.settings
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium", key="paint_for"):
-        field = FIELDS["scope"]
-        st.segmented_control(
-            field.label,
-            list(field.choices),
-            format_func=field.choices.__getitem__,
-            key=field.name,
-            help=field.help,
-            persist_state="page",
-            width="content",
-        )
-        _place("layer", case.selection.layer, settings.n_layers)
-        _place("head", case.selection.head, settings.n_heads)
+    field = FIELDS["scope"]
+    st.segmented_control(
+        field.label,
+        list(field.choices),
+        format_func=field.choices.__getitem__,
+        key=field.name,
+        help=field.help,
+        persist_state="page",
+        width="content",
+    )
+    _place("layer", case.selection.layer, settings.n_layers)
+    _place("head", case.selection.head, settings.n_heads)
 
 
 def _place(name: str, current: int, count: int) -> None:
@@ -66,9 +69,35 @@ def _place(name: str, current: int, count: int) -> None:
     )
 
 
-def _painter(case: Case) -> None:
-    findings = findings_of(case)
+def _narrower(case: Case) -> Scope | None:
+    """The narrower scope whose painting holds for the head that is looked at, if there is one."""
+    if "custom" not in case.run.settings.mask:
+        return None
+    layer, head = case.selection.layer, case.selection.head
+    covering = [scope for scope in read_planes(case.run.settings.custom) if scope.covers(layer, head)]
+    holding = max(covering, key=lambda scope: scope.narrowness, default=case.scope)
+    return holding if holding.narrowness > case.scope.narrowness else None
+
+
+def _say_what_holds(scope: Scope) -> None:
+    places = {"layer": scope.layer, "head": scope.head}
+    narrowed = [kind for kind, index in places.items() if index is not None]
+    place = " and ".join(f"{kind} {places[kind]}" for kind in narrowed)
+
+    def show() -> None:
+        state.select(scope="_".join(narrowed))
+
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="narrower"):
+        st.caption(f"For {place} another painting holds, not this one.", width="content")
+        st.button("Show it", key="show_narrower", on_click=show, type="tertiary")
+
+
+def _painter(case: Case, *, is_in_force: bool) -> None:
+    source = mask_editing.source_in(case.run.settings, case.scope) if "custom" in case.run.settings.mask else ""
+    painted = painted_cells(source, case.context)
     others = {name: part for name, part in case.masks.parts.items() if name != "custom"}
+    beside = CombinedMask(others).allowed
+    findings = findings_of(case, painted if beside is None else painted & beside[0, 0])
     rows, _ = case.axes
     n_tokens = len(rows.labels)
 
@@ -89,15 +118,15 @@ def _painter(case: Case) -> None:
         if (place := parse_select(event, n_tokens)) is not None:
             state.select(query=place[0], key=place[1])
 
-    source = mask_editing.source_in(case.run.settings, case.scope) if "custom" in case.run.settings.mask else ""
+    weights = case.run.trace[f"{case.module}.weights"].value[0, case.selection.head]
     mask_painter(
-        ~painted_cells(source, case.context).numpy(),
+        ~painted.numpy(),
         others=_bits(case, others),
         reasons=tuple(Reason(name, FIELDS["mask"].choices[name].lower()) for name in others),
-        weights=to_array(case.run.trace[f"{case.module}.weights"].value[0, case.selection.head]),
+        weights=to_array(weights) if is_in_force else None,
         weights_title=f"weights of layer {case.selection.layer}, {case.run.head_label(case.selection.head)}",
         findings=tuple(_mark(finding) for finding in findings),
-        all_clear="Nothing suspicious: every query keeps a key, and nothing is hidden or shown that should not be.",
+        all_clear=ALL_CLEAR,
         selected=(case.selection.query, case.selection.key),
         scope=repr(case.scope),
         labels=rows.labels,
@@ -111,13 +140,17 @@ def _painter(case: Case) -> None:
     )
 
 
-def findings_of(case: Case) -> tuple[Finding, ...]:
-    """What is suspicious about the mask of the head that is looked at."""
+ALL_CLEAR = "Nothing suspicious: every query keeps a key, and nothing is hidden or shown that should not be."
+"""What is said of a mask without a finding."""
+
+
+def findings_of(case: Case, allowed: torch.Tensor) -> tuple[Finding, ...]:
+    """What is suspicious about a mask, (T, T), True = may attend, on the head that is looked at."""
     is_padding = torch.tensor(case.tokens.is_padding)
     scores = case.run.trace[f"{case.module}.scaled_scores"].value[0, case.selection.head]
     return lint(
         MaskCase(
-            allowed=case.allowed,
+            allowed=allowed,
             query_is_padding=is_padding,
             key_is_padding=is_padding,
             causal=case.run.settings.architecture != "encoder",

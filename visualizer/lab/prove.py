@@ -148,7 +148,7 @@ def _grids(case: Case, measurement: Measurement, proof: Proof, sequence: Sequenc
             panels.append(
                 influence_panel(
                     case.run,
-                    f"✗ leaks {output_title(path)}",
+                    f"Leaks · {output_title(path)}",
                     np.where(forbidden, norms, 0.0),
                     sequence=sequence,
                     subtitle="the cells that must be zero and are not",
@@ -159,6 +159,6 @@ def _grids(case: Case, measurement: Measurement, proof: Proof, sequence: Sequenc
 
 def _of_leaks(verdict: Verdict) -> str:
     if verdict.where is None:
-        return f"{verdict.n_forbidden:,} cells must be 0 and are" if verdict.n_forbidden else "nothing must be 0"
+        return f"{verdict.n_forbidden:,} cells must be 0 and are" if verdict.n_forbidden else "no cell must be 0"
     row, token = verdict.where
     return f"largest leak {verdict.largest:.3g}: row {row}, token {token}"

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import streamlit as st
 
 from model.mask_language import READY, MaskExpressionError, parse
 from visualizer import mask_editing, state
 from visualizer.lab.case import Case
-from visualizer.settings import FIELDS, Settings
+from visualizer.settings import FIELDS, Settings, in_mask_order
 
 _EXPRESSION = "expression"
 _START = "start_from"
@@ -15,12 +17,9 @@ _START = "start_from"
 
 def render(case: Case) -> None:
     """Draw it."""
-    writing, starting = st.columns([5, 2], vertical_alignment="bottom")
-    with writing:
-        _expression(case)
-    with starting:
-        _start_from(case)
+    _expression(case)
     _complaint(case)
+    _force(case)
 
 
 def _expression(case: Case) -> None:
@@ -37,7 +36,7 @@ def _expression(case: Case) -> None:
         key=_EXPRESSION,
         placeholder=_placeholder(case),
         help="q and k are the positions of query and key. Use + - * // %, comparisons, and, or, not, abs(), "
-        "is_pad(), segment(), token(), same_token. An empty line paints nothing.",
+        "is_pad(), segment(), token(), same_token. An empty line takes away what is painted for these heads.",
         on_change=state.on_change(_EXPRESSION, write),
     )
 
@@ -45,7 +44,7 @@ def _expression(case: Case) -> None:
 def _placeholder(case: Case) -> str:
     if mask_editing.source_in(case.run.settings, case.scope):
         return "painted cell by cell: too irregular for a short expression"
-    return "k <= q and not is_pad(k)"
+    return "for example: k <= q and not is_pad(k)"
 
 
 def _written(case: Case, text: str) -> Settings | None:
@@ -68,7 +67,22 @@ def _complaint(case: Case) -> None:
         st.code(f"{text}\n{marked}\n{error}", language=None)
 
 
-def _start_from(case: Case) -> None:
+def _force(case: Case) -> None:
+    """A painting stays while the mask "Painted" is not chosen: say so, and offer to choose it."""
+    settings = case.run.settings
+    if not settings.custom or "custom" in settings.mask:
+        return
+
+    def put_in_force() -> None:
+        state.change_masks(replace(settings, mask=in_mask_order((*settings.mask, "custom"))))
+
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="not_in_force"):
+        st.caption("This painting is not in force.", width="content")
+        st.button("Put it in force", key="put_in_force", on_click=put_in_force, type="tertiary")
+
+
+def start_from(case: Case) -> None:
+    """Draw the choice of a mask or an expression to go on from."""
     starts = _starts(case.run.settings)
 
     def start(title: str | None) -> None:
@@ -82,7 +96,7 @@ def _start_from(case: Case) -> None:
         "Start from",
         list(starts),
         index=None,
-        placeholder="a mask or an expression",
+        placeholder="a ready mask",
         key=_START,
         help="Paints a ready mask, to go on from there.",
         on_change=state.on_change(_START, start),

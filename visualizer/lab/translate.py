@@ -9,6 +9,7 @@ from model.mask_language import parse
 from model.mask_translations import TRANSLATIONS, MaskToTranslate
 from visualizer import mask_editing
 from visualizer.lab.case import Case
+from visualizer.painting import read_planes
 from visualizer.tokens import markdown_safe
 
 
@@ -22,11 +23,19 @@ def render(case: Case) -> None:
         required=True,
         key="translation",
         label_visibility="collapsed",
+        wrap=True,
         persist_state="page",
     )
     translation = TRANSLATIONS[name]
     st.caption(markdown_safe(translation.note))
+    if _layers_differ(case):
+        st.caption(f"This is the mask of layer {case.selection.layer}; other layers have another one.")
     st.code(translation.write(mask_to_translate(case)), language="python")
+
+
+def _layers_differ(case: Case) -> bool:
+    settings = case.run.settings
+    return "custom" in settings.mask and any(scope.layer is not None for scope in read_planes(settings.custom))
 
 
 def mask_to_translate(case: Case) -> MaskToTranslate:

@@ -28,9 +28,12 @@ def render(run: Run, selection: Selection) -> None:
         st.info("A worked example brings its own mask: to paint one, take other weights, or a case above.")
         return
     case = case_of(run, selection)
-    say.render(case)
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium", key="paint_for"):
+        paint.heads(case)
+        say.start_from(case)
     painting, tools = st.columns([1, 1], gap="medium")
     with painting:
+        say.render(case)
         paint.render(case)
     with tools:
         _tools(case)

@@ -34,10 +34,11 @@ class MaskPainter {
     this.reasonLegend = makeReasonLegend();
     this.findings = new FindingsList(this);
     this.status = makeStatus();
-    this.column = makeElement("div", "painter-grid", {}, [this.surface.element, this.status.element]);
+    const below = [this.reasonLegend.element, this.status.element];
+    this.column = makeElement("div", "painter-grid", {}, [this.surface.element, ...below]);
     this.frame = makeElement("div", "mask-painter", {}, [
       this.toolbar.element,
-      makeElement("div", "painter-legends", {}, [this.weightsLegend.element, this.reasonLegend.element]),
+      this.weightsLegend.element,
       makeElement("div", "painter-body", {}, [this.column, this.findings.element]),
     ]);
     this.frame.addEventListener("keydown", (event) => this.onShortcut(event));

@@ -7,12 +7,15 @@ function cellLines(shown, place) {
   return lines;
 }
 
-/** "query 3 sat may not see key 5 mat: causal; also padding", or "query 3 sat sees key 1 cat: weight 0.4123". */
+/**
+ * "query 3 sat may not see key 5 mat: causal; also padding", or "query 3 sat sees key 1 cat: weight 0.4123". A blocked
+ * key that keeps a weight all the same, since the model is broken, has it said too.
+ */
 function cellLine(shown, { row, column }) {
   const { rowAxis, columnAxis } = shown.axes;
   const i = row * shown.size + column;
   const reasons = reasonsOf(shown.bits[i], shown.reasons);
-  const end = reasons.length ? reasonParts(reasons) : weightParts(shown, i);
+  const end = reasons.length ? [...reasonParts(reasons), ...leakParts(shown, i)] : weightParts(shown, i);
   const [query, key] = [positionParts(rowAxis, row), positionParts(columnAxis, column)];
   const verb = reasons.length ? " may not see " : " sees ";
   return tooltipLine("tooltip-cell", ...query, verb, ...key, ...(end.length ? [": ", ...end] : []));
@@ -22,6 +25,11 @@ function weightParts({ weights, answered, isPending }, i) {
   if (!weights) return [];
   if (answered[i]) return ["its weight is not computed yet"];
   return [`weight ${formatNumber(weights[i])}${isPending ? " before this change" : ""}`];
+}
+
+function leakParts({ weights, answered, isPending }, i) {
+  const isKnown = weights && answered[i] && !isPending;
+  return isKnown && weights[i] !== 0 ? [`; yet its weight is ${formatNumber(weights[i])}`] : [];
 }
 
 /** "causal; also padding, painted" as nodes, each underlined in its colour. */
