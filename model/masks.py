@@ -129,6 +129,10 @@ class CombinedMask:
         """The masks' names, in the order given."""
         return tuple(self.parts)
 
+    def without(self, name: str) -> CombinedMask:
+        """The same masks but for one."""
+        return CombinedMask({other: part for other, part in self.parts.items() if other != name})
+
     @cached_property
     def allowed(self) -> Tensor | None:
         """The combined mask, (B or 1, H or 1, Tq or 1, Tk); None where no mask was given."""

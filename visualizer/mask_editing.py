@@ -106,7 +106,7 @@ def started_alone(settings: Settings, scope: Scope, allowed: Tensor, context: Ma
 
 def taken_over(settings: Settings, masks: CombinedMask, context: MaskContext) -> Settings:
     """Bring the other masks in force into every plane of the painting, so that they can be painted over."""
-    others = CombinedMask({name: part for name, part in masks.parts.items() if name != "custom"}).allowed
+    others = masks.without("custom").allowed
     if others is None:
         return settings
     planes = read_planes(settings.custom)
@@ -121,7 +121,7 @@ def mended(
     settings: Settings, scope: Scope, allowed: Tensor, masks: CombinedMask, context: MaskContext
 ) -> Settings:
     """Paint a mask that mends another, (T, T); the masks beside it are taken over if they block what it allows."""
-    others = CombinedMask({name: part for name, part in masks.parts.items() if name != "custom"}).allowed
+    others = masks.without("custom").allowed
     if others is not None and bool((allowed & ~others[0, 0]).any()):
         settings = taken_over(settings, masks, context)
     return with_source(settings, scope, as_source(allowed, context))

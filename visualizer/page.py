@@ -38,10 +38,7 @@ def header() -> None:
         label_visibility="collapsed",
         persist_state="page",
     )
-    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="examples"):
-        st.caption("Examples", width="content")
-        for example in EXAMPLES:
-            _example_button(example)
+    examples("Examples", EXAMPLES, key="examples", button_key="example_{}")
 
 
 def remarks(choices: Choices) -> None:
@@ -59,15 +56,19 @@ def notices(sentences: Sequence[str]) -> None:
         st.warning("\n\n".join(map(markdown_safe, sentences)), icon=":material/edit_note:")
 
 
-def _example_button(example: Example) -> None:
-    st.button(
-        example.title,
-        key=f"example_{example.name}",
-        help=example.what_to_see,
-        on_click=state.open_example,
-        args=(example.settings, example.selection),
-        type="tertiary",
-    )
+def examples(title: str, offered: Sequence[Example], *, key: str, button_key: str) -> None:
+    """A row of buttons that each open an example; ``button_key`` takes its name."""
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key=key):
+        st.caption(title, width="content")
+        for example in offered:
+            st.button(
+                example.title,
+                key=button_key.format(example.name),
+                help=example.what_to_see,
+                on_click=state.open_example,
+                args=(example.settings, example.selection),
+                type="tertiary",
+            )
 
 
 def strip(sequences: Mapping[SequenceName, Tokens], choices: Choices, *, queried: SequenceName) -> None:

@@ -112,11 +112,6 @@ def text_in(key: str) -> str:
     return str(st.session_state.get(key) or "")
 
 
-def forget(key: str) -> None:
-    """Empty the widget ``key``, as a callback does."""
-    st.session_state[key] = None
-
-
 def begin_with(key: str, value: object) -> None:
     """Give the widget ``key`` its first value. Call it before the widget is drawn."""
     if key not in st.session_state:
@@ -124,7 +119,7 @@ def begin_with(key: str, value: object) -> None:
 
 
 def fill(key: str, value: object) -> None:
-    """Give the widget ``key`` a value, as a callback does."""
+    """Give the widget ``key`` a value, None to empty it, as a callback does."""
     st.session_state[key] = value
 
 

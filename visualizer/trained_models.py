@@ -47,9 +47,9 @@ class TrainedModel:
 
 def _read(task: str) -> TrainedModel:
     title, architecture, example = _TASKS[task]
-    content = (_SHIPPED / f"{task}.safetensors").read_bytes()
-    length = int.from_bytes(content[:_LENGTH_BYTES], "little")
-    about = json.loads(json.loads(content[_LENGTH_BYTES : _LENGTH_BYTES + length])["__metadata__"]["headlight"])
+    with (_SHIPPED / f"{task}.safetensors").open("rb") as file:
+        header = json.loads(file.read(int.from_bytes(file.read(_LENGTH_BYTES), "little")))
+    about = json.loads(header["__metadata__"]["headlight"])
     shape = {name: about["recipe"][name] for name in _SHAPE} | {"architecture": architecture}
     return TrainedModel(task, title, example, shape)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 import streamlit as st
 import torch
@@ -95,8 +93,8 @@ def _say_what_holds(scope: Scope) -> None:
 def _painter(case: Case, *, is_in_force: bool) -> None:
     source = mask_editing.source_in(case.run.settings, case.scope) if "custom" in case.run.settings.mask else ""
     painted = painted_cells(source, case.context)
-    others = {name: part for name, part in case.masks.parts.items() if name != "custom"}
-    beside = CombinedMask(others).allowed
+    others = case.masks.without("custom")
+    beside = others.allowed
     findings = findings_of(case, painted if beside is None else painted & beside[0, 0])
     rows, _ = case.axes
     n_tokens = len(rows.labels)
@@ -122,7 +120,7 @@ def _painter(case: Case, *, is_in_force: bool) -> None:
     mask_painter(
         ~painted.numpy(),
         others=_bits(case, others),
-        reasons=tuple(Reason(name, FIELDS["mask"].choices[name].lower()) for name in others),
+        reasons=tuple(Reason(name, FIELDS["mask"].choices[name].lower()) for name in others.names),
         weights=to_array(weights) if is_in_force else None,
         weights_title=f"weights of layer {case.selection.layer}, {case.run.head_label(case.selection.head)}",
         findings=tuple(_mark(finding) for finding in findings),
@@ -170,8 +168,8 @@ def _mark(finding: Finding) -> FindingMark:
     )
 
 
-def _bits(case: Case, others: Mapping[str, torch.Tensor]) -> np.ndarray:
+def _bits(case: Case, others: CombinedMask) -> np.ndarray:
     """Which of the other masks block which cell, one bit each."""
     n_tokens = len(case.tokens)
-    bits: np.ndarray = CombinedMask(others).blocked_bits(n_tokens, n_tokens)[0].numpy()
+    bits: np.ndarray = others.blocked_bits(n_tokens, n_tokens)[0].numpy()
     return bits

@@ -89,7 +89,7 @@ def start_from(case: Case) -> None:
         if title is None:
             return
         name, text = starts[title]
-        state.forget(_START)
+        state.fill(_START, None)
         state.change_masks(mask_editing.started_from(case.run.settings, case.scope, text, name))
 
     st.selectbox(

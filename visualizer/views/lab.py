@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from visualizer import state
+from visualizer import page
 from visualizer.lab import applied, load, paint, prove, reach, say, translate
 from visualizer.lab.case import Case, case_of
 from visualizer.lab.gallery import GALLERY
@@ -23,7 +23,7 @@ PANELS = {
 
 def render(run: Run, selection: Selection) -> None:
     """Draw the view."""
-    _gallery()
+    page.examples("Cases", GALLERY, key="gallery", button_key="case_{}")
     if run.settings.weights in WORKED_EXAMPLES:
         st.info("A worked example brings its own mask: to paint one, take other weights, or a case above.")
         return
@@ -37,20 +37,6 @@ def render(run: Run, selection: Selection) -> None:
         paint.render(case)
     with tools:
         _tools(case)
-
-
-def _gallery() -> None:
-    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="gallery"):
-        st.caption("Cases", width="content")
-        for example in GALLERY:
-            st.button(
-                example.title,
-                key=f"case_{example.name}",
-                help=example.what_to_see,
-                on_click=state.open_example,
-                args=(example.settings, example.selection),
-                type="tertiary",
-            )
 
 
 def _tools(case: Case) -> None:
