@@ -250,6 +250,16 @@ def segments(sequence: TokenSequence) -> tuple[int, ...]:
     return tuple(count - (token == DOCUMENT_END) for count, token in zip(ends, sequence.tokens, strict=True))
 
 
+def read_then_predicted(read: Iterable[str], predicted: Iterable[str]) -> tuple[str, ...]:
+    """One label per row of a decoder: the token read there, then the one predicted after it, ``<sos> → t``.
+
+    Args:
+        read: the labels of the tokens that the rows stand for.
+        predicted: as many, each the label of what follows; empty for a row that predicts nothing, such as padding.
+    """
+    return tuple(f"{one} → {next_one}" if next_one else one for one, next_one in zip(read, predicted, strict=True))
+
+
 # Text that can be drawn.
 
 _CONTROL_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})

@@ -16,6 +16,7 @@ from visualizer.tokens import (
     graphemes,
     markdown_safe,
     plotly_safe,
+    read_then_predicted,
     tokenize,
     visible,
     visible_whole,
@@ -251,3 +252,7 @@ def test_ids_bring_back_the_tokens(text, target, kind, pad):
 def test_every_place_takes_every_text(text):
     assert "\n" not in markdown_safe(text)
     assert "<" not in plotly_safe(text)
+
+
+def test_a_row_of_a_decoder_is_labelled_by_what_is_read_and_then_predicted():
+    assert read_then_predicted(["<sos>", "t", "<pad>"], ["t", "h", ""]) == ("<sos> → t", "t → h", "<pad>")

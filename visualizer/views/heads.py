@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,11 +14,13 @@ from visualizer.attention_picker import attention_kind
 from visualizer.check_line import check_line
 from visualizer.checks import attention_agreement
 from visualizer.components.attention_heads.element import attention_heads
+from visualizer.components.axis import Axis
 from visualizer.dataflow import attention_modules
 from visualizer.head_measures import measure_heads
 from visualizer.panels import blocked_in_layers, to_array
 from visualizer.run import Run, without_layer
-from visualizer.settings import WORKED_EXAMPLES, Selection
+from visualizer.settings import TRAINED, WORKED_EXAMPLES, Selection
+from visualizer.tokens import read_then_predicted
 
 
 def render(run: Run, selection: Selection) -> None:
@@ -31,6 +34,7 @@ def render(run: Run, selection: Selection) -> None:
     batch = min(selection.batch, run.batch_size(f"{same[0]}.weights") - 1)
     weights = np.stack([to_array(run.trace[f"{module}.weights"].value[batch]) for module in same])
     rows, columns = run.axes(f"{same[0]}.weights")
+    rows = _with_predictions(run, same[0], rows, batch)
     blocked, names = blocked_in_layers(run, same, batch)
     n_heads = weights.shape[1]
 
@@ -62,6 +66,16 @@ def render(run: Run, selection: Selection) -> None:
     )
     if run.settings.weights not in WORKED_EXAMPLES:  # their vectors are no tokens
         _measures(run, same)
+
+
+def _with_predictions(run: Run, module: str, rows: Axis, batch: int) -> Axis:
+    """The rows of a decoder that learned a task, each with the token that this run predicts after it."""
+    if run.settings.weights != TRAINED or not module.startswith("decoder.") or rows.sequence is None:
+        return rows
+    chosen = run.trace["logits"].value[batch].argmax(-1).tolist()
+    pads = run.tokens[rows.sequence].is_padding
+    predicted = ["" if padding else run.vocabulary[token] for token, padding in zip(chosen, pads, strict=True)]
+    return replace(rows, labels=read_then_predicted(rows.labels, predicted))
 
 
 def _measures(run: Run, modules: list[str]) -> None:

@@ -1,0 +1,44 @@
+"""What the Heads view sends to its picture and writes in its table."""
+
+from __future__ import annotations
+
+import json
+import struct
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.test_app import assert_healthy, open_app
+
+CROSS = "decoder.cross_attention.weights"
+
+
+def picture(app: AppTest) -> dict[str, Any]:
+    """What the component received, without its arrays."""
+    found = [each.proto for each in app.get("bidi_component") if each.proto.component_name.endswith("_heads")]
+    data = found[0].bytes
+    (length,) = struct.unpack_from("<I", data)
+    header: dict[str, Any] = json.loads(data[4 : 4 + length])
+    return header
+
+
+@pytest.mark.parametrize(
+    ("link", "rows"),
+    [
+        ({"task": "reverse", "text": "abc", "stage": CROSS}, ["<sos> → c", "c → b", "b → a", "a → <eos>"]),
+        ({"task": "reverse", "text": "ab", "stage": "encoder.self_attention.weights"}, ["a", "b", "<eos>"]),
+        ({"task": "match_brackets", "text": "()"}, ["(", ")"]),
+        ({"task": "reverse", "text": "ab", "pad": "1"}, ["<sos> → b", "b → a", "a → <eos>", "<pad>"]),
+    ],
+    ids=["decoder", "encoder beside it", "encoder", "padding"],
+)
+def test_rows_of_a_decoder_that_learned_carry_what_is_read_and_then_predicted(link, rows):
+    app = open_app(view="heads", weights="trained", mask="causal,padding", **link)
+    assert_healthy(app)
+    assert picture(app)["rows"]["labels"] == rows
+
+
+def test_weights_that_learned_nothing_predict_nothing_worth_a_label():
+    app = open_app(view="heads", architecture="decoder", text="the cat")
+    assert picture(app)["rows"]["labels"] == ["the", "cat"]
