@@ -322,7 +322,7 @@ EXPLANATIONS: dict[tuple[str, str], Explanation] = {
         "Layer norm",
         "residual",
         "Each token's vector is shifted to mean zero and scaled to variance one, then multiplied by γ and shifted "
-        "by β, which training would learn. What comes next reads vectors of like size, whatever was added before.",
+        "by β, which training learns. What comes next reads vectors of like size, whatever was added before.",
     ),
     ("model", "norm"): Explanation(
         "Last layer norm",
@@ -339,8 +339,7 @@ EXPLANATIONS: dict[tuple[str, str], Explanation] = {
     ("model", "probabilities"): Explanation(
         "Probabilities",
         "neutral",
-        "A softmax over the vocabulary. Each row sums to one. The weights are not trained, "
-        "so this shows how the output is computed and not what is good language.",
+        "A softmax over the vocabulary. Each row sums to one.",
     ),
     ("model", "positional_encoding"): Explanation(
         "Sinusoidal positions",

@@ -20,6 +20,7 @@ from model import (
     seed_dropout,
 )
 from model.faults import FAULTS
+from model.tasks import TASKS
 from model.tracing import Edit
 from model.training import model_with
 from model.weights import build_model, head_names
@@ -62,7 +63,8 @@ class Run:
 
     def explain(self, path: str) -> Explanation:
         """What a person is told about a stage or a parameter."""
-        return explain(self.trace, path)
+        found = explain(self.trace, path)
+        return replace(found, text=f"{found.text} {self._what_was_learned()}") if path == "probabilities" else found
 
     def nearest(self, selection: Selection) -> Selection:
         """The selection with every place that this run does not have replaced by the nearest that it has."""
@@ -148,6 +150,18 @@ class Run:
     def blocked_by(self, module: str, query: int, key: int, batch: int, head: int) -> tuple[str, ...]:
         """The names of the masks that block a cell of an attention."""
         return self.mask_of(module).blocked_by(query, key, batch, head)
+
+    def _what_was_learned(self) -> str:
+        """What the probabilities are worth, which depends on where the weights come from."""
+        trained = checkpoint_of(self.settings) if self.settings.weights == TRAINED else None
+        if trained is None or trained.step == 0:
+            return "The weights are not trained, so this shows how the output is computed and not what is good language."
+        task = TASKS[trained.recipe.task]
+        what = "the answer at its place" if task.architecture == "encoder" else "the token after its own"
+        return (
+            f"The weights were trained on the task “{task.title}”, for {trained.step:,} steps: a row is what the "
+            f"model takes {what} to be."
+        )
 
     def _axis(self, path: str, symbol: str, size: int) -> Axis:
         sequence = self._sequence(path, symbol)

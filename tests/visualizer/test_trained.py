@@ -103,3 +103,17 @@ def test_settings_of_a_shipped_model_are_its_own():
     assert fitted(Settings(weights=TRAINED, task="add", n_heads=7, d_model=200)) == fitted(
         Settings(weights=TRAINED, task="add")
     )
+
+
+@every_task
+def test_the_probabilities_of_a_trained_model_say_what_was_learned(task):
+    text = compute_run(settings_of(task)).explain("probabilities").text
+    assert "not trained" not in text
+    assert f"trained on the task “{TASKS[task].title}”, for {shipped(task).step:,} steps" in text
+    assert ("the answer at its place" in text) == (TASKS[task].architecture == "encoder")
+
+
+def test_the_probabilities_say_where_nothing_was_learned():
+    before_training = replace(settings_of("copy"), checkpoint=keep(untrained("copy")))
+    for settings in (Settings(), Settings(weights="random", architecture="decoder"), before_training):
+        assert "The weights are not trained" in compute_run(settings).explain("probabilities").text

@@ -28,7 +28,7 @@ def picture(app: AppTest) -> dict[str, Any]:
     [
         ({"task": "reverse", "text": "abc", "stage": CROSS}, ["<sos> → c", "c → b", "b → a", "a → <eos>"]),
         ({"task": "reverse", "text": "ab", "stage": "encoder.self_attention.weights"}, ["a", "b", "<eos>"]),
-        ({"task": "match_brackets", "text": "()"}, ["(", ")"]),
+        ({"task": "match_brackets", "text": "()"}, ["(", ")", "<eos>"]),
         ({"task": "reverse", "text": "ab", "pad": "1"}, ["<sos> → b", "b → a", "a → <eos>", "<pad>"]),
     ],
     ids=["decoder", "encoder beside it", "encoder", "padding"],
