@@ -155,7 +155,7 @@ class Run:
         """What the probabilities are worth, which depends on where the weights come from."""
         trained = checkpoint_of(self.settings) if self.settings.weights == TRAINED else None
         if trained is None or trained.step == 0:
-            return "The weights are not trained, so this shows how the output is computed and not what is good language."
+            return "The weights are not trained: this shows how the output is computed, not what is good language."
         task = TASKS[trained.recipe.task]
         what = "the answer at its place" if task.architecture == "encoder" else "the token after its own"
         return (
