@@ -142,3 +142,11 @@ def undocumented(scope: ast.Module | ast.ClassDef) -> Iterator[str]:
 
 def test_the_page_is_short():
     assert len((ROOT / "app.py").read_text(encoding="utf-8").splitlines()) < 50
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_plotly_is_loaded_when_a_figure_is_drawn(module):
+    begins_with = [node for node in tree_of(module).body if isinstance(node, ast.Import | ast.ImportFrom)]
+    names = [getattr(node, "module", None) or node.names[0].name for node in begins_with]
+    if not is_within(module, "visualizer.figures"):
+        assert not [name for name in names if is_within(name, "plotly") or is_within(name, "visualizer.figures")]

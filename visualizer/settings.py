@@ -30,6 +30,7 @@ Fault = Literal["none", "after_softmax", "before_softmax", "left_out"]
 View = Literal["step", "heads", "compare", "lab", "train", "generate"]
 PaintScope = Literal["all", "layer", "head", "layer_head"]
 LabPanel = Literal["translate", "load", "apply", "reach", "prove"]
+Chart = Literal["none", "positions"]
 
 MASK_NAMES = ("causal", "padding", "sliding_window", "prefix", "strided", "custom")
 """The masks of the model package, in the order in which they are named and combined."""
@@ -57,6 +58,9 @@ MAX_URL_TEXT = 8_000
 
 NO_MASK = "none"
 """How a link says that there is no mask."""
+
+NO_CHART = "none"
+"""How a link says that no chart is open."""
 
 NARROWEST, WIDEST = 8, 768
 _HEAD_DIMS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768)
@@ -115,6 +119,7 @@ class Selection:
     mask_b: tuple[str, ...] = ("causal",)
     scope: PaintScope = "all"
     panel: LabPanel = "translate"
+    chart: Chart = "none"
 
 
 Kind = Literal["integer", "fraction", "choice", "switch", "names", "text", "cells", "stage", "identifier"]
@@ -351,6 +356,13 @@ SELECTION_FIELDS = (
             "reach": "Reach",
             "prove": "Prove",
         },
+    ),
+    Field(
+        "chart",
+        "choice",
+        "Charts",
+        "A chart of what is looked at; it stays closed where it has nothing to say.",
+        choices={NO_CHART: "None", "positions": "Positions as curves"},
     ),
 )
 

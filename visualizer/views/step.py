@@ -7,9 +7,10 @@ from dataclasses import replace
 import streamlit as st
 
 from visualizer import state
+from visualizer.charts.section import charts, charts_at
 from visualizer.check_line import check_line
 from visualizer.checks import checks, summarize
-from visualizer.colors import ROLES, ThemeName
+from visualizer.colors import ROLES
 from visualizer.components.derivation import derivation
 from visualizer.components.stage_map import model_map, parse_stage, stage_map
 from visualizer.components.tensor_grid.element import tensor_grid
@@ -19,6 +20,7 @@ from visualizer.explanations import code_line, head_note
 from visualizer.panels import head_panels, matrix, operand_panel, stage_panel
 from visualizer.run import Run, layer_of, with_layer, without_layer
 from visualizer.settings import Selection
+from visualizer.theme import theme
 from visualizer.tokens import markdown_safe
 
 N_LIKELY = 10
@@ -33,6 +35,7 @@ def render(run: Run, selection: Selection) -> None:
     _introduction(run, path)
     _picture(run, cell)
     _head_note(run, cell)
+    charts(run, cell, charts_at(run, path), selection.chart)
     _derivation(run, cell)
     _every_head(run, cell)
     if path == "probabilities":
@@ -178,15 +181,15 @@ def _every_head(run: Run, cell: Cell) -> None:
 
 def _likely_tokens(run: Run, cell: Cell) -> None:
     from visualizer.figures.likely_tokens import likely_tokens  # brings Plotly, which only this stage needs
+    from visualizer.figures.looks import config
 
     row = run.trace["probabilities"].value[cell.batch, cell.row]
     best = row.topk(min(N_LIKELY, len(row)))
     tokens = [run.vocabulary[token_id] for token_id in best.indices.tolist()]
     label = markdown_safe(run.axes(cell.path)[0].labels[cell.row])
     st.markdown(f"##### Most likely at position {cell.row}, “{label}”")
-    theme: ThemeName = "dark" if st.context.theme.type == "dark" else "light"
-    figure = likely_tokens(tokens, best.values.tolist(), color=ROLES[theme]["neutral"])
-    st.plotly_chart(figure, key="likely_tokens", config={"displayModeBar": False})
+    figure = likely_tokens(tokens, best.values.tolist(), color=ROLES[theme()]["neutral"])
+    st.plotly_chart(figure, key="likely_tokens", config=config("likely-tokens"))
 
 
 def _derivation(run: Run, cell: Cell) -> None:

@@ -1,0 +1,49 @@
+"""What all figures share: ticks that are tokens, and the tools that stand over a chart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from visualizer.tokens import graphemes, plotly_safe
+
+MOST_TICKS = 32
+"""How many tokens an axis names; of more it names every so many."""
+
+_LONGEST_TICK = 12
+
+
+def config(name: str) -> dict[str, Any]:
+    """The tools of a chart: zoom, pan, back to the whole, and saving as ``headlight-<name>.svg``."""
+    return {
+        "displayModeBar": True,
+        "displaylogo": False,
+        "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d"],
+        "toImageButtonOptions": {"format": "svg", "filename": f"headlight-{name}"},
+    }
+
+
+def token_ticks(labels: Sequence[str], most: int = MOST_TICKS) -> dict[str, Any]:
+    """An axis whose places 0, 1, 2, ... are tokens.
+
+    The axis stays one of numbers: one of categories would put equal tokens in one place.
+
+    Args:
+        labels: one for each place.
+        most: how many are written; of more tokens every so many, with its place.
+    """
+    step = -(-len(labels) // most) or 1
+    places = list(range(0, len(labels), step))
+    texts = [shortened(labels[place]) if step == 1 else f"{place} {shortened(labels[place])}" for place in places]
+    return {"tickvals": places, "ticktext": texts}
+
+
+def shortened(label: str) -> str:
+    """A label short enough for a tick, and safe in Plotly."""
+    characters = graphemes(label)
+    return plotly_safe(label if len(characters) <= _LONGEST_TICK else f"{''.join(characters[:_LONGEST_TICK])}…")
+
+
+def hover_names(labels: Sequence[str]) -> list[str]:
+    """``3 “cat”`` for each token, as a hover says it."""
+    return [f"{place} “{plotly_safe(label)}”" for place, label in enumerate(labels)]

@@ -1,0 +1,119 @@
+"""Positional encodings over the positions: single dimensions, and how alike two positions are by their distance."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+
+from visualizer.colors import N_STEPS, ROLES, SEQUENTIAL_NEUTRAL, ThemeName
+from visualizer.figures.looks import hover_names, token_ticks
+
+Numbers = NDArray[np.floating[Any]]
+
+MOST_CURVES = 8
+_HEIGHT = 340
+
+
+def curves_shown(n_dimensions: int, selected: int) -> list[int]:
+    """At most ``MOST_CURVES`` dimensions, ascending, and the selected one.
+
+    They come in pairs from the first on, with more of the fast ones, which differ most over a short text.
+    """
+    n_drawn = MOST_CURVES // 2
+    firsts = (2 * int((pair / n_drawn) ** 2 * n_dimensions / 2) for pair in range(n_drawn))
+    pairs = {dimension for first in firsts for dimension in (first, first + 1)}
+    return sorted({dimension for dimension in pairs if dimension < n_dimensions} | {selected})
+
+
+def position_curves(encoding: Numbers, labels: Sequence[str], *, selected: int, theme: ThemeName) -> go.Figure:
+    """One curve for each of some dimensions: its value at every position.
+
+    Even dimensions are solid and odd ones dashed, low ones strong and high ones faint; the selected one is thick.
+
+    Args:
+        encoding: (T, D).
+        labels: one for each position.
+        selected: a dimension that is drawn in any case.
+        theme: whose colours are used.
+    """
+    n_positions, n_dimensions = encoding.shape
+    names = hover_names(labels)
+    figure = go.Figure()
+    for dimension in curves_shown(n_dimensions, selected):
+        figure.add_scatter(
+            x=np.arange(n_positions),
+            y=encoding[:, dimension],
+            customdata=names,
+            mode="lines",
+            name=f"dim {dimension}",
+            line=_line(dimension, n_dimensions, is_selected=dimension == selected, theme=theme),
+            hovertemplate=f"dimension {dimension} at %{{customdata}}: %{{y:.4f}}<extra></extra>",
+        )
+    figure.update_xaxes(title="position", **token_ticks(labels))
+    figure.update_yaxes(title="value", zeroline=True)
+    figure.update_layout(height=_HEIGHT, margin={"l": 0, "r": 0, "t": 36, "b": 0}, hovermode="closest")
+    return figure
+
+
+def _line(dimension: int, n_dimensions: int, *, is_selected: bool, theme: ThemeName) -> dict[str, Any]:
+    if is_selected:
+        return {"color": ROLES[theme]["neutral"], "width": 4, "dash": _dash(dimension)}
+    strength = 0.95 - 0.5 * (dimension / n_dimensions) ** 0.5
+    return {"color": SEQUENTIAL_NEUTRAL[theme][int(strength * (N_STEPS - 1))], "width": 2, "dash": _dash(dimension)}
+
+
+def _dash(dimension: int) -> str:
+    return "dash" if dimension % 2 else "solid"
+
+
+def products_by_distance(encoding: Numbers) -> tuple[Numbers, Numbers, Numbers]:
+    """The dot products of all pairs of positions, by how far apart they are.
+
+    Args:
+        encoding: (T, D).
+
+    Returns:
+        For each distance from 0 to T - 1 the mean, the least and the greatest, (T,) each.
+    """
+    products = encoding @ encoding.T
+    diagonals = [np.diagonal(products, distance) for distance in range(len(encoding))]
+    mean, least, greatest = (
+        np.array([reduce(diagonal) for diagonal in diagonals]) for reduce in (np.mean, np.min, np.max)
+    )
+    return mean, least, greatest
+
+
+def product_curve(mean: Numbers, least: Numbers, greatest: Numbers, *, theme: ThemeName) -> go.Figure:
+    """The mean dot product over the distance, in a band from the least to the greatest.
+
+    Args:
+        mean: (T,), as ``products_by_distance`` returns it.
+        least: (T,).
+        greatest: (T,).
+        theme: whose colours are used.
+    """
+    distance = np.arange(len(mean))
+    color = ROLES[theme]["residual"]
+    edge: dict[str, Any] = {"x": distance, "mode": "lines", "line": {"width": 0}, "hoverinfo": "skip"}
+    figure = go.Figure()
+    figure.add_scatter(y=least, **edge)
+    figure.add_scatter(y=greatest, fill="tonexty", fillcolor=f"{color}40", **edge)
+    figure.add_scatter(
+        x=distance,
+        y=mean,
+        customdata=np.stack([least, greatest], axis=1),
+        mode="lines+markers" if len(mean) <= 64 else "lines",
+        line={"color": color, "width": 2.5},
+        hovertemplate="%{x} apart: mean %{y:.4f}<br>from %{customdata[0]:.4f} to %{customdata[1]:.4f}"
+        "<extra></extra>",
+    )
+    figure.update_xaxes(title="distance between two positions")
+    figure.update_yaxes(title="dot product", zeroline=True)
+    figure.update_layout(
+        height=_HEIGHT, margin={"l": 0, "r": 0, "t": 36, "b": 0}, showlegend=False, hovermode="closest"
+    )
+    return figure
