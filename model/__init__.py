@@ -6,7 +6,7 @@ from model.dropout import Dropout, seed_dropout
 from model.feed_forward import FeedForward
 from model.layers import DecoderLayer, EncoderLayer
 from model.masks import MASKS, CombinedMask, MaskInputs, build_masks
-from model.positional_encoding import sinusoidal_encoding
+from model.positional_encoding import positions_from_first_token, sinusoidal_encoding
 from model.tracing import Stage, Trace, TracedModule, TraceError, record
 from model.transformer import Decoder, Encoder, InputEmbedding, Transformer
 
@@ -29,6 +29,7 @@ __all__ = [
     "Transformer",
     "TransformerConfig",
     "build_masks",
+    "positions_from_first_token",
     "record",
     "scaled_dot_product_attention",
     "seed_dropout",

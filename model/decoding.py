@@ -41,6 +41,9 @@ class Reader:
         target_mask: of the decoder's self-attention, (..., L, L) with L at least the longest sequence read, True =
             may attend; as the sequence grows, so does the corner of it that is used. ``causal`` unless given.
         memory_mask: of the cross-attention, broadcastable to (1, H, 1, S).
+        source_positions: where each token of the source stands, (S,) or (1, S) int64; from 0 on unless
+            given.
+        target_positions: the same of the tokens read, (L,); for a prompt that is padded on the left.
 
     Raises:
         ValueError: the model cannot decode, its source is missing or not wanted, or it is in training mode.
@@ -51,6 +54,8 @@ class Reader:
     source_mask: LayerMasks = None
     target_mask: LayerMasks = None
     memory_mask: LayerMasks = None
+    source_positions: Tensor | None = None
+    target_positions: Tensor | None = None
 
     def __post_init__(self) -> None:
         architecture = self.model.config.architecture
@@ -65,21 +70,38 @@ class Reader:
         """Record a pass over the tokens; the logits of the next token are the last row.
 
         Raises:
-            ValueError: there are more tokens than ``max_len`` or than ``target_mask`` has rows.
+            ValueError: there are more tokens than ``max_len``, than ``target_mask`` has rows or than there are
+                ``target_positions``.
         """
         return self.run(self.model, tokens, 0)
 
     def run(self, model: Transformer, tokens: Tokens, n_read: int) -> Trace:
         """Record a pass of a model that has already read the first ``n_read`` tokens over the others."""
         mask = self.target_mask_of(n_read, len(tokens))
+        positions = self._target_positions(len(tokens))[n_read:]
         new = torch.tensor([tokens[n_read:]])
         with torch.inference_mode(), record(model) as trace:
             if self.source:
-                source, masks = torch.tensor([self.source]), (self.source_mask, self.memory_mask)
-                model(source, new, source_mask=masks[0], target_mask=mask, memory_mask=masks[1])
+                model(
+                    torch.tensor([self.source]),
+                    new,
+                    source_mask=self.source_mask,
+                    target_mask=mask,
+                    memory_mask=self.memory_mask,
+                    source_positions=self.source_positions,
+                    target_positions=positions,
+                )
             else:
-                model(new, source_mask=mask)
+                model(new, source_mask=mask, source_positions=positions)
         return trace
+
+    def _target_positions(self, n_tokens: int) -> Tensor:
+        """Where the first ``n_tokens`` tokens read stand, (n_tokens,)."""
+        if self.target_positions is None:
+            return torch.arange(n_tokens)
+        if len(self.target_positions) < n_tokens:
+            raise ValueError(f"target_positions has {len(self.target_positions)}: too few for {n_tokens} tokens")
+        return self.target_positions[:n_tokens]
 
     def target_mask_of(self, n_read: int, n_tokens: int) -> Sequence[Tensor | None]:
         """For each layer, the mask of queries ``n_read`` to ``n_tokens``, (..., n_tokens - n_read, n_tokens)."""

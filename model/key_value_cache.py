@@ -41,9 +41,6 @@ class CachedReader(Reader):
                 raise ValueError("target_mask lets a token see a later one: a key/value cache needs a causal mask")
         if before is None:
             return super().__call__(tokens)
-        max_len = self.model.config.max_len
-        if len(tokens) > max_len:
-            raise ValueError(f"the sequence has {len(tokens)} tokens: max_len ({max_len}) is the most")
         n_read = before["decoder.layers.0.self_attention.k"].value.shape[-2]
         return self.run(reading_on(self.model, before), tokens, n_read)
 
@@ -60,7 +57,7 @@ def computed_rows(trace: Trace, attention: str) -> range:
 
 
 def reading_on(model: Transformer, before: Trace) -> Transformer:
-    """The model as it is after a pass: given further tokens alone, it goes on as if it were given all.
+    """The model as it is after a pass: given further tokens and where they stand, it goes on as if given all.
 
     It has the same parameters; the model itself stays as it is.
     """
@@ -70,9 +67,6 @@ def reading_on(model: Transformer, before: Trace) -> Transformer:
         if isinstance(module, MultiHeadAttention):
             cached = {name: before[f"{path}.{name}"].value for name in ("k", "v")}
             replacements[path] = CachedAttention(module, cached)
-    n_read = before["decoder.layers.0.self_attention.k"].value.shape[-2]
-    positions = "decoder.inputs.positions"
-    replacements[positions] = _LaterPositions(model.get_submodule(positions), n_read)
     if model.encoder is not None:
         replacements["encoder"] = _EncoderThatHasRun(model.unembedding.weight.new_empty(1, 0, model.config.d_model))
     return cast(Transformer, _with(replacements, model))
@@ -100,18 +94,6 @@ class CachedAttention(MultiHeadAttention):
         return super().tap(name, value, shape, formula)
 
 
-class _LaterPositions(nn.Module):
-    """Positions counted on from ``n_read``: length -> (length, d_model)."""
-
-    def __init__(self, positions: nn.Module, n_read: int) -> None:
-        super().__init__()
-        self.positions, self.n_read, self.formula = positions, n_read, positions.formula
-
-    def forward(self, length: int) -> Tensor:
-        whole: Tensor = self.positions(self.n_read + length)
-        return whole[self.n_read :]
-
-
 class _EncoderThatHasRun(nn.Module):
     """In the encoder's place: (1, S) token ids -> (1, 0, d_model), for no row of its output is new."""
 
@@ -119,7 +101,7 @@ class _EncoderThatHasRun(nn.Module):
         super().__init__()
         self.no_rows = no_rows
 
-    def forward(self, ids: Tensor, mask: object) -> Tensor:
+    def forward(self, ids: Tensor, mask: object, positions: object) -> Tensor:
         return self.no_rows
 
 

@@ -28,8 +28,24 @@ def sinusoidal_encoding(length: int, d_model: int) -> Tensor:
     return table
 
 
+def positions_from_first_token(is_padding: Tensor) -> Tensor:
+    """Where each token stands, counted from the first that is no padding.
+
+    So a text has the same positions whether it is padded on the left or not. The padding before it stands at 0 like
+    its first token; after it the count goes on.
+
+    Args:
+        is_padding: (..., T), True = padding.
+
+    Returns:
+        (..., T), int64.
+    """
+    n_before = is_padding.cumprod(-1).sum(-1, keepdim=True)
+    return (torch.arange(is_padding.shape[-1]) - n_before).clamp_min(0)
+
+
 class SinusoidalPositions(nn.Module):
-    """Fixed sinusoids, kept in float64 for models of any precision: length -> (length, d_model)."""
+    """Fixed sinusoids, kept in float64 for models of any precision: positions (...) -> (..., d_model)."""
 
     formula: Final = (
         r"\begin{aligned} P_{t,2i} &= \sin (t / 10000^{2i/d}) \\ "
@@ -41,13 +57,13 @@ class SinusoidalPositions(nn.Module):
         super().__init__()
         self.register_buffer("table", sinusoidal_encoding(max_len, d_model), persistent=False)
 
-    def forward(self, length: int) -> Tensor:
-        """The first ``length`` rows, (length, d_model)."""
-        return self.table[:length]
+    def forward(self, positions: Tensor) -> Tensor:
+        """The rows of the table at some positions, (...) int64 -> (..., d_model)."""
+        return self.table[positions]
 
 
 class LearnedPositions(nn.Module):
-    """One trained vector per position: length -> (length, d_model)."""
+    """One trained vector per position: positions (...) -> (..., d_model)."""
 
     formula: Final = r"P_t = W_P[t]"
 
@@ -55,13 +71,13 @@ class LearnedPositions(nn.Module):
         super().__init__()
         self.table = nn.Parameter(torch.zeros(max_len, d_model))
 
-    def forward(self, length: int) -> Tensor:
-        """The first ``length`` rows, (length, d_model)."""
-        return self.table[:length]
+    def forward(self, positions: Tensor) -> Tensor:
+        """The rows of the table at some positions, (...) int64 -> (..., d_model)."""
+        return self.table[positions]
 
 
 class NoPositions(nn.Module):
-    """Zeros: the model cannot tell positions apart. length -> (length, d_model)."""
+    """Zeros: the model cannot tell positions apart. positions (...) -> (..., d_model)."""
 
     formula: Final = r"P_t = 0"
     table: Tensor
@@ -70,9 +86,9 @@ class NoPositions(nn.Module):
         super().__init__()
         self.register_buffer("table", torch.zeros(max_len, d_model), persistent=False)
 
-    def forward(self, length: int) -> Tensor:
-        """The first ``length`` rows, (length, d_model)."""
-        return self.table[:length]
+    def forward(self, positions: Tensor) -> Tensor:
+        """The rows of the table at some positions, (...) int64 -> (..., d_model)."""
+        return self.table[positions]
 
 
 POSITIONS: dict[Positions, type[SinusoidalPositions] | type[LearnedPositions] | type[NoPositions]] = {

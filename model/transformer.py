@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import torch
 from torch import Tensor, nn
 
 from model.config import TransformerConfig
@@ -26,14 +27,23 @@ class InputEmbedding(TracedModule):
         self.positions = POSITIONS[config.positions](config.max_len, config.d_model)
         self.dropout = Dropout(config.dropout)
 
-    def forward(self, ids: Tensor) -> Tensor:
+    def forward(self, ids: Tensor, positions: Tensor | None = None) -> Tensor:
         """(B, T) token ids -> (B, T, d_model).
 
+        Args:
+            ids: (B, T).
+            positions: where each token stands, (T,) or (B, T) int64; 0, 1, 2, ... unless given.
+
         Raises:
-            ValueError: the sequence is longer than ``max_len``.
+            ValueError: a position is negative or beyond ``max_len``.
         """
-        if ids.shape[-1] > self.max_len:
-            raise ValueError(f"the sequence has {ids.shape[-1]} tokens: max_len ({self.max_len}) is the most")
+        length = ids.shape[-1] if positions is None else int(positions.max()) + 1
+        if length > self.max_len:
+            raise ValueError(f"the sequence has {length} tokens: max_len ({self.max_len}) is the most")
+        if positions is None:
+            positions = torch.arange(length)
+        elif positions.min() < 0:
+            raise ValueError(f"a position ({int(positions.min())}) must be 0 or more")
         tap = self.tap
         embedding = tap("embedding", self.tokens(ids), "B T D", r"E = W_E[\text{id}]")
         scaled_embedding = tap(
@@ -41,8 +51,8 @@ class InputEmbedding(TracedModule):
         )
         positional_encoding = tap(
             "positional_encoding",
-            self.positions(ids.shape[-1]).to(embedding.dtype),
-            "T D",
+            self.positions(positions).to(embedding.dtype),
+            "T D" if positions.dim() == 1 else "B T D",
             self.positions.formula,
         )
         return tap(
@@ -62,12 +72,13 @@ class Encoder(TracedModule):
         self.layers = nn.ModuleList(EncoderLayer(config) for _ in range(config.n_layers))
         self.norm = _last_norm(config)
 
-    def forward(self, ids: Tensor, mask: LayerMasks = None) -> Tensor:
+    def forward(self, ids: Tensor, mask: LayerMasks = None, positions: Tensor | None = None) -> Tensor:
         """(B, T) token ids -> (B, T, d_model).
 
         ``mask`` is broadcastable to (B, H, T, T), True = may attend, and holds for every layer; or one per layer.
+        ``positions`` are those of ``InputEmbedding``.
         """
-        x = self.inputs(ids)
+        x = self.inputs(ids, positions)
         for layer, layer_mask in zip(self.layers, for_each_layer(mask, len(self.layers)), strict=True):
             x = layer(x, layer_mask)
         return x if self.norm is None else self.tap("norm", self.norm(x), "B T D", _LAST_NORM)
@@ -93,6 +104,7 @@ class Decoder(TracedModule):
         memory: Tensor | None = None,
         mask: LayerMasks = None,
         memory_mask: LayerMasks = None,
+        positions: Tensor | None = None,
     ) -> Tensor:
         """Decode a target.
 
@@ -101,6 +113,7 @@ class Decoder(TracedModule):
             memory: (B, S, d_model), the encoder's output; None in a decoder without cross-attention.
             mask: broadcastable to (B, H, T, T), True = may attend; or one per layer.
             memory_mask: broadcastable to (B, H, T, S), True = may attend; or one per layer.
+            positions: where each token stands, as ``InputEmbedding`` takes them.
 
         Returns:
             (B, T, d_model).
@@ -110,7 +123,7 @@ class Decoder(TracedModule):
         """
         if (memory is not None) != self.takes_memory:
             raise ValueError(f"memory: this decoder has {'a' if self.takes_memory else 'no'} cross-attention")
-        x = self.inputs(ids)
+        x = self.inputs(ids, positions)
         n_layers = len(self.layers)
         masks = zip(for_each_layer(mask, n_layers), for_each_layer(memory_mask, n_layers), strict=True)
         for layer, (own, crossing) in zip(self.layers, masks, strict=True):
@@ -141,10 +154,13 @@ class Transformer(TracedModule):
         source_mask: LayerMasks = None,
         target_mask: LayerMasks = None,
         memory_mask: LayerMasks = None,
+        source_positions: Tensor | None = None,
+        target_positions: Tensor | None = None,
     ) -> Tensor:
         """Token ids to the probability of every token of the vocabulary at every position.
 
-        A mask holds for every layer; a sequence of masks has one, or None, per layer.
+        A mask holds for every layer; a sequence of masks has one, or None, per layer. Positions count from 0 unless
+        they are given, (T,) or (B, T) int64; ``positions_from_first_token`` gives those of a padded batch.
 
         Args:
             source: (B, S) token ids; for the ``decoder`` architecture its only sequence.
@@ -152,6 +168,8 @@ class Transformer(TracedModule):
             source_mask: self-attention over ``source``, broadcastable to (B, H, S, S), True = may attend.
             target_mask: self-attention over ``target``, broadcastable to (B, H, T, T).
             memory_mask: cross-attention from ``target`` to ``source``, broadcastable to (B, H, T, S).
+            source_positions: where each token of ``source`` stands.
+            target_positions: where each token of ``target`` stands.
 
         Returns:
             (B, T, vocab_size), each position summing to one; over ``source`` where there is no target.
@@ -163,21 +181,31 @@ class Transformer(TracedModule):
             raise ValueError(f"architecture ({self.config.architecture}): only encoder-decoder takes a target")
         if target is None and not (target_mask is None and memory_mask is None):
             raise ValueError(f"architecture ({self.config.architecture}) has one sequence: mask it by source_mask")
+        if target is None and target_positions is not None:
+            raise ValueError(f"architecture ({self.config.architecture}) has one sequence: give source_positions")
         if self.encoder is None:
-            x = self._run_decoder(source, None, source_mask, None)
+            x = self._run_decoder(source, None, source_mask, None, source_positions)
         elif target is None:
-            x = self.encoder(source, source_mask)
+            x = self.encoder(source, source_mask, source_positions)
         else:
-            x = self._run_decoder(target, self.encoder(source, source_mask), target_mask, memory_mask)
+            memory = self.encoder(source, source_mask, source_positions)
+            x = self._run_decoder(target, memory, target_mask, memory_mask, target_positions)
         logits = self.tap("logits", self.unembedding(x), "B T V", r"Z = x W_U")
         return self.tap(
             "probabilities", logits.softmax(-1), "B T V", r"p_{tv} = \frac{e^{Z_{tv}}}{\sum_w e^{Z_{tw}}}"
         )
 
-    def _run_decoder(self, ids: Tensor, memory: Tensor | None, mask: LayerMasks, memory_mask: LayerMasks) -> Tensor:
+    def _run_decoder(
+        self,
+        ids: Tensor,
+        memory: Tensor | None,
+        mask: LayerMasks,
+        memory_mask: LayerMasks,
+        positions: Tensor | None,
+    ) -> Tensor:
         if self.decoder is None:
             raise ValueError("architecture (encoder) has no decoder")
-        x: Tensor = self.decoder(ids, memory, mask, memory_mask)
+        x: Tensor = self.decoder(ids, memory, mask, memory_mask, positions)
         return x
 
     def _tie(self) -> None:

@@ -342,9 +342,11 @@ def _positional_encoding(trace: Trace, model: nn.Module, path: str) -> tuple[Che
         return ()
     if isinstance(positions, NoPositions):
         return (Check("no positions: zero everywhere", not bool(value.any())),)
+    found = [Check("positions count from the first token that is no padding", None)] if value.dim() == 3 else []
     n_pairs = value.shape[-1] // 2
-    pairs = value[:, 0 : 2 * n_pairs : 2] ** 2 + value[:, 1 : 2 * n_pairs : 2] ** 2
-    return (Check("sin² + cos² = 1 in every pair of columns", _close(pairs, torch.ones_like(pairs))),)
+    pairs = value[..., 0 : 2 * n_pairs : 2] ** 2 + value[..., 1 : 2 * n_pairs : 2] ** 2
+    found.append(Check("sin² + cos² = 1 in every pair of columns", _close(pairs, torch.ones_like(pairs))))
+    return tuple(found)
 
 
 def _numbers_are_numbers(stage: Stage) -> Check:

@@ -313,20 +313,24 @@ def _scaled_embedding(run: Run, cell: Cell) -> Derivation:
 
 
 def _positional_encoding(run: Run, cell: Cell) -> Derivation:
-    number = _number(run, cell.path, cell.row, cell.column)
+    number = _number(run, cell.path, *cell.index(run.trace[cell.path].value.dim()))
+    position, before_it = run.position(cell.path, cell.row, cell.batch), []
+    if position != cell.row:
+        before_it = [Step(f"position of row {cell.row}, counted from the first token after the padding", position)]
     positions = getattr(run.model.get_submodule(run.trace[cell.path].module_path), "positions", None)
     if isinstance(positions, NoPositions):
         return _steps_only(run, cell, "no positions", "p = 0", [Step("zero for every position", 0.0)])
     if isinstance(positions, LearnedPositions):
-        text = f"row {cell.row} of the position table, column {cell.column}"
-        return _steps_only(run, cell, "looked up", text, [Step(text, number)])
+        text = f"row {position} of the position table, column {cell.column}"
+        return _steps_only(run, cell, "looked up", text, [*before_it, Step(text, number)])
     width = run.trace[cell.path].value.shape[-1]
     exponent = (cell.column - cell.column % 2) / width
-    angle = cell.row / 10000.0**exponent
+    angle = position / 10000.0**exponent
     wave = "cos" if cell.column % 2 else "sin"
     result = math.cos(angle) if cell.column % 2 else math.sin(angle)
     steps = [
-        Step(f"angle = {cell.row} / 10000^({cell.column - cell.column % 2}/{width})", angle),
+        *before_it,
+        Step(f"angle = {position} / 10000^({cell.column - cell.column % 2}/{width})", angle),
         Step(f"{wave}(angle)", result),
     ]
     return _steps_only(run, cell, "a wave", f"{wave}(t / 10000^(2i/d_model))", steps)
@@ -335,7 +339,7 @@ def _positional_encoding(run: Run, cell: Cell) -> Derivation:
 def _embedded(run: Run, cell: Cell) -> Derivation:
     scaled, position = operands(run.trace, cell.path)
     token = _number(run, scaled.source, cell.batch, cell.row, cell.column)
-    place = _number(run, position.source, cell.row, cell.column)
+    place = _number(run, position.source, *cell.index(run.trace[position.source].value.dim()))
     total = token + place
     steps = [Step("scaled embedding", token), Step(f"+ positional encoding ({place:.4g})", total)]
     p = dropout_in(run.model, run.trace[cell.path].module_path)

@@ -16,6 +16,7 @@ from model import (
     TracedModule,
     Transformer,
     TransformerConfig,
+    positions_from_first_token,
     record,
     seed_dropout,
 )
@@ -112,6 +113,16 @@ class Run:
         """``head 2 · same token``."""
         name = self.names_of(head + 1)[head]
         return f"head {head} · {name}" if name else f"head {head}"
+
+    def position(self, path: str, row: int, batch: int) -> int:
+        """Where the token in a row of a stage stands, as the model counts."""
+        positions = self.positions.get(self.axes(path)[0].sequence or "source")
+        return row if positions is None else int(positions[min(batch, len(positions) - 1), row])
+
+    @property
+    def positions(self) -> Mapping[SequenceName, Tensor]:
+        """Where the tokens of each sequence stand, (B, T), without those in which it is simply 0, 1, 2, ..."""
+        return _positions(self.settings, self.tokens)
 
     def n_heads(self, path: str) -> int | None:
         """The number of heads of a stage; None where it has no head axis."""
@@ -216,7 +227,7 @@ def encoded(settings: Settings) -> Encoded:
 
 def repeat(run: Run) -> None:
     """Run the model again on the same tokens and masks, for whoever records or differentiates it."""
-    _forward(run.model, run.tokens, run.masks)
+    _forward(run.model, run.tokens, run.masks, run.positions)
 
 
 def without_layer(path: str) -> str:
@@ -263,7 +274,7 @@ def _record(settings: Settings, model: Transformer, encoded: Encoded, head_names
     promised = promised_masks(settings, tokens)
     masks = _by_layer(applied_masks(settings, promised))
     with torch.inference_mode(), record(model, edits(settings, masks)) as trace:
-        _forward(model, tokens, masks)
+        _forward(model, tokens, masks, _positions(settings, tokens))
     vocabulary = encoded.vocabulary.labels
     return Run(settings, model, trace, masks, _by_layer(promised), tokens, vocabulary, head_names)
 
@@ -295,10 +306,22 @@ def _by_layer(masks: Masks) -> dict[str, CombinedMask]:
 
 
 def _forward(
-    model: TracedModule, tokens: Mapping[SequenceName, TokenSequence], masks: Mapping[str, CombinedMask]
+    model: TracedModule,
+    tokens: Mapping[SequenceName, TokenSequence],
+    masks: Mapping[str, CombinedMask],
+    positions: Mapping[SequenceName, Tensor],
 ) -> None:
     ids = [torch.tensor([sequence.ids]) for sequence in tokens.values()]
-    model(*ids, **_mask_arguments(masks))
+    counted = {f"{name}_positions": of_sequence for name, of_sequence in positions.items()}
+    model(*ids, **_mask_arguments(masks), **counted)
+
+
+def _positions(settings: Settings, tokens: Mapping[SequenceName, TokenSequence]) -> dict[SequenceName, Tensor]:
+    """Counted from the first token that is no padding, unless the fault chosen is to count the padding too."""
+    if settings.fault == "padding_counted":
+        return {}
+    is_padding = {name: torch.tensor([sequence.is_padding]) for name, sequence in tokens.items()}
+    return {name: positions_from_first_token(pads) for name, pads in is_padding.items() if pads[:, 0].any()}
 
 
 def _mask_arguments(masks: Mapping[str, CombinedMask]) -> dict[str, list[Tensor | None]]:

@@ -26,7 +26,7 @@ Norm = Literal["post", "pre"]
 Positions = Literal["sinusoidal", "learned", "none"]
 Activation = Literal["relu", "gelu"]
 PadSide = Literal["right", "left"]
-Fault = Literal["none", "after_softmax", "before_softmax", "left_out"]
+Fault = Literal["none", "after_softmax", "before_softmax", "left_out", "padding_counted"]
 View = Literal["step", "heads", "compare", "lab", "train", "generate"]
 PaintScope = Literal["all", "layer", "head", "layer_head"]
 LabPanel = Literal["translate", "load", "apply", "reach", "prove"]
@@ -49,6 +49,9 @@ WORKED_EXAMPLES = (
 
 TRAINED = "trained"
 """The weights of a model that was trained on a task."""
+
+FAULTS_OF_MASKS = ("after_softmax", "before_softmax", "left_out")
+"""The mask bugs that are nothing without a mask; the other one is in how positions count the padding."""
 
 MAX_TOKENS = 512
 """The longest sequence that is drawn."""
@@ -301,12 +304,14 @@ SETTINGS_FIELDS = (
         "choice",
         "Mask bug",
         "Breaks the model on purpose, to see what a wrong mask does: the weights or the scores are multiplied by "
-        "the mask instead of filled with -∞ before the softmax, or the middle layer goes without its mask.",
+        "the mask instead of filled with -∞ before the softmax, the middle layer goes without its mask, or "
+        "positions count the padding on the left, so that the text stands further on.",
         choices={
             "none": "None",
             "after_softmax": "Weights times mask",
             "before_softmax": "Scores times mask",
             "left_out": "Left out in a layer",
+            "padding_counted": "Padding counted",
         },
     ),
     Field("custom", "cells", "Painted mask", "The expression that you wrote, or the cells that you painted."),

@@ -35,7 +35,7 @@ def show(choices: Choices) -> None:
         st.caption(run.about)
     if run.n_batch_items > 1:
         page.batch_items(run.n_batch_items)
-    _broken_on_purpose(choices.settings)
+    _broken_on_purpose(run)
     _where_to_paint(choices)
     VIEWS[choices.selection.view](run, choices.selection)
 
@@ -52,15 +52,30 @@ def _with_readable_painting(choices: Choices) -> Choices:
     return found
 
 
-def _broken_on_purpose(settings: Settings) -> None:
+def _broken_on_purpose(run: Run) -> None:
     """What is wrong with the model, where a mask bug was chosen."""
-    if settings.fault == "none" or settings.weights in WORKED_EXAMPLES or not settings.mask:
+    settings = run.settings
+    if settings.fault == "none" or settings.weights in WORKED_EXAMPLES:
         return
-    if settings.fault == "left_out":
+    if settings.fault == "padding_counted":
+        what = _padding_counted(run)
+    elif not settings.mask:
+        return
+    elif settings.fault == "left_out":
         what = f"Layer {layer_left_out(settings)} goes without its mask."
     else:
         what = FAULTS[settings.fault].note
     st.warning(f"This model is broken on purpose (More, Mask bug). {what}", icon=":material/bug_report:")
+
+
+def _padding_counted(run: Run) -> str:
+    n_before = max(sequence.is_padding.index(False) for sequence in run.tokens.values())
+    if n_before == 0:
+        return "It counts the padding on the left as positions, but there is none here, so nothing is wrong yet."
+    return (
+        f"Positions count the padding: the text begins at position {n_before} instead of 0, so the same words get "
+        "other vectors than without padding, whatever the masks hide."
+    )
 
 
 def _where_to_paint(choices: Choices) -> None:

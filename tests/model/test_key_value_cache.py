@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from model import record, seed_dropout
+from model import positions_from_first_token, record, seed_dropout
 from model.decoding import Reader, Sampling, beam_search, decode
 from model.key_value_cache import CachedReader, computed_rows, reading_on
 from tests.model.builders import small_transformer
@@ -190,3 +190,33 @@ def test_a_sequence_beyond_max_len_is_refused(positions):
     assert len(list(itertools.islice(steps, 2))) == 2
     with pytest.raises(ValueError, match=r"the sequence has 5 tokens: max_len \(4\) is the most"):
         next(steps)
+
+
+@every_architecture
+@pytest.mark.parametrize("positions", ["sinusoidal", "learned"])
+def test_a_prompt_padded_on_the_left_is_continued_like_the_prompt_alone(architecture, positions):
+    n_pads, pad = 3, (0, 0, 0)
+    source = (*pad, *SOURCE) if architecture == "encoder-decoder" else ()
+    length = n_pads + len(PROMPT) + LIMIT
+    is_padding = torch.arange(length) < n_pads
+    seen = ~is_padding & torch.ones(length, length, dtype=torch.bool).tril()
+    padding = {
+        "source_mask": ~is_padding[: len(source)] if source else None,
+        "memory_mask": ~is_padding[: len(source)] if source else None,
+        "source_positions": positions_from_first_token(is_padding[: len(source)]) if source else None,
+        "target_mask": seen,
+        "target_positions": positions_from_first_token(is_padding),
+    }
+    choices = {"positions": positions, "dtype": torch.float64}
+    alone, _ = readers(architecture, **choices)
+    for read in [kind(alone.model, source, **padding) for kind in (Reader, CachedReader)]:
+        steps = decode(read, (*pad, *PROMPT), end=None, limit=LIMIT)
+        for step, expected in zip(steps, decode(alone, PROMPT, end=None, limit=LIMIT), strict=True):
+            assert step.token == expected.token
+            torch.testing.assert_close(step.logits, expected.logits, atol=1e-12, rtol=0)
+
+
+def test_positions_for_fewer_tokens_than_are_read_are_refused():
+    _, cached = readers("decoder", {"target_positions": torch.arange(2)})
+    with pytest.raises(ValueError, match="target_positions has 2: too few for 3 tokens"):
+        cached(PROMPT)

@@ -33,6 +33,7 @@ VARIANTS = {
     "no mask": replace(BASE, mask=()),
     "one head": replace(BASE, n_heads=1),
     "every mask": replace(BASE, mask=MASK_NAMES, window=2, custom=encode_cells(FIRST_CELL)),
+    "padding on the left": replace(BASE, architecture="encoder-decoder", pad_side="left"),
     "hand-built": replace(BASE, weights="hand_built", d_model=32),
 }
 

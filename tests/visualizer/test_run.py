@@ -8,7 +8,8 @@ from model.worked_examples import WORKED_EXAMPLES as EXAMPLES
 from tests.visualizer.runs import BASE, VARIANTS, run_of
 from visualizer.limits import estimate_run
 from visualizer.run import compute_run, with_layer
-from visualizer.settings import MASK_NAMES, WORKED_EXAMPLES, Settings
+from visualizer.settings import MASK_NAMES, WORKED_EXAMPLES, Settings, fitted
+from visualizer.trained_models import TRAINED_MODELS
 
 
 def test_the_settings_offer_what_the_model_has():
@@ -74,3 +75,47 @@ def test_memory_is_estimated_before_it_is_used(name):
 def test_twelve_layers_of_twelve_heads_at_512_tokens_are_allowed():
     settings = Settings(text="word " * 512, n_layers=12, n_heads=12, d_model=96)
     assert estimate_run(settings) < 2**30
+
+
+LEFT_PADDED = [
+    ("random", {}),
+    ("random", {"positions": "learned"}),
+    ("hand_built", {"d_model": 32, "norm": "pre"}),
+]
+
+
+@pytest.mark.parametrize("architecture", ["encoder", "decoder", "encoder-decoder"])
+@pytest.mark.parametrize(("weights", "choices"), LEFT_PADDED)
+def test_masked_padding_on_the_left_changes_no_number_of_the_text(architecture, weights, choices):
+    settings = replace(BASE, architecture=architecture, weights=weights, pad=0, **choices)
+    assert logits_difference(settings, replace(settings, pad=3, pad_side="left")) < 1e-4
+    assert logits_difference(settings, replace(settings, pad=3, pad_side="right")) < 1e-4
+    wrong = replace(settings, pad=3, pad_side="left", fault="padding_counted")
+    assert logits_difference(settings, wrong) > 0.05
+
+
+@pytest.mark.parametrize("task", ["reverse", "repeat_block", "match_brackets"])
+def test_a_trained_model_answers_the_same_with_padding_on_the_left(task):
+    trained = TRAINED_MODELS[task]
+    settings = fitted(Settings(weights="trained", task=task, text=trained.example, mask=("padding", *trained.mask)))
+    for n_pads in (1, 9):
+        padded = replace(settings, pad=n_pads, pad_side="left")
+        assert logits_difference(settings, padded) < 1e-3
+    assert logits_difference(settings, replace(padded, fault="padding_counted")) > 0.5
+
+
+def logits_difference(settings, padded):
+    """The largest difference between the logits of the tokens that are no padding."""
+    found = []
+    for run in (compute_run(settings), compute_run(padded)):
+        written = run.tokens["target" if "target" in run.tokens else "source"]
+        found.append(run.trace["logits"].value[0, ~torch.tensor(written.is_padding)])
+    return (found[0] - found[1]).abs().max()
+
+
+def test_a_row_after_padding_knows_its_position():
+    run = compute_run(replace(BASE, pad=2, pad_side="left"))
+    path = "encoder.inputs.positional_encoding"
+    assert run.trace[path].shape_text == "(B T D) = (1, 7, 16)"
+    assert [run.position(path, row, 0) for row in range(7)] == [0, 0, 0, 1, 2, 3, 4]
+    assert compute_run(BASE).trace[path].shape_text == "(T D) = (7, 16)"

@@ -14,7 +14,7 @@ from model.key_value_cache import CachedReader
 from model.tasks import EOS, TASKS, prompt
 from visualizer.limits import estimate_run
 from visualizer.run import Run
-from visualizer.settings import TRAINED, WORKED_EXAMPLES, Settings
+from visualizer.settings import FAULTS_OF_MASKS, TRAINED, WORKED_EXAMPLES, Settings
 from visualizer.tokens import START_ID
 from visualizer.trained import LONGEST_ANSWER
 
@@ -45,6 +45,7 @@ class Writer:
         masks: of the decoder's self-attention, over as many tokens as it reads at most.
         source_masks: of the encoder's self-attention, one per layer.
         memory_masks: of the cross-attention, one per layer, for any number of queries.
+        source_positions: where each token of the source stands, (1, S); None where they count from 0.
         answer: the right tokens where it learned a task; None for a model that did not.
         remarks: one sentence for each setting that does not hold here.
     """
@@ -58,6 +59,7 @@ class Writer:
     masks: CombinedMask
     source_masks: tuple[Tensor | None, ...]
     memory_masks: tuple[Tensor | None, ...]
+    source_positions: Tensor | None
     answer: Tokens | None
     remarks: tuple[str, ...]
 
@@ -75,6 +77,7 @@ class Writer:
             source_mask=self.source_masks,
             target_mask=self._allowed(),
             memory_mask=self.memory_masks,
+            source_positions=self.source_positions,
         )
 
     def _allowed(self) -> Tensor:
@@ -111,6 +114,7 @@ def writer_of(run: Run) -> Writer:
         masks=_masks(run, len(start) + longest),
         source_masks=_of_layers(run, "encoder.layers.{}.self_attention") if has_encoder else (),
         memory_masks=_of_layers(run, "decoder.layers.{}.cross_attention") if has_encoder else (),
+        source_positions=run.positions.get("source") if has_encoder else None,
         answer=_answer(run),
         remarks=_remarks(run),
     )
@@ -180,6 +184,9 @@ def _remarks(run: Run) -> tuple[str, ...]:
             "custom" in settings.mask
         ),
         "Dropout is off while the model writes.": run.model.training,
-        "The mask bug is left out here.": settings.fault != "none" and bool(settings.mask),
+        "The mask bug is left out here.": settings.fault in FAULTS_OF_MASKS and bool(settings.mask),
+        "The padding is left out here, so there is none to count.": (
+            settings.fault == "padding_counted" and settings.architecture == "decoder"
+        ),
     }
     return tuple(sentence for sentence, holds in said.items() if holds)

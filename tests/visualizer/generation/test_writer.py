@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 import torch
 
+from model.decoding import decode
 from model.tasks import EOS, SOS, TASKS
 from tests.visualizer.runs import VARIANTS, run_of
 from visualizer.generation.writer import LIMIT_OF_LARGE, MOST_TOKENS, USUAL_LIMIT, writer_of
@@ -45,6 +46,33 @@ def test_padding_of_the_source_stays_hidden_on_either_side(side):
     assert shown is not None
     assert shown.shape[-2] == 1
     assert shown.flatten().tolist() == [not pads for pads in run.tokens["source"].is_padding]
+
+
+@pytest.mark.parametrize("cached", [False, True])
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_padding_of_the_source_changes_nothing_that_is_written(side, cached):
+    alone = replace(VARIANTS["encoder-decoder"], pad=0)
+    (_, expected), (_, found) = (
+        written_logits(settings, cached=cached) for settings in (alone, replace(alone, pad=3, pad_side=side))
+    )
+    torch.testing.assert_close(found, expected, atol=1e-4, rtol=0)
+
+
+def written_logits(settings, *, cached):
+    """The tokens that the model of some settings writes, and the logits that chose them."""
+    writer = writer_of(compute_run(settings))
+    steps = list(decode(writer.reader(cached=cached), writer.prompt, end=None, limit=3))
+    return [step.token for step in steps], torch.stack([step.logits for step in steps])
+
+
+def test_a_mask_bug_that_counts_the_padding_is_one_of_the_source():
+    alone = replace(VARIANTS["encoder-decoder"], pad=0)
+    broken = replace(alone, pad=3, pad_side="left", fault="padding_counted")
+    (_, expected), (_, found) = (written_logits(settings, cached=False) for settings in (alone, broken))
+    assert (found - expected).abs().max() > 0.01
+    assert writer_of(compute_run(broken)).remarks == ()
+    remarks = writer_of(compute_run(replace(broken, architecture="decoder"))).remarks
+    assert remarks == ("The padding is left out here, so there is none to count.",)
 
 
 def test_a_trained_model_has_an_end_and_a_right_answer():
