@@ -24,13 +24,18 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import lru_cache
 from math import prod
+from types import CodeType
 
 import torch
 from torch import Tensor, nn
 
 Edit = Callable[[Tensor], Tensor]
 Tap = Callable[[str, Tensor, str, str], Tensor]
+Dims = tuple[tuple[str, int], ...]
+_Taken = tuple[Tensor, Dims, str, CodeType, int, bool]
+"""What a recording keeps of a stage: value, dims, formula, the code and the line that computed it, edited."""
 
 
 class TraceError(RuntimeError):
@@ -58,7 +63,7 @@ class Stage:
 
     path: str
     value: Tensor
-    dims: tuple[tuple[str, int], ...]
+    dims: Dims
     formula: str
     location: tuple[str, int]
     edited: bool = False
@@ -108,12 +113,35 @@ class Trace(Mapping[str, Stage]):
         return len(self._stages)
 
 
+class _TakenStages(Mapping[str, Stage]):
+    """What a recording took at its taps, each made into a ``Stage`` when it is first asked for."""
+
+    def __init__(self, taken: Mapping[str, _Taken]) -> None:
+        self._taken = taken
+        self._made: dict[str, Stage] = {}
+
+    def __getitem__(self, path: str) -> Stage:
+        if path not in self._made:
+            value, dims, formula, code, line, edited = self._taken[path]
+            self._made[path] = Stage(path, value, dims, formula, (code.co_filename, line), edited)
+        return self._made[path]
+
+    def __contains__(self, path: object) -> bool:
+        return path in self._taken
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._taken)
+
+    def __len__(self) -> int:
+        return len(self._taken)
+
+
 class _Recorder:
     """Writes the taps of one model into a trace, and applies the edits on the way."""
 
     def __init__(self, model: nn.Module, edits: Mapping[str, Edit]) -> None:
-        self._stages: dict[str, Stage] = {}
-        self.trace = Trace(self._stages)
+        self._taken: dict[str, _Taken] = {}
+        self.trace = Trace(_TakenStages(self._taken))
         self.edits = dict(edits)
         self.applied: set[str] = set()
         self._paths = {id(module): name for name, module in model.named_modules()}
@@ -124,17 +152,19 @@ class _Recorder:
         if prefix is None:  # a module of another model, run while this one is recorded
             return value
         path = f"{prefix}.{name}" if prefix else name
-        if path in self._stages:
+        if path in self._taken:
             raise TraceError(f"{path} was computed twice in one recording: record each pass by itself")
         computed = value
         if path in self.edits:
             value = self._edited(path, value)
-        dims = _bind(path, value, shape, self._sizes[prefix])
+        dims = _paired(shape, value.shape)
+        if dims is None:
+            raise TraceError(f"{path} has shape {tuple(value.shape)}, which ({shape}) does not describe")
+        _bind(path, dims, shape, self._sizes[prefix])
         caller = sys._getframe(2)
         while caller.f_code.co_name == "tap" and caller.f_back is not None:  # a tap that wraps another
             caller = caller.f_back
-        location = (caller.f_code.co_filename, caller.f_lineno)
-        self._stages[path] = Stage(path, value, dims, formula, location, value is not computed)
+        self._taken[path] = (value, dims, formula, caller.f_code, caller.f_lineno, value is not computed)
         return value
 
     def _edited(self, path: str, value: Tensor) -> Tensor:
@@ -207,21 +237,28 @@ def record(model: nn.Module, edits: Mapping[str, Edit] | None = None) -> Iterato
     recorder.check_edits()
 
 
-def _bind(path: str, value: Tensor, shape: str, sizes: dict[str, int]) -> tuple[tuple[str, int], ...]:
-    """Pair each axis with its symbol, and hold each symbol to one size per module."""
+@lru_cache(maxsize=4096)
+def _paired(shape: str, sizes: torch.Size) -> Dims | None:
+    """Each axis with its symbol; None where the symbols are not one for each axis."""
     symbols = shape.split()
-    if len(symbols) != value.dim():
-        raise TraceError(f"{path} has shape {tuple(value.shape)}, which ({shape}) does not describe")
-    dims = tuple(zip(symbols, value.shape, strict=True))
+    return tuple(zip(symbols, sizes, strict=True)) if len(symbols) == len(sizes) else None
+
+
+def _bind(path: str, dims: Dims, shape: str, sizes: dict[str, int]) -> None:
+    """Hold each symbol to one size per module."""
     for symbol, size in dims:
-        factors = symbol.split("*") if "*" in symbol else ()
-        if factors and all(factor in sizes for factor in factors):
-            expected = prod(sizes[factor] for factor in factors)
-        else:
-            expected = sizes.setdefault(symbol, size)
+        expected = sizes.get(symbol)
+        if expected is None:
+            expected = sizes[symbol] = _product(symbol, sizes) or size
         if size != expected:
             raise TraceError(f"{path} ({shape}): {symbol} was {expected} and is now {size}")
-    return dims
+
+
+def _product(symbol: str, sizes: Mapping[str, int]) -> int | None:
+    """The size of ``H*Dh`` where those of ``H`` and ``Dh`` are known."""
+    factors = symbol.split("*")
+    known = len(factors) > 1 and all(factor in sizes for factor in factors)
+    return prod(sizes[factor] for factor in factors) if known else None
 
 
 def _nearest(path: str, known: Mapping[str, object]) -> str:
