@@ -1,7 +1,7 @@
 """How fast it is: ratios measured side by side, and times from a changed control to the painted picture.
 
-    python tests/benchmark.py            everything that the machine has what it takes for
-    python tests/benchmark.py model      without a browser
+    python benchmarks/interface.py            everything that the machine has what it takes for
+    python benchmarks/interface.py model      without a browser
 
 TransformerLens and BertViz are measured beside it where they are installed (``pip install transformer-lens bertviz
 ipython``); nothing else needs them.

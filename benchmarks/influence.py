@@ -1,7 +1,7 @@
 """How long it takes to measure the influence of every token on every output, and how much memory.
 
-    python tests/benchmark_influence.py              texts of 16, 32, 64 and 128 tokens
-    python tests/benchmark_influence.py 64 256       texts of these lengths
+    python benchmarks/influence.py              texts of 16, 32, 64 and 128 tokens
+    python benchmarks/influence.py 64 256       texts of these lengths
 
 The model is the one that the app opens with, under a causal mask; every token of the text is another word.
 """

@@ -1,7 +1,7 @@
 """How well and how fast the tasks are learned.
 
-    python tests/benchmark_training.py                          every task, seeds 0 to 4
-    python tests/benchmark_training.py reverse copy --seeds 0 1
+    python benchmarks/training.py                          every task, seeds 0 to 4
+    python benchmarks/training.py reverse copy --seeds 0 1
 
 For each task and seed: the held-out texts answered without a mistake, the seconds on the clock and on the processor
 (they differ where others want it too), and for a decoder the greatest induction score of a head. Then the time of
