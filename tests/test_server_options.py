@@ -1,0 +1,21 @@
+"""What ``.streamlit/config.toml`` tells the server, wherever the app is started from its folder."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+
+
+def options() -> dict[str, dict[str, object]]:
+    return tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text())
+
+
+def test_files_are_not_watched_and_the_readme_says_how_they_are():
+    assert options()["server"]["fileWatcherType"] == "none"
+    assert "streamlit run app.py --server.fileWatcherType auto" in (ROOT / "README.md").read_text()
+
+
+def test_the_browser_keeps_the_messages_that_the_server_may_name():
+    assert options()["global"]["maxCachedMessageAge"] == 1000
