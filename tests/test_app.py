@@ -275,3 +275,23 @@ def test_an_example_says_where_to_look():
     assert any("hatched columns are padding" in caption.value for caption in app.caption)
     app.slider(key="n_heads").set_value(2).run()
     assert not any("hatched columns are padding" in caption.value for caption in app.caption)
+
+
+def test_a_trained_model_under_another_mask_says_so_and_goes_back_by_a_click():
+    app = open_app(weights="trained", task="match_brackets")
+    assert_healthy(app)
+    assert not app.warning
+    assert not app.pills(key="mask").value
+
+    app = open_app(weights="trained", task="match_brackets", mask="causal")
+    (warning,) = app.warning
+    assert "learned its task with no mask; here it runs with the causal mask" in warning.value
+    app.button(key="mask_of_training").click().run()
+    assert not app.warning
+    assert app.query_params.get("mask") is None
+
+
+def test_a_mask_that_blocks_nothing_more_than_the_mask_of_training_is_not_complained_about():
+    app = open_app(weights="trained", task="reverse", mask="causal,padding,prefix", prefix="0")
+    assert_healthy(app)
+    assert not app.warning

@@ -56,6 +56,17 @@ def applied_masks(settings: Settings, promised: Masks) -> Masks:
     }
 
 
+def same_masks(one: Masks, other: Masks) -> bool:
+    """Whether two choices of masks block the same cells, whatever they are called."""
+    pairs = [pair for kind in one for pair in zip(one[kind], other[kind], strict=True)]
+    return all(_block_the_same(a.allowed, b.allowed) for a, b in pairs)
+
+
+def _block_the_same(one: Tensor | None, other: Tensor | None) -> bool:
+    nothing = torch.ones(1, 1, 1, 1, dtype=torch.bool)
+    return bool(((nothing if one is None else one) == (nothing if other is None else other)).all())
+
+
 def layer_left_out(settings: Settings) -> int:
     """The layer that goes without its masks under the fault ``left_out``: the middle one."""
     return settings.n_layers // 2

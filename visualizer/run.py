@@ -168,11 +168,8 @@ class Run:
         if trained is None or trained.step == 0:
             return "The weights are not trained: this shows how the output is computed, not what is good language."
         task = TASKS[trained.recipe.task]
-        what = "the answer at its place" if task.architecture == "encoder" else "the token after its own"
-        return (
-            f"The weights were trained on the task “{task.title}”, for {trained.step:,} steps: a row is what the "
-            f"model takes {what} to be."
-        )
+        what = "its answer in that place" if task.architecture == "encoder" else "the token that it expects next"
+        return f"The model was trained on “{task.title}” for {trained.step:,} steps: each row is {what}."
 
     def _axis(self, path: str, symbol: str, size: int) -> Axis:
         sequence = self._sequence(path, symbol)

@@ -425,9 +425,8 @@ def read_query(query: Mapping[str, Sequence[str]]) -> tuple[Settings, Selection,
         The settings, the selection, and one plain sentence for each parameter that was changed. The sentences
         quote what was given with everything invisible made visible, but still need ``markdown_safe`` to be drawn.
     """
-    settings, notices = _read_fields(SETTINGS_FIELDS, query, Settings())
-    if settings.weights == TRAINED and not query.get("text"):
-        settings = replace(settings, text=TRAINED_MODELS[settings.task].example)
+    first, _ = _read_fields(SETTINGS_FIELDS, query, Settings())
+    settings, notices = _read_fields(SETTINGS_FIELDS, query, _unsaid(first))
     chosen = fitted(settings)
     if chosen.d_model != settings.d_model and query.get("d_model"):
         given = _values_of(query, "d_model")[0]
@@ -444,9 +443,17 @@ def write_query(settings: Settings, selection: Selection) -> dict[str, str]:
     What ``left_out_of_link`` names is not in it: its reader gets the default there.
     """
     left_out = left_out_of_link(settings)
-    written = _write_fields(SETTINGS_FIELDS, settings, Settings())
+    written = _write_fields(SETTINGS_FIELDS, settings, _unsaid(settings))
     written |= _write_fields(SELECTION_FIELDS, selection, Selection(stage=default_stage(settings.architecture)))
     return {name: text for name, text in written.items() if name not in left_out}
+
+
+def _unsaid(settings: Settings) -> Settings:
+    """What a link with these weights need not say: the defaults, or what a shipped model was trained with."""
+    if settings.weights != TRAINED:
+        return Settings()
+    trained = TRAINED_MODELS[settings.task]
+    return replace(Settings(), text=trained.example, mask=trained.masks(settings.pad), **trained.shape)
 
 
 def left_out_of_link(settings: Settings) -> tuple[str, ...]:

@@ -8,12 +8,13 @@ import streamlit as st
 
 from model.faults import FAULTS
 from visualizer import page, state
-from visualizer.attention_masks import layer_left_out, readable_painting
+from visualizer.attention_masks import layer_left_out, promised_masks, readable_painting, same_masks
 from visualizer.cache import cached_run
 from visualizer.run import Run, encoded, with_layer
-from visualizer.settings import WORKED_EXAMPLES, Settings
+from visualizer.settings import FIELDS, TRAINED, WORKED_EXAMPLES, Settings
 from visualizer.state import Choices
 from visualizer.tokens import markdown_safe
+from visualizer.trained import masks_of_training
 from visualizer.views import VIEWS, VIEWS_WITHOUT_RUN
 
 
@@ -36,6 +37,7 @@ def show(choices: Choices) -> None:
     if run.n_batch_items > 1:
         page.batch_items(run.n_batch_items)
     _broken_on_purpose(run)
+    _not_as_trained(run, choices)
     _where_to_paint(choices)
     VIEWS[choices.selection.view](run, choices.selection)
 
@@ -76,6 +78,38 @@ def _padding_counted(run: Run) -> str:
         f"Positions count the padding: the text begins at position {n_before} instead of 0, so the same words get "
         "other vectors than without padding, whatever the masks hide."
     )
+
+
+def _not_as_trained(run: Run, choices: Choices) -> None:
+    """That a trained model runs under another mask than it learned with, and the way back."""
+    settings = choices.settings
+    if settings.weights != TRAINED or choices.selection.view == "compare":
+        return
+    as_trained = replace(settings, mask=masks_of_training(settings))
+    here = promised_masks(run.settings, run.tokens)
+    in_training = promised_masks(replace(run.settings, mask=as_trained.mask), run.tokens)
+    if same_masks(here, in_training):
+        return
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.warning(
+            f"This model learned its task with {_named(as_trained.mask)}; here it runs with "
+            f"{_named(settings.mask)}, which it was not trained for.",
+            icon=":material/model_training:",
+        )
+        st.button(
+            f"Back to {_named(as_trained.mask)}",
+            icon=":material/undo:",
+            key="mask_of_training",
+            on_click=state.change_masks,
+            args=(as_trained,),
+            width="content",
+        )
+
+
+def _named(masks: tuple[str, ...]) -> str:
+    """``the causal and padding masks``, ``the causal mask`` or ``no mask``."""
+    names = " and ".join(FIELDS["mask"].choices[mask].lower() for mask in masks)
+    return f"the {names} mask{'s' if len(masks) > 1 else ''}" if masks else "no mask"
 
 
 def _where_to_paint(choices: Choices) -> None:

@@ -66,11 +66,11 @@ def _trained(settings: Settings, selection: Selection) -> None:
         _choice("fault")
 
 
-def _take(weights: str, task: str) -> None:
+def _take(weights: str, task: str, pad: int) -> None:
     """Other weights or another task: a model that was trained comes with a text and the masks that it knows."""
     if weights == TRAINED:
         trained = TRAINED_MODELS[task]
-        state.change(weights=weights, task=task, checkpoint="", text=trained.example, mask=trained.mask)
+        state.change(weights=weights, task=task, checkpoint="", text=trained.example, mask=trained.masks(pad))
     state.redraw_page()
 
 
@@ -157,7 +157,7 @@ def _choice(name: str) -> None:
 
 def _choice_of_weights(name: str, settings: Settings) -> None:
     """The choice of ``weights``, or of the ``task`` of those that were trained."""
-    chosen = {"weights": settings.weights, "task": settings.task}
+    chosen: dict[str, Any] = {"weights": settings.weights, "task": settings.task, "pad": settings.pad}
     take = state.on_change(name, lambda value: _take(**{**chosen, name: value}))
     field = FIELDS[name]
     st.selectbox(

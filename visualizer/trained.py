@@ -16,6 +16,7 @@ from model.tasks import EOS, LONGEST, SPECIALS, TASKS, Ids, Task, prompt, sequen
 from model.training import model_with
 from visualizer.settings import Settings
 from visualizer.tokens import Encoded, Vocabulary, padded
+from visualizer.trained_models import TRAINED_MODELS
 
 KEPT = 32
 """How many models the process remembers."""
@@ -64,6 +65,17 @@ def shape_of(checkpoint: Checkpoint) -> dict[str, Any]:
     recipe = checkpoint.recipe
     shape = {name: getattr(recipe, name) for name in _SHAPE}
     return shape | {"architecture": TASKS[recipe.task].architecture, "dropout": 0.0, "activation": "relu"}
+
+
+def masks_of_training(settings: Settings) -> tuple[str, ...]:
+    """The masks that the trained model of some settings learned its task with; training hides what is padded.
+
+    Raises:
+        ValueError: it is no longer remembered.
+    """
+    recipe = checkpoint_of(settings).recipe
+    masks = TRAINED_MODELS[recipe.task].masks(settings.pad)
+    return masks if recipe.is_causal else tuple(name for name in masks if name != "causal")
 
 
 @lru_cache(maxsize=64)

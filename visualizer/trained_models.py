@@ -39,10 +39,10 @@ class TrainedModel:
     example: str
     shape: Mapping[str, Any]
 
-    @property
-    def mask(self) -> tuple[str, ...]:
-        """The masks that it was trained with, as long as nothing is padded."""
-        return () if self.shape["architecture"] == "encoder" else ("causal",)
+    def masks(self, pad: int) -> tuple[str, ...]:
+        """The masks that it was trained with; so many tokens are padded, which training hides."""
+        causal = () if self.shape["architecture"] == "encoder" else ("causal",)
+        return (*causal, "padding") if pad else causal
 
 
 def _read(task: str) -> TrainedModel:

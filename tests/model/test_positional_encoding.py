@@ -71,7 +71,9 @@ def test_a_model_has_them_in_its_own_precision(kind, dtype):
 def test_a_float64_model_has_sinusoids_of_float64():
     model = small_transformer(dtype=torch.float64)
     expected = numpy_reference.sinusoidal_encoding(16, 8)
-    np.testing.assert_allclose(model.encoder.inputs.positions(torch.arange(16)).numpy(), expected, atol=1e-14, rtol=0)
+    np.testing.assert_allclose(
+        model.encoder.inputs.positions(torch.arange(16)).numpy(), expected, atol=1e-14, rtol=0
+    )
 
 
 def test_without_positions_the_order_of_the_tokens_is_not_seen():

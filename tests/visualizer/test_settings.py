@@ -275,6 +275,30 @@ def test_what_is_too_long_for_a_link_is_left_out_and_named(text):
     assert left_out_of_link(Settings(text="x" * MAX_URL_TEXT)) == ()
 
 
+@pytest.mark.parametrize(
+    ("link", "mask"),
+    [
+        ({"task": ["match_brackets"]}, ()),
+        ({"task": ["match_brackets"], "pad": ["2"]}, ("padding",)),
+        ({"task": ["reverse"]}, ("causal",)),
+        ({"task": ["reverse"], "pad": ["2"]}, ("causal", "padding")),
+        ({"task": ["reverse"], "mask": ["none"]}, ()),
+        ({"task": ["match_brackets"], "mask": ["causal"]}, ("causal",)),
+    ],
+)
+def test_without_a_mask_in_the_link_a_trained_model_has_the_mask_of_its_training(link, mask):
+    link = {"weights": ["trained"]} | link
+    chosen, selection, notices = read_query(link)
+    assert (chosen.mask, notices) == (mask, ())
+    assert write_query(chosen, selection).get("mask") == link.get("mask", [None])[0]
+
+
+def test_the_link_of_a_shipped_model_names_the_task_alone():
+    chosen, selection, _ = read_query({"weights": ["trained"], "task": ["add"]})
+    assert chosen.text == "68+57"
+    assert write_query(chosen, selection) == {"weights": "trained", "task": "add"}
+
+
 def test_a_lone_surrogate_does_not_break_the_link():
     urlencode(write_query(Settings(text="\ud800", target="\udfff" * 9000), Selection()))
 

@@ -11,7 +11,7 @@ from model.training import RECIPES, Recipe, copied_weights, model_with
 from model.weights import build_model
 from visualizer.run import compute_run, encoded
 from visualizer.settings import TRAINED, Settings, fitted
-from visualizer.trained import checkpoint_of, keep, shape_of
+from visualizer.trained import checkpoint_of, keep, masks_of_training, shape_of
 from visualizer.trained_models import TRAINED_MODELS
 
 every_task = pytest.mark.parametrize("task", TASKS)
@@ -20,7 +20,7 @@ every_task = pytest.mark.parametrize("task", TASKS)
 def settings_of(task: str, **changes) -> Settings:
     trained = TRAINED_MODELS[task]
     return fitted(
-        replace(Settings(), weights=TRAINED, task=task, text=trained.example, mask=trained.mask, **changes)
+        replace(Settings(), weights=TRAINED, task=task, text=trained.example, mask=trained.masks(0), **changes)
     )
 
 
@@ -109,11 +109,19 @@ def test_settings_of_a_shipped_model_are_its_own():
 def test_the_probabilities_of_a_trained_model_say_what_was_learned(task):
     text = compute_run(settings_of(task)).explain("probabilities").text
     assert "not trained" not in text
-    assert f"trained on the task “{TASKS[task].title}”, for {shipped(task).step:,} steps" in text
-    assert ("the answer at its place" in text) == (TASKS[task].architecture == "encoder")
+    assert f"trained on “{TASKS[task].title}” for {shipped(task).step:,} steps" in text
+    assert ("its answer in that place" in text) == (TASKS[task].architecture == "encoder")
 
 
 def test_the_probabilities_say_where_nothing_was_learned():
     before_training = replace(settings_of("copy"), checkpoint=keep(untrained("copy")))
     for settings in (Settings(), Settings(weights="random", architecture="decoder"), before_training):
         assert "The weights are not trained" in compute_run(settings).explain("probabilities").text
+
+
+def test_the_masks_of_training_are_those_of_the_recipe_and_hide_the_padding():
+    assert masks_of_training(settings_of("reverse")) == ("causal",)
+    assert masks_of_training(settings_of("reverse", pad=2)) == ("causal", "padding")
+    assert masks_of_training(settings_of("match_brackets", pad=1)) == ("padding",)
+    seeing = replace(untrained("copy"), recipe=replace(untrained("copy").recipe, is_causal=False))
+    assert masks_of_training(replace(settings_of("copy"), checkpoint=keep(seeing))) == ()
