@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -28,7 +29,9 @@ class TransformerConfig:
         activation: of the feed-forward layer.
         scale_scores: divide the scores by sqrt(head_dim) (section 3.2.1).
         max_len: longest sequence that learned positions are made for.
-        layer_norm_eps: added to the variance in layer normalisation.
+        final_norm: normalise once more after the last post-norm layer, as ``nn.Transformer`` does. A pre-norm stack
+            always ends so (Xiong et al. 2020, section 3.1).
+        layer_norm_eps: added to the variance in layer normalisation (Ba et al. 2016); above 0.
         tied_embeddings: one matrix serves both embeddings and the final linear layer (section 3.4).
 
     Raises:
@@ -47,6 +50,7 @@ class TransformerConfig:
     activation: Activation = "relu"
     scale_scores: bool = True
     max_len: int = 512
+    final_norm: bool = False
     layer_norm_eps: float = 1e-5
     tied_embeddings: bool = True
 
@@ -57,6 +61,8 @@ class TransformerConfig:
         for name in ("vocab_size", "d_model", "n_heads", "d_ff", "n_layers", "max_len"):
             check_at_least(1, name, getattr(self, name))
         check_dropout(self.dropout)
+        if not 0.0 < self.layer_norm_eps < math.inf:
+            raise ValueError(f"layer_norm_eps ({self.layer_norm_eps}) must be a number above 0")
         check_divisible(self.d_model, self.n_heads)
 
     @property

@@ -64,7 +64,7 @@ class InputEmbedding(TracedModule):
 
 
 class Encoder(TracedModule):
-    """Embeddings and ``n_layers`` encoder layers; with pre-norm, a last norm."""
+    """Embeddings and ``n_layers`` encoder layers; with pre-norm or ``final_norm``, a last norm."""
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
@@ -85,7 +85,7 @@ class Encoder(TracedModule):
 
 
 class Decoder(TracedModule):
-    """Embeddings and ``n_layers`` decoder layers; with pre-norm, a last norm.
+    """Embeddings and ``n_layers`` decoder layers; with pre-norm or ``final_norm``, a last norm.
 
     Without an encoder there is nothing to cross-attend to, and a layer is that of the encoder.
     """
@@ -215,5 +215,6 @@ class Transformer(TracedModule):
 
 
 def _last_norm(config: TransformerConfig) -> nn.LayerNorm | None:
-    """Pre-norm leaves the last layer's sum unnormalised, so that one norm more is needed."""
-    return nn.LayerNorm(config.d_model, eps=config.layer_norm_eps) if config.norm == "pre" else None
+    """Pre-norm leaves the last layer's sum unnormalised, so that one norm more is needed; else it is a choice."""
+    has_one = config.norm == "pre" or config.final_norm
+    return nn.LayerNorm(config.d_model, eps=config.layer_norm_eps) if has_one else None

@@ -135,7 +135,7 @@ class NumpyTransformer:
         x = stages[f"{part}.inputs.embedded"] = self._embedded(under(self.weights, f"{part}.inputs."), ids)
         for layer in range(self.config["n_layers"]):
             x = self._layer(f"{part}.layers.{layer}", x, mask, memory, memory_mask, stages)
-        if self.pre_norm:
+        if self.pre_norm or self.config["final_norm"]:
             x = stages[f"{part}.norm"] = layer_norm(self.weights, f"{part}.norm", x, self.epsilon)
         return x
 

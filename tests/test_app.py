@@ -253,6 +253,19 @@ def test_selected_widths_can_be_shared_by_the_heads():
         assert all(int(option) % n_heads == 0 for option in app.select_slider(key="d_model").options)
 
 
+def test_details_of_published_models_can_be_chosen():
+    app = open_app(architecture="encoder-decoder")
+    app.toggle(key="final_norm").set_value(True)
+    app.select_slider(key="layer_norm_eps").set_value(1e-12).run()
+    assert_healthy(app)
+    assert app.query_params["final_norm"] == "on"
+    assert app.query_params["layer_norm_eps"] == "1e-12"
+
+
+def test_a_final_norm_is_no_choice_where_there_always_is_one():
+    assert "final_norm" not in {toggle.key for toggle in open_app(norm="pre").toggle}
+
+
 def test_a_place_that_the_run_does_not_have_is_told_and_replaced():
     app = open_app(stage="junk.foo", layer="9")
     assert_healthy(app)

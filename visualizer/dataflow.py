@@ -58,6 +58,12 @@ def attention_modules(trace: Trace) -> tuple[str, ...]:
     return tuple(stage.module_path for stage in trace.values() if stage.name == "weights")
 
 
+def is_pre_norm(trace: Trace, layer: str) -> bool:
+    """Whether a layer, such as ``encoder.layers.0``, normalises what enters its sub-layers."""
+    stages = list(trace)
+    return stages.index(f"{layer}.norm1") < stages.index(f"{layer}.residual1")
+
+
 def _attention_operands(trace: Trace, module: str, name: str) -> tuple[Operand, ...]:
     def here(stage: str, operator: str = "", *, transposed: bool = False) -> Operand:
         return Operand(_join(module, stage), operator, transposed=transposed)
@@ -132,11 +138,6 @@ def _model_operands(trace: Trace, module: str, name: str) -> tuple[Operand, ...]
     return (Operand(before),)
 
 
-def _is_pre_norm(trace: Trace, layer: str) -> bool:
-    stages = list(trace)
-    return stages.index(f"{layer}.norm1") < stages.index(f"{layer}.residual1")
-
-
 def _layer_input(trace: Trace, layer: str) -> str:
     """The stage that enters a layer: the end of the layer before, or the embeddings."""
     stem, _, number = layer.rpartition(".")
@@ -152,11 +153,11 @@ def _residual_stream(trace: Trace, layer: str, i: int) -> str:
     """What the i-th sub-layer's output is added to."""
     if i == 1:
         return _layer_input(trace, layer)
-    return f"{layer}.{'residual' if _is_pre_norm(trace, layer) else 'norm'}{i - 1}"
+    return f"{layer}.{'residual' if is_pre_norm(trace, layer) else 'norm'}{i - 1}"
 
 
 def _before_norm(trace: Trace, layer: str, i: int) -> str:
-    return _residual_stream(trace, layer, i) if _is_pre_norm(trace, layer) else f"{layer}.residual{i}"
+    return _residual_stream(trace, layer, i) if is_pre_norm(trace, layer) else f"{layer}.residual{i}"
 
 
 def _sublayer_output(trace: Trace, layer: str, i: int) -> str:
@@ -171,7 +172,7 @@ def _feed_forward_input(trace: Trace, module: str) -> str:
     last = 3 if f"{layer}.norm3" in trace else 2
     if f"{layer}.norm1" not in trace:
         return _join(module, "input")
-    return f"{layer}.norm{last}" if _is_pre_norm(trace, layer) else f"{layer}.norm{last - 1}"
+    return f"{layer}.norm{last}" if is_pre_norm(trace, layer) else f"{layer}.norm{last - 1}"
 
 
 def _same_tensor_before(trace: Trace, path: str) -> str | None:

@@ -274,7 +274,7 @@ def _norm(run: Run, cell: Cell) -> Derivation:
         steps=[
             Step("x", float(row[cell.column])),
             Step("- mean of the row", float(row[cell.column]) - mean),
-            Step(f"÷ √(variance + ε) ({deviation:.4g})", normal),
+            Step(f"÷ √(variance + ε) ({deviation:.4g}, ε = {epsilon:g})", normal),
             Step(f"× γ ({gamma:.3g}) + β ({beta:.3g})", result),
         ],
         result=result,

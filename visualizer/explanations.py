@@ -9,7 +9,7 @@ from pathlib import Path
 
 from model import Stage, Trace
 from visualizer.colors import Role
-from visualizer.dataflow import kind_of
+from visualizer.dataflow import is_pre_norm, kind_of
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,8 @@ def explain(trace: Trace, path: str) -> Explanation:
         name = f"cross_{name}"
     if name in ("q", "k", "v") and f"{module}.{name}_proj" not in trace:
         name = f"given_{name}"
+    if (kind, name) == ("model", "norm") and not is_pre_norm(trace, f"{module}.layers.0"):
+        name = "final_norm"
     return EXPLANATIONS[kind, name.rstrip("0123456789")]
 
 
@@ -329,6 +331,12 @@ EXPLANATIONS: dict[tuple[str, str], Explanation] = {
         "residual",
         "With pre-norm the sums of the residual stream are never normalised themselves, "
         "so one more norm stands after the last layer.",
+    ),
+    ("model", "final_norm"): Explanation(
+        "Last layer norm",
+        "residual",
+        "The last layer has just normalised its sum, and one norm more follows, as in nn.Transformer. "
+        "Until training gives either of the two other γ and β, it changes nothing but what ε and rounding do.",
     ),
     ("model", "logits"): Explanation(
         "Logits",

@@ -88,7 +88,7 @@ def _stack_floats(settings: Settings, stack: _Stack) -> int:
     width, n_tokens = settings.d_model, stack.n_tokens
     position_table = MAX_TOKENS * width
     inputs = 3 * n_tokens * width  # embedding, scaled_embedding, embedded
-    last_norm = 2 * width + n_tokens * width if settings.norm == "pre" else 0
+    last_norm = 2 * width + n_tokens * width if settings.norm == "pre" or settings.final_norm else 0
     layer = _layer_weights(settings, stack) + _layer_stages(settings, stack)
     return position_table + inputs + settings.n_layers * layer + last_norm
 

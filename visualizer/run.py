@@ -289,6 +289,8 @@ def _config(settings: Settings, vocab_size: int) -> TransformerConfig:
         positions=settings.positions,
         activation=settings.activation,
         scale_scores=settings.scale_scores,
+        final_norm=settings.final_norm,
+        layer_norm_eps=settings.layer_norm_eps,
     )
 
 

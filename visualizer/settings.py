@@ -68,6 +68,7 @@ NO_CHART = "none"
 NARROWEST, WIDEST = 8, 768
 _HEAD_DIMS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768)
 _FEED_FORWARD_WIDTHS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 3072, 4096)
+_EPSILONS = (1e-12, 1e-8, 1e-6, 1e-5, 1e-3, 0.1, 1.0)
 _SHOWN = 40
 _REPEATS_READ = 8
 
@@ -92,6 +93,8 @@ class Settings:
     positions: Positions = "sinusoidal"
     activation: Activation = "relu"
     scale_scores: bool = True
+    final_norm: bool = False
+    layer_norm_eps: float = 1e-5
     dropout: float = 0.0
     mask: tuple[str, ...] = ("causal",)
     window: int = 3
@@ -246,6 +249,21 @@ SETTINGS_FIELDS = (
         "Divide the scores by the square root of the head width, so that softmax does not saturate.",
     ),
     Field(
+        "final_norm",
+        "switch",
+        "Final norm",
+        "One more layer norm after the last layer, as nn.Transformer has it. With pre-norm it is always there.",
+    ),
+    Field(
+        "layer_norm_eps",
+        "fraction",
+        "Layer norm ε",
+        "Added to the variance before its root is taken, so that nothing is divided by zero: 1e-5 in PyTorch, 1e-6 "
+        "in Tensor2Tensor, 1e-12 in BERT. A large one shows what it does.",
+        least=1e-12,
+        most=1,
+    ),
+    Field(
         "dropout",
         "fraction",
         "Dropout",
@@ -389,6 +407,11 @@ def feed_forward_widths(d_ff: int) -> tuple[int, ...]:
     return tuple(sorted({*_FEED_FORWARD_WIDTHS, d_ff}))
 
 
+def layer_norm_epsilons(epsilon: float) -> tuple[float, ...]:
+    """The values of the layer norm's ε to offer, ascending, among them the one in use."""
+    return tuple(sorted({*_EPSILONS, epsilon}))
+
+
 def default_stage(architecture: Architecture) -> str:
     """The stage to open on: the attention weights that the masks are for."""
     return f"{'encoder' if architecture == 'encoder' else 'decoder'}.self_attention.weights"
@@ -400,13 +423,19 @@ def in_mask_order(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(name for name in MASK_NAMES if name in chosen)
 
 
+PLAIN: Mapping[str, Any] = {
+    name: getattr(Settings(), name) for name in ("dropout", "activation", "final_norm", "layer_norm_eps")
+}
+"""The settings that are the same for every model that was trained: the defaults."""
+
+
 def fitted(settings: Settings) -> Settings:
     """The nearest settings that can be combined.
 
     A width that the heads can share, the masks in their order, and, for a model that was trained, what it is.
     """
     if settings.weights == TRAINED:
-        settings = replace(settings, mask=in_mask_order(settings.mask), dropout=0.0, activation="relu")
+        settings = replace(settings, mask=in_mask_order(settings.mask), **PLAIN)
         return settings if settings.checkpoint else replace(settings, **TRAINED_MODELS[settings.task].shape)
     offered = widths(settings.n_heads)
     width = min(offered, key=lambda width: abs(width - settings.d_model))

@@ -19,6 +19,7 @@ from visualizer.settings import (
     Selection,
     Settings,
     feed_forward_widths,
+    layer_norm_epsilons,
     widths,
 )
 from visualizer.trained_models import TRAINED_MODELS
@@ -80,6 +81,9 @@ def _more(settings: Settings) -> None:
     _option("d_model", widths(settings.n_heads))
     _option("d_ff", feed_forward_widths(settings.d_ff))
     _segments("norm")
+    if settings.norm == "post":
+        _switch("final_norm")
+    _option("layer_norm_eps", layer_norm_epsilons(settings.layer_norm_eps))
     _segments("positions")
     _segments("activation")
     _padding(settings)
@@ -137,7 +141,7 @@ def mask_pills(name: str, drawn: tuple[str, ...]) -> None:
     )
 
 
-_SHAPE_THE_SIDEBAR = ("architecture", "weights", "n_heads", "pad")
+_SHAPE_THE_SIDEBAR = ("architecture", "weights", "n_heads", "norm", "pad")
 """The controls that change which others there are, or what those offer."""
 
 
@@ -192,8 +196,8 @@ def _fraction(name: str, step: float) -> None:
     st.slider(field.label, float(field.least), float(field.most), step=step, **_common(name))
 
 
-def _option(name: str, options: Sequence[int]) -> None:
-    st.select_slider(FIELDS[name].label, options, **_common(name))
+def _option(name: str, options: Sequence[float]) -> None:
+    st.select_slider(FIELDS[name].label, options, format_func=lambda value: f"{value:g}", **_common(name))
 
 
 def _switch(name: str) -> None:

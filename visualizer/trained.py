@@ -14,7 +14,7 @@ from model.checkpoints import Checkpoint, shipped
 from model.decoding import Reader, decode
 from model.tasks import EOS, LONGEST, SPECIALS, TASKS, Ids, Task, prompt, sequences
 from model.training import model_with
-from visualizer.settings import Settings
+from visualizer.settings import PLAIN, Settings
 from visualizer.tokens import Encoded, Vocabulary, padded
 from visualizer.trained_models import TRAINED_MODELS
 
@@ -64,7 +64,7 @@ def shape_of(checkpoint: Checkpoint) -> dict[str, Any]:
     """The settings that a training fixes."""
     recipe = checkpoint.recipe
     shape = {name: getattr(recipe, name) for name in _SHAPE}
-    return shape | {"architecture": TASKS[recipe.task].architecture, "dropout": 0.0, "activation": "relu"}
+    return {**shape, **PLAIN, "architecture": TASKS[recipe.task].architecture}
 
 
 def masks_of_training(settings: Settings) -> tuple[str, ...]:

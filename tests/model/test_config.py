@@ -36,6 +36,8 @@ def test_it_is_a_value():
         ({"d_model": 2, "n_heads": 3}, r"d_model \(2\) must be divisible by n_heads \(3\): try 3"),
         ({"dropout": -0.1}, r"dropout \(-0.1\) must be at least 0 and below 1"),
         ({"dropout": 1.0}, r"dropout \(1.0\) must be at least 0 and below 1"),
+        ({"layer_norm_eps": 0.0}, r"layer_norm_eps \(0.0\) must be a number above 0"),
+        ({"layer_norm_eps": float("nan")}, r"layer_norm_eps \(nan\) must be a number above 0"),
         ({"dropout": float("nan")}, r"dropout \(nan\) must be at least 0 and below 1"),
     ],
 )

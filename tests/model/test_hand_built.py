@@ -120,6 +120,8 @@ def test_it_does_so_in_every_attention(architecture, norm):
         {"scale_scores": False},
         {"scale_scores": False, "norm": "pre"},
         {"activation": "gelu"},
+        {"final_norm": True},
+        {"layer_norm_eps": 1e-12},
         {"n_layers": 12},
         {"n_layers": 12, "norm": "pre"},
         {"n_heads": 12, "d_model": 96},

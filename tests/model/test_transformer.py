@@ -5,6 +5,8 @@ from dataclasses import asdict
 import numpy as np
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from torch import nn
 
 from model import Decoder, TransformerConfig, record
@@ -36,6 +38,15 @@ VARIANTS = [
         ("gelu", "none", False, True),
     )
 ]
+details = st.fixed_dictionaries(
+    {
+        "norm": st.sampled_from(["post", "pre"]),
+        "activation": st.sampled_from(["relu", "gelu"]),
+        "final_norm": st.booleans(),
+        "layer_norm_eps": st.sampled_from([1e-12, 1e-5, 0.1]),
+    }
+)
+any_details = settings(derandomize=True, max_examples=40, deadline=None)
 
 
 def assert_it_agrees_with_numpy(model, inputs, masks):
@@ -57,6 +68,13 @@ def test_every_stage_agrees_with_numpy(architecture, norm, variant):
     assert_it_agrees_with_numpy(model, small_inputs(architecture), small_masks(architecture))
 
 
+@any_details
+@given(architecture=st.sampled_from(ARCHITECTURES), choices=details)
+def test_every_stage_agrees_with_numpy_whatever_the_details(architecture, choices):
+    model = small_transformer(architecture, dtype=torch.float64, **choices)
+    assert_it_agrees_with_numpy(model, small_inputs(architecture), small_masks(architecture))
+
+
 @every_architecture
 @every_norm
 def test_it_agrees_with_numpy_without_a_mask(architecture, norm):
@@ -75,7 +93,7 @@ def test_it_agrees_with_numpy_where_every_key_is_blocked(architecture, norm):
 
 
 def pytorch_transformer(model):
-    """``nn.Transformer`` with the same layers; only its pre-norm has, like ours, a norm after the last one."""
+    """``nn.Transformer`` with the same layers, and a norm after the last one only where ours has it."""
     config = model.config
     reference = nn.Transformer(config.d_model, config.n_heads, 0, 0, config.d_ff, 0.0, batch_first=True).eval()
     reference.encoder.layers = nn.ModuleList(pytorch_encoder_layer(layer, config) for layer in model.encoder.layers)
@@ -84,10 +102,10 @@ def pytorch_transformer(model):
     return reference
 
 
-@every_norm
-@pytest.mark.parametrize("activation", ["relu", "gelu"])
-def test_it_agrees_with_pytorch(norm, activation):
-    model = small_transformer("encoder-decoder", norm=norm, activation=activation)
+@any_details
+@given(choices=details)
+def test_it_agrees_with_pytorch(choices):
+    model = small_transformer("encoder-decoder", **choices)
     (source, target), masks = small_inputs("encoder-decoder"), small_masks("encoder-decoder")
     with record(model) as trace:
         model(source, target, **masks)
@@ -99,7 +117,7 @@ def test_it_agrees_with_pytorch(norm, activation):
         tgt_mask=target_blocked,
         memory_key_padding_mask=~masks["memory_mask"][:, 0, 0],
     )
-    last = "decoder.norm" if norm == "pre" else "decoder.layers.1.norm3"
+    last = "decoder.layers.1.norm3" if model.decoder.norm is None else "decoder.norm"
     torch.testing.assert_close(trace[last].value, hidden, atol=1e-6, rtol=0)
     torch.testing.assert_close(trace["logits"].value, model.unembedding(hidden), atol=1e-6, rtol=0)
 

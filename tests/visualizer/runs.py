@@ -29,6 +29,8 @@ VARIANTS = {
     "learned positions": replace(BASE, positions="learned"),
     "no positions": replace(BASE, positions="none"),
     "unscaled": replace(BASE, scale_scores=False),
+    "final norm": replace(BASE, architecture="encoder-decoder", final_norm=True),
+    "large epsilon": replace(BASE, layer_norm_eps=0.1),
     "dropout": replace(BASE, dropout=0.3),
     "no mask": replace(BASE, mask=()),
     "one head": replace(BASE, n_heads=1),

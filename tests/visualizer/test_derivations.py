@@ -50,6 +50,12 @@ def test_without_a_mask_nothing_is_said_of_one():
     assert score.formula == "s = q · k / √d_k"
 
 
+def test_the_epsilon_of_a_layer_norm_is_named():
+    (norm,) = derive(run_of("large epsilon"), Cell("encoder.layers.1.norm2", 0, 0, 2, 3))
+    assert "ε = 0.1" in norm.steps[-2].text
+    assert norm.agrees
+
+
 def test_without_scaling_nothing_is_divided():
     (score,) = derive(run_of("unscaled"), Cell("encoder.layers.0.self_attention.scaled_scores", 0, 0, 1, 1))
     assert score.steps[-1].text == "scaling is off: the same number"

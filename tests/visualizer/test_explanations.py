@@ -28,6 +28,13 @@ def test_the_code_is_the_line_that_ran():
     assert context.code == "context = dropped_weights @ v"
 
 
+def test_a_last_norm_is_explained_by_what_stands_before_it():
+    after_post, after_pre = run_of("final norm").explain("encoder.norm"), run_of("pre-norm").explain("encoder.norm")
+    assert after_post.title == after_pre.title
+    assert "has just normalised its sum" in after_post.text
+    assert "never normalised themselves" in after_pre.text
+
+
 def test_inputs_are_explained_by_where_they_come_from():
     trace = run_of("encoder-decoder").trace
     assert "target" in explain(trace, "decoder.layers.0.cross_attention.query_input").text

@@ -93,6 +93,7 @@ def test_the_estimate_is_the_sum_of_the_shapes():
         ({"mask": ("causal",)}, 2 * 9 + 9 / 4),  # masked_scores, and a byte for each cell of the mask
         ({"dropout": 0.1}, 2 * 9),  # dropped_weights
         ({"norm": "pre"}, 2 * 8 + 3 * 8),  # the last norm
+        ({"final_norm": True}, 2 * 8 + 3 * 8),
         ({"n_heads": 1}, -3 * 9 - 3 * 8),  # one grid less of each kind; concat is context
     ],
 )
