@@ -1,0 +1,244 @@
+"""What every stage was computed from, recorded while the model runs and not written down.
+
+A stage is an expression over earlier stages and parameters. ``record_dataflow`` finds the expressions: a function
+mode notes which function made each tensor from which others, and each stage is followed back to those before it.
+The graph depends on the structure of the model alone, not on its numbers or on the length of the text, so one pass
+serves every run of that structure.
+
+    flow = record_dataflow(model, lambda: model(ids))
+    flow["encoder.layers.0.self_attention.scores"]
+    # Operation("matmul", (StageInput("encoder.layers.0.self_attention.q"), Operation("mT", (StageInput("...k"),))))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import takewhile
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode, resolve_name
+
+from model.tracing import Trace, record
+
+Function = Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class StageInput:
+    """A stage that was computed before."""
+
+    path: str
+
+
+@dataclass(frozen=True)
+class ParameterInput:
+    """A parameter or a buffer of the model."""
+
+    name: str
+
+
+@dataclass(frozen=True, eq=False)
+class Constant:
+    """A tensor from outside: token ids, a mask before it has a name, what dropout drew."""
+
+    value: Tensor
+
+
+@dataclass(frozen=True)
+class Operation:
+    """A function of PyTorch applied to inputs.
+
+    Attributes:
+        name: its name, such as ``matmul``, ``linear``, ``softmax`` or ``mT``.
+        inputs: the tensors that it was given, in order.
+        function: the function itself.
+        arguments: everything that it was given in its own order, with a ``Slot`` where a tensor stands.
+        keywords: the same by name.
+    """
+
+    name: str
+    inputs: tuple[Node, ...]
+    function: Function = field(compare=False, repr=False)
+    arguments: tuple[Any, ...] = field(default=(), compare=False, repr=False)
+    keywords: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
+
+    def apply(self, values: tuple[Tensor, ...]) -> Tensor:
+        """The function applied to other tensors than those it was recorded with."""
+        arguments = _with_tensors(self.arguments, values)
+        result: Tensor = self.function(*arguments, **_with_tensors(dict(self.keywords), values))
+        return result
+
+
+@dataclass(frozen=True)
+class Slot:
+    """The place of a tensor among the arguments of an operation."""
+
+    index: int
+
+
+Node = StageInput | ParameterInput | Constant | Operation
+Dataflow = Mapping[str, Node]
+
+
+def record_dataflow(model: nn.Module, run: Callable[[], object]) -> dict[str, Node]:
+    """The expression that each stage was computed by, by its path, in the order computed.
+
+    Args:
+        model: the model whose stages are recorded.
+        run: runs it once.
+
+    Returns:
+        For each stage a ``StageInput`` where it is the very tensor of an earlier one, a ``Constant`` where it comes
+        from outside, else an ``Operation``.
+    """
+    with torch.no_grad(), record(model) as trace:
+        run()
+    notes = _Notes()
+    with torch.no_grad(), notes, record(model, dict.fromkeys(trace, notes.alias)) as trace:
+        run()
+    return _Reading(notes, trace, model).expressions()
+
+
+def evaluate(node: Node, trace: Trace, model: nn.Module) -> Tensor:
+    """Compute an expression from the stages of a trace and the parameters of a model."""
+    if isinstance(node, StageInput):
+        return trace[node.path].value
+    if isinstance(node, ParameterInput):
+        return _parameters(model)[node.name]
+    if isinstance(node, Constant):
+        return node.value
+    return node.apply(tuple(evaluate(part, trace, model) for part in node.inputs))
+
+
+def inputs_of(node: Node) -> Iterator[StageInput | ParameterInput]:
+    """The stages and parameters in an expression, from left to right, each as often as it stands there."""
+    if isinstance(node, Operation):
+        for part in node.inputs:
+            yield from inputs_of(part)
+    elif not isinstance(node, Constant):
+        yield node
+
+
+def operations_of(node: Node) -> Iterator[str]:
+    """The names of the operations in an expression, in the order in which they are computed."""
+    if isinstance(node, Operation):
+        for part in node.inputs:
+            yield from operations_of(part)
+        yield node.name
+
+
+class _Notes(TorchFunctionMode):
+    """Keeps, for every tensor that a function makes, the function and what it was given."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.made: dict[int, tuple[Function, tuple[Any, ...], dict[str, Any]]] = {}
+        self.same: dict[int, Tensor] = {}
+        self._alive: list[Tensor] = []  # else a new tensor could take the identity of one that is gone
+
+    def alias(self, value: Tensor) -> Tensor:
+        """Another tensor of the same numbers, so that stages that are one tensor can be told apart."""
+        alias = value.view_as(value)
+        self.same[id(alias)] = value
+        self._alive += (alias, value)
+        return alias
+
+    def __torch_function__(
+        self, function: Function, types: object, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:  # noqa: ANN401 - whatever the function returns
+        result = function(*args, **(kwargs or {}))
+        if isinstance(result, Tensor):
+            if any(result is given for given in _tensors((args, kwargs))):
+                self.made.pop(id(result), None)  # written into: such as what dropout drew
+            else:
+                self.made[id(result)] = function, args, kwargs or {}
+                self._alive.append(result)
+        return result
+
+
+class _Reading:
+    """Follows tensors back to the stages and parameters that they were made from."""
+
+    def __init__(self, notes: _Notes, trace: Trace, model: nn.Module) -> None:
+        self._made, self._same, self._trace = notes.made, notes.same, trace
+        self._paths = {id(stage.value): path for path, stage in trace.items()}
+        self._names: dict[int, list[str]] = {}
+        for name, tensor in _parameters(model).items():
+            self._names.setdefault(id(tensor), []).append(name)
+
+    def expressions(self) -> dict[str, Node]:
+        return {path: self._node(self._same[id(stage.value)], path) for path, stage in self._trace.items()}
+
+    def _node(self, value: Tensor, path: str) -> Node:
+        """The expression of a tensor that the stage at ``path`` was computed from."""
+        if id(value) in self._paths:
+            return StageInput(self._paths[id(value)])
+        if id(value) in self._names:
+            return ParameterInput(_nearest(self._names[id(value)], path))
+        if id(value) not in self._made:
+            return Constant(value)
+        function, args, kwargs = self._made[id(value)]
+        name = _name_of(function)
+        if name == "expand_as":  # the other tensor gives its shape alone
+            args, kwargs = args[:1], {}
+            function = partial(Tensor.expand, size=value.shape)
+        given = tuple(_tensors((args, kwargs)))
+        slots = {id(tensor): Slot(i) for i, tensor in enumerate(given)}
+        inputs = tuple(self._node(tensor, path) for tensor in given)
+        return Operation(name, inputs, function, _with_slots(args, slots), _with_slots(kwargs, slots))
+
+
+def _parameters(model: nn.Module) -> dict[str, Tensor]:
+    """Parameters and buffers under every name that they have."""
+    return {
+        **dict(model.named_buffers(remove_duplicate=False)),
+        **dict(model.named_parameters(remove_duplicate=False)),
+    }
+
+
+def _nearest(names: list[str], path: str) -> str:
+    """Of the names of one parameter the one in the same part of the model as a stage, then the shortest."""
+    return max(names, key=lambda name: (_n_shared(name.split("."), path.split(".")), -name.count(".")))
+
+
+def _n_shared(one: list[str], other: list[str]) -> int:
+    """How many parts two paths have in common, from the first on."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
+
+
+def _name_of(function: Function) -> str:
+    """``torch.Tensor.mT.__get__`` -> ``mT``; ``torch.nn.functional.softmax`` -> ``softmax``."""
+    parts = str(resolve_name(function) or getattr(function, "__name__", str(function))).split(".")
+    name = parts[-2] if parts[-1] == "__get__" else parts[-1]
+    return name.strip("_")
+
+
+def _tensors(given: object) -> Iterator[Tensor]:
+    """Every tensor in nested tuples, lists and dictionaries."""
+    if isinstance(given, Tensor):
+        yield given
+    elif isinstance(given, tuple | list):
+        for part in given:
+            yield from _tensors(part)
+    elif isinstance(given, dict):
+        yield from _tensors(tuple(given.values()))
+
+
+def _replaced(given: Any, leaf: Callable[[Any], Any]) -> Any:  # noqa: ANN401 - arguments of any function
+    if isinstance(given, tuple | list) and not isinstance(given, torch.Size):
+        return type(given)(_replaced(part, leaf) for part in given)
+    if isinstance(given, dict):
+        return {name: _replaced(part, leaf) for name, part in given.items()}
+    return leaf(given)
+
+
+def _with_slots(given: Any, slots: Mapping[int, Slot]) -> Any:  # noqa: ANN401
+    return _replaced(given, lambda part: slots[id(part)] if isinstance(part, Tensor) else part)
+
+
+def _with_tensors(given: Any, values: tuple[Tensor, ...]) -> Any:  # noqa: ANN401
+    return _replaced(given, lambda part: values[part.index] if isinstance(part, Slot) else part)
