@@ -1,7 +1,9 @@
-"""Published worked examples: the numbers of ``tests/golden/*.json`` as modules that compute them.
+"""Published worked examples: the numbers of ``model/published/*.json`` as modules that compute them.
 
-A file holds inputs, weights, at times a mask, and under ``expected`` every intermediate, in double precision; which
-weights it holds says which part of a Transformer it is of. A new file in the directory is a new worked example.
+A file holds where it was published (``source``) and how its numbers are made (``recipe``), inputs, weights, at
+times a mask, and under ``expected`` the intermediates, in double precision; which weights it holds says which part
+of a Transformer it is of. Matrices are stored (d_in, d_out), a mask has True where a query may attend, and minus
+infinity is written ``"-inf"``. A new file in the directory is a new worked example.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ from model.tracing import Trace, TracedModule, record
 
 Sequence = Literal["source", "target"]
 
-GOLDEN = Path(__file__).resolve().parent.parent / "tests" / "golden"
+PUBLISHED = Path(__file__).resolve().parent / "published"
 """Where the files are."""
 
 
@@ -38,6 +40,8 @@ class WorkedExample:
         name: of its file.
         title: what to call it.
         description: one sentence with its sizes.
+        source: where it was published.
+        recipe: the seeds and calls that make its numbers.
         module: computes it in float64, in evaluation mode; one root with one named part.
         inputs: the tensors that ``module`` takes.
         sequences: number of tokens of each sequence; the keys are those of the ``source``, the queries of the
@@ -52,6 +56,8 @@ class WorkedExample:
     name: str
     title: str
     description: str
+    source: str
+    recipe: str
     module: TracedModule
     inputs: tuple[Tensor, ...]
     sequences: Mapping[Sequence, int]
@@ -173,7 +179,7 @@ class _Case:
         sequences: as of ``WorkedExample``.
         prefix: of the trace paths.
         renamed: the paths, below the prefix, of expected arrays that are called otherwise there.
-        missing_axes: indexing with it gives the expected arrays the axes of the trace.
+        with_axes: gives the expected arrays and the mask the axes of the trace.
     """
 
     module: TracedModule
@@ -182,7 +188,7 @@ class _Case:
     sequences: Mapping[Sequence, int]
     prefix: str = ""
     renamed: Mapping[str, str] = field(default_factory=dict)
-    missing_axes: tuple[None, ...] = ()
+    with_axes: Callable[[Tensor], Tensor] = lambda array: array
 
 
 _Content = dict[str, Any]
@@ -194,15 +200,17 @@ def _build(name: str, content: object) -> WorkedExample:
     weights = {key: _array(value) for key, value in content.get("weights", {}).items()}
     case = _case(content, weights)
     expected = {
-        case.prefix + case.renamed.get(key, key): _array(value, allow_blocked=True)[case.missing_axes]
+        case.prefix + case.renamed.get(key, key): case.with_axes(_array(value, allow_blocked=True))
         for key, value in content["expected"].items()
     }
-    mask = masks.custom(torch.tensor(content["mask"])) if "mask" in content else None
+    mask = case.with_axes(masks.custom(torch.tensor(content["mask"]))) if "mask" in content else None
     mask_name = _name_of(mask)
     return WorkedExample(
         name=name,
         title=str(content["title"]),
         description=f"{case.description}{f', {mask_name} mask' if mask_name else ''}.",
+        source=str(content["source"]),
+        recipe=str(content["recipe"]),
         module=case.module.double().eval(),
         inputs=case.inputs,
         sequences=case.sequences,
@@ -227,16 +235,21 @@ def _case(content: _Content, weights: Mapping[str, Tensor]) -> _Case:
 
 
 def _attention_function(content: _Content) -> _Case:
-    q, k, v = (_array(content[name])[None, None] for name in ("q", "k", "v"))
+    q, k, v = (_with_batch_and_head(_array(content[name])) for name in ("q", "k", "v"))
     return _Case(
         module=_AttentionExample(AttentionFunction()),
         inputs=(q, k, v),
         description=f"Scaled dot-product attention: {_count(q.shape[2], 'query', 'queries')} over "
-        f"{_count(k.shape[2], 'key')} of width {k.shape[3]}, values of width {v.shape[3]}",
+        f"{_count(k.shape[2], 'key')} of width {k.shape[3]}, values of width {v.shape[3]}{_in_sequences(q)}",
         sequences={"source": k.shape[2], "target": q.shape[2]},
         prefix="attention.",
-        missing_axes=(None, None),
+        with_axes=_with_batch_and_head,
     )
+
+
+def _with_batch_and_head(array: Tensor) -> Tensor:
+    """(Tq, Dk) or (B, Tq, Dk) -> (B, 1, Tq, Dk): the bare function was published without heads."""
+    return array.reshape(-1, 1, *array.shape[-2:])
 
 
 def _multi_head_attention(content: _Content, weights: Mapping[str, Tensor]) -> _Case:
@@ -246,7 +259,7 @@ def _multi_head_attention(content: _Content, weights: Mapping[str, Tensor]) -> _
     d_model, d_inner = weights["w_q"].shape
     n_heads = int(content["n_heads"])
     attention = MultiHeadAttention(
-        d_model, n_heads, head_dim=d_inner // n_heads, bias=False, output_projection="w_o" in weights
+        d_model, n_heads, head_dim=d_inner // n_heads, bias="b_o" in weights, output_projection="w_o" in weights
     )
     _fill(attention, weights)
     what = f"Cross-attention to {_count(inputs[1].shape[1], 'token')} from" if is_cross else "Self-attention of"
@@ -355,11 +368,14 @@ def _count(number: int, thing: str, things: str = "") -> str:
 
 
 def _sizes(x: Tensor) -> str:
-    batch = f" in {x.shape[0]} sequences" if x.shape[0] > 1 else ""
-    return f"{_count(x.shape[1], 'token')} of width {x.shape[2]}{batch}"
+    return f"{_count(x.shape[1], 'token')} of width {x.shape[2]}{_in_sequences(x)}"
+
+
+def _in_sequences(x: Tensor) -> str:
+    return f" in {x.shape[0]} sequences" if x.shape[0] > 1 else ""
 
 
 WORKED_EXAMPLES: Mapping[str, Callable[[], WorkedExample]] = {
-    path.stem: partial(load_worked_example, path) for path in sorted(GOLDEN.glob("*.json"))
+    path.stem: partial(load_worked_example, path) for path in sorted(PUBLISHED.glob("*.json"))
 }
 """What loads each worked example, by its name."""

@@ -9,7 +9,9 @@ from streamlit.testing.v1 import AppTest
 
 from visualizer.examples import EXAMPLES
 from visualizer.lab.gallery import GALLERY
+from visualizer.published import PUBLISHED
 from visualizer.settings import FIELDS, WORKED_EXAMPLES
+from visualizer.tokens import markdown_safe
 
 APP = str(Path(__file__).parents[1] / "app.py")
 VIEWS = tuple(FIELDS["view"].choices)
@@ -163,6 +165,32 @@ def test_a_pasted_mask_can_be_painted():
 @pytest.mark.parametrize("example", WORKED_EXAMPLES)
 def test_every_view_of_every_worked_example(view, example):
     assert_healthy(open_app(view=view, weights=example))
+
+
+def test_every_worked_example_is_opened_from_one_menu_and_cited():
+    app = open_app(view="generate", mask="none")
+    app.session_state["worked_examples"] = True
+    app.run()
+    for example in PUBLISHED.values():
+        app.button(key=f"open_{example.name}").click().run()
+        assert_healthy(app)
+        assert in_link(app, "weights") == example.name
+        assert app.segmented_control(key="view").value == "step"
+        said = "".join(caption.value for caption in app.caption)
+        assert markdown_safe(example.source) in said
+        assert f"`{example.recipe}`" in said
+        assert "check_circle" in said
+        assert app.session_state["worked_examples"] is False
+        app.session_state["worked_examples"] = True
+        app.run()
+
+
+def test_without_its_mask_an_example_says_so_and_gives_it_back():
+    app = open_app(weights="cross_attention", mask="none")
+    assert "Its mask is left out" in app.warning[0].value
+    app.button(key="as_published").click().run()
+    assert not app.warning
+    assert any("come out to 1e-9" in caption.value for caption in app.caption)
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.name)

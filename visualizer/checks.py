@@ -21,6 +21,9 @@ TOLERANCE = 1e-5
 _TINY = 1e-30
 """Below this float32 runs out of exponents, and errors are no longer relative."""
 
+PUBLISHED_TOLERANCE = 1e-9
+"""Largest difference between a published number and its stage, both in float64."""
+
 MOST_ROWS = 64
 """As many rows, spread over all of them, are computed again in float64: more would take longer than the run."""
 
@@ -56,12 +59,26 @@ def summarize(value: Tensor) -> Summary:
     )
 
 
-def checks(trace: Trace, model: nn.Module, path: str, masks: CombinedMask | None = None) -> tuple[Check, ...]:
-    """Everything that must hold of the stage at ``path``; ``masks`` are those of its attention, if it has any."""
+def checks(
+    trace: Trace,
+    model: nn.Module,
+    path: str,
+    masks: CombinedMask | None = None,
+    published: Tensor | None = None,
+) -> tuple[Check, ...]:
+    """Everything that must hold of the stage at ``path``.
+
+    Args:
+        trace, model: of the run.
+        path: of the stage.
+        masks: those of its attention, if it has any.
+        published: the numbers that were published for it, in its shape, if it is of a worked example.
+    """
     stage = trace[path]
     module = stage.module_path
     find = _CHECKS.get(stage.name.rstrip("0123456789"))
-    found = list(find(trace, model, path) if find else ())
+    found = [] if published is None else [equals_published(stage.value, published)]
+    found += find(trace, model, path) if find else ()
     if stage.name == "mask":
         found += _mask(stage.value, masks or CombinedMask({}))
     if stage.name in _FROM_SCORES_TO_OUTPUT and f"{module}.weights" in trace:
@@ -69,6 +86,24 @@ def checks(trace: Trace, model: nn.Module, path: str, masks: CombinedMask | None
     if stage.edited:
         found.append(Check("changed on purpose by the mask bug that is chosen", None))
     return (*found, _numbers_are_numbers(stage))
+
+
+def equals_published(value: Tensor, published: Tensor) -> Check:
+    """Whether a stage is what was published, number for number."""
+    difference = published_difference(value, published)
+    count = published.numel()
+    which = "the published number" if count == 1 else f"the {count} published numbers"
+    return Check(
+        f"equals {which} to {PUBLISHED_TOLERANCE:.0e}".replace("e-0", "e-")
+        + f", max |difference| = {_short(difference)}",
+        difference <= PUBLISHED_TOLERANCE,
+    )
+
+
+def published_difference(value: Tensor, published: Tensor) -> float:
+    """The largest difference between a stage and what was published; infinities must be the same ones."""
+    difference = (value - published).abs()
+    return difference.masked_fill(value == published, 0.0).nan_to_num(nan=math.inf).max().item()
 
 
 def attention_agreement(trace: Trace, module: str) -> Check:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import torch
 from torch import Tensor
@@ -49,7 +49,8 @@ class Run:
         tokens: the tokens of each sequence, ``source`` and, with a decoder beside an encoder, ``target``.
         vocabulary: the label of every token id.
         head_names: what each head does, in the order of the heads; empty names where nothing is known.
-        about: one sentence on a worked example; empty for a model.
+        example: the worked example that it is of; None for a model.
+        published: the published numbers by stage; none for a model, and none without the example's own mask.
     """
 
     settings: Settings
@@ -60,7 +61,8 @@ class Run:
     tokens: Mapping[SequenceName, TokenSequence]
     vocabulary: tuple[str, ...]
     head_names: tuple[str, ...]
-    about: str = ""
+    example: WorkedExample | None = None
+    published: Mapping[str, Tensor] = field(default_factory=dict)
 
     def explain(self, path: str) -> Explanation:
         """What a person is told about a stage or a parameter."""
@@ -353,9 +355,10 @@ def _run_example(settings: Settings, example: WorkedExample) -> Run:
     trace = example.run(mask=own_mask)
     parts = {} if own_mask is None else {example.mask_name: own_mask}
     masks = {module: CombinedMask(parts) for module in attention_modules(trace)}
-    about = f"{example.title}: {example.description}"
+    published = {} if example.mask is not None and own_mask is None else example.expected
     tokens = {name: _numbered(name, n_tokens) for name, n_tokens in example.sequences.items()}
-    return Run(settings, example.module.requires_grad_(False), trace, masks, masks, tokens, (), (), about)
+    model = example.module.requires_grad_(False)
+    return Run(settings, model, trace, masks, masks, tokens, (), (), example, published)
 
 
 def _numbered(name: SequenceName, n_tokens: int) -> TokenSequence:

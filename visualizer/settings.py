@@ -17,6 +17,7 @@ from typing import Any, Literal, NamedTuple, TypeVar
 from urllib.parse import quote
 
 from visualizer.painting import read_planes, write_planes
+from visualizer.published import PUBLISHED
 from visualizer.tokens import visible_whole
 from visualizer.trained_models import TRAINED_MODELS
 
@@ -35,17 +36,8 @@ Chart = Literal["none", "positions"]
 MASK_NAMES = ("causal", "padding", "sliding_window", "prefix", "strided", "custom")
 """The masks of the model package, in the order in which they are named and combined."""
 
-WORKED_EXAMPLES = (
-    "attention_function",
-    "one_head",
-    "two_causal_heads",
-    "saturated_causal",
-    "cross_attention",
-    "feed_forward",
-    "encoder_layer",
-    "positional_encoding",
-)
-"""The published examples whose numbers can be loaded in place of a model."""
+WORKED_EXAMPLES = tuple(PUBLISHED)
+"""The published examples whose numbers can be loaded in place of a model, in the order of their menu."""
 
 TRAINED = "trained"
 """The weights of a model that was trained on a task."""
@@ -166,7 +158,7 @@ _WEIGHT_LABELS = {
     "hand_built": "Hand-built heads",
     "random": "Random",
     TRAINED: "Trained on a task",
-    **{name: f"Example: {name.replace('_', ' ')}" for name in WORKED_EXAMPLES},
+    **{name: f"Example: {example.title}" for name, example in PUBLISHED.items()},
 }
 
 SETTINGS_FIELDS = (
@@ -189,9 +181,9 @@ SETTINGS_FIELDS = (
     Field(
         "weights",
         "choice",
-        "Weights",
+        "Model weights",
         "Hand-built heads each do one known thing; random ones come from the seed; trained ones have learned a "
-        "task; an example brings its own published numbers.",
+        "task. Published numbers come with their own: see the worked examples below.",
         choices=_WEIGHT_LABELS,
     ),
     Field(

@@ -10,6 +10,7 @@ from model.faults import FAULTS
 from visualizer import page, state
 from visualizer.attention_masks import layer_left_out, promised_masks, readable_painting, same_masks
 from visualizer.cache import cached_run
+from visualizer.citation import citation
 from visualizer.run import Run, encoded, with_layer
 from visualizer.settings import FIELDS, TRAINED, WORKED_EXAMPLES, Settings
 from visualizer.state import Choices
@@ -32,8 +33,7 @@ def show(choices: Choices) -> None:
     choices = _found_in(run, choices)
     path = with_layer(run.trace, choices.selection.stage, choices.selection.layer)
     page.strip(run.tokens, choices, queried=run.axes(path)[0].sequence or "source")
-    if run.about:
-        st.caption(run.about)
+    citation(run)
     if run.n_batch_items > 1:
         page.batch_items(run.n_batch_items)
     _broken_on_purpose(run)

@@ -23,6 +23,7 @@ from visualizer.settings import (
     widths,
 )
 from visualizer.trained_models import TRAINED_MODELS
+from visualizer.worked_examples_menu import worked_examples
 
 
 def sidebar(settings: Settings, selection: Selection) -> None:
@@ -34,6 +35,7 @@ def sidebar(settings: Settings, selection: Selection) -> None:
             return
         if settings.weights in WORKED_EXAMPLES:
             _choice_of_weights("weights", settings)
+            worked_examples(settings, selection.view)
             st.caption(
                 "A published worked example: its inputs, weights and mask are given, so there is nothing else to "
                 "choose. Take other weights to type a text of your own."
@@ -47,6 +49,7 @@ def sidebar(settings: Settings, selection: Selection) -> None:
             _text("target", height=68)
         _choice("architecture")
         _choice_of_weights("weights", settings)
+        worked_examples(settings, selection.view)
         _whole_number("n_heads")
         _masks(settings, selection)
         with st.expander("More", icon=":material/tune:"):
@@ -58,6 +61,7 @@ def _trained(settings: Settings, selection: Selection) -> None:
     if settings.architecture != "encoder":
         st.caption("What follows the text is what the model itself writes.")
     _choice_of_weights("weights", settings)
+    worked_examples(settings, selection.view)
     _choice_of_weights("task", settings)
     if settings.checkpoint:
         st.caption("This model was trained here, under Train.")
@@ -160,13 +164,16 @@ def _choice(name: str) -> None:
 
 
 def _choice_of_weights(name: str, settings: Settings) -> None:
-    """The choice of ``weights``, or of the ``task`` of those that were trained."""
+    """The choice of ``weights``, or of the ``task`` of those that were trained.
+
+    Worked examples have a menu of their own; the one in use is among the weights, so that others can be taken.
+    """
     chosen: dict[str, Any] = {"weights": settings.weights, "task": settings.task, "pad": settings.pad}
     take = state.on_change(name, lambda value: _take(**{**chosen, name: value}))
     field = FIELDS[name]
     st.selectbox(
         field.label,
-        list(field.choices),
+        [value for value in field.choices if value not in WORKED_EXAMPLES or value == settings.weights],
         format_func=field.choices.__getitem__,
         **{**_common(name), "on_change": take},
     )

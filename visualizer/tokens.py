@@ -300,6 +300,13 @@ def markdown_safe(text: str) -> str:
     return _MARKDOWN.sub(r"\\\g<0>", _REWRITTEN.sub("\u2060\\g<0>", visible_whole(text)))
 
 
+def as_code(text: str) -> str:
+    """Text as code within a line of Markdown, whatever backticks it holds."""
+    longest = max(map(len, re.findall("`+", text)), default=0)
+    fence, space = "`" * (longest + 1), " " if longest else ""
+    return f"{fence}{space}{visible_whole(text)}{space}{fence}"
+
+
 def plotly_safe(text: str) -> str:
     """``visible_whole`` for ticks, titles and hovers of Plotly, which reads some HTML, LaTeX and ``%{...}``."""
     escaped = html.escape(visible_whole(text), quote=False)

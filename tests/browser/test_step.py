@@ -7,7 +7,7 @@ import re
 
 from playwright.sync_api import Page, expect
 
-from model.worked_examples import GOLDEN
+from model.worked_examples import PUBLISHED
 from tests.browser.headlight_page import (
     click_cell,
     close_to,
@@ -150,7 +150,7 @@ def test_a_worked_example_shows_the_published_numbers(open_app):
     page = open_app()
     with rerun(page, "token_strip", "picture"):
         page.get_by_role("button", name="Worked example").click()
-    published = json.loads((GOLDEN / "two_causal_heads.json").read_text())["expected"]
+    published = json.loads((PUBLISHED / "two_causal_heads.json").read_text())["expected"]
     assert link_of(page)["weights"] == "two_causal_heads"
     for query, key in ((1, 0), (2, 1), (3, 3), *((5, key) for key in range(6))):
         point_at(panels(page, "picture").last, query, key, (6, 6))

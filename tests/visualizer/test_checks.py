@@ -6,7 +6,7 @@ import torch
 
 from model import record, seed_dropout
 from tests.visualizer.runs import BASE, VARIANTS, run_of
-from visualizer.checks import attention_agreement, checks, summarize
+from visualizer.checks import attention_agreement, checks, equals_published, summarize
 from visualizer.run import compute_run
 from visualizer.settings import WORKED_EXAMPLES
 
@@ -15,8 +15,10 @@ from visualizer.settings import WORKED_EXAMPLES
 def test_everything_that_must_hold_holds(name):
     run = run_of(name)
     for path, stage in run.trace.items():
-        for check in checks(run.trace, run.model, path, run.mask_of(stage.module_path)):
+        found = checks(run.trace, run.model, path, run.mask_of(stage.module_path), run.published.get(path))
+        for check in found:
             assert check.holds is not False, (path, check.text)
+        assert any("published" in check.text for check in found) == (path in run.published)
 
 
 def edited(run, path, edit):
@@ -71,6 +73,16 @@ def test_what_dropout_would_not_do_is_seen(path):
     run, path = run_of("dropout"), f"encoder.{path}"
     assert all(check.holds is not False for check in checks(run.trace, run.model, path))
     assert any(check.holds is False for check in checks(edited(run, path, more), run.model, path))
+
+
+def test_a_number_that_is_not_the_published_one_is_seen():
+    published = torch.tensor([[1.0, -torch.inf]], dtype=torch.float64)
+    assert equals_published(published.clone(), published).holds
+    assert equals_published(published + 1e-10, published).holds
+    assert not equals_published(published + 2e-9, published).holds
+    assert not equals_published(torch.tensor([[1.0, -1e9]], dtype=torch.float64), published).holds
+    assert not equals_published(published.flip(1), published).holds
+    assert not equals_published(torch.full((1, 2), torch.nan, dtype=torch.float64), published).holds
 
 
 def test_scores_are_divided_by_the_root_of_the_width():

@@ -153,7 +153,7 @@ def _shape(run: Run, operand: Operand) -> tuple[str, str]:
 
 def _facts(run: Run, path: str) -> None:
     summary = summarize(run.trace[path].value)
-    found = checks(run.trace, run.model, path, run.mask_of(run.trace[path].module_path))
+    found = checks(run.trace, run.model, path, run.mask_of(run.trace[path].module_path), run.published.get(path))
     st.markdown(f"min **{summary.least:.4g}** · max **{summary.greatest:.4g}** · mean **{summary.mean:.4g}**")
     st.markdown("\n\n".join(check_line(check) for check in found))
 

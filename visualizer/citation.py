@@ -1,0 +1,62 @@
+"""What a worked example is, where it was published, and whether every published number comes out."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from visualizer import state
+from visualizer.check_line import check_line
+from visualizer.checks import PUBLISHED_TOLERANCE, Check, published_difference
+from visualizer.run import Run
+from visualizer.settings import Settings
+from visualizer.tokens import as_code, markdown_safe
+
+
+def citation(run: Run) -> None:
+    """Cite the example of a run and tick its published numbers; nothing for a model."""
+    example = run.example
+    if example is None:
+        return
+    with st.container(key="citation", gap="xxsmall"):
+        st.markdown(f"**{markdown_safe(example.title)}** · {markdown_safe(example.description)}")
+        st.caption(f"Published in: {markdown_safe(example.source)}. Made by: {as_code(example.recipe)}")
+        if not run.published:
+            _without_its_mask()
+            return
+        st.caption(check_line(summary(run)))
+
+
+def summary(run: Run) -> Check:
+    """Whether all stages with published numbers have them, named one by one with a tick or a cross."""
+    found = {path: published_difference(run.trace[path].value, numbers) for path, numbers in run.published.items()}
+    good = [path for path, difference in found.items() if difference <= PUBLISHED_TOLERANCE]
+    count = sum(numbers.numel() for numbers in run.published.values())
+    stages = ", ".join(f"{_name(path)} {'✓' if path in good else '✗'}" for path in found)
+    return Check(
+        f"{len(good)} of {_counted(len(found), 'published stage')} ({_counted(count, 'number')}) come out to 1e-9, "
+        f"max |difference| = {max(found.values()):.1e}: {stages}",
+        len(good) == len(found),
+    )
+
+
+def _without_its_mask() -> None:
+    """What is shown where the mask of the example was left out, and the way back."""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.warning(
+            "Its mask is left out here, so nothing is held against the published numbers.",
+            icon=":material/visibility_off:",
+        )
+        st.button("With its mask, as published", key="as_published", on_click=_put_mask_back)
+
+
+def _put_mask_back() -> None:
+    state.change(mask=Settings().mask)
+
+
+def _name(path: str) -> str:
+    """``weights``, or ``self_attention.weights`` where the stage is of a part of a layer."""
+    return ".".join(path.split(".")[1:]) or path
+
+
+def _counted(count: int, thing: str) -> str:
+    return f"{count:,} {thing}" if count == 1 else f"{count:,} {thing}s"
