@@ -12,7 +12,7 @@ from visualizer.attention_masks import layer_left_out, promised_masks, readable_
 from visualizer.cache import cached_run
 from visualizer.citation import citation
 from visualizer.run import Run, encoded, with_layer
-from visualizer.settings import FIELDS, TRAINED, WORKED_EXAMPLES, Settings
+from visualizer.settings import FIELDS, TRAINED, WORKED_EXAMPLES
 from visualizer.state import Choices
 from visualizer.tokens import markdown_safe
 from visualizer.trained import masks_of_training

@@ -28,7 +28,7 @@ def worked_examples(settings: Settings, view: View) -> None:
     if menu.open:
         with menu:
             st.caption(
-                "Published examples with inputs, weights and masks of their own: all of it is computed here and held "
+                "Published examples with inputs, weights and masks of their own: all of it is computed and held "
                 "against the published numbers."
             )
             for example in PUBLISHED.values():
