@@ -1,4 +1,4 @@
-"""Thirty files one after another, good and bad, over a slow line: the page outlives them and shows the good ones."""
+"""Thirty files one after another, good and bad, over a slow line: the page outlives them and shows each one."""
 
 from __future__ import annotations
 
