@@ -31,7 +31,7 @@ Fault = Literal["none", "after_softmax", "before_softmax", "left_out", "padding_
 View = Literal["step", "heads", "compare", "lab", "train", "generate"]
 PaintScope = Literal["all", "layer", "head", "layer_head"]
 LabPanel = Literal["translate", "load", "apply", "reach", "prove"]
-Chart = Literal["none", "positions"]
+Chart = Literal["none", "positions", "row", "temperature"]
 
 MASK_NAMES = ("causal", "padding", "sliding_window", "prefix", "strided", "custom")
 """The masks of the model package, in the order in which they are named and combined."""
@@ -377,7 +377,12 @@ SELECTION_FIELDS = (
         "choice",
         "Charts",
         "A chart of what is looked at; it stays closed where it has nothing to say.",
-        choices={NO_CHART: "None", "positions": "Positions as curves"},
+        choices={
+            NO_CHART: "None",
+            "positions": "Positions as curves",
+            "row": "This query's row",
+            "temperature": "Temperature",
+        },
     ),
 )
 

@@ -7,15 +7,22 @@ from collections.abc import Callable, Mapping, Sequence
 import streamlit as st
 
 from visualizer import state
-from visualizer.charts import positions
+from visualizer.charts import positions, row
 from visualizer.derivations import Cell
 from visualizer.run import Run
 from visualizer.settings import FIELDS, NO_CHART
 
-CHARTS: Mapping[str, Callable[[Run, Cell], None]] = {"positions": positions.draw}
+CHARTS: Mapping[str, Callable[[Run, Cell], None]] = {
+    "positions": positions.draw,
+    "row": row.draw_bars,
+    "temperature": row.draw_temperature,
+}
 """What draws each chart, by its name in the link."""
 
-_AT_STAGES: Mapping[str, tuple[str, ...]] = {"positional_encoding": ("positions",)}
+_AT_STAGES: Mapping[str, tuple[str, ...]] = {
+    "positional_encoding": ("positions",),
+    **dict.fromkeys(("scores", "scaled_scores", "mask", "masked_scores", "weights"), ("row", "temperature")),
+}
 
 
 def charts_at(run: Run, path: str) -> tuple[str, ...]:

@@ -10,6 +10,12 @@ from visualizer.tokens import graphemes, plotly_safe
 MOST_TICKS = 32
 """How many tokens an axis names; of more it names every so many."""
 
+LEGEND_BELOW = {"orientation": "h", "x": 0, "y": -0.22, "yanchor": "top"}
+"""A legend that leaves a narrow chart its width."""
+
+MARGIN = {"l": 0, "r": 8, "t": 36, "b": 0}
+"""Room for the tools above; the axes take theirs by themselves."""
+
 _LONGEST_TICK = 12
 
 

@@ -10,12 +10,12 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from visualizer.colors import N_STEPS, ROLES, SEQUENTIAL_NEUTRAL, ThemeName
-from visualizer.figures.looks import hover_names, token_ticks
+from visualizer.figures.looks import LEGEND_BELOW, MARGIN, hover_names, token_ticks
 
 Numbers = NDArray[np.floating[Any]]
 
 MOST_CURVES = 8
-_HEIGHT = 340
+_HEIGHT = 380
 
 
 def curves_shown(n_dimensions: int, selected: int) -> list[int]:
@@ -55,7 +55,7 @@ def position_curves(encoding: Numbers, labels: Sequence[str], *, selected: int, 
         )
     figure.update_xaxes(title="position", **token_ticks(labels))
     figure.update_yaxes(title="value", zeroline=True)
-    figure.update_layout(height=_HEIGHT, margin={"l": 0, "r": 0, "t": 36, "b": 0}, hovermode="closest")
+    figure.update_layout(height=_HEIGHT, margin=MARGIN, legend=LEGEND_BELOW | {"y": -0.35}, hovermode="closest")
     return figure
 
 
@@ -113,7 +113,5 @@ def product_curve(mean: Numbers, least: Numbers, greatest: Numbers, *, theme: Th
     )
     figure.update_xaxes(title="distance between two positions")
     figure.update_yaxes(title="dot product", zeroline=True)
-    figure.update_layout(
-        height=_HEIGHT, margin={"l": 0, "r": 0, "t": 36, "b": 0}, showlegend=False, hovermode="closest"
-    )
+    figure.update_layout(height=_HEIGHT, margin=MARGIN, showlegend=False, hovermode="closest")
     return figure
