@@ -32,6 +32,8 @@ class TransformerConfig:
         final_norm: normalise once more after the last post-norm layer, as ``nn.Transformer`` does. A pre-norm stack
             always ends so (Xiong et al. 2020, section 3.1).
         layer_norm_eps: added to the variance in layer normalisation (Ba et al. 2016); above 0.
+        unembedding_bias: whether the final linear layer adds a bias, as in BERT (Devlin et al. 2019) and in
+            ``nn.Linear`` unless told otherwise; the paper's has none.
         tied_embeddings: one matrix serves both embeddings and the final linear layer (section 3.4).
 
     Raises:
@@ -52,6 +54,7 @@ class TransformerConfig:
     max_len: int = 512
     final_norm: bool = False
     layer_norm_eps: float = 1e-5
+    unembedding_bias: bool = False
     tied_embeddings: bool = True
 
     def __post_init__(self) -> None:

@@ -88,6 +88,8 @@ def fill_hand_built(model: Transformer, seed: int) -> None:
         if model.decoder is not None:
             _fill_part(plan, "decoder", model.decoder)
         model.unembedding.weight.copy_(_vote_counter(plan))
+        if model.unembedding.bias is not None:
+            model.unembedding.bias.zero_()
 
 
 def hand_built_names(config: TransformerConfig) -> tuple[str, ...]:

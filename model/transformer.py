@@ -142,7 +142,8 @@ class Transformer(TracedModule):
         self.config = config
         self.encoder = Encoder(config) if config.architecture != "decoder" else None
         self.decoder = Decoder(config) if config.architecture != "encoder" else None
-        self.unembedding = nn.Linear(config.d_model, config.vocab_size, bias=False)
+        self.unembedding = nn.Linear(config.d_model, config.vocab_size, bias=config.unembedding_bias)
+        self.formula = r"Z = x W_U + b_U" if config.unembedding_bias else r"Z = x W_U"
         if config.tied_embeddings:
             self._tie()
 
@@ -190,7 +191,7 @@ class Transformer(TracedModule):
         else:
             memory = self.encoder(source, source_mask, source_positions)
             x = self._run_decoder(target, memory, target_mask, memory_mask, target_positions)
-        logits = self.tap("logits", self.unembedding(x), "B T V", r"Z = x W_U")
+        logits = self.tap("logits", self.unembedding(x), "B T V", self.formula)
         return self.tap(
             "probabilities", logits.softmax(-1), "B T V", r"p_{tv} = \frac{e^{Z_{tv}}}{\sum_w e^{Z_{tw}}}"
         )

@@ -76,20 +76,22 @@ def fill_random(model: Transformer, seed: int) -> None:
             elif isinstance(module, nn.Linear) and module is not model.unembedding:
                 _fill_linear(module, name, seed)
         if not model.config.tied_embeddings:
-            _fill_vocabulary(model.unembedding.weight, "unembedding", seed)
+            _fill_vocabulary(model.unembedding.weight, "unembedding", seed, model.config.d_model**-0.5)
+        if model.unembedding.bias is not None:
+            _fill_vocabulary(model.unembedding.bias[:, None], "unembedding bias", seed, _BIAS_DEVIATION)
 
 
 def _fill_inputs(inputs: InputEmbedding, name: str, seed: int) -> None:
-    _fill_vocabulary(inputs.tokens.weight, "embedding", seed)
+    _fill_vocabulary(inputs.tokens.weight, "embedding", seed, inputs.d_model**-0.5)
     if isinstance(inputs.positions, LearnedPositions):
         inputs.positions.table.normal_(0.0, 0.5**0.5, generator=named_generator(seed, f"{name}.positions"))
 
 
-def _fill_vocabulary(table: Tensor, name: str, seed: int) -> None:
-    """Fill (V, d_model), drawing a multiple of ``_VOCABULARY_ROWS`` rows whatever V is."""
-    vocab_size, d_model = table.shape
+def _fill_vocabulary(table: Tensor, name: str, seed: int, deviation: float) -> None:
+    """Fill (V, width), drawing a multiple of ``_VOCABULARY_ROWS`` rows whatever V is."""
+    vocab_size, width = table.shape
     n_rows = -(-vocab_size // _VOCABULARY_ROWS) * _VOCABULARY_ROWS
-    rows = torch.empty(n_rows, d_model).normal_(0.0, d_model**-0.5, generator=named_generator(seed, name))
+    rows = torch.empty(n_rows, width).normal_(0.0, deviation, generator=named_generator(seed, name))
     table.copy_(rows[:vocab_size])
 
 

@@ -126,7 +126,7 @@ class NumpyTransformer:
             x = self._stack("decoder", target, target_mask, memory, memory_mask, stages)
         else:
             x = self._stack(str(self.config["architecture"]), source, source_mask, None, None, stages)
-        stages["logits"] = x @ self.weights["unembedding.weight"].T
+        stages["logits"] = linear(self.weights, "unembedding", x)
         exponentials = np.exp(stages["logits"])
         stages["probabilities"] = exponentials / exponentials.sum(-1, keepdims=True)
         return stages

@@ -15,6 +15,7 @@ from visualizer.tokens import markdown_safe
 
 APP = str(Path(__file__).parents[1] / "app.py")
 VIEWS = tuple(FIELDS["view"].choices)
+DETAIL_SWITCHES = ("final_norm", "unembedding_bias")
 
 
 def open_app(**query: str) -> AppTest:
@@ -283,10 +284,11 @@ def test_selected_widths_can_be_shared_by_the_heads():
 
 def test_details_of_published_models_can_be_chosen():
     app = open_app(architecture="encoder-decoder")
-    app.toggle(key="final_norm").set_value(True)
+    for name in DETAIL_SWITCHES:
+        app.toggle(key=name).set_value(not app.toggle(key=name).value)
     app.select_slider(key="layer_norm_eps").set_value(1e-12).run()
     assert_healthy(app)
-    assert app.query_params["final_norm"] == "on"
+    assert set(app.query_params) == {"architecture", "layer_norm_eps", *DETAIL_SWITCHES}
     assert app.query_params["layer_norm_eps"] == "1e-12"
 
 

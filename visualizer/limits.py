@@ -50,8 +50,10 @@ def estimate_bytes(settings: Settings, n_source: int, n_target: int, vocabulary_
     stacks = _stacks(settings, n_source, n_target)
     n_output = stacks[-1].n_tokens
     embedding_matrix = vocabulary_size * settings.d_model  # also that of the final linear layer
+    unembedding_bias = vocabulary_size if settings.unembedding_bias else 0
     logits_and_probabilities = 2 * n_output * vocabulary_size
-    floats = embedding_matrix + sum(_stack_floats(settings, stack) for stack in stacks) + logits_and_probabilities
+    outside = embedding_matrix + unembedding_bias + logits_and_probabilities
+    floats = outside + sum(_stack_floats(settings, stack) for stack in stacks)
     return _FLOAT_BYTES * floats + sum(_mask_bytes(attention) for stack in stacks for attention in stack.attentions)
 
 

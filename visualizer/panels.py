@@ -141,7 +141,7 @@ def _parameter_panel(run: Run, operand: Operand) -> Panel:
     value = run.model.get_parameter(operand.source)
     layer, kind = operand.source.split(".")[-2:]
     values = to_array(value.T if operand.transposed else value.view(-1, value.shape[-1]))
-    name = layer.replace("w_", "b_") if kind == "bias" else layer
+    name = layer if kind == "weight" else layer.replace("w_", "b_").replace("unembedding", "b_u")
     n_rows, n_columns = values.shape
     return Panel(
         name=name,
@@ -172,4 +172,5 @@ _PARAMETERS = {
     "b_o": "Output bias",
     "b_1": "First bias",
     "b_2": "Second bias",
+    "b_u": "Unembedding bias",
 }

@@ -293,6 +293,7 @@ def _config(settings: Settings, vocab_size: int) -> TransformerConfig:
         scale_scores=settings.scale_scores,
         final_norm=settings.final_norm,
         layer_norm_eps=settings.layer_norm_eps,
+        unembedding_bias=settings.unembedding_bias,
     )
 
 

@@ -87,6 +87,7 @@ class Settings:
     scale_scores: bool = True
     final_norm: bool = False
     layer_norm_eps: float = 1e-5
+    unembedding_bias: bool = False
     dropout: float = 0.0
     mask: tuple[str, ...] = ("causal",)
     window: int = 3
@@ -256,6 +257,12 @@ SETTINGS_FIELDS = (
         most=1,
     ),
     Field(
+        "unembedding_bias",
+        "switch",
+        "Bias of the logits",
+        "The final linear layer adds a number of its own to each token's logit, as in BERT; the paper's has none.",
+    ),
+    Field(
         "dropout",
         "fraction",
         "Dropout",
@@ -421,7 +428,8 @@ def in_mask_order(names: Iterable[str]) -> tuple[str, ...]:
 
 
 PLAIN: Mapping[str, Any] = {
-    name: getattr(Settings(), name) for name in ("dropout", "activation", "final_norm", "layer_norm_eps")
+    name: getattr(Settings(), name)
+    for name in ("dropout", "activation", "final_norm", "layer_norm_eps", "unembedding_bias")
 }
 """The settings that are the same for every model that was trained: the defaults."""
 

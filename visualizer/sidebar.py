@@ -94,6 +94,7 @@ def _more(settings: Settings) -> None:
     if settings.weights == "random":
         _number("seed")
     _switch("scale_scores")
+    _switch("unembedding_bias")
     _fraction("dropout", step=0.05)
     _choice("fault")
 

@@ -43,6 +43,7 @@ details = st.fixed_dictionaries(
         "norm": st.sampled_from(["post", "pre"]),
         "activation": st.sampled_from(["relu", "gelu"]),
         "final_norm": st.booleans(),
+        "unembedding_bias": st.booleans(),
         "layer_norm_eps": st.sampled_from([1e-12, 1e-5, 0.1]),
     }
 )
@@ -178,7 +179,7 @@ def test_tied_embeddings_are_one_matrix():
 
 @every_architecture
 def test_every_parameter_of_a_model_takes_part(architecture):
-    model = small_transformer(architecture, positions="learned", norm="pre")
+    model = small_transformer(architecture, positions="learned", norm="pre", unembedding_bias=True)
     probabilities = model(*small_inputs(architecture), **small_masks(architecture))
     probabilities.square().sum().backward()
     assert all(parameter.grad is not None and parameter.grad.isfinite().all() for parameter in model.parameters())

@@ -11,6 +11,7 @@ from model import TransformerConfig
 from model.weights import WEIGHT_SOURCES, build_model, head_names
 
 ARCHITECTURES = ("encoder", "decoder", "encoder-decoder")
+DETAILS = {"final_norm": True, "unembedding_bias": True}
 
 
 def config_of(**choices):
@@ -28,7 +29,7 @@ def parameters_of(source="random", seed=0, **choices):
 @pytest.mark.parametrize("norm", ["post", "pre"])
 @pytest.mark.parametrize("positions", ["sinusoidal", "learned", "none"])
 def test_no_parameter_is_left_to_chance(source, architecture, norm, positions):
-    choices = {"architecture": architecture, "norm": norm, "positions": positions}
+    choices = {"architecture": architecture, "norm": norm, "positions": positions} | DETAILS
     torch.manual_seed(1)
     first = parameters_of(source, **choices)
     torch.manual_seed(2)
@@ -53,11 +54,12 @@ def test_another_seed_gives_other_weights(source):
 
 @pytest.mark.parametrize("source", WEIGHT_SOURCES)
 def test_more_words_leave_the_earlier_words_as_they_are(source):
-    few = build_model(config_of(vocab_size=20), source, 0)
+    few = build_model(config_of(vocab_size=20, unembedding_bias=True), source, 0)
     for vocab_size in (21, 500, 1030):
-        many = build_model(config_of(vocab_size=vocab_size), source, 0)
+        many = build_model(config_of(vocab_size=vocab_size, unembedding_bias=True), source, 0)
         assert torch.equal(many.encoder.inputs.tokens.weight[:20], few.encoder.inputs.tokens.weight)
         assert torch.equal(many.unembedding.weight[:20], few.unembedding.weight)
+        assert torch.equal(many.unembedding.bias[:20], few.unembedding.bias)
         for name, parameter in few.encoder.layers.named_parameters():
             assert torch.equal(parameter, many.encoder.layers.get_parameter(name)), name
 
@@ -73,6 +75,7 @@ def test_more_words_leave_the_earlier_words_as_they_are(source):
         ({"positions": "learned"}, "encoder.layers"),
         ({"architecture": "encoder-decoder"}, "encoder"),
         ({"tied_embeddings": False}, "encoder"),
+        ({"unembedding_bias": True}, ""),
     ],
     ids=str,
 )

@@ -30,6 +30,7 @@ VARIANTS = {
     "no positions": replace(BASE, positions="none"),
     "unscaled": replace(BASE, scale_scores=False),
     "final norm": replace(BASE, architecture="encoder-decoder", final_norm=True),
+    "unembedding bias": replace(BASE, architecture="decoder", unembedding_bias=True),
     "large epsilon": replace(BASE, layer_norm_eps=0.1),
     "dropout": replace(BASE, dropout=0.3),
     "no mask": replace(BASE, mask=()),

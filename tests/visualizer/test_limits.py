@@ -94,6 +94,7 @@ def test_the_estimate_is_the_sum_of_the_shapes():
         ({"dropout": 0.1}, 2 * 9),  # dropped_weights
         ({"norm": "pre"}, 2 * 8 + 3 * 8),  # the last norm
         ({"final_norm": True}, 2 * 8 + 3 * 8),
+        ({"unembedding_bias": True}, 5),
         ({"n_heads": 1}, -3 * 9 - 3 * 8),  # one grid less of each kind; concat is context
     ],
 )
