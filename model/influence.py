@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -34,6 +35,8 @@ _CHUNK_BYTES = 2**21
 """The size of the largest stage of all directions pushed through at once: what a core's cache can hold."""
 
 _MOST_THREADS = 4
+_SAMPLE_SECONDS = 0.5
+_WARM_UP = 2 * _MOST_THREADS
 _KEPT_BYTES = 31 * 2**20
 
 _Part = TypeVar("_Part")
@@ -129,6 +132,43 @@ def measure_influence(
             if progress is not None:
                 progress(n_done / len(chunks))
     return Influence(outputs, squares.sqrt())
+
+
+def estimate_seconds(
+    model: Transformer,
+    run: Callable[[], object],
+    sequence: SequenceName = "source",
+    *,
+    edits: Mapping[str, Edit] | None = None,
+    clock: Callable[[], float] = time.perf_counter,
+) -> float:
+    """How long ``measure_influence`` will take here, in seconds, from the derivatives that it begins with.
+
+    What the first directions cost beyond the others is counted once; the others are sampled for half a second.
+
+    Args:
+        model: as in ``measure_influence``.
+        run: as in ``measure_influence``.
+        sequence: as in ``measure_influence``.
+        edits: as in ``measure_influence``.
+        clock: seconds that pass.
+
+    Raises:
+        ValueError: as in ``measure_influence``.
+    """
+    started = clock()
+    forward = _first_pass(model, run, edits or {}, sequence)
+    chunks = _chunks(forward.embedded.numel(), forward.trace)
+    steady = 0.0
+    with closing(_each_chunk(forward, _output_paths(forward.trace), chunks, _squared_norms)) as parts:
+        for n_done, _ in enumerate(parts, 1):
+            now = clock()
+            if n_done <= _WARM_UP:
+                steady = now
+            elif now - steady >= _SAMPLE_SECONDS:
+                each = (now - steady) / (n_done - _WARM_UP)
+                return now - started + each * (len(chunks) - n_done)
+    return clock() - started
 
 
 def measure_dependence(

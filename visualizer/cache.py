@@ -14,7 +14,7 @@ from visualizer.components.axis import SequenceName
 from visualizer.generation.writer import Writer
 from visualizer.generation.writing import Beam, OneByOne, Written, search
 from visualizer.limits import estimate_run
-from visualizer.proof import Measurement, measure
+from visualizer.proof import Measurement, estimate, measure
 from visualizer.run import Run, compute_run
 from visualizer.settings import Settings
 
@@ -52,6 +52,12 @@ def measured(settings: Settings, sequence: SequenceName, progress: Callable[[flo
     while len(kept) > MEASUREMENTS:
         kept.popitem(last=False)
     return measurement
+
+
+@st.cache_resource(max_entries=64, show_spinner="Timing the first derivatives …")
+def estimated_seconds(settings: Settings, sequence: SequenceName) -> float:
+    """How long a measurement will take on this machine, timed once."""
+    return estimate(cached_run(settings), sequence)
 
 
 @st.cache_resource(show_spinner=False)

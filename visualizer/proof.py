@@ -14,6 +14,7 @@ from model.influence import (
     Influence,
     Leak,
     Verdict,
+    estimate_seconds,
     first_leak,
     judge,
     measure_dependence,
@@ -72,6 +73,12 @@ def effort(settings: Settings, n_tokens: int) -> int:
     return settings.n_layers * (n_tokens * settings.d_model) ** 2
 
 
+def estimate(run: Run, sequence: SequenceName) -> float:
+    """How long ``measure`` will take on this machine, in seconds, from the first derivatives."""
+    broken = edits(run.settings, run.masks)
+    return estimate_seconds(_whole(run), lambda: repeat(run), sequence, edits=broken)
+
+
 def measure(run: Run, sequence: SequenceName, progress: Callable[[float], None]) -> Measurement:
     """Differentiate a model by the embeddings of a sequence.
 
@@ -80,13 +87,11 @@ def measure(run: Run, sequence: SequenceName, progress: Callable[[float], None])
         sequence: whose embeddings.
         progress: called with the fraction done.
     """
-    if not isinstance(run.model, Transformer):
-        raise ValueError("only a whole Transformer can be measured: take other weights than a worked example's")
-    broken = edits(run.settings, run.masks)
+    model, broken = _whole(run), edits(run.settings, run.masks)
     started = time.perf_counter()
-    influence = measure_influence(run.model, lambda: repeat(run), sequence, edits=broken, progress=progress)
+    influence = measure_influence(model, lambda: repeat(run), sequence, edits=broken, progress=progress)
     generator = named_generator(run.settings.seed, "directions of the proof")
-    dependence = measure_dependence(run.model, lambda: repeat(run), generator, sequence, edits=broken)
+    dependence = measure_dependence(model, lambda: repeat(run), generator, sequence, edits=broken)
     return Measurement(influence, dependence, time.perf_counter() - started)
 
 
@@ -98,6 +103,12 @@ def prove(run: Run, measurement: Measurement, sequence: SequenceName, claim: Cla
     """
     allowed = _promised(run, sequence) if claim == "promised" else _causal(measurement)
     return Proof(allowed, judge(measurement.influence, allowed), first_leak(measurement.dependence, allowed))
+
+
+def _whole(run: Run) -> Transformer:
+    if not isinstance(run.model, Transformer):
+        raise ValueError("only a whole Transformer can be measured: take other weights than a worked example's")
+    return run.model
 
 
 def _promised(run: Run, sequence: SequenceName) -> dict[str, Tensor]:

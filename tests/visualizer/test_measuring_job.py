@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import threading
+from concurrent.futures import Future
 
+import pytest
+
+from visualizer.lab.measuring import duration
 from visualizer.lab.measuring_job import UNWATCHED_SECONDS, MeasuringJob
 
 
@@ -48,3 +52,28 @@ def test_a_job_that_nobody_looks_at_ends():
     now[0] += 1
     job._thread.join(5)
     assert not job.is_running
+
+
+def test_a_job_tells_how_long_it_will_go_on_at_its_pace():
+    now = [0.0]
+    seen = []
+
+    def work(report):
+        for second, done in ((1.0, 0.1), (2.0, 0.2), (4.0, 0.6)):
+            now[0] = second
+            report(done)
+            seen.append(started.result().seconds_left)
+
+    started = Future()
+    job = MeasuringJob("a", work, clock=lambda: now[0])
+    started.set_result(job)
+    job._thread.join(5)
+    assert seen == [None, pytest.approx(8.0), pytest.approx(3 / 0.5 * 0.4)]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0.2, "1 second"), (3.4, "3 seconds"), (38, "40 seconds"), (61, "60 seconds"), (131, "2 minutes")],
+)
+def test_a_duration_is_as_exact_as_an_estimate_deserves(seconds, text):
+    assert duration(seconds) == text

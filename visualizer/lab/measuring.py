@@ -7,7 +7,7 @@ from dataclasses import replace
 import streamlit as st
 
 from visualizer import state
-from visualizer.cache import cached_measurement, measured
+from visualizer.cache import cached_measurement, estimated_seconds, measured
 from visualizer.components.axis import SequenceName
 from visualizer.lab.case import Case
 from visualizer.lab.measuring_job import MeasuringJob
@@ -47,8 +47,20 @@ def _at_once(settings: Settings, sequence: SequenceName) -> Measurement:
     return found
 
 
-def _text(done: float) -> str:
-    return f"Differentiating every output by every embedding … {done:.0%}"
+def _text(done: float, left: float | None = None) -> str:
+    remaining = "" if left is None else f", about {duration(left)} left"
+    return f"Differentiating every output by every embedding … {done:.0%}{remaining}"
+
+
+def duration(seconds: float) -> str:
+    """``3 seconds``, ``40 seconds``, ``2 minutes``: as exactly as an estimate deserves."""
+    if seconds < 10:
+        number = max(1, round(seconds))
+    elif seconds < 90:
+        number = 5 * round(seconds / 5)
+    else:
+        return f"{round(seconds / 60)} minutes"
+    return f"{number} second{'s' if number > 1 else ''}"
 
 
 def _offer(settings: Settings, sequence: SequenceName, n_tokens: int) -> None:
@@ -56,7 +68,8 @@ def _offer(settings: Settings, sequence: SequenceName, n_tokens: int) -> None:
     n_directions = n_tokens * settings.d_model
     st.caption(
         f"To measure it, {n_directions:,} directions ({n_tokens} tokens × {settings.d_model} numbers) go through "
-        f"{settings.n_layers} layers. That takes longer than two seconds, and can be stopped."
+        f"{settings.n_layers} layers. By the first of them, timed here, that takes about "
+        f"{duration(estimated_seconds(settings, sequence))}; it can be stopped."
     )
 
     def begin() -> None:
@@ -74,7 +87,7 @@ def _watch(job: MeasuringJob) -> None:
         st.rerun()  # to be drawn without the clock, and with what was found
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
         done = job.look()
-        st.progress(done, text=_text(done))
+        st.progress(done, text=_text(done, job.seconds_left))
         st.button("Stop", icon=":material/stop:", key="stop_measuring", on_click=job.stop, width="content")
 
 

@@ -34,6 +34,8 @@ class MeasuringJob:
         self.subject = subject
         self._work, self._clock = work, clock
         self._done, self._watched = 0.0, clock()
+        self._first: tuple[float, float] | None = None  # the fraction first reported, and when
+        self._last = (0.0, clock())
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="measuring", daemon=True)
         self._thread.start()
@@ -48,6 +50,14 @@ class MeasuringJob:
         self._watched = self._clock()
         return self._done
 
+    @property
+    def seconds_left(self) -> float | None:
+        """How long it will go on at the pace so far; None before the pace is known."""
+        if self._first is None:
+            return None
+        (first, began), (done, now) = self._first, self._last
+        return (now - began) / (done - first) * (1 - done) if done > first else None
+
     def stop(self) -> None:
         """End it, and wait until it has."""
         self._stop.set()
@@ -60,4 +70,5 @@ class MeasuringJob:
     def _report(self, done: float) -> None:
         if self._stop.is_set() or self._clock() - self._watched > UNWATCHED_SECONDS:
             raise _EndedError
-        self._done = done
+        self._done, self._last = done, (done, self._clock())
+        self._first = self._first or self._last
