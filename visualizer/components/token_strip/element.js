@@ -7,6 +7,8 @@
 
 const HOVER_ORIGIN = "token_strip";
 const STEPS = { ArrowLeft: -1, ArrowRight: 1 };
+const ROW_STEPS = { ArrowUp: -1, ArrowDown: 1 };
+const FADED = 28; // how far a row fades out on a side, as in the style sheet
 
 /** The state of one mounted strip. */
 function createStrip(root) {
@@ -70,8 +72,6 @@ function buildSequence(strip, { name, title, tokens }) {
     makeElement("span", "title", {}, [title]),
     makeElement("span", "count", {}, [count]),
   ]);
-  // Beside the count, where not all tokens fit on two lines.
-  heading.append(makeElement("span", "count scroll-hint", { hidden: "" }, ["· scroll"]));
   const label = `${title}: ${count}. Arrow keys move, Enter makes a token the query.`;
   const row = makeElement("div", "chips", { role: "listbox", "aria-label": label });
   for (const token of tokens) {
@@ -137,31 +137,27 @@ function showSelected(strip) {
   }
 }
 
-/** After a change of width or of tokens: whether a row scrolls, and its selected chip in view. */
+/** After a change of width or of tokens: the selected chip of every row in view. */
 function arrange(strip) {
   for (const row of strip.rows.values()) {
-    const scrolls = row.scrollHeight > row.clientHeight + 1;
-    row.classList.toggle("overflowing", scrolls);
-    row.parentElement.querySelector(".scroll-hint").hidden = !scrolls;
     const selected = row.querySelector(".selected");
     if (selected) bringIntoView(row, selected);
     showMore(row);
   }
 }
 
-/** Fade the last line of a row out while there are more lines below. */
+/** Fade a row out on the side where more of it is. */
 function showMore(row) {
-  row.classList.toggle("more-below", row.scrollHeight - row.clientHeight - row.scrollTop > 4);
+  row.classList.toggle("more-before", row.scrollLeft > 2);
+  row.classList.toggle("more-after", row.scrollWidth - row.clientWidth - row.scrollLeft > 2);
 }
 
-/** Scroll a row, and nothing else, by whole lines until the chip is on one of the two that are shown. */
+/** Scroll a row, and nothing else, until the chip is clear of its faded ends. */
 function bringIntoView(row, chip) {
-  const first = row.firstElementChild;
-  const top = chip.offsetTop - first.offsetTop;
-  const below = [...row.children].find((other) => other.offsetTop > first.offsetTop);
-  const line = below ? below.offsetTop - first.offsetTop : 0;
-  if (top < row.scrollTop) row.scrollTop = top;
-  else if (top > row.scrollTop + line + 1) row.scrollTop = top - line;
+  const left = chip.offsetLeft - FADED;
+  const right = chip.offsetLeft + chip.offsetWidth + FADED;
+  if (left < row.scrollLeft) row.scrollLeft = left;
+  else if (right > row.scrollLeft + row.clientWidth) row.scrollLeft = right - row.clientWidth;
 }
 
 /** Move the focus to a chip, keeping the page where it is. */
@@ -179,7 +175,7 @@ function pressKey(strip, event) {
   if (!chip || event.ctrlKey || event.metaKey || event.altKey) return;
   if (event.key === "Enter" || event.key === " ") selectChip(strip, chip);
   else {
-    const target = chipAfterKey(chip, event.key);
+    const target = chipAfterKey(strip, chip, event.key);
     if (!target) return;
     focusChip(strip, target);
   }
@@ -187,24 +183,23 @@ function pressKey(strip, event) {
 }
 
 /** The chip that a key leads to, null when the key means nothing here. */
-function chipAfterKey(chip, key) {
+function chipAfterKey(strip, chip, key) {
   const all = [...chip.parentElement.children];
   if (key === "Home") return all[0];
   if (key === "End") return all.at(-1);
-  if (key === "ArrowUp") return chipOnLine(all, chip, -1);
-  if (key === "ArrowDown") return chipOnLine(all, chip, 1);
+  if (key in ROW_STEPS) return chipInRow(strip, chip, ROW_STEPS[key]);
   if (key in STEPS) return all[all.indexOf(chip) + STEPS[key]] ?? chip;
   return null;
 }
 
-/** The chip nearest above (-1) or below (1), the chip itself on the first and the last line. */
-function chipOnLine(all, chip, direction) {
-  const others = all.filter((other) => Math.sign(other.offsetTop - chip.offsetTop) === direction);
-  if (others.length === 0) return chip;
-  const top = others.at(direction === 1 ? 0 : -1).offsetTop;
-  const middle = chip.offsetLeft + chip.offsetWidth / 2;
-  const distance = (other) => Math.abs(other.offsetLeft + other.offsetWidth / 2 - middle);
-  return others.filter((other) => other.offsetTop === top).reduce((a, b) => (distance(b) < distance(a) ? b : a));
+/** The chip nearest to this one in the row above (-1) or below (1), the chip itself where there is none. */
+function chipInRow(strip, chip, step) {
+  const rows = [...strip.rows.values()];
+  const row = rows[rows.indexOf(chip.parentElement) + step];
+  if (!row) return chip;
+  const middle = (one) => one.getBoundingClientRect().left + one.offsetWidth / 2;
+  const distance = (other) => Math.abs(middle(other) - middle(chip));
+  return [...row.children].reduce((a, b) => (distance(b) < distance(a) ? b : a));
 }
 
 /** Take over what Python sent, unless the person has chosen again since. */
