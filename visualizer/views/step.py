@@ -19,6 +19,7 @@ from visualizer.derivations import Cell, derive
 from visualizer.explanations import code_line, head_note
 from visualizer.panels import head_panels, matrix, operand_panel, stage_panel
 from visualizer.run import Run, layer_of, with_layer, without_layer
+from visualizer.separate_heads import separate_heads
 from visualizer.settings import Selection
 from visualizer.theme import theme
 from visualizer.tokens import markdown_safe
@@ -38,6 +39,7 @@ def render(run: Run, selection: Selection) -> None:
     charts(run, cell, charts_at(run, path), selection.chart)
     _derivation(run, cell)
     _every_head(run, cell)
+    separate_heads(run, path, batch=cell.batch)
     if path == "probabilities":
         _likely_tokens(run, cell)
     _computation(run, path)
