@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal
 
 from torch import Tensor
 
@@ -25,9 +24,7 @@ from model.randomness import named_generator
 from model.reach import allowed_dependence
 from visualizer.components.axis import SequenceName
 from visualizer.run import Run, edits, repeat
-from visualizer.settings import Settings
-
-Claim = Literal["promised", "causal"]
+from visualizer.settings import Claim, Settings
 
 AT_ONCE = 64**2 * 64**2 * 2
 """The effort up to which nobody has to ask for a measurement: about two seconds on two cores."""

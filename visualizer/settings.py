@@ -32,6 +32,9 @@ View = Literal["step", "heads", "compare", "lab", "train", "generate"]
 PaintScope = Literal["all", "layer", "head", "layer_head"]
 LabPanel = Literal["translate", "load", "apply", "reach", "prove"]
 Chart = Literal["none", "positions", "row", "temperature"]
+Claim = Literal["promised", "causal"]
+Embeddings = Literal["target", "source"]
+Strategy = Literal["greedy", "sampling", "beam"]
 
 MASK_NAMES = ("causal", "padding", "sliding_window", "prefix", "strided", "custom")
 """The masks of the model package, in the order in which they are named and combined."""
@@ -118,7 +121,20 @@ class Selection:
     mask_b: tuple[str, ...] = ("causal",)
     scope: PaintScope = "all"
     panel: LabPanel = "translate"
+    claim: Claim = "promised"
+    embeddings: Embeddings = "target"
+    numbers: bool = False
+    relative: bool = False
     chart: Chart = "none"
+    strategy: Strategy = "greedy"
+    limit: int = 0
+    temperature: float = 1.0
+    top_k: int = 0
+    top_p: float = 1.0
+    draws: int = 0
+    beams: int = 3
+    length_penalty: float = 0.6
+    cached: bool = False
 
 
 Kind = Literal["integer", "fraction", "choice", "switch", "names", "text", "cells", "stage", "identifier"]
@@ -380,6 +396,28 @@ SELECTION_FIELDS = (
         },
     ),
     Field(
+        "claim",
+        "choice",
+        "Claim",
+        "What is to be proved: that nothing passes where the masks forbid it, or that no output depends on a later "
+        "token.",
+        choices={"promised": "The masks hold", "causal": "No look ahead"},
+    ),
+    Field(
+        "embeddings",
+        "choice",
+        "Embeddings of the",
+        "Whose embeddings the outputs are differentiated by.",
+        choices={"target": "target", "source": "source"},
+    ),
+    Field("numbers", "switch", "Show the numbers", "Every number of the stage as a table."),
+    Field(
+        "relative",
+        "switch",
+        "Relative to the length of A's vector",
+        "Divide the length of each difference by the length of the vector that it changed.",
+    ),
+    Field(
         "chart",
         "choice",
         "Charts",
@@ -390,6 +428,59 @@ SELECTION_FIELDS = (
             "row": "This query's row",
             "temperature": "Temperature",
         },
+    ),
+    Field(
+        "strategy",
+        "choice",
+        "Strategy",
+        "Greedy takes the most likely token; sampling draws one by its probability, after temperature, top-k and "
+        "top-p; beam search keeps the most probable sequences of each length side by side.",
+        choices={"greedy": "Greedy", "sampling": "Sampling", "beam": "Beam search"},
+    ),
+    Field("limit", "integer", "Tokens at most", "How many tokens are written; 0: as many as usual.", most=32),
+    Field(
+        "temperature",
+        "fraction",
+        "Temperature",
+        "What the logits are divided by. Below 1 the likely tokens gain, above 1 the unlikely ones.",
+        least=0.1,
+        most=3,
+    ),
+    Field(
+        "top_k",
+        "integer",
+        "Top-k",
+        "Only so many of the most likely tokens are left. Empty, or 0 in a link: all.",
+        most=10_000,
+    ),
+    Field(
+        "top_p",
+        "fraction",
+        "Top-p",
+        "Of these, the fewest that together reach this probability.",
+        least=0.05,
+        most=1,
+    ),
+    Field(
+        "draws",
+        "integer",
+        "Seed of the draws",
+        "The same seed draws the same numbers, one for each place.",
+        most=2**32 - 1,
+    ),
+    Field("beams", "integer", "Width", "How many sequences of each length are kept. 1 is greedy.", least=1, most=5),
+    Field(
+        "length_penalty",
+        "fraction",
+        "Length penalty",
+        "The sum of log-probabilities is divided by ((5 + length) / 6) to this power; more favours long ones.",
+        most=2,
+    ),
+    Field(
+        "cached",
+        "switch",
+        "Key/value cache",
+        "Keep the keys and values of earlier tokens instead of computing them again at every step.",
     ),
 )
 

@@ -118,6 +118,12 @@ def begin_with(key: str, value: object) -> None:
         st.session_state[key] = value
 
 
+def show_in(key: str, value: object) -> None:
+    """Have the widget ``key`` show a value that is kept elsewhere. Call it before the widget is drawn."""
+    if key not in st.session_state or st.session_state[key] != value:
+        st.session_state[key] = value
+
+
 def fill(key: str, value: object) -> None:
     """Give the widget ``key`` a value, None to empty it, as a callback does."""
     st.session_state[key] = value

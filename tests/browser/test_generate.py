@@ -35,7 +35,7 @@ def matrix(page: Page, section: str) -> Locator:
 
 def choose_strategy(page: Page, name: str, key: str) -> None:
     with rerun(page, key):
-        page.locator(".st-key-generate_strategy").get_by_role("radio", name=name).click()
+        page.locator(".st-key-strategy").get_by_role("radio", name=name).click()
 
 
 def test_stepping_forward_and_back_asks_for_nothing(open_app):
@@ -91,7 +91,7 @@ def test_another_temperature_keeps_the_place_and_what_was_computed(open_app):
     choose_strategy(page, "Sampling", STEPS)
     for _ in range(3):
         page.get_by_role("button", name="step forward").click()
-    slider = page.locator(".st-key-generate_temperature").get_by_role("slider")
+    slider = page.locator(".st-key-temperature").get_by_role("slider")
     with rerun(page, STEPS):
         slider.press("End")
     expect(place(page)).to_have_text("Step 4 of 12")
@@ -111,7 +111,7 @@ def test_another_temperature_keeps_the_place_and_what_was_computed(open_app):
 def test_the_cache_shows_which_rows_were_computed(open_app):
     page = open_app(**REVERSE)
     with rerun(page, STEPS):
-        page.locator(".st-key-generate_cached").get_by_text("Key/value cache").click()
+        page.locator(".st-key-cached").get_by_text("Key/value cache").click()
     page.get_by_role("button", name="to the end").click()
     said = page.locator(f".st-key-{STEPS} .cache-sum")
     expect(said).to_contain_text("10 rows of the tokens so far instead of 55, and 10 of the source instead of 100")

@@ -5,139 +5,139 @@ from __future__ import annotations
 import streamlit as st
 
 from model.decoding import GREEDY, Sampling
+from visualizer import state
 from visualizer.generation.writer import Writer
 from visualizer.generation.writing import Beam, OneByOne
-
-WIDEST_BEAM = 5
-_STRATEGIES = {"greedy": "Greedy", "sampling": "Sampling", "beam": "Beam search"}
-_WHAT_THEY_DO = {
-    "greedy": "always the most likely token.",
-    "sampling": "a token is drawn by its probability, after temperature, top-k and top-p.",
-    "beam": "the most probable sequences of each length are kept side by side.",
-}
+from visualizer.settings import FIELDS, Selection
 
 
-def choose_strategy(writer: Writer, n_tokens: int) -> OneByOne | Beam:
-    """The strategy with its numbers.
+def chosen_strategy(selection: Selection, writer: Writer, n_tokens: int) -> OneByOne | Beam:
+    """The strategy that is chosen, with its numbers.
 
     Args:
+        selection: what is chosen.
         writer: the model.
         n_tokens: the size of its vocabulary.
     """
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium", key="strategy"):
-        name = st.segmented_control(
-            "Strategy",
-            list(_STRATEGIES),
-            default="greedy",
-            format_func=_STRATEGIES.__getitem__,
-            key="generate_strategy",
-            help="  \n".join(f"**{_STRATEGIES[each]}**: {what}" for each, what in _WHAT_THEY_DO.items()),
+    limit = _limit(selection, writer)
+    if selection.strategy == "beam":
+        return Beam(selection.beams, selection.length_penalty, limit)
+    if selection.strategy == "greedy":
+        return OneByOne(GREEDY, limit, selection.cached)
+    top_k = min(selection.top_k, n_tokens) or None
+    sampling = Sampling(selection.temperature, top_k, selection.top_p, selection.draws)
+    return OneByOne(sampling, limit, selection.cached)
+
+
+def choose_strategy(selection: Selection, writer: Writer, n_tokens: int) -> None:
+    """Draw the controls of what ``chosen_strategy`` gives."""
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium", key="how_it_writes"):
+        field = FIELDS["strategy"]
+        st.segmented_control(
+            field.label,
+            list(field.choices),
+            format_func=field.choices.__getitem__,
+            key=field.name,
+            help=field.help,
             required=True,
             persist_state="page",
             width="content",
         )
-        limit = _limit(writer)
-        if name == "beam":
-            how: OneByOne | Beam = _beam(limit)
+        _choose_limit(selection, writer)
+        if selection.strategy == "sampling":
+            _fraction("temperature", step=0.1)
+            _choose_top_k(selection, n_tokens)
+            _fraction("top_p", step=0.05)
+            _choose_seed()
+        if selection.strategy == "beam":
+            _choose_beams()
+            _fraction("length_penalty", step=0.1)
         else:
-            sampling = GREEDY if name == "greedy" else _sampling(n_tokens)
-            how = OneByOne(sampling, limit, _cached())
-    return how
+            field = FIELDS["cached"]
+            st.toggle(field.label, key=field.name, help=field.help, persist_state="page")
 
 
-def _limit(writer: Writer) -> int:
+def _limit(selection: Selection, writer: Writer) -> int:
+    return min(selection.limit or writer.usual_limit, writer.longest)
+
+
+def _choose_limit(selection: Selection, writer: Writer) -> None:
+    """The usual number is no choice: another model has another one."""
     stops = "The model stops by itself at <eos>." if writer.end is not None else "This model knows no end token."
-    limit: int = st.number_input(
-        "Tokens at most",
+    key = "most_tokens"
+
+    def take(limit: int) -> None:
+        state.select(limit=0 if limit == writer.usual_limit else limit)
+
+    state.show_in(key, _limit(selection, writer))
+    st.number_input(
+        FIELDS["limit"].label,
         min_value=1,
         max_value=writer.longest,
-        value=writer.usual_limit,
         help=stops.replace("<", "\\<"),
-        # The bounds are in the key: another model starts from its own usual number.
-        key=f"generate_limit_{writer.usual_limit}_{writer.longest}",
-        persist_state="page",
+        key=key,
+        on_change=state.on_change(key, take),
         width=130,
     )
-    return limit
 
 
-def _sampling(n_tokens: int) -> Sampling:
-    temperature = st.slider(
-        "Temperature",
-        0.1,
-        3.0,
-        1.0,
-        step=0.1,
-        help="What the logits are divided by. Below 1 the likely tokens gain, above 1 the unlikely ones.",
-        key="generate_temperature",
-        persist_state="page",
-        width=190,
-    )
-    top_k = st.number_input(
-        "Top-k",
+def _choose_top_k(selection: Selection, n_tokens: int) -> None:
+    """An empty field is no limit."""
+    field, key = FIELDS["top_k"], "likely_tokens_left"
+
+    def take(top_k: int | None) -> None:
+        state.select(top_k=top_k or 0)
+
+    state.show_in(key, min(selection.top_k, n_tokens) or None)
+    st.number_input(
+        field.label,
         min_value=1,
         max_value=n_tokens,
         value=None,
         placeholder="all",
-        help="Only so many of the most likely tokens are left. Empty: all.",
-        key=f"generate_top_k_{n_tokens}",
-        persist_state="page",
+        help=field.help,
+        key=key,
+        on_change=state.on_change(key, take),
         width=110,
     )
-    top_p = st.slider(
-        "Top-p",
-        0.05,
-        1.0,
-        1.0,
-        step=0.05,
-        help="Of these, the fewest that together reach this probability.",
-        key="generate_top_p",
-        persist_state="page",
-        width=190,
-    )
-    seed = st.number_input(
-        "Seed of the draws",
-        min_value=0,
-        max_value=2**32 - 1,
-        value=0,
-        help="The same seed draws the same numbers, one for each place.",
-        key="generate_seed",
+
+
+def _choose_seed() -> None:
+    field = FIELDS["draws"]
+    st.number_input(
+        field.label,
+        int(field.least),
+        int(field.most),
+        step=1,
+        help=field.help,
+        key=field.name,
         persist_state="page",
         width=130,
     )
-    return Sampling(temperature, top_k, top_p, seed)
 
 
-def _cached() -> bool:
-    cached: bool = st.toggle(
-        "Key/value cache",
-        key="generate_cached",
-        help="Keep the keys and values of earlier tokens instead of computing them again at every step.",
-        persist_state="page",
-    )
-    return cached
-
-
-def _beam(limit: int) -> Beam:
-    width = st.slider(
-        "Width",
-        1,
-        WIDEST_BEAM,
-        3,
-        help="How many sequences of each length are kept. 1 is greedy.",
-        key="generate_width",
+def _choose_beams() -> None:
+    field = FIELDS["beams"]
+    st.slider(
+        field.label,
+        int(field.least),
+        int(field.most),
+        help=field.help,
+        key=field.name,
         persist_state="page",
         width=190,
     )
-    penalty = st.slider(
-        "Length penalty",
-        0.0,
-        2.0,
-        0.6,
-        step=0.1,
-        help="The sum of log-probabilities is divided by ((5 + length) / 6) to this power; more favours long ones.",
-        key="generate_penalty",
+
+
+def _fraction(name: str, step: float) -> None:
+    field = FIELDS[name]
+    st.slider(
+        field.label,
+        float(field.least),
+        float(field.most),
+        step=step,
+        help=field.help,
+        key=field.name,
         persist_state="page",
         width=190,
     )
-    return Beam(width, penalty, limit)

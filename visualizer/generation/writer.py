@@ -14,7 +14,7 @@ from model.key_value_cache import CachedReader
 from model.tasks import EOS, TASKS, prompt
 from visualizer.limits import estimate_run
 from visualizer.run import Run
-from visualizer.settings import FAULTS_OF_MASKS, TRAINED, WORKED_EXAMPLES, Settings
+from visualizer.settings import FAULTS_OF_MASKS, FIELDS, TRAINED, WORKED_EXAMPLES, Settings
 from visualizer.tokens import START_ID
 from visualizer.trained import LONGEST_ANSWER
 
@@ -27,7 +27,7 @@ LIMIT_OF_LARGE = 4
 LARGE_RUN = 64 * 2**20
 """Bytes from which on a run is that of a large model."""
 
-MOST_TOKENS = 32
+MOST_TOKENS = int(FIELDS["limit"].most)
 """The most tokens that a person can ask for."""
 
 

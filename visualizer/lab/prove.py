@@ -13,14 +13,10 @@ from visualizer.explanations import explain
 from visualizer.lab.case import Case
 from visualizer.lab.measuring import measurement_of
 from visualizer.lab.outputs import influence_panel, output_title
-from visualizer.proof import Claim, Measurement, Proof, prove
+from visualizer.proof import Measurement, Proof, prove
 from visualizer.run import layer_of, without_layer
+from visualizer.settings import FIELDS, Claim
 from visualizer.tokens import markdown_safe
-
-_CLAIMS: dict[Claim, str] = {
-    "promised": "The masks hold",
-    "causal": "No look ahead",
-}
 
 _KEPT: dict[Claim, str] = {
     "promised": "Nothing passes where the masks forbid it",
@@ -50,28 +46,30 @@ def render(case: Case) -> None:
 
 
 def _choose(case: Case) -> tuple[Claim, SequenceName]:
+    """The claim and whose embeddings it is about; where one claim alone makes sense there is no choice."""
+    selection = case.selection
     with st.container(horizontal=True, vertical_alignment="bottom", key="claims"):
         sequence: SequenceName = case.sequence
         if len(case.run.tokens) > 1:
-            sequence = st.segmented_control(
-                "Embeddings of the",
-                ["target", "source"],
-                default="target",
-                required=True,
-                key="claim_sequence",
-                persist_state="page",
-            )
-        claims: list[Claim] = ["promised", "causal"] if sequence == case.sequence else ["promised"]
-        claim: Claim = st.segmented_control(
-            "Claim",
-            claims,
-            default=claims[0],
-            required=True,
-            format_func=_CLAIMS.__getitem__,
-            key=f"claim_of_{len(claims)}",
-            persist_state="page",
-        )
-    return claim, sequence
+            _choice("embeddings")
+            sequence = selection.embeddings
+        if sequence != case.sequence:
+            return "promised", sequence
+        _choice("claim")
+    return selection.claim, sequence
+
+
+def _choice(name: str) -> None:
+    field = FIELDS[name]
+    st.segmented_control(
+        field.label,
+        list(field.choices),
+        format_func=field.choices.__getitem__,
+        required=True,
+        key=field.name,
+        help=field.help,
+        persist_state="page",
+    )
 
 
 def _verdict(case: Case, proof: Proof, claim: Claim) -> None:

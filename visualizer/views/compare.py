@@ -40,7 +40,7 @@ def render(run: Run, selection: Selection) -> None:
     for name, compared in (("A", a), ("B", b)):
         st.caption(f"{name}, layer {layer_of(module)}: {check_line(attention_agreement(compared.trace, module))}")
     _grids(a, b, same, selection, batch)
-    _downstream(a, b, kind, batch)
+    _downstream(a, b, kind, batch, selection)
     if "probabilities" in a.trace:
         _predictions(a, b, batch)
 
@@ -140,7 +140,7 @@ def _quoted(axis: Axis, index: int) -> str:
     return f"“{markdown_safe(axis.labels[index])}”"
 
 
-def _downstream(a: Run, b: Run, kind: str, batch: int) -> None:
+def _downstream(a: Run, b: Run, kind: str, batch: int, selection: Selection) -> None:
     prefix = "" if kind == "attention" or "." not in kind else kind.partition(".")[0]
     found = downstream(a, b, batch=batch, prefix=prefix)
     if found is None:
@@ -149,8 +149,9 @@ def _downstream(a: Run, b: Run, kind: str, batch: int) -> None:
     st.caption(
         "How far B is from A, stage by stage and token by token: the length of the difference of their vectors."
     )
-    relative = st.toggle("Relative to the length of A's vector", key="relative")
-    panel = _downstream_panel(a, found, found.relative if relative else found.norms)
+    field = FIELDS["relative"]
+    st.toggle(field.label, key=field.name, help=field.help, persist_state="page")
+    panel = _downstream_panel(a, found, found.relative if selection.relative else found.norms)
     key = "downstream"
 
     def select(event: object) -> None:

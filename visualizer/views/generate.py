@@ -8,7 +8,7 @@ from visualizer.cache import cached_search
 from visualizer.check_line import check_line
 from visualizer.checks import Check
 from visualizer.components.generation.element import generation_steps, generation_tree
-from visualizer.generation.controls import choose_strategy
+from visualizer.generation.controls import choose_strategy, chosen_strategy
 from visualizer.generation.pictures import steps_picture, tree_picture
 from visualizer.generation.session import written_now
 from visualizer.generation.writer import Writer, writer_of
@@ -18,7 +18,7 @@ from visualizer.settings import Selection
 from visualizer.tokens import markdown_safe
 
 
-def render(run: Run, _selection: Selection) -> None:
+def render(run: Run, selection: Selection) -> None:
     """Draw the view."""
     try:
         writer = writer_of(run)
@@ -27,7 +27,8 @@ def render(run: Run, _selection: Selection) -> None:
         return
     for remark in writer.remarks:
         st.caption(remark)
-    how = choose_strategy(writer, len(run.vocabulary))
+    choose_strategy(selection, writer, len(run.vocabulary))
+    how = chosen_strategy(selection, writer, len(run.vocabulary))
     try:
         _beam(run, writer, how) if isinstance(how, Beam) else _one_by_one(run, writer, how)
     except ValueError as error:

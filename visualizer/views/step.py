@@ -20,7 +20,7 @@ from visualizer.explanations import code_line, head_note
 from visualizer.panels import head_panels, matrix, operand_panel, stage_panel
 from visualizer.run import Run, layer_of, with_layer, without_layer
 from visualizer.separate_heads import separate_heads
-from visualizer.settings import Selection
+from visualizer.settings import FIELDS, Selection
 from visualizer.theme import theme
 from visualizer.tokens import markdown_safe
 
@@ -43,7 +43,7 @@ def render(run: Run, selection: Selection) -> None:
     if path == "probabilities":
         _likely_tokens(run, cell)
     _computation(run, path)
-    _numbers(run, cell)
+    _numbers(run, cell, selection)
 
 
 def go_to(path: str) -> None:
@@ -200,8 +200,10 @@ def _derivation(run: Run, cell: Cell) -> None:
         derivation(content, key=f"derivation_{i}")
 
 
-def _numbers(run: Run, cell: Cell) -> None:
-    if not st.toggle("Show the numbers", key="show_numbers"):
+def _numbers(run: Run, cell: Cell, selection: Selection) -> None:
+    field = FIELDS["numbers"]
+    st.toggle(field.label, key=field.name, help=field.help, persist_state="page")
+    if not selection.numbers:
         return
     rows, columns = run.axes(cell.path)
     values = matrix(run.trace[cell.path].value, head=cell.head, batch=cell.batch)

@@ -10,12 +10,14 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from model.decoding import GREEDY, Reader
-from tests.test_app import assert_healthy, components, open_app
+from model.decoding import GREEDY, Reader, Sampling
+from tests.test_app import assert_healthy, components, in_link, open_app
 from tests.visualizer.runs import run_of
 from visualizer import cache
 from visualizer.generation.writer import writer_of
 from visualizer.generation.writing import OneByOne, write
+from visualizer.run import compute_run
+from visualizer.settings import Settings, fitted
 
 REVERSE = {"view": "generate", "weights": "trained", "task": "reverse", "text": "headlight"}
 DECODER = {"view": "generate", "architecture": "decoder", "weights": "random"}
@@ -37,7 +39,7 @@ def said(app: AppTest) -> str:
 
 
 def choose(app: AppTest, strategy: str) -> AppTest:
-    return app.segmented_control(key="generate_strategy").set_value(strategy).run()
+    return app.segmented_control(key="strategy").set_value(strategy).run()
 
 
 @pytest.mark.parametrize("query", [REVERSE, DECODER, BOTH], ids=["trained", "decoder", "encoder-decoder"])
@@ -61,7 +63,7 @@ def test_other_weights_stop_at_the_limit_and_say_so():
     app = open_app(**BOTH)
     assert len(picture(app)["steps"]) == 12
     assert "no end token, so it stops at the limit of 12" in said(app)
-    app.number_input(key="generate_limit_12_32").set_value(3).run()
+    app.number_input(key="most_tokens").set_value(3).run()
     assert len(picture(app)["steps"]) == 3
     assert "nothing was run" in said(app)
 
@@ -79,7 +81,7 @@ def test_what_cannot_write_is_told_in_one_sentence(query, what):
 def test_another_temperature_keeps_what_it_can_and_going_back_computes_nothing(monkeypatch):
     app = choose(open_app(**DECODER, seed="7"), "sampling")
     first = picture(app)["labels"]
-    app.slider(key="generate_temperature").set_value(3.0).run()
+    app.slider(key="temperature").set_value(3.0).run()
     assert_healthy(app)
     assert "chosen anew from the logits kept. Step" in said(app)
     steps = picture(app)["steps"]
@@ -92,7 +94,7 @@ def test_another_temperature_keeps_what_it_can_and_going_back_computes_nothing(m
         raise ValueError("the model ran")
 
     monkeypatch.setattr(Reader, "run", refuse)
-    app.slider(key="generate_temperature").set_value(1.0).run()
+    app.slider(key="temperature").set_value(1.0).run()
     assert_healthy(app)
     assert picture(app)["labels"] == first
     assert "still in memory: nothing was computed" in said(app)
@@ -100,8 +102,7 @@ def test_another_temperature_keeps_what_it_can_and_going_back_computes_nothing(m
 
 def test_top_k_and_the_seed_choose():
     app = choose(open_app(**DECODER), "sampling")
-    top_k = next(each for each in app.number_input if each.key.startswith("generate_top_k"))
-    top_k.set_value(1).run()
+    app.number_input(key="likely_tokens_left").set_value(1).run()
     greedy = open_app(**DECODER)
     assert picture(app)["labels"] == picture(greedy)["labels"]
     assert sum(bar["share"] > 0 for bar in picture(app)["steps"][0]["bars"]) == 1
@@ -110,7 +111,7 @@ def test_top_k_and_the_seed_choose():
 def test_the_cache_gives_the_same_numbers_from_fewer_rows():
     app = open_app(**DECODER)
     plain = picture(app)["labels"]
-    app.toggle(key="generate_cached").set_value(True).run()
+    app.toggle(key="cached").set_value(True).run()
     assert_healthy(app)
     drawn = picture(app)
     assert drawn["labels"] == plain
@@ -121,7 +122,7 @@ def test_the_cache_gives_the_same_numbers_from_fewer_rows():
 def test_a_cache_needs_a_causal_mask():
     app = open_app(**DECODER, mask="none")
     assert_healthy(app)
-    app.toggle(key="generate_cached").set_value(True).run()
+    app.toggle(key="cached").set_value(True).run()
     assert not app.exception
     assert "needs a causal mask" in app.warning[0].value.replace("\\", "")
 
@@ -129,7 +130,7 @@ def test_a_cache_needs_a_causal_mask():
 def test_the_beam_is_as_wide_as_asked():
     app = choose(open_app(**REVERSE), "beam")
     assert len(picture(app)["best"]) == 3
-    app.slider(key="generate_width").set_value(5).run()
+    app.slider(key="beams").set_value(5).run()
     assert_healthy(app)
     drawn = picture(app)
     assert len(drawn["best"]) == 5
@@ -156,3 +157,41 @@ def test_what_does_not_fit_is_forgotten_but_for_the_newest(monkeypatch):
         assert list(kept.values()) == [written]
         assert cache.kept_writing(run.settings, how) is written
     assert cache.kept_writing(run.settings, OneByOne(GREEDY, 1)) is None
+
+
+@pytest.mark.parametrize(
+    "link",
+    [
+        {"strategy": "sampling", "temperature": "2.5", "top_k": "4", "top_p": "0.9", "draws": "3", "limit": "5"},
+        {"strategy": "beam", "beams": "2", "length_penalty": "1.2", "limit": "4"},
+        {"cached": "on"},
+    ],
+    ids=["sampling", "beam", "cache"],
+)
+def test_a_link_says_how_the_model_writes(link):
+    app = open_app(**DECODER | link)
+    assert_healthy(app)
+    assert not app.warning
+    assert {name: in_link(app, name) for name in link} == link
+    drawn = picture(app)
+    if "beams" in link:
+        assert len(drawn["best"]) == 2
+        assert max(node["depth"] for node in drawn["nodes"]) == 4
+        assert app.slider(key="length_penalty").value == 1.2
+        return
+    assert len(drawn["steps"]) == int(link.get("limit", 12))
+    assert drawn["cached"] == ("cached" in link)
+    if "top_k" in link:
+        sampling = Sampling(temperature=2.5, top_k=4, top_p=0.9, seed=3)
+        run = compute_run(fitted(Settings(architecture="decoder", weights="random")))
+        expected = write(writer_of(run), OneByOne(sampling, 5)).tokens
+        assert drawn["labels"][-5:] == [run.vocabulary[token] for token in expected]
+
+
+def test_the_usual_number_of_tokens_is_no_choice():
+    app = open_app(**DECODER)
+    app.number_input(key="most_tokens").set_value(3).run()
+    assert in_link(app, "limit") == "3"
+    app.number_input(key="most_tokens").set_value(12).run()
+    assert "limit" not in app.query_params
+    assert len(picture(app)["steps"]) == 12
