@@ -7,23 +7,10 @@ import math
 import torch
 from torch import Tensor, nn
 
+from model import formulas
 from model.config import check_at_least, check_divisible
 from model.dropout import Dropout
 from model.tracing import Tap, TracedModule, untapped
-
-_MASK = r"M_{qk} = 1 \text{ if } q \text{ may attend to } k \text{, else } 0"
-_MASKED = r"\tilde S_{qk} = \hat S_{qk} \text{ if } M_{qk} = 1 \text{, else } {-\infty}"
-_SOFTMAX = r"A_{qk} = \frac{e^{\tilde S_{qk}}}{\sum_j e^{\tilde S_{qj}}}"
-_MASKED_SOFTMAX = rf"{_SOFTMAX} \text{{, or }} 0 \text{{ if no key is left}}"
-_CONCAT = r"C = \operatorname{Concat}(C_1, \dots, C_H)"
-
-_WITH_BIAS = {
-    "q": r"Q = X_q W^Q + b^Q",
-    "k": r"K = X_k W^K + b^K",
-    "v": r"V = X_v W^V + b^V",
-    "o": r"Y = C W^O + b^O",
-}
-_WITHOUT_BIAS = {"q": r"Q = X_q W^Q", "k": r"K = X_k W^K", "v": r"V = X_v W^V", "o": r"Y = C W^O"}
 
 
 def scaled_dot_product_attention(
@@ -51,28 +38,28 @@ def scaled_dot_product_attention(
         The context (B, H, Tq, Dh) and the weights (B, H, Tq, Tk) before dropout. A query that may attend to no key
         has weights of exactly zero.
     """
-    scores = tap("scores", q @ k.mT, "B H Tq Tk", r"S = Q_h K_h^\top")
+    scores = tap("scores", q @ k.mT, "B H Tq Tk", formulas.SCORES)
     if divisor is None:
-        scaled_scores = tap(
-            "scaled_scores", scores / math.sqrt(q.shape[-1]), "B H Tq Tk", r"\hat S = S / \sqrt{d_k}"
-        )
+        scaled_scores = tap("scaled_scores", scores / math.sqrt(q.shape[-1]), "B H Tq Tk", formulas.SCALED)
     else:
-        scaled_scores = tap("scaled_scores", scores / divisor, "B H Tq Tk", rf"\hat S = S / {divisor:g}")
+        scaled_scores = tap("scaled_scores", scores / divisor, "B H Tq Tk", formulas.divided(divisor))
     if mask is None:
-        masked_scores = tap("masked_scores", scaled_scores, "B H Tq Tk", r"\tilde S = \hat S")
-        weights = tap("weights", masked_scores.softmax(-1), "B H Tq Tk", _SOFTMAX)
+        masked_scores = tap("masked_scores", scaled_scores, "B H Tq Tk", formulas.NOT_MASKED)
+        weights = tap("weights", masked_scores.softmax(-1), "B H Tq Tk", formulas.SOFTMAX)
     else:
-        mask = tap("mask", mask.expand_as(scores), "B H Tq Tk", _MASK)
-        masked_scores = tap("masked_scores", scaled_scores.masked_fill(~mask, -math.inf), "B H Tq Tk", _MASKED)
-        has_key = mask.any(-1, keepdim=True)
-        weights = tap("weights", masked_scores.softmax(-1).masked_fill(~has_key, 0.0), "B H Tq Tk", _MASKED_SOFTMAX)
-    if dropout is not None and dropout.active:
-        dropped_weights = tap(
-            "dropped_weights", dropout(weights), "B H Tq Tk", r"\tilde A = \operatorname{dropout}(A)"
+        mask = tap("mask", mask.expand_as(scores), "B H Tq Tk", formulas.MASK)
+        masked_scores = tap(
+            "masked_scores", scaled_scores.masked_fill(~mask, -math.inf), "B H Tq Tk", formulas.MASKED
         )
-        context = tap("context", dropped_weights @ v, "B H Tq Dh", r"C_h = \tilde A V_h")
+        has_key = mask.any(-1, keepdim=True)
+        weights = tap(
+            "weights", masked_scores.softmax(-1).masked_fill(~has_key, 0.0), "B H Tq Tk", formulas.MASKED_SOFTMAX
+        )
+    if dropout is not None and dropout.active:
+        dropped_weights = tap("dropped_weights", dropout(weights), "B H Tq Tk", formulas.DROPPED)
+        context = tap("context", dropped_weights @ v, "B H Tq Dh", formulas.DROPPED_CONTEXT)
     else:
-        context = tap("context", weights @ v, "B H Tq Dh", r"C_h = A V_h")
+        context = tap("context", weights @ v, "B H Tq Dh", formulas.CONTEXT)
     return context, weights
 
 
@@ -86,7 +73,8 @@ class MultiHeadAttention(TracedModule):
         n_heads: number of heads.
         head_dim: width of one head; d_model / n_heads unless given.
         d_out: width of the output; d_model unless given. Only an output projection can change the width.
-        bias: whether the projections add a bias.
+        bias: whether the projections to queries, keys and values add a bias.
+        output_bias: whether the output projection does; as ``bias`` unless given.
         output_projection: whether ``w_o`` follows; without it the output is the heads side by side.
         scale_scores: divide the scores by sqrt(head_dim).
         dropout: probability of dropping an attention weight.
@@ -104,6 +92,7 @@ class MultiHeadAttention(TracedModule):
         head_dim: int | None = None,
         d_out: int | None = None,
         bias: bool = True,
+        output_bias: bool | None = None,
         output_projection: bool = True,
         scale_scores: bool = True,
         dropout: float = 0.0,
@@ -119,13 +108,15 @@ class MultiHeadAttention(TracedModule):
             d_out = d_model if output_projection else d_inner
         if not output_projection and d_out != d_inner:
             raise ValueError(f"d_out ({d_out}) must be n_heads * head_dim ({d_inner}) without an output projection")
+        if output_bias is None:
+            output_bias = bias
         self.n_heads, self.head_dim, self.scale_scores = n_heads, head_dim, scale_scores
         self.w_q = nn.Linear(d_model, d_inner, bias=bias)
         self.w_k = nn.Linear(d_model, d_inner, bias=bias)
         self.w_v = nn.Linear(d_model, d_inner, bias=bias)
-        self.w_o = nn.Linear(d_inner, d_out, bias=bias) if output_projection else None
+        self.w_o = nn.Linear(d_inner, d_out, bias=output_bias) if output_projection else None
         self.dropout = Dropout(dropout)
-        self.formulas = _WITH_BIAS if bias else _WITHOUT_BIAS
+        self.formulas = formulas.projections(bias=bias, output_bias=output_bias)
         self.inner_symbol = "D" if d_inner == d_model else "H*Dh"
         self.output_symbol = "D" if d_out == d_model else "Do"
 
@@ -141,20 +132,20 @@ class MultiHeadAttention(TracedModule):
         Returns:
             (B, Tq, d_out).
         """
-        tap, inner, formulas = self.tap, self.inner_symbol, self.formulas
-        query = tap("query_input", query, "B Tq D", r"X_q \in \mathbb{R}^{T_q \times d_{model}}")
-        key = tap("key_input", key, "B Tk D", r"X_k \in \mathbb{R}^{T_k \times d_{model}}")
-        value = tap("value_input", value, "B Tk D", r"X_v \in \mathbb{R}^{T_k \times d_{model}}")
-        q_proj = tap("q_proj", self.w_q(query), f"B Tq {inner}", formulas["q"])
-        k_proj = tap("k_proj", self.w_k(key), f"B Tk {inner}", formulas["k"])
-        v_proj = tap("v_proj", self.w_v(value), f"B Tk {inner}", formulas["v"])
+        tap, inner = self.tap, self.inner_symbol
+        query = tap("query_input", query, "B Tq D", formulas.QUERY_INPUT)
+        key = tap("key_input", key, "B Tk D", formulas.KEY_INPUT)
+        value = tap("value_input", value, "B Tk D", formulas.VALUE_INPUT)
+        q_proj = tap("q_proj", self.w_q(query), f"B Tq {inner}", self.formulas["q_proj"])
+        k_proj = tap("k_proj", self.w_k(key), f"B Tk {inner}", self.formulas["k_proj"])
+        v_proj = tap("v_proj", self.w_v(value), f"B Tk {inner}", self.formulas["v_proj"])
         heads = (self.n_heads, self.head_dim)
-        q = tap("q", torch.unflatten(q_proj, -1, heads).transpose(1, 2), "B H Tq Dh", r"Q_h = Q[:, \text{head } h]")
-        k = tap("k", torch.unflatten(k_proj, -1, heads).transpose(1, 2), "B H Tk Dh", r"K_h = K[:, \text{head } h]")
-        v = tap("v", torch.unflatten(v_proj, -1, heads).transpose(1, 2), "B H Tk Dh", r"V_h = V[:, \text{head } h]")
+        q = tap("q", torch.unflatten(q_proj, -1, heads).transpose(1, 2), "B H Tq Dh", formulas.QUERIES)
+        k = tap("k", torch.unflatten(k_proj, -1, heads).transpose(1, 2), "B H Tk Dh", formulas.KEYS)
+        v = tap("v", torch.unflatten(v_proj, -1, heads).transpose(1, 2), "B H Tk Dh", formulas.VALUES)
         divisor = None if self.scale_scores else 1.0
         context, _ = scaled_dot_product_attention(q, k, v, mask, divisor=divisor, dropout=self.dropout, tap=tap)
-        concat = tap("concat", context.transpose(1, 2).flatten(-2), f"B Tq {inner}", _CONCAT)
+        concat = tap("concat", context.transpose(1, 2).flatten(-2), f"B Tq {inner}", formulas.CONCAT)
         if self.w_o is None:
-            return tap("output", concat, f"B Tq {inner}", "Y = C")
-        return tap("output", self.w_o(concat), f"B Tq {self.output_symbol}", formulas["o"])
+            return tap("output", concat, f"B Tq {inner}", formulas.NOT_PROJECTED)
+        return tap("output", self.w_o(concat), f"B Tq {self.output_symbol}", self.formulas["output"])

@@ -31,6 +31,9 @@ class TransformerConfig:
         max_len: longest sequence that learned positions are made for.
         final_norm: normalise once more after the last post-norm layer, as ``nn.Transformer`` does. A pre-norm stack
             always ends so (Xiong et al. 2020, section 3.1).
+        qkv_bias: whether the projections to queries, keys and values add a bias: the paper's have none, those of
+            ``nn.MultiheadAttention``, BERT and GPT-2 do.
+        output_bias: whether the output projection of the attention does.
         layer_norm_eps: added to the variance in layer normalisation (Ba et al. 2016); above 0.
         unembedding_bias: whether the final linear layer adds a bias, as in BERT (Devlin et al. 2019) and in
             ``nn.Linear`` unless told otherwise; the paper's has none.
@@ -53,6 +56,8 @@ class TransformerConfig:
     scale_scores: bool = True
     max_len: int = 512
     final_norm: bool = False
+    qkv_bias: bool = True
+    output_bias: bool = True
     layer_norm_eps: float = 1e-5
     unembedding_bias: bool = False
     tied_embeddings: bool = True

@@ -145,10 +145,17 @@ def _offset_head(plan: _Plan, offset: int) -> _HeadWeights:
 
 
 def _first_token_head(plan: _Plan) -> _HeadWeights:
-    """Attend to position 0: whatever its token, a query asks for the cosines there, which are all 1."""
+    """Attend to position 0: whatever its token, a query asks for the cosines there, which are all 1.
+
+    It asks by its bias, or, where it has none, by the dimension that holds 1 for every token.
+    """
     cosines = _position_reader(plan)[1::2] / math.sqrt(len(plan.pairs))
     wanted = torch.full((len(cosines),), len(cosines) ** -0.5, dtype=torch.float64)
-    return _sharpened(plan, plan.position_gain, _HeadWeights(torch.zeros_like(cosines), cosines, wanted))
+    if plan.config.qkv_bias:
+        asking = _HeadWeights(torch.zeros_like(cosines), cosines, wanted)
+    else:
+        asking = _HeadWeights(wanted[:, None] * _blind_to_mean(plan, _unit_rows(plan, [plan.one])), cosines)
+    return _sharpened(plan, plan.position_gain, asking)
 
 
 def _same_token_head(plan: _Plan) -> _HeadWeights:

@@ -96,7 +96,12 @@ class DecoderLayer(TracedModule):
 
 def _attention(config: TransformerConfig) -> MultiHeadAttention:
     return MultiHeadAttention(
-        config.d_model, config.n_heads, scale_scores=config.scale_scores, dropout=config.dropout
+        config.d_model,
+        config.n_heads,
+        bias=config.qkv_bias,
+        output_bias=config.output_bias,
+        scale_scores=config.scale_scores,
+        dropout=config.dropout,
     )
 
 

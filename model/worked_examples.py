@@ -259,7 +259,12 @@ def _multi_head_attention(content: _Content, weights: Mapping[str, Tensor]) -> _
     d_model, d_inner = weights["w_q"].shape
     n_heads = int(content["n_heads"])
     attention = MultiHeadAttention(
-        d_model, n_heads, head_dim=d_inner // n_heads, bias="b_o" in weights, output_projection="w_o" in weights
+        d_model,
+        n_heads,
+        head_dim=d_inner // n_heads,
+        bias="b_q" in weights,
+        output_bias="b_o" in weights,
+        output_projection="w_o" in weights,
     )
     _fill(attention, weights)
     what = f"Cross-attention to {_count(inputs[1].shape[1], 'token')} from" if is_cross else "Self-attention of"

@@ -97,7 +97,8 @@ def _stack_floats(settings: Settings, stack: _Stack) -> int:
 
 def _layer_weights(settings: Settings, stack: _Stack) -> int:
     width, hidden = settings.d_model, settings.d_ff
-    attention = 4 * (width * width + width)  # w_q, w_k, w_v, w_o with their biases
+    biases = (3 * settings.qkv_bias + settings.output_bias) * width
+    attention = 4 * width * width + biases  # w_q, w_k, w_v, w_o
     feed_forward = 2 * width * hidden + hidden + width
     norm = 2 * width
     n_attentions = len(stack.attentions)

@@ -292,6 +292,8 @@ def _config(settings: Settings, vocab_size: int) -> TransformerConfig:
         activation=settings.activation,
         scale_scores=settings.scale_scores,
         final_norm=settings.final_norm,
+        qkv_bias=settings.qkv_bias,
+        output_bias=settings.output_bias,
         layer_norm_eps=settings.layer_norm_eps,
         unembedding_bias=settings.unembedding_bias,
     )

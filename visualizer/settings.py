@@ -89,6 +89,8 @@ class Settings:
     activation: Activation = "relu"
     scale_scores: bool = True
     final_norm: bool = False
+    qkv_bias: bool = True
+    output_bias: bool = True
     layer_norm_eps: float = 1e-5
     unembedding_bias: bool = False
     dropout: float = 0.0
@@ -262,6 +264,19 @@ SETTINGS_FIELDS = (
         "switch",
         "Final norm",
         "One more layer norm after the last layer, as nn.Transformer has it. With pre-norm it is always there.",
+    ),
+    Field(
+        "qkv_bias",
+        "switch",
+        "Bias of q, k, v",
+        "The projections to queries, keys and values add a bias, as in nn.MultiheadAttention; those of the paper "
+        "have none.",
+    ),
+    Field(
+        "output_bias",
+        "switch",
+        "Bias of the output projection",
+        "The projection that mixes the heads adds a bias, as in nn.MultiheadAttention; the paper's has none.",
     ),
     Field(
         "layer_norm_eps",
@@ -518,10 +533,12 @@ def in_mask_order(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(name for name in MASK_NAMES if name in chosen)
 
 
-PLAIN: Mapping[str, Any] = {
-    name: getattr(Settings(), name)
-    for name in ("dropout", "activation", "final_norm", "layer_norm_eps", "unembedding_bias")
-}
+_SAME_FOR_TRAINED = (
+    *("dropout", "activation", "final_norm", "layer_norm_eps"),
+    *("qkv_bias", "output_bias", "unembedding_bias"),
+)
+
+PLAIN: Mapping[str, Any] = {name: getattr(Settings(), name) for name in _SAME_FOR_TRAINED}
 """The settings that are the same for every model that was trained: the defaults."""
 
 

@@ -94,6 +94,8 @@ def _more(settings: Settings) -> None:
     if settings.weights == "random":
         _number("seed")
     _switch("scale_scores")
+    _switch("qkv_bias")
+    _switch("output_bias")
     _switch("unembedding_bias")
     _fraction("dropout", step=0.05)
     _choice("fault")

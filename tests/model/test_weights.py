@@ -76,6 +76,7 @@ def test_more_words_leave_the_earlier_words_as_they_are(source):
         ({"architecture": "encoder-decoder"}, "encoder"),
         ({"tied_embeddings": False}, "encoder"),
         ({"unembedding_bias": True}, ""),
+        ({"output_bias": False}, "encoder.layers.0.self_attention.w_q"),
     ],
     ids=str,
 )

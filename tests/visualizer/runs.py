@@ -31,6 +31,8 @@ VARIANTS = {
     "unscaled": replace(BASE, scale_scores=False),
     "final norm": replace(BASE, architecture="encoder-decoder", final_norm=True),
     "unembedding bias": replace(BASE, architecture="decoder", unembedding_bias=True),
+    "no bias of q, k, v": replace(BASE, qkv_bias=False),
+    "no bias of the output projection": replace(BASE, architecture="encoder-decoder", output_bias=False),
     "large epsilon": replace(BASE, layer_norm_eps=0.1),
     "dropout": replace(BASE, dropout=0.3),
     "no mask": replace(BASE, mask=()),

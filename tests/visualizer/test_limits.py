@@ -95,6 +95,8 @@ def test_the_estimate_is_the_sum_of_the_shapes():
         ({"norm": "pre"}, 2 * 8 + 3 * 8),  # the last norm
         ({"final_norm": True}, 2 * 8 + 3 * 8),
         ({"unembedding_bias": True}, 5),
+        ({"qkv_bias": False}, -3 * 8),
+        ({"output_bias": False}, -8),
         ({"n_heads": 1}, -3 * 9 - 3 * 8),  # one grid less of each kind; concat is context
     ],
 )
