@@ -17,6 +17,7 @@ from visualizer.components.tensor_grid.element import tensor_grid
 from visualizer.dataflow import Operand
 from visualizer.derivations import Cell, derive
 from visualizer.explanations import code_line, head_note
+from visualizer.numpy_lines import notes, numpy_line
 from visualizer.panels import head_panels, matrix, operand_panel, stage_panel
 from visualizer.run import Run, layer_of, with_layer, without_layer
 from visualizer.separate_heads import separate_heads
@@ -120,14 +121,27 @@ def _head_note(run: Run, cell: Cell) -> None:
 
 def _computation(run: Run, path: str) -> None:
     """How it was computed, in shapes and in code, and what must hold of it."""
-    code = code_line(run.trace[path])
     left, right = st.columns([5, 3], gap="medium")
     with left:
         st.code(_shapes(run, path), language=None, wrap_lines=True)
-        st.code(code.code, language="python", wrap_lines=True)
-        st.caption(f"The line that computed it: {code.place}")
     with right:
         _facts(run, path)
+    _code(run, path)
+
+
+def _code(run: Run, path: str) -> None:
+    """The line of PyTorch that computed it, and beside it the same in NumPy."""
+    pytorch, numpy = st.columns(2, gap="medium")
+    code, same = code_line(run.trace[path]), numpy_line(run, path)
+    with pytorch:
+        st.caption(f"**PyTorch** · the line that computed it: {code.place}")
+        st.code(code.code, language="python", wrap_lines=True)
+    if same is None:
+        return
+    with numpy:
+        said = notes(same)
+        st.caption(f"**NumPy** · the same{f': {said}' if said else ''}")
+        st.code(same.code, language="python", wrap_lines=True)
 
 
 def _shapes(run: Run, path: str) -> str:
