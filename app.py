@@ -19,6 +19,6 @@ def picture() -> None:
 
 
 chosen = state.load()
-sidebar(chosen.settings, chosen.selection)
+sidebar(chosen.settings, chosen.selection, chosen.width)
 page.header()
 picture()

@@ -282,6 +282,29 @@ def test_selected_widths_can_be_shared_by_the_heads():
         assert all(int(option) % n_heads == 0 for option in app.select_slider(key="d_model").options)
 
 
+def test_a_width_fitted_to_the_heads_is_said_and_comes_back():
+    def said():
+        return [caption.value for caption in app.caption if "cannot share a width" in caption.value]
+
+    app = open_app(architecture="decoder")
+    for n_heads, width in ((5, 60), (7, 56), (4, 64)):
+        app.slider(key="n_heads").set_value(n_heads).run()
+        assert_healthy(app)
+        assert app.query_params.get("d_model", "64") == str(width)
+        assert bool(said()) == (width != 64)
+    app.slider(key="n_heads").set_value(5).run()
+    assert "5 heads cannot share a width of 64 evenly, so the model is 60 wide" in said()[0]
+    app.select_slider(key="d_model").set_value(80).run()
+    app.slider(key="n_heads").set_value(4).run()
+    assert not said()
+    assert app.query_params["d_model"] == "80" or app.select_slider(key="d_model").value == 80
+
+
+def test_a_link_whose_width_the_heads_cannot_share_says_what_is_used():
+    captions = [caption.value for caption in open_app(n_heads="5").caption]
+    assert any("5 heads cannot share a width of 64 evenly" in caption for caption in captions)
+
+
 def test_details_of_published_models_can_be_chosen():
     app = open_app(architecture="encoder-decoder")
     for name in DETAIL_SWITCHES:

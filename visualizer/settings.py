@@ -503,13 +503,17 @@ FIELDS: Mapping[str, Field] = {field.name: field for field in (*SETTINGS_FIELDS,
 """Every parameter by name."""
 
 
-def widths(n_heads: int) -> tuple[int, ...]:
-    """The values of d_model that ``n_heads`` heads can share, ascending.
+def widths(n_heads: int, d_model: int) -> tuple[int, ...]:
+    """The values of d_model to offer, ascending: usual ones that ``n_heads`` heads can share, and the one in use.
 
-    All are even, since sine and cosine come in pairs.
+    All are even, since sine and cosine come in pairs. The one in use is left out where the heads cannot share it.
     """
-    offered = (n_heads * head_dim for head_dim in _HEAD_DIMS)
-    return tuple(width for width in offered if width % 2 == 0 and NARROWEST <= width <= WIDEST)
+    offered = {d_model, *(n_heads * head_dim for head_dim in _HEAD_DIMS)}
+    return tuple(
+        width
+        for width in sorted(offered)
+        if width % n_heads == 0 and width % 2 == 0 and NARROWEST <= width <= WIDEST
+    )
 
 
 def feed_forward_widths(d_ff: int) -> tuple[int, ...]:
@@ -550,7 +554,7 @@ def fitted(settings: Settings) -> Settings:
     if settings.weights == TRAINED:
         settings = replace(settings, mask=in_mask_order(settings.mask), **PLAIN)
         return settings if settings.checkpoint else replace(settings, **TRAINED_MODELS[settings.task].shape)
-    offered = widths(settings.n_heads)
+    offered = widths(settings.n_heads, settings.d_model)
     width = min(offered, key=lambda width: abs(width - settings.d_model))
     return replace(settings, d_model=width, mask=in_mask_order(settings.mask))
 
@@ -577,6 +581,12 @@ def read_query(query: Mapping[str, Sequence[str]]) -> tuple[Settings, Selection,
     defaults = Selection(stage=default_stage(chosen.architecture))
     selection, more_notices = _read_fields(SELECTION_FIELDS, query, defaults)
     return chosen, selection, (*notices.values(), *more_notices.values())
+
+
+def width_in(query: Mapping[str, Sequence[str]]) -> int:
+    """The model width that a link asks for, whether or not its heads can share it."""
+    values, _ = _read_fields((FIELDS["d_model"],), query, Settings())
+    return values.d_model
 
 
 def write_query(settings: Settings, selection: Selection) -> dict[str, str]:

@@ -26,8 +26,14 @@ from visualizer.trained_models import TRAINED_MODELS
 from visualizer.worked_examples_menu import worked_examples
 
 
-def sidebar(settings: Settings, selection: Selection) -> None:
-    """Draw the controls; their values are in the state before this is called."""
+def sidebar(settings: Settings, selection: Selection, width: int) -> None:
+    """Draw the controls; their values are in the state before this is called.
+
+    Args:
+        settings: what is chosen.
+        selection: what is looked at.
+        width: the ``d_model`` asked for, which may be none that the heads can share.
+    """
     with st.sidebar:
         st.markdown("## :material/highlight: Headlight")
         if selection.view == "train":
@@ -51,6 +57,11 @@ def sidebar(settings: Settings, selection: Selection) -> None:
         _choice_of_weights("weights", settings)
         worked_examples(settings, selection.view)
         _whole_number("n_heads")
+        if width != settings.d_model:
+            st.caption(
+                f":material/swap_horiz: {settings.n_heads} heads cannot share a width of {width} evenly, so the "
+                f"model is {settings.d_model} wide. It is {width} again as soon as the heads can share that."
+            )
         _masks(settings, selection)
         with st.expander("More", icon=":material/tune:"):
             _more(settings)
@@ -82,7 +93,7 @@ def _take(weights: str, task: str, pad: int) -> None:
 def _more(settings: Settings) -> None:
     _segments("tokens")
     _whole_number("n_layers")
-    _option("d_model", widths(settings.n_heads))
+    _option("d_model", widths(settings.n_heads, settings.d_model))
     _option("d_ff", feed_forward_widths(settings.d_ff))
     _segments("norm")
     if settings.norm == "post":
@@ -148,7 +159,7 @@ def mask_pills(name: str, drawn: tuple[str, ...]) -> None:
     )
 
 
-_SHAPE_THE_SIDEBAR = ("architecture", "weights", "n_heads", "norm", "pad")
+_SHAPE_THE_SIDEBAR = ("architecture", "weights", "n_heads", "d_model", "norm", "pad")
 """The controls that change which others there are, or what those offer."""
 
 

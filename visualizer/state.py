@@ -15,7 +15,17 @@ from typing import Any
 
 import streamlit as st
 
-from visualizer.settings import Selection, Settings, View, fitted, in_mask_order, read_query, write_query
+from visualizer.settings import (
+    TRAINED,
+    Selection,
+    Settings,
+    View,
+    fitted,
+    in_mask_order,
+    read_query,
+    width_in,
+    write_query,
+)
 
 PICTURE = "picture_below_header"
 """The key of the fragment that draws everything below the header."""
@@ -33,12 +43,19 @@ class Choices:
         selection: what is looked at.
         notices: one sentence for each value of the link that had to be changed.
         given: the parameters of the link, when it has just been read.
+        asked_width: the width asked for, where the heads cannot share it and have another; 0 where they can.
     """
 
     settings: Settings
     selection: Selection
     notices: tuple[str, ...] = ()
     given: frozenset[str] = frozenset()
+    asked_width: int = 0
+
+    @property
+    def width(self) -> int:
+        """The width asked for, to which the model returns as soon as the heads can share it."""
+        return self.asked_width or self.settings.d_model
 
 
 def load() -> Choices:
@@ -47,7 +64,7 @@ def load() -> Choices:
     acted = st.session_state.pop(_ACTED, False)
     choices = _from_address() if before is None else _with_widgets(before)
     if before is not None and not acted and choices == before and not _address_is(before):
-        choices = _from_address()
+        choices = _back_at_address(before)
     save(choices)
     return choices
 
@@ -61,8 +78,7 @@ def save(choices: Choices) -> None:
 
 def choose(settings: Settings, selection: Selection) -> None:
     """Replace everything chosen, as a callback does."""
-    _remember(Choices(settings, selection))
-    st.session_state[_ACTED] = True
+    _act(Choices(settings, selection))
 
 
 def open_example(settings: Settings, selection: Selection) -> None:
@@ -74,7 +90,7 @@ def open_example(settings: Settings, selection: Selection) -> None:
 def select(**changes: Any) -> None:  # noqa: ANN401 - the fields of Selection, checked by `replace`
     """Change what is looked at, as a callback does."""
     before = _with_widgets(st.session_state[_CHOICES])  # a widget may have changed at the same moment
-    choose(before.settings, replace(before.selection, **changes))
+    _act(replace(before, selection=replace(before.selection, **changes), notices=(), given=frozenset()))
 
 
 def change_view(view: View) -> None:
@@ -86,7 +102,7 @@ def change_view(view: View) -> None:
 def change(**changes: Any) -> None:  # noqa: ANN401 - the fields of Settings, checked by `replace`
     """Change the settings, as a callback does."""
     before = _with_widgets(st.session_state[_CHOICES])
-    choose(fitted(replace(before.settings, **changes)), before.selection)
+    _act(_fitted(replace(before.settings, **{"d_model": before.width, **changes}), before.selection))
 
 
 def change_masks(settings: Settings) -> None:
@@ -186,9 +202,32 @@ def _seq_key(key: str) -> str:
     return f"_{key}_seq"
 
 
+def _act(choices: Choices) -> None:
+    _remember(choices)
+    st.session_state[_ACTED] = True
+
+
 def _from_address() -> Choices:
     raw = {name: st.query_params.get_all(name) for name in st.query_params}
-    return Choices(*read_query(raw), given=frozenset(raw))
+    settings, selection, notices = read_query(raw)
+    width = width_in(raw)
+    return Choices(settings, selection, notices, frozenset(raw), width if width != settings.d_model else 0)
+
+
+def _back_at_address(before: Choices) -> Choices:
+    """What the address says; the width asked for earlier stays, if the link's is what the heads make of it."""
+    choices = _from_address()
+    as_before = _fitted(replace(choices.settings, d_model=before.width), choices.selection)
+    return (
+        replace(choices, asked_width=as_before.asked_width) if as_before.settings == choices.settings else choices
+    )
+
+
+def _fitted(settings: Settings, selection: Selection) -> Choices:
+    """The choices nearest to settings that may not fit together."""
+    found = fitted(settings)
+    is_asked = found.weights == TRAINED or found.d_model == settings.d_model
+    return Choices(found, selection, asked_width=0 if is_asked else settings.d_model)
 
 
 def _address_is(choices: Choices) -> bool:
@@ -197,10 +236,13 @@ def _address_is(choices: Choices) -> bool:
 
 def _with_widgets(before: Choices) -> Choices:
     """The choices with the values of those widgets that were on the page."""
-    settings = fitted(replace(before.settings, **_values_of_widgets(Settings)))
+    values = _values_of_widgets(Settings)
+    if values.get("d_model") == before.settings.d_model:
+        values["d_model"] = before.width
     selection = _in_order(replace(before.selection, **_values_of_widgets(Selection)))
-    unchanged = settings == before.settings and selection == before.selection
-    return before if unchanged else Choices(settings, selection)
+    choices = _fitted(replace(before.settings, **values), selection)
+    unchanged = choices.settings == before.settings and selection == before.selection
+    return before if unchanged else choices
 
 
 def _in_order(selection: Selection) -> Selection:

