@@ -31,7 +31,7 @@ Fault = Literal["none", "after_softmax", "before_softmax", "left_out", "padding_
 View = Literal["step", "heads", "compare", "lab", "train", "generate"]
 PaintScope = Literal["all", "layer", "head", "layer_head"]
 LabPanel = Literal["translate", "load", "apply", "reach", "prove"]
-Chart = Literal["none", "positions", "row", "temperature"]
+Chart = Literal["none", "positions", "row", "temperature", "residual", "distance", "directions", "measures"]
 Claim = Literal["promised", "causal"]
 Embeddings = Literal["target", "source"]
 Strategy = Literal["greedy", "sampling", "beam"]
@@ -442,6 +442,10 @@ SELECTION_FIELDS = (
             "positions": "Positions as curves",
             "row": "This query's row",
             "temperature": "Temperature",
+            "residual": "Residual stream",
+            "distance": "Attention by distance",
+            "directions": "Queries and keys",
+            "measures": "Measures of all heads",
         },
     ),
     Field(

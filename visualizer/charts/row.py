@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from visualizer.derivations import Cell
 from visualizer.panels import blocked_cells, to_array
-from visualizer.run import Run
+from visualizer.run import Run, layer_of
 from visualizer.settings import FIELDS
 from visualizer.theme import theme
 from visualizer.tokens import markdown_safe
@@ -68,6 +68,12 @@ def draw_temperature(run: Run, cell: Cell) -> None:
     st.plotly_chart(figure, key="chart_temperature", config=config("temperature"), alt=alt)
 
 
+def name_of_head(run: Run, cell: Cell) -> str:
+    """``Layer 1, head 2 · same token``; without the layer where there is but one attention."""
+    label = run.head_label(cell.head)
+    return f"Layer {layer_of(cell.path)}, {label}" if "layers." in cell.path else f"H{label[1:]}"
+
+
 def temperature_of(run: Run, cell: Cell) -> float:
     """What the run divides the scores of an attention by."""
     module = cell.path.rpartition(".")[0]
@@ -100,7 +106,7 @@ def _row(run: Run, cell: Cell, stage: str) -> Numbers:
 def _whose(run: Run, cell: Cell) -> str:
     queries, _ = run.axes(f"{cell.path.rpartition('.')[0]}.weights")
     label = markdown_safe(queries.labels[cell.row])
-    return f"{run.head_label(cell.head).capitalize()}, query {cell.row} “{label}”"
+    return f"{name_of_head(run, cell)}, query {cell.row} “{label}”"
 
 
 def _said(run: Run, cell: Cell) -> str:

@@ -7,27 +7,43 @@ from collections.abc import Callable, Mapping, Sequence
 import streamlit as st
 
 from visualizer import state
-from visualizer.charts import positions, row
+from visualizer.charts import heads, measures, positions, residual, row
 from visualizer.derivations import Cell
 from visualizer.run import Run
-from visualizer.settings import FIELDS, NO_CHART
+from visualizer.settings import FIELDS, NO_CHART, WORKED_EXAMPLES
 
 CHARTS: Mapping[str, Callable[[Run, Cell], None]] = {
     "positions": positions.draw,
     "row": row.draw_bars,
     "temperature": row.draw_temperature,
+    "residual": residual.draw,
+    "distance": heads.draw_distance,
+    "directions": heads.draw_directions,
+    "measures": measures.draw,
 }
 """What draws each chart, by its name in the link."""
 
 _AT_STAGES: Mapping[str, tuple[str, ...]] = {
     "positional_encoding": ("positions",),
-    **dict.fromkeys(("scores", "scaled_scores", "mask", "masked_scores", "weights"), ("row", "temperature")),
+    **dict.fromkeys(("q", "k"), ("directions",)),
+    **dict.fromkeys(("scores", "scaled_scores", "mask", "masked_scores"), ("row", "temperature", "directions")),
+    "weights": ("row", "temperature", "directions", "distance"),
 }
+_OF_THE_STREAM = ("embedded", "residual", "norm", "output", "logits")
 
 
 def charts_at(run: Run, path: str) -> tuple[str, ...]:
     """The names of the charts that say something about a stage."""
-    return _AT_STAGES.get(run.trace[path].name, ())
+    name = run.trace[path].name
+    if name.rstrip("0123456789") in _OF_THE_STREAM and residual.sums_beside(run, path):
+        return ("residual",)
+    return _AT_STAGES.get(name, ())
+
+
+def charts_of_heads(run: Run) -> tuple[str, ...]:
+    """The names of the charts that say something about all heads."""
+    has_tokens = run.settings.weights not in WORKED_EXAMPLES  # the vectors of an example are no tokens
+    return ("distance", "directions", "row", "temperature", *(("measures",) if has_tokens else ()))
 
 
 def charts(run: Run, cell: Cell, offered: Sequence[str], chosen: str) -> None:
@@ -51,6 +67,7 @@ def charts(run: Run, cell: Cell, offered: Sequence[str], chosen: str) -> None:
             field.label,
             offered,
             format_func=field.choices.__getitem__,
+            wrap=True,
             label_visibility="collapsed",
             key=key,
             on_change=state.on_change(key, lambda name: state.select(chart=name or NO_CHART)),

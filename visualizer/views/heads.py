@@ -11,11 +11,13 @@ import streamlit as st
 from model.metrics import METRICS
 from visualizer import state
 from visualizer.attention_picker import attention_kind
+from visualizer.charts.section import charts, charts_of_heads
 from visualizer.check_line import check_line
 from visualizer.checks import attention_agreement
 from visualizer.components.attention_heads.element import attention_heads
 from visualizer.components.axis import Axis
 from visualizer.dataflow import attention_modules
+from visualizer.derivations import Cell
 from visualizer.head_measures import measure_heads
 from visualizer.panels import blocked_in_layers, to_array
 from visualizer.run import Run, without_layer
@@ -64,6 +66,14 @@ def render(run: Run, selection: Selection) -> None:
         on_select=state.on_event(key, "select", choose_cell),
         on_shown=state.on_event(key, "shown", show),
     )
+    cell = Cell(
+        f"{same[layer]}.weights",
+        batch=batch,
+        head=min(selection.head, n_heads - 1),
+        row=min(selection.query, len(rows.labels) - 1),
+        column=min(selection.key, len(columns.labels) - 1),
+    )
+    charts(run, cell, charts_of_heads(run), selection.chart)
     if run.settings.weights not in WORKED_EXAMPLES:  # their vectors are no tokens
         _measures(run, same)
 

@@ -16,10 +16,11 @@ from visualizer.derivations import Cell
 from visualizer.figures.temperature_curves import softmax_at
 from visualizer.run import compute_run
 
+EXAMPLES = ("attention_function", "attention_function_masked", "causal_with_bias", "three_heads", "cross_attention")
 BROKEN = {"chart": "row", "fault": "after_softmax", "weights": "random"}
 
 
-@pytest.mark.parametrize("variant", [*VARIANTS, "saturated_causal", "cross_attention"])
+@pytest.mark.parametrize("variant", [*VARIANTS, *EXAMPLES])
 def test_softmax_at_the_runs_temperature_gives_the_runs_weights(variant):
     run = run_of(variant)
     module = attention_modules(run.trace)[-1]

@@ -1,0 +1,124 @@
+"""Queries and keys of one head in the two directions in which they differ most."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+
+from visualizer.colors import ROLES, ThemeName
+from visualizer.figures.looks import LEGEND_BELOW, MARGIN, hover_names, shortened
+
+Numbers = NDArray[np.floating[Any]]
+
+MOST_LABELS = 24
+"""Up to how many tokens stand beside their points; else their names come by pointing."""
+
+
+@dataclass(frozen=True, eq=False)
+class Directions:
+    """Vectors in their first two principal directions.
+
+    Attributes:
+        queries: (Tq, 2).
+        keys: (Tk, 2).
+        origin: (2,), where the vector of zeros lies.
+        shares: (2,), the share of all variance in each direction; zero in a direction that there is not.
+    """
+
+    queries: Numbers
+    keys: Numbers
+    origin: Numbers
+    shares: Numbers
+
+
+def principal_directions(queries: Numbers, keys: Numbers) -> Directions:
+    """The principal components (Pearson 1901) of queries and keys together, by singular value decomposition.
+
+    Args:
+        queries: (Tq, Dh).
+        keys: (Tk, Dh).
+    """
+    together = np.concatenate([queries, keys]).astype(np.float64)
+    mean = together.mean(axis=0)
+    centred = together - mean
+    _, sizes, directions = np.linalg.svd(centred, full_matrices=False)
+    variances = sizes**2
+    shares = np.zeros(2)
+    n_found = min(2, len(sizes))
+    if variances.sum() > 0:
+        shares[:n_found] = variances[:n_found] / variances.sum()
+    places = np.zeros((len(together) + 1, 2))
+    places[:, :n_found] = np.concatenate([centred, -mean[None]]) @ directions[:n_found].T
+    return Directions(places[: len(queries)], places[len(queries) : -1], places[-1], shares)
+
+
+def direction_map(
+    found: Directions,
+    query_labels: Sequence[str],
+    key_labels: Sequence[str],
+    *,
+    weights: Numbers,
+    query: int,
+    theme: ThemeName,
+) -> go.Figure:
+    """Queries as circles and keys as diamonds; the more weight the selected query gives a key, the larger it is.
+
+    Args:
+        found: as ``principal_directions`` returns it.
+        query_labels: one for each query.
+        key_labels: one for each key.
+        weights: (Tk,), those of the selected query.
+        query: the selected query, ringed.
+        theme: whose colours are used.
+    """
+    colors = ROLES[theme]
+    figure = go.Figure()
+    largest = float(weights.max()) or 1.0
+    for name, places, labels, symbol, sizes, place_of_text, note in (
+        ("key", found.keys, key_labels, "diamond", 7 + 15 * weights / largest, "bottom center", weights),
+        ("query", found.queries, query_labels, "circle", np.full(len(query_labels), 9.0), "top center", None),
+    ):
+        weight_note = "" if note is None else "<br>weight from the selected query %{customdata[1]:.4f}"
+        figure.add_scatter(
+            x=places[:, 0],
+            y=places[:, 1],
+            customdata=[
+                [label, 0.0 if note is None else float(note[i])] for i, label in enumerate(hover_names(labels))
+            ],
+            mode="markers+text" if len(labels) <= MOST_LABELS else "markers",
+            text=[shortened(label) for label in labels],
+            textposition=place_of_text,
+            textfont={"size": 11, "color": colors["query" if name == "query" else "key"]},
+            marker={"color": colors["query" if name == "query" else "key"], "symbol": symbol, "size": sizes},
+            opacity=0.85,
+            name="queries" if name == "query" else "keys",
+            hovertemplate=f"{name} %{{customdata[0]}}{weight_note}<extra></extra>",
+        )
+    figure.add_scatter(
+        x=[found.queries[query, 0]],
+        y=[found.queries[query, 1]],
+        mode="markers",
+        marker={"color": colors["query"], "symbol": "circle-open", "size": 20, "line": {"width": 2.5}},
+        hoverinfo="skip",
+        name="the selected query",
+    )
+    figure.add_scatter(
+        x=found.origin[:1],
+        y=found.origin[1:],
+        mode="markers",
+        marker={"color": colors["neutral"], "symbol": "cross-thin-open", "size": 14, "line": {"width": 2}},
+        hovertemplate="the vector of zeros<extra></extra>",
+        name="zero",
+    )
+    for update, number, share in zip(
+        (figure.update_xaxes, figure.update_yaxes), ("first", "second"), found.shares, strict=True
+    ):
+        update(title=f"{number} principal direction: {share:.1%} of the variance", zeroline=False)
+    figure.update_yaxes(scaleanchor="x", scaleratio=1)
+    figure.update_layout(height=520, margin=MARGIN, legend=LEGEND_BELOW | {"y": -0.16}, hovermode="closest")
+    return figure

@@ -1,0 +1,138 @@
+"""How long the vectors of the residual stream are after every sum, and what each sub-layer put in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+from plotly.subplots import make_subplots
+
+from visualizer.colors import ROLES, Role, ThemeName
+from visualizer.figures.looks import LEGEND_BELOW, MARGIN
+from visualizer.tokens import plotly_safe
+
+Numbers = NDArray[np.floating[Any]]
+SubLayer = Literal["attention", "feed_forward"]
+
+_ROLE_OF: dict[SubLayer, Role] = {"attention": "weights", "feed_forward": "feed_forward"}
+_PATTERN_OF: dict[SubLayer, str] = {"attention": "", "feed_forward": "."}
+
+
+@dataclass(frozen=True, eq=False)
+class Addition:
+    """What one sub-layer does to the residual stream.
+
+    Attributes:
+        title: such as ``0 self-attention``.
+        kind: which colour it has.
+        before: (T, D), the stream as it comes.
+        after: (T, D), the sum of the stream and the sub-layer's output.
+    """
+
+    title: str
+    kind: SubLayer
+    before: Numbers
+    after: Numbers
+
+
+def share_of_sum(before: Numbers, after: Numbers) -> Numbers:
+    """Which share of each sum's squared length the added vector makes up: its projection on the sum, (T,).
+
+    With r = x + y, (y·r) / (r·r); the stream's own share (x·r) / (r·r) is the rest to one. Below zero the sub-layer
+    works against what comes out, above one the stream does. NaN where the sum is zero.
+    """
+    added = (after - before).astype(np.float64)
+    squared = (after.astype(np.float64) ** 2).sum(-1)
+    return np.asarray((added * after).sum(-1) / np.where(squared > 0, squared, np.nan))
+
+
+def residual_stream(
+    additions: Sequence[Addition], counted: NDArray[np.bool_], *, selected: int, token: str, theme: ThemeName
+) -> go.Figure:
+    """The stream's length above, each sub-layer's share of the sum below: means over tokens, and one token.
+
+    Args:
+        additions: in the order computed, at least one.
+        counted: (T,), the tokens of which the mean is taken, at least one.
+        selected: a token.
+        token: what it is called.
+        theme: whose colours are used.
+    """
+    places = np.arange(len(additions) + 1)
+    lengths = np.stack([_lengths(additions[0].before), *(_lengths(addition.after) for addition in additions)])
+    entering = np.stack([_lengths(addition.before) for addition in additions])
+    shares = np.stack([share_of_sum(addition.before, addition.after) for addition in additions])
+    colors = ROLES[theme]
+    figure = make_subplots(rows=2, cols=1, shared_xaxes=True, vertical_spacing=0.08)
+    mean, one = "mean of all tokens", plotly_safe(f"{selected} {token}")
+    stream = {"color": colors["residual"], "width": 3}
+    figure.add_scatter(
+        x=places,
+        y=lengths[:, counted].mean(1),
+        mode="lines+markers",
+        line=stream,
+        name=f"length, {mean}",
+        hovertemplate="%{y:.3f}<extra>length after the sum, mean</extra>",
+        row=1,
+        col=1,
+    )
+    figure.add_scatter(
+        x=places,
+        y=lengths[:, selected],
+        mode="lines+markers",
+        line={"color": colors["neutral"], "width": 1.5, "dash": "dot"},
+        name=f"length, token {one}",
+        hovertemplate=f"%{{y:.3f}}<extra>length after the sum, token {one}</extra>",
+        row=1,
+        col=1,
+    )
+    if not np.allclose(entering[1:], lengths[1:-1]):  # layer norm stands between the sums: the stream is cut
+        figure.add_scatter(
+            x=places[1:] - 0.5,
+            y=entering[:, counted].mean(1),
+            mode="markers",
+            marker={"color": colors["residual"], "symbol": "diamond-open", "size": 9},
+            name=f"length as it comes to the sum, {mean}",
+            hovertemplate="%{y:.3f}<extra>length as it comes to the sum, mean</extra>",
+            row=1,
+            col=1,
+        )
+    for index, addition in enumerate(additions):
+        figure.add_bar(
+            x=[index + 1],
+            y=[np.nanmean(shares[index, counted])],
+            marker={
+                "color": colors[_ROLE_OF[addition.kind]],
+                "pattern": {"shape": _PATTERN_OF[addition.kind], "fillmode": "overlay", "size": 6},
+            },
+            name=addition.title,
+            hovertemplate=f"%{{y:.1%}} of the sum<extra>{addition.title}, mean</extra>",
+            showlegend=False,
+            row=2,
+            col=1,
+        )
+    figure.add_scatter(
+        x=places[1:],
+        y=shares[:, selected],
+        mode="markers",
+        marker={"color": colors["neutral"], "symbol": "line-ew-open", "size": 22, "line": {"width": 2.5}},
+        name=f"share, token {one}",
+        hovertemplate=f"%{{y:.1%}} of the sum<extra>token {one}</extra>",
+        row=2,
+        col=1,
+    )
+    titles = ["enters", *(addition.title for addition in additions)]
+    figure.update_xaxes(range=[-0.6, len(titles) - 0.4], tickvals=places, ticktext=titles)
+    figure.update_yaxes(title="length", rangemode="tozero", row=1, col=1)
+    figure.update_yaxes(title="sub-layer's share", tickformat=".0%", zeroline=True, row=2, col=1)
+    figure.update_layout(height=520, margin=MARGIN, legend=LEGEND_BELOW | {"y": -0.3}, hovermode="closest")
+    return figure
+
+
+def _lengths(vectors: Numbers) -> Numbers:
+    """(T, D) -> (T,), Euclidean."""
+    return np.asarray(np.linalg.norm(vectors.astype(np.float64), axis=-1))
