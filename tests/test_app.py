@@ -186,12 +186,28 @@ def test_every_worked_example_is_opened_from_one_menu_and_cited():
         app.run()
 
 
+@pytest.mark.parametrize("example", PUBLISHED.values(), ids=lambda example: example.name)
+def test_an_example_is_compared_with_itself_without_its_mask_if_it_has_one(example):
+    app = open_app(view="compare", weights=example.name, mask_a="causal", mask_b="none")
+    assert_healthy(app)
+    captions = "".join(caption.value for caption in app.caption)
+    assert ("headlight_compare_grids" in components(app)) == example.has_mask
+    assert ("A is the example without its mask" in captions) == example.has_mask
+    if example.has_mask:
+        assert any("freed" in block.value for block in app.markdown)
+    else:
+        assert "was published with no" in app.info[0].value
+        app.button(key="compare_two_causal_heads").click().run()
+        assert_healthy(app)
+        assert "headlight_compare_grids" in components(app)
+
+
 def test_without_its_mask_an_example_says_so_and_gives_it_back():
     app = open_app(weights="cross_attention", mask="none")
     assert "Its mask is left out" in app.warning[0].value
     app.button(key="as_published").click().run()
     assert not app.warning
-    assert any("come out to 1e-9" in caption.value for caption in app.caption)
+    assert any("published numbers come out to 1e-9" in caption.value for caption in app.caption)
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.name)

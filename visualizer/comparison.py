@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from model import Trace
+from visualizer.dataflow import attention_modules
 from visualizer.run import Run, without_layer
 
 Numbers = NDArray[np.float32]
@@ -75,6 +76,25 @@ def shift(a: Run, b: Run, module: str, *, batch: int, head: int, query: int, top
         gains=gains,
         has_key=bool(allowed_by_b.any()),
     )
+
+
+def same_mask_note(a: Run, b: Run, module: str, masks: str) -> str:
+    """Where the difference at an attention comes from whose masks, called ``masks``, are the same in A and B."""
+    modules = attention_modules(a.trace)
+    other = [path for path in modules if a.mask_of(path).names != b.mask_of(path).names]
+    before = [path for path in other if modules.index(path) < modules.index(module)]
+    same = f"In A and in B this attention has {masks}"
+    if not other:
+        alone = "there is no other" if len(modules) == 1 else f"so it is with each of the {len(modules)}"
+        return f"{same}, and {alone}: the two runs are the same. Choose other masks for A or for B."
+    paper = " Beside a decoder only padding applies to the encoder and to the cross-attention, as in the paper."
+    if "target" not in a.tokens or without_layer(module) == "decoder.self_attention":
+        paper = ""
+    if not before:
+        return f"{same}, and no attention before it has other masks in B: nothing differs here.{paper}"
+    few = "the one attention" if len(before) == 1 else f"the {len(before)} attentions"
+    have = "has" if len(before) == 1 else "have"
+    return f"{same}: what differs here comes from {few} before it that {have} other masks in B.{paper}"
 
 
 def most_freed(a: Run, b: Run, module: str, *, batch: int) -> tuple[int, int]:

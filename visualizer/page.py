@@ -80,8 +80,9 @@ def strip(sequences: Mapping[SequenceName, Tokens], choices: Choices, *, queried
         queried: the sequence that the rows of the picture run over.
     """
     only = "Input" if choices.settings.weights in WORKED_EXAMPLES else "Text"
+    has_ids = choices.settings.weights not in WORKED_EXAMPLES
     titles = _TITLES if len(sequences) > 1 else {"source": only}
-    drawn = [_drawn(name, titles[name], tokens) for name, tokens in sequences.items()]
+    drawn = [_drawn(name, titles[name], tokens, has_ids=has_ids) for name, tokens in sequences.items()]
 
     def select(event: object) -> None:
         if choice := parse_token(event, drawn):
@@ -109,9 +110,9 @@ def loading() -> AbstractContextManager[object]:
     return st.spinner("Loading the model …")
 
 
-def _drawn(name: SequenceName, title: str, sequence: Tokens) -> TokenSequence:
+def _drawn(name: SequenceName, title: str, sequence: Tokens, *, has_ids: bool) -> TokenSequence:
     tokens = tuple(
-        Token(i, label, token_id, padding=padding, special=token in _SPECIALS and token_id < 3)
+        Token(i, label, token_id if has_ids else None, padding=padding, special=token in _SPECIALS and token_id < 3)
         for i, (token, label, token_id, padding) in enumerate(
             zip(sequence.tokens, sequence.labels, sequence.ids, sequence.is_padding, strict=True)
         )

@@ -3,8 +3,8 @@ from dataclasses import replace
 import pytest
 import torch
 
-from tests.visualizer.runs import BASE, FIRST_CELL
-from visualizer.comparison import downstream, predictions, shift
+from tests.visualizer.runs import BASE, FIRST_CELL, run_of
+from visualizer.comparison import downstream, predictions, same_mask_note, shift
 from visualizer.painting import encode_cells
 from visualizer.run import compute_run
 
@@ -53,3 +53,29 @@ def test_predictions_are_the_largest_probabilities():
     probabilities = A.trace["probabilities"].value[0, 0]
     assert first.before[0][0] == probabilities.argmax().item()
     assert first.before[0][1] == pytest.approx(probabilities.max().item())
+
+
+def note(architecture, mask_a, mask_b, module):
+    """What is said of an attention that has the same masks in A and B."""
+    a, b = (compute_run(replace(BASE, architecture=architecture, mask=mask)) for mask in (mask_a, mask_b))
+    return same_mask_note(a, b, module, "the masks")
+
+
+def test_of_the_same_masks_as_many_attentions_are_spoken_of_as_there_are():
+    causal = ("causal",)
+    assert "the two runs are the same" in note("encoder", causal, causal, "encoder.layers.0.self_attention")
+    assert "each of the 2:" in note("encoder", causal, causal, "encoder.layers.0.self_attention")
+    crossing = "decoder.layers.{}.cross_attention"
+    assert "the one attention before it that has" in note("encoder-decoder", (), causal, crossing.format(0))
+    assert "the 2 attentions before it that have" in note("encoder-decoder", (), causal, crossing.format(1))
+    of_encoder = note("encoder-decoder", (), causal, "encoder.layers.1.self_attention")
+    assert "nothing differs here" in of_encoder
+    assert "Beside a decoder" in of_encoder
+
+
+def test_of_one_attention_no_others_are_spoken_of():
+    a, b = run_of("two_causal_heads"), run_of("two_causal_heads")
+    said = same_mask_note(a, b, "attention", "causal")
+    assert "there is no other" in said
+    assert "before it" not in said
+    assert "Beside a decoder" not in said

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -15,6 +16,16 @@ def test_a_new_file_is_a_new_example(tmp_path):
     assert list(found) == ["a", "b", "c"]
     assert [example.title for example in found.values()] == ["A", "B", "C"]
     assert [example.has_mask for example in found.values()] == [False, False, True]
+
+
+def test_a_stage_that_does_not_come_out_is_crossed():
+    run = run_of("encoder_layer")
+    wrong = {path: numbers + 1e-8 * path.endswith("norm1") for path, numbers in run.published.items()}
+    found = summary(replace(run, published=wrong))
+    assert found.holds is False
+    assert found.text.startswith("Not all published numbers come out")
+    assert "norm1 ✗" in found.text
+    assert found.text.count("✓") == 4
 
 
 @pytest.mark.parametrize("name", PUBLISHED)

@@ -7,31 +7,33 @@ from dataclasses import replace
 import numpy as np
 import streamlit as st
 
+from model.worked_examples import WorkedExample
 from visualizer import state
 from visualizer.attention_picker import attention_kind
 from visualizer.cache import cached_run
 from visualizer.check_line import check_line
 from visualizer.checks import attention_agreement
-from visualizer.comparison import Downstream, Shift, downstream, most_freed, predictions, shift
+from visualizer.comparison import Downstream, Shift, downstream, most_freed, predictions, same_mask_note, shift
 from visualizer.components.axis import Axis
 from visualizer.components.compare_grids.element import compare_grids
 from visualizer.components.tensor_grid.element import Panel, tensor_grid
 from visualizer.dataflow import attention_modules
 from visualizer.panels import blocked_in_layers, to_array
+from visualizer.published import PUBLISHED
 from visualizer.run import Run, layer_of, without_layer
-from visualizer.settings import FIELDS, WORKED_EXAMPLES, Selection
+from visualizer.settings import FIELDS, Selection, Settings
 from visualizer.sidebar import mask_pills
 from visualizer.tokens import markdown_safe
 
 
 def render(run: Run, selection: Selection) -> None:
     """Draw the view."""
-    if not attention_modules(run.trace):
-        st.info("This worked example has no attention, so there is no mask to compare.")
+    if run.example is not None and run.example.mask is None:
+        _nothing_to_compare(run.example)
         return
     _choose_masks(run, selection)
-    a = cached_run(replace(run.settings, mask=selection.mask_a))
-    b = cached_run(replace(run.settings, mask=selection.mask_b))
+    mask_a, mask_b = _masks(run, selection)
+    a, b = (cached_run(replace(run.settings, mask=mask)) for mask in (mask_a, mask_b))
     kind = attention_kind(attention_modules(a.trace), selection.stage)
     same = [module for module in attention_modules(a.trace) if without_layer(module) == kind]
     batch = min(selection.batch, a.batch_size(f"{same[0]}.weights") - 1)
@@ -45,9 +47,36 @@ def render(run: Run, selection: Selection) -> None:
         _predictions(a, b, batch)
 
 
+def _nothing_to_compare(example: WorkedExample) -> None:
+    """Why there are no two runs, and the examples of which there are."""
+    what = "no mask" if example.attends else "no attention, and so no mask"
+    st.info(f"This worked example was published with {what}: with and without one would be the same run.")
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="examples_with_a_mask"):
+        st.caption("Examples with a mask", width="content")
+        for other in PUBLISHED.values():
+            if other.has_mask:
+                st.button(
+                    markdown_safe(other.title),
+                    key=f"compare_{other.name}",
+                    on_click=_open,
+                    args=(other.name,),
+                    type="tertiary",
+                )
+
+
+def _open(name: str) -> None:
+    state.change(weights=name, mask=Settings().mask)
+    state.redraw_page()
+
+
+def _masks(run: Run, selection: Selection) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The masks of A and of B; of a worked example none, and its own."""
+    return (selection.mask_a, selection.mask_b) if run.example is None else ((), Settings().mask)
+
+
 def _choose_masks(run: Run, selection: Selection) -> None:
-    if run.settings.weights in WORKED_EXAMPLES:
-        st.caption("A is the example without its mask, B is the example as published.")
+    if run.example is not None:
+        st.caption("A is the example without its mask, B the example as published.")
         return
     mask_pills("mask_a", selection.mask_a)
     mask_pills("mask_b", selection.mask_b)
@@ -76,7 +105,7 @@ def _grids(a: Run, b: Run, modules: list[str], selection: Selection, batch: int)
         blocked_by_a=names_a,
         blocked_by_b=names_b,
         title_a=f"A · {mask_title(names_a)}",
-        title_b=f"B · {mask_title(names_b)}",
+        title_b=f"B · {mask_title(names_b) if b.example is None else 'as published'}",
         rows=rows,
         columns=columns,
         head_names=[a.names_of(before.shape[1])] * len(modules),
@@ -97,7 +126,7 @@ def mask_title(names: tuple[str, ...]) -> str:
 def _where_it_went(a: Run, b: Run, module: str, selection: Selection, batch: int) -> None:
     """The query that lost most weight and, where it is another, the selected one."""
     if a.mask_of(module).names == b.mask_of(module).names:
-        st.markdown(_same_mask(a.mask_of(module).names))
+        st.markdown(same_mask_note(a, b, module, mask_title(a.mask_of(module).names)))
         return
     n_heads, n_queries, _ = a.trace[f"{module}.weights"].value.shape[1:]
     selected = min(selection.head, n_heads - 1), min(selection.query, n_queries - 1)
@@ -105,14 +134,6 @@ def _where_it_went(a: Run, b: Run, module: str, selection: Selection, batch: int
     if most != selected and shift(a, b, module, batch=batch, head=most[0], query=most[1]).freed > 0:
         st.markdown(f"Most was freed here. {_account(a, b, module, most, batch)}")
     st.markdown(_account(a, b, module, selected, batch))
-
-
-def _same_mask(names: tuple[str, ...]) -> str:
-    what = f"the same masks ({mask_title(names)})" if names else "no mask"
-    return (
-        f"In A and in B this attention has {what}: what differs here comes from the other attentions before it. "
-        "Beside a decoder only padding applies to the encoder and to the cross-attention, as in the paper."
-    )
 
 
 def _account(a: Run, b: Run, module: str, place: tuple[int, int], batch: int) -> str:

@@ -48,16 +48,17 @@ function chipName(sequence, index) {
 
 /** A token as a chip: its text, then its index and id. */
 function buildChip(sequence, { index, label, id, padding, special }) {
+  const hasId = id !== null;
   const numbers = makeElement("div", "numbers", {}, [
     makeElement("span", "index", {}, [String(index)]),
-    makeElement("span", "id", {}, [`#${id}`]),
+    ...(hasId ? [makeElement("span", "id", {}, [`#${id}`])] : []),
   ]);
   const attributes = {
     role: "option",
     tabindex: "-1",
     "data-sequence": sequence,
     "data-index": index,
-    "aria-label": `token ${index}: ${label}, id ${id}${padding ? ", padding" : ""}`,
+    "aria-label": `token ${index}: ${label}${hasId ? `, id ${id}` : ""}${padding ? ", padding" : ""}`,
   };
   const chip = makeElement("div", "chip", attributes, [tokenSpan(label), numbers]);
   chip.classList.toggle("padding", padding);

@@ -21,14 +21,14 @@ class Token:
 
     index: its position in the sequence.
     label: its text, invisible characters made visible already.
-    id: its number in the vocabulary.
+    id: its number in the vocabulary; None for a vector of a worked example, which is of none.
     padding: whether it only fills the sequence up.
     special: whether it stands for something other than text.
     """
 
     index: int
     label: str
-    id: int
+    id: int | None
     padding: bool = False
     special: bool = False
 
