@@ -105,6 +105,15 @@ def test_top_p_leaves_the_fewest_tokens_that_reach_p(logits, temperature, top_p)
     torch.testing.assert_close(probabilities[probabilities > 0], kept / kept.sum())
 
 
+@pytest.mark.parametrize("n_tokens", [2, 4, 5, 10, 16])
+def test_tokens_that_reach_p_exactly_are_enough(n_tokens):
+    for n_kept in range(1, n_tokens):
+        probabilities = distribution(torch.zeros(n_tokens), top_p=n_kept / n_tokens)
+        assert probabilities.tolist() == pytest.approx([1 / n_kept] * n_kept + [0] * (n_tokens - n_kept))
+        more = distribution(torch.zeros(n_tokens), top_p=n_kept / n_tokens + 1e-6)
+        assert (more > 0).sum() == n_kept + 1, "a little more than they reach takes one more"
+
+
 def test_top_p_counts_what_top_k_left():
     logits = torch.tensor([0.4, 0.3, 0.2, 0.1]).log()
     expected = torch.tensor([4 / 7, 3 / 7, 0, 0], dtype=torch.float64)

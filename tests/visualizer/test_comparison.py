@@ -22,6 +22,33 @@ def test_freed_weight_is_what_the_blocked_keys_had():
     assert moved.has_key
 
 
+WINDOW_2 = replace(PLAIN, mask=("sliding_window",), window=2)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "query", "newly_blocked"),
+    [
+        (
+            replace(PLAIN, mask=("causal",)),
+            replace(PLAIN, mask=("causal", "sliding_window"), window=2),
+            4,
+            [0, 1, 2],
+        ),
+        (WINDOW_2, replace(PLAIN, mask=("causal",)), 2, [3]),
+        (WINDOW_2, replace(PLAIN, mask=("causal",)), 4, []),
+        (replace(PLAIN, mask=("causal",)), WINDOW_2, 3, [0, 1]),
+        (replace(PLAIN, mask=("causal",)), PLAIN, 1, []),
+    ],
+)
+def test_a_key_that_a_blocks_already_is_not_counted_as_freed_by_b(a, b, query, newly_blocked):
+    first, second = compute_run(a), compute_run(b)
+    before = first.trace[f"{MODULE}.weights"].value[0, 0, query]
+    moved = shift(first, second, MODULE, batch=0, head=0, query=query)
+    assert moved.blocked_keys == len(newly_blocked)
+    assert moved.freed == pytest.approx(before[newly_blocked].sum().item())
+    assert (moved.freed > 0) == bool(newly_blocked)
+
+
 def test_what_was_freed_is_gained_by_the_keys_that_are_left():
     moved = shift(A, B, MODULE, batch=0, head=1, query=2, top=5)
     assert sum(gain for _, gain in moved.gains) == pytest.approx(moved.freed, abs=1e-5)
