@@ -20,7 +20,11 @@ Masks = Mapping[str, tuple[CombinedMask, ...]]
 """The masks of each layer, by the attention's path without the layer's number."""
 
 
-def promised_masks(settings: Settings, tokens: Mapping[SequenceName, TokenSequence]) -> Masks:
+Batch = Sequence[TokenSequence]
+"""Sequences of one length that a model reads at once."""
+
+
+def promised_masks(settings: Settings, batches: Mapping[SequenceName, Batch]) -> Masks:
     """The masks as they were chosen.
 
     Beside a decoder, the encoder and the cross-attention take the padding mask alone, as in the paper: the others
@@ -29,10 +33,10 @@ def promised_masks(settings: Settings, tokens: Mapping[SequenceName, TokenSequen
     Raises:
         ValueError: the painted mask is none.
     """
-    source = tokens["source"]
+    source = batches["source"]
     if settings.architecture != "encoder-decoder":
         return {f"{settings.architecture}.self_attention": _in_each_layer(settings, source)}
-    target = tokens["target"]
+    target = batches["target"]
     names = tuple(name for name in settings.mask if name == "padding")
     of_padding = {
         "encoder.self_attention": build_masks(names, _given(settings, source, source)),
@@ -113,22 +117,30 @@ def readable_painting(settings: Settings, sequence: TokenSequence) -> tuple[Sett
     return replace(settings, custom=write_planes(planes)), tuple(complaints)
 
 
-def _in_each_layer(settings: Settings, sequence: TokenSequence) -> tuple[CombinedMask, ...]:
+def _in_each_layer(settings: Settings, batch: Batch) -> tuple[CombinedMask, ...]:
     """The masks of a self-attention in every layer; layers that share them share one object."""
-    given = _given(settings, sequence, sequence)
+    given = _given(settings, batch, batch)
     if "custom" not in settings.mask:
         return (build_masks(settings.mask, given),) * settings.n_layers
-    planes, context = read_planes(settings.custom), mask_context(sequence)
+    planes, contexts = read_planes(settings.custom), [mask_context(sequence) for sequence in batch]
     built: dict[tuple[str, ...], CombinedMask] = {}
     for sources in (_sources(planes, settings, layer) for layer in range(settings.n_layers)):
         if sources not in built:
-            painted = replace(given, custom=_of_heads(sources, context))
+            painted = replace(given, custom=_of_batch(sources, contexts))
             built[sources] = build_masks(settings.mask, painted)
     return tuple(built[_sources(planes, settings, layer)] for layer in range(settings.n_layers))
 
 
 def _sources(planes: Mapping[Scope, str], settings: Settings, layer: int) -> tuple[str, ...]:
     return tuple(source_at(planes, layer, head) for head in range(settings.n_heads))
+
+
+def _of_batch(sources: Sequence[str], contexts: Sequence[MaskContext]) -> Tensor:
+    """What each head may attend to in each sequence, (B, H or 1, T, T); as ``_of_heads`` where it is the same."""
+    painted = [_of_heads(sources, context) for context in contexts]
+    if all(torch.equal(cells, painted[0]) for cells in painted):
+        return painted[0]
+    return torch.stack([cells[(None,) * (3 - cells.dim())] for cells in painted])
 
 
 def _of_heads(sources: Sequence[str], context: MaskContext) -> Tensor:
@@ -138,11 +150,11 @@ def _of_heads(sources: Sequence[str], context: MaskContext) -> Tensor:
     return torch.stack([painted_cells(source, context) for source in sources])
 
 
-def _given(settings: Settings, queries: TokenSequence, keys: TokenSequence) -> MaskInputs:
+def _given(settings: Settings, queries: Batch, keys: Batch) -> MaskInputs:
     return MaskInputs(
-        n_queries=len(queries),
-        n_keys=len(keys),
-        key_is_padding=torch.tensor([keys.is_padding]),
+        n_queries=len(queries[0]),
+        n_keys=len(keys[0]),
+        key_is_padding=torch.tensor([sequence.is_padding for sequence in keys]),
         window=settings.window,
         prefix=settings.prefix,
         stride=settings.stride,

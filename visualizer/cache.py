@@ -15,7 +15,7 @@ from visualizer.generation.writer import Writer
 from visualizer.generation.writing import Beam, OneByOne, Written, search
 from visualizer.limits import estimate_run
 from visualizer.proof import Measurement, estimate, measure
-from visualizer.run import Run, compute_run
+from visualizer.run import Run, Subject, compute_run
 from visualizer.settings import Settings
 
 SMALL_RUN = 64 * 2**20
@@ -36,32 +36,32 @@ MEASUREMENTS = 16
 """How many measurements are kept."""
 
 
-def cached_measurement(settings: Settings, sequence: SequenceName) -> Measurement | None:
-    """A finished measurement of these settings; None before there is one."""
-    return _measurements().get((settings, sequence))
+def cached_measurement(subject: Subject, sequence: SequenceName) -> Measurement | None:
+    """A finished measurement of one sequence of a run, or one pair; None before there is one."""
+    return _measurements().get((subject, sequence))
 
 
-def measured(settings: Settings, sequence: SequenceName, progress: Callable[[float], None]) -> Measurement:
+def measured(subject: Subject, sequence: SequenceName, progress: Callable[[float], None]) -> Measurement:
     """Measure, and keep what was found.
 
     Not a function with a cache around it: it draws its progress while it runs.
     """
-    measurement = measure(cached_run(settings), sequence, progress)
+    measurement = measure(cached_run(subject.settings).at(subject.item).alone(), sequence, progress)
     kept = _measurements()
-    kept[settings, sequence] = measurement
+    kept[subject, sequence] = measurement
     while len(kept) > MEASUREMENTS:
         kept.popitem(last=False)
     return measurement
 
 
 @st.cache_resource(max_entries=64, show_spinner="Timing the first derivatives …")
-def estimated_seconds(settings: Settings, sequence: SequenceName) -> float:
+def estimated_seconds(subject: Subject, sequence: SequenceName) -> float:
     """How long a measurement will take on this machine, timed once."""
-    return estimate(cached_run(settings), sequence)
+    return estimate(cached_run(subject.settings).at(subject.item).alone(), sequence)
 
 
 @st.cache_resource(show_spinner=False)
-def _measurements() -> OrderedDict[tuple[Settings, SequenceName], Measurement]:
+def _measurements() -> OrderedDict[tuple[Subject, SequenceName], Measurement]:
     return OrderedDict()
 
 
@@ -69,27 +69,27 @@ WRITTEN_BYTES = 128 * 2**20
 """The most memory that what was written may take together; the newest is always kept."""
 
 
-def kept_writing(settings: Settings, how: OneByOne) -> Written | None:
-    """What a model has written under these settings; None where it has not, or too long ago."""
-    return _writings().get((settings, how))
+def kept_writing(subject: Subject, how: OneByOne) -> Written | None:
+    """What a model has written after one sequence of a run; None where it has not, or too long ago."""
+    return _writings().get((subject, how))
 
 
-def keep_writing(settings: Settings, how: OneByOne, written: Written) -> None:
+def keep_writing(subject: Subject, how: OneByOne, written: Written) -> None:
     """Keep what a model has written, so that going back to it computes nothing."""
     kept = _writings()
-    kept[settings, how] = written
+    kept[subject, how] = written
     while len(kept) > 1 and sum(each.n_bytes for each in list(kept.values())) > WRITTEN_BYTES:
         kept.popitem(last=False)
 
 
 @st.cache_resource(max_entries=32, show_spinner=False)
-def cached_search(settings: Settings, how: Beam, _writer: Writer) -> BeamTree:
-    """The tree of a beam search by the writer of these settings."""
+def cached_search(subject: Subject, how: Beam, _writer: Writer) -> BeamTree:
+    """The tree of a beam search by the writer of one sequence of a run."""
     return search(_writer, how)
 
 
 @st.cache_resource(show_spinner=False)
-def _writings() -> OrderedDict[tuple[Settings, OneByOne], Written]:
+def _writings() -> OrderedDict[tuple[Subject, OneByOne], Written]:
     return OrderedDict()
 
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from model.metrics import METRICS, Attention
-from model.tasks import TASKS, expected_keys, sequences
+from model.tasks import NOWHERE, TASKS, expected_keys, sequences
 from visualizer.components.axis import SequenceName
 from visualizer.run import Run, layer_of
 from visualizer.settings import TRAINED
@@ -66,15 +66,22 @@ def _tokens_of(run: Run, sequence: SequenceName | None) -> TokenSequence:
 
 def _expected(run: Run, module: str) -> Tensor | None:
     """The key that each query should find, (1, Tq); None where no task says so, or the answer is wrong."""
-    if run.settings.weights != TRAINED or run.settings.pad or not _reads_the_text(run, module):
+    if run.settings.weights != TRAINED or not _reads_the_text(run, module):
         return None
     task = TASKS[run.settings.task]
-    text = task.read(run.settings.text)
+    text = task.read(run.text)
     right = sequences(task, text)
-    written = run.tokens["target" if right.target is not None else "source"].ids
-    if written != (right.source if right.target is None else right.target):
+    queries = run.tokens["target" if right.target is not None else "source"]
+    is_real = ~torch.tensor(queries.is_padding)
+    if tuple(torch.tensor(queries.ids)[is_real].tolist()) != (
+        right.source if right.target is None else right.target
+    ):
         return None
-    return torch.tensor([expected_keys(task, text)])
+    keys = torch.tensor(expected_keys(task, text))
+    n_before = run.tokens["source"].is_padding.index(False)
+    expected = torch.full((len(queries),), NOWHERE)
+    expected[is_real] = torch.where(keys == NOWHERE, NOWHERE, keys + n_before)
+    return expected[None]
 
 
 def _reads_the_text(run: Run, module: str) -> bool:

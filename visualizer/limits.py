@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from visualizer.painting import read_planes
-from visualizer.settings import MAX_TOKENS, TRAINED, WORKED_EXAMPLES, Settings
-from visualizer.tokens import Encoded, encode
+from visualizer.settings import MAX_SEQUENCES, MAX_TEXT, MAX_TOKENS, TRAINED, WORKED_EXAMPLES, Settings
+from visualizer.tokens import Encoded, encode, lines_of, target_lines
 
 __all__ = ["MAX_BYTES", "MAX_TOKENS", "estimate_bytes", "estimate_run", "problem_with"]
 
@@ -20,15 +20,29 @@ _MIB = 2**20
 def problem_with(settings: Settings) -> str | None:
     """Why these settings cannot be run, and what to do, in one sentence; None where they can.
 
-    A worked example always can, since it brings its own inputs, and so can a model that was trained on a task,
-    whose texts are short.
+    A worked example always can, since it brings its own inputs. Of a model that was trained on a task, whose texts
+    are short, only what ``problem_with_text`` asks.
     """
-    if settings.weights in (*WORKED_EXAMPLES, TRAINED):
+    if settings.weights in WORKED_EXAMPLES:
         return None
+    if (problem := problem_with_text(settings)) or settings.weights == TRAINED:
+        return problem
     encoded = encode(settings)
-    if not encoded.source:
+    if not encoded.sources[0]:
         return "There is nothing to run yet: type at least one word into the text."
     return _too_many_tokens(settings, encoded) or _too_much_memory(settings, encoded)
+
+
+def problem_with_text(settings: Settings) -> str | None:
+    """Why a text cannot be read, known before it is cut into tokens: it is too long, or its lines do not fit."""
+    for name in ("text", "target"):
+        length = len(getattr(settings, name))
+        if length > MAX_TEXT:
+            return (
+                f"The {name} has {length:,} characters and {MAX_TEXT:,} is the most that is read: at most "
+                f"{MAX_TOKENS} tokens of a line are drawn, so shorten it."
+            )
+    return _too_many_lines(settings) or _lines_without_partner(settings)
 
 
 def estimate_run(settings: Settings) -> int:
@@ -36,8 +50,10 @@ def estimate_run(settings: Settings) -> int:
     return 0 if settings.weights in (*WORKED_EXAMPLES, TRAINED) else _bytes_for(settings, encode(settings))
 
 
-def estimate_bytes(settings: Settings, n_source: int, n_target: int, vocabulary_size: int) -> int:
-    """The memory of a run's weights and of every recorded stage, in bytes, for a batch of one in float32.
+def estimate_bytes(
+    settings: Settings, n_source: int, n_target: int, vocabulary_size: int, n_sequences: int = 1
+) -> int:
+    """The memory of a run's weights and of every recorded stage, in bytes, in float32.
 
     Stages that are views of others (inputs of an attention, heads of a projection) count once.
 
@@ -46,15 +62,17 @@ def estimate_bytes(settings: Settings, n_source: int, n_target: int, vocabulary_
         n_source: tokens of the source, S.
         n_target: tokens of the target, T; counts for an encoder-decoder only.
         vocabulary_size: V.
+        n_sequences: B.
     """
     stacks = _stacks(settings, n_source, n_target)
     n_output = stacks[-1].n_tokens
     embedding_matrix = vocabulary_size * settings.d_model  # also that of the final linear layer
     unembedding_bias = vocabulary_size if settings.unembedding_bias else 0
     logits_and_probabilities = 2 * n_output * vocabulary_size
-    outside = embedding_matrix + unembedding_bias + logits_and_probabilities
-    floats = outside + sum(_stack_floats(settings, stack) for stack in stacks)
-    return _FLOAT_BYTES * floats + sum(_mask_bytes(attention) for stack in stacks for attention in stack.attentions)
+    weights = embedding_matrix + unembedding_bias + sum(_stack_weights(settings, stack) for stack in stacks)
+    stages = sum(_stack_stages(settings, stack) for stack in stacks) + logits_and_probabilities
+    masks = sum(_mask_bytes(attention) for stack in stacks for attention in stack.attentions)
+    return _FLOAT_BYTES * weights + n_sequences * (_FLOAT_BYTES * stages + masks)
 
 
 @dataclass(frozen=True)
@@ -86,13 +104,22 @@ def _stacks(settings: Settings, n_source: int, n_target: int) -> tuple[_Stack, .
     )
 
 
-def _stack_floats(settings: Settings, stack: _Stack) -> int:
-    width, n_tokens = settings.d_model, stack.n_tokens
+def _stack_weights(settings: Settings, stack: _Stack) -> int:
+    width = settings.d_model
     position_table = MAX_TOKENS * width
+    last_norm = 2 * width if _has_last_norm(settings) else 0
+    return position_table + settings.n_layers * _layer_weights(settings, stack) + last_norm
+
+
+def _stack_stages(settings: Settings, stack: _Stack) -> int:
+    width, n_tokens = settings.d_model, stack.n_tokens
     inputs = 3 * n_tokens * width  # embedding, scaled_embedding, embedded
-    last_norm = 2 * width + n_tokens * width if settings.norm == "pre" or settings.final_norm else 0
-    layer = _layer_weights(settings, stack) + _layer_stages(settings, stack)
-    return position_table + inputs + settings.n_layers * layer + last_norm
+    last_norm = n_tokens * width if _has_last_norm(settings) else 0
+    return inputs + settings.n_layers * _layer_stages(settings, stack) + last_norm
+
+
+def _has_last_norm(settings: Settings) -> bool:
+    return settings.norm == "pre" or settings.final_norm
 
 
 def _layer_weights(settings: Settings, stack: _Stack) -> int:
@@ -138,12 +165,33 @@ def _n_masks(settings: Settings) -> int:
     return (settings.n_layers if by_layer else 1) * (settings.n_heads if by_head else 1)
 
 
+def _too_many_lines(settings: Settings) -> str | None:
+    n_lines = len(lines_of(settings.text))
+    if n_lines <= MAX_SEQUENCES:
+        return None
+    return (
+        f"The text has {n_lines:,} lines, each of them a sequence of its own, and {MAX_SEQUENCES} is the most: "
+        "leave out some, or join them to one line."
+    )
+
+
+def _lines_without_partner(settings: Settings) -> str | None:
+    if settings.architecture != "encoder-decoder" or settings.weights == TRAINED:
+        return None
+    try:
+        target_lines(settings)
+    except ValueError as error:
+        return str(error)
+    return None
+
+
 def _too_many_tokens(settings: Settings, encoded: Encoded) -> str | None:
-    for name, sequence in (("text", encoded.source), ("target", encoded.target)):
-        if sequence is not None and len(sequence) > MAX_TOKENS:
+    for name, batch in (("text", encoded.sources), ("target", encoded.targets)):
+        if batch is not None and len(batch[0]) > MAX_TOKENS:
+            longest = "" if len(batch) == 1 else "longest line of the "
             with_padding = " with its padding" if settings.pad else ""
             return (
-                f"The {name} has {len(sequence):,} tokens{with_padding} and {MAX_TOKENS} is the most "
+                f"The {longest}{name} has {len(batch[0]):,} tokens{with_padding} and {MAX_TOKENS} is the most "
                 f"that is drawn: shorten it{_COARSER[settings.tokens]}."
             )
     return None
@@ -173,5 +221,6 @@ def _layers_that_fit(settings: Settings, encoded: Encoded) -> int:
 
 
 def _bytes_for(settings: Settings, encoded: Encoded) -> int:
-    n_target = len(encoded.target) if encoded.target is not None else 0
-    return estimate_bytes(settings, len(encoded.source), n_target, len(encoded.vocabulary))
+    n_target = len(encoded.targets[0]) if encoded.targets is not None else 0
+    n_sequences = len(encoded.sources)
+    return estimate_bytes(settings, len(encoded.sources[0]), n_target, len(encoded.vocabulary), n_sequences)

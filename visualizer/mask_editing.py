@@ -13,6 +13,7 @@ from model.mask_language import MaskContext, express, parse
 from visualizer.attention_masks import painted_cells
 from visualizer.painting import EVERYWHERE, Scope, encode_cells, is_cells, read_planes, source_at, write_planes
 from visualizer.settings import Selection, Settings, in_mask_order
+from visualizer.tokens import lines_of
 
 SHORT = 160
 """Characters up to which cells are kept as the expression that gives them: it is readable and fits any text."""
@@ -105,8 +106,13 @@ def started_alone(settings: Settings, scope: Scope, allowed: Tensor, context: Ma
 
 
 def taken_over(settings: Settings, masks: CombinedMask, context: MaskContext) -> Settings:
-    """Bring the other masks in force into every plane of the painting, so that they can be painted over."""
-    others = masks.without("custom").allowed
+    """Bring the other masks in force into every plane of the painting, so that they can be painted over.
+
+    In a batch the padding mask stays beside it: each sequence has its own, and a painting is for all.
+    """
+    stays = ("padding",) if "padding" in settings.mask and _is_batch(settings) else ()
+    beside = masks.without("custom")
+    others = (beside.without("padding") if stays else beside).allowed
     if others is None:
         return settings
     planes = read_planes(settings.custom)
@@ -114,13 +120,19 @@ def taken_over(settings: Settings, masks: CombinedMask, context: MaskContext) ->
     combined = {
         scope: as_source(painted_cells(source, context) & others[0, 0], context) for scope, source in planes.items()
     }
-    return replace(settings, mask=("custom",), custom=write_planes(combined))
+    return replace(settings, mask=(*stays, "custom"), custom=write_planes(combined))
+
+
+def _is_batch(settings: Settings) -> bool:
+    return len(lines_of(settings.text)) > 1
 
 
 def mended(
     settings: Settings, scope: Scope, allowed: Tensor, masks: CombinedMask, context: MaskContext
 ) -> Settings:
     """Paint a mask that mends another, (T, T); the masks beside it are taken over if they block what it allows."""
+    if _is_batch(settings) and "padding" in masks.parts:
+        allowed = allowed | ~masks.parts["padding"][0, 0]  # what this mask blocks, it blocks without being painted
     others = masks.without("custom").allowed
     if others is not None and bool((allowed & ~others[0, 0]).any()):
         settings = taken_over(settings, masks, context)

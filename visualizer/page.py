@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Any
 
 import streamlit as st
 
@@ -99,10 +100,21 @@ def strip(sequences: Mapping[SequenceName, Tokens], choices: Choices, *, queried
         )
 
 
-def batch_items(n_items: int) -> None:
-    """The choice of one of the sequences that were computed at once."""
+def batch_items(beginnings: Sequence[str]) -> None:
+    """The choice of one of the sequences that were computed at once, by how each of them begins."""
     field = FIELDS["batch"]
-    st.segmented_control(field.label, list(range(n_items)), key=field.name, help=field.help, persist_state="page")
+    offered = list(range(len(beginnings)))
+    common: dict[str, Any] = {"key": field.name, "help": field.help, "persist_state": "page"}
+    if len(beginnings) <= FEW:
+        st.segmented_control(
+            field.label, offered, format_func=lambda i: f"{i} {markdown_safe(beginnings[i])}", **common
+        )
+    else:
+        st.selectbox(field.label, offered, format_func=lambda i: f"{i} {beginnings[i]}", **common)
+
+
+FEW = 6
+"""Up to so many sequences have a button each."""
 
 
 def loading() -> AbstractContextManager[object]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -30,10 +31,17 @@ from visualizer.attention_masks import Masks, applied_masks, promised_masks
 from visualizer.components.axis import Axis, SequenceName
 from visualizer.dataflow import Operand, attention_modules, operands
 from visualizer.explanations import Explanation, explain
-from visualizer.limits import problem_with
+from visualizer.limits import problem_with, problem_with_text
 from visualizer.settings import TRAINED, Selection, Settings
-from visualizer.tokens import Encoded, TokenSequence, encode
+from visualizer.tokens import Encoded, TokenSequence, encode, lines_of
 from visualizer.trained import checkpoint_of, encode_trained, shape_of
+
+
+class Subject(NamedTuple):
+    """One sequence of the batch of some settings."""
+
+    settings: Settings
+    item: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,11 +54,13 @@ class Run:
         trace: every stage.
         masks: the masks that each attention was given, by its path.
         promised: the masks that were chosen for it; others only where the model is broken on purpose.
-        tokens: the tokens of each sequence, ``source`` and, with a decoder beside an encoder, ``target``.
+        batches: the sequences that were computed at once, ``source`` and, with a decoder beside an encoder,
+            ``target``; of each line of the text one.
         vocabulary: the label of every token id.
         head_names: what each head does, in the order of the heads; empty names where nothing is known.
         example: the worked example that it is of; None for a model.
         published: the published numbers by stage; none for a model, and none without the example's own mask.
+        item: the sequence of the batch that is looked at.
     """
 
     settings: Settings
@@ -58,11 +68,55 @@ class Run:
     trace: Trace
     masks: Mapping[str, CombinedMask]
     promised: Mapping[str, CombinedMask]
-    tokens: Mapping[SequenceName, TokenSequence]
+    batches: Mapping[SequenceName, tuple[TokenSequence, ...]]
     vocabulary: tuple[str, ...]
     head_names: tuple[str, ...]
     example: WorkedExample | None = None
     published: Mapping[str, Tensor] = field(default_factory=dict)
+    item: int = 0
+
+    @property
+    def tokens(self) -> Mapping[SequenceName, TokenSequence]:
+        """The tokens of the sequence that is looked at, and of its target."""
+        return {name: batch[min(self.item, len(batch) - 1)] for name, batch in self.batches.items()}
+
+    @property
+    def subject(self) -> Subject:
+        """What the numbers of the sequence that is looked at depend on."""
+        return Subject(self.settings, self.item)
+
+    @property
+    def text(self) -> str:
+        """The line of the text that is looked at."""
+        lines = lines_of(self.settings.text)
+        return lines[min(self.item, len(lines) - 1)]
+
+    def at(self, item: int) -> Run:
+        """The same run, looked at in another sequence of its batch, or the last one."""
+        return replace(self, item=min(item, self.n_batch_items - 1))
+
+    def alone(self) -> Run:
+        """The sequence that is looked at as the only one of its batch, for who looks at one: the same numbers.
+
+        Its stages are views of those of the batch, and what was one tensor still is.
+        """
+        if self.n_batch_items == 1:
+            return self
+        one = slice(self.item, self.item + 1)
+        values = {id(stage.value): stage.value[one] for stage in self.trace.values() if stage.dims[0][0] == "B"}
+        stages = {
+            path: replace(stage, value=values[id(stage.value)], dims=(("B", 1), *stage.dims[1:]))
+            if id(stage.value) in values
+            else stage
+            for path, stage in self.trace.items()
+        }
+        return replace(
+            self,
+            trace=Trace(stages),
+            masks=_of_item(self.masks, one),
+            promised=_of_item(self.promised, one),
+            batches={name: (sequence,) for name, sequence in self.tokens.items()},
+        )
 
     def explain(self, path: str) -> Explanation:
         """What a person is told about a stage or a parameter."""
@@ -124,7 +178,7 @@ class Run:
     @property
     def positions(self) -> Mapping[SequenceName, Tensor]:
         """Where the tokens of each sequence stand, (B, T), without those in which it is simply 0, 1, 2, ..."""
-        return _positions(self.settings, self.tokens)
+        return _positions(self.settings, self.batches)
 
     def n_heads(self, path: str) -> int | None:
         """The number of heads of a stage; None where it has no head axis."""
@@ -185,7 +239,7 @@ class Run:
         """Which sequence of tokens an axis runs over."""
         if symbol not in ("T", "Tq", "Tk", "S"):
             return None
-        of_target = "target" in self.tokens and not path.startswith("encoder.")
+        of_target = "target" in self.batches and not path.startswith("encoder.")
         crosses = symbol == "Tk" and self.is_cross_attention(path.rpartition(".")[0])
         return "target" if of_target and not crosses else "source"
 
@@ -194,7 +248,7 @@ class Run:
         inputs = [f"{module}.query_input", f"{module}.key_input"]
         if all(path in self.trace for path in inputs):
             return self.trace[inputs[0]].value is not self.trace[inputs[1]].value
-        return "target" in self.tokens
+        return "target" in self.batches
 
 
 def compute_run(settings: Settings) -> Run:
@@ -205,13 +259,13 @@ def compute_run(settings: Settings) -> Run:
     """
     if settings.weights in WORKED_EXAMPLES:
         return _run_example(settings, WORKED_EXAMPLES[settings.weights]())
+    if problem := problem_with(settings):
+        raise ValueError(problem)
     if settings.weights == TRAINED:
         checkpoint = checkpoint_of(settings)
         settings = replace(settings, **shape_of(checkpoint))
         model = model_with(checkpoint.recipe, checkpoint.weights)
         return _record(settings, model, encode_trained(settings), head_names=())
-    if problem := problem_with(settings):
-        raise ValueError(problem)
     return _run_model(settings, encode(settings))
 
 
@@ -219,14 +273,16 @@ def encoded(settings: Settings) -> Encoded:
     """The tokens that the model gets for some settings.
 
     Raises:
-        ValueError: a text is none of the task that the model was trained on.
+        ValueError: a text is too long, or none of the task that the model was trained on.
     """
+    if problem := problem_with_text(settings):
+        raise ValueError(problem)
     return encode_trained(settings) if settings.weights == TRAINED else encode(settings)
 
 
 def repeat(run: Run) -> None:
     """Run the model again on the same tokens and masks, for whoever records or differentiates it."""
-    _forward(run.model, run.tokens, run.masks, run.positions)
+    _forward(run.model, run.batches, run.masks, run.positions)
 
 
 def without_layer(path: str) -> str:
@@ -267,15 +323,15 @@ def _run_model(settings: Settings, encoded: Encoded) -> Run:
 def _record(settings: Settings, model: Transformer, encoded: Encoded, head_names: tuple[str, ...]) -> Run:
     """Run a model under the masks that the settings ask for."""
     model.requires_grad_(False)
-    tokens: dict[SequenceName, TokenSequence] = {"source": encoded.source}
-    if encoded.target is not None:
-        tokens["target"] = encoded.target
-    promised = promised_masks(settings, tokens)
+    batches: dict[SequenceName, tuple[TokenSequence, ...]] = {"source": encoded.sources}
+    if encoded.targets is not None:
+        batches["target"] = encoded.targets
+    promised = promised_masks(settings, batches)
     masks = _by_layer(applied_masks(settings, promised))
     with torch.inference_mode(), record(model, edits(settings, masks)) as trace:
-        _forward(model, tokens, masks, _positions(settings, tokens))
+        _forward(model, batches, masks, _positions(settings, batches))
     vocabulary = encoded.vocabulary.labels
-    return Run(settings, model, trace, masks, _by_layer(promised), tokens, vocabulary, head_names)
+    return Run(settings, model, trace, masks, _by_layer(promised), batches, vocabulary, head_names)
 
 
 def _config(settings: Settings, vocab_size: int) -> TransformerConfig:
@@ -309,22 +365,39 @@ def _by_layer(masks: Masks) -> dict[str, CombinedMask]:
     }
 
 
+def _of_item(masks: Mapping[str, CombinedMask], one: slice) -> dict[str, CombinedMask]:
+    """The masks of one sequence of a batch; attentions that share them still do."""
+    found = {
+        id(mask): CombinedMask({name: _part(part, one) for name, part in mask.parts.items()})
+        for mask in masks.values()
+    }
+    return {path: found[id(mask)] for path, mask in masks.items()}
+
+
+def _part(mask: Tensor, one: slice) -> Tensor:
+    return mask[one] if mask.dim() == 4 and len(mask) > 1 else mask
+
+
 def _forward(
     model: TracedModule,
-    tokens: Mapping[SequenceName, TokenSequence],
+    batches: Mapping[SequenceName, Sequence[TokenSequence]],
     masks: Mapping[str, CombinedMask],
     positions: Mapping[SequenceName, Tensor],
 ) -> None:
-    ids = [torch.tensor([sequence.ids]) for sequence in tokens.values()]
+    ids = [torch.tensor([sequence.ids for sequence in batch]) for batch in batches.values()]
     counted = {f"{name}_positions": of_sequence for name, of_sequence in positions.items()}
     model(*ids, **_mask_arguments(masks), **counted)
 
 
-def _positions(settings: Settings, tokens: Mapping[SequenceName, TokenSequence]) -> dict[SequenceName, Tensor]:
+def _positions(
+    settings: Settings, batches: Mapping[SequenceName, Sequence[TokenSequence]]
+) -> dict[SequenceName, Tensor]:
     """Counted from the first token that is no padding, unless the fault chosen is to count the padding too."""
     if settings.fault == "padding_counted":
         return {}
-    is_padding = {name: torch.tensor([sequence.is_padding]) for name, sequence in tokens.items()}
+    is_padding = {
+        name: torch.tensor([sequence.is_padding for sequence in batch]) for name, batch in batches.items()
+    }
     return {name: positions_from_first_token(pads) for name, pads in is_padding.items() if pads[:, 0].any()}
 
 
@@ -359,9 +432,9 @@ def _run_example(settings: Settings, example: WorkedExample) -> Run:
     parts = {} if own_mask is None else {example.mask_name: own_mask}
     masks = {module: CombinedMask(parts) for module in attention_modules(trace)}
     published = {} if example.mask is not None and own_mask is None else example.expected
-    tokens = {name: _numbered(name, n_tokens) for name, n_tokens in example.sequences.items()}
+    batches = {name: (_numbered(name, n_tokens),) for name, n_tokens in example.sequences.items()}
     model = example.module.requires_grad_(False)
-    return Run(settings, model, trace, masks, masks, tokens, (), (), example, published)
+    return Run(settings, model, trace, masks, masks, batches, (), (), example, published)
 
 
 def _numbered(name: SequenceName, n_tokens: int) -> TokenSequence:

@@ -18,7 +18,7 @@ from urllib.parse import quote
 
 from visualizer.painting import read_planes, write_planes
 from visualizer.published import PUBLISHED
-from visualizer.tokens import visible_whole
+from visualizer.tokens import lines_of, visible_whole
 from visualizer.trained_models import TRAINED_MODELS
 
 Architecture = Literal["encoder", "decoder", "encoder-decoder"]
@@ -50,6 +50,12 @@ FAULTS_OF_MASKS = ("after_softmax", "before_softmax", "left_out")
 
 MAX_TOKENS = 512
 """The longest sequence that is drawn."""
+
+MAX_TEXT = 20_000
+"""The most characters of a text: any that is longer has more than can be drawn, or next to no spaces."""
+
+MAX_SEQUENCES = 64
+"""The most lines of a text, each of them a sequence of the batch."""
 
 MAX_URL_TEXT = 8_000
 """The longest text in a link, counted percent-encoded: three of them stay below the 64 KB servers accept."""
@@ -188,8 +194,18 @@ SETTINGS_FIELDS = (
         "An encoder reads a text, a decoder continues one, an encoder-decoder turns one into another.",
         choices={"encoder": "Encoder", "decoder": "Decoder", "encoder-decoder": "Encoder-decoder"},
     ),
-    Field("text", "text", "Text", "What the model reads."),
-    Field("target", "text", "Target", "What the decoder has written so far; it starts with <s>."),
+    Field(
+        "text",
+        "text",
+        "Text",
+        "What the model reads. Each line is a sequence of its own: several are computed at once, as a batch.",
+    ),
+    Field(
+        "target",
+        "text",
+        "Target",
+        "What the decoder has written so far; it starts with <s>. One line for each line of the text.",
+    ),
     Field(
         "tokens",
         "choice",
@@ -386,7 +402,14 @@ SELECTION_FIELDS = (
     Field("stage", "stage", "Stage", "The step of the computation that is looked at."),
     Field("query", "integer", "Query", "The token that looks, counted from 0.", least=0, most=MAX_TOKENS - 1),
     Field("key", "integer", "Key", "The token that is looked at, counted from 0.", least=0, most=MAX_TOKENS - 1),
-    Field("batch", "integer", "Batch item", "Which sequence of a batch, counted from 0.", least=0, most=63),
+    Field(
+        "batch",
+        "integer",
+        "Sequence",
+        "Which sequence of the batch is looked at, counted from 0.",
+        least=0,
+        most=MAX_SEQUENCES - 1,
+    ),
     Field("mask_a", "names", "Masks A", "The masks of the first of two runs.", choices=_MASK_LABELS),
     Field("mask_b", "names", "Masks B", "The masks of the second of two runs.", choices=_MASK_LABELS),
     Field(
@@ -550,6 +573,17 @@ PLAIN: Mapping[str, Any] = {name: getattr(Settings(), name) for name in _SAME_FO
 """The settings that are the same for every model that was trained: the defaults."""
 
 
+def usual_mask(settings: Settings) -> tuple[str, ...]:
+    """The masks where none are named: a batch of several sequences comes with the padding mask.
+
+    A shipped model comes with what it was trained with.
+    """
+    is_batch = len(lines_of(settings.text)) > 1
+    if settings.weights == TRAINED:
+        return TRAINED_MODELS[settings.task].masks(settings.pad > 0 or is_batch)
+    return in_mask_order((*Settings().mask, "padding")) if is_batch else Settings().mask
+
+
 def fitted(settings: Settings) -> Settings:
     """The nearest settings that can be combined.
 
@@ -606,10 +640,11 @@ def write_query(settings: Settings, selection: Selection) -> dict[str, str]:
 
 def _unsaid(settings: Settings) -> Settings:
     """What a link with these weights need not say: the defaults, or what a shipped model was trained with."""
+    plain = replace(Settings(), mask=usual_mask(settings))
     if settings.weights != TRAINED:
-        return Settings()
+        return plain
     trained = TRAINED_MODELS[settings.task]
-    return replace(Settings(), text=trained.example, mask=trained.masks(settings.pad), **trained.shape)
+    return replace(plain, text=trained.example, **trained.shape)
 
 
 def left_out_of_link(settings: Settings) -> tuple[str, ...]:

@@ -14,9 +14,9 @@ from visualizer.citation import citation
 from visualizer.run import Run, encoded, with_layer
 from visualizer.settings import FIELDS, TRAINED, WORKED_EXAMPLES
 from visualizer.state import Choices
-from visualizer.tokens import markdown_safe
+from visualizer.tokens import lines_of, markdown_safe, visible
 from visualizer.trained import masks_of_training
-from visualizer.views import VIEWS, VIEWS_WITHOUT_RUN
+from visualizer.views import VIEWS, VIEWS_OF_BATCH, VIEWS_WITHOUT_RUN
 
 
 def show(choices: Choices) -> None:
@@ -31,21 +31,25 @@ def show(choices: Choices) -> None:
         st.error(markdown_safe(str(error)), icon=":material/error:")
         return
     choices = _found_in(run, choices)
+    run = run.at(choices.selection.batch)
+    choices = _at(run.item, choices)
     path = with_layer(run.trace, choices.selection.stage, choices.selection.layer)
     page.strip(run.tokens, choices, queried=run.axes(path)[0].sequence or "source")
     citation(run)
     if run.n_batch_items > 1:
-        page.batch_items(run.n_batch_items)
+        page.batch_items(_beginnings(run))
+        _about_batch(run)
     _broken_on_purpose(run)
     _not_as_trained(run, choices)
     _where_to_paint(choices)
-    VIEWS[choices.selection.view](run, choices.selection)
+    seen = run if choices.selection.view in VIEWS_OF_BATCH else run.alone()
+    VIEWS[choices.selection.view](seen, choices.selection)
 
 
 def _with_readable_painting(choices: Choices) -> Choices:
     """The choices without those expressions of a link that are none."""
     tokens = encoded(choices.settings)
-    settings, complaints = readable_painting(choices.settings, tokens.target or tokens.source)
+    settings, complaints = readable_painting(choices.settings, (tokens.targets or tokens.sources)[0])
     if not complaints:
         return choices
     page.notices(complaints)
@@ -74,6 +78,8 @@ def _padding_counted(run: Run) -> str:
     n_before = max(sequence.is_padding.index(False) for sequence in run.tokens.values())
     if n_before == 0:
         return "It counts the padding on the left as positions, but there is none here, so nothing is wrong yet."
+    if run.settings.positions == "none":
+        return "It counts the padding on the left as positions, but without positions nothing is counted."
     return (
         f"Positions count the padding: the text begins at position {n_before} instead of 0, so the same words get "
         "other vectors than without padding, whatever the masks hide."
@@ -86,8 +92,8 @@ def _not_as_trained(run: Run, choices: Choices) -> None:
     if settings.weights != TRAINED or choices.selection.view == "compare":
         return
     as_trained = replace(settings, mask=masks_of_training(settings))
-    here = promised_masks(run.settings, run.tokens)
-    in_training = promised_masks(replace(run.settings, mask=as_trained.mask), run.tokens)
+    here = promised_masks(run.settings, run.batches)
+    in_training = promised_masks(replace(run.settings, mask=as_trained.mask), run.batches)
     if same_masks(here, in_training):
         return
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
@@ -110,6 +116,38 @@ def _named(masks: tuple[str, ...]) -> str:
     """``the causal and padding masks``, ``the causal mask`` or ``no mask``."""
     names = " and ".join(FIELDS["mask"].choices[mask].lower() for mask in masks)
     return f"the {names} mask{'s' if len(masks) > 1 else ''}" if masks else "no mask"
+
+
+def _at(item: int, choices: Choices) -> Choices:
+    """The choices, with the last sequence of a batch that has become smaller."""
+    if choices.selection.batch == item:
+        return choices
+    found = replace(choices, selection=replace(choices.selection, batch=item))
+    state.save(found)
+    return found
+
+
+def _beginnings(run: Run) -> list[str]:
+    """How each sequence of the batch begins; nothing where they have no words."""
+    if run.settings.weights in WORKED_EXAMPLES:
+        return [""] * run.n_batch_items
+    return [visible(line.strip()) for line in lines_of(run.settings.text)]
+
+
+def _about_batch(run: Run) -> None:
+    """What brings the sequences to one length, and who hides it."""
+    if run.settings.weights in WORKED_EXAMPLES:
+        return
+    n_padded = sum(any(sequence.is_padding) for sequence in run.batches["source"])
+    length = len(run.tokens["source"])
+    if not n_padded:
+        about = "They are equally long, so that there is no padding."
+    elif "padding" in run.settings.mask:
+        about = "The padding mask follows from the lengths and hides it: take it off to see what goes wrong."
+    else:
+        about = "The padding mask is off: every query sees the padding too, and takes something from it."
+    shorter = f", padded to {length} tokens" if n_padded else ""
+    st.caption(f"{run.n_batch_items} lines are a batch of {run.n_batch_items} sequences{shorter}. {about}")
 
 
 def _where_to_paint(choices: Choices) -> None:

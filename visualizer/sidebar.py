@@ -14,14 +14,17 @@ import streamlit as st
 from visualizer import state
 from visualizer.settings import (
     FIELDS,
+    MAX_TEXT,
     TRAINED,
     WORKED_EXAMPLES,
     Selection,
     Settings,
     feed_forward_widths,
+    in_mask_order,
     layer_norm_epsilons,
     widths,
 )
+from visualizer.tokens import lines_of
 from visualizer.trained_models import TRAINED_MODELS
 from visualizer.worked_examples_menu import worked_examples
 
@@ -47,7 +50,7 @@ def sidebar(settings: Settings, selection: Selection, width: int) -> None:
                 "choose. Take other weights to type a text of your own."
             )
             return
-        _text("text", height=92)
+        _text("text", height=92, on_change=state.on_change("text", lambda text: _retype(settings, selection, text)))
         if settings.weights == TRAINED:
             _trained(settings, selection)
             return
@@ -82,11 +85,23 @@ def _trained(settings: Settings, selection: Selection) -> None:
         _choice("fault")
 
 
+def _retype(settings: Settings, selection: Selection, text: str) -> None:
+    """Another text: when one line becomes several, the padding mask comes with them, as in practice."""
+    if len(lines_of(text)) > 1 and len(lines_of(settings.text)) == 1:
+        state.change(mask=(*settings.mask, "padding"))
+        state.select(
+            mask_a=in_mask_order((*selection.mask_a, "padding")),
+            mask_b=in_mask_order((*selection.mask_b, "padding")),
+        )
+        state.redraw_page()
+    state.redraw_picture()
+
+
 def _take(weights: str, task: str, pad: int) -> None:
     """Other weights or another task: a model that was trained comes with a text and the masks that it knows."""
     if weights == TRAINED:
         trained = TRAINED_MODELS[task]
-        state.change(weights=weights, task=task, checkpoint="", text=trained.example, mask=trained.masks(pad))
+        state.change(weights=weights, task=task, checkpoint="", text=trained.example, mask=trained.masks(pad > 0))
     state.redraw_page()
 
 
@@ -169,8 +184,8 @@ def _common(name: str) -> dict[str, Any]:
     return {"key": name, "help": FIELDS[name].help, "persist_state": "page", "on_change": redraw}
 
 
-def _text(name: str, height: int) -> None:
-    st.text_area(FIELDS[name].label, height=height, **_common(name))
+def _text(name: str, height: int, **more: Any) -> None:  # noqa: ANN401 - the arguments of a text area
+    st.text_area(FIELDS[name].label, height=height, max_chars=MAX_TEXT, **{**_common(name), **more})
 
 
 def _choice(name: str) -> None:

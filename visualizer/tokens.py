@@ -9,10 +9,10 @@ import html
 import re
 import string
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from itertools import accumulate
+from itertools import accumulate, chain
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # settings quotes what a link holds with `visible_whole`
@@ -193,39 +193,85 @@ class TokenSequence:
 
 @dataclass(frozen=True)
 class Encoded:
-    """What a model gets for some settings.
+    """What a model gets for some settings: a batch with one sequence for each line of the text.
 
     Attributes:
-        vocabulary: shared by both sequences.
-        source: the text; of length zero where the text has no tokens.
-        target: the start token, the target text; None unless the architecture is ``encoder-decoder``.
+        vocabulary: shared by all sequences.
+        sources: the lines of the text, equally long; of length zero where the text has no tokens.
+        targets: for each of them the start token and a line of the target, equally long; None unless the
+            architecture is ``encoder-decoder``.
     """
 
     vocabulary: Vocabulary
-    source: TokenSequence
-    target: TokenSequence | None
+    sources: tuple[TokenSequence, ...]
+    targets: tuple[TokenSequence, ...] | None
+
+
+def lines_of(text: str) -> tuple[str, ...]:
+    """The sequences that a text is: its lines without the blank ones; an empty one where there is no other."""
+    if "\n" not in text:
+        return (text,)
+    return tuple(line for line in text.replace("\r\n", "\n").split("\n") if line.strip()) or ("",)
 
 
 @lru_cache(maxsize=64)
 def encode(settings: Settings) -> Encoded:
-    """Turn the text, and for an encoder-decoder the target, into ids.
+    """Turn the text, and for an encoder-decoder the target, into ids, each line into a sequence of its own.
 
-    Ids follow the order of first appearance, source before target, so that typing on leaves the source's earlier
+    Ids follow the order of first appearance, sources before targets, so that typing on leaves the sources' earlier
     ids as they are; for bytes they are fixed. The target is shifted right: it starts with ``<s>`` ("Attention Is
-    All You Need", section 3.1). ``settings.pad`` padding tokens follow each sequence, or stand before it where
-    ``settings.pad_side`` is ``left``, but not beside an empty text.
+    All You Need", section 3.1). Padding brings the sequences of a batch to one length; ``settings.pad`` padding
+    tokens more are beside each sequence, but not beside an empty text. All of it follows the sequence, or stands
+    before it where ``settings.pad_side`` is ``left``.
+
+    Raises:
+        ValueError: text and target have different numbers of lines.
     """
-    source = tokenize(settings.text, settings.tokens)
+    sources = [tokenize(line, settings.tokens) for line in lines_of(settings.text)]
     has_target = settings.architecture == "encoder-decoder"
-    target = tokenize(settings.target, settings.tokens) if has_target else []
-    vocabulary = Vocabulary(_BYTES if settings.tokens == "bytes" else tuple(dict.fromkeys([*source, *target])))
+    targets = [tokenize(line, settings.tokens) for line in target_lines(settings)] if has_target else []
+    appeared = dict.fromkeys(chain(*sources, *targets))
+    vocabulary = Vocabulary(_BYTES if settings.tokens == "bytes" else tuple(appeared))
+    pad = settings.pad if any(sources) else 0
     return Encoded(
         vocabulary,
-        padded(vocabulary, vocabulary.ids_of(source), settings.pad if source else 0, settings.pad_side),
-        padded(vocabulary, (START_ID, *vocabulary.ids_of(target)), settings.pad, settings.pad_side)
+        padded_batch(vocabulary, [vocabulary.ids_of(source) for source in sources], pad, settings.pad_side),
+        padded_batch(
+            vocabulary,
+            [(START_ID, *vocabulary.ids_of(target)) for target in targets],
+            settings.pad,
+            settings.pad_side,
+        )
         if has_target
         else None,
     )
+
+
+def target_lines(settings: Settings) -> tuple[str, ...]:
+    """A line of the target for each line of the text; an empty one for each where there is no target.
+
+    Raises:
+        ValueError: text and target have different numbers of lines; the message says what to do.
+    """
+    n_lines, lines = len(lines_of(settings.text)), lines_of(settings.target)
+    if len(lines) != n_lines and any(line.strip() for line in lines):
+        raise ValueError(
+            f"The text has {_count(n_lines, 'line')} and the target {_count(len(lines), 'line')}: each line of the "
+            "text needs one line of the target, or empty the target to begin each with <s> alone."
+        )
+    return lines if len(lines) == n_lines else ("",) * n_lines
+
+
+def _count(n: int, what: str) -> str:
+    return f"{n} {what}" if n == 1 else f"{n:,} {what}s"
+
+
+def padded_batch(
+    vocabulary: Vocabulary, contents: Sequence[tuple[int, ...]], pad: int, side: PadSide
+) -> tuple[TokenSequence, ...]:
+    """Sequences of ids, brought to one length by padding on one side, with ``pad`` padding tokens more for each."""
+    longest = max(map(len, contents))
+    return tuple(padded(vocabulary, content, longest - len(content) + pad, side) for content in contents)
 
 
 def padded(vocabulary: Vocabulary, content: tuple[int, ...], pad: int, side: PadSide) -> TokenSequence:

@@ -15,7 +15,7 @@ from model.decoding import Reader, decode
 from model.tasks import EOS, LONGEST, SPECIALS, TASKS, Ids, Task, prompt, sequences
 from model.training import model_with
 from visualizer.settings import PLAIN, Settings
-from visualizer.tokens import Encoded, Vocabulary, padded
+from visualizer.tokens import Encoded, Vocabulary, lines_of, padded_batch
 from visualizer.trained_models import TRAINED_MODELS
 
 KEPT = 32
@@ -74,29 +74,31 @@ def masks_of_training(settings: Settings) -> tuple[str, ...]:
         ValueError: it is no longer remembered.
     """
     recipe = checkpoint_of(settings).recipe
-    masks = TRAINED_MODELS[recipe.task].masks(settings.pad)
+    is_padded = settings.pad > 0 or len(lines_of(settings.text)) > 1
+    masks = TRAINED_MODELS[recipe.task].masks(is_padded)
     return masks if recipe.is_causal else tuple(name for name in masks if name != "causal")
 
 
 @lru_cache(maxsize=64)
 def encode_trained(settings: Settings) -> Encoded:
-    """The tokens of a task's text, and what the model itself writes after them.
+    """The tokens of a task's texts, one per line, and what the model itself writes after each.
 
     Beside an encoder that is the target, ``<sos>`` and the answer; a decoder alone goes on from ``<sos>``, the text
     and ``<eos>``. It is written under the masks that the model was trained for, whatever masks are then looked at.
 
     Raises:
-        ValueError: the text is none of the task, or the model is no longer remembered.
+        ValueError: a text is none of the task, or the model is no longer remembered.
     """
     checkpoint = checkpoint_of(settings)
     task = TASKS[checkpoint.recipe.task]
     vocabulary = Vocabulary(tuple(task.symbols), SPECIALS)
-    source, target = _sequences(checkpoint, task, task.read(settings.text))
+    pairs = [_sequences(checkpoint, task, task.read(line)) for line in lines_of(settings.text)]
+    targets = [target for _, target in pairs if target is not None]
     pad, side = settings.pad, settings.pad_side
     return Encoded(
         vocabulary,
-        padded(vocabulary, source, pad, side),
-        None if target is None else padded(vocabulary, target, pad, side),
+        padded_batch(vocabulary, [source for source, _ in pairs], pad, side),
+        padded_batch(vocabulary, targets, pad, side) if targets else None,
     )
 
 

@@ -39,10 +39,10 @@ class TrainedModel:
     example: str
     shape: Mapping[str, Any]
 
-    def masks(self, pad: int) -> tuple[str, ...]:
-        """The masks that it was trained with; so many tokens are padded, which training hides."""
+    def masks(self, is_padded: bool) -> tuple[str, ...]:
+        """The masks that it was trained with, which hide the padding where there can be any."""
         causal = () if self.shape["architecture"] == "encoder" else ("causal",)
-        return (*causal, "padding") if pad else causal
+        return (*causal, "padding") if is_padded else causal
 
 
 def _read(task: str) -> TrainedModel:

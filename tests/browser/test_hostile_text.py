@@ -77,7 +77,7 @@ def harmless(page) -> dict[str, int]:
 def test_a_text_is_shown_exactly_and_becomes_no_element(page, harmless, text):
     type_text(page, text)
     held = page.locator(".st-key-text textarea").input_value()
-    assert tokens(page) == list(encode(Settings(text=held)).source.labels)
+    assert tokens(page) == list(encode(Settings(text=held)).sources[0].labels)
     assert elements(page) == harmless
     n_tokens = len(tokens(page))
     point_at(panels(page, "picture").last, n_tokens - 1, 0, (n_tokens, n_tokens))

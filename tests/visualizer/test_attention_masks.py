@@ -63,17 +63,17 @@ def test_without_a_mask_a_fault_has_nothing_to_break():
 
 
 def test_documents_end_with_their_bar():
-    assert segments(encode(BASE).source) == (0, 0, 0, 1, 1, 1, 1, 2)
+    assert segments(encode(BASE).sources[0]) == (0, 0, 0, 1, 1, 1, 1, 2)
 
 
 @pytest.mark.parametrize(("side", "is_padding"), [("left", [True, True, False]), ("right", [False, True, True])])
 def test_padding_stands_on_the_side_chosen(side, is_padding):
-    source = encode(replace(BASE, text="a", pad=2, pad_side=side)).source
+    source = encode(replace(BASE, text="a", pad=2, pad_side=side)).sources[0]
     assert list(source.is_padding) == is_padding
 
 
 def test_an_expression_that_is_none_is_left_out_and_named():
-    sequence = encode(BASE).source
+    sequence = encode(BASE).sources[0]
     settings, complaints = readable_painting(replace(BASE, custom="k <=;0.*:k == q;*.1:q % 0 == 1"), sequence)
     assert settings.custom == "0.*:k == q"
     assert len(complaints) == 2
@@ -82,7 +82,7 @@ def test_an_expression_that_is_none_is_left_out_and_named():
 
 
 def test_cells_of_another_length_leave_the_rest_open():
-    context = context_of(encode(BASE).source)
+    context = context_of(encode(BASE).sources[0])
     source = encode_cells(torch.ones(2, 2, dtype=torch.bool).numpy())
     allowed = painted_cells(source, context)
     assert not allowed[:2, :2].any()

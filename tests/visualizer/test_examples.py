@@ -37,36 +37,36 @@ def test_it_looks_at_tokens_and_heads_that_exist(example):
     if example.settings.weights in WORKED_EXAMPLES:
         return
     tokens = encoded(example.settings)
-    queries = tokens.target or tokens.source
+    queries = (tokens.targets or tokens.sources)[0]
     assert example.selection.query < len(queries)
-    assert example.selection.key < len(tokens.source)
+    assert example.selection.key < len(tokens.sources[0])
     assert example.selection.head < example.settings.n_heads
 
 
 def test_the_repeated_word_is_looked_at():
     example = by_name["repeated_words"]
-    tokens = encode(example.settings).source.tokens
+    tokens = encode(example.settings).sources[0].tokens
     assert tokens[example.selection.query] == tokens[example.selection.key] == "cat"
 
 
 def test_padding_is_looked_at():
     example = by_name["padding"]
-    assert encode(example.settings).source.is_padding[example.selection.key]
+    assert encode(example.settings).sources[0].is_padding[example.selection.key]
 
 
 def test_the_translated_pair_is_looked_at():
     example = by_name["translation"]
     tokens = encode(example.settings)
-    assert tokens.target.tokens[example.selection.query] == "Katze"
-    assert tokens.source.tokens[example.selection.key] == "cat"
+    assert tokens.targets[0].tokens[example.selection.query] == "Katze"
+    assert tokens.sources[0].tokens[example.selection.key] == "cat"
 
 
 def test_the_single_token_is_single():
-    assert len(encode(by_name["single_token"].settings).source) == 1
+    assert len(encode(by_name["single_token"].settings).sources[0]) == 1
 
 
 def test_the_learned_letter_is_looked_at():
     example = by_name["reverse"]
     tokens = encoded(example.settings)
-    written = tokens.target.tokens[example.selection.query + 1]
-    assert tokens.source.tokens[example.selection.key] == written == "t"
+    written = tokens.targets[0].tokens[example.selection.query + 1]
+    assert tokens.sources[0].tokens[example.selection.key] == written == "t"

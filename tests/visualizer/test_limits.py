@@ -31,8 +31,8 @@ def test_the_most_tokens_are_drawn_and_one_more_is_not():
 
 
 def test_coarser_tokens_are_proposed():
-    assert problem_with(Settings(text="word " * 20_000, tokens="characters")) == (
-        "The text has 100,000 tokens and 512 is the most that is drawn: "
+    assert problem_with(Settings(text="word " * 2_000, tokens="characters")) == (
+        "The text has 10,000 tokens and 512 is the most that is drawn: "
         "shorten it or choose words instead of characters."
     )
     assert "choose words or characters instead of bytes" in problem_with(Settings(text="é" * 300, tokens="bytes"))

@@ -16,7 +16,7 @@ from visualizer.settings import MASK_NAMES, Selection, Settings
 from visualizer.tokens import encode
 
 BASE = Settings(text="the cat saw the dog", n_heads=2, n_layers=2, mask=("causal",), pad=2)
-TOKENS = encode(BASE).source
+TOKENS = encode(BASE).sources[0]
 CONTEXT = mask_context(TOKENS)
 N = len(TOKENS)
 
@@ -34,7 +34,7 @@ def allowed(settings: Settings, layer: int = 0, head: int = 0) -> torch.Tensor:
 
 
 def masks_of(settings: Settings):
-    return promised_masks(settings, {"source": TOKENS})["encoder.self_attention"]
+    return promised_masks(settings, {"source": (TOKENS,)})["encoder.self_attention"]
 
 
 def every_head():

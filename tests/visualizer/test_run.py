@@ -97,7 +97,8 @@ def test_masked_padding_on_the_left_changes_no_number_of_the_text(architecture, 
 @pytest.mark.parametrize("task", ["reverse", "repeat_block", "match_brackets"])
 def test_a_trained_model_answers_the_same_with_padding_on_the_left(task):
     trained = TRAINED_MODELS[task]
-    settings = fitted(Settings(weights="trained", task=task, text=trained.example, mask=("padding", *trained.mask)))
+    masks = trained.masks(is_padded=True)
+    settings = fitted(Settings(weights="trained", task=task, text=trained.example, mask=masks))
     for n_pads in (1, 9):
         padded = replace(settings, pad=n_pads, pad_side="left")
         assert logits_difference(settings, padded) < 1e-3

@@ -14,6 +14,7 @@ from visualizer.tokens import (
     Vocabulary,
     encode,
     graphemes,
+    lines_of,
     markdown_safe,
     plotly_safe,
     read_then_predicted,
@@ -84,43 +85,43 @@ def test_bytes():
 
 def test_ids_follow_the_first_appearance():
     encoded = encode(Settings(text="the cat the dog"))
-    assert encoded.source.ids == (2, 3, 2, 4)
+    assert encoded.sources[0].ids == (2, 3, 2, 4)
     assert encoded.vocabulary.labels == ("<pad>", "<s>", "the", "cat", "dog")
     assert len(encoded.vocabulary) == 5
-    assert encoded.target is None
+    assert encoded.targets is None
 
 
 def test_typing_on_leaves_earlier_ids_unchanged():
     before, after = encode(Settings(text="a b a")), encode(Settings(text="a b a c"))
-    assert after.source.ids[:3] == before.source.ids
+    assert after.sources[0].ids[:3] == before.sources[0].ids
 
 
 def test_ids_of_bytes_are_fixed():
     encoded = encode(Settings(text="Az", tokens="bytes"))
-    assert encoded.source.ids == (2 + ord("A"), 2 + ord("z"))
+    assert encoded.sources[0].ids == (2 + ord("A"), 2 + ord("z"))
     assert len(encoded.vocabulary) == 258
 
 
 def test_the_target_is_shifted_right_and_shares_the_vocabulary():
     encoded = encode(Settings(architecture="encoder-decoder", text="a b", target="b c", pad=2))
-    assert encoded.source.tokens == ("a", "b", PADDING, PADDING)
-    assert encoded.target.tokens == (START, "b", "c", PADDING, PADDING)
-    assert encoded.target.ids == (1, 3, 4, 0, 0)
-    assert encoded.target.is_padding == (False, False, False, True, True)
+    assert encoded.sources[0].tokens == ("a", "b", PADDING, PADDING)
+    assert encoded.targets[0].tokens == (START, "b", "c", PADDING, PADDING)
+    assert encoded.targets[0].ids == (1, 3, 4, 0, 0)
+    assert encoded.targets[0].is_padding == (False, False, False, True, True)
 
 
 def test_an_empty_target_is_its_start():
-    assert encode(Settings(architecture="encoder-decoder", target=" ")).target.tokens == (START,)
+    assert encode(Settings(architecture="encoder-decoder", target=" ")).targets[0].tokens == (START,)
 
 
 @pytest.mark.parametrize("text", ["", "   ", "\n\t"])
 def test_a_text_without_words_has_no_tokens_even_with_padding(text):
-    assert len(encode(Settings(text=text, pad=3)).source) == 0
+    assert len(encode(Settings(text=text, pad=3)).sources[0]) == 0
 
 
 @pytest.mark.parametrize("kind", ["words", "characters", "bytes"])
 def test_a_typed_special_is_not_the_special(kind):
-    source = encode(Settings(text="<pad> <s>", tokens=kind)).source
+    source = encode(Settings(text="<pad> <s>", tokens=kind)).sources[0]
     assert min(source.ids) >= 2
     assert not any(source.is_padding)
     assert not {PADDING, START} & set(source.tokens)
@@ -225,7 +226,9 @@ def test_text_is_the_sum_of_its_characters(text):
 @given(texts)
 def test_text_is_the_sum_of_its_bytes(text):
     encoded = encode(Settings(text=text, tokens="bytes"))
-    assert bytes(index - 2 for index in encoded.source.ids).decode("utf-8", "surrogatepass") == text
+    for line, sequence in zip(lines_of(text), encoded.sources, strict=True):
+        ids = [index - 2 for index, pads in zip(sequence.ids, sequence.is_padding, strict=True) if not pads]
+        assert bytes(ids).decode("utf-8", "surrogatepass") == line
 
 
 @modest
@@ -235,15 +238,20 @@ def test_words_hold_everything_but_white_space(text):
 
 
 @modest
-@given(texts, texts, kinds, st.integers(0, 3))
-def test_ids_bring_back_the_tokens(text, target, kind, pad):
-    chosen = Settings(architecture="encoder-decoder", text=text, target=target, tokens=kind, pad=pad)
+@given(texts, st.booleans(), kinds, st.integers(0, 3))
+def test_ids_bring_back_the_tokens(text, has_target, kind, pad):
+    chosen = Settings(
+        architecture="encoder-decoder", text=text, target=text if has_target else "", tokens=kind, pad=pad
+    )
     encoded = encode(chosen)
-    for sequence in (encoded.source, encoded.target):
+    for sequence in (*encoded.sources, *encoded.targets):
         assert encoded.vocabulary.tokens_of(sequence.ids) == sequence.tokens
         assert len(sequence.ids) == len(sequence.is_padding) == len(sequence.labels) == len(sequence)
         assert all(0 <= index < len(encoded.vocabulary) for index in sequence.ids)
-        assert sequence.is_padding.count(True) == sequence.ids.count(0) == (pad if sequence.tokens else 0)
+        assert sequence.is_padding.count(True) == sequence.ids.count(0)
+    for batch in (encoded.sources, encoded.targets):
+        assert len({len(sequence) for sequence in batch}) == 1
+        assert min(sequence.is_padding.count(True) for sequence in batch) == (pad if batch[0].tokens else 0)
     assert encoded == encode(replace(chosen))
 
 

@@ -55,7 +55,7 @@ def test_a_run_is_what_the_model_computes_on_the_sequences_of_the_task(task):
 
 def test_the_target_is_what_the_model_writes_right_or_wrong():
     settings = replace(settings_of("reverse"), checkpoint=keep(untrained("reverse")))
-    written = encoded(settings).target
+    written = encoded(settings).targets[0]
     model = model_with(untrained("reverse").recipe, untrained("reverse").weights)
     source, so_far = sequences(TASKS["reverse"], settings.text).source, prompt(TASKS["reverse"], settings.text)
     while len(so_far) <= 20:
@@ -94,7 +94,7 @@ def test_a_text_that_is_none_of_the_task_is_refused_with_what_is():
 
 
 def test_padding_is_added_on_the_side_chosen():
-    source = encoded(replace(settings_of("reverse"), pad=2, pad_side="left")).source
+    source = encoded(replace(settings_of("reverse"), pad=2, pad_side="left")).sources[0]
     assert source.is_padding[:3] == (True, True, False)
     assert source.labels[:2] == ("<pad>", "<pad>")
 

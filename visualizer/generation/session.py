@@ -8,7 +8,7 @@ from visualizer import state
 from visualizer.cache import keep_writing, kept_writing
 from visualizer.generation.writer import Writer
 from visualizer.generation.writing import OneByOne, Written, write
-from visualizer.settings import Settings
+from visualizer.run import Subject
 
 _KEY = "generation"
 
@@ -18,37 +18,37 @@ class Shown:
     """What was written last, and where it came from.
 
     Attributes:
-        settings: of the run.
+        subject: the sequence that it continues or answers.
         how: it was written.
         written: the steps.
         account: one sentence on what was computed for it.
     """
 
-    settings: Settings
+    subject: Subject
     how: OneByOne
     written: Written
     account: str
 
 
-def written_now(settings: Settings, writer: Writer, how: OneByOne) -> Shown:
+def written_now(subject: Subject, writer: Writer, how: OneByOne) -> Shown:
     """What the model writes: what this session saw last, what is kept from before, or what is new.
 
     Raises:
         ValueError: as ``write``.
     """
     last = _last()
-    if last is not None and (last.settings, last.how) == (settings, how):
+    if last is not None and (last.subject, last.how) == (subject, how):
         return last
-    kept = kept_writing(settings, how)
+    kept = kept_writing(subject, how)
     if kept is None:
-        before = _before(last, settings, how)
+        before = _before(last, subject, how)
         written = write(writer, how, before)
-        keep_writing(settings, how, written)
+        keep_writing(subject, how, written)
         account = account_of(written)
     else:
         written = replace(kept, n_kept=len(kept.steps), differs_at=None)
         account = f"{_steps(len(kept.steps))} still in memory: nothing was computed."
-    shown = Shown(settings, how, written, account)
+    shown = Shown(subject, how, written, account)
     state.put_by(_KEY, shown)
     return shown
 
@@ -69,9 +69,9 @@ def account_of(written: Written) -> str:
     return f"{other}, so the model ran again from step {kept + 1} on (underlined), {_times(total - kept)}."
 
 
-def _before(last: Shown | None, settings: Settings, how: OneByOne) -> Written | None:
+def _before(last: Shown | None, subject: Subject, how: OneByOne) -> Written | None:
     """What the same model wrote last, where its steps have what this way of writing needs."""
-    usable = last is not None and last.settings == settings and last.how.cached == how.cached
+    usable = last is not None and last.subject == subject and last.how.cached == how.cached
     return last.written if last is not None and usable else None
 
 

@@ -89,7 +89,7 @@ class Writer:
 
 
 def writer_of(run: Run) -> Writer:
-    """The model of a run as a writer.
+    """The model of a run of one sequence as a writer.
 
     Raises:
         ValueError: it cannot write; the message is one sentence with what to choose.
@@ -136,7 +136,7 @@ def _prompt(run: Run) -> Tokens:
     """The start token beside an encoder; else the tokens that are continued, without their padding."""
     if run.settings.weights == TRAINED:
         task = TASKS[run.settings.task]
-        return prompt(task, task.read(run.settings.text))
+        return prompt(task, task.read(run.text))
     if run.settings.architecture == "encoder-decoder":
         return (START_ID,)
     source = run.tokens["source"]
@@ -147,7 +147,7 @@ def _answer(run: Run) -> Tokens | None:
     if run.settings.weights != TRAINED:
         return None
     task = TASKS[run.settings.task]
-    return task.encode(task.answer(task.read(run.settings.text)))
+    return task.encode(task.answer(task.read(run.text)))
 
 
 def _evaluated(model: Transformer) -> Transformer:

@@ -12,7 +12,7 @@ from visualizer.components.axis import SequenceName
 from visualizer.lab.case import Case
 from visualizer.lab.measuring_job import MeasuringJob
 from visualizer.proof import AT_ONCE, Measurement, effort
-from visualizer.settings import Settings
+from visualizer.run import Subject
 
 EVERY_SECONDS = 0.5
 """How often the progress of a long measurement is drawn again."""
@@ -22,27 +22,27 @@ _JOB = "measuring"
 
 def measurement_of(case: Case, sequence: SequenceName) -> Measurement | None:
     """The measurement of a case: at once where that is quick, else when it is asked for; None before."""
-    settings = replace(case.run.settings, dropout=0.0)
-    if found := cached_measurement(settings, sequence):
+    subject = Subject(replace(case.run.settings, dropout=0.0), case.run.item)
+    if found := cached_measurement(subject, sequence):
         return found
     n_tokens = len(case.run.tokens[sequence])
-    if effort(settings, n_tokens) <= AT_ONCE:
-        return _at_once(settings, sequence)
+    if effort(subject.settings, n_tokens) <= AT_ONCE:
+        return _at_once(subject, sequence)
     job = _job()
-    if job is not None and job.is_running and job.subject == (settings, sequence):
+    if job is not None and job.is_running and job.subject == (subject, sequence):
         st.fragment(_watch, run_every=EVERY_SECONDS)(job)
     else:
-        _offer(settings, sequence, n_tokens)
+        _offer(subject, sequence, n_tokens)
     return None
 
 
-def _at_once(settings: Settings, sequence: SequenceName) -> Measurement:
+def _at_once(subject: Subject, sequence: SequenceName) -> Measurement:
     bar = st.progress(0.0, text=_text(0.0))
 
     def show(done: float) -> None:
         bar.progress(done, text=_text(done))
 
-    found = measured(settings, sequence, show)
+    found = measured(subject, sequence, show)
     bar.empty()
     return found
 
@@ -63,19 +63,20 @@ def duration(seconds: float) -> str:
     return f"{number} second{'s' if number > 1 else ''}"
 
 
-def _offer(settings: Settings, sequence: SequenceName, n_tokens: int) -> None:
+def _offer(subject: Subject, sequence: SequenceName, n_tokens: int) -> None:
     """Say how much there is to do, and begin when that is wanted."""
+    settings = subject.settings
     n_directions = n_tokens * settings.d_model
     st.caption(
         f"To measure it, {n_directions:,} directions ({n_tokens} tokens × {settings.d_model} numbers) go through "
         f"{settings.n_layers} layers. By the first of them, timed here, that takes about "
-        f"{duration(estimated_seconds(settings, sequence))}; it can be stopped."
+        f"{duration(estimated_seconds(subject, sequence))}; it can be stopped."
     )
 
     def begin() -> None:
         if (before := _job()) is not None:
             before.stop()
-        job = MeasuringJob((settings, sequence), lambda report: measured(settings, sequence, report))
+        job = MeasuringJob((subject, sequence), lambda report: measured(subject, sequence, report))
         state.put_by(_JOB, job)
 
     st.button("Measure", icon=":material/science:", key="measure", on_click=begin)

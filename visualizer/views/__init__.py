@@ -17,6 +17,9 @@ VIEWS: dict[str, Callable[[Run, Selection], None]] = {
 }
 """The views of a finished run."""
 
+VIEWS_OF_BATCH = ("step",)
+"""Those that show a batch as it is; the others are given one sequence of it alone."""
+
 VIEWS_WITHOUT_RUN: dict[str, Callable[[Settings], None]] = {
     "train": train.render,
 }

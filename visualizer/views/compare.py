@@ -32,8 +32,7 @@ def render(run: Run, selection: Selection) -> None:
         _nothing_to_compare(run.example)
         return
     _choose_masks(run, selection)
-    mask_a, mask_b = _masks(run, selection)
-    a, b = (cached_run(replace(run.settings, mask=mask)) for mask in (mask_a, mask_b))
+    a, b = (cached_run(replace(run.settings, mask=mask)).at(run.item).alone() for mask in _masks(run, selection))
     kind = attention_kind(attention_modules(a.trace), selection.stage)
     same = [module for module in attention_modules(a.trace) if without_layer(module) == kind]
     batch = min(selection.batch, a.batch_size(f"{same[0]}.weights") - 1)

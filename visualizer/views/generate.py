@@ -37,7 +37,7 @@ def render(run: Run, selection: Selection) -> None:
 
 def _one_by_one(run: Run, writer: Writer, how: OneByOne) -> None:
     with st.spinner("The model writes …"):
-        shown = written_now(run.settings, writer, how)
+        shown = written_now(run.subject, writer, how)
     st.caption(" ".join((_how_it_ended(writer, shown.written), shown.account)))
     if shown.written.difference is not None:
         st.markdown(check_line(cache_check(shown.written.difference)))
@@ -46,7 +46,7 @@ def _one_by_one(run: Run, writer: Writer, how: OneByOne) -> None:
 
 def _beam(run: Run, writer: Writer, how: Beam) -> None:
     with st.spinner("The model writes …"):
-        tree = cached_search(run.settings, how, writer)
+        tree = cached_search(run.subject, how, writer)
     nodes, best = tree_picture(run, writer, tree)
     n_finished = sum(nodes[index].finished for index in best)
     st.caption(

@@ -153,10 +153,10 @@ def test_what_does_not_fit_is_forgotten_but_for_the_newest(monkeypatch):
     for limit in (1, 2, 3):
         how = OneByOne(GREEDY, limit)
         written = write(writer, how)
-        cache.keep_writing(run.settings, how, written)
+        cache.keep_writing(run.subject, how, written)
         assert list(kept.values()) == [written]
-        assert cache.kept_writing(run.settings, how) is written
-    assert cache.kept_writing(run.settings, OneByOne(GREEDY, 1)) is None
+        assert cache.kept_writing(run.subject, how) is written
+    assert cache.kept_writing(run.subject, OneByOne(GREEDY, 1)) is None
 
 
 @pytest.mark.parametrize(
