@@ -24,12 +24,16 @@ class Shift:
         freed: weight that A gave to the keys that only B blocks.
         blocked_keys: how many keys only B blocks for this query.
         gains: the keys that gained most, largest first, as (key, gain).
+        other_gains: the gains of all other keys that gained.
+        other_losses: what was lost by the keys that lost although B blocks them no more than A does.
         has_key: whether B leaves this query any key.
     """
 
     freed: float
     blocked_keys: int
     gains: tuple[tuple[int, float], ...]
+    other_gains: tuple[float, ...]
+    other_losses: tuple[float, ...]
     has_key: bool
 
 
@@ -61,6 +65,10 @@ class Prediction:
         return self.before[0][0] != self.after[0][0]
 
 
+_UNCHANGED = 1e-6
+"""Up to this a weight counts as the same: single precision leaves no more of it."""
+
+
 def shift(a: Run, b: Run, module: str, *, batch: int, head: int, query: int, top: int = 3) -> Shift:
     """Follow the weight of one query of one head from run A to run B."""
     before = a.trace[f"{module}.weights"].value[batch, head, query]
@@ -68,12 +76,15 @@ def shift(a: Run, b: Run, module: str, *, batch: int, head: int, query: int, top
     allowed_by_b = _allowed(b, module, batch, head, query)
     newly_blocked = _allowed(a, module, batch, head, query) & ~allowed_by_b
     change = after - before
-    order = change.argsort(descending=True)[:top].tolist()
-    gains = tuple((key, float(change[key])) for key in order if change[key] > 1e-6)
+    order = change.argsort(descending=True).tolist()
+    gains = [(key, float(change[key])) for key in order if change[key] > _UNCHANGED]
+    lost = -change[(change < -_UNCHANGED) & ~newly_blocked]
     return Shift(
         freed=float(before[newly_blocked].sum()),
         blocked_keys=int(newly_blocked.sum()),
-        gains=gains,
+        gains=tuple(gains[:top]),
+        other_gains=tuple(gain for _, gain in gains[top:]),
+        other_losses=tuple(lost.tolist()),
         has_key=bool(allowed_by_b.any()),
     )
 

@@ -6,7 +6,7 @@ back with the value it was first drawn with.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import streamlit as st
@@ -15,6 +15,7 @@ from visualizer import state
 from visualizer.settings import (
     FIELDS,
     MAX_TEXT,
+    NO_MASK,
     TRAINED,
     WORKED_EXAMPLES,
     Selection,
@@ -157,10 +158,6 @@ _SIZES = {"sliding_window": "window", "prefix": "prefix", "strided": "stride"}
 def mask_pills(name: str, drawn: tuple[str, ...]) -> None:
     """One pill per mask, for ``mask``, ``mask_a`` or ``mask_b``; ``drawn`` is what is chosen as they are drawn."""
 
-    def redraw(chosen: list[str]) -> None:
-        same_sizes = _SIZES.keys() & set(chosen) == _SIZES.keys() & set(drawn)
-        state.redraw_picture() if same_sizes else state.redraw_page()
-
     field = FIELDS[name]
     st.pills(
         field.label,
@@ -170,8 +167,38 @@ def mask_pills(name: str, drawn: tuple[str, ...]) -> None:
         key=name,
         help=field.help,
         persist_state="page",
-        on_change=state.on_change(name, redraw),
+        on_change=state.on_change(name, lambda chosen: _redraw(chosen, drawn)),
     )
+
+
+def compared_mask(name: str, drawn: tuple[str, ...]) -> None:
+    """The same for ``mask_a`` or ``mask_b``, with a pill of its own for no mask."""
+    field = FIELDS[name]
+    key = f"{name}_pills"
+
+    def choose(pressed: list[str]) -> None:
+        none_is_new = NO_MASK in pressed and drawn
+        chosen = () if none_is_new else tuple(mask for mask in pressed if mask != NO_MASK)
+        state.select(**{name: in_mask_order(chosen)})
+        _redraw(chosen, drawn)
+
+    state.fill(key, list(drawn) or [NO_MASK])
+    with st.container(key=name):
+        st.pills(
+            field.label,
+            [NO_MASK, *field.choices],
+            selection_mode="multi",
+            format_func=({NO_MASK: "No mask"} | dict(field.choices)).__getitem__,
+            key=key,
+            help=field.help,
+            on_change=state.on_change(key, choose),
+        )
+
+
+def _redraw(chosen: Iterable[str], drawn: tuple[str, ...]) -> None:
+    """Draw the page again where the masks chosen have other sizes to set than those drawn."""
+    same_sizes = _SIZES.keys() & set(chosen) == _SIZES.keys() & set(drawn)
+    state.redraw_picture() if same_sizes else state.redraw_page()
 
 
 _SHAPE_THE_SIDEBAR = ("architecture", "weights", "n_heads", "d_model", "norm", "pad")

@@ -127,6 +127,11 @@ def panels(page: Page, key: str) -> Locator:
     return page.locator(f".st-key-{key} .matrix:visible")
 
 
+def compared(page: Page, head: int) -> Locator:
+    """The matrices A, B and B - A of one head, wherever it stands."""
+    return page.locator(f".st-key-compare_grids .compare-head[data-head='{head}'] .matrix")
+
+
 def point_at(panel: Locator, row: int, column: int, shape: tuple[int, int]) -> None:
     """Move the pointer to a cell of a matrix with this many rows and columns."""
     plot = panel.locator(".matrix-plot")

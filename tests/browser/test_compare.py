@@ -5,15 +5,18 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.browser.headlight_page import (
     click_cell,
     close_to,
+    compared,
     link_of,
     lit_cells,
     messages_sent,
     panels,
+    pill,
     point_at,
     rerun,
     tooltip,
@@ -40,7 +43,7 @@ def test_cells_are_locked_together_and_the_layer_needs_no_message(open_app):
             trace[f"encoder.layers.{layer}.self_attention.weights"].value[0, :, 6, 3].tolist() for trace in (a, b)
         )
         for head in range(4):
-            point_at(panels(page, "compare_grids").nth(3 * head + 1), 6, 3, SHAPE)
+            point_at(compared(page, head).nth(1), 6, 3, SHAPE)
             expected = (before[head], after[head], after[head] - before[head])
             assert tooltip_numbers(page) == [close_to(value) for value in expected]
             assert lit_cells(page, "compare_grids") == [(6, 3)] * 12
@@ -54,13 +57,19 @@ def test_the_words_and_the_picture_downstream_are_the_models(open_app):
     page = open_app(view="compare", weights="random", seed=5)
     a, b = compute_run(A), compute_run(B)
     with rerun(page, "compare_grids"):
-        click_cell(panels(page, "compare_grids").nth(3), 3, 0, SHAPE)
+        click_cell(compared(page, 1).first, 3, 0, SHAPE)
     assert {"head": "1", "query": "3", "key": "0"}.items() <= link_of(page).items()
     moved = shift(a, b, "encoder.layers.0.self_attention", batch=0, head=1, query=3)
     account = page.get_by_test_id("stMarkdown").filter(has_text=re.compile("^Layer 0, head 1, query 3 “on”"))
-    expect(account).to_contain_text(f"Blocking these 7 keys freed {moved.freed:.2f} of its weight")
-    for key, gain in moved.gains:
-        expect(account).to_contain_text(re.compile(rf"key {key} “\w+” \(\+{gain:.2f}\)"))
+    expect(account).to_contain_text("Blocking these 7 keys freed")
+    said = account.inner_text().partition("freed ")[2]
+    freed, *gains = (float(number) for number in re.findall(r"\d\.\d\d", said))
+    assert [int(key) for key in re.findall(r"key (\d)", said)] == [key for key, _ in moved.gains]
+    assert "and 1 other (" in said
+    assert [freed, *gains] == pytest.approx(
+        [moved.freed, *(g for _, g in moved.gains), *moved.other_gains], abs=0.01
+    )
+    assert sum(gains) == pytest.approx(freed)
 
     found = downstream(a, b, batch=0, prefix="encoder")
     assert found is not None
@@ -75,5 +84,65 @@ def test_the_words_and_the_picture_downstream_are_the_models(open_app):
     best = b.trace["probabilities"].value[0].max(-1)
     changed = (a.trace["probabilities"].value[0].argmax(-1) != best.indices).sum()
     expect(page.get_by_text(f"another one at {int(changed)} of 11 positions")).to_be_visible()
+    expect(page.get_by_test_id("stDataFrame").last).to_contain_text("Changed")
     word = b.vocabulary[int(best.indices[0])]
     expect(page.get_by_test_id("glide-cell-2-0")).to_contain_text(f"{word} {best.values[0].item():.1%}")
+
+
+def test_the_head_that_changed_most_is_first_and_the_sign_needs_no_colour(open_app):
+    text = " ".join(f"w{i % 7}" for i in range(44))
+    page = open_app(view="compare", weights="random", seed=5, text=text)
+    settings = replace(A, text=text)
+    before, after = (
+        compute_run(replace(settings, mask=mask)).trace["encoder.layers.0.self_attention.weights"].value[0]
+        for mask in ((), ("causal",))
+    )
+    moved = (before - after).clamp_min(0).sum(-1).mean(-1)
+    heads = page.locator(".compare-head")
+    order = [int(heads.nth(rank).get_attribute("data-head")) for rank in range(4)]
+    assert order == moved.argsort(descending=True).tolist()
+    expect(heads.first).to_contain_text(f"{100 * moved.max():.1f} % of the weight moved")
+
+    change = after[order[0]] - before[order[0]]
+    lined = compared(page, order[0]).nth(2).evaluate(_LINED_CELLS, [44, 44])
+    assert all(lined[i][j] == 0 for i, j in (change > 0).nonzero().tolist()), "no line over a gain"
+    strong = (change < -0.2 * change.abs().max()).nonzero().tolist()
+    assert strong
+    assert all(lined[i][j] > 0 for i, j in strong), "lines over every clear loss"
+
+
+_LINED_CELLS = """(panel, [rows, columns]) => {
+  const overlay = panel.querySelector(".matrix-overlay");
+  const boxOf = (element) => element.getBoundingClientRect();
+  const [plot, whole] = [boxOf(panel.querySelector(".matrix-plot")), boxOf(overlay)];
+  const ratio = overlay.width / whole.width;
+  const [left, top] = [(plot.left - whole.left) * ratio, (plot.top - whole.top) * ratio];
+  const [width, height] = [(plot.width / columns) * ratio, (plot.height / rows) * ratio];
+  const context = overlay.getContext("2d");
+  return Array.from({ length: rows }, (_, row) =>
+    Array.from({ length: columns }, (_, column) => {
+      const x = Math.ceil(left + column * width) + 1;
+      const y = Math.ceil(top + row * height) + 1;
+      const inside = [Math.max(1, Math.floor(width) - 2), Math.max(1, Math.floor(height) - 2)];
+      const { data } = context.getImageData(x, y, ...inside);
+      return data.filter((value, i) => i % 4 === 3 && value > 0).length;
+    }),
+  );
+}"""
+
+
+def test_no_mask_is_a_choice_of_its_own(open_app):
+    page = open_app(view="compare")
+    expect(pill(page, "mask_a", "No mask")).to_have_attribute("aria-pressed", "true")
+    with rerun(page, "compare_grids"):
+        pill(page, "mask_a", "Padding").click()
+    expect(pill(page, "mask_a", "No mask")).to_have_attribute("aria-pressed", "false")
+    assert link_of(page)["mask_a"] == "padding"
+    with rerun(page, "compare_grids"):
+        pill(page, "mask_b", "Causal").click()
+    expect(pill(page, "mask_b", "No mask")).to_have_attribute("aria-pressed", "true")
+    assert link_of(page)["mask_b"] == "none"
+    with rerun(page, "compare_grids"):
+        pill(page, "mask_a", "No mask").click()
+    expect(pill(page, "mask_a", "Padding")).to_have_attribute("aria-pressed", "false")
+    assert "mask_a" not in link_of(page)

@@ -11,6 +11,7 @@ from tests.browser.headlight_page import (
     choose_view,
     click_cell,
     close_to,
+    compared,
     link_of,
     number,
     panels,
@@ -116,5 +117,5 @@ def numbers_of_the_comparison_are_those_of_the_model(page: Page, chosen: Setting
     for head in range(N_HEADS):
         before, after = a[head, QUERY, KEY].item(), b[head, QUERY, KEY].item()
         side = head % 3
-        point_at(panels(page, "compare_grids").nth(3 * head + side), QUERY, KEY, SHAPE)
+        point_at(compared(page, head).nth(side), QUERY, KEY, SHAPE)
         assert tooltip_numbers(page) == [close_to(before), close_to(after), close_to(after - before)]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -22,7 +24,7 @@ from visualizer.panels import blocked_in_layers, to_array
 from visualizer.published import PUBLISHED
 from visualizer.run import Run, layer_of, without_layer
 from visualizer.settings import FIELDS, Selection, Settings
-from visualizer.sidebar import mask_pills
+from visualizer.sidebar import compared_mask
 from visualizer.tokens import markdown_safe
 
 
@@ -77,8 +79,8 @@ def _choose_masks(run: Run, selection: Selection) -> None:
     if run.example is not None:
         st.caption("A is the example without its mask, B the example as published.")
         return
-    mask_pills("mask_a", selection.mask_a)
-    mask_pills("mask_b", selection.mask_b)
+    compared_mask("mask_a", selection.mask_a)
+    compared_mask("mask_b", selection.mask_b)
 
 
 def _grids(a: Run, b: Run, modules: list[str], selection: Selection, batch: int) -> None:
@@ -147,13 +149,50 @@ def _sentence(moved: Shift, keys: Axis) -> str:
     """What happened to the weight of one query, in words."""
     if not moved.has_key:
         return "B leaves this query no key at all: its weights are all zero and it takes nothing from any token."
-    gains = ", ".join(f"key {key} {_quoted(keys, key)} (+{gain:.2f})" for key, gain in moved.gains)
+    freed, lost = in_hundredths([moved.freed, sum(moved.other_losses)])
+    gains = _gains(moved, keys, freed + lost)
+    other_losses = f"{_counted(len(moved.other_losses), 'open key')} lost {lost / 100:.2f}"
     if not moved.blocked_keys:
-        changed = f"It gave more to {gains}." if gains else "Its weights are the same."
+        changed = f"It gave more to {gains}; {other_losses}." if gains else "Its weights are the same."
         return f"B blocks no key of this query that A leaves open. {changed}"
     blocked = "this key" if moved.blocked_keys == 1 else f"these {moved.blocked_keys} keys"
-    went = f"it went to {gains}." if gains else "no other key gained."
-    return f"Blocking {blocked} freed {moved.freed:.2f} of its weight; {went}"
+    freed_here = f"Blocking {blocked} freed {freed / 100:.2f} of its weight"
+    if lost:
+        freed_here = f"{freed_here}, and {other_losses}"
+    return f"{freed_here}; it went to {gains}." if gains else f"{freed_here}; no other key gained."
+
+
+def _gains(moved: Shift, keys: Axis, total: int) -> str:
+    """Who gained, in numbers that add up to ``total`` hundredths as far as the weights themselves do."""
+    parts = [gain for _, gain in moved.gains] + ([sum(moved.other_gains)] if moved.other_gains else [])
+    if abs(sum(parts) - total / 100) > _ROUNDED:
+        total = round(100 * sum(parts))  # a row that does not sum to one, in a model broken on purpose
+    shown = in_hundredths(parts, total)
+    named = [
+        f"key {key} {_quoted(keys, key)} (+{hundredths / 100:.2f})"
+        for (key, _), hundredths in zip(moved.gains, shown, strict=False)
+    ]
+    if not moved.other_gains:
+        return ", ".join(named)
+    together = " together" if len(moved.other_gains) > 1 else ""
+    rest = f"+{shown[-1] / 100:.2f}" if shown[-1] else "less than +0.01"
+    return f"{', '.join(named)} and {_counted(len(moved.other_gains), 'other')} ({rest}{together})"
+
+
+_ROUNDED = 0.01
+
+
+def in_hundredths(parts: Sequence[float], total: int | None = None) -> list[int]:
+    """Each part in whole hundredths, up or down so that they add up to the total, rounded, or to the one given."""
+    exact = [100 * part for part in parts]
+    down = [math.floor(part) for part in exact]
+    missing = (round(sum(exact)) if total is None else total) - sum(down)
+    most_cut = sorted(range(len(exact)), key=lambda i: down[i] - exact[i])
+    return [part + (i in most_cut[:missing]) for i, part in enumerate(down)]
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def _quoted(axis: Axis, index: int) -> str:
@@ -214,7 +253,7 @@ def _predictions(a: Run, b: Run, batch: int) -> None:
             "token": [f"{i} {label}" for i, label in enumerate(rows.labels)],
             "A": [_listed(a, prediction.before) for prediction in found],
             "B": [_listed(b, prediction.after) for prediction in found],
-            "": ["≠" if prediction.changed else "" for prediction in found],
+            "Changed": ["yes" if prediction.changed else "" for prediction in found],
         },
         hide_index=True,
     )

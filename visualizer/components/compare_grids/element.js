@@ -1,7 +1,7 @@
 const COMPARE_GAP = 24;
 const SIDES = ["a", "b", "difference"];
 
-/** For each head three grids, A, B and B − A, whose cells are locked together. */
+/** For each head three grids, A, B and B − A, whose cells are locked together; the head that changed most is first. */
 class CompareGrids {
   constructor(root) {
     this.root = root;
@@ -102,7 +102,7 @@ class CompareGrids {
     const start = (this.layer * heads + head) * rows * columns;
     const { a, b } = this.data.arrays;
     const numbers = { a: floats(a, start, start + rows * columns), b: floats(b, start, start + rows * columns) };
-    const difference = this.differenceOf(numbers.a, numbers.b);
+    const { difference, taken } = this.differenceOf(numbers.a, numbers.b);
     const masks = this.masksOf(head);
     const matrix = (values, side) => ({
       values,
@@ -117,22 +117,28 @@ class CompareGrids {
     return {
       a: matrix(numbers.a, "a"),
       b: matrix(numbers.b, "b"),
-      difference: matrix(difference, "difference"),
+      difference: { ...matrix(difference, "difference"), marksSign: true },
+      moved: taken / rows,
     };
   }
 
-  /** B − A; the largest change of the layer, which all heads' scale needs, is found on the way. */
+  /**
+   * B − A, and the weight that B takes from the keys all together; the largest change of the layer, which all heads'
+   * scale needs, is found on the way.
+   */
   differenceOf(a, b) {
     const difference = new Float32Array(a.length);
     let largest = this.largestChange;
+    let taken = 0;
     for (let i = 0; i < a.length; i++) {
       const change = b[i] - a[i];
       difference[i] = change;
       const size = change < 0 ? -change : change;
+      if (change < 0) taken += size;
       if (size > largest && size < Infinity) largest = size;
     }
     this.largestChange = largest;
-    return difference;
+    return { difference, taken };
   }
 
   scales() {
@@ -153,7 +159,7 @@ class CompareGrids {
     const anyBlocked = Object.values(this.masks).some((masks) => masks.anyIn(this.layer, this.size.heads));
     this.weightLegend.update(scales.a, { text: "A, B", blocked: anyBlocked });
     this.differenceLegend.update(scales.difference, { text: "B − A" });
-    this.arrange();
+    this.arrange(matrices);
     const limits = this.limits();
     this.drawHeads((head) => this.drawHead(head, matrices[head], scales, limits));
     this.select(this.selected);
@@ -162,7 +168,7 @@ class CompareGrids {
   /** Draw at once the heads that can be seen, and the others in slices, so that nothing waits for them. */
   drawHeads(drawHead) {
     clearTimeout(this.timer);
-    const shown = [...this.choices.shown].sort((a, b) => a - b);
+    const shown = this.order.filter((head) => this.choices.shown.has(head));
     const later = [];
     // Asked one by one: a head that is drawn for the first time pushes those after it down.
     for (const head of shown) {
@@ -182,11 +188,16 @@ class CompareGrids {
     return box.top < window.innerHeight && box.bottom > 0;
   }
 
-  /** One row of panels for each head. */
-  arrange() {
+  /** One row of panels for each head, from the one that changed most to the one that changed least. */
+  arrange(matrices) {
     while (this.heads.length < this.size.heads) this.heads.push(this.makeHead(this.heads.length));
     while (this.heads.length > this.size.heads) this.heads.pop().element.remove();
     this.heads.forEach(({ element }, head) => (element.hidden = !this.choices.shown.has(head)));
+    this.order = matrices.map((_, head) => head).sort((a, b) => matrices[b].moved - matrices[a].moved || a - b);
+    this.order.forEach((head, rank) => {
+      const { element } = this.heads[head];
+      if (this.rows.children[rank] !== element) this.rows.insertBefore(element, this.rows.children[rank]);
+    });
   }
 
   makeHead(head) {
@@ -198,11 +209,12 @@ class CompareGrids {
     const dot = makeElement("span", "matrix-dot");
     const text = makeElement("span");
     const panels = SIDES.map(() => new MatrixPanel(host));
-    const heading = makeElement("div", "compare-heading", {}, [dot, text]);
+    const moved = makeElement("span", "compare-moved");
+    const heading = makeElement("div", "compare-heading", {}, [dot, text, moved]);
     const grids = makeElement("div", "compare-panels", {}, panels.map((panel) => panel.element));
-    const element = makeElement("section", "compare-head", {}, [heading, grids]);
+    const element = makeElement("section", "compare-head", { "data-head": head }, [heading, grids]);
     this.rows.append(element);
-    return { element, dot, text, panels };
+    return { element, dot, text, moved, panels };
   }
 
   limits() {
@@ -213,11 +225,12 @@ class CompareGrids {
   }
 
   drawHead(head, matrices, scales, limits) {
-    const { dot, text, panels } = this.heads[head];
+    const { dot, text, moved, panels } = this.heads[head];
     const name = headTitle(head, this.data.head_names[this.layer][head]);
     const titles = { a: this.data.sides.a.title, b: this.data.sides.b.title, difference: "B − A" };
     dot.style.background = headColor(this.theme, head);
     setText(text, name);
+    setText(moved, movedText(matrices.moved));
     SIDES.forEach((side, i) => {
       panels[i].show(matrices[side], {
         scale: scales[side],
@@ -228,6 +241,7 @@ class CompareGrids {
         description: () => describeMatrix(`${name}, ${titles[side]}, layer ${this.layer}`, matrices[side]),
       });
     });
+    this.differenceLegend.element.classList.toggle("legend-lined", !panels[2].geometry.numbers);
   }
 
   onResize() {
@@ -299,6 +313,12 @@ class CompareGrids {
   lightAll(row, column) {
     for (const { panels } of this.heads) for (const panel of panels) panel.light(row, column);
   }
+}
+
+/** How much of a query's weight B takes away from where it lay in A, in the mean of all queries. */
+function movedText(moved) {
+  if (moved < 5e-7) return "no weight moved";
+  return moved < 0.001 ? "less than 0.1 % of the weight moved" : `${(100 * moved).toFixed(1)} % of the weight moved`;
 }
 
 /** One row of the tooltip's small table. */

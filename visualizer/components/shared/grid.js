@@ -4,7 +4,8 @@
  * host: {hover(panel, row, column, point), leave(), select(panel, row, column), title(panel, solo)}; `title` may be
  * missing, then the title is plain text.
  * A matrix is {values: Float32Array, rows, columns, rowAxis, columnAxis, blocked: Uint8Array | null, emptyRows:
- * Uint8Array | null, dtype}. A panel is drawn by `show(matrix, look)` and lit by `light(row, column)`.
+ * Uint8Array | null, dtype, marksSign}; `marksSign` puts lines over numbers below zero where they are not written.
+ * A panel is drawn by `show(matrix, look)` and lit by `light(row, column)`.
  */
 class MatrixPanel {
   constructor(host) {
@@ -134,6 +135,10 @@ class MatrixPanel {
     const hatch = hatchCanvas(
       matrix.blocked, matrix.rows, matrix.columns, hatchWidth, hatchHeight, theme, pixelRatio);
     if (hatch) context.drawImage(hatch, Math.round(left * pixelRatio), Math.round(top * pixelRatio));
+    const sign = matrix.marksSign && !geometry.numbers // numbers in the cells carry their signs
+      ? signCanvas(matrix, this.look.scale, hatchWidth, hatchHeight, pixelRatio)
+      : null;
+    if (sign) context.drawImage(sign, Math.round(left * pixelRatio), Math.round(top * pixelRatio));
     context.setTransform(pixelRatio, 0, 0, pixelRatio, 0, 0);
     if (labelled) drawLabels(context, matrix, geometry, theme);
     if (geometry.numbers) drawNumbers(context, matrix, geometry, this.look.scale);

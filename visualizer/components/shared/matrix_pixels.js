@@ -104,15 +104,48 @@ function hatchCanvas(blocked, rows, columns, width, height, theme, pixelRatio) {
   const cached = hatchCache.get(blocked);
   const cacheKey = `${width} ${height} ${theme.name}`;
   if (cached?.cacheKey === cacheKey) return cached.canvas;
+  const canvas = patternCanvas(blocked, rows, columns, width, height, hatchTile(theme, pixelRatio));
+  hatchCache.set(blocked, { cacheKey, canvas });
+  return canvas;
+}
+
+/** A tile repeated over the cells with a flag, as a canvas of `width` by `height` device pixels. */
+function patternCanvas(flags, rows, columns, width, height, tile) {
   const canvas = new OffscreenCanvas(width, height);
   const context = canvas.getContext("2d");
   context.imageSmoothingEnabled = false;
-  context.drawImage(maskCanvas(blocked, rows, columns), 0, 0, width, height);
+  context.drawImage(maskCanvas(flags, rows, columns), 0, 0, width, height);
   context.globalCompositeOperation = "source-in";
-  context.fillStyle = context.createPattern(hatchTile(theme, pixelRatio), "repeat");
+  context.fillStyle = context.createPattern(tile, "repeat");
   context.fillRect(0, 0, width, height);
-  hatchCache.set(blocked, { cacheKey, canvas });
   return canvas;
+}
+
+const FAINT = 0.04; // of the largest: below, a number has hardly a colour, and needs no sign
+
+/**
+ * Level lines over the numbers below zero as a canvas of `width` by `height` device pixels: with them the sign does
+ * not depend on seeing colours. Null where no number is clearly below zero.
+ */
+function signCanvas(matrix, scale, width, height, pixelRatio) {
+  const rows = Math.min(matrix.rows, height);
+  const columns = Math.min(matrix.columns, width);
+  const source = rows < matrix.rows || columns < matrix.columns ? poolMatrix(matrix, rows, columns) : matrix;
+  const limit = scale.low * FAINT;
+  const isBelow = Uint8Array.from(source.values, (value, i) => (value < limit && !source.blocked?.[i] ? 1 : 0));
+  if (!isBelow.some(Boolean)) return null;
+  return patternCanvas(isBelow, rows, columns, width, height, signTile(scale.theme, pixelRatio));
+}
+
+/** One tile of level lines in the colour of the background. */
+function signTile(theme, pixelRatio) {
+  const size = Math.max(3, Math.round(4 * pixelRatio));
+  const tile = new OffscreenCanvas(size, size);
+  const context = tile.getContext("2d");
+  context.fillStyle = theme.background;
+  context.globalAlpha = 0.75;
+  context.fillRect(0, 0, size, Math.max(1, Math.round(1.2 * pixelRatio)));
+  return tile;
 }
 
 /** An opaque pixel for each blocked cell. */
