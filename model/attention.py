@@ -7,9 +7,10 @@ import math
 import torch
 from torch import Tensor, nn
 
-from model import formulas
+from model import formulas, fused_projection
 from model.config import check_at_least, check_divisible
 from model.dropout import Dropout
+from model.fused_projection import Projection, thirds
 from model.tracing import Tap, TracedModule, untapped
 
 
@@ -75,6 +76,7 @@ class MultiHeadAttention(TracedModule):
         d_out: width of the output; d_model unless given. Only an output projection can change the width.
         bias: whether the projections to queries, keys and values add a bias.
         output_bias: whether the output projection does; as ``bias`` unless given.
+        fused_qkv: whether one matrix makes queries, keys and values, as in ``nn.MultiheadAttention``.
         output_projection: whether ``w_o`` follows; without it the output is the heads side by side.
         scale_scores: divide the scores by sqrt(head_dim).
         dropout: probability of dropping an attention weight.
@@ -93,6 +95,7 @@ class MultiHeadAttention(TracedModule):
         d_out: int | None = None,
         bias: bool = True,
         output_bias: bool | None = None,
+        fused_qkv: bool = False,
         output_projection: bool = True,
         scale_scores: bool = True,
         dropout: float = 0.0,
@@ -111,9 +114,13 @@ class MultiHeadAttention(TracedModule):
         if output_bias is None:
             output_bias = bias
         self.n_heads, self.head_dim, self.scale_scores = n_heads, head_dim, scale_scores
-        self.w_q = nn.Linear(d_model, d_inner, bias=bias)
-        self.w_k = nn.Linear(d_model, d_inner, bias=bias)
-        self.w_v = nn.Linear(d_model, d_inner, bias=bias)
+        self.fused_qkv = fused_qkv
+        if fused_qkv:
+            self.w_qkv = nn.Linear(d_model, 3 * d_inner, bias=bias)
+        else:
+            self.w_q = nn.Linear(d_model, d_inner, bias=bias)
+            self.w_k = nn.Linear(d_model, d_inner, bias=bias)
+            self.w_v = nn.Linear(d_model, d_inner, bias=bias)
         self.w_o = nn.Linear(d_inner, d_out, bias=output_bias) if output_projection else None
         self.dropout = Dropout(dropout)
         self.formulas = formulas.projections(bias=bias, output_bias=output_bias)
@@ -136,9 +143,12 @@ class MultiHeadAttention(TracedModule):
         query = tap("query_input", query, "B Tq D", formulas.QUERY_INPUT)
         key = tap("key_input", key, "B Tk D", formulas.KEY_INPUT)
         value = tap("value_input", value, "B Tk D", formulas.VALUE_INPUT)
-        q_proj = tap("q_proj", self.w_q(query), f"B Tq {inner}", self.formulas["q_proj"])
-        k_proj = tap("k_proj", self.w_k(key), f"B Tk {inner}", self.formulas["k_proj"])
-        v_proj = tap("v_proj", self.w_v(value), f"B Tk {inner}", self.formulas["v_proj"])
+        if self.fused_qkv:
+            q_proj, k_proj, v_proj = fused_projection.project(self.w_qkv, query, key, value, width=inner, tap=tap)
+        else:
+            q_proj = tap("q_proj", self.w_q(query), f"B Tq {inner}", self.formulas["q_proj"])
+            k_proj = tap("k_proj", self.w_k(key), f"B Tk {inner}", self.formulas["k_proj"])
+            v_proj = tap("v_proj", self.w_v(value), f"B Tk {inner}", self.formulas["v_proj"])
         heads = (self.n_heads, self.head_dim)
         q = tap("q", torch.unflatten(q_proj, -1, heads).transpose(1, 2), "B H Tq Dh", formulas.QUERIES)
         k = tap("k", torch.unflatten(k_proj, -1, heads).transpose(1, 2), "B H Tk Dh", formulas.KEYS)
@@ -149,3 +159,10 @@ class MultiHeadAttention(TracedModule):
         if self.w_o is None:
             return tap("output", concat, f"B Tq {inner}", formulas.NOT_PROJECTED)
         return tap("output", self.w_o(concat), f"B Tq {self.output_symbol}", self.formulas["output"])
+
+    def projections(self) -> tuple[Projection, Projection, Projection]:
+        """What makes queries, keys and values, (H * Dh, d_model) and (H * Dh,) each, fused or not."""
+        if self.fused_qkv:
+            return thirds(self.w_qkv)
+        w_q, w_k, w_v = (Projection(layer.weight, layer.bias) for layer in (self.w_q, self.w_k, self.w_v))
+        return w_q, w_k, w_v

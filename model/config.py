@@ -33,6 +33,8 @@ class TransformerConfig:
             always ends so (Xiong et al. 2020, section 3.1).
         qkv_bias: whether the projections to queries, keys and values add a bias: the paper's have none, those of
             ``nn.MultiheadAttention``, BERT and GPT-2 do.
+        fused_qkv: one matrix instead of three makes queries, keys and values, as ``in_proj_weight`` of
+            ``nn.MultiheadAttention`` does.
         output_bias: whether the output projection of the attention does.
         layer_norm_eps: added to the variance in layer normalisation (Ba et al. 2016); above 0.
         unembedding_bias: whether the final linear layer adds a bias, as in BERT (Devlin et al. 2019) and in
@@ -57,6 +59,7 @@ class TransformerConfig:
     max_len: int = 512
     final_norm: bool = False
     qkv_bias: bool = True
+    fused_qkv: bool = False
     output_bias: bool = True
     layer_norm_eps: float = 1e-5
     unembedding_bias: bool = False

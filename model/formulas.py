@@ -26,6 +26,13 @@ CONCAT = r"C = \operatorname{Concat}(C_1, \dots, C_H)"
 NOT_PROJECTED = "Y = C"
 
 
+FIRST_OF_QKV = r"Q = [Q \; K \; V]_{\text{first third}}"
+SECOND_OF_QKV = r"K = [Q \; K \; V]_{\text{second third}}"
+THIRD_OF_QKV = r"V = [Q \; K \; V]_{\text{last third}}"
+FIRST_OF_KV = r"K = [K \; V]_{\text{first half}}"
+SECOND_OF_KV = r"V = [K \; V]_{\text{second half}}"
+
+
 def divided(divisor: float) -> str:
     """The scores over a given number."""
     return rf"\hat S = S / {divisor:g}"
@@ -38,6 +45,17 @@ def projections(*, bias: bool, output_bias: bool) -> Mapping[str, str]:
         "k_proj": _linear("K", "X_k", "K", bias=bias),
         "v_proj": _linear("V", "X_v", "V", bias=bias),
         "output": _linear("Y", "C", "O", bias=output_bias),
+    }
+
+
+def fused(*, bias: bool) -> Mapping[str, str]:
+    """Of one matrix for queries, keys and values, and of its parts, by the stage."""
+    return {
+        "qkv": _linear(r"[Q \; K \; V]", "X", "QKV", bias=bias),
+        "kv": _linear(r"[K \; V]", "X_k", "KV", bias=bias),
+        "q_proj": _linear("Q", "X_q", "Q", bias=bias),
+        "k_proj": _linear("K", "X_k", "K", bias=bias),
+        "v_proj": _linear("V", "X_v", "V", bias=bias),
     }
 
 

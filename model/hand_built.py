@@ -498,14 +498,14 @@ def _fill_attention(
     """
     for parameter in attention.parameters():
         parameter.zero_()
-    w_q, w_k, w_v, w_o = attention.w_q, attention.w_k, attention.w_v, attention.w_o
+    (w_q, w_k, w_v), w_o = attention.projections(), attention.w_o
     root = math.sqrt(math.sqrt(attention.head_dim)) if attention.scale_scores else 1.0
     for index, weights in enumerate(plan.heads):
         first = index * attention.head_dim
         rows = slice(first, first + len(weights.query))
         w_q.weight[rows] = root / query_scale * weights.query
         w_k.weight[rows] = root / key_scale * weights.key
-        if weights.query_bias is not None:
+        if w_q.bias is not None and weights.query_bias is not None:
             w_q.bias[rows] = root * weights.query_bias
         values = slice(first, first + plan.code_width)
         w_v.weight[values] = _code_reader(plan) / key_scale

@@ -20,7 +20,7 @@ from model.transformer import Transformer
 
 _CACHED = r"K_h = \operatorname{Concat}(K_h^{\text{cached}}, K[:, \text{head } h])"
 _FORMULAS = {"k": _CACHED, "v": _CACHED.replace("K", "V")}
-_OF_NEW_TOKENS = ("key_input", "value_input", "k_proj", "v_proj")
+_OF_NEW_TOKENS = ("key_input", "value_input", "kv", "k_proj", "v_proj")
 
 
 class CachedReader(Reader):

@@ -100,6 +100,7 @@ def _attention(config: TransformerConfig) -> MultiHeadAttention:
         config.n_heads,
         bias=config.qkv_bias,
         output_bias=config.output_bias,
+        fused_qkv=config.fused_qkv,
         scale_scores=config.scale_scores,
         dropout=config.dropout,
     )

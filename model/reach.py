@@ -20,7 +20,7 @@ SequenceName = Literal["source", "target"]
 PAIR_STAGES = frozenset({"scores", "scaled_scores", "mask", "masked_scores"})
 """Stages with a cell for each pair of tokens, blocked pairs too: not yet what a row takes from its keys."""
 
-_KEY_STAGES = frozenset({"key_input", "value_input", "k_proj", "v_proj", "k", "v"})
+_KEY_STAGES = frozenset({"key_input", "value_input", "kv", "k_proj", "v_proj", "k", "v"})
 _ATTENTION = re.compile(r"(encoder|decoder)\.layers\.\d+\.(self|cross)_attention")
 
 

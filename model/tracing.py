@@ -255,10 +255,10 @@ def _bind(path: str, dims: Dims, shape: str, sizes: dict[str, int]) -> None:
 
 
 def _product(symbol: str, sizes: Mapping[str, int]) -> int | None:
-    """The size of ``H*Dh`` where those of ``H`` and ``Dh`` are known."""
+    """The size of ``H*Dh`` where those of ``H`` and ``Dh`` are known, or of ``3*D`` where that of ``D`` is."""
     factors = symbol.split("*")
-    known = len(factors) > 1 and all(factor in sizes for factor in factors)
-    return prod(sizes[factor] for factor in factors) if known else None
+    known = len(factors) > 1 and all(factor in sizes or factor.isdigit() for factor in factors)
+    return prod(sizes[factor] if factor in sizes else int(factor) for factor in factors) if known else None
 
 
 def _nearest(path: str, known: Mapping[str, object]) -> str:

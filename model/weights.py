@@ -8,7 +8,10 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor, nn
 
+from model.attention import MultiHeadAttention
 from model.config import TransformerConfig
+from model.feed_forward import FeedForward
+from model.fused_projection import Projection
 from model.hand_built import fill_hand_built, hand_built_names
 from model.positional_encoding import LearnedPositions
 from model.randomness import named_generator
@@ -61,7 +64,7 @@ def fill_random(model: Transformer, seed: int) -> None:
     """Fill every parameter at random, as before training.
 
     Each is drawn by itself, so that another size of one part leaves all others as they are, and a longer vocabulary
-    its first words.
+    its first words. A fused projection has the rows of the three that it stands for.
 
     - Linear layers: Xavier-uniform, as in ``nn.Transformer``; biases small, so that it is seen where they enter.
     - Embeddings: deviation d_model^-0.5, so that times sqrt(d_model) they have unit variance.
@@ -73,8 +76,14 @@ def fill_random(model: Transformer, seed: int) -> None:
                 module.reset_parameters()
             elif isinstance(module, InputEmbedding):
                 _fill_inputs(module, name, seed)
-            elif isinstance(module, nn.Linear) and module is not model.unembedding:
-                _fill_linear(module, name, seed)
+            elif isinstance(module, MultiHeadAttention):
+                for part, projection in zip(("w_q", "w_k", "w_v"), module.projections(), strict=True):
+                    _fill_linear(projection, f"{name}.{part}", seed)
+                if module.w_o is not None:
+                    _fill_linear(module.w_o, f"{name}.w_o", seed)
+            elif isinstance(module, FeedForward):
+                _fill_linear(module.w_1, f"{name}.w_1", seed)
+                _fill_linear(module.w_2, f"{name}.w_2", seed)
         if not model.config.tied_embeddings:
             _fill_vocabulary(model.unembedding.weight, "unembedding", seed, model.config.d_model**-0.5)
         if model.unembedding.bias is not None:
@@ -95,7 +104,7 @@ def _fill_vocabulary(table: Tensor, name: str, seed: int, deviation: float) -> N
     table.copy_(rows[:vocab_size])
 
 
-def _fill_linear(layer: nn.Linear, name: str, seed: int) -> None:
+def _fill_linear(layer: nn.Linear | Projection, name: str, seed: int) -> None:
     nn.init.xavier_uniform_(layer.weight, generator=named_generator(seed, f"{name}.weight"))
     if layer.bias is not None:
         layer.bias.normal_(0.0, _BIAS_DEVIATION, generator=named_generator(seed, f"{name}.bias"))

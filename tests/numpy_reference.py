@@ -28,6 +28,16 @@ def linear(weights: Weights, name: str, x: Array) -> Array:
     return np.einsum("...i,oi->...o", x, weights[f"{name}.weight"]) + weights.get(f"{name}.bias", 0.0)
 
 
+def apart(weights: Weights) -> Weights:
+    """The weights of an attention with a fused projection cut into those of the three that it stands for."""
+    found = dict(weights)
+    for kind in ("weight", "bias"):
+        if f"w_qkv.{kind}" in weights:
+            fused = weights[f"w_qkv.{kind}"]
+            found |= {f"w_{name}.{kind}": part for name, part in zip("qkv", np.split(fused, 3), strict=True)}
+    return found
+
+
 def softmax(scores: Array, allowed: Mask) -> Array:
     """Each row's softmax over its allowed cells; zero elsewhere."""
     weights = np.zeros_like(scores)
@@ -49,6 +59,7 @@ def multi_head_attention(
     scale_scores: bool = True,
 ) -> Stages:
     """The weights (B, H, Tq, Tk), the context (B, H, Tq, Dh) and the output (B, Tq, d_out) of an attention."""
+    weights = apart(weights)
     q, k, v = linear(weights, "w_q", query), linear(weights, "w_k", key), linear(weights, "w_v", value)
     n_batch, n_queries, n_keys = len(query), query.shape[1], key.shape[1]
     allowed = np.broadcast_to(True if mask is None else mask, (n_batch, n_heads, n_queries, n_keys))

@@ -15,7 +15,7 @@ from visualizer.tokens import markdown_safe
 
 APP = str(Path(__file__).parents[1] / "app.py")
 VIEWS = tuple(FIELDS["view"].choices)
-DETAIL_SWITCHES = ("final_norm", "qkv_bias", "output_bias", "unembedding_bias")
+DETAIL_SWITCHES = ("final_norm", "fused_qkv", "qkv_bias", "output_bias", "unembedding_bias")
 
 
 def open_app(**query: str) -> AppTest:

@@ -13,7 +13,7 @@ from torch.nn import functional as F
 from model import CombinedMask, Dropout, FeedForward, Stage, Trace
 from model.positional_encoding import LearnedPositions, NoPositions
 from model.references import sdpa_difference
-from visualizer.dataflow import operands
+from visualizer.dataflow import FUSED, bias_of, fused_stage, operands, parameter
 
 TOLERANCE = 1e-5
 """Largest rounding error, in float32, of what holds exactly on paper; relative to the size of what is computed."""
@@ -140,9 +140,25 @@ def _linear(trace: Trace, model: nn.Module, path: str) -> tuple[Check, ...]:
     x = trace[entering.source].value
     if not matrix:
         return (Check(f"no projection: equal to {trace[entering.source].name}", torch.equal(value, x)),)
-    weight = model.get_parameter(matrix[0].source)
-    bias = getattr(model.get_submodule(matrix[0].source.removesuffix(".weight")), "bias", None)
+    weight = parameter(model, matrix[0])
+    bias = bias_of(model, matrix[0])
     return (_product("x W" if bias is None else "x W + b", value, x, weight.T, bias),)
+
+
+def _projection(trace: Trace, model: nn.Module, path: str) -> tuple[Check, ...]:
+    """A projection of its own, or a part of one that serves several."""
+    fused = fused_stage(trace, path)
+    if not fused:
+        return _linear(trace, model, path)
+    name, whole = trace[path].name, trace[f"{trace[path].module_path}.{fused}"].value
+    parts = FUSED[fused]
+    part = whole.chunk(len(parts), -1)[parts.index(name)]
+    return (
+        Check(
+            f"part {parts.index(name) + 1} of the {len(parts)} that lie side by side in {fused}",
+            torch.equal(trace[path].value, part),
+        ),
+    )
 
 
 def _scores(trace: Trace, model: nn.Module, path: str) -> tuple[Check, ...]:
@@ -446,9 +462,11 @@ _CHECKS: dict[str, Callable[[Trace, nn.Module, str], tuple[Check, ...]]] = {
     "scaled_embedding": _scaled_embedding,
     "positional_encoding": _positional_encoding,
     "embedded": _embedded,
-    "q_proj": _linear,
-    "k_proj": _linear,
-    "v_proj": _linear,
+    "qkv": _linear,
+    "kv": _linear,
+    "q_proj": _projection,
+    "k_proj": _projection,
+    "v_proj": _projection,
     "q": _heads,
     "k": _heads,
     "v": _heads,

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
+
+from torch import Tensor, nn
 
 from model import Trace
 
@@ -20,12 +22,23 @@ class Operand:
         operator: the sign between it and the operand before, such as ``×``; empty for the first.
         is_parameter: whether ``source`` names a parameter instead of a stage.
         transposed: whether the computation uses its last two axes exchanged.
+        rows: the first row of a parameter that is used, and the one after the last; None for all.
     """
 
     source: str
     operator: str = ""
     is_parameter: bool = False
     transposed: bool = False
+    rows: tuple[int, int] | None = None
+
+
+FUSED = {"qkv": ("q_proj", "k_proj", "v_proj"), "kv": ("k_proj", "v_proj")}
+"""Stages of one matrix for several projections, which lie side by side in it."""
+
+_PROJECTED_FROM = {
+    **{"qkv": "query_input", "kv": "key_input"},
+    **{"q_proj": "query_input", "k_proj": "key_input", "v_proj": "value_input"},
+}
 
 
 def kind_of(trace: Trace, path: str) -> Kind:
@@ -53,6 +66,24 @@ def operands(trace: Trace, path: str) -> tuple[Operand, ...]:
     return tuple(operand for operand in found if operand.is_parameter or operand.source in trace)
 
 
+def fused_stage(trace: Trace, path: str) -> str:
+    """The fused stage, such as ``qkv``, of which the projection at ``path`` is a part; empty where none is."""
+    module, _, name = path.rpartition(".")
+    return next((fused for fused, parts in FUSED.items() if name in parts and _in(trace, module, fused)), "")
+
+
+def parameter(model: nn.Module, operand: Operand) -> Tensor:
+    """The parameter that an operand names, or the rows of it that are used."""
+    value = model.get_parameter(operand.source)
+    return value if operand.rows is None else value[slice(*operand.rows)]
+
+
+def bias_of(model: nn.Module, operand: Operand) -> Tensor | None:
+    """The bias that is added after the product with a matrix; None where the layer has none."""
+    bias = getattr(model.get_submodule(operand.source.removesuffix(".weight")), "bias", None)
+    return bias if bias is None or operand.rows is None else bias[slice(*operand.rows)]
+
+
 def attention_modules(trace: Trace) -> tuple[str, ...]:
     """The paths of the modules that attend, in the order in which they ran."""
     return tuple(stage.module_path for stage in trace.values() if stage.name == "weights")
@@ -71,10 +102,9 @@ def _attention_operands(trace: Trace, module: str, name: str) -> tuple[Operand, 
     if name in ("query_input", "key_input", "value_input"):
         origin = _same_tensor_before(trace, _join(module, name))
         return (Operand(origin),) if origin else ()
-    if name in ("q_proj", "k_proj", "v_proj"):
-        letter = name[0]
-        entering = {"q": "query_input", "k": "key_input", "v": "value_input"}[letter]
-        return here(entering), Operand(_join(module, f"w_{letter}.weight"), "×", True, transposed=True)
+    if name in _PROJECTED_FROM:
+        fused = fused_stage(trace, _join(module, name))
+        return (here(fused),) if fused else (here(_PROJECTED_FROM[name]), _projection(trace, module, name))
     if name == "output":
         weight = Operand(_join(module, "w_o.weight"), "×", True, transposed=True)
         projected = trace[_join(module, "output")].value is not trace[_join(module, "concat")].value
@@ -93,6 +123,19 @@ def _attention_operands(trace: Trace, module: str, name: str) -> tuple[Operand, 
         "context": (here(used), here("v", "×")),
         "concat": (here("context"),),
     }[name]
+
+
+def _projection(trace: Trace, module: str, name: str) -> Operand:
+    """The matrix of ``q_proj``, ``k_proj`` or ``v_proj``, or of the stage that holds several of them."""
+    is_fused = _in(trace, module, "qkv") or _in(trace, module, "kv")
+    source = _join(module, "w_qkv.weight" if is_fused else f"w_{name[0]}.weight")
+    matrix = Operand(source, "×", True, transposed=True)
+    if _in(
+        trace, module, "kv"
+    ):  # the queries of cross-attention have the first third, its keys and values the rest
+        third = trace[_join(module, "q_proj")].value.shape[-1]
+        return replace(matrix, rows=(0, third) if name == "q_proj" else (third, 3 * third))
+    return matrix
 
 
 def _feed_forward_operands(trace: Trace, module: str, name: str) -> tuple[Operand, ...]:

@@ -15,7 +15,7 @@ from model.positional_encoding import LearnedPositions, NoPositions
 from visualizer.checks import dropout_in
 from visualizer.components.axis import Axis
 from visualizer.components.derivation import Derivation, Step, Terms
-from visualizer.dataflow import kind_of, operands
+from visualizer.dataflow import FUSED, bias_of, fused_stage, kind_of, operands, parameter
 from visualizer.run import Run
 
 Numbers = NDArray[np.float64]
@@ -164,10 +164,9 @@ def _context(run: Run, cell: Cell) -> Derivation:
 def _linear(run: Run, cell: Cell) -> Derivation:
     """A row of the input times a column of the matrix, plus the bias."""
     entering, matrix = operands(run.trace, cell.path)
-    layer = matrix.source.removesuffix(".weight")
     row = _numbers(run, entering.source, cell.batch, cell.row)
-    column = _array(run.model.get_parameter(matrix.source)[cell.column])
-    bias = getattr(run.model.get_submodule(layer), "bias", None)
+    column = _array(parameter(run.model, matrix)[cell.column])
+    bias = bias_of(run.model, matrix)
     role = run.explain(cell.path).role
     return _dot(
         run,
@@ -183,6 +182,20 @@ def _linear(run: Run, cell: Cell) -> Derivation:
 
 def _attention_output(run: Run, cell: Cell) -> Derivation:
     return _linear(run, cell) if len(operands(run.trace, cell.path)) == 2 else _copy(run, cell)
+
+
+def _projection(run: Run, cell: Cell) -> Derivation:
+    """A projection of its own, or a part of one that serves several."""
+    fused = fused_stage(run.trace, cell.path)
+    if not fused:
+        return _linear(run, cell)
+    (before,) = operands(run.trace, cell.path)
+    name, width = run.trace[cell.path].name, run.trace[cell.path].value.shape[-1]
+    part = FUSED[fused].index(name)
+    column = part * width + cell.column
+    origin = f"column {column} of {fused}: part {part} × {width} + {cell.column}"
+    number = _number(run, before.source, cell.batch, cell.row, column)
+    return _steps_only(run, cell, "moved, not computed", origin, [Step(origin, number)])
 
 
 def _copy(run: Run, cell: Cell) -> Derivation:
@@ -445,9 +458,11 @@ _DERIVATIONS: dict[tuple[str, str], Callable[[Run, Cell], Derivation | tuple[Der
     ("attention", "query_input"): _copy,
     ("attention", "key_input"): _copy,
     ("attention", "value_input"): _copy,
-    ("attention", "q_proj"): _linear,
-    ("attention", "k_proj"): _linear,
-    ("attention", "v_proj"): _linear,
+    ("attention", "qkv"): _linear,
+    ("attention", "kv"): _linear,
+    ("attention", "q_proj"): _projection,
+    ("attention", "k_proj"): _projection,
+    ("attention", "v_proj"): _projection,
     ("attention", "q"): _copy,
     ("attention", "k"): _copy,
     ("attention", "v"): _copy,

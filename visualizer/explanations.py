@@ -9,7 +9,7 @@ from pathlib import Path
 
 from model import Stage, Trace
 from visualizer.colors import Role
-from visualizer.dataflow import is_pre_norm, kind_of
+from visualizer.dataflow import fused_stage, is_pre_norm, kind_of
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,8 @@ def explain(trace: Trace, path: str) -> Explanation:
         name = f"cross_{name}"
     if name in ("q", "k", "v") and f"{module}.{name}_proj" not in trace:
         name = f"given_{name}"
+    if fused_stage(trace, path):
+        name = f"part_{name}"
     if (kind, name) == ("model", "norm") and not is_pre_norm(trace, f"{module}.layers.0"):
         name = "final_norm"
     return EXPLANATIONS[kind, name.rstrip("0123456789")]
@@ -180,6 +182,40 @@ EXPLANATIONS: dict[tuple[str, str], Explanation] = {
         "residual",
         "The vectors whose content is passed on. In cross-attention they are those of the source, in a Transformer "
         "the encoder's output once more.",
+    ),
+    ("attention", "qkv"): Explanation(
+        "Queries, keys and values in one",
+        "neutral",
+        "One matrix makes queries, keys and values at once: it holds the three matrices side by side, and so does "
+        "its result. One large product is faster than three, and gives the same numbers. Most code is written so; "
+        "in nn.MultiheadAttention the matrix is in_proj_weight.",
+    ),
+    ("attention", "kv"): Explanation(
+        "Keys and values in one",
+        "neutral",
+        "Two thirds of the one matrix for queries, keys and values make the keys and values of the source in one "
+        "product. The queries come from the other sequence, so they have a product of their own, with the first "
+        "third. nn.MultiheadAttention does the same.",
+    ),
+    ("attention", "part_q_proj"): Explanation(
+        "Query projection",
+        "query",
+        "The first columns of the product that made keys and values too: for the token of each row its query, what "
+        "it looks for, for all heads at once. Nothing is computed. Each head owns a block of neighbouring columns.",
+    ),
+    ("attention", "part_k_proj"): Explanation(
+        "Key projection",
+        "key",
+        "The columns before those of the values, of the product that made both: for the token of each row its key, "
+        "what it is found by, for all heads at once. Nothing is computed. Each head owns a block of neighbouring "
+        "columns.",
+    ),
+    ("attention", "part_v_proj"): Explanation(
+        "Value projection",
+        "value",
+        "The last columns of the product that made the keys too: for the token of each row its value, what it "
+        "hands over when it is attended to, for all heads at once. Nothing is computed. Each head owns a block of "
+        "neighbouring columns.",
     ),
     ("attention", "q_proj"): Explanation(
         "Query projection",

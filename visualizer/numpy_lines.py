@@ -5,12 +5,13 @@ Nothing here is executed by the app; the tests execute every line on the recorde
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from model.positional_encoding import LearnedPositions, NoPositions
 from visualizer.checks import dropout_in
-from visualizer.dataflow import kind_of
+from visualizer.dataflow import FUSED, fused_stage, kind_of
 from visualizer.run import Run
 
 
@@ -37,7 +38,7 @@ def numpy_line(run: Run, path: str) -> NumpyLine | None:
 
 def notes(line: NumpyLine) -> str:
     """What has to be said of the variables of a line; empty where nothing has."""
-    matrices = [name for name in line.reads if f"{name}.T" in line.code]
+    matrices = [name for name in line.reads if re.search(rf"\b{name}(\[.*?\])?\.T", line.code)]
     found = [f"{' and '.join(matrices)} as nn.Linear stores it, (d_out, d_in)"] if matrices else []
     found += [_GIVEN[name] for name in line.given if name in _GIVEN]
     return "; ".join(found)
@@ -57,8 +58,22 @@ def _linear(run: Run, path: str) -> NumpyLine:
     entering, *parameters = run.operands(path)
     names = {_variable(operand.source, path): operand.source for operand in (entering, *parameters)}
     x, *rest = names
-    product = "".join([f" @ {rest[0]}.T", *(f" + {bias}" for bias in rest[1:])]) if rest else ""
+    used = [
+        f"{name}[{':'.join(map(str, operand.rows))}]" if operand.rows else name
+        for name, operand in zip(rest, parameters, strict=True)
+    ]
+    product = "".join([f" @ {used[0]}.T", *(f" + {bias}" for bias in used[1:])]) if used else ""
     return NumpyLine(f"{run.trace[path].name} = {x}{product}", names)
+
+
+def _projection(run: Run, path: str) -> NumpyLine:
+    """A projection of its own, or a part of one that serves several."""
+    fused = fused_stage(run.trace, path)
+    if not fused:
+        return _linear(run, path)
+    parts = FUSED[fused]
+    part = parts.index(run.trace[path].name)
+    return _from_operands(run, path, f"np.split({{0}}, {len(parts)}, axis=-1)[{part}]")
 
 
 def _embedding(run: Run, path: str) -> NumpyLine:
@@ -235,9 +250,11 @@ NUMPY_LINES: Mapping[tuple[str, str], Callable[[Run, str], NumpyLine]] = {
     ("attention", "query_input"): _input,
     ("attention", "key_input"): _input,
     ("attention", "value_input"): _input,
-    ("attention", "q_proj"): _linear,
-    ("attention", "k_proj"): _linear,
-    ("attention", "v_proj"): _linear,
+    ("attention", "qkv"): _linear,
+    ("attention", "kv"): _linear,
+    ("attention", "q_proj"): _projection,
+    ("attention", "k_proj"): _projection,
+    ("attention", "v_proj"): _projection,
     ("attention", "q"): _heads,
     ("attention", "k"): _heads,
     ("attention", "v"): _heads,

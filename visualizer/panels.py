@@ -12,8 +12,8 @@ from torch import Tensor
 
 from visualizer.components.axis import Axis
 from visualizer.components.tensor_grid.element import Panel
-from visualizer.dataflow import Operand
-from visualizer.run import Run
+from visualizer.dataflow import FUSED, Operand, parameter
+from visualizer.run import Run, side_by_side
 
 SHARES = ("weights", "dropped_weights", "probabilities", "mask")
 """Stages whose numbers are shares or yes-and-no, from 0 up; all others have a sign."""
@@ -61,6 +61,18 @@ def head_panels(run: Run, path: str, *, batch: int) -> tuple[Panel, ...]:
         )
         for head in range(n_heads)
     )
+
+
+def part_panels(run: Run, path: str, *, batch: int) -> tuple[Panel, ...]:
+    """The parts that lie side by side in a fused projection, each in its colour; none for any other stage."""
+    module, _, name = path.rpartition(".")
+    panels = []
+    for part, projection in enumerate(FUSED.get(name, ())):
+        panel = stage_panel(run, f"{module}.{projection}", head=0, batch=batch)
+        first = part * len(panel.columns.labels)
+        title = f"{panel.title}: columns {first} to {first + len(panel.columns.labels) - 1}"
+        panels.append(replace(panel, title=title, hint=f"click: go to {projection}"))
+    return tuple(panels)
 
 
 def operand_panel(run: Run, operand: Operand, *, head: int, batch: int) -> Panel:
@@ -138,18 +150,19 @@ class _Blocking(TypedDict):
 
 
 def _parameter_panel(run: Run, operand: Operand) -> Panel:
-    value = run.model.get_parameter(operand.source)
+    value = parameter(run.model, operand)
     layer, kind = operand.source.split(".")[-2:]
     values = to_array(value.T if operand.transposed else value.view(-1, value.shape[-1]))
     name = layer if kind == "weight" else layer.replace("w_", "b_").replace("unembedding", "b_u")
     n_rows, n_columns = values.shape
+    used = f"{name}[{operand.rows[0]}:{operand.rows[1]}]" if operand.rows else name
     return Panel(
         name=name,
         title=_PARAMETERS.get(name, name),
-        subtitle=f"{name} = ({n_rows}, {n_columns})" if kind == "weight" else f"{name} = ({n_columns},)",
+        subtitle=f"{used} = ({n_rows}, {n_columns})" if kind == "weight" else f"{used} = ({n_columns},)",
         array=values,
         rows=Axis("row", tuple(str(i) for i in range(n_rows)), None),
-        columns=Axis("column", tuple(str(i) for i in range(n_columns)), None),
+        columns=Axis("column", side_by_side(_parts(operand), n_columns), None),
         role="neutral",
         palette="diverging",
         bounds=bounds(name, values),
@@ -157,11 +170,21 @@ def _parameter_panel(run: Run, operand: Operand) -> Panel:
     )
 
 
+def _parts(operand: Operand) -> Sequence[str]:
+    """What lies side by side in a parameter: of a fused projection queries, keys and values, or some of them."""
+    if ".w_qkv." not in operand.source:
+        return ("",)
+    if operand.rows is None:
+        return "qkv"
+    return "q" if operand.rows[0] == 0 else "kv"
+
+
 _PARAMETERS = {
     "tokens": "Embedding table",
     "w_q": "Query matrix",
     "w_k": "Key matrix",
     "w_v": "Value matrix",
+    "w_qkv": "Query, key and value matrix",
     "w_o": "Output matrix",
     "w_1": "First matrix",
     "w_2": "Second matrix",
@@ -169,6 +192,7 @@ _PARAMETERS = {
     "b_q": "Query bias",
     "b_k": "Key bias",
     "b_v": "Value bias",
+    "b_qkv": "Query, key and value bias",
     "b_o": "Output bias",
     "b_1": "First bias",
     "b_2": "Second bias",

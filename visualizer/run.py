@@ -141,9 +141,13 @@ class Run:
     def operands(self, path: str) -> tuple[Operand, ...]:
         """The inputs of a stage, with the bias where the model adds one."""
         found = operands(self.trace, path)
-        biases = [o.source.replace(".weight", ".bias") for o in found if o.is_parameter and o.transposed]
         names = dict(self.model.named_parameters())
-        return (*found, *(Operand(name, "+", is_parameter=True) for name in biases if name in names))
+        biases = [
+            Operand(operand.source.replace(".weight", ".bias"), "+", is_parameter=True, rows=operand.rows)
+            for operand in found
+            if operand.is_parameter and operand.transposed
+        ]
+        return (*found, *(bias for bias in biases if bias.source in names))
 
     def axes(self, path: str) -> tuple[Axis, Axis]:
         """The rows and columns of a stage, with their labels."""
@@ -233,7 +237,8 @@ class Run:
             return Axis(_AXIS_NAMES[symbol], self.tokens[sequence].labels[:size], sequence)
         if symbol == "V":
             return Axis("vocabulary", self.vocabulary, None)
-        return Axis(_AXIS_NAMES.get(symbol, "column"), tuple(str(i) for i in range(size)), None)
+        parts = {"3*": "qkv", "2*": "kv"}.get(symbol[:2], ("",))
+        return Axis(_AXIS_NAMES.get(symbol, "column"), side_by_side(parts, size), None)
 
     def _sequence(self, path: str, symbol: str) -> SequenceName | None:
         """Which sequence of tokens an axis runs over."""
@@ -283,6 +288,12 @@ def encoded(settings: Settings) -> Encoded:
 def repeat(run: Run) -> None:
     """Run the model again on the same tokens and masks, for whoever records or differentiates it."""
     _forward(run.model, run.batches, run.masks, run.positions)
+
+
+def side_by_side(parts: Sequence[str], size: int) -> tuple[str, ...]:
+    """Labels of columns in which equal parts lie side by side: ``q 0``, ``q 1``, ..., ``k 0``, and so on."""
+    width = size // len(parts)
+    return tuple(f"{parts[i // width]} {i % width}".strip() for i in range(size))
 
 
 def without_layer(path: str) -> str:
@@ -349,6 +360,7 @@ def _config(settings: Settings, vocab_size: int) -> TransformerConfig:
         scale_scores=settings.scale_scores,
         final_norm=settings.final_norm,
         qkv_bias=settings.qkv_bias,
+        fused_qkv=settings.fused_qkv,
         output_bias=settings.output_bias,
         layer_norm_eps=settings.layer_norm_eps,
         unembedding_bias=settings.unembedding_bias,

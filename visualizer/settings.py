@@ -96,6 +96,7 @@ class Settings:
     scale_scores: bool = True
     final_norm: bool = False
     qkv_bias: bool = True
+    fused_qkv: bool = False
     output_bias: bool = True
     layer_norm_eps: float = 1e-5
     unembedding_bias: bool = False
@@ -287,6 +288,13 @@ SETTINGS_FIELDS = (
         "Bias of q, k, v",
         "The projections to queries, keys and values add a bias, as in nn.MultiheadAttention; those of the paper "
         "have none.",
+    ),
+    Field(
+        "fused_qkv",
+        "switch",
+        "One matrix for q, k, v",
+        "One matrix makes queries, keys and values, as in nn.MultiheadAttention (in_proj_weight) and GPT-2, "
+        "instead of three. The numbers stay the same.",
     ),
     Field(
         "output_bias",
@@ -566,7 +574,7 @@ def in_mask_order(names: Iterable[str]) -> tuple[str, ...]:
 
 _SAME_FOR_TRAINED = (
     *("dropout", "activation", "final_norm", "layer_norm_eps"),
-    *("qkv_bias", "output_bias", "unembedding_bias"),
+    *("qkv_bias", "fused_qkv", "output_bias", "unembedding_bias"),
 )
 
 PLAIN: Mapping[str, Any] = {name: getattr(Settings(), name) for name in _SAME_FOR_TRAINED}

@@ -121,6 +121,7 @@ def _more(settings: Settings) -> None:
     if settings.weights == "random":
         _number("seed")
     _switch("scale_scores")
+    _switch("fused_qkv")
     _switch("qkv_bias")
     _switch("output_bias")
     _switch("unembedding_bias")

@@ -39,16 +39,18 @@ def _sizes(config: TransformerConfig) -> dict[str, object]:
 
 def _copy_attention(attention: MultiHeadAttention, reference: nn.MultiheadAttention) -> None:
     """PyTorch has a bias on both projections or on none: where ours has none, its is zero."""
-    projections = (attention.w_q, attention.w_k, attention.w_v)
+    projections = attention.projections()
     with torch.no_grad():
         reference.in_proj_weight.copy_(torch.cat([projection.weight for projection in projections]))
-        reference.in_proj_bias.copy_(torch.cat([_bias(projection) for projection in projections]))
+        reference.in_proj_bias.copy_(
+            torch.cat([_bias(projection.bias, projection.weight) for projection in projections])
+        )
         reference.out_proj.weight.copy_(attention.w_o.weight)
-        reference.out_proj.bias.copy_(_bias(attention.w_o))
+        reference.out_proj.bias.copy_(_bias(attention.w_o.bias, attention.w_o.weight))
 
 
-def _bias(linear: nn.Linear) -> Tensor:
-    return torch.zeros(linear.out_features) if linear.bias is None else linear.bias
+def _bias(bias: Tensor | None, weight: Tensor) -> Tensor:
+    return torch.zeros(len(weight)) if bias is None else bias
 
 
 def _copy_rest(layer, reference):

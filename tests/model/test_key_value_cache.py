@@ -13,7 +13,15 @@ from tests.model.builders import small_transformer
 
 SOURCE, PROMPT, LIMIT = (3, 1, 4, 1, 5), (1, 7, 2), 6
 WARM = Sampling(temperature=2.0, seed=1)
-OF_NEW_KEYS = ("key_input", "value_input", "k_proj", "v_proj")
+OF_NEW_KEYS = ("key_input", "value_input", "kv", "k_proj", "v_proj")
+DETAILS = {
+    "fused_qkv": True,
+    "qkv_bias": False,
+    "output_bias": False,
+    "final_norm": True,
+    "unembedding_bias": True,
+    "layer_norm_eps": 0.1,
+}
 
 every_architecture = pytest.mark.parametrize("architecture", ["decoder", "encoder-decoder"])
 every_norm = pytest.mark.parametrize("norm", ["post", "pre"])
@@ -63,6 +71,13 @@ def test_any_number_of_layers_and_heads(architecture, n_layers, n_heads, tied_em
     anew, cached = readers(architecture, dtype=torch.float64, **sizes)
     for whole, part in zip(decoded(anew), decoded(cached), strict=True):
         torch.testing.assert_close(part.logits, whole.logits, atol=1e-12, rtol=1e-12)
+
+
+@every_architecture
+def test_details_of_the_architecture(architecture):
+    anew, cached = readers(architecture, dtype=torch.float64, **DETAILS)
+    for whole, part in list(zip(decoded(anew), decoded(cached), strict=True))[1:]:
+        assert_same_stages(whole.trace, part.trace, 1e-12)
 
 
 def test_any_causal_mask_and_padding_of_the_source():

@@ -44,6 +44,7 @@ details = st.fixed_dictionaries(
         "activation": st.sampled_from(["relu", "gelu"]),
         "final_norm": st.booleans(),
         "qkv_bias": st.booleans(),
+        "fused_qkv": st.booleans(),
         "output_bias": st.booleans(),
         "unembedding_bias": st.booleans(),
         "layer_norm_eps": st.sampled_from([1e-12, 1e-5, 0.1]),

@@ -33,6 +33,10 @@ VARIANTS = {
     "unembedding bias": replace(BASE, architecture="decoder", unembedding_bias=True),
     "no bias of q, k, v": replace(BASE, qkv_bias=False),
     "no bias of the output projection": replace(BASE, architecture="encoder-decoder", output_bias=False),
+    "fused q, k, v": replace(BASE, fused_qkv=True),
+    "fused q, k, v beside an encoder": replace(
+        BASE, architecture="encoder-decoder", fused_qkv=True, qkv_bias=False, norm="pre"
+    ),
     "large epsilon": replace(BASE, layer_norm_eps=0.1),
     "dropout": replace(BASE, dropout=0.3),
     "no mask": replace(BASE, mask=()),

@@ -54,6 +54,13 @@ def test_what_does_not_hold_is_seen(path, broken):
     assert any(check.holds is False for check in found)
 
 
+@pytest.mark.parametrize("name", ["qkv", "q_proj", "k_proj", "v_proj"])
+def test_what_does_not_hold_of_a_fused_projection_is_seen(name):
+    run, path = run_of("fused q, k, v"), f"encoder.layers.1.self_attention.{name}"
+    assert all(check.holds is not False for check in checks(run.trace, run.model, path))
+    assert any(check.holds is False for check in checks(edited(run, path, more), run.model, path))
+
+
 @pytest.mark.parametrize("path", ["logits", "probabilities"])
 def test_what_does_not_hold_of_the_output_is_seen(path):
     run = run_of("encoder")

@@ -56,6 +56,17 @@ def test_the_epsilon_of_a_layer_norm_is_named():
     assert norm.agrees
 
 
+def test_a_part_of_a_fused_projection_says_where_it_lies():
+    run = run_of("fused q, k, v")
+    (moved,) = derive(run, Cell("encoder.layers.0.self_attention.v_proj", 0, 0, 1, 3))
+    assert moved.formula == "column 35 of qkv: part 2 × 16 + 3"
+    assert moved.agrees
+    (product,) = derive(
+        run_of("fused q, k, v beside an encoder"), Cell("decoder.layers.0.cross_attention.kv", 0, 0, 1, 20)
+    )
+    assert product.agrees
+
+
 def test_without_scaling_nothing_is_divided():
     (score,) = derive(run_of("unscaled"), Cell("encoder.layers.0.self_attention.scaled_scores", 0, 0, 1, 1))
     assert score.steps[-1].text == "scaling is off: the same number"

@@ -133,6 +133,13 @@ def test_a_line_reads_like_the_formula():
     assert lines["residual1"] == "residual1 = residual2 + self_attention_output"
     q_proj = numpy_line(run, f"{layer}.self_attention.q_proj")
     assert q_proj.code == "q_proj = query_input @ w_q.T + b_q"
+    fused = run_of("fused q, k, v beside an encoder")
+    module = "decoder.layers.1.cross_attention"
+    lines = [numpy_line(fused, f"{module}.{name}").code for name in ("q_proj", "kv", "v_proj")]
+    assert lines[0] == "q_proj = query_input @ w_qkv[0:16].T"
+    assert lines[1] == "kv = key_input @ w_qkv[16:48].T"
+    assert lines[2] == "v_proj = np.split(kv, 2, axis=-1)[1]"
+    assert "w_qkv as nn.Linear stores it" in notes(numpy_line(fused, f"{module}.kv"))
     assert notes(q_proj) == "w_q as nn.Linear stores it, (d_out, d_in)"
     dropped = numpy_line(run_of("dropout"), "encoder.layers.0.residual1")
     assert dropped.code == "residual1 = embedded + self_attention_output * keep / (1 - 0.3)"

@@ -14,11 +14,11 @@ from visualizer.colors import ROLES
 from visualizer.components.derivation import derivation
 from visualizer.components.stage_map import model_map, parse_stage, stage_map
 from visualizer.components.tensor_grid.element import tensor_grid
-from visualizer.dataflow import Operand
+from visualizer.dataflow import Operand, parameter
 from visualizer.derivations import Cell, derive
 from visualizer.explanations import code_line, head_note
 from visualizer.numpy_lines import notes, numpy_line
-from visualizer.panels import head_panels, matrix, operand_panel, stage_panel
+from visualizer.panels import head_panels, matrix, operand_panel, part_panels, stage_panel
 from visualizer.run import Run, layer_of, with_layer, without_layer
 from visualizer.separate_heads import separate_heads
 from visualizer.settings import FIELDS, Selection
@@ -39,6 +39,7 @@ def render(run: Run, selection: Selection) -> None:
     _head_note(run, cell)
     charts(run, cell, charts_at(run, path), selection.chart)
     _derivation(run, cell)
+    _every_part(run, cell)
     _every_head(run, cell)
     separate_heads(run, path, batch=cell.batch)
     if path == "probabilities":
@@ -156,8 +157,10 @@ def _shapes(run: Run, path: str) -> str:
 def _shape(run: Run, operand: Operand) -> tuple[str, str]:
     """The name and the shape of an input as the computation uses it."""
     if operand.is_parameter:
-        sizes = run.model.get_parameter(operand.source).shape
-        name = ".".join(operand.source.split(".")[-2:])
+        sizes = parameter(run.model, operand).shape
+        name = ".".join(operand.source.split(".")[-2:]) + (
+            f"[{operand.rows[0]}:{operand.rows[1]}]" if operand.rows else ""
+        )
         return name, str(tuple(reversed(sizes) if operand.transposed else sizes))
     stage = run.trace[operand.source]
     if operand.transposed:
@@ -172,6 +175,24 @@ def _facts(run: Run, path: str) -> None:
     found = checks(run.trace, run.model, path, run.mask_of(run.trace[path].module_path), run.published.get(path))
     st.markdown(f"min **{summary.least:.4g}** · max **{summary.greatest:.4g}** · mean **{summary.mean:.4g}**")
     st.markdown("\n\n".join(check_line(check) for check in found))
+
+
+def _every_part(run: Run, cell: Cell) -> None:
+    """What lies side by side in a fused projection."""
+    panels = part_panels(run, cell.path, batch=cell.batch)
+    if not panels:
+        return
+    module = run.trace[cell.path].module_path
+
+    def select(event: object) -> None:
+        panel = panels[min(state.index_in(event, "index"), len(panels) - 1)]
+        go_to(f"{module}.{panel.name}")
+        if state.has_index(event, "row"):
+            state.select(query=state.index_in(event, "row"), key=state.index_in(event, "column"))
+
+    key = "every_part"
+    st.markdown("##### Side by side in it")
+    tensor_grid(panels, layout="wrap", key=key, on_select=state.on_event(key, "select", select))
 
 
 def _every_head(run: Run, cell: Cell) -> None:

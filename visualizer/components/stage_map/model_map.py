@@ -18,6 +18,7 @@ _TELLING_STAGES = frozenset({"weights", "activation", "embedded", "probabilities
 # In an attention: what enters and what leaves is the residual stream.
 _ATTENTION_ROLES = {
     **dict.fromkeys(("query_input", "key_input", "value_input", "output"), "residual"),
+    **dict.fromkeys(("qkv", "kv"), "neutral"),
     **dict.fromkeys(("q_proj", "q"), "query"),
     **dict.fromkeys(("k_proj", "k"), "key"),
     **dict.fromkeys(("v_proj", "v", "context", "concat"), "value"),
