@@ -35,6 +35,8 @@ Chart = Literal["none", "positions", "row", "temperature", "residual", "distance
 Claim = Literal["promised", "causal"]
 Embeddings = Literal["target", "source"]
 Strategy = Literal["greedy", "sampling", "beam"]
+Drawn = Literal["grids", "lines"]
+Curve = Literal["auto", "linear", "root"]
 
 MASK_NAMES = ("causal", "padding", "sliding_window", "prefix", "strided", "custom")
 """The masks of the model package, in the order in which they are named and combined."""
@@ -134,6 +136,11 @@ class Selection:
     embeddings: Embeddings = "target"
     numbers: bool = False
     relative: bool = False
+    drawn: Drawn = "grids"
+    shown: tuple[int, ...] = ()
+    curve: Curve = "auto"
+    least_weight: float = 0.01
+    pinned: str = ""
     chart: Chart = "none"
     strategy: Strategy = "greedy"
     limit: int = 0
@@ -144,9 +151,12 @@ class Selection:
     beams: int = 3
     length_penalty: float = 0.6
     cached: bool = False
+    step: int = 0
+    row_layer: int = -1
+    node: int = -1
 
 
-Kind = Literal["integer", "fraction", "choice", "switch", "names", "text", "cells", "stage", "identifier"]
+Kind = Literal["integer", "fraction", "choice", "switch", "names", "text", "cells", "stage", "identifier", "places"]
 
 
 @dataclass(frozen=True)
@@ -464,6 +474,23 @@ SELECTION_FIELDS = (
         "Divide the length of each difference by the length of the vector that it changed.",
     ),
     Field(
+        "drawn",
+        "choice",
+        "Heads as",
+        "Weights as a grid for each head, or as lines from the queries to the keys.",
+        choices={"grids": "Grids", "lines": "Lines"},
+    ),
+    Field("shown", "places", "Heads shown", "The heads that are drawn, counted from 0; without any, all.", most=15),
+    Field(
+        "curve",
+        "choice",
+        "Colour scale",
+        "Linear, or by the square root, in which small weights can be seen; the second is usual for many tokens.",
+        choices={"auto": "As usual", "linear": "Linear", "root": "Square root"},
+    ),
+    Field("least_weight", "fraction", "Least weight", "Lines of less weight are left out.", most=0.5),
+    Field("pinned", "identifier", "Pinned token", "The token whose lines alone are drawn, such as q8 or k3."),
+    Field(
         "chart",
         "choice",
         "Charts",
@@ -532,6 +559,16 @@ SELECTION_FIELDS = (
         "Key/value cache",
         "Keep the keys and values of earlier tokens instead of computing them again at every step.",
     ),
+    Field("step", "integer", "Step", "The token that is being written, counted from 0.", most=31),
+    Field(
+        "row_layer",
+        "integer",
+        "Layer of the row",
+        "The layer whose attention the written token rests on, counted from 0; -1: the last.",
+        least=-1,
+        most=11,
+    ),
+    Field("node", "integer", "Node", "The node of the tree, counted from 0; -1: the best.", least=-1, most=9_999),
 )
 
 FIELDS: Mapping[str, Field] = {field.name: field for field in (*SETTINGS_FIELDS, *SELECTION_FIELDS)}
@@ -633,6 +670,20 @@ def width_in(query: Mapping[str, Sequence[str]]) -> int:
     """The model width that a link asks for, whether or not its heads can share it."""
     values, _ = _read_fields((FIELDS["d_model"],), query, Settings())
     return values.d_model
+
+
+def chosen_in(event: object, names: Iterable[str]) -> dict[str, Any]:
+    """What an event of a component says of some fields of ``Selection``, each written as in a link.
+
+    A browser can send anything: what is missing or no text is left out, what is bad becomes what a link would make
+    of it.
+    """
+    given = event if isinstance(event, Mapping) else {}
+    texts = {name: given[name] for name in names if isinstance(given.get(name), str)}
+    return {
+        name: _READERS[FIELDS[name].kind](FIELDS[name], text, getattr(Selection(), name)).value
+        for name, text in texts.items()
+    }
 
 
 def write_query(settings: Settings, selection: Selection) -> dict[str, str]:
@@ -825,6 +876,19 @@ def _read_identifier(_field: Field, given: str, default: str) -> _Reading:
     return _Reading(default, "is not the name of one")
 
 
+_PLACES = re.compile(r"\d{1,3}(,\d{1,3}){0,63}")
+
+
+def _read_places(field: Field, given: str, default: tuple[int, ...]) -> _Reading:
+    if not _PLACES.fullmatch(given):
+        return _Reading(default, "is not a list of whole numbers", "all are used")
+    places = sorted({int(place) for place in given.split(",") if field.least <= int(place) <= field.most})
+    if ",".join(map(str, places)) == given:
+        return _Reading(tuple(places))
+    complaint = f"is not a list of different numbers from {field.least} to {field.most}, the smallest first"
+    return _Reading(tuple(places), complaint, "" if places else "all are used")
+
+
 _READERS: Mapping[Kind, Callable[[Field, str, Any], _Reading]] = {
     "integer": _read_integer,
     "fraction": _read_fraction,
@@ -835,6 +899,7 @@ _READERS: Mapping[Kind, Callable[[Field, str, Any], _Reading]] = {
     "cells": _read_cells,
     "stage": _read_stage,
     "identifier": _read_identifier,
+    "places": _read_places,
 }
 
 
@@ -850,6 +915,8 @@ def _written(field: Field, value: Any) -> str:  # noqa: ANN401
             return "on" if value else "off"
         case "names":
             return ",".join(value) or NO_MASK
+        case "places":
+            return ",".join(map(str, value))
         case "fraction":
             return repr(value).removesuffix(".0")
         case _:

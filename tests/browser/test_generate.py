@@ -38,11 +38,22 @@ def choose_strategy(page: Page, name: str, key: str) -> None:
         page.locator(".st-key-strategy").get_by_role("radio", name=name).click()
 
 
-def test_stepping_forward_and_back_asks_for_nothing(open_app):
+def test_stepping_forward_and_back_is_drawn_at_once_and_told_in_one_message(open_app):
     page = open_app(**REVERSE)
     writer = writer_of(compute_run(fitted(Settings(weights="trained", text="headlight"))))
     steps = write(writer, OneByOne(GREEDY, 20)).steps
     sent = messages_sent(page)
+    back_and_forth = """forward => {
+      const place = forward.getRootNode().querySelector(".transport-place");
+      const press = (key) => document.dispatchEvent(new KeyboardEvent("keydown", { key }));
+      for (const key of ["ArrowRight", "ArrowRight", "End", "Home"]) press(key);
+      forward.click();
+      return place.textContent;
+    }"""
+    assert page.get_by_role("button", name="step forward").evaluate(back_and_forth) == "Step 2 of 10"
+    page.wait_for_url(lambda url: "step=1" in url)
+    assert messages_sent(page) == sent + 1
+    page.keyboard.press("ArrowLeft")
     assert written(page) == ["<sos>", "t"]
     page.get_by_role("button", name="step forward").click()
     page.keyboard.press("ArrowRight")
@@ -68,7 +79,6 @@ def test_stepping_forward_and_back_asks_for_nothing(open_app):
     expect(place(page)).to_have_text("Step 6 of 10")
     page.get_by_role("button", name="from the start").click()
     expect(page.get_by_role("button", name="step back")).to_be_disabled()
-    assert messages_sent(page) == sent
 
 
 def test_the_mask_grows_by_one_row_and_the_new_row_is_lit(open_app):
@@ -100,7 +110,7 @@ def test_another_temperature_keeps_the_place_and_what_was_computed(open_app):
     assert written(page) == [*"abcd", *labels[:4]]
     share = float(warm.steps[3].probabilities[warm.steps[3].token])
     expect(page.locator(".bar-chosen")).to_contain_text(f"{100 * share:.1f} %")
-    expect(page.get_by_text("chosen anew from the logits kept")).to_be_visible()
+    expect(page.get_by_text("another token is chosen now")).to_be_visible()
 
     choose_view(page, "Heads")
     choose_view(page, "Generate")

@@ -148,3 +148,77 @@ def test_a_bad_value_becomes_a_good_one_and_says_so(open_app):
     with rerun(page):
         pill(page, "mask", "Causal").click()
     expect(alert).to_have_count(0)
+
+
+def test_what_is_changed_inside_the_pictures_of_heads_comes_back(open_app):
+    page = open_app(view="heads", text=TEXT)
+    heads = page.locator(".st-key-attention_heads_encoder_self_attention")
+    change(page, heads.get_by_role("button", name="√ lifts small").click, curve="root")
+    change(page, heads.get_by_role("button", name="2 · same token", exact=True).dblclick, shown="2")
+    change(page, heads.get_by_role("button", name="next layer").click, layer="1")
+    brought_back(page)
+    expect(panels(page, "attention_heads_encoder_self_attention")).to_have_count(1)
+
+    change(page, heads.get_by_role("button", name="Lines", exact=True).click, drawn="lines")
+    slider = heads.get_by_role("slider", name="least weight of a line")
+    change(page, lambda: slider.press("End"), least_weight="0.5")
+    change(page, heads.locator(".lines-query .lines-token").nth(3).click, pinned="q3")
+    brought_back(page)
+    expect(heads.locator(".lines-pinned")).to_contain_text("one")
+    expect(heads.locator(".lines-note")).to_contain_text("of weight 0.5 and more")
+
+
+def test_relative_lengths_the_table_of_numbers_and_the_claim_come_back(open_app):
+    page = open_app(view="compare", text=TEXT)
+    change(page, page.locator(".st-key-relative label").click, relative="on")
+    change(page, page.get_by_role("button", name="3 · first token", exact=True).dblclick, shown="3")
+    brought_back(page)
+    choose_view(page, "Step through")
+    change(page, page.locator(".st-key-numbers label").click, numbers="on")
+    brought_back(page)
+    expect(page.get_by_test_id("stDataFrame")).to_be_visible()
+    choose_view(page, "Mask lab")
+    change(page, page.get_by_role("radio", name="Prove").click, panel="prove")
+    change(page, page.get_by_role("radio", name="No look ahead").click, claim="causal")
+    brought_back(page)
+    expect(page.get_by_text("No later token changes an earlier output")).to_be_visible()
+
+
+def test_the_place_in_what_a_model_writes_comes_back(open_app):
+    page = open_app(view="generate", architecture="decoder", weights="random", text=TEXT)
+    change(page, page.get_by_role("radio", name="Sampling").click, strategy="sampling")
+    enter_number(page, "most_tokens", 6)
+    enter_number(page, "likely_tokens_left", 3)
+    enter_number(page, "draws", 5)
+    change(page, lambda: page.locator(".st-key-temperature").get_by_role("slider").press("End"), temperature="3")
+    change(page, page.locator(".st-key-cached label").click, cached="on")
+    change(page, page.get_by_role("button", name="to the end").click, step="5")
+    change(page, page.get_by_role("button", name="previous layer").click, row_layer="0")
+    assert link_of(page).items() >= {"limit": "6", "top_k": "3", "draws": "5"}.items()
+    brought_back(page)
+    expect(page.locator(".transport-place")).to_have_text("Step 6 of 6")
+
+    change(page, page.get_by_role("radio", name="Beam search").click, strategy="beam")
+    change(page, lambda: page.locator(".st-key-beams").get_by_role("slider").press("Home"), beams="1")
+    change(page, page.locator(".tree-node[data-index='2']").click, node="2")
+    brought_back(page)
+    expect(page.locator(".tree-node[data-index='2']")).to_have_attribute("aria-selected", "true")
+
+
+def change(page: Page, act: Callable[[], None], **expected: str) -> None:
+    """Do something that the address comes to hold."""
+    act()
+    page.wait_for_function(
+        "expected => Object.entries(expected).every(([name, value]) => "
+        "new URLSearchParams(location.search).get(name) === value)",
+        arg=expected,
+    )
+    settle(page)
+
+
+def brought_back(page: Page) -> None:
+    """The same link gives the same picture."""
+    link, before = link_of(page), shown(page)
+    page.reload()
+    assert shown(page) == before
+    assert link_of(page) == link

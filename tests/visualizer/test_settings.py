@@ -51,6 +51,9 @@ def values_of(field):
             return cells
         case "identifier":
             return st.sampled_from(["", "0123456789abcdef"])
+        case "places":
+            places = st.sets(st.integers(int(field.least), int(field.most)))
+            return places.map(sorted).map(tuple)
         case "stage":
             return st.from_regex(r"\A[a-z_0-9.]{1,40}\Z")
 

@@ -44,29 +44,28 @@ def written_now(subject: Subject, writer: Writer, how: OneByOne) -> Shown:
         before = _before(last, subject, how)
         written = write(writer, how, before)
         keep_writing(subject, how, written)
-        account = account_of(written)
     else:
-        written = replace(kept, n_kept=len(kept.steps), differs_at=None)
-        account = f"{_steps(len(kept.steps))} still in memory: nothing was computed."
-    shown = Shown(subject, how, written, account)
+        written = replace(kept, n_kept=0, differs_at=None)
+    shown = Shown(subject, how, written, account_of(written))
     state.put_by(_KEY, shown)
     return shown
 
 
 def account_of(written: Written) -> str:
-    """What was computed, and what was already there."""
+    """How often the model runs, or what a change of the settings left as it was."""
     total, kept = len(written.steps), written.n_kept
     if kept == 0:
-        return f"The model ran {_times(total)}, once for each token."
-    again = f"{_steps(kept)} chosen anew from the logits kept"
+        return f"The model runs once for each token, {_times(total)}."
     if written.differs_at is None:
         if total == kept:
-            return f"{again}: the same tokens, so nothing was run."
-        return f"{again}: the same tokens. The model ran {_times(total - kept)} more (underlined)."
-    other = f"{again}. Step {written.differs_at + 1} now chooses another token"
+            return "With these settings each step chooses the token that it chose before: the model did not run."
+        same = f"The tokens up to step {kept} are those of before"
+        return f"{same}; the model ran {_times(total - kept)} more (underlined)."
+    other = f"At step {written.differs_at + 1} another token is chosen now, though with the same logits"
     if total == kept:
-        return f"{other}, the last one: nothing was run."
-    return f"{other}, so the model ran again from step {kept + 1} on (underlined), {_times(total - kept)}."
+        return f"{other}; it is the last one, so the model did not run."
+    again = f"ran again (underlined), {_times(total - kept)}"
+    return f"{other}; from step {kept + 1} on the model reads other tokens and {again}."
 
 
 def _before(last: Shown | None, subject: Subject, how: OneByOne) -> Written | None:
@@ -78,10 +77,6 @@ def _before(last: Shown | None, subject: Subject, how: OneByOne) -> Written | No
 def _last() -> Shown | None:
     shown = state.put_by_before(_KEY)
     return shown if isinstance(shown, Shown) else None
-
-
-def _steps(count: int) -> str:
-    return "Step 1 was" if count == 1 else f"Steps 1 to {count} were"
 
 
 def _times(count: int) -> str:

@@ -20,6 +20,7 @@ from visualizer.components.axis import Axis
 from visualizer.components.compare_grids.element import compare_grids
 from visualizer.components.tensor_grid.element import Panel, tensor_grid
 from visualizer.dataflow import attention_modules
+from visualizer.looks import looks_in, looks_of
 from visualizer.panels import blocked_in_layers, to_array
 from visualizer.published import PUBLISHED
 from visualizer.run import Run, layer_of, without_layer
@@ -92,10 +93,11 @@ def _grids(a: Run, b: Run, modules: list[str], selection: Selection, batch: int)
     )
 
     def select(event: object) -> None:
-        state.select(**{name: state.index_in(event, name) for name in ("layer", "head", "query", "key")})
+        places = {name: state.index_in(event, name) for name in ("layer", "head", "query", "key")}
+        state.select(**places, **looks_in(event))
 
     def show(event: object) -> None:
-        state.select(layer=state.index_in(event, "layer"))
+        state.select(layer=state.index_in(event, "layer"), **looks_in(event))
 
     key = "compare_grids"
     compare_grids(
@@ -111,6 +113,7 @@ def _grids(a: Run, b: Run, modules: list[str], selection: Selection, batch: int)
         columns=columns,
         head_names=[a.names_of(before.shape[1])] * len(modules),
         layer=min(selection.layer, len(modules) - 1),
+        looks=looks_of(selection),
         key=key,
         seq=state.last_seq(key),
         on_select=state.on_event(key, "select", select),

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import streamlit as st
 
+from visualizer import state
 from visualizer.cache import cached_search
 from visualizer.check_line import check_line
 from visualizer.checks import Check
@@ -14,7 +17,7 @@ from visualizer.generation.session import written_now
 from visualizer.generation.writer import Writer, writer_of
 from visualizer.generation.writing import Beam, Difference, OneByOne, Written
 from visualizer.run import Run
-from visualizer.settings import Selection
+from visualizer.settings import Selection, chosen_in
 from visualizer.tokens import markdown_safe
 
 
@@ -30,21 +33,32 @@ def render(run: Run, selection: Selection) -> None:
     choose_strategy(selection, writer, len(run.vocabulary))
     how = chosen_strategy(selection, writer, len(run.vocabulary))
     try:
-        _beam(run, writer, how) if isinstance(how, Beam) else _one_by_one(run, writer, how)
+        if isinstance(how, Beam):
+            _beam(run, writer, how, selection)
+        else:
+            _one_by_one(run, writer, how, selection)
     except ValueError as error:
         st.warning(markdown_safe(str(error)))
 
 
-def _one_by_one(run: Run, writer: Writer, how: OneByOne) -> None:
+def _one_by_one(run: Run, writer: Writer, how: OneByOne, selection: Selection) -> None:
     with st.spinner("The model writes …"):
         shown = written_now(run.subject, writer, how)
     st.caption(" ".join((_how_it_ended(writer, shown.written), shown.account)))
     if shown.written.difference is not None:
         st.markdown(check_line(cache_check(shown.written.difference)))
-    generation_steps(steps_picture(run, writer, how, shown.written), key="generation_steps")
+    key = "generation_steps"
+    generation_steps(
+        steps_picture(run, writer, how, shown.written),
+        step=selection.step,
+        row_layer=selection.row_layer,
+        key=key,
+        seq=state.last_seq(key),
+        on_shown=_take_from(key),
+    )
 
 
-def _beam(run: Run, writer: Writer, how: Beam) -> None:
+def _beam(run: Run, writer: Writer, how: Beam, selection: Selection) -> None:
     with st.spinner("The model writes …"):
         tree = cached_search(run.subject, how, writer)
     nodes, best = tree_picture(run, writer, tree)
@@ -54,7 +68,15 @@ def _beam(run: Run, writer: Writer, how: Beam) -> None:
         "finished. The number in a node is the sum of the log-probabilities so far; what is finished or cut off is "
         "compared by its score, that sum over the length penalty."
     )
-    generation_tree(nodes, best, key="generation_tree")
+    key = "generation_tree"
+    generation_tree(nodes, best, node=selection.node, key=key, seq=state.last_seq(key), on_shown=_take_from(key))
+
+
+def _take_from(key: str) -> Callable[[], None]:
+    """A callback that chooses what the person went to in a picture."""
+    return state.on_event(
+        key, "shown", lambda event: state.select(**chosen_in(event, ("step", "row_layer", "node")))
+    )
 
 
 def _how_it_ended(writer: Writer, written: Written) -> str:

@@ -19,6 +19,7 @@ from visualizer.components.axis import Axis
 from visualizer.dataflow import attention_modules
 from visualizer.derivations import Cell
 from visualizer.head_measures import measure_heads
+from visualizer.looks import looks_in, looks_of
 from visualizer.panels import blocked_in_layers, to_array
 from visualizer.run import Run, without_layer
 from visualizer.settings import TRAINED, WORKED_EXAMPLES, Selection
@@ -41,7 +42,8 @@ def render(run: Run, selection: Selection) -> None:
     n_heads = weights.shape[1]
 
     def show(event: object) -> None:
-        state.select(layer=state.index_in(event, "layer"), head=state.index_in(event, "head"))
+        layer, head = state.index_in(event, "layer"), state.index_in(event, "head")
+        state.select(layer=layer, head=head, **looks_in(event))
 
     def choose_cell(event: object) -> None:
         show(event)
@@ -61,6 +63,7 @@ def render(run: Run, selection: Selection) -> None:
         head=min(selection.head, n_heads - 1),
         query=min(selection.query, len(rows.labels) - 1),
         key_index=min(selection.key, len(columns.labels) - 1),
+        looks=looks_of(selection),
         key=key,
         seq=state.last_seq(key),
         on_select=state.on_event(key, "select", choose_cell),

@@ -120,7 +120,7 @@ def test_a_tree_knows_its_results_and_its_numbers():
 
 def test_what_does_not_fit_is_refused():
     picture = picture_of(run_of("decoder"), OneByOne(GREEDY, 2))
-    assert isinstance(steps_payload(picture, "key"), bytes)
+    assert isinstance(steps_payload(picture, {}), bytes)
     with pytest.raises(ValueError, match="labels"):
         StepsPicture(**{**vars(picture), "labels": picture.labels[:-1]})
     with pytest.raises(ValueError, match="weights"):

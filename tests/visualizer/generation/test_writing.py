@@ -128,12 +128,17 @@ def test_a_search_finds_what_the_model_package_finds(name):
 @pytest.mark.parametrize(
     ("n_steps", "n_kept", "differs_at", "said"),
     [
-        (12, 0, None, "The model ran 12 times, once for each token."),
-        (4, 4, None, "the same tokens, so nothing was run."),
-        (6, 4, None, "The model ran twice more (underlined)."),
-        (8, 3, 2, "Step 3 now chooses another token, so the model ran again from step 4 on (underlined), 5 times."),
-        (3, 3, 2, "Step 3 now chooses another token, the last one: nothing was run."),
-        (3, 1, 0, "Step 1 was chosen anew"),
+        (12, 0, None, "The model runs once for each token, 12 times."),
+        (4, 4, None, "each step chooses the token that it chose before: the model did not run."),
+        (6, 4, None, "The tokens up to step 4 are those of before; the model ran twice more (underlined)."),
+        (
+            8,
+            3,
+            2,
+            "At step 3 another token is chosen now, though with the same logits; from step 4 on",
+        ),
+        (8, 3, 2, "ran again (underlined), 5 times."),
+        (3, 3, 2, "it is the last one, so the model did not run."),
     ],
 )
 def test_what_was_computed_in_words(n_steps, n_kept, differs_at, said):

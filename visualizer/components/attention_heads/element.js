@@ -6,16 +6,15 @@ class AttentionHeads {
     this.root = root;
     this.panels = [];
     this.seq = -1;
-    this.unsent = false;
     this.build();
     this.stopHover = subscribeHover((detail) => this.onHover(detail));
     this.resize = new ResizeObserver(oncePerFrame(() => this.onResize()));
     this.resize.observe(root);
-    this.stopOutside = onPressOutside(root, () => this.tellShown());
+    this.teller = new Teller(root, () => this.tellShown());
   }
 
   destroy() {
-    this.stopOutside();
+    this.teller.stop();
     this.resize.disconnect();
     this.stopHover();
     this.overview.destroy();
@@ -27,25 +26,15 @@ class AttentionHeads {
     this.tooltip = makeTooltip(this.root);
     this.overview = new Overview((layer, head) => this.choose(layer, head));
     this.layerControl = makeLayerControl((layer) => this.choose(layer, this.head));
-    this.mode = makeSegments("view", [{ value: "grids", text: "Grids" }, { value: "lines", text: "Lines" }], (mode) => {
-      this.choices.mode = mode;
-      this.draw();
-    });
-    this.curve = makeCurveControl((curve) => {
-      this.choices.curve = curve;
-      this.draw();
-    });
-    this.chips = makeHeadChips((shown) => {
-      this.choices.shown = shown;
-      this.draw();
-    });
+    const modes = [{ value: "grids", text: "Grids" }, { value: "lines", text: "Lines" }];
+    this.mode = makeSegments("view", modes, (drawn) => this.change({ drawn }));
+    this.curve = makeCurveControl((curve) => this.change({ curve }));
+    this.chips = makeHeadChips((shown) => this.change({ shown: shownHeads(shown, this.size.heads) }));
     this.legend = makeLegend();
     this.lines = new LinesView({
       hover: (marks) => publishHover(marks, this),
-      threshold: (weight) => {
-        this.choices.threshold = weight;
-        this.drawLines();
-      },
+      threshold: (weight) => this.change({ least_weight: weight }),
+      pin: (pinned) => this.change({ pinned }),
     });
     this.grids = makeElement("div", "heads-grids");
     this.scaleRow = makeElement("div", "heads-scale", {}, [this.legend.element, this.curve.element]);
@@ -66,14 +55,14 @@ class AttentionHeads {
     this.size = { layers, heads, rows, columns };
     this.masks = new MaskPlanes(this.data.arrays.blocked);
     this.followPython();
-    this.choices = headChoices(this.data.key, heads, columns);
+    this.choices = headLooks(this.looks, heads, columns);
     this.cachedLayer = null;
     this.draw();
     this.drawOverview();
     announcePainted("attention_heads", this.data.key);
   }
 
-  /** Take Python's layer and head, unless the person has changed them since Python last heard of it. */
+  /** Take Python's layer, head and looks, unless the person has changed them since Python last heard of it. */
   followPython() {
     const { layers, heads } = this.size;
     if (this.data.seq >= this.seq) {
@@ -81,6 +70,7 @@ class AttentionHeads {
       this.layer = this.data.layer;
       this.head = this.data.head;
       this.selected = this.data.selected;
+      this.looks = this.data.looks;
     }
     this.layer = clamp(this.layer, 0, layers - 1);
     this.head = clamp(this.head, 0, heads - 1);
@@ -126,9 +116,9 @@ class AttentionHeads {
     this.width = this.root.clientWidth;
     if (!this.width) return;
     const { layers } = this.size;
-    const asGrids = this.choices.mode === "grids";
+    const asGrids = this.choices.drawn === "grids";
     this.layerControl.set(this.layer, layers);
-    this.mode.set(this.choices.mode);
+    this.mode.set(this.choices.drawn);
     this.curve.set(this.choices.curve);
     this.chips.set(this.data.head_names[this.layer], this.theme, this.choices.shown);
     const blocked = this.masks.anyIn(this.layer, this.size.heads);
@@ -213,7 +203,8 @@ class AttentionHeads {
       columnAxis: this.data.columns,
       theme: this.theme,
       largest: this.scale(this.layer).high,
-      threshold: this.choices.threshold,
+      threshold: this.choices.least_weight,
+      pinned: this.choices.pinned,
       selectedQuery: this.selected?.[0] ?? -1,
       title: `attention of layer ${this.layer} as lines`,
     });
@@ -225,35 +216,45 @@ class AttentionHeads {
     this.drawOverview();
   }
 
-  /** Show a layer and mark a head; Python hears of it later, see `tellShown`. */
+  /** Draw heads in another way; Python hears of it later, see `Teller`. */
+  change(looks) {
+    const { heads, columns } = this.size;
+    this.looks = { ...this.looks, ...looks };
+    this.choices = headLooks(this.looks, heads, columns);
+    this.seq += 1;
+    this.teller.changed();
+    this.draw();
+  }
+
+  /** Show a layer and mark a head; Python hears of it later, see `Teller`. */
   choose(layer, head) {
     const sameLayer = layer === this.layer;
     if (sameLayer && head === this.head) return;
     this.layer = layer;
     this.head = head;
     this.seq += 1;
-    this.unsent = true;
+    this.teller.changed();
     if (!sameLayer) this.draw();
     else this.markSelected();
     this.overview.mark(layer, head);
     announcePainted("attention_heads", `${this.data.key} layer ${layer}`);
   }
 
-  /** Tell Python which layer and head are shown, once the person turns to something else on the page. */
+  /** Tell Python which layer and head are shown, and how. */
   tellShown() {
-    if (!this.unsent) return;
-    this.unsent = false;
-    this.setStateValue("shown", { layer: this.layer, head: this.head, seq: this.seq });
+    const { layer, head, seq } = this;
+    this.setStateValue("shown", { ...writtenLooks(this.looks), layer, head, seq });
   }
 
   select(head, query, key) {
     this.head = head;
     this.seq += 1;
-    this.unsent = false;
+    this.teller.told();
     this.selected = [query, key];
     this.markSelected();
     this.overview.mark(this.layer, head);
-    this.setTriggerValue("select", { layer: this.layer, head, query, key, seq: this.seq });
+    const { layer, seq } = this;
+    this.setTriggerValue("select", { ...writtenLooks(this.looks), layer, head, query, key, seq });
   }
 
   markSelected() {
@@ -282,7 +283,7 @@ class AttentionHeads {
     this.tooltip.hide();
     const row = litPosition(this.data.rows, "query", marks);
     const column = litPosition(this.data.columns, "key", marks);
-    if (this.choices.mode === "lines") this.lines.lightFromOutside(row, column);
+    if (this.choices.drawn === "lines") this.lines.lightFromOutside(row, column);
     else for (const panel of this.panels) panel.light(row, column);
   }
 }

@@ -8,6 +8,7 @@ import numpy.typing as npt
 from streamlit.components.v2.bidi_component import ComponentResult
 
 from visualizer.components.axis import Axis
+from visualizer.components.looks import Looks
 from visualizer.components.packing import Array, Scaled, fit_precision, pack
 from visualizer.components.registry import register
 
@@ -36,6 +37,7 @@ def attention_heads(
     head_names: Sequence[Sequence[str]],
     layer: int,
     head: int,
+    looks: Looks,
     key: str,
     seq: int = 0,
     query: int | None = None,
@@ -49,11 +51,11 @@ def attention_heads(
     blocked: (L or 1, H or 1, Tq, Tk) uint8, bit i set where mask `blocked_by[i]` blocks the cell; None without
         masks.
     head_names: for each layer one name a head, "" where a head has none.
-    layer, head: what to show first. query, key_index: the selected cell, if any.
-    seq: the largest `seq` received from this component. The browser counts what a person does, and takes `layer`
-        and `head` from here only when `seq` is not older than that.
-    `select` is {"layer", "head", "query", "key", "seq"}. `shown` is {"layer", "head", "seq"}; it arrives when the
-    person, after changing the layer or the head, next presses the pointer or a key outside the component.
+    layer, head: what to show first, and looks: how. query, key_index: the selected cell, if any.
+    seq: the largest `seq` received from this component. The browser counts what a person does, and takes `layer`,
+        `head` and `looks` from here only when `seq` is not older than that.
+    `shown` is {"layer", "head", "seq"} and each of `LOOKS` as a text; the picture has changed already when it
+    arrives: once the person pauses, or turns to something else. `select` is the same with "query" and "key".
     Raises ValueError when shapes, labels and names do not agree.
     """
     data = payload(
@@ -67,6 +69,7 @@ def attention_heads(
             "seq": seq,
             "layer": layer,
             "head": head,
+            "looks": looks.as_header(),
             "blocked_by": list(blocked_by),
             "selected": None if query is None or key_index is None else [query, key_index],
         },

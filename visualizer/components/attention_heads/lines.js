@@ -7,10 +7,9 @@ const LINE = { width: 1.6, apart: 3 }; // lines of several heads between the sam
 
 /** Two columns of tokens, query left and key right, joined by lines: opacity by weight, colour by head. */
 class LinesView {
-  /** host: {hover(marks), threshold(weight)}: the person points at tokens, or sets the least weight drawn. */
+  /** host: {hover(marks), threshold(weight), pin(text)}: the person points at tokens, sets the least weight, pins. */
   constructor(host) {
     this.host = host;
-    this.pinned = null;
     this.pointed = null;
     this.note = makeElement("div", "lines-note", { "aria-live": "polite" });
     this.canvas = makeElement("canvas", "lines-canvas", { role: "img" });
@@ -50,7 +49,7 @@ class LinesView {
 
   /**
    * Show lines. picture: {heads: [{head, values, blocked, emptyRows}], rows, columns, rowAxis, columnAxis, theme,
-   * largest, threshold, selectedQuery, title}; a line of the weight `largest` is opaque.
+   * largest, threshold, pinned, selectedQuery, title}; a line of the weight `largest` is opaque.
    */
   show(picture) {
     this.picture = { ...picture, emptyRows: rowsWithoutKeyInAll(picture.heads, picture.rows) };
@@ -61,7 +60,7 @@ class LinesView {
     this.rowHeight = clamp(Math.floor(ROW_HEIGHTS.all / tokens), ROW_HEIGHTS.least, ROW_HEIGHTS.most);
     this.inner.style.setProperty("--row-height", `${this.rowHeight}px`);
     this.inner.style.height = `${this.rowHeight * tokens}px`;
-    if (this.pinned && this.pinned.index >= this.lengthOf(this.pinned.side)) this.pinned = null;
+    this.pinned = this.placeOf(picture.pinned);
     this.resting = strongestLines(picture);
     this.canvas.setAttribute("aria-label", `${picture.title}: ${this.resting.text}`);
     this.paint();
@@ -93,8 +92,14 @@ class LinesView {
   /** Keep a token's lines until it is pressed again. */
   pin(place) {
     const again = this.pinned?.side === place.side && this.pinned.index === place.index;
-    this.pinned = again ? null : place;
-    this.paintSoon();
+    this.host.pin(again ? "" : `${place.side[0]}${place.index}`);
+  }
+
+  /** The place of a text such as "q8" or "k3"; null where there is none. */
+  placeOf(text) {
+    const [, letter, index] = /^([qk])(\d+)$/.exec(text) ?? [];
+    const side = letter === "q" ? "query" : "key";
+    return letter && Number(index) < this.lengthOf(side) ? { side, index: Number(index) } : null;
   }
 
   /** Light the token that another component points at. */
@@ -173,7 +178,7 @@ function makeThreshold(onChange) {
   // The page steps through the model with the arrow keys; on the slider they move the slider.
   slider.addEventListener("keydown", (event) => event.key.startsWith("Arrow") && event.stopPropagation());
   const set = (weight) => {
-    slider.value = String(THRESHOLDS.indexOf(weight));
+    slider.value = String(THRESHOLDS.findLastIndex((least) => least <= weight));
     slider.setAttribute("aria-valuetext", weight ? `weight ${weight} and more` : "all weights");
     setText(text, weight ? `weight ≥ ${weight}` : "all weights");
   };

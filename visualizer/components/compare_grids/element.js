@@ -7,17 +7,16 @@ class CompareGrids {
     this.root = root;
     this.heads = [];
     this.seq = -1;
-    this.unsent = false;
     this.build();
     this.stopHover = subscribeHover((detail) => this.onHover(detail));
     this.resize = new ResizeObserver(oncePerFrame(() => this.onResize()));
     this.resize.observe(root);
-    this.stopOutside = onPressOutside(root, () => this.tellShown());
+    this.teller = new Teller(root, () => this.tellShown());
   }
 
   destroy() {
     clearTimeout(this.timer);
-    this.stopOutside();
+    this.teller.stop();
     this.resize.disconnect();
     this.stopHover();
     this.tooltip.hide();
@@ -26,14 +25,8 @@ class CompareGrids {
   build() {
     this.tooltip = makeTooltip(this.root);
     this.layerControl = makeLayerControl((layer) => this.choose(layer));
-    this.chips = makeHeadChips((shown) => {
-      this.choices.shown = shown;
-      this.draw();
-    });
-    this.curve = makeCurveControl((curve) => {
-      this.choices.curve = curve;
-      this.draw();
-    });
+    this.chips = makeHeadChips((shown) => this.change({ shown: shownHeads(shown, this.size.heads) }));
+    this.curve = makeCurveControl((curve) => this.change({ curve }));
     this.weightLegend = makeLegend();
     this.differenceLegend = makeLegend();
     const bar = makeElement("div", "compare-bar", {}, [this.layerControl.element, this.chips.element]);
@@ -56,7 +49,7 @@ class CompareGrids {
     const [layers, heads, rows, columns] = this.data.arrays.a.shape;
     this.size = { layers, heads, rows, columns };
     this.followPython();
-    this.choices = headChoices(this.data.key, heads, columns);
+    this.choices = headLooks(this.looks, heads, columns);
     this.masks = { a: new MaskPlanes(this.data.arrays.blocked_a), b: new MaskPlanes(this.data.arrays.blocked_b) };
     this.decodedLayer = null;
     this.draw();
@@ -67,6 +60,7 @@ class CompareGrids {
     if (this.data.seq >= this.seq) {
       this.seq = this.data.seq;
       this.layer = this.data.layer;
+      this.looks = this.data.looks;
     }
     this.layer = clamp(this.layer, 0, this.size.layers - 1);
   }
@@ -252,23 +246,33 @@ class CompareGrids {
     if (layer === this.layer) return;
     this.layer = layer;
     this.seq += 1;
-    this.unsent = true;
+    this.teller.changed();
     this.draw();
     announcePainted("compare_grids", `${this.data.key} layer ${layer}`);
   }
 
-  /** Tell Python which layer is shown, once the person turns to something else on the page. */
+  /** Draw heads in another way; Python hears of it later, see `Teller`. */
+  change(looks) {
+    const { heads, columns } = this.size;
+    this.looks = { ...this.looks, ...looks };
+    this.choices = headLooks(this.looks, heads, columns);
+    this.seq += 1;
+    this.teller.changed();
+    this.draw();
+  }
+
+  /** Tell Python which layer is shown, and how. */
   tellShown() {
-    if (!this.unsent) return;
-    this.unsent = false;
-    this.setStateValue("shown", { layer: this.layer, head: this.selected?.head ?? 0, seq: this.seq });
+    const { layer, seq } = this;
+    this.setStateValue("shown", { ...writtenLooks(this.looks), layer, seq });
   }
 
   send(head, query, key) {
     this.seq += 1;
-    this.unsent = false;
+    this.teller.told();
     this.select({ head, row: query, column: key });
-    this.setTriggerValue("select", { layer: this.layer, head, query, key, seq: this.seq });
+    const { layer, seq } = this;
+    this.setTriggerValue("select", { ...writtenLooks(this.looks), layer, head, query, key, seq });
   }
 
   select(cell) {

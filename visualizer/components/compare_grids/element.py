@@ -9,6 +9,7 @@ from streamlit.components.v2.bidi_component import ComponentResult
 
 from visualizer.components.attention_heads.element import check_shapes
 from visualizer.components.axis import Axis
+from visualizer.components.looks import Looks
 from visualizer.components.packing import Array, Scaled, fit_precision, pack
 from visualizer.components.registry import register
 
@@ -39,6 +40,7 @@ def compare_grids(
     columns: Axis,
     head_names: Sequence[Sequence[str]],
     layer: int,
+    looks: Looks,
     key: str,
     seq: int = 0,
     on_select: Callable[[], None] | None = None,
@@ -60,6 +62,7 @@ def compare_grids(
             "key": key,
             "seq": seq,
             "layer": layer,
+            "looks": looks.as_header(),
             "sides": {
                 "a": {"title": title_a, "blocked_by": list(blocked_by_a)},
                 "b": {"title": title_b, "blocked_by": list(blocked_by_b)},

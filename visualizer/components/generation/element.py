@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -22,7 +22,7 @@ _GRID = (
     "shared/controls.js",
 )
 STEPS_SCRIPTS = (*_GRID, "generation/bars.js", "generation/cache_rows.js", "generation/steps.js")
-TREE_SCRIPTS = ("generation/tree.js",)
+TREE_SCRIPTS = ("shared/controls.js", "generation/tree.js")
 _mount_steps = register("generation_steps", *STEPS_SCRIPTS)
 _mount_tree = register("generation_tree", *TREE_SCRIPTS)
 
@@ -129,24 +129,51 @@ class Node:
     finished: bool
 
 
-def generation_steps(picture: StepsPicture, *, key: str) -> ComponentResult:
-    """Mount the steps. All are sent at once: going back and forth sends no message."""
-    return _mount_steps(key=key, data=steps_payload(picture, key))
+def generation_steps(
+    picture: StepsPicture,
+    *,
+    step: int,
+    row_layer: int,
+    key: str,
+    seq: int = 0,
+    on_shown: Callable[[], None] | None = None,
+) -> ComponentResult:
+    """Mount the steps. All are sent at once: going back and forth draws at once and asks for nothing.
+
+    step: what to show first. row_layer: the layer of the attention row, -1 for the last. seq: the largest `seq`
+    received from this component; the browser takes `step` and `row_layer` from here only when it is not older than
+    what a person did.
+    `result.shown` is {"step", "row_layer", "seq"}, the first two as texts, once the person pauses.
+    """
+    header = {"key": key, "seq": seq, "step": step, "row_layer": row_layer}
+    return _mount_steps(key=key, data=steps_payload(picture, header), on_shown_change=on_shown or _nothing)
 
 
-def generation_tree(nodes: Sequence[Node], best: Sequence[int], *, key: str) -> ComponentResult:
+def generation_tree(
+    nodes: Sequence[Node],
+    best: Sequence[int],
+    *,
+    node: int,
+    key: str,
+    seq: int = 0,
+    on_shown: Callable[[], None] | None = None,
+) -> ComponentResult:
     """Mount the tree.
 
-    best: the indices of the results, the best score first.
+    best: the indices of the results, the best score first. node: the one to show first, -1 for the best result.
+    seq and `result.shown`, which is {"node", "seq"}: as for `generation_steps`.
     """
-    header = {"key": key, "nodes": [asdict(node) for node in nodes], "best": list(best)}
-    return _mount_tree(key=key, data=pack(header, {}))
+    header = {"key": key, "seq": seq, "node": node, "nodes": [asdict(each) for each in nodes], "best": list(best)}
+    return _mount_tree(key=key, data=pack(header, {}), on_shown_change=on_shown or _nothing)
 
 
-def steps_payload(picture: StepsPicture, key: str) -> bytes:
+def _nothing() -> None:
+    """Streamlit gives a component only the events that have a callback."""
+
+
+def steps_payload(picture: StepsPicture, header: dict[str, Any]) -> bytes:
     """What the browser receives."""
-    header: dict[str, Any] = {
-        "key": key,
+    header = header | {
         "labels": list(picture.labels),
         "n_prompt": picture.n_prompt,
         "ended": picture.ended,

@@ -20,8 +20,10 @@ class GenerationSteps {
     this.tooltip = makeTooltip(root);
     this.bars = makeBars();
     this.cacheRows = makeCacheRows();
+    this.seq = -1;
     this.layerControl = makeLayerControl((layer) => {
-      this.choices.layer = layer;
+      this.layer = layer;
+      this.changed();
       this.drawAttention();
     });
     this.attention = this.makePanel((row, column) => this.describeWeight(row, column));
@@ -31,9 +33,11 @@ class GenerationSteps {
     document.addEventListener("keydown", this.onDocumentKey);
     this.resize = new ResizeObserver(oncePerFrame(() => this.onResize()));
     this.resize.observe(root);
+    this.teller = new Teller(root, () => this.tellShown());
   }
 
   destroy() {
+    this.teller.stop();
     document.removeEventListener("keydown", this.onDocumentKey);
     this.resize.disconnect();
     this.tooltip.hide();
@@ -93,27 +97,46 @@ class GenerationSteps {
   }
 
   /** Take new data; the step that was looked at stays, as far as there is one. */
-  update(data) {
+  update(data, { setStateValue }) {
+    this.setStateValue = setStateValue;
     this.data = unpack(data);
     this.theme = readTheme(this.root);
     applyPalette(this.root, this.theme);
-    const nLayers = this.data.arrays.weights.shape[1];
-    this.choices = rememberedChoices(this.data.key, { index: 0, layer: nLayers - 1 });
-    this.choices.index = clamp(this.choices.index, 0, this.data.steps.length - 1);
-    this.choices.layer = clamp(this.choices.layer, 0, nLayers - 1);
+    this.followPython();
     this.draw();
     announcePainted("generation_steps", this.data.key);
   }
 
-  get index() {
-    return this.choices.index;
+  /** Take Python's step and layer, unless the person has changed them since Python last heard of it. */
+  followPython() {
+    const last = this.data.arrays.weights.shape[1] - 1;
+    if (this.data.seq >= this.seq) {
+      this.seq = this.data.seq;
+      this.index = this.data.step;
+      this.layer = this.data.row_layer < 0 ? last : this.data.row_layer;
+    }
+    this.index = clamp(this.index, 0, this.data.steps.length - 1);
+    this.layer = clamp(this.layer, 0, last);
   }
 
   /** Go to a step. */
   go(index) {
-    this.choices.index = clamp(index, 0, this.data.steps.length - 1);
+    this.index = clamp(index, 0, this.data.steps.length - 1);
+    this.changed();
     this.tooltip.hide();
     this.draw();
+  }
+
+  /** Python hears of it later, see `Teller`. */
+  changed() {
+    this.seq += 1;
+    this.teller.changed();
+  }
+
+  tellShown() {
+    const last = this.data.arrays.weights.shape[1] - 1;
+    const layer = this.layer === last ? -1 : this.layer;
+    this.setStateValue("shown", { step: String(this.index), row_layer: String(layer), seq: this.seq });
   }
 
   /** The arrow keys of the page step, unless something that has the focus uses them itself. */
@@ -173,14 +196,14 @@ class GenerationSteps {
     const { data, index } = this;
     const [, nLayers, nHeads, nKeys] = data.arrays.weights.shape;
     const nSeen = data.own ? data.n_prompt + index : nKeys;
-    this.layerControl.set(this.choices.layer, nLayers);
+    this.layerControl.set(this.layer, nLayers);
     setText(this.attentionTitle, data.title);
     const reading = data.labels[data.n_prompt + index - 1];
     const whose = `The row of the last token read, “\u2068${reading}\u2069”`;
     setText(this.attentionNote, `${whose}: from its output the next token is chosen.`);
     const values = new Float32Array(nHeads * nSeen);
     const blocked = new Uint8Array(nHeads * nSeen);
-    const start = (index * nLayers + this.choices.layer) * nHeads * nKeys;
+    const start = (index * nLayers + this.layer) * nHeads * nKeys;
     for (let head = 0; head < nHeads; head += 1) {
       const from = start + head * nKeys;
       values.set(floats(data.arrays.weights, from, from + nSeen), head * nSeen);
@@ -272,9 +295,9 @@ function usesArrows(element) {
   return Boolean(element?.closest?.(USE_ARROWS));
 }
 
-export default function ({ data, parentElement }) {
-  if (!data) return undefined;
-  const { instance, cleanUp } = instanceFor(parentElement, (root) => new GenerationSteps(root));
-  instance.update(data);
+export default function (component) {
+  if (!component.data) return undefined;
+  const { instance, cleanUp } = instanceFor(component.parentElement, (root) => new GenerationSteps(root));
+  instance.update(component.data, component);
   return cleanUp;
 }

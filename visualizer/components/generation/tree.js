@@ -25,18 +25,35 @@ class GenerationTree {
     root.prepend(this.results, this.detail, this.legend, this.scroller);
     this.svg.addEventListener("keydown", (event) => this.pressKey(event));
     this.svg.addEventListener("pointerleave", () => this.show(this.chosen));
+    this.seq = -1;
+    this.teller = new Teller(root, () => this.tellShown());
   }
 
-  /** Take a new tree; the best result is shown first. */
-  update(data) {
+  destroy() {
+    this.teller.stop();
+  }
+
+  /** Take a new tree; the best result is shown first, unless another node was chosen. */
+  update(data, { setStateValue }) {
+    this.setStateValue = setStateValue;
     this.data = unpack(data);
     applyPalette(this.root, readTheme(this.root));
     this.places = placeNodes(this.data.nodes);
-    this.chosen = this.data.best[0];
+    this.followPython();
     this.drawTree();
     this.drawResults();
     this.show(this.chosen);
     announcePainted("generation_tree", this.data.key);
+  }
+
+  /** Take Python's node, unless the person has chosen another one since Python last heard of it. */
+  followPython() {
+    const { nodes, best, node, seq } = this.data;
+    if (seq >= this.seq) {
+      this.seq = seq;
+      this.chosen = node < 0 ? best[0] : node;
+    }
+    if (this.chosen >= nodes.length) this.chosen = best[0];
   }
 
   drawTree() {
@@ -66,10 +83,7 @@ class GenerationTree {
         tokensOf(node),
         makeElement("span", "tree-facts", {}, [`score ${formatNumber(node.score)}`]),
       ]);
-      button.onclick = () => {
-        this.chosen = index;
-        this.show(index);
-      };
+      button.onclick = () => this.keep(index);
       return makeElement("li", "", {}, [button]);
     }));
   }
@@ -102,11 +116,23 @@ class GenerationTree {
     return item;
   }
 
-  /** Keep showing a node when the pointer leaves. */
+  /** Choose a node of the tree. */
   choose(index) {
-    this.chosen = index;
+    this.keep(index);
     this.items[index].focus();
+  }
+
+  /** Keep showing a node when the pointer leaves; Python hears of it later, see `Teller`. */
+  keep(index) {
+    this.chosen = index;
+    this.seq += 1;
+    this.teller.changed();
     this.show(index);
+  }
+
+  tellShown() {
+    const node = this.chosen === this.data.best[0] ? -1 : this.chosen;
+    this.setStateValue("shown", { node: String(node), seq: this.seq });
   }
 
   /** Light the way to a node and say what it is. */
@@ -226,9 +252,9 @@ function factsOf({ score, total, probability }) {
   return `score ${formatNumber(score)} · ${sum} · probability of the last token ${formatNumber(probability)}`;
 }
 
-export default function ({ data, parentElement }) {
-  if (!data) return undefined;
-  const { instance, cleanUp } = instanceFor(parentElement, (root) => new GenerationTree(root));
-  instance.update(data);
+export default function (component) {
+  if (!component.data) return undefined;
+  const { instance, cleanUp } = instanceFor(component.parentElement, (root) => new GenerationTree(root));
+  instance.update(component.data, component);
   return cleanUp;
 }

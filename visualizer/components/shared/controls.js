@@ -40,7 +40,8 @@ function makeSegments(label, options, onChange) {
 }
 
 /**
- * One chip for each head: click toggles it, a double click shows it alone, and once more shows all.
+ * One chip for each head: click toggles it, a double click shows it alone, and once more shows all, as does hiding
+ * the last.
  * `onChange(shown)` receives the Set of heads shown.
  */
 function makeHeadChips(onChange) {
@@ -57,12 +58,12 @@ function makeHeadChips(onChange) {
   const toggle = (head) => {
     const heads = new Set(shown);
     if (!heads.delete(head)) heads.add(head);
-    change(heads);
+    change(heads.size ? heads : all());
   };
-  const count = () => element.children.length;
+  const all = () => new Set(Array.from({ length: element.children.length }, (_, head) => head));
   const solo = (head) => {
     const alone = shown.size === 1 && shown.has(head);
-    change(alone ? new Set(Array.from({ length: count() }, (_, one) => one)) : new Set([head]));
+    change(alone ? all() : new Set([head]));
   };
   // A double click is two clicks first: what was shown before them decides whether it means "alone" or "all".
   let before = shown;
@@ -111,27 +112,24 @@ function headTitle(head, name) {
   return name ? `head ${head} · ${name}` : `head ${head}`;
 }
 
-const remembered = new Map();
-
-/** What a person chose in the component with this key, kept while the page lives although the element may go. */
-function rememberedChoices(key, defaults) {
-  if (!remembered.has(key)) remembered.set(key, defaults);
-  return remembered.get(key);
-}
-
 const MANY_TOKENS = 48; // from here on, single weights are so small that the root curve is the better start
 
-const FIRST_THRESHOLD = 0.01; // lines of less weight are left out at first
+/** The looks of `Looks` in Python for so many heads and columns: `shown` as a Set, and the curve that is drawn. */
+function headLooks(looks, heads, columns) {
+  const found = looks.shown.filter((head) => head < heads);
+  const shown = found.length ? found : Array.from({ length: heads }, (_, head) => head);
+  const usual = columns >= MANY_TOKENS ? "root" : "linear";
+  return { ...looks, shown: new Set(shown), curve: looks.curve === "auto" ? usual : looks.curve };
+}
 
-/** What a person chose among heads and scales; when the number of heads changes, all are shown again. */
-function headChoices(key, heads, columns) {
-  const curve = columns >= MANY_TOKENS ? "root" : "linear";
-  const choices = rememberedChoices(key, { mode: "grids", curve, threshold: FIRST_THRESHOLD, shown: null, heads: 0 });
-  if (choices.heads !== heads) {
-    choices.heads = heads;
-    choices.shown = new Set(Array.from({ length: heads }, (_, head) => head));
-  }
-  return choices;
+/** A Set of shown heads as Python has it: without any where all are shown. */
+function shownHeads(shown, heads) {
+  return shown.size === heads ? [] : [...shown].sort((a, b) => a - b);
+}
+
+/** Looks as texts, the form in which Python reads them. */
+function writtenLooks(looks) {
+  return Object.fromEntries(Object.entries(looks).map(([name, value]) => [name, String(value)]));
 }
 
 /** The choice between a linear colour scale and one by the square root, in which small weights can be seen. */
@@ -140,13 +138,46 @@ function makeCurveControl(onChange) {
   return makeSegments("colour scale", options, onChange);
 }
 
-/** Call `action` before a press of the pointer or a key outside of `root` reaches anything; returns how to stop. */
-function onPressOutside(root, action) {
-  const listener = (event) => event.composedPath().includes(root) || action();
-  document.addEventListener("pointerdown", listener, true);
-  document.addEventListener("keydown", listener, true);
-  return () => {
-    document.removeEventListener("pointerdown", listener, true);
-    document.removeEventListener("keydown", listener, true);
-  };
+const PAUSE = 400; // milliseconds without a change after which Python hears of the last one
+const MOVING_KEYS = new Set(["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown", "Home", "End"]);
+
+/**
+ * Tells Python what a person changed in a picture, which is drawn already: once they pause, or before they turn to
+ * something else, on the page or outside of it. `send` sends what is shown by then.
+ */
+class Teller {
+  constructor(root, send) {
+    this.send = send;
+    this.unsent = false;
+    const outside = (event) => event.composedPath().includes(root) || MOVING_KEYS.has(event.key) || this.tell();
+    const leave = () => this.tell();
+    document.addEventListener("pointerdown", outside, true);
+    document.addEventListener("keydown", outside, true);
+    window.addEventListener("blur", leave);
+    this.stop = () => {
+      clearTimeout(this.timer);
+      document.removeEventListener("pointerdown", outside, true);
+      document.removeEventListener("keydown", outside, true);
+      window.removeEventListener("blur", leave);
+    };
+  }
+
+  /** Something was changed. */
+  changed() {
+    this.unsent = true;
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.tell(), PAUSE);
+  }
+
+  /** Another message said it all. */
+  told() {
+    this.unsent = false;
+    clearTimeout(this.timer);
+  }
+
+  tell() {
+    if (!this.unsent) return;
+    this.told();
+    this.send();
+  }
 }

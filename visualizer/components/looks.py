@@ -1,0 +1,28 @@
+"""How the heads of an attention are drawn, as far as a person chooses it in the picture."""
+
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Looks:
+    """What the components that draw heads receive, and send back when a person changes it.
+
+    drawn: "grids" or "lines". shown: the heads drawn, all where it is empty. curve: of the colour scale, "linear",
+    "root", or "auto" for what suits the number of tokens. least_weight: lines of less are left out. pinned: the
+    token whose lines alone are drawn, "q8" for the query 8, "k3" for the key 3, "" for none.
+    """
+
+    drawn: str = "grids"
+    shown: tuple[int, ...] = ()
+    curve: str = "auto"
+    least_weight: float = 0.01
+    pinned: str = ""
+
+    def as_header(self) -> dict[str, Any]:
+        """The looks as JSON, the form in which the browser receives them."""
+        return asdict(self)
+
+
+LOOKS = tuple(field.name for field in fields(Looks))
+"""The names of its fields. An event holds each as a text, lists with commas; an empty list is ``all``."""
