@@ -208,7 +208,7 @@ def _build(name: str, content: object) -> WorkedExample:
     return WorkedExample(
         name=name,
         title=str(content["title"]),
-        description=f"{case.description}{f', {mask_name} mask' if mask_name else ''}.",
+        description=f"{case.description}{_MASK_SAID.get(mask_name, f', {mask_name} mask')}.",
         source=str(content["source"]),
         recipe=str(content["recipe"]),
         module=case.module.double().eval(),
@@ -335,6 +335,10 @@ def _fill(module: nn.Module, weights: Mapping[str, Tensor]) -> None:
             if layer.bias is not None:
                 bias = weights.get(name.replace("w_", "b_"), torch.zeros(layer.out_features))
                 layer.bias = nn.Parameter(bias.double())
+
+
+_MASK_SAID = {"": "", "custom": ", a mask of its own"}
+"""How a description ends, other than by the name of a mask."""
 
 
 def _name_of(mask: Tensor | None) -> str:

@@ -95,7 +95,7 @@ def equals_published(value: Tensor, published: Tensor) -> Check:
     which = "the published number" if count == 1 else f"the {count} published numbers"
     return Check(
         f"equals {which} to {PUBLISHED_TOLERANCE:.0e}".replace("e-0", "e-")
-        + f", max |difference| = {_short(difference)}",
+        + f", max |difference| = {short(difference)}",
         difference <= PUBLISHED_TOLERANCE,
     )
 
@@ -114,7 +114,7 @@ def attention_agreement(trace: Trace, module: str) -> Check:
     size = (1 + v.abs().max().item()) * (1 + largest_score.item() / 20)
     compared = " with the weights before dropout" if f"{module}.dropped_weights" in trace else ""
     return Check(
-        f"matches PyTorch's F.scaled_dot_product_attention{compared}, max |difference| = {_short(difference)}",
+        f"matches PyTorch's F.scaled_dot_product_attention{compared}, max |difference| = {short(difference)}",
         difference <= TOLERANCE * size,
     )
 
@@ -194,7 +194,7 @@ def _weights(trace: Trace, model: nn.Module, path: str) -> tuple[Check, ...]:
     keyless = _rows_without_key(trace, module)
     error = (weights.sum(-1) - (~keyless).to(weights.dtype)).abs().max().item()
     which = "every row with a key" if keyless.any() else "every row"
-    found = [Check(f"{which} sums to one (largest error {_short(error)})", error < TOLERANCE)]
+    found = [Check(f"{which} sums to one (largest error {short(error)})", error < TOLERANCE)]
     if keyless.any():
         zero = bool((weights[keyless] == 0).all())
         found.append(Check(f"{_queries(keyless)} with every key blocked: zero everywhere", zero))
@@ -214,7 +214,7 @@ def _probabilities(trace: Trace, model: nn.Module, path: str) -> tuple[Check, ..
     rows, where = _some_rows(value)
     expected = trace["logits"].value[..., rows, :].double().softmax(-1)
     return (
-        Check(f"every row sums to one (largest error {_short(error)})", error < TOLERANCE),
+        Check(f"every row sums to one (largest error {short(error)})", error < TOLERANCE),
         _again("softmax of the logits", where, value[..., rows, :], expected),
     )
 
@@ -252,7 +252,7 @@ def _mean_and_variance(normal: Tensor, expected: Tensor, reach: Tensor) -> tuple
     mean, variance = normal.mean(-1, keepdim=True).abs(), normal.var(-1, correction=0, keepdim=True)
     errors = torch.maximum(mean, (variance - expected).abs())
     span = f"{variance.min():.4f} to {variance.max():.4f}"
-    text = f"before γ and β mean 0 (largest |mean| {_short(mean.max())}), variance 1 but for ε ({span})"
+    text = f"before γ and β mean 0 (largest |mean| {short(mean.max())}), variance 1 but for ε ({span})"
     return (Check(text, bool((errors <= 10 * TOLERANCE * (1 + reach)).all())),)
 
 
@@ -260,7 +260,7 @@ def _again(what: str, where: str, value: Tensor, expected: Tensor, size: Tensor 
     """Whether a stage is what float64 gives, up to rounding errors relative to ``size``."""
     difference = (value.double() - expected).abs()
     return Check(
-        f"{what} recomputed in float64{where}, max |difference| = {_short(difference.max())}",
+        f"{what} recomputed in float64{where}, max |difference| = {short(difference.max())}",
         bool((difference <= TOLERANCE * size + _TINY).all()),
     )
 
@@ -444,7 +444,7 @@ def _root(width: int) -> str:
     return f"√{width} {'=' if root.is_integer() else '≈'} {root:.4g}"
 
 
-def _short(error: Tensor | float) -> str:
+def short(error: Tensor | float) -> str:
     """``1.2e-07``, or ``0``."""
     return f"{float(error):.1e}" if error else "0"
 

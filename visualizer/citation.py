@@ -6,7 +6,7 @@ import streamlit as st
 
 from visualizer import state
 from visualizer.check_line import check_line
-from visualizer.checks import PUBLISHED_TOLERANCE, Check, published_difference
+from visualizer.checks import PUBLISHED_TOLERANCE, Check, published_difference, short
 from visualizer.run import Run
 from visualizer.settings import Settings
 from visualizer.tokens import as_code, markdown_safe
@@ -34,7 +34,7 @@ def summary(run: Run) -> Check:
     stages = ", ".join(f"{_name(path)} {'✓' if path in good else '✗'}" for path in found)
     which = f"All {count:,} published numbers" if len(good) == len(found) else "Not all published numbers"
     return Check(
-        f"{which} come out to 1e-9, max |difference| = {max(found.values()):.1e}: {stages}",
+        f"{which} come out to 1e-9, max |difference| = {short(max(found.values()))}: {stages}",
         len(good) == len(found),
     )
 

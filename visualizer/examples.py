@@ -65,7 +65,7 @@ EXAMPLES = (
     ),
     Example(
         name="two_causal_heads",
-        title="Worked example",
+        title="Two causal heads",
         what_to_see="Two published causal heads, number for number: no token sees a later one.",
         settings=Settings(weights="two_causal_heads"),
         selection=Selection(stage="weights", head=0, query=5, key=0),

@@ -25,6 +25,7 @@ ICON = str(Path(__file__).parent / "icon.svg")
 _STYLE = (Path(__file__).parent / "page.css").read_text(encoding="utf-8")
 _SPECIALS = ("<pad>", "<s>", "<sos>", "<eos>")
 _TITLES: Mapping[SequenceName, str] = {"source": "Source", "target": "Target"}
+_TITLES_OF_VECTORS: Mapping[SequenceName, str] = {"source": "Keys", "target": "Queries"}
 
 
 def header() -> None:
@@ -82,7 +83,7 @@ def strip(sequences: Mapping[SequenceName, Tokens], choices: Choices, *, queried
     """
     only = "Input" if choices.settings.weights in WORKED_EXAMPLES else "Text"
     has_ids = choices.settings.weights not in WORKED_EXAMPLES
-    titles = _TITLES if len(sequences) > 1 else {"source": only}
+    titles = (_TITLES if has_ids else _TITLES_OF_VECTORS) if len(sequences) > 1 else {"source": only}
     drawn = [_drawn(name, titles[name], tokens, has_ids=has_ids) for name, tokens in sequences.items()]
 
     def select(event: object) -> None:

@@ -12,7 +12,7 @@ from torch import Tensor
 from model import MultiHeadAttention, record
 from model.separate_heads import SeparateHeads
 from visualizer.check_line import check_line
-from visualizer.checks import Check
+from visualizer.checks import Check, short
 from visualizer.components.axis import Axis
 from visualizer.components.tensor_grid.element import Panel, tensor_grid
 from visualizer.panels import head_panels, stage_panel, to_array
@@ -78,7 +78,7 @@ def same_both_ways(run: Run, module: str, found: Parts) -> Check:
     largest = max(differences)
     return Check(
         f"The heads apart, concatenated, equal the fused matrix to 1e-12 in all {len(differences)} stages from "
-        f"q_proj to output, max |difference| = {f'{largest:.1e}' if largest else '0'}",
+        f"q_proj to output, max |difference| = {short(largest)}",
         largest <= TOLERANCE,
     )
 

@@ -194,7 +194,7 @@ _WEIGHT_LABELS = {
     "hand_built": "Hand-built heads",
     "random": "Random",
     TRAINED: "Trained on a task",
-    **{name: f"Example: {example.title}" for name, example in PUBLISHED.items()},
+    **{name: example.title for name, example in PUBLISHED.items()},
 }
 
 SETTINGS_FIELDS = (

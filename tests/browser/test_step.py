@@ -7,7 +7,7 @@ import re
 
 from playwright.sync_api import Page, expect
 
-from model.worked_examples import PUBLISHED
+from model.worked_examples import PUBLISHED as FOLDER
 from tests.browser.headlight_page import (
     click_cell,
     close_to,
@@ -22,6 +22,7 @@ from tests.browser.headlight_page import (
     tooltip,
     tooltip_numbers,
 )
+from visualizer.published import PUBLISHED
 from visualizer.run import compute_run, layer_of, without_layer
 from visualizer.settings import Settings
 
@@ -149,8 +150,8 @@ def test_the_page_keys_walk_from_block_to_block(open_app):
 def test_a_worked_example_shows_the_published_numbers(open_app):
     page = open_app()
     with rerun(page, "token_strip", "picture"):
-        page.get_by_role("button", name="Worked example").click()
-    published = json.loads((PUBLISHED / "two_causal_heads.json").read_text())["expected"]
+        page.get_by_role("button", name="Two causal heads").click()
+    published = json.loads((FOLDER / "two_causal_heads.json").read_text())["expected"]
     assert link_of(page)["weights"] == "two_causal_heads"
     for query, key in ((1, 0), (2, 1), (3, 3), *((5, key) for key in range(6))):
         point_at(panels(page, "picture").last, query, key, (6, 6))
@@ -161,3 +162,22 @@ def test_a_worked_example_shows_the_published_numbers(open_app):
     for query in range(6):
         point_at(panels(page, "picture").last, query, 1, (6, 2))
         assert tooltip_numbers(page) == [close_to(published["context"][0][0][query][1])]
+
+
+def test_a_worked_example_is_chosen_from_the_menu_that_cites_it(open_app):
+    page = open_app(view="generate")
+    with rerun(page):
+        page.get_by_role("button", name="Worked examples").click()
+    menu = page.get_by_test_id("stPopoverBody")
+    expect(menu.get_by_role("button")).to_have_count(len(PUBLISHED))
+    expect(menu).to_contain_text("np.random.seed(42); q = rand(1, 2)")
+    with rerun(page, "separate_heads"):
+        menu.get_by_role("button", name="Three separate heads, one fused matrix").click()
+    expect(menu).to_have_count(0)
+    assert link_of(page)["weights"] == "three_heads"
+    cited = page.locator(".st-key-citation")
+    expect(cited).to_contain_text("Published in: Notebook 'Implementation of Multi-Head Attention'")
+    expect(cited).to_contain_text("All 480 published numbers come out to 1e-9")
+    expect(page.get_by_text("equal the fused matrix to 1e-12")).to_be_visible()
+    expect(page.get_by_text("exponentials = np.exp")).to_be_visible()
+    expect(page.locator(".st-key-token_strip .id")).to_have_count(0)
