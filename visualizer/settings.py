@@ -30,6 +30,19 @@ PadSide = Literal["right", "left"]
 Fault = Literal["none", "after_softmax", "before_softmax", "left_out", "padding_counted"]
 View = Literal["step", "heads", "compare", "lab", "train", "generate"]
 PaintScope = Literal["all", "layer", "head", "layer_head"]
+PassedTo = Literal[
+    "ask",
+    "sdpa",
+    "mha_attn_mask",
+    "mha_key_padding",
+    "transformer",
+    "hugging_face_2d",
+    "hugging_face_4d",
+    "flex",
+    "keras",
+    "jax",
+    "added",
+]
 LabPanel = Literal["translate", "load", "apply", "reach", "prove"]
 Chart = Literal["none", "positions", "row", "temperature", "residual", "distance", "directions", "measures"]
 Claim = Literal["promised", "causal"]
@@ -43,6 +56,15 @@ MASK_NAMES = ("causal", "padding", "sliding_window", "prefix", "strided", "custo
 
 WORKED_EXAMPLES = tuple(PUBLISHED)
 """The published examples whose numbers can be loaded in place of a model, in the order of their menu."""
+
+GUESSED = "guess"
+"""The intention of a mask that nobody has named: the likeliest is taken and said to be a guess."""
+
+INTENT_NUMBERS = {"window": 1, "window_both": 1, "prefix": 0, "block_causal": 1, "cached": 0}
+"""The intentions that need a number, and the least that they can have."""
+
+INTENT_NAMES = ("causal", "bidirectional", *INTENT_NUMBERS, "painted")
+"""What a mask can be meant to be, as the model package names it."""
 
 TRAINED = "trained"
 """The weights of a model that was trained on a task."""
@@ -154,9 +176,13 @@ class Selection:
     step: int = 0
     row_layer: int = -1
     node: int = -1
+    intent: str = GUESSED
+    passed_to: PassedTo = "ask"
 
 
-Kind = Literal["integer", "fraction", "choice", "switch", "names", "text", "cells", "stage", "identifier", "places"]
+Kind = Literal[
+    "integer", "fraction", "choice", "switch", "names", "text", "cells", "stage", "identifier", "places", "intent"
+]
 
 
 @dataclass(frozen=True)
@@ -569,6 +595,31 @@ SELECTION_FIELDS = (
         most=11,
     ),
     Field("node", "integer", "Node", "The node of the tree, counted from 0; -1: the best.", least=-1, most=9_999),
+    Field(
+        "intent",
+        "intent",
+        "What should it be?",
+        "Everything that is said of a mask is a comparison with what it should be. Until you say, it is guessed.",
+    ),
+    Field(
+        "passed_to",
+        "choice",
+        "Where do you pass it?",
+        "The same array means opposite things in different places. Only what this place makes of it is judged.",
+        choices={
+            "ask": "Choose the function",
+            "sdpa": "F.scaled_dot_product_attention: attn_mask",
+            "mha_attn_mask": "nn.MultiheadAttention: attn_mask",
+            "mha_key_padding": "nn.MultiheadAttention: key_padding_mask",
+            "transformer": "nn.TransformerEncoder, nn.TransformerDecoder: mask, tgt_mask",
+            "hugging_face_2d": "Hugging Face: attention_mask of two axes",
+            "hugging_face_4d": "Hugging Face: attention_mask of four axes",
+            "flex": "FlexAttention: what mask_mod looks up",
+            "keras": "Keras MultiHeadAttention: attention_mask",
+            "jax": "JAX, Flax: mask",
+            "added": "Added to the scores by hand",
+        },
+    ),
 )
 
 FIELDS: Mapping[str, Field] = {field.name: field for field in (*SETTINGS_FIELDS, *SELECTION_FIELDS)}
@@ -889,6 +940,24 @@ def _read_places(field: Field, given: str, default: tuple[int, ...]) -> _Reading
     return _Reading(tuple(places), complaint, "" if places else "all are used")
 
 
+_INTENT = re.compile(r"([a-z_]{1,20})(?::(\d{1,3}))?(\+documents)?(\+padding)?")
+
+
+def _read_intent(_field: Field, given: str, default: str) -> _Reading:
+    """``causal``, ``window:4+documents+padding``, or ``guess``."""
+    if given == GUESSED:
+        return _Reading(given)
+    found = _INTENT.fullmatch(given)
+    if found is None or found[1] not in INTENT_NAMES:
+        return _Reading(default, "is not what a mask can be meant to be")
+    least = INTENT_NUMBERS.get(found[1])
+    if (found[2] is None) != (least is None) or (least is not None and not least <= int(found[2]) <= MAX_TOKENS):
+        return _Reading(default, "has no number that it can have")
+    number = "" if found[2] is None else f":{int(found[2])}"
+    canonical = f"{found[1]}{number}{found[3] or ''}{found[4] or ''}"
+    return _Reading(canonical, "" if canonical == given else "is not in its shortest form")
+
+
 _READERS: Mapping[Kind, Callable[[Field, str, Any], _Reading]] = {
     "integer": _read_integer,
     "fraction": _read_fraction,
@@ -900,6 +969,7 @@ _READERS: Mapping[Kind, Callable[[Field, str, Any], _Reading]] = {
     "stage": _read_stage,
     "identifier": _read_identifier,
     "places": _read_places,
+    "intent": _read_intent,
 }
 
 

@@ -83,7 +83,7 @@ def test_thirty_uploads_leave_the_page_alive(browser: Browser, app_url):
     context.add_init_script(PROBE)
     context.route_web_socket("**/_stcore/stream", SlowLine)
     with visit(context, app_url) as open_app:
-        page = open_app(view="lab", panel="load")
+        page = open_app(view="lab", panel="load", passed_to="hugging_face_4d")
         for number in range(N_PAIRS):
             upload(page, f"{number}.npy", GOOD[number % len(GOOD)][1])
             expect(panels(page, "loaded_mask").first).to_be_visible()

@@ -52,7 +52,10 @@ def with_header(header: str, entries: bytes = b"", version: int = 1) -> bytes:
 
 def assert_same(found: np.ndarray, expected: np.ndarray) -> None:
     """The same entries in the same kind of type."""
-    assert found.dtype == {"b": np.bool_, "i": np.int64, "u": np.int64, "f": np.float64}[expected.dtype.kind]
+    assert (
+        found.dtype
+        == {"b": np.bool_, "i": np.int64, "u": np.int64, "f": expected.dtype.newbyteorder("=")}[expected.dtype.kind]
+    )
     np.testing.assert_array_equal(found, expected)
 
 

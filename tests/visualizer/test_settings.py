@@ -6,8 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from model.mask_destinations import DESTINATIONS
+from model.mask_intents import INTENT_KINDS, least_number
 from visualizer.settings import (
     FIELDS,
+    INTENT_NAMES,
+    INTENT_NUMBERS,
     MASK_NAMES,
     MAX_URL_TEXT,
     SELECTION_FIELDS,
@@ -54,6 +58,8 @@ def values_of(field):
         case "places":
             places = st.sets(st.integers(int(field.least), int(field.most)))
             return places.map(sorted).map(tuple)
+        case "intent":
+            return st.sampled_from(["guess", "causal", "window:4+padding", "prefix:0+documents+padding", "painted"])
         case "stage":
             return st.from_regex(r"\A[a-z_0-9.]{1,40}\Z")
 
@@ -340,3 +346,34 @@ def test_any_link_gives_good_choices(query):
 def test_any_value_of_any_parameter_is_read(value):
     read_query({name: [value, value[::-1]] for name in FIELDS})
     read_query(dict.fromkeys(FIELDS, value))
+
+
+def test_the_intentions_are_those_of_the_model_package():
+    with_number = {name for name, kind in INTENT_KINDS.items() if kind.number}
+    assert set(INTENT_NAMES) == set(INTENT_KINDS)
+    assert {name: least_number(name) for name in with_number} == INTENT_NUMBERS
+
+
+def test_the_places_of_a_mask_are_those_of_the_model_package():
+    titles = {name: destination.title for name, destination in DESTINATIONS.items()}
+    assert {name: title for name, title in FIELDS["passed_to"].choices.items() if name != "ask"} == titles
+
+
+@pytest.mark.parametrize(
+    ("given", "taken"),
+    [
+        ("window:4+padding", "window:4+padding"),
+        ("window:04", "window:4"),
+        ("window", "guess"),
+        ("window:0", "guess"),
+        ("causal:3", "guess"),
+        ("prefix:0", "prefix:0"),
+        ("everything", "guess"),
+        ("causal+padding+documents", "guess"),
+        ("block_causal:999", "guess"),
+    ],
+)
+def test_an_intention_of_a_link(given, taken):
+    _, selection, notices = read_query({"intent": [given]})
+    assert selection.intent == taken
+    assert bool(notices) == (given != taken)

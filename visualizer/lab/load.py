@@ -1,6 +1,8 @@
-"""A mask from elsewhere: an array uploaded or pasted, the conventions it can be in, and what looks wrong."""
+"""A mask from elsewhere: an array uploaded or pasted, and what the place that it is for makes of it."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 import streamlit as st
@@ -8,21 +10,33 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from model.mask_conventions import Reading, read_as
-from model.mask_lint import Finding, MaskCase, lint
+from model.mask_conventions import read_as
+from model.mask_destinations import DESTINATIONS, Passed, Remark, passed_to
+from model.mask_findings import MaskCase
+from model.mask_intents import Intent, recognise
+from model.mask_language import MaskContext
 from visualizer import mask_editing, state
 from visualizer.components.axis import Axis
 from visualizer.components.tensor_grid.element import Panel, tensor_grid
 from visualizer.lab.case import Case
-from visualizer.lab.paint import ALL_CLEAR
+from visualizer.lab.intent import (
+    all_clear,
+    chosen_intent,
+    findings_under,
+    guessed_intent,
+    padding_of,
+    plain_context,
+)
 from visualizer.mask_files import MAX_BYTES, read_pasted, read_upload
+from visualizer.settings import FIELDS
 from visualizer.tokens import markdown_safe
 
 _EXAMPLE = "[[1, 0, 0],\n [1, 1, 0],\n [1, 1, 1]]"
+_ICONS = {"error": ":material/error:", "warning": ":material/warning:", "note": ":material/info:"}
 
 
 def render(case: Case) -> None:
-    """Draw the fields for an array, and what it can mean."""
+    """Draw the fields for an array, the place that it is for, and what it means there."""
     pasting, uploading = st.columns(2)
     text = pasting.text_area(
         "Paste an array",
@@ -37,6 +51,15 @@ def render(case: Case) -> None:
         type=["npy", "csv", "tsv", "txt", "json"],
         key="mask_file",
     )
+    place = FIELDS["passed_to"]
+    st.selectbox(
+        place.label,
+        list(place.choices),
+        format_func=place.choices.__getitem__,
+        key=place.name,
+        help=place.help,
+        persist_state="page",
+    )
     try:
         if upload is not None:
             if text.strip():
@@ -46,48 +69,141 @@ def render(case: Case) -> None:
             array = read_pasted(text)
         else:
             return
-        readings = read_as(torch.from_numpy(array))
     except ValueError as error:
-        sentence = str(error)
-        st.error(markdown_safe(sentence[:1].upper() + sentence[1:]), icon=":material/error:")
+        _refuse(error)
         return
-    _readings(case, array, readings)
+    _array(case, array)
 
 
-def _readings(case: Case, array: NDArray[np.generic], readings: tuple[Reading, ...]) -> None:
+def _refuse(error: ValueError) -> None:
+    sentence = str(error)
+    st.error(markdown_safe(sentence[:1].upper() + sentence[1:]), icon=":material/error:")
+
+
+def _array(case: Case, array: NDArray[np.generic]) -> None:
+    given = torch.from_numpy(array)
     shape = " × ".join(str(size) for size in array.shape)
-    st.markdown(f"An array of **{shape}** can be read in {len(readings)} {'ways' if len(readings) > 1 else 'way'}.")
-    chosen = st.radio(
-        "Convention",
-        range(len(readings)),
-        format_func=lambda index: markdown_safe(readings[index].title),
-        captions=[markdown_safe(reading.reason) for reading in readings],
-        key=f"reading_of_{'_'.join(reading.name for reading in readings)}",
-        label_visibility="collapsed",
-    )
-    reading = readings[chosen]
-    allowed = _for_tokens(reading.allowed, len(case.tokens))
+    place = case.selection.passed_to
+    if place == "ask":
+        st.markdown(f"An array of **{shape}**, {_type_of(given)}. What it means depends on where it goes.")
+        _possible(given)
+        return
+    destination = DESTINATIONS[place]
+    st.markdown(f"An array of **{shape}**, {_type_of(given)}. {markdown_safe(destination.note)}")
+    passed = passed_to(given, place)
+    for remark in passed.remarks:
+        _remark(remark)
+    if passed.allowed is not None:
+        _judged(case, passed, passed.allowed, is_of_keys=destination.rows == "sequences" or given.dim() == 1)
+    _elsewhere(given, place, passed)
+
+
+def _type_of(given: Tensor) -> str:
+    return str(given.dtype).removeprefix("torch.")
+
+
+def _possible(given: Tensor) -> None:
+    """What the array could be, for who does not know where it goes; nothing of it is judged."""
+    try:
+        readings = read_as(given)
+    except ValueError as error:
+        _refuse(error)
+        return
+    for reading in readings:
+        st.caption(f"**{markdown_safe(reading.title)}.** {markdown_safe(reading.reason)}")
+
+
+def _remark(remark: Remark) -> None:
+    draw = {"error": st.error, "warning": st.warning, "note": st.info}[remark.severity]
+    draw(markdown_safe(remark.text), icon=_ICONS[remark.severity])
+
+
+def _judged(case: Case, passed: Passed, planes: Tensor, *, is_of_keys: bool) -> None:
+    """The picture of one plane, and what is wrong with it."""
+    flat = planes.reshape(-1, *planes.shape[-2:])
+    index = _choose_plane(len(flat), is_of_keys=is_of_keys)
+    allowed = flat[index]
+    n_tokens = len(case.tokens)
+    if is_of_keys and allowed.shape[1] == n_tokens:
+        allowed = allowed.expand(n_tokens, -1)
     picture, judged = st.columns([2, 3])
     with picture:
         _picture(case, allowed)
     with judged:
-        findings = _findings(case, allowed, reading)
-        if not findings:
-            st.caption(ALL_CLEAR)
-        for finding in findings:
-            st.markdown(f"**{markdown_safe(finding.title)}.** {markdown_safe(finding.why)}")
-            st.caption(markdown_safe(finding.mend))
+        _findings(case, passed, allowed, is_of_keys=is_of_keys)
         _paint_button(case, allowed)
 
 
-def _for_tokens(allowed: Tensor, n_tokens: int) -> Tensor:
-    """A mask of keys alone holds for every query."""
-    return allowed.expand(n_tokens, -1) if _is_of_keys(allowed) and allowed.shape[1] == n_tokens else allowed
+def _choose_plane(count: int, *, is_of_keys: bool) -> int:
+    if count == 1:
+        return 0
+    name = "Sequence" if is_of_keys else "Mask"
+    return int(
+        st.number_input(
+            f"{name}, of {count}", min_value=0, max_value=count - 1, value=0, step=1, key="loaded_plane"
+        )
+    )
 
 
-def _is_of_keys(allowed: Tensor) -> bool:
-    """Whether it is one row, such as a padding mask, which another mask makes causal."""
-    return len(allowed) == 1
+def _findings(case: Case, passed: Passed, allowed: Tensor, *, is_of_keys: bool) -> None:
+    context = _context(case, allowed)
+    chosen = chosen_intent(case)
+    if is_of_keys:
+        padding = any(context.key_is_padding)
+        intent, chosen = Intent("bidirectional", padding=True) if padding else Intent("painted"), None
+    else:
+        intent = chosen or guessed_intent(case, allowed, context)
+    query_is_padding, key_is_padding = padding_of(context)
+    mask = MaskCase(
+        allowed=allowed,
+        query_is_padding=query_is_padding,
+        key_is_padding=key_is_padding,
+        causal=intent.hides_later,
+        fill=passed.fill,
+        dtype=passed.dtype,
+    )
+    findings = findings_under(intent, mask, context)
+    for finding in findings:
+        st.markdown(f"{_ICONS[finding.severity]} **{markdown_safe(finding.title)}.** {markdown_safe(finding.why)}")
+        st.caption(markdown_safe(finding.mend))
+    if findings:
+        return
+    if is_of_keys:
+        n_open = int(allowed[0].sum())
+        st.caption(f"Every query may attend to {n_open} of {allowed.shape[1]} keys.")
+    else:
+        st.caption(markdown_safe(all_clear(intent, is_guess=chosen is None)))
+
+
+def _context(case: Case, allowed: Tensor) -> MaskContext:
+    """The tokens of the text where the mask is over as many, else tokens of which nothing is known."""
+    n_tokens = len(case.tokens)
+    return case.context if allowed.shape == (n_tokens, n_tokens) else plain_context(*allowed.shape)
+
+
+def _elsewhere(given: Tensor, place: str, passed: Passed) -> None:
+    """What the array would be in other places, one line for each mask that has a name."""
+    places: dict[str, list[str]] = {}
+    for name, destination in DESTINATIONS.items():
+        if name == place or destination.rows == "sequences" or given.dim() == 1:
+            continue
+        allowed = passed_to(given, name).allowed
+        if allowed is None or (passed.allowed is not None and torch.equal(allowed, passed.allowed)):
+            continue
+        if (words := _name_of(allowed)) is not None:
+            places.setdefault(words, []).append(destination.title)
+    for words, titles in places.items():
+        first = titles[0] if len(titles) == 1 else f"{titles[0]} and {len(titles) - 1} more"
+        st.caption(markdown_safe(f"Under {first} this would be {words}."))
+
+
+def _name_of(allowed: Tensor) -> str | None:
+    """The mask that every plane is, in words; None where it has no name."""
+    flat = allowed.reshape(-1, *allowed.shape[-2:])
+    context = plain_context(*flat.shape[-2:])
+    found = {recognise(plane, context) for plane in flat}
+    intent = found.pop() if len(found) == 1 else None
+    return None if intent is None else replace(intent, documents=False, padding=False).words
 
 
 def _picture(case: Case, allowed: Tensor) -> None:
@@ -111,25 +227,6 @@ def _axis(case: Case, name: str, size: int) -> Axis:
     if size == len(case.tokens):
         return Axis(name, case.tokens.labels, case.sequence)
     return Axis(name, tuple(str(index) for index in range(size)), None)
-
-
-def _findings(case: Case, allowed: Tensor, reading: Reading) -> tuple[Finding, ...]:
-    query_is_padding, key_is_padding = (_padding(case, size) for size in allowed.shape)
-    return lint(
-        MaskCase(
-            allowed=allowed,
-            query_is_padding=query_is_padding,
-            key_is_padding=key_is_padding,
-            causal=case.run.settings.architecture != "encoder" and not _is_of_keys(reading.allowed),
-            fill=reading.fill,
-            dtype=None if reading.fill is None else torch.float32,
-        )
-    )
-
-
-def _padding(case: Case, size: int) -> Tensor:
-    """Which tokens are padding; none where the array is over other tokens than the text's."""
-    return torch.tensor(case.tokens.is_padding if size == len(case.tokens) else [False] * size)
 
 
 def _paint_button(case: Case, allowed: Tensor) -> None:

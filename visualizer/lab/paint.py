@@ -7,7 +7,8 @@ import streamlit as st
 import torch
 
 from model import CombinedMask
-from model.mask_lint import Finding, MaskCase, lint
+from model.mask_intents import Intent
+from model.mask_lint import Finding, MaskCase
 from visualizer import mask_editing, state
 from visualizer.attention_masks import painted_cells
 from visualizer.components.mask_painter.element import (
@@ -19,6 +20,7 @@ from visualizer.components.mask_painter.element import (
     parse_select,
 )
 from visualizer.lab.case import Case
+from visualizer.lab.intent import all_clear, chosen_intent, findings_under, guessed_intent, padding_of
 from visualizer.painting import Scope, read_planes
 from visualizer.panels import to_array
 from visualizer.settings import FIELDS
@@ -95,7 +97,10 @@ def _painter(case: Case, *, is_in_force: bool) -> None:
     painted = painted_cells(source, case.context)
     others = case.masks.without("custom")
     beside = others.allowed
-    findings = findings_of(case, painted if beside is None else painted & beside[0, 0])
+    allowed = painted if beside is None else painted & beside[0, 0]
+    chosen = chosen_intent(case)
+    intent = chosen or guessed_intent(case, allowed, case.context)
+    findings = findings_of(case, allowed, intent)
     rows, _ = case.axes
     n_tokens = len(rows.labels)
 
@@ -124,7 +129,7 @@ def _painter(case: Case, *, is_in_force: bool) -> None:
         weights=to_array(weights) if is_in_force else None,
         weights_title=f"weights of layer {case.selection.layer}, {case.run.head_label(case.selection.head)}",
         findings=tuple(_mark(finding) for finding in findings),
-        all_clear=ALL_CLEAR,
+        all_clear=all_clear(intent, is_guess=chosen is None),
         selected=(case.selection.query, case.selection.key),
         scope=repr(case.scope),
         labels=rows.labels,
@@ -138,23 +143,18 @@ def _painter(case: Case, *, is_in_force: bool) -> None:
     )
 
 
-ALL_CLEAR = "Nothing suspicious: every query keeps a key, and nothing is hidden or shown that should not be."
-"""What is said of a mask without a finding."""
-
-
-def findings_of(case: Case, allowed: torch.Tensor) -> tuple[Finding, ...]:
-    """What is suspicious about a mask, (T, T), True = may attend, on the head that is looked at."""
-    is_padding = torch.tensor(case.tokens.is_padding)
+def findings_of(case: Case, allowed: torch.Tensor, intent: Intent) -> tuple[Finding, ...]:
+    """What is wrong with a mask, (T, T), True = may attend, beside what it should be, on this head."""
+    query_is_padding, key_is_padding = padding_of(case.context)
     scores = case.run.trace[f"{case.module}.scaled_scores"].value[0, case.selection.head]
-    return lint(
-        MaskCase(
-            allowed=allowed,
-            query_is_padding=is_padding,
-            key_is_padding=is_padding,
-            causal=case.run.settings.architecture != "encoder",
-            largest_score=float(scores.abs().max()),
-        )
+    mask = MaskCase(
+        allowed=allowed,
+        query_is_padding=query_is_padding,
+        key_is_padding=key_is_padding,
+        causal=intent.hides_later,
+        largest_score=float(scores.abs().max()),
     )
+    return findings_under(intent, mask, case.context)
 
 
 def _mark(finding: Finding) -> FindingMark:

@@ -13,7 +13,7 @@ MAX_SIDE = 512
 """The most rows, and the most entries in a row."""
 
 Entry = bool | int | float
-Array = NDArray[np.bool_] | NDArray[np.int64] | NDArray[np.float64]
+Array = NDArray[np.bool_] | NDArray[np.int64] | NDArray[np.floating]
 
 _INTEGER = re.compile(r"[+-]?\d{1,18}", re.ASCII)
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)

@@ -41,9 +41,11 @@ def read_npy(data: bytes) -> Array:
     array = np.frombuffer(entries, dtype=kind).reshape(shape, order="F" if order.group(1) == "True" else "C")
     if _BOOLEANS.fullmatch(_type_text(header)):
         return array.astype(np.bool_)
-    if kind.kind == "f" or (array > np.iinfo(np.int64).max).any():
+    if kind.kind == "f":
         with np.errstate(invalid="ignore"):  # a signalling NaN
-            return array.astype(np.float64)
+            return array.astype(kind.newbyteorder("="))
+    if (array > np.iinfo(np.int64).max).any():
+        return array.astype(np.float64)
     return array.astype(np.int64)
 
 

@@ -24,7 +24,7 @@ def read_upload(name: str, data: bytes) -> Array:
         data: all of the file.
 
     Returns:
-        (rows, columns) or (columns,), of bool, int64 or float64, at most 512 on a side.
+        (rows, columns) or (columns,), of bool, int64 or the floats of the file, at most 512 on a side.
 
     Raises:
         ValueError: it is none, or too large; one sentence that says what is wrong and where, rows and columns

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from visualizer import page
-from visualizer.lab import applied, load, paint, prove, reach, say, translate
+from visualizer.lab import applied, intent, load, paint, prove, reach, say, translate
 from visualizer.lab.case import Case, case_of
 from visualizer.lab.gallery import GALLERY
 from visualizer.run import Run
@@ -28,6 +28,8 @@ def render(run: Run, selection: Selection) -> None:
         st.info("A worked example brings its own mask: to paint one, take other weights, or a case above.")
         return
     case = case_of(run, selection)
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium", key="meant"):
+        intent.render(case)
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium", key="paint_for"):
         paint.heads(case)
         say.start_from(case)
