@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -42,6 +43,12 @@ def measure_heads(run: Run, modules: Sequence[str]) -> tuple[HeadMeasures, ...]:
             for head in range(attention.weights.shape[1])
         )
     return tuple(found)
+
+
+def applying(found: Sequence[HeadMeasures]) -> tuple[str, ...]:
+    """The names of the measures that say something of a head here, that of the task's answer first."""
+    names = sorted(METRICS, key=lambda name: name != "expected_token")
+    return tuple(name for name in names if not all(math.isnan(one.values[name]) for one in found))
 
 
 def _attention(run: Run, module: str) -> Attention:

@@ -5,8 +5,9 @@ from dataclasses import replace
 
 import pytest
 
+from model.metrics import METRICS
 from visualizer.dataflow import attention_modules
-from visualizer.head_measures import measure_heads
+from visualizer.head_measures import applying, measure_heads
 from visualizer.run import compute_run
 from visualizer.settings import TRAINED, Settings, fitted
 
@@ -36,3 +37,15 @@ def test_heads_come_layer_by_layer():
     run = compute_run(replace(BUILT, n_layers=2, n_heads=2, d_model=32))
     found = measure_heads(run, attention_modules(run.trace))
     assert [(one.layer, one.head) for one in found] == [(0, 0), (0, 1), (1, 0), (1, 1)]
+
+
+def test_measures_that_apply_to_no_head_are_left_out_and_that_of_the_answer_is_first():
+    learned = compute_run(fitted(Settings(weights=TRAINED, task="reverse", text="headlight")))
+    modules = {path.rpartition(".")[2]: path for path in attention_modules(learned.trace) if "decoder" in path}
+    crossing = applying(measure_heads(learned, [modules["cross_attention"]]))
+    assert crossing[0] == "expected_token"
+    assert "expected_token" not in applying(measure_heads(learned, [modules["self_attention"]]))
+    built = compute_run(BUILT)
+    assert applying(measure_heads(built, attention_modules(built.trace))) == tuple(
+        name for name in METRICS if name != "expected_token"
+    )

@@ -18,7 +18,7 @@ from visualizer.components.attention_heads.element import attention_heads
 from visualizer.components.axis import Axis
 from visualizer.dataflow import attention_modules
 from visualizer.derivations import Cell
-from visualizer.head_measures import measure_heads
+from visualizer.head_measures import applying, measure_heads
 from visualizer.looks import looks_in, looks_of
 from visualizer.panels import blocked_in_layers, to_array
 from visualizer.run import Run, without_layer
@@ -102,7 +102,8 @@ def _measures(run: Run, modules: list[str]) -> None:
     }
     if not any(names):
         del table["Built to"]
-    table |= {metric.title: [one.values[name] for one in found] for name, metric in METRICS.items()}
+    shown = {name: METRICS[name] for name in applying(found)}
+    table |= {metric.title: [one.values[name] for one in found] for name, metric in shown.items()}
     key = f"measures_{modules[0]}_{len(modules)}"
 
     def choose(event: Any) -> None:  # noqa: ANN401 - Streamlit's description of a selection
@@ -110,14 +111,21 @@ def _measures(run: Run, modules: list[str]) -> None:
             state.select(layer=found[rows[0]].layer, head=found[rows[0]].head)
 
     st.markdown("##### What each head does, measured")
-    st.caption("Means over the queries of this text. Click a column to sort by it, a line to show its head.")
+    st.caption(
+        "Means over the queries of this text. Click a column to sort by it, a line to show its head."
+        + (
+            " The expected token is the one that the right answer is read from."
+            if "expected_token" in shown
+            else ""
+        )
+    )
     st.dataframe(
         table,
         column_config={
             metric.title: st.column_config.NumberColumn(
                 format="%.3f", help=f"Mean over the queries of ${metric.formula}$"
             )
-            for metric in METRICS.values()
+            for metric in shown.values()
         },
         hide_index=True,
         selection_mode="single-row",
