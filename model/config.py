@@ -20,7 +20,9 @@ class TransformerConfig:
         architecture: ``encoder`` (BERT-like), ``decoder`` (GPT-like, no cross-attention) or ``encoder-decoder``.
         vocab_size: number of tokens in the vocabulary, shared by source and target.
         d_model: width of the residual stream.
-        n_heads: attention heads per layer; must divide ``d_model``.
+        n_heads: attention heads per layer; must divide ``d_model`` unless ``head_dim`` is given.
+        head_dim: width of one head (d_k = d_v in section 3.2.2); d_model / n_heads, as in the paper, unless given,
+            as in T5 (Raffel et al. 2020).
         d_ff: width of the hidden feed-forward layer.
         n_layers: layers of the encoder and of the decoder.
         dropout: probability of a zero, at the paper's places (section 5.4) and on the attention weights.
@@ -49,6 +51,7 @@ class TransformerConfig:
     vocab_size: int = 256
     d_model: int = 512
     n_heads: int = 8
+    head_dim: int | None = None
     d_ff: int = 2048
     n_layers: int = 6
     dropout: float = 0.0
@@ -74,12 +77,15 @@ class TransformerConfig:
         check_dropout(self.dropout)
         if not 0.0 < self.layer_norm_eps < math.inf:
             raise ValueError(f"layer_norm_eps ({self.layer_norm_eps}) must be a number above 0")
-        check_divisible(self.d_model, self.n_heads)
+        if self.head_dim is None:
+            check_divisible(self.d_model, self.n_heads)
+        else:
+            check_at_least(1, "head_dim", self.head_dim)
 
     @property
-    def head_dim(self) -> int:
-        """Width of one head, d_model / n_heads."""
-        return self.d_model // self.n_heads
+    def width_of_head(self) -> int:
+        """Width of one head, whether given or d_model / n_heads."""
+        return self.d_model // self.n_heads if self.head_dim is None else self.head_dim
 
 
 _CHOICES: dict[str, tuple[str, ...]] = {

@@ -177,7 +177,7 @@ def _sharpened(plan: _Plan, gain: float, weights: _HeadWeights) -> _HeadWeights:
     changes any score but 0.
     """
     query, key, bias = weights.query, weights.key, weights.query_bias
-    if len(query) < plan.config.head_dim:
+    if len(query) < plan.config.width_of_head:
         one = _blind_to_mean(plan, _unit_rows(plan, [plan.one]))
         key = torch.cat([key, -one])
         query = torch.cat([query, one if bias is None else torch.zeros_like(one)])
@@ -193,7 +193,7 @@ def _lacks_for_place(config: TransformerConfig) -> str:
 
 
 def _lacks_for_offset(config: TransformerConfig) -> str:
-    return _lacks_for_place(config) or ("too narrow" if config.head_dim < 2 else "")
+    return _lacks_for_place(config) or ("too narrow" if config.width_of_head < 2 else "")
 
 
 def _lacks_for_codes(config: TransformerConfig) -> str:
@@ -298,7 +298,7 @@ class _Plan:
     @cached_property
     def pairs(self) -> list[int]:
         """The pairs by which heads tell positions apart."""
-        head_dim = self.config.head_dim
+        head_dim = self.config.width_of_head
         room = (head_dim - 1) // 2 if head_dim >= _ROOMY else max(head_dim // 2, 1)
         most = min(room, self.n_pairs, _MOST_PAIRS)
         return choose_pairs(_rates(self.config.d_model)[: self.n_pairs], most)
@@ -341,7 +341,7 @@ class _Plan:
 
 def _code_width(config: TransformerConfig) -> int:
     """As wide as a head, less one for the row that makes the best score 0, where that leaves enough."""
-    in_head = config.head_dim - 1 if config.head_dim > 2 else config.head_dim
+    in_head = config.width_of_head - 1 if config.width_of_head > 2 else config.width_of_head
     return max(min(in_head, config.d_model // 4 - 1, _WIDEST_CODE), 1)
 
 

@@ -98,6 +98,7 @@ def _attention(config: TransformerConfig) -> MultiHeadAttention:
     return MultiHeadAttention(
         config.d_model,
         config.n_heads,
+        head_dim=config.head_dim,
         bias=config.qkv_bias,
         output_bias=config.output_bias,
         fused_qkv=config.fused_qkv,

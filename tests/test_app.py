@@ -321,13 +321,22 @@ def test_a_link_whose_width_the_heads_cannot_share_says_what_is_used():
     assert any("5 heads cannot share a width of 64 evenly" in caption for caption in captions)
 
 
+def test_heads_of_their_own_width_leave_the_width_of_the_model_as_it_is():
+    app = open_app(architecture="decoder", head_dim="8")
+    app.slider(key="n_heads").set_value(5).run()
+    assert_healthy(app)
+    assert "d_model" not in app.query_params
+    assert not [caption.value for caption in app.caption if "cannot share a width" in caption.value]
+
+
 def test_details_of_published_models_can_be_chosen():
     app = open_app(architecture="encoder-decoder")
     for name in DETAIL_SWITCHES:
         app.toggle(key=name).set_value(not app.toggle(key=name).value)
+    app.select_slider(key="head_dim").set_value(32)
     app.select_slider(key="layer_norm_eps").set_value(1e-12).run()
     assert_healthy(app)
-    assert set(app.query_params) == {"architecture", "layer_norm_eps", *DETAIL_SWITCHES}
+    assert set(app.query_params) == {"architecture", "head_dim", "layer_norm_eps", *DETAIL_SWITCHES}
     assert app.query_params["layer_norm_eps"] == "1e-12"
 
 

@@ -124,8 +124,9 @@ def _has_last_norm(settings: Settings) -> bool:
 
 def _layer_weights(settings: Settings, stack: _Stack) -> int:
     width, hidden = settings.d_model, settings.d_ff
-    biases = (3 * settings.qkv_bias + settings.output_bias) * width
-    attention = 4 * width * width + biases  # w_q, w_k, w_v, w_o
+    inner = _inner_width(settings)
+    biases = 3 * inner * settings.qkv_bias + width * settings.output_bias
+    attention = 4 * width * inner + biases  # w_q, w_k, w_v, w_o
     feed_forward = 2 * width * hidden + hidden + width
     norm = 2 * width
     n_attentions = len(stack.attentions)
@@ -146,10 +147,16 @@ def _attention_stages(settings: Settings, attention: _Attention) -> int:
     # scores, scaled_scores and weights always; masked_scores is scaled_scores itself where nothing is masked.
     n_grids = 3 + attention.is_masked + (settings.dropout > 0)
     grids = n_grids * settings.n_heads * n_queries * n_keys
-    projections = (n_queries + 2 * n_keys) * width  # q_proj, k_proj, v_proj; q, k and v are views of them
+    inner = _inner_width(settings)
+    projections = (n_queries + 2 * n_keys) * inner  # q_proj, k_proj, v_proj; q, k and v are views of them
     # context and output; concat is a copy of context unless there is a single head.
-    results = (2 + (settings.n_heads > 1)) * n_queries * width
+    results = (1 + (settings.n_heads > 1)) * n_queries * inner + n_queries * width
     return grids + projections + results
+
+
+def _inner_width(settings: Settings) -> int:
+    """The width of all heads side by side."""
+    return settings.n_heads * settings.head_dim if settings.head_dim else settings.d_model
 
 
 def _mask_bytes(attention: _Attention) -> int:

@@ -351,6 +351,7 @@ def _config(settings: Settings, vocab_size: int) -> TransformerConfig:
         vocab_size=vocab_size,
         d_model=settings.d_model,
         n_heads=settings.n_heads,
+        head_dim=settings.head_dim or None,
         d_ff=settings.d_ff,
         n_layers=settings.n_layers,
         dropout=settings.dropout,

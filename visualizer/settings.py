@@ -113,6 +113,7 @@ class Settings:
     n_heads: int = 4
     n_layers: int = 2
     d_model: int = 64
+    head_dim: int = 0
     d_ff: int = 128
     norm: Norm = "post"
     positions: Positions = "sinusoidal"
@@ -276,6 +277,15 @@ SETTINGS_FIELDS = (
         "The length of each token's vector (d_model). The heads share it evenly.",
         least=NARROWEST,
         most=WIDEST,
+    ),
+    Field(
+        "head_dim",
+        "integer",
+        "Head width",
+        "The length of one head's queries, keys and values (d_k = d_v): the model width shared among the heads, "
+        "as in the paper, or any other, as in T5. What the heads find is then wider or narrower than the model.",
+        least=0,
+        most=256,
     ),
     Field(
         "d_ff",
@@ -630,6 +640,7 @@ def widths(n_heads: int, d_model: int) -> tuple[int, ...]:
     """The values of d_model to offer, ascending: usual ones that ``n_heads`` heads can share, and the one in use.
 
     All are even, since sine and cosine come in pairs. The one in use is left out where the heads cannot share it.
+    Heads with a width of their own share nothing: for them ``n_heads`` is 1.
     """
     offered = {d_model, *(n_heads * head_dim for head_dim in _HEAD_DIMS)}
     return tuple(
@@ -637,6 +648,11 @@ def widths(n_heads: int, d_model: int) -> tuple[int, ...]:
         for width in sorted(offered)
         if width % n_heads == 0 and width % 2 == 0 and NARROWEST <= width <= WIDEST
     )
+
+
+def head_widths(head_dim: int) -> tuple[int, ...]:
+    """The values of head_dim to offer, ascending, among them the one in use; 0 shares the model width."""
+    return tuple(sorted({0, 1, 2, 3, 4, 8, 16, 32, 64, 128, 256, head_dim}))
 
 
 def feed_forward_widths(d_ff: int) -> tuple[int, ...]:
@@ -661,7 +677,7 @@ def in_mask_order(names: Iterable[str]) -> tuple[str, ...]:
 
 
 _SAME_FOR_TRAINED = (
-    *("dropout", "activation", "final_norm", "layer_norm_eps"),
+    *("dropout", "activation", "head_dim", "final_norm", "layer_norm_eps"),
     *("qkv_bias", "fused_qkv", "output_bias", "unembedding_bias"),
 )
 
@@ -688,7 +704,7 @@ def fitted(settings: Settings) -> Settings:
     if settings.weights == TRAINED:
         settings = replace(settings, mask=in_mask_order(settings.mask), **PLAIN)
         return settings if settings.checkpoint else replace(settings, **TRAINED_MODELS[settings.task].shape)
-    offered = widths(settings.n_heads, settings.d_model)
+    offered = widths(1 if settings.head_dim else settings.n_heads, settings.d_model)
     width = min(offered, key=lambda width: abs(width - settings.d_model))
     return replace(settings, d_model=width, mask=in_mask_order(settings.mask))
 
@@ -711,6 +727,8 @@ def read_query(query: Mapping[str, Sequence[str]]) -> tuple[Settings, Selection,
     if chosen.d_model != settings.d_model and query.get("d_model"):
         given = _values_of(query, "d_model")[0]
         complaint = f"is not a width that n_heads={settings.n_heads} can share evenly"
+        if settings.head_dim:
+            complaint = "is not even"
         notices["d_model"] = _notice("d_model", given, complaint, f"{chosen.d_model} is used")
     defaults = Selection(stage=default_stage(chosen.architecture))
     selection, more_notices = _read_fields(SELECTION_FIELDS, query, defaults)

@@ -21,6 +21,7 @@ from visualizer.settings import (
     Selection,
     Settings,
     feed_forward_widths,
+    head_widths,
     in_mask_order,
     layer_norm_epsilons,
     widths,
@@ -109,7 +110,8 @@ def _take(weights: str, task: str, pad: int) -> None:
 def _more(settings: Settings) -> None:
     _segments("tokens")
     _whole_number("n_layers")
-    _option("d_model", widths(settings.n_heads, settings.d_model))
+    _option("d_model", widths(1 if settings.head_dim else settings.n_heads, settings.d_model))
+    _option("head_dim", head_widths(settings.head_dim), zero="model width / heads")
     _option("d_ff", feed_forward_widths(settings.d_ff))
     _segments("norm")
     if settings.norm == "post":
@@ -202,7 +204,7 @@ def _redraw(chosen: Iterable[str], drawn: tuple[str, ...]) -> None:
     state.redraw_picture() if same_sizes else state.redraw_page()
 
 
-_SHAPE_THE_SIDEBAR = ("architecture", "weights", "n_heads", "d_model", "norm", "pad")
+_SHAPE_THE_SIDEBAR = ("architecture", "weights", "n_heads", "d_model", "head_dim", "norm", "pad")
 """The controls that change which others there are, or what those offer."""
 
 
@@ -260,8 +262,13 @@ def _fraction(name: str, step: float) -> None:
     st.slider(field.label, float(field.least), float(field.most), step=step, **_common(name))
 
 
-def _option(name: str, options: Sequence[float]) -> None:
-    st.select_slider(FIELDS[name].label, options, format_func=lambda value: f"{value:g}", **_common(name))
+def _option(name: str, options: Sequence[float], zero: str = "0") -> None:
+    st.select_slider(
+        FIELDS[name].label,
+        options,
+        format_func=lambda value: f"{value:g}" if value else zero,
+        **_common(name),
+    )
 
 
 def _switch(name: str) -> None:

@@ -15,7 +15,11 @@ def test_the_defaults_are_the_papers_base_model():
     assert (config.d_model, config.n_heads, config.d_ff, config.n_layers) == (512, 8, 2048, 6)
     assert (config.norm, config.positions, config.activation) == ("post", "sinusoidal", "relu")
     assert config.scale_scores
-    assert config.head_dim == 64
+    assert config.width_of_head == 64
+
+
+def test_a_width_of_its_own_frees_the_heads_from_the_width_of_the_model():
+    assert TransformerConfig(d_model=10, n_heads=4, head_dim=3).width_of_head == 3
 
 
 def test_it_is_a_value():
@@ -34,6 +38,7 @@ def test_it_is_a_value():
         ({"activation": "GELU"}, r"activation \('GELU'\) must be one of: relu, gelu"),
         ({"d_model": 10, "n_heads": 4}, r"d_model \(10\) must be divisible by n_heads \(4\): try 8 or 12"),
         ({"d_model": 2, "n_heads": 3}, r"d_model \(2\) must be divisible by n_heads \(3\): try 3"),
+        ({"head_dim": 0}, r"head_dim \(0\) must be at least 1"),
         ({"dropout": -0.1}, r"dropout \(-0.1\) must be at least 0 and below 1"),
         ({"dropout": 1.0}, r"dropout \(1.0\) must be at least 0 and below 1"),
         ({"layer_norm_eps": 0.0}, r"layer_norm_eps \(0.0\) must be a number above 0"),

@@ -121,6 +121,8 @@ def test_it_does_so_in_every_attention(architecture, norm):
         {"scale_scores": False, "norm": "pre"},
         {"activation": "gelu"},
         {"final_norm": True},
+        {"head_dim": 24, "d_model": 100},
+        {"head_dim": 8, "norm": "pre"},
         {"qkv_bias": False, "output_bias": False},
         {"qkv_bias": False, "norm": "pre"},
         {"qkv_bias": False, "scale_scores": False},

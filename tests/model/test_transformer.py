@@ -53,6 +53,9 @@ details = st.fixed_dictionaries(
 any_details = settings(derandomize=True, max_examples=40, deadline=None)
 
 
+head_dims = st.sampled_from([None, 1, 5])
+
+
 def assert_it_agrees_with_numpy(model, inputs, masks):
     with torch.inference_mode(), record(model) as trace:
         model(*inputs, **masks)
@@ -73,9 +76,9 @@ def test_every_stage_agrees_with_numpy(architecture, norm, variant):
 
 
 @any_details
-@given(architecture=st.sampled_from(ARCHITECTURES), choices=details)
-def test_every_stage_agrees_with_numpy_whatever_the_details(architecture, choices):
-    model = small_transformer(architecture, dtype=torch.float64, **choices)
+@given(architecture=st.sampled_from(ARCHITECTURES), choices=details, head_dim=head_dims)
+def test_every_stage_agrees_with_numpy_whatever_the_details(architecture, choices, head_dim):
+    model = small_transformer(architecture, dtype=torch.float64, head_dim=head_dim, **choices)
     assert_it_agrees_with_numpy(model, small_inputs(architecture), small_masks(architecture))
 
 
@@ -128,8 +131,9 @@ def test_it_agrees_with_pytorch(choices):
 
 @every_architecture
 @pytest.mark.parametrize("scale_scores", [True, False])
-def test_every_attention_matches_pytorchs_function(architecture, scale_scores):
-    model = small_transformer(architecture, scale_scores=scale_scores)
+@pytest.mark.parametrize("head_dim", [None, 3])
+def test_every_attention_matches_pytorchs_function(architecture, scale_scores, head_dim):
+    model = small_transformer(architecture, scale_scores=scale_scores, head_dim=head_dim)
     with torch.inference_mode(), record(model) as trace:
         model(*small_inputs(architecture), **small_masks(architecture))
     attentions = [path.removesuffix(".weights") for path in trace if path.endswith(".weights")]

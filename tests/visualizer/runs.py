@@ -37,6 +37,10 @@ VARIANTS = {
     "fused q, k, v beside an encoder": replace(
         BASE, architecture="encoder-decoder", fused_qkv=True, qkv_bias=False, norm="pre"
     ),
+    "heads of their own width": replace(BASE, architecture="decoder", d_model=18, head_dim=5),
+    "hand-built, fused heads of their own width": replace(
+        BASE, weights="hand_built", d_model=48, head_dim=10, fused_qkv=True, architecture="encoder-decoder"
+    ),
     "large epsilon": replace(BASE, layer_norm_eps=0.1),
     "dropout": replace(BASE, dropout=0.3),
     "no mask": replace(BASE, mask=()),

@@ -96,6 +96,7 @@ def test_the_estimate_is_the_sum_of_the_shapes():
         ({"final_norm": True}, 2 * 8 + 3 * 8),
         ({"unembedding_bias": True}, 5),
         ({"qkv_bias": False}, -3 * 8),
+        ({"head_dim": 6}, 4 * 8 * (12 - 8) + 3 * (12 - 8) + 3 * 3 * (12 - 8) + 2 * 3 * (12 - 8)),
         ({"output_bias": False}, -8),
         ({"n_heads": 1}, -3 * 9 - 3 * 8),  # one grid less of each kind; concat is context
     ],

@@ -132,6 +132,7 @@ def test_a_width_that_the_heads_can_share_is_left_as_it_is():
     assert fitted(Settings(n_heads=4, d_model=80)).d_model == 80
     assert 80 in widths(4, 80)
     assert fitted(Settings(n_heads=4, d_model=82)).d_model == 96
+    assert fitted(Settings(n_heads=4, d_model=82, head_dim=5)).d_model == 82, "these heads share nothing"
 
 
 def test_the_feed_forward_width_in_use_is_offered_too():
@@ -334,7 +335,7 @@ def test_a_link_brings_back_what_wrote_it(chosen, selection):
 @given(queries)
 def test_any_link_gives_good_choices(query):
     chosen, selection, notices = read_query(query)
-    assert chosen.d_model in widths(chosen.n_heads, chosen.d_model)
+    assert chosen.d_model in widths(1 if chosen.head_dim else chosen.n_heads, chosen.d_model)
     assert all(isinstance(notice, str) and notice.endswith(".") for notice in notices)
     assert len(notices) <= len(query)
     link = {name: [value] for name, value in write_query(chosen, selection).items()}
