@@ -178,14 +178,42 @@ DIVERGING: dict[ThemeName, tuple[str, ...]] = {
 }
 
 
-def _heads(lightnesses: tuple[float, float]) -> tuple[str, ...]:
-    """Twelve hues, far apart for consecutive heads; hues that are neighbours differ in lightness."""
-    return tuple(
-        to_hex(Oklch(lightnesses[head % 2], 0.16, (255 + 150 * head) % 360)) for head in range(N_HEAD_COLORS)
-    )
+# Twelve colours as far from each other as they can be for every kind of colour vision at once, the first heads the
+# farthest. Without red or green there is little more than light and dark, blue and yellow to tell them by, so they
+# differ in lightness as much as in hue.
+HEADS: dict[ThemeName, tuple[str, ...]] = {
+    "light": (
+        "#4a3fbd",
+        "#bf8b1f",
+        "#850044",
+        "#7690e5",
+        "#b86a6a",
+        "#817200",
+        "#710385",
+        "#b72164",
+        "#7d5ee0",
+        "#1b93a4",
+        "#4669a2",
+        "#83451e",
+    ),
+    "dark": (
+        "#2d74e8",
+        "#b7fa66",
+        "#b36300",
+        "#7bd0f9",
+        "#cd3976",
+        "#979cff",
+        "#c2c300",
+        "#f079b6",
+        "#ffbba4",
+        "#bf9752",
+        "#4bfff6",
+        "#846cad",
+    ),
+}
 
-
-HEADS: dict[ThemeName, tuple[str, ...]] = {"light": _heads((0.56, 0.66)), "dark": _heads((0.72, 0.82))}
+DASHES: tuple[tuple[int, ...], ...] = ((), (7, 4), (2, 3), (10, 3, 2, 3))
+"""The lines of the heads, in turn: pixels drawn and left out. A head can be followed without its colour."""
 
 # A hue between those of the roles for each mask, and its chroma. Hues that colour-blind people take for one another
 # stand on different steps of lightness.
@@ -210,6 +238,7 @@ MASK_COLORS: dict[ThemeName, dict[str, str]] = {"light": _masks((0.53, 0.66)), "
 def as_json() -> dict[str, Any]:
     """Everything above in the form that the browser reads; a scale is one text of 256 times rrggbb."""
     return {
+        "dashes": DASHES,
         "themes": {
             theme: {
                 "roles": ROLES[theme],
@@ -225,5 +254,5 @@ def as_json() -> dict[str, Any]:
                 "warning": WARNING[theme],
             }
             for theme in ("light", "dark")
-        }
+        },
     }

@@ -143,3 +143,25 @@ def test_a_thumbnail_selects_and_a_cell_is_told_with_its_layer(open_app):
         "key": "0",
     }
     expect(tooltip(page)).to_contain_text("head 3 · first token")
+
+
+def test_each_head_has_a_line_of_its_own_kind(open_app):
+    page = open_app(view="heads", weights="random")
+    page.evaluate(
+        """() => {
+          window.dashes = new Set();
+          const { prototype } = CanvasRenderingContext2D;
+          const set = prototype.setLineDash;
+          prototype.setLineDash = function (dashes) {
+            window.dashes.add(String(dashes));
+            return set.call(this, dashes);
+          };
+        }"""
+    )
+    page.get_by_role("button", name="Lines", exact=True).click()
+    expect(page.locator(".lines-canvas")).to_be_visible()
+    lines = page.locator(".chips-of-lines .chip-line:visible line")
+    expect(lines).to_have_count(4)
+    shown = [lines.nth(head).get_attribute("stroke-dasharray") for head in range(4)]
+    assert len(set(shown)) == 4
+    assert set(page.evaluate("[...dashes]")) == {dashes.replace(" ", ",") for dashes in shown}

@@ -9,13 +9,12 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from visualizer.colors import HEADS, N_HEAD_COLORS, ThemeName
+from visualizer.colors import DASHES, HEADS, N_HEAD_COLORS, ThemeName
 from visualizer.figures.looks import LEGEND_BELOW, MARGIN
 from visualizer.tokens import plotly_safe
 
 Numbers = NDArray[np.floating[Any]]
 
-_DASHES = ("solid", "dash", "dot", "dashdot")
 _SYMBOLS = ("circle", "square", "diamond", "triangle-up")
 _FEW = 64
 
@@ -61,7 +60,7 @@ def attention_distance(
             mode="lines+markers" if high - low <= _FEW else "lines",
             line={
                 "color": HEADS[theme][head % N_HEAD_COLORS],
-                "dash": _DASHES[head % len(_DASHES)],
+                "dash": _dash(head),
                 "width": 4 if head == selected else 2,
             },
             marker={"symbol": _SYMBOLS[head % len(_SYMBOLS)], "size": 7},
@@ -72,3 +71,7 @@ def attention_distance(
     figure.update_yaxes(title="mean weight", rangemode="tozero")
     figure.update_layout(height=400, margin=MARGIN, legend=LEGEND_BELOW, hovermode="closest", showlegend=True)
     return figure
+
+
+def _dash(head: int) -> str:
+    return ",".join(f"{length}px" for length in DASHES[head % len(DASHES)]) or "solid"

@@ -126,6 +126,7 @@ class AttentionHeads {
     this.scaleRow.hidden = !asGrids;
     this.grids.hidden = !asGrids;
     this.lines.element.hidden = asGrids;
+    this.chips.element.classList.toggle("chips-of-lines", !asGrids);
     if (asGrids) this.drawGrids();
     else this.drawLines();
   }

@@ -301,11 +301,13 @@ function drawLines(context, { list }, { heads, theme, largest }, width, rowHeigh
   context.lineWidth = Math.min(LINE.width, Math.max(apart * 0.8, 0.8));
   heads.forEach(({ head }, order) => {
     context.strokeStyle = headColor(theme, head);
+    context.setLineDash(headDashes(head));
     paths[order].forEach((path, step) => {
       if (!path) return;
       context.globalAlpha = (step + 0.5) / OPACITY_STEPS;
       context.stroke(path);
     });
   });
+  context.setLineDash([]);
   context.globalAlpha = 1;
 }

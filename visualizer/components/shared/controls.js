@@ -103,8 +103,21 @@ function makeChip(head) {
   const title = "click: show or hide · double click or Shift+Enter: show alone";
   return makeElement("button", "chip", { type: "button", "data-head": head, title }, [
     makeElement("span", "chip-dot"),
+    makeChipLine(head),
     makeElement("span", "chip-text"),
   ]);
+}
+
+/** A piece of the head's line, which stands for the dot where heads are drawn as lines. */
+function makeChipLine(head) {
+  const box = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+  box.setAttribute("class", "chip-line");
+  box.setAttribute("aria-hidden", "true");
+  const line = document.createElementNS("http://www.w3.org/2000/svg", "line");
+  const places = { x1: 0, x2: 30, y1: 4, y2: 4, "stroke-dasharray": headDashes(head).join(" ") };
+  for (const [name, value] of Object.entries(places)) line.setAttribute(name, value);
+  box.append(line);
+  return box;
 }
 
 /** "head 0 · previous token", or "head 0" for a head without a name. */

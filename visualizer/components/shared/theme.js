@@ -41,6 +41,11 @@ function headColor(theme, head) {
   return theme.heads[head % theme.heads.length];
 }
 
+/** The line of a head: lengths in pixels that are drawn and left out, in turn; none for an unbroken one. */
+function headDashes(head) {
+  return COLORS.dashes[head % COLORS.dashes.length];
+}
+
 /** A 256-entry table of canvas pixels (ABGR) for a scale: "sequential", "sequential_neutral", "diverging". */
 function colorTable(theme, palette) {
   const tables = (colorTable.cache ??= new Map());
