@@ -1,4 +1,4 @@
-"""Toy tasks that a Transformer learns in seconds: what it is given, what is right, and what it is tested on.
+"""Toy tasks that a small Transformer learns: what it is given, what is right, and what it is tested on.
 
 A task answers a text with a text, one token per character. How they become sequences follows from the architecture:
 
@@ -96,12 +96,14 @@ class Task:
         return {token: index for index, token in enumerate(self.vocabulary)}
 
     def read(self, typed: str) -> str:
-        """The text that a person typed, without its white space.
+        """The text that a person typed, without its white space, and in small letters where only those fit.
 
         Raises:
             ValueError: it is not a text of this task; the message says what is.
         """
         text = "".join(typed.split())
+        if not self.texts.contains(text) and self.texts.contains(text.lower()):
+            return text.lower()
         if not self.texts.contains(text):
             quoted = typed if len(typed) <= _QUOTED else f"{typed[:_QUOTED]}…"
             raise ValueError(f"{quoted!r} does not fit “{self.title}”: type {self.texts.allowed}")
@@ -130,6 +132,21 @@ def reverse() -> Task:
         texts=_made_of(_LETTERS, "letters from a to z"),
         symbols=_LETTERS,
         example="headlight",
+        answer=lambda text: text[::-1],
+        read_from=lambda text: range(len(text))[::-1],
+    )
+
+
+def reverse_digits() -> Task:
+    """Write the digits backwards: [5, 3, 6] becomes [6, 3, 5]."""
+    return Task(
+        name="reverse_digits",
+        title="Reverse digits",
+        description="Write the digits in the opposite order: 5 3 6 becomes 6 3 5.",
+        architecture="encoder-decoder",
+        texts=_made_of(string.digits, "digits"),
+        symbols=string.digits,
+        example="536",
         answer=lambda text: text[::-1],
         read_from=lambda text: range(len(text))[::-1],
     )
@@ -335,6 +352,7 @@ TASKS: dict[str, Task] = {
     task.name: task
     for task in (
         reverse(),
+        reverse_digits(),
         copy(),
         sort(),
         add(),
@@ -444,23 +462,24 @@ class Batch:
     labels: Tensor
 
 
-def make_batch(task: Task, texts: Sequence[str], *, is_causal: bool = True) -> Batch:
+def make_batch(task: Task, texts: Sequence[str], *, is_causal: bool = True, n_padding: int = 0) -> Batch:
     """The sequences of several texts.
 
     Args:
         task: what is asked.
         texts: B texts of the task.
         is_causal: whether the decoder's self-attention sees no later token.
+        n_padding: positions of padding after the longest, as if another text were that much longer.
     """
     examples = [sequences(task, text) for text in texts]
-    source = _padded([each.source for each in examples])
-    labels = _padded([each.labels for each in examples])
+    source = _padded([each.source for each in examples], n_padding)
+    labels = _padded([each.labels for each in examples], n_padding)
     seen = padding(source == PAD)
     if task.architecture == "encoder":
         return Batch((source,), {"source_mask": seen}, labels)
     if task.architecture == "decoder":
         return Batch((source,), {"source_mask": _decoder_mask(source, is_causal)}, labels)
-    target = _padded([each.target for each in examples if each.target is not None])
+    target = _padded([each.target for each in examples if each.target is not None], n_padding)
     masks = {"source_mask": seen, "target_mask": _decoder_mask(target, is_causal), "memory_mask": seen}
     return Batch((source, target), masks, labels)
 
@@ -470,6 +489,6 @@ def _decoder_mask(ids: Tensor, is_causal: bool) -> Tensor:
     return seen & causal(ids.shape[1], ids.shape[1]) if is_causal else seen
 
 
-def _padded(rows: Sequence[Ids]) -> Tensor:
-    longest = max(map(len, rows))
+def _padded(rows: Sequence[Ids], n_padding: int) -> Tensor:
+    longest = max(map(len, rows)) + n_padding
     return torch.tensor([(*row, *(PAD,) * (longest - len(row))) for row in rows])

@@ -71,7 +71,9 @@ def refused(module: str, *packages: str) -> list[str]:
 @pytest.mark.parametrize("module", within("model"))
 def test_the_model_needs_torch_and_the_standard_library_alone(module):
     others = {name.partition(".")[0] for name in imports_of(module)} - sys.stdlib_module_names
-    assert others <= {"torch", "model"} | ({"safetensors"} if module == "model.checkpoints" else set())
+    assert others <= {"torch", "model"} | (
+        {"safetensors"} if module in ("model.checkpoints", "model.recordings") else set()
+    )
 
 
 @pytest.mark.parametrize("module", within("visualizer.figures", "visualizer.components"))

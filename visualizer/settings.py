@@ -13,13 +13,16 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from dataclasses import field as dataclass_field
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 from urllib.parse import quote
 
 from visualizer.painting import read_planes, write_planes
 from visualizer.published import PUBLISHED
 from visualizer.tokens import lines_of, visible_whole
 from visualizer.trained_models import TRAINED_MODELS
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 Architecture = Literal["encoder", "decoder", "encoder-decoder"]
 TokenKind = Literal["words", "characters", "bytes"]
@@ -721,8 +724,8 @@ def read_query(query: Mapping[str, Sequence[str]]) -> tuple[Settings, Selection,
         The settings, the selection, and one plain sentence for each parameter that was changed. The sentences
         quote what was given with everything invisible made visible, but still need ``markdown_safe`` to be drawn.
     """
-    first, _ = _read_fields(SETTINGS_FIELDS, query, Settings())
-    settings, notices = _read_fields(SETTINGS_FIELDS, query, _unsaid(first))
+    first, _ = read_fields(SETTINGS_FIELDS, query, Settings())
+    settings, notices = read_fields(SETTINGS_FIELDS, query, _unsaid(first))
     chosen = fitted(settings)
     if chosen.d_model != settings.d_model and query.get("d_model"):
         given = _values_of(query, "d_model")[0]
@@ -731,13 +734,13 @@ def read_query(query: Mapping[str, Sequence[str]]) -> tuple[Settings, Selection,
             complaint = "is not even"
         notices["d_model"] = _notice("d_model", given, complaint, f"{chosen.d_model} is used")
     defaults = Selection(stage=default_stage(chosen.architecture))
-    selection, more_notices = _read_fields(SELECTION_FIELDS, query, defaults)
+    selection, more_notices = read_fields(SELECTION_FIELDS, query, defaults)
     return chosen, selection, (*notices.values(), *more_notices.values())
 
 
 def width_in(query: Mapping[str, Sequence[str]]) -> int:
     """The model width that a link asks for, whether or not its heads can share it."""
-    values, _ = _read_fields((FIELDS["d_model"],), query, Settings())
+    values, _ = read_fields((FIELDS["d_model"],), query, Settings())
     return values.d_model
 
 
@@ -761,8 +764,8 @@ def write_query(settings: Settings, selection: Selection) -> dict[str, str]:
     What ``left_out_of_link`` names is not in it: its reader gets the default there.
     """
     left_out = left_out_of_link(settings)
-    written = _write_fields(SETTINGS_FIELDS, settings, _unsaid(settings))
-    written |= _write_fields(SELECTION_FIELDS, selection, Selection(stage=default_stage(settings.architecture)))
+    written = write_fields(SETTINGS_FIELDS, settings, _unsaid(settings))
+    written |= write_fields(SELECTION_FIELDS, selection, Selection(stage=default_stage(settings.architecture)))
     return {name: text for name, text in written.items() if name not in left_out}
 
 
@@ -781,7 +784,7 @@ def left_out_of_link(settings: Settings) -> tuple[str, ...]:
     return tuple(name for name in long if _length_in_link(getattr(settings, name)) > MAX_URL_TEXT)
 
 
-_Part = TypeVar("_Part", Settings, Selection)
+_Part = TypeVar("_Part", bound="DataclassInstance")
 
 
 class _Reading(NamedTuple):
@@ -792,9 +795,10 @@ class _Reading(NamedTuple):
     taken: str = ""
 
 
-def _read_fields(
+def read_fields(
     fields: Sequence[Field], query: Mapping[str, Sequence[str]], defaults: _Part
 ) -> tuple[_Part, dict[str, str]]:
+    """The defaults with what a link gives of these fields, and by its field one sentence on each bad value."""
     values: dict[str, Any] = {}
     notices: dict[str, str] = {}
     for field in fields:
@@ -991,7 +995,8 @@ _READERS: Mapping[Kind, Callable[[Field, str, Any], _Reading]] = {
 }
 
 
-def _write_fields(fields: Sequence[Field], part: _Part, defaults: _Part) -> dict[str, str]:
+def write_fields(fields: Sequence[Field], part: _Part, defaults: _Part) -> dict[str, str]:
+    """The parameters of a link for the fields that differ from the defaults."""
     changed = (field for field in fields if getattr(part, field.name) != getattr(defaults, field.name))
     return {field.name: _written(field, getattr(part, field.name)) for field in changed}
 

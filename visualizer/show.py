@@ -22,7 +22,7 @@ from visualizer.views import VIEWS, VIEWS_OF_BATCH, VIEWS_WITHOUT_RUN
 def show(choices: Choices) -> None:
     """Compute and draw what is chosen."""
     if choices.selection.view in VIEWS_WITHOUT_RUN:
-        VIEWS_WITHOUT_RUN[choices.selection.view](choices.settings)
+        VIEWS_WITHOUT_RUN[choices.selection.view](choices.training)
         return
     try:
         choices = _with_readable_painting(choices)

@@ -26,12 +26,14 @@ from visualizer.settings import (
     width_in,
     write_query,
 )
+from visualizer.training_settings import OPENING, TrainingChoice, fitted_training, read_training, write_training
 
 PICTURE = "picture_below_header"
 """The key of the fragment that draws everything below the header."""
 
 _CHOICES = "_choices"
 _ACTED = "_acted"
+_PARTS = ("settings", "selection", "training")
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,7 @@ class Choices:
         notices: one sentence for each value of the link that had to be changed.
         given: the parameters of the link, when it has just been read.
         asked_width: the width asked for, where the heads cannot share it and have another; 0 where they can.
+        training: what is trained, and looked at there.
     """
 
     settings: Settings
@@ -51,6 +54,12 @@ class Choices:
     notices: tuple[str, ...] = ()
     given: frozenset[str] = frozenset()
     asked_width: int = 0
+    training: TrainingChoice = OPENING
+
+    @property
+    def link(self) -> dict[str, str]:
+        """The parameters of the link."""
+        return write_query(self.settings, self.selection) | write_training(self.training)
 
     @property
     def width(self) -> int:
@@ -73,12 +82,12 @@ def save(choices: Choices) -> None:
     """Remember what is shown, and make the address bar its link."""
     _remember(choices)
     if not _address_is(choices):
-        st.query_params.from_dict(write_query(choices.settings, choices.selection))
+        st.query_params.from_dict(choices.link)
 
 
 def choose(settings: Settings, selection: Selection) -> None:
-    """Replace everything chosen, as a callback does."""
-    _act(Choices(settings, selection))
+    """Replace everything chosen outside the Train view, as a callback does."""
+    _act(Choices(settings, selection, training=st.session_state[_CHOICES].training))
 
 
 def open_example(settings: Settings, selection: Selection) -> None:
@@ -93,6 +102,12 @@ def select(**changes: Any) -> None:  # noqa: ANN401 - the fields of Selection, c
     _act(replace(before, selection=replace(before.selection, **changes), notices=(), given=frozenset()))
 
 
+def train(choice: TrainingChoice) -> None:
+    """Replace what is trained and looked at there, as a callback does."""
+    before = st.session_state[_CHOICES]
+    _act(replace(before, training=fitted_training(choice), notices=(), given=frozenset()))
+
+
 def change_view(view: View) -> None:
     """Show another view, as a callback does."""
     select(view=view)
@@ -102,7 +117,8 @@ def change_view(view: View) -> None:
 def change(**changes: Any) -> None:  # noqa: ANN401 - the fields of Settings, checked by `replace`
     """Change the settings, as a callback does."""
     before = _with_widgets(st.session_state[_CHOICES])
-    _act(_fitted(replace(before.settings, **{"d_model": before.width, **changes}), before.selection))
+    chosen = _fitted(replace(before.settings, **{"d_model": before.width, **changes}), before.selection)
+    _act(replace(chosen, training=before.training))
 
 
 def change_masks(settings: Settings) -> None:
@@ -210,8 +226,10 @@ def _act(choices: Choices) -> None:
 def _from_address() -> Choices:
     raw = {name: st.query_params.get_all(name) for name in st.query_params}
     settings, selection, notices = read_query(raw)
+    training, more = read_training(raw)
     width = width_in(raw)
-    return Choices(settings, selection, notices, frozenset(raw), width if width != settings.d_model else 0)
+    asked_width = width if width != settings.d_model else 0
+    return Choices(settings, selection, (*notices, *more), frozenset(raw), asked_width, training)
 
 
 def _back_at_address(before: Choices) -> Choices:
@@ -231,7 +249,7 @@ def _fitted(settings: Settings, selection: Selection) -> Choices:
 
 
 def _address_is(choices: Choices) -> bool:
-    return st.query_params.to_dict() == write_query(choices.settings, choices.selection)
+    return st.query_params.to_dict() == choices.link
 
 
 def _with_widgets(before: Choices) -> Choices:
@@ -240,8 +258,9 @@ def _with_widgets(before: Choices) -> Choices:
     if values.get("d_model") == before.settings.d_model:
         values["d_model"] = before.width
     selection = _in_order(replace(before.selection, **_values_of_widgets(Selection)))
-    choices = _fitted(replace(before.settings, **values), selection)
-    unchanged = choices.settings == before.settings and selection == before.selection
+    training = fitted_training(replace(before.training, **_values_of_widgets(TrainingChoice)))
+    choices = replace(_fitted(replace(before.settings, **values), selection), training=training)
+    unchanged = all(getattr(choices, part) == getattr(before, part) for part in _PARTS)
     return before if unchanged else choices
 
 
@@ -251,7 +270,7 @@ def _in_order(selection: Selection) -> Selection:
     return replace(selection, mask_a=mask_a, mask_b=mask_b)
 
 
-def _values_of_widgets(kind: type[Settings] | type[Selection]) -> dict[str, Any]:
+def _values_of_widgets(kind: type[Settings | Selection | TrainingChoice]) -> dict[str, Any]:
     values = {field.name: st.session_state.get(field.name) for field in fields(kind)}
     return {
         name: tuple(value) if isinstance(value, list) else value
@@ -262,7 +281,7 @@ def _values_of_widgets(kind: type[Settings] | type[Selection]) -> dict[str, Any]
 
 def _remember(choices: Choices) -> None:
     st.session_state[_CHOICES] = choices
-    for part in (choices.settings, choices.selection):
+    for part in (getattr(choices, name) for name in _PARTS):
         for field in fields(part):
             value = getattr(part, field.name)
             value = list(value) if isinstance(value, tuple) else value

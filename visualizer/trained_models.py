@@ -13,6 +13,7 @@ _LENGTH_BYTES = 8
 _SHAPE = ("n_heads", "n_layers", "d_model", "d_ff", "norm", "positions", "scale_scores", "seed")
 _TASKS = {
     "reverse": ("Reverse", "encoder-decoder", "headlight"),
+    "reverse_digits": ("Reverse digits", "encoder-decoder", "536"),
     "copy": ("Copy", "encoder-decoder", "attention"),
     "sort": ("Sort", "encoder-decoder", "3141592653"),
     "add": ("Add two numbers", "encoder-decoder", "68+57"),
@@ -32,12 +33,14 @@ class TrainedModel:
         title: the same for a person.
         example: a text to begin with.
         shape: the settings that its training fixes.
+        recipe: all that its training depended on.
     """
 
     task: str
     title: str
     example: str
     shape: Mapping[str, Any]
+    recipe: Mapping[str, Any]
 
     def masks(self, is_padded: bool) -> tuple[str, ...]:
         """The masks that it was trained with, which hide the padding where there can be any."""
@@ -49,9 +52,9 @@ def _read(task: str) -> TrainedModel:
     title, architecture, example = _TASKS[task]
     with (_SHIPPED / f"{task}.safetensors").open("rb") as file:
         header = json.loads(file.read(int.from_bytes(file.read(_LENGTH_BYTES), "little")))
-    about = json.loads(header["__metadata__"]["headlight"])
-    shape = {name: about["recipe"][name] for name in _SHAPE} | {"architecture": architecture}
-    return TrainedModel(task, title, example, shape)
+    recipe = json.loads(header["__metadata__"]["headlight"])["recipe"]
+    shape = {name: recipe[name] for name in _SHAPE} | {"architecture": architecture}
+    return TrainedModel(task, title, example, shape, recipe)
 
 
 TRAINED_MODELS: Mapping[str, TrainedModel] = {task: _read(task) for task in _TASKS}

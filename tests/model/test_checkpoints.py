@@ -18,9 +18,9 @@ from safetensors.torch import save
 from model import checkpoints, record
 from model.checkpoints import SHIPPED, Checkpoint, dump, load, shipped
 from model.metrics import METRICS, Attention
-from model.remake_trained import RIGHT, remake, shipped_recipe
+from model.remake_trained import RIGHT, model_file, run
 from model.tasks import PAD, TASKS
-from model.training import Recipe, exact_match, held_out_batch, model_with, train
+from model.training import RECIPES, Recipe, exact_match, held_out_batch, model_with, train
 
 RECIPE = Recipe("copy", d_model=16, n_heads=2, d_ff=16, batch_size=8, steps=2, learning_rate=0.003, seed=4)
 LAST = deque(train(RECIPE), maxlen=1)[0]
@@ -150,7 +150,7 @@ def test_a_file_with_a_changed_byte_is_read_or_refused(place, byte):
 @pytest.mark.parametrize("task", TASKS)
 def test_shipped_models_answer_held_out_texts(task):
     checkpoint = shipped(task)
-    assert checkpoint.recipe == shipped_recipe(task)
+    assert checkpoint.recipe == RECIPES[task]
     assert checkpoint.step == checkpoint.recipe.steps
     model = model_with(checkpoint.recipe, checkpoint.weights)
     assert exact_match(model, held_out_batch(TASKS[task], 1000)) >= RIGHT
@@ -173,17 +173,17 @@ def test_shipped_models_are_small_together_and_one_per_task():
 
 
 def test_a_task_without_a_model_is_refused():
-    with pytest.raises(ValueError, match=r"task \('../secret'\) must be one of: reverse, copy"):
+    with pytest.raises(ValueError, match=r"task \('../secret'\) must be one of: reverse, reverse_digits, copy"):
         shipped("../secret")
 
 
 def test_a_model_is_remade_byte_for_byte(monkeypatch):
     monkeypatch.setattr("model.remake_trained.RIGHT", 0.0)
-    first = remake(RECIPE)
-    assert remake(RECIPE) == first
+    first = model_file(run(RECIPE))
+    assert model_file(run(RECIPE)) == first
     assert load(first).step == RECIPE.steps
 
 
 def test_a_model_that_answers_too_little_is_not_remade():
     with pytest.raises(RuntimeError, match=r"copy: .*% of the held-out texts are answered, less than 99%"):
-        remake(RECIPE)
+        model_file(run(RECIPE))

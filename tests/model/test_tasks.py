@@ -165,7 +165,7 @@ def test_a_text_is_read_without_its_white_space(task):
     ("name", "typed", "allowed"),
     [
         ("reverse", "", "1 to 10 letters from a to z"),
-        ("reverse", "Hello", "letters from a to z"),
+        ("reverse", "Hello!", "letters from a to z"),
         ("reverse", "naïve", "letters from a to z"),
         ("reverse", "abcdefghijk", "1 to 10 letters"),
         ("sort", "12a", "1 to 10 digits"),
@@ -184,6 +184,13 @@ def test_a_text_is_read_without_its_white_space(task):
 def test_another_text_is_refused_with_what_is_allowed(name, typed, allowed):
     with pytest.raises(ValueError, match=f"“{TASKS[name].title}”: type .*{allowed}"):
         TASKS[name].read(typed)
+
+
+@pytest.mark.parametrize(
+    ("name", "typed"), [("reverse", "ABC"), ("mark_repeats", " A bC"), ("repeat_block", "aBc")]
+)
+def test_capitals_are_read_as_small_letters_where_only_those_fit(name, typed):
+    assert TASKS[name].read(typed) == "abc"
 
 
 def test_a_refusal_quotes_the_beginning_of_a_long_text():

@@ -302,7 +302,7 @@ def test_an_experiment_changes_one_thing():
 @pytest.mark.parametrize(
     ("choices", "message"),
     [
-        ({"task": "multiply"}, r"task \('multiply'\) must be one of: reverse, copy"),
+        ({"task": "multiply"}, r"task \('multiply'\) must be one of: reverse, reverse_digits, copy"),
         ({"steps": 0}, r"steps \(0\) must be from 1 to 20000"),
         ({"d_model": 4096}, r"d_model \(4096\) must be from 2 to 128"),
         ({"n_layers": -1}, r"n_layers \(-1\) must be from 1 to 4"),

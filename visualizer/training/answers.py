@@ -11,18 +11,13 @@ from torch import Tensor
 
 from model.decoding import Reader, decode
 from model.metrics import Attention, expected_token
-from model.tasks import EOS, NOWHERE, TASKS, Ids, Task, expected_keys, make_batch, prompt, sequences
+from model.tasks import EOS, NOWHERE, PAD, TASKS, Ids, Task, expected_keys, make_batch, prompt, sequences
 from model.tracing import record
 from model.training import Recipe, Weights, model_with
 from model.transformer import Transformer
 from visualizer.components.axis import Axis
-
-KINDS = {
-    "encoder-decoder": ("decoder.cross_attention", "decoder.self_attention", "encoder.self_attention"),
-    "decoder": ("decoder.self_attention",),
-    "encoder": ("encoder.self_attention",),
-}
-"""The attentions of each architecture; the first is the one that reads the text to answer it."""
+from visualizer.tokens import read_then_predicted
+from visualizer.training_settings import ATTENTIONS
 
 _TOKENS_TOO_MANY = 2
 
@@ -59,7 +54,7 @@ class Heads:
     Attributes:
         weights: (H, Tq, Tk).
         blocked: (Tq, Tk), 1 where the causal mask blocks; None without one.
-        rows: the queries; of cross-attention by the tokens that they write.
+        rows: the queries, each with the token that is right there: ``<sos> → t``.
         columns: the keys.
         expected: of each head the mean weight on the key that the task asks for; None where it asks for none.
     """
@@ -103,7 +98,7 @@ def heads(model: Transformer, recipe: Recipe, text: str, kind: str, layer: int) 
         model: of the recipe.
         recipe: what it was trained by.
         text: one of its task.
-        kind: the attention, one of ``KINDS``.
+        kind: the attention, one of ``ATTENTIONS``.
         layer: of the attention.
     """
     task = TASKS[recipe.task]
@@ -118,7 +113,7 @@ def heads(model: Transformer, recipe: Recipe, text: str, kind: str, layer: int) 
         blocked=_later(len(rows.labels)) if kind == "decoder.self_attention" and recipe.is_causal else None,
         rows=rows,
         columns=columns,
-        expected=_expected(task, text, weights) if kind == KINDS[task.architecture][0] else None,
+        expected=_expected(task, text, weights) if kind == ATTENTIONS[task.architecture][0] else None,
     )
 
 
@@ -130,10 +125,12 @@ def _later(n_tokens: int) -> NDArray[np.uint8]:
 def _axes(task: Task, text: str, kind: str) -> tuple[Axis, Axis]:
     given = sequences(task, text)
     source = _labels(task, given.source)
-    if kind == "decoder.cross_attention":
-        return Axis("writes", _labels(task, given.labels)), Axis("reads", source)
-    both = source if given.target is None or kind == "encoder.self_attention" else _labels(task, given.target)
-    return Axis("query", both), Axis("key", both)
+    if given.target is not None and kind == "encoder.self_attention":
+        return Axis("query", source), Axis("key", source)
+    read = source if given.target is None else _labels(task, given.target)
+    right = ["" if label == PAD else task.vocabulary[label] for label in given.labels]
+    rows = Axis("query", read_then_predicted(read, right))
+    return rows, Axis("key", source if kind == "decoder.cross_attention" else read)
 
 
 def _labels(task: Task, ids: Ids) -> tuple[str, ...]:

@@ -2,33 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import streamlit as st
 
 from model.tasks import TASKS, Task
-from model.training import EXPERIMENTS, HIGHEST_RATE, LIMITS, RECIPES, Experiment, Recipe
+from model.training import Recipe
 from visualizer import state
 from visualizer.tokens import markdown_safe
-from visualizer.training.answers import KINDS
+from visualizer.training_settings import (
+    ATTENTIONS,
+    LONGEST_QUESTION,
+    NO_EXPERIMENT,
+    NUMBERS,
+    TRAINING,
+    TrainingChoice,
+    usual_choice,
+)
 
-_TASK = "train_task"
-_WHOLE_NUMBERS = {
-    "n_heads": ("Heads", "How many attention heads each layer has."),
-    "n_layers": ("Layers", "How many layers are stacked, in an encoder and a decoder each."),
-    "d_model": ("Model width", "The length of each token's vector (d_model). The heads share it evenly."),
-    "d_ff": ("Feed-forward width", "The length of the hidden vector of the feed-forward network (d_ff)."),
-    "steps": ("Steps", "How often the weights are changed."),
-    "seed": ("Seed", "Of the first weights and of the texts: the same seed gives the same model."),
-}
-_KINDS = {
-    "decoder.cross_attention": "Cross-attention",
-    "decoder.self_attention": "Decoder self",
-    "encoder.self_attention": "Encoder self",
-}
-_TELLING_KINDS = {"no_causal_mask": "decoder.self_attention"}
-"""The attention that answers the question of an experiment, where it is not the one that reads the text."""
+_ASKED = "asked"
 
 
 @dataclass(frozen=True)
@@ -37,7 +30,7 @@ class Look:
 
     Attributes:
         text: what it is asked.
-        kind: which attention, one of ``KINDS``.
+        kind: which attention, one of ``ATTENTIONS``.
         layer: which layer of it.
     """
 
@@ -46,60 +39,46 @@ class Look:
     layer: int
 
 
-def choose_task(current: str) -> Task:
-    """The task to train."""
-    state.begin_with(_TASK, current)
-    name: str | None = st.segmented_control(
-        "Task",
-        list(TASKS),
-        format_func=lambda name: TASKS[name].title,
-        key=_TASK,
-        label_visibility="collapsed",
-        required=True,
-        persist_state="page",
-    )
-    return TASKS[name or current]
+def choose_task() -> None:
+    """The task to train; another one is opened as it is usually trained."""
+    _segments("train_task", list(TASKS), on_change=lambda task: state.train(usual_choice(task)))
 
 
-def choose_recipe(task: Task) -> Recipe:
-    """The recipe of a task with the numbers that were typed.
-
-    Raises:
-        ValueError: it is refused.
-    """
-    usual = RECIPES[task.name]
-    with st.popover("Change the model", icon=":material/tune:", width="content", key="recipe"):
-        left, right = st.columns(2)
-        typed = {}
-        for index, name in enumerate(_WHOLE_NUMBERS):
-            with (left, right)[index % 2]:
-                typed[name] = _whole_number(usual, name)
-        rate = left.number_input(
-            "Learning rate",
-            min_value=0.0,
-            max_value=HIGHEST_RATE,
-            value=usual.learning_rate,
-            step=1e-3,
-            format="%g",
-            help=f"The highest, reached after {usual.warmup} steps; then it falls along half a cosine.",
-            key=f"train_{task.name}_learning_rate",
-            persist_state="page",
+def choose_experiment(choice: TrainingChoice) -> None:
+    """Which experiment, or none."""
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="experiments"):
+        st.caption(TRAINING["train_experiment"].label, width="content")
+        _segments(
+            "train_experiment",
+            list(TRAINING["train_experiment"].choices),
+            on_change=lambda experiment: state.train(usual_choice(choice.train_task, experiment)),
+            width="stretch",
         )
+
+
+def choose_recipe(choice: TrainingChoice) -> None:
+    """The numbers of the recipe; an experiment has its own."""
+    if choice.train_experiment != NO_EXPERIMENT:
+        return
+    with st.popover("Change the model", icon=":material/tune:", width="content", key="recipe"):
+        columns = st.columns(2)
+        for index, name in enumerate(NUMBERS):
+            with columns[index % 2]:
+                _number(f"train_{name}")
         st.caption("The controls beside the page are those of the other views: what is trained is chosen here.")
-    return replace(usual, **typed, learning_rate=rate)
 
 
-def _whole_number(usual: Recipe, name: str) -> Any:  # noqa: ANN401 - a whole number, by the types of its bounds
-    title, help_text = _WHOLE_NUMBERS[name]
-    least, most = LIMITS[name]
-    return st.number_input(
-        title,
-        min_value=least,
-        max_value=most,
-        value=getattr(usual, name),
-        step=100 if name == "steps" else 1,
-        help=help_text,
-        key=f"train_{usual.task}_{name}",
+def _number(name: str) -> None:
+    field = TRAINING[name]
+    kind = int if field.kind == "integer" else float
+    st.number_input(
+        field.label,
+        min_value=kind(field.least),
+        max_value=kind(field.most),
+        step={"train_steps": 100, "train_learning_rate": 1e-3}.get(name, 1),
+        format=None if kind is int else "%g",
+        help=field.help,
+        key=name,
         persist_state="page",
     )
 
@@ -116,92 +95,56 @@ def _count(number: int, what: str) -> str:
     return f"{number:,} {what}" + ("" if number == 1 else "s")
 
 
-def experiments() -> Experiment | None:
-    """A button for each; the one that was just pressed."""
-    pressed = None
-    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="experiments"):
-        st.caption("Break it", width="content")
-        for experiment in EXPERIMENTS.values():
-            if st.button(
-                experiment.title,
-                key=f"experiment_{experiment.name}",
-                help=experiment.question,
-                type="tertiary",
-                on_click=_turn_to,
-                args=(experiment,),
-            ):
-                pressed = experiment
-    return pressed
-
-
-def _turn_to(experiment: Experiment) -> None:
-    """Show the task of an experiment, and the attention that it is about."""
-    task = TASKS[experiment.intact.task]
-    state.fill(_TASK, task.name)
-    state.fill(_kind_key(task), _TELLING_KINDS.get(experiment.name, KINDS[task.architecture][0]))
-
-
-def choose_look(task: Task, n_layers: int) -> Look:
-    """What to look at.
-
-    Raises:
-        ValueError: the text is none of the task.
-    """
+def choose_look(choice: TrainingChoice, task: Task) -> Look:
+    """What to look at. A text that is none of the task is refused, and the last good one is asked on."""
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="look"):
-        st.caption("Ask it", width="content")
+        st.caption(TRAINING["train_text"].label, width="content")
         typed = st.text_input(
             f"Ask it: type {task.texts.allowed}",
-            value=task.example,
+            max_chars=LONGEST_QUESTION,
             label_visibility="collapsed",
-            key=f"train_text_{task.name}",
+            key="train_text",
             persist_state="page",
             width=180,
         )
-        kind = _choose_kind(task)
-        layer = _choose_layer(n_layers)
-    return Look(task.read(typed), kind, layer)
+        if len(ATTENTIONS[task.architecture]) > 1:
+            _segments("train_attention", ATTENTIONS[task.architecture], width="content")
+        if choice.train_n_layers > 1:
+            _segments("train_layer", range(choice.train_n_layers), width="content")
+    return Look(_asked(task, typed), choice.train_attention, choice.train_layer)
 
 
-def _choose_kind(task: Task) -> str:
-    kinds = KINDS[task.architecture]
-    if len(kinds) == 1:
-        return kinds[0]
-    state.begin_with(_kind_key(task), kinds[0])
-    kind: str | None = st.segmented_control(
-        "Attention",
-        kinds,
-        format_func=_KINDS.__getitem__,
-        key=_kind_key(task),
+def _asked(task: Task, typed: str) -> str:
+    """The text to ask, and a sentence where it is not what was typed."""
+    before = state.put_by_before(_ASKED)
+    last = before[1] if isinstance(before, tuple) and before[0] == task.name else task.example
+    try:
+        text = task.read(typed)
+    except ValueError as error:
+        refusal(error, f" “{last}” is asked meanwhile.")
+        return str(last)
+    if text != "".join(typed.split()):
+        st.caption(markdown_safe(f"“{typed}” is read as “{text}”: this model knows small letters only."))
+    state.put_by(_ASKED, (task.name, text))
+    return text
+
+
+def _segments(name: str, options: Any, on_change: Any = None, **layout: Any) -> None:  # noqa: ANN401
+    field = TRAINING[name]
+    label = (lambda layer: f"Layer {layer}") if field.kind == "integer" else field.choices.__getitem__
+    st.segmented_control(
+        field.label,
+        options,
+        format_func=label,
+        key=name,
         label_visibility="collapsed",
         required=True,
         persist_state="page",
-        width="content",
+        on_change=None if on_change is None else state.on_change(name, on_change),
+        **layout,
     )
-    return kind or kinds[0]
 
 
-def _kind_key(task: Task) -> str:
-    return f"train_attention_of_{task.architecture}"
-
-
-def _choose_layer(n_layers: int) -> int:
-    """A layer, the last unless another is chosen: what is read there becomes the answer."""
-    if n_layers == 1:
-        return 0
-    layer: int = st.segmented_control(
-        "Layer",
-        list(range(n_layers)),
-        format_func=lambda layer: f"Layer {layer}",
-        default=n_layers - 1,
-        key=f"train_layer_of_{n_layers}",
-        label_visibility="collapsed",
-        required=True,
-        persist_state="page",
-        width="content",
-    )
-    return layer
-
-
-def refusal(error: ValueError) -> None:
+def refusal(error: ValueError, what_then: str = "") -> None:
     """One sentence on what was refused."""
-    st.error(markdown_safe(str(error)), icon=":material/error:")
+    st.error(markdown_safe(f"{error}.{what_then}" if what_then else str(error)), icon=":material/error:")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -22,8 +23,8 @@ FORESEEN_FROM = 0.02
 SLOTS = threading.BoundedSemaphore(AT_ONCE)
 """One for each job that may run, shared by all sessions of the process."""
 
-Phase = Literal["running", "finished", "stopped", "unwatched", "failed"]
-"""What a job is doing, or why it no longer does."""
+Phase = Literal["running", "finished", "stopped", "unwatched", "failed", "recorded", "untrained"]
+"""What a job is doing, or why it no longer does; or what else there is to see without one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,25 +35,32 @@ class Training:
         recipe: what is trained.
         steps: after which steps there is a loss.
         losses: in nats per token, one for each of ``steps``.
-        snapshots: every moment with an exact match, the first before the first step.
+        matched: after which steps there is an exact match.
+        matches: the exact matches, one for each of ``matched``.
+        snapshots: moments whose weights are kept, each with an exact match, the first before the first step.
         latest: the newest moment; None before there is one.
     """
 
     recipe: Recipe
     steps: tuple[int, ...] = ()
     losses: tuple[float, ...] = ()
+    matched: tuple[int, ...] = ()
+    matches: tuple[float, ...] = ()
     snapshots: tuple[Progress, ...] = ()
     latest: Progress | None = None
 
     def after(self, progress: Progress) -> Training:
         """The same with one more report."""
-        is_snapshot = progress.exact_match is not None
+        reported = replace(
+            self, steps=(*self.steps, progress.step), losses=(*self.losses, progress.loss), latest=progress
+        )
+        if progress.exact_match is None:
+            return reported
         return replace(
-            self,
-            steps=(*self.steps, progress.step),
-            losses=(*self.losses, progress.loss),
-            snapshots=(*self.snapshots, progress) if is_snapshot else self.snapshots,
-            latest=progress,
+            reported,
+            matched=(*self.matched, progress.step),
+            matches=(*self.matches, progress.exact_match),
+            snapshots=(*self.snapshots, progress),
         )
 
     @property
@@ -66,6 +74,11 @@ class Training:
         if self.latest is None or self.latest in self.snapshots:
             return self.snapshots
         return (*self.snapshots, self.latest)
+
+    @property
+    def n_bytes(self) -> int:
+        """How much memory the weights take."""
+        return sum(weight.nbytes for moment in self.moments for weight in moment.weights.values())
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,6 +113,11 @@ class JobState:
             return None
         return self.seconds * (1 - self.fraction) / self.fraction
 
+    @property
+    def n_bytes(self) -> int:
+        """How much memory the weights take."""
+        return sum(training.n_bytes for training in self.trainings)
+
 
 class TrainingJob:
     """Trains one recipe, or several in turns so that their curves grow side by side.
@@ -126,22 +144,40 @@ class TrainingJob:
             raise ValueError("As many models as this server has room for are being trained: try again in a minute.")
         self._clock, self._slots = clock, slots
         self._lock, self._stop = threading.Lock(), threading.Event()
-        self._began = self._watched = clock()
+        self._began = clock()
+        self._watched = {"": self._began}  # by whom, and when last
         self._state = JobState(tuple(map(Training, recipes)), "running", 0.0)
         self._thread = threading.Thread(target=self._run, name="training", daemon=True)
         self._thread.start()
 
-    def look(self) -> JobState:
-        """What there is. A job that is not looked at stops."""
+    def peek(self) -> JobState:
+        """What there is, which does not keep the job from being stopped."""
         with self._lock:
-            self._watched = self._clock()
             return self._state
+
+    def look(self, watcher: str = "") -> JobState:
+        """What there is. A job that nobody looks at stops."""
+        with self._lock:
+            self._watched[watcher] = self._clock()
+            return self._state
+
+    def leave(self, watcher: str) -> JobState:
+        """Look no more: the job ends, unless somebody else looks at it. Gives what it has come to."""
+        with self._lock:
+            self._watched.pop(watcher, None)
+            self._watched.pop("", None)  # nobody in particular: it was just started
+        return self.peek() if self._is_watched() else self.stop()
 
     def stop(self) -> JobState:
         """End it after the current steps, and give what it came to."""
         self._stop.set()
         self._thread.join()
-        return self.look()
+        return self.peek()
+
+    def _is_watched(self) -> bool:
+        with self._lock:
+            last = max(self._watched.values(), default=-math.inf)
+        return self._clock() - last <= UNWATCHED_SECONDS
 
     def _run(self) -> None:
         phase: Phase = "failed"
@@ -158,7 +194,7 @@ class TrainingJob:
         while unfinished:
             if self._stop.is_set():
                 return "stopped"
-            if self._clock() - self._watched > UNWATCHED_SECONDS:
+            if not self._is_watched():
                 return "unwatched"
             index = min(unfinished, key=lambda i: self._state.trainings[i].fraction)
             if (progress := next(runs[index], None)) is None:

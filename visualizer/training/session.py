@@ -1,81 +1,96 @@
-"""The one job of a session: what it trains, and how to begin and to find it."""
+"""What this session trains, and what there is to see of any plan."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+import secrets
+from dataclasses import dataclass, replace
 
-from model.training import Experiment, Recipe
 from visualizer import state
-from visualizer.training.job import TrainingJob
+from visualizer.training.job import JobState, TrainingJob
+from visualizer.training.memory import MEMORY, recorded_state, untrained_state
+from visualizer.training.plan import Plan
+from visualizer.training_settings import TrainingChoice
 
 _KEY = "training"
+_WATCHER = "watcher"
 
 
 @dataclass(frozen=True, eq=False)
-class Started:
-    """A job that was started in this session.
+class Mine:
+    """The training that was started last in this session.
 
     Attributes:
-        job: the job.
-        number: counts the jobs of the session, so that each has widgets of its own.
-        names: what a person calls each of its trainings; empty for a single one.
-        question: what to ask of the results; empty for a single one.
+        choice: what was chosen then, to come back to it.
+        plan: what is trained.
+        job: the job, which others may share.
+        left: what it had come to when this session stopped it; None as long as it has not.
     """
 
+    choice: TrainingChoice
+    plan: Plan
     job: TrainingJob
-    number: int
-    names: tuple[str, ...]
-    question: str
+    left: JobState | None = None
 
 
-def current() -> Started | None:
-    """The job that was started last in this session."""
-    started = state.put_by_before(_KEY)
-    return started if isinstance(started, Started) else None
-
-
-def start_training(recipe: Recipe) -> Started:
-    """Train one recipe, in place of what this session has been training.
+def start(choice: TrainingChoice, plan: Plan) -> None:
+    """Train a plan, in place of what this session has been training.
 
     Raises:
         ValueError: too much is being trained already.
     """
-    return _start((recipe,), ("",), question="")
+    before = _mine()
+    if before is not None and before.plan.recipes != plan.recipes:
+        before.job.leave(_watcher())
+    state.put_by(_KEY, Mine(choice, plan, MEMORY.start(plan.recipes)))
 
 
-def start_experiment(experiment: Experiment) -> Started:
-    """Train both recipes of an experiment, in place of what this session has been training.
+def stop(choice: TrainingChoice, plan: Plan) -> None:
+    """End the training of a plan for this session; it goes on where somebody else looks at it."""
+    job = MEMORY.running(plan.recipes)
+    if job is not None:
+        left = job.leave(_watcher())
+        state.put_by(_KEY, Mine(choice, plan, job, replace(left, phase="stopped") if left.is_running else left))
 
-    Raises:
-        ValueError: too much is being trained already.
+
+def found(plan: Plan) -> JobState:
+    """What there is to see of a plan.
+
+    What this session stopped, what is running, what was trained to its end, what is recorded, what was interrupted,
+    or, without any of these, the random weights that a training would begin with.
     """
-    recipes = (experiment.intact, experiment.changed)
-    return _start(recipes, difference(*recipes), experiment.question)
+    mine = _mine()
+    is_mine = mine is not None and mine.plan.recipes == plan.recipes
+    if mine is not None and is_mine and mine.left is not None:
+        return mine.left
+    if running := MEMORY.running(plan.recipes):
+        return running.look(_watcher())
+    if mine is not None and is_mine:
+        return mine.job.peek()
+    return (
+        MEMORY.finished(plan.recipes)
+        or recorded_state(plan.recipes)
+        or MEMORY.interrupted(plan.recipes)
+        or untrained_state(plan.recipes)
+    )
 
 
-def difference(one: Recipe, other: Recipe) -> tuple[str, str]:
-    """What to call two recipes that differ in one thing."""
-    for name, say in _NAMES.items():
-        if getattr(one, name) != getattr(other, name):
-            return say(getattr(one, name)), say(getattr(other, name))
-    return "One", "Other"
+def elsewhere(plan: Plan) -> Mine | None:
+    """What this session is training while it looks at another plan; to ask keeps it going."""
+    mine = _mine()
+    if mine is None or mine.left is not None or mine.plan.recipes == plan.recipes:
+        return None
+    return mine if mine.job.look(_watcher()).is_running else None
 
 
-_NAMES: Mapping[str, Callable[[Any], str]] = {
-    "is_causal": lambda is_causal: "With the causal mask" if is_causal else "Without the causal mask",
-    "positions": lambda positions: "Without positions" if positions == "none" else f"With {positions} positions",
-    "scale_scores": lambda scaled: "Scores divided by √d_k" if scaled else "Scores not divided",
-    "n_heads": lambda n_heads: "One head" if n_heads == 1 else f"{n_heads} heads",
-}
+def _mine() -> Mine | None:
+    mine = state.put_by_before(_KEY)
+    return mine if isinstance(mine, Mine) else None
 
 
-def _start(recipes: tuple[Recipe, ...], names: tuple[str, ...], question: str) -> Started:
-    before = current()
-    if before is not None:
-        before.job.stop()
-    number = 0 if before is None else before.number + 1
-    started = Started(TrainingJob(recipes), number, names, question)
-    state.put_by(_KEY, started)
-    return started
+def _watcher() -> str:
+    """What tells this session from others that look at the same job."""
+    name = state.put_by_before(_WATCHER)
+    if name is None:
+        name = secrets.token_hex(8)
+        state.put_by(_WATCHER, name)
+    return str(name)

@@ -1,11 +1,12 @@
-"""One module per view, with ``render(run, selection)``, or ``render(settings)`` where there is no run."""
+"""One module per view, with ``render(run, selection)``, or ``render(choice)`` where there is no run."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from visualizer.run import Run
-from visualizer.settings import Selection, Settings
+from visualizer.settings import Selection
+from visualizer.training_settings import TrainingChoice
 from visualizer.views import compare, generate, heads, lab, step, train
 
 VIEWS: dict[str, Callable[[Run, Selection], None]] = {
@@ -20,7 +21,7 @@ VIEWS: dict[str, Callable[[Run, Selection], None]] = {
 VIEWS_OF_BATCH = ("step",)
 """Those that show a batch as it is; the others are given one sequence of it alone."""
 
-VIEWS_WITHOUT_RUN: dict[str, Callable[[Settings], None]] = {
+VIEWS_WITHOUT_RUN: dict[str, Callable[[TrainingChoice], None]] = {
     "train": train.render,
 }
 """The views that compute what they show by themselves."""

@@ -4,63 +4,55 @@ from __future__ import annotations
 
 import streamlit as st
 
-from model.tasks import TASKS, Task
-from model.training import Recipe
-from visualizer.settings import Settings
+from visualizer.tokens import markdown_safe
 from visualizer.training import controls, moments, progress, session
-from visualizer.training.session import Started
+from visualizer.training.plan import Plan, plan_of, usual_plan
+from visualizer.training_settings import TrainingChoice
 
 
-def render(settings: Settings) -> None:
-    """Draw the view. Of the settings the task alone counts: a training has settings of its own."""
+def render(choice: TrainingChoice) -> None:
+    """Draw the view: what is chosen as it was recorded, as it is being trained, or as it was."""
     moments.style()
-    task = controls.choose_task(settings.task)
-    recipe, start = _recipe(task)
-    experiment = controls.experiments()
-    try:
-        if experiment is not None:
-            session.start_experiment(experiment)
-        elif start and recipe is not None:
-            session.start_training(recipe)
-        _picture(task, recipe, session.current())
-    except ValueError as error:
-        controls.refusal(error)
+    controls.choose_task()
+    plan = _plan(choice)
+    controls.choose_experiment(choice)
+    progress.elsewhere(choice, plan)
+    look = controls.choose_look(choice, plan.task)
+    progress.render(choice, plan, look)
 
 
-def _recipe(task: Task) -> tuple[Recipe | None, bool]:
-    """What Start would train, None where it is refused, and whether it was pressed."""
+def _plan(choice: TrainingChoice) -> Plan:
+    """What Start would train; where that is refused, with the reason, the usual recipe of the task."""
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="recipe_row"):
         first = st.container(width="content")
-        recipe = _chosen(task)
+        controls.choose_recipe(choice)
+        plan, error = _read(choice)
+        st.caption(f"{markdown_safe(plan.task.description)} {markdown_safe(controls.summary(plan.recipes[0]))}")
     with first:
         start = st.button(
             "Start",
             icon=":material/play_arrow:",
             type="primary",
             key="start_training",
-            disabled=recipe is None,
+            disabled=error is not None,
             width=120,
         )
-    return recipe, start
+    if error is not None:
+        controls.refusal(error, " The usual model is shown.")
+    elif start:
+        _start(choice, plan)
+    return plan
 
 
-def _chosen(task: Task) -> Recipe | None:
-    """The recipe, described; None, with the reason, where it is refused."""
+def _read(choice: TrainingChoice) -> tuple[Plan, ValueError | None]:
     try:
-        recipe = controls.choose_recipe(task)
+        return plan_of(choice), None
+    except ValueError as error:
+        return usual_plan(choice.train_task), error
+
+
+def _start(choice: TrainingChoice, plan: Plan) -> None:
+    try:
+        session.start(choice, plan)
     except ValueError as error:
         controls.refusal(error)
-        return None
-    st.caption(f"{task.description} {controls.summary(recipe)}")
-    return recipe
-
-
-def _picture(task: Task, recipe: Recipe | None, started: Started | None) -> None:
-    """What this session trained for the task, or else the model as it would be trained."""
-    recipes = () if started is None else tuple(training.recipe for training in started.job.look().trainings)
-    if started is not None and (started.job.look().is_running or recipes[0].task == task.name):
-        look = controls.choose_look(TASKS[recipes[0].task], recipes[0].n_layers)
-        progress.render(started, look)
-    elif recipe is not None:
-        look = controls.choose_look(task, recipe.n_layers)
-        progress.before(recipe, look)

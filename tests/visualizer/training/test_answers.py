@@ -13,7 +13,8 @@ from model.tasks import TASKS, expected_keys, sequences
 from model.tracing import record
 from model.training import RECIPES, Recipe, copied_weights, model_with
 from model.weights import build_model
-from visualizer.training.answers import KINDS, Answer, answer, heads, trained_model
+from visualizer.training.answers import Answer, answer, heads, trained_model
+from visualizer.training_settings import ATTENTIONS
 
 
 @pytest.mark.parametrize("task", TASKS)
@@ -54,7 +55,7 @@ def test_the_heads_are_those_of_the_model_over_the_right_answer(task):
     masks = dict.fromkeys(later[TASKS[task].architecture], triangle)
     with torch.no_grad(), record(model) as trace:
         model(*ids, **masks)
-    for kind in KINDS[TASKS[task].architecture]:
+    for kind in ATTENTIONS[TASKS[task].architecture]:
         stack, _, attention = kind.partition(".")
         found = heads(model, recipe, text, kind, last)
         expected = trace[f"{stack}.layers.{last}.{attention}.weights"].value[0].numpy()
@@ -73,7 +74,8 @@ def test_the_share_is_the_mean_weight_on_the_letter_to_write():
     n_letters = len(text)
     for weights, share in zip(found.weights, found.expected, strict=True):
         assert share == pytest.approx(np.mean([weights[i, n_letters - 1 - i] for i in range(n_letters)]), abs=1e-6)
-    assert found.rows.labels == (*"thgildaeh", "<eos>")
+    assert found.rows.labels[:2] == ("<sos> → t", "t → h")
+    assert found.rows.labels[-1] == "h → <eos>"
     assert found.columns.labels == (*"headlight", "<eos>")
     assert expected_keys(TASKS["reverse"], text)[0] == n_letters - 1
 
