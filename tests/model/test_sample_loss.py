@@ -1,4 +1,4 @@
-"""The loss of one text against PyTorch's own loss of its logits, and its gradient against PyTorch's own backward."""
+"""The loss of one text against PyTorch's own loss of its logits, its gradient against PyTorch's own backward."""
 
 from __future__ import annotations
 
