@@ -151,7 +151,7 @@ def _choose_step(choice: TrainingChoice, job: JobState) -> int:
     def go_to(step: int) -> None:
         state.train(replace(choice, train_step=LAST_STEP if step == steps[-1] else step))
 
-    state.fill(_MOMENT, max(step for step in steps if step <= choice.train_step))
+    state.show_in(_MOMENT, max(step for step in steps if step <= choice.train_step))
     chosen: int = st.select_slider(
         _how_it_ended(job),
         steps,
