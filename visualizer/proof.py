@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 
 from model import Transformer
@@ -23,7 +24,7 @@ from model.masks import causal
 from model.randomness import named_generator
 from model.reach import allowed_dependence
 from visualizer.components.axis import SequenceName
-from visualizer.run import Run, edits, repeat
+from visualizer.run import Run, edits, repeat, without_layer
 from visualizer.settings import Claim, Settings
 
 AT_ONCE = 64**2 * 64**2 * 2
@@ -53,16 +54,20 @@ class Proof:
         allowed: by path, (rows, T) bool: where the claim lets a row depend on a token.
         verdicts: one per output.
         leak: the first stage that depends on what the claim forbids; None where there is none.
+        cut_off: (rows, T) bool: where the logits should depend on a token and the masks leave no way.
+        unmeasured: (rows, T) bool: where there is a way and what is measured of it is zero all the same.
     """
 
     allowed: Mapping[str, Tensor]
     verdicts: tuple[Verdict, ...]
     leak: Leak | None
+    cut_off: Tensor
+    unmeasured: Tensor
 
     @property
     def passes(self) -> bool:
-        """Whether nothing leaks anywhere."""
-        return self.leak is None and all(verdict.passes for verdict in self.verdicts)
+        """Whether nothing leaks anywhere, and everything that should get through has a way."""
+        return self.leak is None and not self.cut_off.any() and all(verdict.passes for verdict in self.verdicts)
 
 
 def effort(settings: Settings, n_tokens: int) -> int:
@@ -92,14 +97,63 @@ def measure(run: Run, sequence: SequenceName, progress: Callable[[float], None])
     return Measurement(influence, dependence, time.perf_counter() - started)
 
 
-def prove(run: Run, measurement: Measurement, sequence: SequenceName, claim: Claim) -> Proof:
+def prove(
+    run: Run, measurement: Measurement, sequence: SequenceName, claim: Claim, intended: Tensor | None = None
+) -> Proof:
     """Judge a measurement.
 
-    ``promised`` is what the masks that were chosen allow, layer upon layer; ``causal`` that no row depends on a
-    later token.
+    Args:
+        run: the run that was measured.
+        measurement: what was found.
+        sequence: whose embeddings it is about.
+        claim: ``intended`` is what the masks should allow, layer upon layer; ``promised`` what those that were
+            chosen allow; ``causal`` that no row depends on a later token.
+        intended: (T, T) bool for the claim of that name: what each layer's self-attention should allow.
+
+    Raises:
+        ValueError: the claim is ``intended`` and nothing is given for it.
     """
-    allowed = _promised(run, sequence) if claim == "promised" else _causal(measurement)
-    return Proof(allowed, judge(measurement.influence, allowed), first_leak(measurement.dependence, allowed))
+    promised = _promised(run, sequence)
+    if claim == "intended":
+        if intended is None:
+            raise ValueError("to prove what is intended takes the cells that are")
+        allowed = _intended(run, sequence, intended)
+    else:
+        allowed = promised if claim == "promised" else _causal(measurement)
+    may, masks_let = allowed[_LAST], promised[_LAST]
+    wanted = may & _read_rows(run)[:, None] if claim == "intended" else torch.zeros_like(may)
+    silent = measurement.influence.norms[-1] == 0
+    return Proof(
+        allowed,
+        judge(measurement.influence, allowed),
+        first_leak(measurement.dependence, allowed),
+        cut_off=wanted & ~masks_let,
+        unmeasured=wanted & masks_let & silent,
+    )
+
+
+_LAST = "logits"
+
+
+def _read_rows(run: Run) -> Tensor:
+    """(rows,), the outputs that somebody reads: those of tokens that are no padding."""
+    return ~torch.tensor(run.tokens["target" if "target" in run.tokens else "source"].is_padding)
+
+
+def _intended(run: Run, sequence: SequenceName, intended: Tensor) -> dict[str, Tensor]:
+    """What may depend on what if every layer of the last stack attends as intended; padding rows may to all."""
+    stack = "decoder" if run.settings.architecture != "encoder" else "encoder"
+    is_read = _read_rows(run)[:, None]
+    masks = {
+        path: intended | ~is_read if without_layer(path) == f"{stack}.self_attention" else mask.allowed
+        for path, mask in run.promised.items()
+    }
+    allowed = allowed_dependence(run.trace, masks, sequence)
+    n_rows = len(is_read)
+    return {
+        path: may | ~is_read if len(may) == n_rows and path.startswith((stack, "logits", "prob")) else may
+        for path, may in allowed.items()
+    }
 
 
 def _whole(run: Run) -> Transformer:

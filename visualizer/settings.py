@@ -48,7 +48,7 @@ PassedTo = Literal[
 ]
 LabPanel = Literal["translate", "load", "apply", "reach", "prove"]
 Chart = Literal["none", "positions", "row", "temperature", "residual", "distance", "directions", "measures"]
-Claim = Literal["promised", "causal"]
+Claim = Literal["intended", "promised", "causal"]
 Embeddings = Literal["target", "source"]
 Strategy = Literal["greedy", "sampling", "beam"]
 Drawn = Literal["grids", "lines"]
@@ -158,7 +158,7 @@ class Selection:
     mask_b: tuple[str, ...] = ("causal",)
     scope: PaintScope = "all"
     panel: LabPanel = "translate"
-    claim: Claim = "promised"
+    claim: Claim = "intended"
     embeddings: Embeddings = "target"
     numbers: bool = False
     relative: bool = False
@@ -494,9 +494,9 @@ SELECTION_FIELDS = (
         "claim",
         "choice",
         "Claim",
-        "What is to be proved: that nothing passes where the masks forbid it, or that no output depends on a later "
-        "token.",
-        choices={"promised": "The masks hold", "causal": "No look ahead"},
+        "What is to be proved: that the model does what the mask should be, that nothing passes where the masks "
+        "forbid it, whatever they are, or that no output depends on a later token.",
+        choices={"intended": "As it should be", "promised": "The masks hold", "causal": "No look ahead"},
     ),
     Field(
         "embeddings",

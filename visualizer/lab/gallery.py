@@ -23,21 +23,21 @@ GALLERY = (
         "Causal",
         "Each query sees itself and what came before it. Under Prove, no later token changes an earlier output.",
         _DECODER,
-        replace(_LOOK, panel="prove"),
+        replace(_LOOK, intent="causal", panel="prove"),
     ),
     _case(
         "padding_right",
         "Padding right",
         "The last three columns are padding: no query may see them, but their own rows are computed all the same.",
         replace(_ENCODER, mask=("padding",), pad=3),
-        replace(_LOOK, panel="apply", query=2),
+        replace(_LOOK, intent="bidirectional+padding", panel="apply", query=2),
     ),
     _case(
         "padding_left",
         "Padding left",
         "The padding stands first, as when a batch of prompts is continued: the first columns are blocked.",
         replace(_ENCODER, mask=("padding",), pad=3, pad_side="left"),
-        replace(_LOOK, panel="apply", query=4, key=3),
+        replace(_LOOK, intent="bidirectional+padding", panel="apply", query=4, key=3),
     ),
     _case(
         "causal_and_padding",
@@ -45,26 +45,28 @@ GALLERY = (
         "Point at a cell with two colours: it is blocked twice. The padding on the left has no key left at all, "
         "which gives NaN in PyTorch's softmax; nobody reads these rows.",
         replace(_DECODER, mask=("causal", "padding"), pad=2, pad_side="left"),
-        replace(_LOOK, panel="apply", query=1, key=4),
+        replace(_LOOK, intent="causal+padding", panel="apply", query=1, key=4),
     ),
     _case(
         "no_key_left",
         "Fully blocked row",
         "Query 3 may see nothing. What comes out depends on how the mask is applied: compare the rows under Apply.",
         replace(_DECODER, mask=("custom",), custom="k <= q and q != 3"),
-        replace(_LOOK, panel="apply", query=3),
+        replace(_LOOK, intent="causal", panel="apply", query=3),
     ),
     _case(
         "transposed",
         "Transposed",
         "Queries and keys are swapped: each query sees itself and what comes after it. One click mends it.",
         replace(_DECODER, mask=("custom",), custom="q <= k"),
+        replace(_LOOK, intent="causal"),
     ),
     _case(
         "inverted",
         "Inverted",
         "True meant “blocked” where it was written and “may attend” where it was read: all is the wrong way.",
         replace(_DECODER, mask=("custom",), custom="k > q"),
+        replace(_LOOK, intent="causal"),
     ),
     _case(
         "after_softmax",
@@ -72,14 +74,14 @@ GALLERY = (
         "The weights look right, and blocked cells are exactly zero; yet each row no longer sums to one, and later "
         "tokens change earlier outputs from the first layer on.",
         replace(_DECODER, fault="after_softmax"),
-        replace(_LOOK, panel="prove"),
+        replace(_LOOK, intent="causal", panel="prove"),
     ),
     _case(
         "left_out",
         "Left out in a layer",
         "Layer 1 of three goes without its mask: nothing leaks in layer 0, everything after it does.",
         replace(_DECODER, n_layers=3, fault="left_out"),
-        replace(_LOOK, panel="prove", layer=1),
+        replace(_LOOK, intent="causal", panel="prove", layer=1),
     ),
     _case(
         "packed_documents",
@@ -91,7 +93,7 @@ GALLERY = (
             mask=("custom",),
             custom="segment(q) == segment(k) and k <= q",
         ),
-        replace(_LOOK, query=6, key=4, panel="reach"),
+        replace(_LOOK, intent="causal+documents", query=6, key=4, panel="reach"),
     ),
     _case(
         "window_over_layers",
@@ -104,7 +106,7 @@ GALLERY = (
             custom="0 <= q - k < 4",
             n_layers=4,
         ),
-        replace(_LOOK, query=15, key=3, panel="reach", layer=3),
+        replace(_LOOK, intent="window:4", query=15, key=3, panel="reach", layer=3),
     ),
 )
 """In the order of the buttons."""

@@ -11,6 +11,7 @@ from visualizer.components.axis import SequenceName
 from visualizer.components.tensor_grid.element import tensor_grid
 from visualizer.explanations import explain
 from visualizer.lab.case import Case
+from visualizer.lab.intent import chosen_intent, intent_of
 from visualizer.lab.measuring import measurement_of
 from visualizer.lab.outputs import influence_panel, output_title
 from visualizer.proof import Measurement, Proof, prove
@@ -19,10 +20,12 @@ from visualizer.settings import FIELDS, Claim
 from visualizer.tokens import markdown_safe
 
 _KEPT: dict[Claim, str] = {
+    "intended": "The model does what the mask should be",
     "promised": "Nothing passes where the masks forbid it",
     "causal": "No later token changes an earlier output",
 }
 _BROKEN: dict[Claim, str] = {
+    "intended": "Something passes that should not:",
     "promised": "Something passes where the masks forbid it:",
     "causal": "A later token changes an earlier output:",
 }
@@ -31,10 +34,19 @@ _BROKEN: dict[Claim, str] = {
 def render(case: Case) -> None:
     """Draw the claim, the verdicts and the grids."""
     claim, sequence = _choose(case)
+    intent = intent_of(case)
+    if claim == "intended":
+        intended = intent.expected(case.context)
+        if intended is None:
+            st.info("What is painted is what is meant, so there is nothing to prove: say what it should be, above.")
+            return
+        st.caption(markdown_safe(f"The claim: {intent.words}, in every layer and head, and so over all layers."))
+    else:
+        intended = None
     measurement = measurement_of(case, sequence)
     if measurement is None:
         return
-    proof = prove(case.run, measurement, sequence, claim)
+    proof = prove(case.run, measurement, sequence, claim, intended)
     _verdict(case, proof, claim)
     _leak(case, proof, sequence)
     _grids(case, measurement, proof, sequence)
@@ -77,16 +89,50 @@ def _verdict(case: Case, proof: Proof, claim: Claim) -> None:
     n_forbidden = proof.verdicts[-1].n_forbidden
     if leaking:
         st.error(f"**Fails.** {_BROKEN[claim]} {_where(leaking)}.", icon=":material/close:")
-    elif n_forbidden == 0:
-        st.info("These masks forbid nothing over all layers: every token may influence every output.")
-    else:
-        st.success(
-            f"**Passes.** {_KEPT[claim]}: all {n_forbidden:,} cells that must be zero after the last layer are "
-            "exactly zero, and so are those before it.",
-            icon=":material/check:",
+    if proof.cut_off.any():
+        n_cut_off = int(proof.cut_off.sum())
+        row, token = proof.cut_off.nonzero()[0].tolist()
+        st.error(
+            f"**Fails.** The masks cut off what should get through: {n_cut_off:,} "
+            f"{'cell' if n_cut_off == 1 else 'cells'} of the logits, such as row {row} from token {token}.",
+            icon=":material/close:",
+        )
+    if not leaking and not proof.cut_off.any():
+        _kept(case, proof, claim, n_forbidden)
+    if proof.unmeasured.any():
+        st.caption(
+            f"Of what should get through, {int(proof.unmeasured.sum()):,} cells measure 0 though the masks leave a "
+            "way: this model's weights there are too small for its numbers, or pass nothing on."
         )
     if claim == "causal" and leaking and not _is_causal(case):
         st.caption("No causal mask was chosen for this model, so this is as it should be.")
+
+
+def _kept(case: Case, proof: Proof, claim: Claim, n_forbidden: int) -> None:
+    """A claim that holds: green only if it could have failed, and what holds by construction is said to."""
+    counted = (
+        f"all {n_forbidden:,} cells that must be zero after the last layer are exactly zero, and so are those "
+        "before it."
+    )
+    why = _by_construction(case, claim)
+    if n_forbidden == 0:
+        st.info("Nothing to prove: the claim forbids nothing over all layers, so it could not have failed.")
+    elif why:
+        st.info(f"**Holds by construction.** {_KEPT[claim]}: {counted} {why}", icon=":material/info:")
+    else:
+        st.success(f"**Passes.** {_KEPT[claim]}: {counted}", icon=":material/check:")
+    if claim == "intended":
+        n_through = int((proof.allowed["logits"] & ~proof.unmeasured).sum())
+        st.caption(f"Everything that should get through has a way; {n_through:,} cells of the logits do.")
+
+
+def _by_construction(case: Case, claim: Claim) -> str:
+    """Why a claim could not have failed on account of the mask; "" where it could."""
+    if claim == "promised":
+        return "The claim is made of these very masks, so a wrong mask keeps it too: it tests the model alone."
+    if claim == "intended" and chosen_intent(case) is None:
+        return "What it should be was guessed from this very mask: say it above, to have a claim that can fail."
+    return ""
 
 
 def _is_causal(case: Case) -> bool:
