@@ -207,7 +207,7 @@ def test_without_its_mask_an_example_says_so_and_gives_it_back():
     assert "Its mask is left out" in app.warning[0].value
     app.button(key="as_published").click().run()
     assert not app.warning
-    assert any("published numbers come out to 1e-9" in caption.value for caption in app.caption)
+    assert any("come out to 1e-9" in caption.value for caption in app.caption)
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.name)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import streamlit as st
 
 from visualizer import state
@@ -26,17 +28,27 @@ def citation(run: Run) -> None:
         st.caption(check_line(summary(run)))
 
 
+def verdicts(run: Run) -> Mapping[str, bool]:
+    """For every stage with published numbers, whether these come out."""
+    return {path: difference <= PUBLISHED_TOLERANCE for path, difference in _differences(run).items()}
+
+
 def summary(run: Run) -> Check:
-    """Whether all stages with published numbers have them, named one by one with a tick or a cross."""
-    found = {path: published_difference(run.trace[path].value, numbers) for path, numbers in run.published.items()}
-    good = [path for path, difference in found.items() if difference <= PUBLISHED_TOLERANCE]
-    count = sum(numbers.numel() for numbers in run.published.values())
-    stages = ", ".join(f"{_name(path)} {'✓' if path in good else '✗'}" for path in found)
-    which = f"All {count:,} published numbers" if len(good) == len(found) else "Not all published numbers"
+    """Whether all published numbers come out, and where they do not."""
+    found, count = verdicts(run), sum(numbers.numel() for numbers in run.published.values())
+    wrong = [_name(path) for path, comes_out in found.items() if not comes_out]
+    where = "1 stage" if len(found) == 1 else f"{len(found)} stages"
+    which = f"Not all of the {count:,}" if wrong else f"All {count:,}"
+    but = f"; other numbers in {', '.join(wrong)}" if wrong else ""
     return Check(
-        f"{which} come out to 1e-9, max |difference| = {short(max(found.values()))}: {stages}",
-        len(good) == len(found),
+        f"{which} published numbers, in {where}, come out to 1e-9, max |difference| = "
+        f"{short(max(_differences(run).values()))}{but}",
+        not wrong,
     )
+
+
+def _differences(run: Run) -> Mapping[str, float]:
+    return {path: published_difference(run.trace[path].value, numbers) for path, numbers in run.published.items()}
 
 
 def _without_its_mask() -> None:

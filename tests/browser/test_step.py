@@ -177,7 +177,10 @@ def test_a_worked_example_is_chosen_from_the_menu_that_cites_it(open_app):
     assert link_of(page)["weights"] == "three_heads"
     cited = page.locator(".st-key-citation")
     expect(cited).to_contain_text("Published in: Notebook 'Implementation of Multi-Head Attention'")
-    expect(cited).to_contain_text("All 480 published numbers come out to 1e-9")
+    expect(cited).to_contain_text("All 480 published numbers, in 10 stages, come out to 1e-9")
+    ticked = page.locator(".stage-map .stage", has=page.get_by_role("img", name="as published", exact=True))
+    published = json.loads((FOLDER / "three_heads.json").read_text())["expected"]
+    expect(ticked).to_have_text([f"{name}✓" for name in published])
     expect(page.get_by_text("equal the fused matrix to 1e-12")).to_be_visible()
     expect(page.get_by_text("exponentials = np.exp")).to_be_visible()
     expect(page.locator(".st-key-token_strip .id")).to_have_count(0)

@@ -10,6 +10,7 @@ from visualizer import state
 from visualizer.charts.section import charts, charts_at
 from visualizer.check_line import check_line
 from visualizer.checks import checks, summarize
+from visualizer.citation import verdicts
 from visualizer.colors import ROLES
 from visualizer.components.derivation import derivation
 from visualizer.components.stage_map import model_map, parse_stage, stage_map
@@ -61,7 +62,14 @@ def _map(run: Run, path: str) -> None:
             go_to(choice.path)
 
     key = "stage_map"
-    stage_map(model, path, seq=state.last_seq(key), key=key, on_stage=state.on_event(key, "stage", move))
+    stage_map(
+        model,
+        path,
+        verdicts=verdicts(run),
+        seq=state.last_seq(key),
+        key=key,
+        on_stage=state.on_event(key, "stage", move),
+    )
 
 
 def _cell(run: Run, path: str, selection: Selection) -> Cell:

@@ -75,6 +75,7 @@ function createMap(root) {
     version: "",
     modelNumber: 0,
     stages: [],
+    verdicts: {},
     index: 0,
     seq: 0,
     openLayer: null,
@@ -172,7 +173,7 @@ function showStageRow(map) {
   if (map.rowOf !== block) {
     map.rowOf = block;
     const first = map.stages.findIndex((stage) => stage.block === block);
-    map.stageRow.replaceChildren(...block.stages.map((stage, offset) => stageChip(stage, first + offset)));
+    map.stageRow.replaceChildren(...block.stages.map((stage, offset) => stageChip(map, stage, first + offset)));
     map.stageRow.dataset.role = block.role;
   }
   for (const chip of map.stageRow.children) {
@@ -182,15 +183,19 @@ function showStageRow(map) {
   }
 }
 
-/** One chip of the row. */
-function stageChip(stage, index) {
+/** One chip of the row, with a tick or a cross where its numbers were published. */
+function stageChip(map, stage, index) {
+  const verdict = map.verdicts[stage.path];
+  const said = { true: "as published", false: "not as published" }[verdict];
   const attributes = {
     type: "button",
-    title: `${stage.label} ${stage.shape}`.trim(),
+    title: [`${stage.label} ${stage.shape}`.trim(), said].filter(Boolean).join(", "),
     "data-index": index,
     "data-role": stage.role,
   };
-  return makeElement("button", "stage", attributes, [stage.label]);
+  const chip = makeElement("button", "stage", attributes, [stage.label]);
+  if (said) chip.append(makeElement("span", "verdict", { role: "img", "aria-label": said }, [verdict ? "✓" : "✗"]));
+  return chip;
 }
 
 /** Previous, Next and the counter. */
@@ -299,11 +304,11 @@ function tipLines(map, node) {
 }
 
 /** Take over what Python sent; of a stage that is older than the person's last step, only the model. */
-function receive(map, { model, current, seq }) {
+function receive(map, { model, current, verdicts, seq }) {
   const herePath = map.stages[map.index]?.path;
-  const version = JSON.stringify(model);
+  const version = JSON.stringify([model, verdicts]);
   if (version !== map.version) {
-    Object.assign(map, { version, model, stages: flattenStages(model), rowOf: null, openLayer: null });
+    Object.assign(map, { version, model, verdicts, stages: flattenStages(model), rowOf: null, openLayer: null });
     map.modelNumber += 1;
   }
   const indexOf = (path) => map.stages.findIndex((stage) => stage.path === path);

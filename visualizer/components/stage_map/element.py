@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,20 +24,33 @@ class StageChoice:
 
 
 def stage_map(
-    model: ModelMap, current_path: str, *, seq: int, key: str, on_stage: Callable[[], None]
+    model: ModelMap,
+    current_path: str,
+    *,
+    verdicts: Mapping[str, bool],
+    seq: int,
+    key: str,
+    on_stage: Callable[[], None],
 ) -> ComponentResult:
     """Mount the map.
 
     Args:
         model: what to draw, from ``model_map``.
         current_path: the lit stage; the first one where the path is not on the map.
+        verdicts: for the stages with published numbers, whether these come out: their chips get a tick or a cross.
         seq: ``StageChoice.seq`` of the last choice that ``current_path`` takes account of, 0 before the first.
             The browser ignores a ``current_path`` that is older than its own last step.
         key: identifies the element on the page.
         on_stage: called before the next run when a person has moved; ``parse_stage(st.session_state[key]["stage"],
             model)`` then says where to.
     """
-    header = {"key": key, "model": describe_map(model), "current": current_path, "seq": seq}
+    header = {
+        "key": key,
+        "model": describe_map(model),
+        "current": current_path,
+        "verdicts": dict(verdicts),
+        "seq": seq,
+    }
     return _mount(key=key, data=pack(header, {}), on_stage_change=on_stage)
 
 
