@@ -312,14 +312,14 @@ def _scaled_scores(trace: Trace, model: nn.Module, path: str) -> tuple[Check, ..
     if not getattr(model.get_submodule(module), "scale_scores", True):
         return (Check("scaling is off: equal to the scores", torch.equal(scores, scaled)),)
     width = trace[f"{module}.q"].value.shape[-1]
-    text = f"every score was divided by √d_k = {_root(width)}"
+    text = f"every score was divided by √d_k = {square_root(width)}"
     return (Check(text, torch.equal(scaled, scores / math.sqrt(width))),)
 
 
 def _scaled_embedding(trace: Trace, model: nn.Module, path: str) -> tuple[Check, ...]:
     (before,), value = operands(trace, path), trace[path].value
     width = value.shape[-1]
-    text = f"every number was multiplied by √d_model = {_root(width)}"
+    text = f"every number was multiplied by √d_model = {square_root(width)}"
     return (Check(text, torch.equal(value, trace[before.source].value * math.sqrt(width))),)
 
 
@@ -438,7 +438,7 @@ def _in_heads(of_heads: Tensor) -> str:
     return f" in {of_heads.shape[1]} heads" if of_heads.shape[1] > 1 else ""
 
 
-def _root(width: int) -> str:
+def square_root(width: int) -> str:
     """``√16 = 4``, or ``√8 ≈ 2.828``."""
     root = math.sqrt(width)
     return f"√{width} {'=' if root.is_integer() else '≈'} {root:.4g}"

@@ -22,7 +22,6 @@ from model import (
     seed_dropout,
 )
 from model.faults import FAULTS
-from model.tasks import TASKS
 from model.tracing import Edit
 from model.training import model_with
 from model.weights import build_model, head_names
@@ -120,8 +119,7 @@ class Run:
 
     def explain(self, path: str) -> Explanation:
         """What a person is told about a stage or a parameter."""
-        found = explain(self.trace, path)
-        return replace(found, text=f"{found.text} {self._what_was_learned()}") if path == "probabilities" else found
+        return explain(self.trace, path)
 
     def nearest(self, selection: Selection) -> Selection:
         """The selection with every place that this run does not have replaced by the nearest that it has."""
@@ -221,15 +219,6 @@ class Run:
     def blocked_by(self, module: str, query: int, key: int, batch: int, head: int) -> tuple[str, ...]:
         """The names of the masks that block a cell of an attention."""
         return self.mask_of(module).blocked_by(query, key, batch, head)
-
-    def _what_was_learned(self) -> str:
-        """What the probabilities are worth, which depends on where the weights come from."""
-        trained = checkpoint_of(self.settings) if self.settings.weights == TRAINED else None
-        if trained is None or trained.step == 0:
-            return "The weights are not trained: this shows how the output is computed, not what is good language."
-        task = TASKS[trained.recipe.task]
-        what = "its answer in that place" if task.architecture == "encoder" else "the token that it expects next"
-        return f"The model was trained on “{task.title}” for {trained.step:,} steps: each row is {what}."
 
     def _axis(self, path: str, symbol: str, size: int) -> Axis:
         sequence = self._sequence(path, symbol)

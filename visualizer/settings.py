@@ -32,6 +32,7 @@ Activation = Literal["relu", "gelu"]
 PadSide = Literal["right", "left"]
 Fault = Literal["none", "after_softmax", "before_softmax", "left_out", "padding_counted"]
 View = Literal["step", "heads", "compare", "lab", "train", "generate"]
+Depth = Literal["plain", "exact"]
 PaintScope = Literal["all", "layer", "head", "layer_head"]
 PassedTo = Literal[
     "ask",
@@ -158,6 +159,7 @@ class Selection:
     mask_b: tuple[str, ...] = ("causal",)
     scope: PaintScope = "all"
     panel: LabPanel = "translate"
+    depth: Depth = "plain"
     claim: Claim = "intended"
     embeddings: Embeddings = "target"
     numbers: bool = False
@@ -489,6 +491,13 @@ SELECTION_FIELDS = (
             "reach": "Reach",
             "prove": "Prove",
         },
+    ),
+    Field(
+        "depth",
+        "choice",
+        "Explanation",
+        "How a stage is explained: as a story of readers and books, or by what exactly is computed.",
+        choices={"plain": "Plain", "exact": "Exact"},
     ),
     Field(
         "claim",

@@ -11,6 +11,7 @@ from model.training import RECIPES, Recipe, copied_weights, model_with
 from model.weights import build_model
 from visualizer.run import compute_run, encoded
 from visualizer.settings import TRAINED, Settings, fitted
+from visualizer.stage_facts import told
 from visualizer.trained import checkpoint_of, keep, masks_of_training, shape_of
 from visualizer.trained_models import TRAINED_MODELS
 
@@ -106,8 +107,9 @@ def test_settings_of_a_shipped_model_are_its_own():
 
 
 @every_task
-def test_the_probabilities_of_a_trained_model_say_what_was_learned(task):
-    text = compute_run(settings_of(task)).explain("probabilities").text
+@pytest.mark.parametrize("depth", ["plain", "exact"])
+def test_the_probabilities_of_a_trained_model_say_what_was_learned(task, depth):
+    text = told(compute_run(settings_of(task)), "probabilities", depth)
     assert "not trained" not in text
     assert f"trained on “{TASKS[task].title}” for {shipped(task).step:,} steps" in text
     assert ("its answer in that place" in text) == (TASKS[task].architecture == "encoder")
@@ -116,7 +118,7 @@ def test_the_probabilities_of_a_trained_model_say_what_was_learned(task):
 def test_the_probabilities_say_where_nothing_was_learned():
     before_training = replace(settings_of("copy"), checkpoint=keep(untrained("copy")))
     for settings in (Settings(), Settings(weights="random", architecture="decoder"), before_training):
-        assert "The weights are not trained" in compute_run(settings).explain("probabilities").text
+        assert "The weights are not trained" in told(compute_run(settings), "probabilities", "exact")
 
 
 def test_the_masks_of_training_are_those_of_the_recipe_and_hide_the_padding():

@@ -22,7 +22,8 @@ from visualizer.numpy_lines import notes, numpy_line
 from visualizer.panels import head_panels, matrix, operand_panel, part_panels, stage_panel
 from visualizer.run import Run, layer_of, with_layer, without_layer
 from visualizer.separate_heads import separate_heads
-from visualizer.settings import FIELDS, Selection
+from visualizer.settings import FIELDS, Depth, Selection
+from visualizer.stage_facts import told, unmarked
 from visualizer.theme import theme
 from visualizer.tokens import markdown_safe
 
@@ -35,7 +36,7 @@ def render(run: Run, selection: Selection) -> None:
     path = with_layer(run.trace, selection.stage, selection.layer)
     cell = _cell(run, path, selection)
     _map(run, path)
-    _introduction(run, path)
+    _introduction(run, path, selection.depth)
     _picture(run, cell)
     _head_note(run, cell)
     charts(run, cell, charts_at(run, path), selection.chart)
@@ -109,13 +110,29 @@ def _picture(run: Run, cell: Cell) -> None:
     )
 
 
-def _introduction(run: Run, path: str) -> None:
-    explanation = run.explain(path)
+def _introduction(run: Run, path: str, depth: Depth) -> None:
+    """The stage in words, at the depth chosen beside its title, and in a formula."""
     words, formula = st.columns([5, 3], gap="medium", vertical_alignment="center")
     with words:
-        st.markdown(f"#### {explanation.title}\n{explanation.text}")
+        with st.container(horizontal=True, vertical_alignment="center", gap="small", key="introduction"):
+            st.markdown(f"#### {run.explain(path).title}", width="content")
+            _depth()
+        st.markdown(unmarked(told(run, path, depth)))
     with formula:
         st.latex(run.trace[path].formula)
+
+
+def _depth() -> None:
+    field = FIELDS["depth"]
+    st.segmented_control(
+        field.label,
+        list(field.choices),
+        format_func=field.choices.__getitem__,
+        key=field.name,
+        label_visibility="collapsed",
+        persist_state="page",
+        width="content",
+    )
 
 
 def _head_note(run: Run, cell: Cell) -> None:
