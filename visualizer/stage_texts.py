@@ -317,21 +317,21 @@ EXPLANATIONS: Mapping[tuple[str, str], Explanation] = {
         "Queries, keys and values in one",
         "neutral",
         plain=(
-            "From its card every token makes all three at once: its slip, the spine of its book and the book, side by "
-            "side in one row. They are its [query], its [key] and its [value].",
+            "From its card every token makes all three at once: its slip, the spine of its book and the book, side "
+            "by side in one row. They are its [query], its [key] and its [value].",
         ),
         exact=(
-            "One matrix makes [queries](query), [keys](key) and [values](value) at once: it holds the three matrices "
-            "side by side, and so does its result. One large product is faster than three, and gives the same "
-            "numbers. Most code is written so; in nn.MultiheadAttention the matrix is in_proj_weight.",
+            "One matrix makes [queries](query), [keys](key) and [values](value) at once: it holds the three "
+            "matrices side by side, and so does its result. One large product is faster than three, and gives the "
+            "same numbers. Most code is written so; in nn.MultiheadAttention the matrix is in_proj_weight.",
         ),
     ),
     ("attention", "kv"): Explanation(
         "Keys and values in one",
         "neutral",
         plain=(
-            "From its card every token of the source makes two things at once, side by side in one row: the spine of "
-            "its book, its [key], and the book, its [value].",
+            "From its card every token of the source makes two things at once, side by side in one row: the spine "
+            "of its book, its [key], and the book, its [value].",
         ),
         exact=(
             "Two thirds of the one matrix for [queries](query), [keys](key) and [values](value) make the keys and "
