@@ -29,9 +29,10 @@ from model.worked_examples import WORKED_EXAMPLES, WorkedExample
 from visualizer.attention_masks import Masks, applied_masks, promised_masks
 from visualizer.components.axis import Axis, SequenceName
 from visualizer.dataflow import Operand, attention_modules, operands
-from visualizer.explanations import Explanation, explain
+from visualizer.explanations import explain
 from visualizer.limits import problem_with, problem_with_text
 from visualizer.settings import TRAINED, Selection, Settings
+from visualizer.stage_texts import Explanation
 from visualizer.tokens import Encoded, TokenSequence, encode, lines_of
 from visualizer.trained import checkpoint_of, encode_trained, shape_of
 

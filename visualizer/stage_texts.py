@@ -17,23 +17,22 @@ from typing import Literal
 from visualizer.colors import Role
 from visualizer.settings import Depth
 
-Fact = Literal[
-    # of an attention
-    *("self", "cross", "memory", "one_head", "several_heads", "projected", "unprojected", "scaled", "unscaled"),
-    # of its mask, of which exactly one holds; the last two are mask bugs
-    *("unmasked", "blocks_nothing", "masked", "scores_zeroed", "masked_late"),
-    *("several_masks", "keyless"),
-    *("causal", "padding", "sliding_window", "prefix", "strided", "custom"),
-    # of a part of the model
-    *("dropout", "no_dropout", "in_layer", "alone", "pre_norm", "post_norm", "relu", "gelu"),
-    *("after_self_attention", "after_cross_attention", "after_feed_forward"),
-    # of the positions
-    *("sinusoidal", "learned", "without_positions", "some_positions", "counted_from_first"),
-    # of the weights, of which at most one holds
-    *("trained", "untrained", "hand_built", "random"),
-    # of the last linear layer and what comes out
-    *("output_bias", "answers_in_place", "expects_next"),
+OfAttention = Literal[
+    "self", "cross", "memory", "one_head", "several_heads", "projected", "unprojected", "scaled", "unscaled"
 ]
+OfMask = Literal[
+    # how an attention is masked, of which exactly one holds; the last two are mask bugs
+    "unmasked", "blocks_nothing", "masked", "scores_zeroed", "masked_late",
+    "several_masks", "keyless", "causal", "padding", "sliding_window", "prefix", "strided", "custom",
+]  # fmt: skip
+OfPart = Literal[
+    "dropout", "no_dropout", "in_layer", "alone", "pre_norm", "post_norm", "relu", "gelu",
+    "after_self_attention", "after_cross_attention", "after_feed_forward",
+]  # fmt: skip
+OfPositions = Literal["sinusoidal", "learned", "without_positions", "some_positions", "counted_from_first"]
+OfWeights = Literal["trained", "untrained", "hand_built", "random"]
+OfOutput = Literal["output_bias", "answers_in_place", "expects_next"]
+Fact = OfAttention | OfMask | OfPart | OfPositions | OfWeights | OfOutput
 """What may be true of a stage in a run, and so may be told."""
 
 
