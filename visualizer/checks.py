@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from model import CombinedMask, Dropout, FeedForward, Stage, Trace
+from model import CombinedMask, Dropout, FeedForward, Stage, Trace, record
 from model.positional_encoding import LearnedPositions, NoPositions
 from model.references import sdpa_difference
 from visualizer.dataflow import FUSED, bias_of, fused_stage, operands, parameter
@@ -159,6 +159,39 @@ def _projection(trace: Trace, model: nn.Module, path: str) -> tuple[Check, ...]:
             torch.equal(trace[path].value, part),
         ),
     )
+
+
+def _position_wise(trace: Trace, model: nn.Module, path: str) -> tuple[Check, ...]:
+    """Whether one token alone, sent through the feed-forward network by itself, gives the same row of a stage."""
+    stage, feed_forward = trace[path], model.get_submodule(trace[path].module_path)
+    if not isinstance(feed_forward, FeedForward) or feed_forward.dropout.active:
+        return ()  # dropout draws anew for each pass
+    hidden = path.replace(stage.name, "hidden")
+    x = trace[operands(trace, hidden)[0].source].value
+    rows, where = _some_rows(stage.value)
+    with torch.inference_mode():
+        alone = torch.cat([_alone(feed_forward, x[..., row : row + 1, :], stage.name) for row in rows], dim=-2)
+    difference = (alone - stage.value[..., rows, :]).abs()
+    text = f"position-wise: each token sent through alone gives the same row{where}"
+    size = 1 + alone.abs().max()
+    return (
+        Check(
+            f"{text}, max |difference| = {short(difference.max())}", bool((difference <= TOLERANCE * size).all())
+        ),
+    )
+
+
+def _alone(feed_forward: FeedForward, x: Tensor, name: str) -> Tensor:
+    """A stage of the network for one token."""
+    with record(feed_forward) as trace:
+        feed_forward(x)
+    return trace[name].value
+
+
+def _feed_forward(trace: Trace, model: nn.Module, path: str) -> tuple[Check, ...]:
+    """What holds of a linear layer or an activation, and for the network that it is of."""
+    found = _activation if trace[path].name == "activation" else _linear
+    return (*found(trace, model, path), *_position_wise(trace, model, path))
 
 
 def _scores(trace: Trace, model: nn.Module, path: str) -> tuple[Check, ...]:
@@ -477,10 +510,10 @@ _CHECKS: dict[str, Callable[[Trace, nn.Module, str], tuple[Check, ...]]] = {
     "dropped_weights": _dropped_weights,
     "context": _context,
     "concat": _concat,
-    "hidden": _linear,
-    "activation": _activation,
+    "hidden": _feed_forward,
+    "activation": _feed_forward,
     "dropped_activation": _dropped_activation,
-    "output": _linear,
+    "output": _feed_forward,
     "residual": _residual,
     "norm": _norm,
     "logits": _linear,

@@ -82,6 +82,9 @@ MAX_TOKENS = 512
 MAX_TEXT = 20_000
 """The most characters of a text: any that is longer has more than can be drawn, or next to no spaces."""
 
+MAX_ORDER = 99
+"""The orders that the tokens of a text can be put in, besides the one that was typed."""
+
 MAX_SEQUENCES = 64
 """The most lines of a text, each of them a sequence of the batch."""
 
@@ -134,6 +137,7 @@ class Settings:
     window: int = 3
     prefix: int = 3
     stride: int = 3
+    order: int = 0
     pad: int = 0
     pad_side: PadSide = "right"
     fault: Fault = "none"
@@ -406,6 +410,14 @@ SETTINGS_FIELDS = (
         "Strided: a query sees one key in this many, counted from itself.",
         least=1,
         most=MAX_TOKENS,
+    ),
+    Field(
+        "order",
+        "integer",
+        "Order",
+        "The order of the text's tokens: 0 as typed, 1 backwards, from 2 on shuffled in one way or another.",
+        least=0,
+        most=MAX_ORDER,
     ),
     Field(
         "pad",
@@ -689,7 +701,7 @@ def in_mask_order(names: Iterable[str]) -> tuple[str, ...]:
 
 
 _SAME_FOR_TRAINED = (
-    *("dropout", "activation", "head_dim", "final_norm", "layer_norm_eps"),
+    *("order", "dropout", "activation", "head_dim", "final_norm", "layer_norm_eps"),
     *("qkv_bias", "fused_qkv", "output_bias", "unembedding_bias"),
 )
 

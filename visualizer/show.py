@@ -10,7 +10,9 @@ from model.faults import FAULTS
 from visualizer import page, state
 from visualizer.attention_masks import layer_left_out, promised_masks, readable_painting, same_masks
 from visualizer.cache import cached_run
+from visualizer.check_line import check_line
 from visualizer.citation import citation
+from visualizer.order import compare_orders
 from visualizer.run import Run, encoded, with_layer
 from visualizer.settings import FIELDS, TRAINED, WORKED_EXAMPLES
 from visualizer.state import Choices
@@ -39,6 +41,7 @@ def show(choices: Choices) -> None:
     if run.n_batch_items > 1:
         page.batch_items(_beginnings(run))
         _about_batch(run)
+    _another_order(run, choices)
     _broken_on_purpose(run)
     _not_as_trained(run, choices)
     _where_to_paint(choices)
@@ -125,6 +128,17 @@ def _at(item: int, choices: Choices) -> Choices:
     found = replace(choices, selection=replace(choices.selection, batch=item))
     state.save(found)
     return found
+
+
+def _another_order(run: Run, choices: Choices) -> None:
+    """What the model makes of the same tokens in another order, where they stand in one."""
+    if run.settings.order == 0 or run.settings.weights == TRAINED or run.example is not None:
+        return
+    told = "The tokens stand in another order than typed."
+    if choices.selection.view in ("step", "heads"):  # elsewhere other masks, or no whole text, are looked at
+        typed = cached_run(replace(run.settings, order=0))
+        told = f"{told} {check_line(compare_orders(typed, run))}"
+    st.caption(told)
 
 
 def _beginnings(run: Run) -> list[str]:

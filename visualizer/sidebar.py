@@ -14,6 +14,7 @@ import streamlit as st
 from visualizer import state
 from visualizer.settings import (
     FIELDS,
+    MAX_ORDER,
     MAX_TEXT,
     NO_MASK,
     TRAINED,
@@ -56,6 +57,7 @@ def sidebar(settings: Settings, selection: Selection, width: int) -> None:
         if settings.weights == TRAINED:
             _trained(settings, selection)
             return
+        _order(settings)
         if settings.architecture == "encoder-decoder":
             _text("target", height=68)
         _choice("architecture")
@@ -85,6 +87,27 @@ def _trained(settings: Settings, selection: Selection) -> None:
     with st.expander("More", icon=":material/tune:"):
         _padding(settings)
         _choice("fault")
+
+
+def _order(settings: Settings) -> None:
+    """The way to another order of the tokens, and back."""
+
+    def put(order: int) -> None:
+        state.change(order=order)
+        state.redraw_page()
+
+    with st.container(horizontal=True, gap="small", key="order_of_tokens"):
+        st.button(
+            "Shuffle",
+            icon=":material/shuffle:",
+            key="shuffle",
+            help="Put the tokens of the text in another order, and see whether the model can tell.",
+            on_click=put,
+            args=(settings.order % MAX_ORDER + 1,),
+            type="tertiary",
+        )
+        if settings.order:
+            st.button("As typed", icon=":material/undo:", key="as_typed", on_click=put, args=(0,), type="tertiary")
 
 
 def _retype(settings: Settings, selection: Selection, text: str) -> None:

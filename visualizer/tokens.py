@@ -6,6 +6,7 @@ A text may hold anything: control characters, other directions, emoji of many co
 from __future__ import annotations
 
 import html
+import random
 import re
 import string
 import unicodedata
@@ -222,7 +223,8 @@ def encode(settings: Settings) -> Encoded:
     ids as they are; for bytes they are fixed. The target is shifted right: it starts with ``<s>`` ("Attention Is
     All You Need", section 3.1). Padding brings the sequences of a batch to one length; ``settings.pad`` padding
     tokens more are beside each sequence, but not beside an empty text. All of it follows the sequence, or stands
-    before it where ``settings.pad_side`` is ``left``.
+    before it where ``settings.pad_side`` is ``left``. The tokens of a source stand in the order ``settings.order``,
+    with the ids that they have as typed.
 
     Raises:
         ValueError: text and target have different numbers of lines.
@@ -235,7 +237,12 @@ def encode(settings: Settings) -> Encoded:
     pad = settings.pad if any(sources) else 0
     return Encoded(
         vocabulary,
-        padded_batch(vocabulary, [vocabulary.ids_of(source) for source in sources], pad, settings.pad_side),
+        padded_batch(
+            vocabulary,
+            [_ordered(vocabulary.ids_of(source), settings.order) for source in sources],
+            pad,
+            settings.pad_side,
+        ),
         padded_batch(
             vocabulary,
             [(START_ID, *vocabulary.ids_of(target)) for target in targets],
@@ -245,6 +252,20 @@ def encode(settings: Settings) -> Encoded:
         if has_target
         else None,
     )
+
+
+def places(order: int, n_tokens: int) -> tuple[int, ...]:
+    """For each place of a text in an order, the place where its token was typed: ``order`` of ``Settings``."""
+    if order == 0:
+        return tuple(range(n_tokens))
+    draws = random.Random(order)  # its `random` gives the same numbers in every version of Python
+    shuffled = sorted(range(n_tokens), key=lambda _: draws.random())
+    is_new = order > 1 and shuffled != list(range(n_tokens))
+    return tuple(shuffled if is_new else range(n_tokens - 1, -1, -1))
+
+
+def _ordered(ids: tuple[int, ...], order: int) -> tuple[int, ...]:
+    return tuple(ids[place] for place in places(order, len(ids)))
 
 
 def target_lines(settings: Settings) -> tuple[str, ...]:

@@ -64,3 +64,14 @@ def test_targets_are_lines_too(open_app):
         area.press("Control+Enter")
     choose_sequence(page, "1 three")
     assert (tokens(page), tokens(page, "target")) == (["three", "<pad>"], ["<s>", "drei", "<pad>"])
+
+
+def test_shuffled_tokens_go_back_to_their_places(open_app):
+    page = open_app(text="I love AI", positions="none", mask="none")
+    with rerun(page):
+        page.get_by_role("button", name="Shuffle").click()
+    assert tokens(page) == ["AI", "love", "I"]
+    expect(page.get_by_text("the vectors are the same, shuffled")).to_be_visible()
+    page.go_back()
+    expect(page.get_by_text("in another order than typed")).to_have_count(0)
+    assert tokens(page) == ["I", "love", "AI"]

@@ -61,6 +61,18 @@ def test_what_does_not_hold_of_a_fused_projection_is_seen(name):
     assert any(check.holds is False for check in checks(edited(run, path, more), run.model, path))
 
 
+@pytest.mark.parametrize("name", ["hidden", "activation", "output"])
+def test_one_token_alone_gives_the_same_row_of_the_feed_forward_network(name):
+    run, path = run_of("gelu"), f"encoder.layers.0.feed_forward.{name}"
+    said = "position-wise: each token sent through alone gives the same row, max |difference| ="
+    assert [check.holds for check in checks(run.trace, run.model, path) if said in check.text] == [True]
+    trace = edited(run, path, lambda value: value + value.mean(-2, keepdim=True))  # what mixes the tokens is seen
+    assert [check.holds for check in checks(trace, run.model, path) if said in check.text] == [False]
+    assert not [
+        check for check in checks(run_of("dropout").trace, run_of("dropout").model, path) if said in check.text
+    ]
+
+
 @pytest.mark.parametrize("path", ["logits", "probabilities"])
 def test_what_does_not_hold_of_the_output_is_seen(path):
     run = run_of("encoder")
