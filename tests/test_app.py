@@ -202,6 +202,15 @@ def test_an_example_is_compared_with_itself_without_its_mask_if_it_has_one(examp
         assert "headlight_compare_grids" in components(app)
 
 
+def test_the_sequences_of_an_example_are_numbers_and_both_are_held_against_the_published():
+    app = open_app(weights="cross_attention", batch="1")
+    assert_healthy(app)
+    assert list(app.segmented_control(key="batch").options) == ["0", "1"]
+    assert any("come out to 1e-9" in caption.value for caption in app.caption)
+    assert any("published numbers to 1e-9" in block.value for block in app.markdown)
+    assert not any("cancel" in block.value for block in app.markdown)
+
+
 def test_without_its_mask_an_example_says_so_and_gives_it_back():
     app = open_app(weights="cross_attention", mask="none")
     assert "Its mask is left out" in app.warning[0].value

@@ -105,13 +105,12 @@ def batch_items(beginnings: Sequence[str]) -> None:
     """The choice of one of the sequences that were computed at once, by how each of them begins."""
     field = FIELDS["batch"]
     offered = list(range(len(beginnings)))
+    names = [f"{i} {beginning}" if beginning else str(i) for i, beginning in enumerate(beginnings)]
     common: dict[str, Any] = {"key": field.name, "help": field.help, "persist_state": "page"}
     if len(beginnings) <= FEW:
-        st.segmented_control(
-            field.label, offered, format_func=lambda i: f"{i} {markdown_safe(beginnings[i])}", **common
-        )
+        st.segmented_control(field.label, offered, format_func=lambda i: markdown_safe(names[i]), **common)
     else:
-        st.selectbox(field.label, offered, format_func=lambda i: f"{i} {beginnings[i]}", **common)
+        st.selectbox(field.label, offered, format_func=names.__getitem__, **common)
 
 
 FEW = 6

@@ -116,6 +116,10 @@ class Run:
             masks=_of_item(self.masks, one),
             promised=_of_item(self.promised, one),
             batches={name: (sequence,) for name, sequence in self.tokens.items()},
+            published={
+                path: numbers[one] if self.trace[path].dims[0][0] == "B" else numbers
+                for path, numbers in self.published.items()
+            },
         )
 
     def explain(self, path: str) -> Explanation:

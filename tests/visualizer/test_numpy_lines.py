@@ -23,6 +23,7 @@ MORE = {
     ),
     "positions with gaps": replace(BASE, positions="learned", pad_side="left"),
     "no positions on the left": replace(BASE, positions="none", pad_side="left"),
+    "several texts": replace(BASE, text="the cat\nthe dog saw the cat\na mat", pad=0),
     "trained": fitted(Settings(weights=TRAINED, task="reverse", text="light")),
 }
 TOLERANCE = 1e-12
@@ -57,7 +58,7 @@ def from_outside(run, path, kept):
     """The variables of a line that are no stages and no parameters."""
     module = run.trace[path].module_path
     sequence = run.axes(path)[0].sequence or "source"
-    names = {"ids": torch.tensor([run.tokens[sequence].ids])}
+    names = {"ids": torch.tensor([tokens.ids for tokens in run.batches[sequence]])}
     if sequence in run.positions:
         names["positions"] = run.positions[sequence]
     if module in run.masks and run.masks[module].allowed is not None:

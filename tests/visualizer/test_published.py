@@ -38,5 +38,13 @@ def test_every_published_stage_is_ticked(name):
     assert (run.example.mask is not None) == PUBLISHED[name].has_mask
 
 
+@pytest.mark.parametrize("name", ["cross_attention", "encoder_layer", "attention_function_masked"])
+def test_one_sequence_of_an_example_is_held_against_its_own_numbers(name):
+    alone = run_of(name).at(1).alone()
+    assert all(verdicts(alone).values())
+    for path, numbers in alone.published.items():
+        assert numbers.shape == alone.trace[path].value.shape
+
+
 def test_a_model_has_no_published_numbers_to_tick():
     assert verdicts(run_of("encoder")) == {}
