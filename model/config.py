@@ -25,6 +25,8 @@ class TransformerConfig:
             as in T5 (Raffel et al. 2020).
         d_ff: width of the hidden feed-forward layer.
         n_layers: layers of the encoder and of the decoder.
+        n_decoder_layers: layers of the decoder beside an encoder, where they are not as many, as
+            ``num_decoder_layers`` of ``nn.Transformer``; no other architecture has them.
         dropout: probability of a zero, at the paper's places (section 5.4) and on the attention weights.
         norm: ``post`` normalises after the residual addition (the paper), ``pre`` before each sub-layer.
         positions: how positions enter.
@@ -54,6 +56,7 @@ class TransformerConfig:
     head_dim: int | None = None
     d_ff: int = 2048
     n_layers: int = 6
+    n_decoder_layers: int | None = None
     dropout: float = 0.0
     norm: Norm = "post"
     positions: Positions = "sinusoidal"
@@ -74,6 +77,10 @@ class TransformerConfig:
                 raise ValueError(f"{name} ({getattr(self, name)!r}) must be one of: {', '.join(choices)}")
         for name in ("vocab_size", "d_model", "n_heads", "d_ff", "n_layers", "max_len"):
             check_at_least(1, name, getattr(self, name))
+        if self.n_decoder_layers is not None:
+            check_at_least(1, "n_decoder_layers", self.n_decoder_layers)
+            if self.architecture != "encoder-decoder":
+                raise ValueError(f"architecture ({self.architecture}) has one stack: its depth is n_layers")
         check_dropout(self.dropout)
         if not 0.0 < self.layer_norm_eps < math.inf:
             raise ValueError(f"layer_norm_eps ({self.layer_norm_eps}) must be a number above 0")
@@ -81,6 +88,11 @@ class TransformerConfig:
             check_divisible(self.d_model, self.n_heads)
         else:
             check_at_least(1, "head_dim", self.head_dim)
+
+    @property
+    def decoder_depth(self) -> int:
+        """Layers of the decoder, whether given apart or not."""
+        return self.n_layers if self.n_decoder_layers is None else self.n_decoder_layers
 
     @property
     def width_of_head(self) -> int:

@@ -106,7 +106,7 @@ class Reader:
     def target_mask_of(self, n_read: int, n_tokens: int) -> Sequence[Tensor | None]:
         """For each layer, the mask of queries ``n_read`` to ``n_tokens``, (..., n_tokens - n_read, n_tokens)."""
         whole = causal(n_tokens, n_tokens) if self.target_mask is None else self.target_mask
-        masks = for_each_layer(whole, self.model.config.n_layers)
+        masks = for_each_layer(whole, self.model.config.decoder_depth)
         for mask in masks:
             if mask is not None and min(mask.shape[-2:]) < n_tokens:
                 raise ValueError(f"target_mask {tuple(mask.shape)} is too small for {n_tokens} tokens")

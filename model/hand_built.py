@@ -467,11 +467,11 @@ def _fill_part(plan: _Plan, name: str, part: Encoder | Decoder) -> None:
         write = 1.0 if is_embedded or is_pre_norm else normed
         write_later = 1.0 if is_pre_norm else normed
         attentions = 2 if isinstance(layer, DecoderLayer) else 1
-        vote = _VOTE_LENGTH / (attentions * plan.config.n_layers * plan.config.n_heads)
+        vote = _VOTE_LENGTH / (attentions * len(part.layers) * plan.config.n_heads)
         _fill_attention(plan, layer.self_attention, read, read, vote * write)
         if isinstance(layer, DecoderLayer):
             _fill_attention(plan, layer.cross_attention, normed, normed, vote * write_later)
-        noise = _FEED_FORWARD_LENGTH / plan.config.n_layers * write_later
+        noise = _FEED_FORWARD_LENGTH / len(part.layers) * write_later
         _fill_feed_forward(plan, layer.feed_forward, noise, f"{name}.layers.{index}.feed_forward")
     for module in part.modules():
         if isinstance(module, nn.LayerNorm):

@@ -85,7 +85,7 @@ class Encoder(TracedModule):
 
 
 class Decoder(TracedModule):
-    """Embeddings and ``n_layers`` decoder layers; with pre-norm or ``final_norm``, a last norm.
+    """Embeddings and ``decoder_depth`` decoder layers; with pre-norm or ``final_norm``, a last norm.
 
     Without an encoder there is nothing to cross-attend to, and a layer is that of the encoder.
     """
@@ -95,7 +95,7 @@ class Decoder(TracedModule):
         self.inputs = InputEmbedding(config)
         self.takes_memory = config.architecture == "encoder-decoder"
         layer = DecoderLayer if self.takes_memory else EncoderLayer
-        self.layers = nn.ModuleList(layer(config) for _ in range(config.n_layers))
+        self.layers = nn.ModuleList(layer(config) for _ in range(config.decoder_depth))
         self.norm = _last_norm(config)
 
     def forward(

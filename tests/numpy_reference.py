@@ -144,7 +144,8 @@ class NumpyTransformer:
 
     def _stack(self, part, ids, mask, memory, memory_mask, stages) -> Array:
         x = stages[f"{part}.inputs.embedded"] = self._embedded(under(self.weights, f"{part}.inputs."), ids)
-        for layer in range(self.config["n_layers"]):
+        n_layers = self.config["n_decoder_layers" if part == "decoder" else "n_layers"] or self.config["n_layers"]
+        for layer in range(n_layers):
             x = self._layer(f"{part}.layers.{layer}", x, mask, memory, memory_mask, stages)
         if self.pre_norm or self.config["final_norm"]:
             x = stages[f"{part}.norm"] = layer_norm(self.weights, f"{part}.norm", x, self.epsilon)

@@ -343,9 +343,16 @@ def test_details_of_published_models_can_be_chosen():
     for name in DETAIL_SWITCHES:
         app.toggle(key=name).set_value(not app.toggle(key=name).value)
     app.select_slider(key="head_dim").set_value(32)
+    app.select_slider(key="n_decoder_layers").set_value(3)
     app.select_slider(key="layer_norm_eps").set_value(1e-12).run()
     assert_healthy(app)
-    assert set(app.query_params) == {"architecture", "head_dim", "layer_norm_eps", *DETAIL_SWITCHES}
+    assert set(app.query_params) == {
+        "architecture",
+        "head_dim",
+        "n_decoder_layers",
+        "layer_norm_eps",
+        *DETAIL_SWITCHES,
+    }
     assert app.query_params["layer_norm_eps"] == "1e-12"
 
 

@@ -45,7 +45,7 @@ def promised_masks(settings: Settings, batches: Mapping[SequenceName, Batch]) ->
     return {
         "encoder.self_attention": (of_padding["encoder.self_attention"],) * settings.n_layers,
         "decoder.self_attention": _in_each_layer(settings, target),
-        "decoder.cross_attention": (of_padding["decoder.cross_attention"],) * settings.n_layers,
+        "decoder.cross_attention": (of_padding["decoder.cross_attention"],) * settings.depth,
     }
 
 
@@ -53,9 +53,10 @@ def applied_masks(settings: Settings, promised: Masks) -> Masks:
     """The masks as the model is given them: one layer goes without where that is the fault chosen."""
     if settings.fault != "left_out":
         return promised
-    forgotten = layer_left_out(settings)
     return {
-        kind: tuple(CombinedMask({}) if layer == forgotten else mask for layer, mask in enumerate(masks))
+        kind: tuple(
+            CombinedMask({}) if layer == layer_left_out(len(masks)) else mask for layer, mask in enumerate(masks)
+        )
         for kind, masks in promised.items()
     }
 
@@ -71,9 +72,9 @@ def _block_the_same(one: Tensor | None, other: Tensor | None) -> bool:
     return bool(((nothing if one is None else one) == (nothing if other is None else other)).all())
 
 
-def layer_left_out(settings: Settings) -> int:
-    """The layer that goes without its masks under the fault ``left_out``: the middle one."""
-    return settings.n_layers // 2
+def layer_left_out(n_layers: int) -> int:
+    """The layer of a stack that goes without its masks under the fault ``left_out``: the middle one."""
+    return n_layers // 2
 
 
 def painted_cells(source: str, context: MaskContext) -> Tensor:
@@ -121,14 +122,14 @@ def _in_each_layer(settings: Settings, batch: Batch) -> tuple[CombinedMask, ...]
     """The masks of a self-attention in every layer; layers that share them share one object."""
     given = _given(settings, batch, batch)
     if "custom" not in settings.mask:
-        return (build_masks(settings.mask, given),) * settings.n_layers
+        return (build_masks(settings.mask, given),) * settings.depth
     planes, contexts = read_planes(settings.custom), [mask_context(sequence) for sequence in batch]
     built: dict[tuple[str, ...], CombinedMask] = {}
-    for sources in (_sources(planes, settings, layer) for layer in range(settings.n_layers)):
+    for sources in (_sources(planes, settings, layer) for layer in range(settings.depth)):
         if sources not in built:
             painted = replace(given, custom=_of_batch(sources, contexts))
             built[sources] = build_masks(settings.mask, painted)
-    return tuple(built[_sources(planes, settings, layer)] for layer in range(settings.n_layers))
+    return tuple(built[_sources(planes, settings, layer)] for layer in range(settings.depth))
 
 
 def _sources(planes: Mapping[Scope, str], settings: Settings, layer: int) -> tuple[str, ...]:

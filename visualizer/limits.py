@@ -87,6 +87,7 @@ class _Attention:
 class _Stack:
     """An encoder or a decoder, with the attentions of each of its layers."""
 
+    n_layers: int
     n_tokens: int
     attentions: tuple[_Attention, ...]
 
@@ -94,13 +95,14 @@ class _Stack:
 def _stacks(settings: Settings, n_source: int, n_target: int) -> tuple[_Stack, ...]:
     is_masked = bool(settings.mask)
     if settings.architecture != "encoder-decoder":
-        return (_Stack(n_source, (_Attention(n_source, n_source, is_masked, _n_masks(settings)),)),)
+        attention = _Attention(n_source, n_source, is_masked, _n_masks(settings))
+        return (_Stack(settings.depth, n_source, (attention,)),)
     hides_padding = "padding" in settings.mask  # the only mask over the source when there is a decoder
     self_attention = _Attention(n_target, n_target, is_masked, _n_masks(settings))
     cross_attention = _Attention(n_target, n_source, hides_padding)
     return (
-        _Stack(n_source, (_Attention(n_source, n_source, hides_padding),)),
-        _Stack(n_target, (self_attention, cross_attention)),
+        _Stack(settings.n_layers, n_source, (_Attention(n_source, n_source, hides_padding),)),
+        _Stack(settings.depth, n_target, (self_attention, cross_attention)),
     )
 
 
@@ -108,14 +110,14 @@ def _stack_weights(settings: Settings, stack: _Stack) -> int:
     width = settings.d_model
     position_table = MAX_TOKENS * width
     last_norm = 2 * width if _has_last_norm(settings) else 0
-    return position_table + settings.n_layers * _layer_weights(settings, stack) + last_norm
+    return position_table + stack.n_layers * _layer_weights(settings, stack) + last_norm
 
 
 def _stack_stages(settings: Settings, stack: _Stack) -> int:
     width, n_tokens = settings.d_model, stack.n_tokens
     inputs = 3 * n_tokens * width  # embedding, scaled_embedding, embedded
     last_norm = n_tokens * width if _has_last_norm(settings) else 0
-    return inputs + settings.n_layers * _layer_stages(settings, stack) + last_norm
+    return inputs + stack.n_layers * _layer_stages(settings, stack) + last_norm
 
 
 def _has_last_norm(settings: Settings) -> bool:
@@ -169,7 +171,7 @@ def _n_masks(settings: Settings) -> int:
     scopes = read_planes(settings.custom) if "custom" in settings.mask else {}
     by_layer = any(scope.layer is not None for scope in scopes)
     by_head = any(scope.head is not None for scope in scopes)
-    return (settings.n_layers if by_layer else 1) * (settings.n_heads if by_head else 1)
+    return (settings.depth if by_layer else 1) * (settings.n_heads if by_head else 1)
 
 
 def _too_many_lines(settings: Settings) -> str | None:
@@ -217,14 +219,26 @@ def _too_much_memory(settings: Settings, encoded: Encoded) -> str | None:
         return None
     return (
         f"This run would take about {needed / _MIB:,.0f} MiB of memory and {MAX_BYTES // _MIB:,} MiB is the most: "
-        f"lower n_layers from {settings.n_layers} to {_layers_that_fit(settings, encoded)}, or choose fewer "
-        "heads, a smaller d_ff or a shorter text."
+        f"{_fewer_layers(settings, encoded)}choose fewer heads, a smaller d_ff or a shorter text."
     )
 
 
-def _layers_that_fit(settings: Settings, encoded: Encoded) -> int:
-    fewer = (replace(settings, n_layers=n_layers) for n_layers in range(settings.n_layers - 1, 0, -1))
-    return next((less.n_layers for less in fewer if _bytes_for(less, encoded) <= MAX_BYTES), 1)
+def _fewer_layers(settings: Settings, encoded: Encoded) -> str:
+    """How far to lower ``n_layers``, and ``n_decoder_layers`` where it is apart; empty for single layers."""
+    deepest = max(settings.n_layers, settings.depth)
+    fewer = (_at_most(settings, n_layers) for n_layers in range(deepest - 1, 0, -1))
+    less = next((less for less in fewer if _bytes_for(less, encoded) <= MAX_BYTES), _at_most(settings, 1))
+    names = [name for name in ("n_layers", "n_decoder_layers") if getattr(less, name) != getattr(settings, name)]
+    changes = [f"{name} from {getattr(settings, name)} to {getattr(less, name)}" for name in names]
+    return f"lower {' and '.join(changes)}, or " if changes else ""
+
+
+def _at_most(settings: Settings, n_layers: int) -> Settings:
+    return replace(
+        settings,
+        n_layers=min(settings.n_layers, n_layers),
+        n_decoder_layers=min(settings.n_decoder_layers, n_layers),
+    )
 
 
 def _bytes_for(settings: Settings, encoded: Encoded) -> int:

@@ -70,9 +70,15 @@ class Proof:
         return self.leak is None and not self.cut_off.any() and all(verdict.passes for verdict in self.verdicts)
 
 
+def layers_passed(settings: Settings, sequence: SequenceName) -> int:
+    """How many layers lie between the embeddings of a sequence and the logits."""
+    before = settings.n_layers if settings.architecture == "encoder-decoder" and sequence == "source" else 0
+    return before + settings.depth
+
+
 def effort(settings: Settings, n_tokens: int) -> int:
     """How much there is to compute, compared with ``AT_ONCE``."""
-    return settings.n_layers * (n_tokens * settings.d_model) ** 2
+    return settings.depth * (n_tokens * settings.d_model) ** 2
 
 
 def estimate(run: Run, sequence: SequenceName) -> float:

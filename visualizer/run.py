@@ -348,6 +348,7 @@ def _config(settings: Settings, vocab_size: int) -> TransformerConfig:
         head_dim=settings.head_dim or None,
         d_ff=settings.d_ff,
         n_layers=settings.n_layers,
+        n_decoder_layers=settings.depth if settings.architecture == "encoder-decoder" else None,
         dropout=settings.dropout,
         norm=settings.norm,
         positions=settings.positions,

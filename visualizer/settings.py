@@ -119,6 +119,7 @@ class Settings:
     seed: int = 0
     n_heads: int = 4
     n_layers: int = 2
+    n_decoder_layers: int = 0
     d_model: int = 64
     head_dim: int = 0
     d_ff: int = 128
@@ -142,6 +143,12 @@ class Settings:
     pad_side: PadSide = "right"
     fault: Fault = "none"
     custom: str = ""
+
+    @property
+    def depth(self) -> int:
+        """Layers of the stack that the masks are chosen for: the decoder's, where there is one."""
+        is_apart = self.architecture == "encoder-decoder" and self.n_decoder_layers
+        return self.n_decoder_layers if is_apart else self.n_layers
 
 
 @dataclass(frozen=True)
@@ -279,6 +286,14 @@ SETTINGS_FIELDS = (
     Field("seed", "integer", "Seed", "The same seed gives the same random numbers.", least=0, most=2**32 - 1),
     Field("n_heads", "integer", "Heads", "How many attention heads each layer has.", least=1, most=16),
     Field("n_layers", "integer", "Layers", "How many layers are stacked.", least=1, most=12),
+    Field(
+        "n_decoder_layers",
+        "integer",
+        "Layers of the decoder",
+        "How many layers the decoder has, where they are not as many as the encoder's.",
+        least=0,
+        most=12,
+    ),
     Field(
         "d_model",
         "integer",
@@ -701,7 +716,8 @@ def in_mask_order(names: Iterable[str]) -> tuple[str, ...]:
 
 
 _SAME_FOR_TRAINED = (
-    *("order", "dropout", "activation", "head_dim", "final_norm", "layer_norm_eps"),
+    *("order", "dropout", "activation", "n_decoder_layers"),
+    *("head_dim", "final_norm", "layer_norm_eps"),
     *("qkv_bias", "fused_qkv", "output_bias", "unembedding_bias"),
 )
 

@@ -38,6 +38,11 @@ def test_it_is_a_value():
         ({"activation": "GELU"}, r"activation \('GELU'\) must be one of: relu, gelu"),
         ({"d_model": 10, "n_heads": 4}, r"d_model \(10\) must be divisible by n_heads \(4\): try 8 or 12"),
         ({"d_model": 2, "n_heads": 3}, r"d_model \(2\) must be divisible by n_heads \(3\): try 3"),
+        (
+            {"architecture": "decoder", "n_decoder_layers": 2},
+            r"architecture \(decoder\) has one stack: its depth is n_layers",
+        ),
+        ({"architecture": "encoder-decoder", "n_decoder_layers": 0}, r"n_decoder_layers \(0\) must be at least 1"),
         ({"head_dim": 0}, r"head_dim \(0\) must be at least 1"),
         ({"dropout": -0.1}, r"dropout \(-0.1\) must be at least 0 and below 1"),
         ({"dropout": 1.0}, r"dropout \(1.0\) must be at least 0 and below 1"),

@@ -111,6 +111,8 @@ def test_it_does_so_in_every_attention(architecture, norm):
     source, target = texts(20), texts(14, seed=0)
     ids = (source, target) if architecture == "encoder-decoder" else (source,)
     check_promises(config_of(architecture=architecture, norm=norm), *ids)
+    if architecture == "encoder-decoder":
+        check_promises(config_of(architecture=architecture, norm=norm, n_layers=1, n_decoder_layers=4), *ids)
 
 
 @pytest.mark.parametrize(

@@ -76,9 +76,11 @@ def test_every_stage_agrees_with_numpy(architecture, norm, variant):
 
 
 @any_details
-@given(architecture=st.sampled_from(ARCHITECTURES), choices=details, head_dim=head_dims)
-def test_every_stage_agrees_with_numpy_whatever_the_details(architecture, choices, head_dim):
-    model = small_transformer(architecture, dtype=torch.float64, head_dim=head_dim, **choices)
+@given(architecture=st.sampled_from(ARCHITECTURES), choices=details, head_dim=head_dims, data=st.data())
+def test_every_stage_agrees_with_numpy_whatever_the_details(architecture, choices, head_dim, data):
+    n_decoder_layers = data.draw(st.sampled_from([None, 1, 3])) if architecture == "encoder-decoder" else None
+    sizes = {"head_dim": head_dim, "n_decoder_layers": n_decoder_layers}
+    model = small_transformer(architecture, dtype=torch.float64, **sizes, **choices)
     assert_it_agrees_with_numpy(model, small_inputs(architecture), small_masks(architecture))
 
 
@@ -110,9 +112,9 @@ def pytorch_transformer(model):
 
 
 @any_details
-@given(choices=details)
-def test_it_agrees_with_pytorch(choices):
-    model = small_transformer("encoder-decoder", **choices)
+@given(choices=details, n_decoder_layers=st.sampled_from([None, 1, 3]))
+def test_it_agrees_with_pytorch(choices, n_decoder_layers):
+    model = small_transformer("encoder-decoder", n_decoder_layers=n_decoder_layers, **choices)
     (source, target), masks = small_inputs("encoder-decoder"), small_masks("encoder-decoder")
     with record(model) as trace:
         model(source, target, **masks)
@@ -124,7 +126,9 @@ def test_it_agrees_with_pytorch(choices):
         tgt_mask=target_blocked,
         memory_key_padding_mask=~masks["memory_mask"][:, 0, 0],
     )
-    last = "decoder.layers.1.norm3" if model.decoder.norm is None else "decoder.norm"
+    last = (
+        f"decoder.layers.{model.config.decoder_depth - 1}.norm3" if model.decoder.norm is None else "decoder.norm"
+    )
     torch.testing.assert_close(trace[last].value, hidden, atol=1e-6, rtol=0)
     torch.testing.assert_close(trace["logits"].value, model.unembedding(hidden), atol=1e-6, rtol=0)
 

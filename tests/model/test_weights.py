@@ -68,6 +68,7 @@ def test_more_words_leave_the_earlier_words_as_they_are(source):
     ("choices", "part"),
     [
         ({"n_layers": 3}, "encoder.layers"),
+        ({"n_decoder_layers": 5, "architecture": "encoder-decoder"}, "encoder.layers"),
         ({"n_heads": 8}, "encoder"),
         ({"d_ff": 100}, "encoder.layers.0.self_attention"),
         ({"norm": "pre"}, "encoder.layers"),

@@ -41,6 +41,7 @@ VARIANTS = {
     "hand-built, fused heads of their own width": replace(
         BASE, weights="hand_built", d_model=48, head_dim=10, fused_qkv=True, architecture="encoder-decoder"
     ),
+    "deeper decoder": replace(BASE, architecture="encoder-decoder", n_layers=1, n_decoder_layers=3),
     "large epsilon": replace(BASE, layer_norm_eps=0.1),
     "dropout": replace(BASE, dropout=0.3),
     "no mask": replace(BASE, mask=()),

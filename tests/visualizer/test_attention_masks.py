@@ -38,13 +38,34 @@ def test_each_layer_and_head_is_given_its_own_painting():
 def test_one_layer_can_go_without_its_masks(architecture):
     settings = replace(BASE, architecture=architecture, mask=("causal", "padding"), pad=1, fault="left_out")
     run = compute_run(settings)
-    left_out = layer_left_out(settings)
+    left_out = layer_left_out(settings.n_layers)
     assert left_out == 1
     for path, promised in run.promised.items():
         is_left_out = f".layers.{left_out}." in path
         assert (f"{path}.mask" in run.trace) == (not is_left_out)
         assert run.masks[path].names == (() if is_left_out else promised.names)
         assert promised.names
+
+
+def test_each_stack_has_as_many_masks_as_layers():
+    settings = replace(
+        BASE,
+        architecture="encoder-decoder",
+        n_layers=1,
+        n_decoder_layers=4,
+        mask=("causal", "padding", "custom"),
+        custom="k <= q;3.*:k == q",
+        fault="left_out",
+    )
+    run = compute_run(settings)
+    without = [path for path, mask in run.masks.items() if not mask.names]
+    assert without == [
+        "encoder.layers.0.self_attention",
+        "decoder.layers.2.self_attention",
+        "decoder.layers.2.cross_attention",
+    ]
+    painted = mask_in(run, "decoder.layers.3.self_attention")
+    assert painted[0].sum() <= painted.shape[-1], "the last layer of the decoder has a painting of its own"
 
 
 def test_a_fault_changes_what_comes_after_the_mask_alone():

@@ -68,8 +68,17 @@ def test_twelve_layers_of_twelve_heads_are_refused_for_both_halves():
     assert problem_with(replace(both, n_layers=9)) is not None
 
 
+def test_a_deep_decoder_beside_a_deep_encoder_says_how_far_to_lower_each():
+    both = replace(LARGE, architecture="encoder-decoder", target="b " * 511, n_layers=10, n_decoder_layers=12)
+    assert "lower n_layers from 10 to 8 and n_decoder_layers from 12 to 8, or choose fewer" in problem_with(both)
+    assert problem_with(replace(both, n_layers=8, n_decoder_layers=8)) is None
+    one_alone = replace(both, n_layers=1)
+    assert problem_with(one_alone) is None or "lower n_decoder_layers from 12" in problem_with(one_alone)
+
+
 def test_one_layer_always_fits():
     widest = replace(LARGE, architecture="encoder-decoder", target="b " * 511, n_heads=16, d_model=768, d_ff=4096)
+    widest = replace(widest, head_dim=256)
     trained = replace(widest, n_layers=1, mask=("causal", "padding"), dropout=0.1)
     assert estimate_bytes(trained, 512, 512, 1026) < MAX_BYTES
 

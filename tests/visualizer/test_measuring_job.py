@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import Future
+from dataclasses import replace
 
 import pytest
 
 from visualizer.lab.measuring import duration
 from visualizer.lab.measuring_job import UNWATCHED_SECONDS, MeasuringJob
+from visualizer.proof import layers_passed
+from visualizer.settings import Settings
 
 
 def test_a_job_says_how_far_it_is_and_ends_when_it_is_done():
@@ -77,3 +80,9 @@ def test_a_job_tells_how_long_it_will_go_on_at_its_pace():
 )
 def test_a_duration_is_as_exact_as_an_estimate_deserves(seconds, text):
     assert duration(seconds) == text
+
+
+def test_directions_pass_the_layers_that_lie_between_a_token_and_the_logits():
+    deeper = Settings(architecture="encoder-decoder", n_layers=2, n_decoder_layers=5)
+    assert [layers_passed(deeper, sequence) for sequence in ("source", "target")] == [7, 5]
+    assert layers_passed(replace(deeper, architecture="decoder"), "source") == 2

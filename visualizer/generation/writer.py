@@ -13,7 +13,7 @@ from model.decoding import Reader, Tokens
 from model.key_value_cache import CachedReader
 from model.tasks import EOS, TASKS, prompt
 from visualizer.limits import estimate_run
-from visualizer.run import Run
+from visualizer.run import Run, without_layer
 from visualizer.settings import FAULTS_OF_MASKS, FIELDS, TRAINED, WORKED_EXAMPLES, Settings
 from visualizer.tokens import START_ID
 from visualizer.trained import LONGEST_ANSWER
@@ -112,8 +112,8 @@ def writer_of(run: Run) -> Writer:
         longest=longest,
         usual_limit=min(longest, _usual_limit(run.settings)),
         masks=_masks(run, len(start) + longest),
-        source_masks=_of_layers(run, "encoder.layers.{}.self_attention") if has_encoder else (),
-        memory_masks=_of_layers(run, "decoder.layers.{}.cross_attention") if has_encoder else (),
+        source_masks=_of_layers(run, "encoder.self_attention") if has_encoder else (),
+        memory_masks=_of_layers(run, "decoder.cross_attention") if has_encoder else (),
         source_positions=run.positions.get("source") if has_encoder else None,
         answer=_answer(run),
         remarks=_remarks(run),
@@ -173,7 +173,7 @@ def _masks(run: Run, n_tokens: int) -> CombinedMask:
 
 def _of_layers(run: Run, path: str) -> tuple[Tensor | None, ...]:
     """The padding masks of an attention, one per layer, for any number of queries."""
-    masks = [run.mask_of(path.format(layer)).allowed for layer in range(run.settings.n_layers)]
+    masks = [mask.allowed for module, mask in run.masks.items() if without_layer(module) == path]
     return tuple(None if mask is None else mask[..., :1, :] for mask in masks)
 
 

@@ -75,7 +75,7 @@ class Case:
 def case_of(run: Run, selection: Selection) -> Case:
     """The case that is looked at."""
     stack = "encoder" if run.settings.architecture == "encoder" else "decoder"
-    layer = min(selection.layer, run.settings.n_layers - 1)
+    layer = min(selection.layer, run.settings.depth - 1)
     module = f"{stack}.layers.{layer}.self_attention"
     sequence: SequenceName = "target" if "target" in run.tokens else "source"
     last = len(run.tokens[sequence]) - 1

@@ -11,7 +11,7 @@ from visualizer.cache import cached_measurement, estimated_seconds, measured
 from visualizer.components.axis import SequenceName
 from visualizer.lab.case import Case
 from visualizer.lab.measuring_job import MeasuringJob
-from visualizer.proof import AT_ONCE, Measurement, effort
+from visualizer.proof import AT_ONCE, Measurement, effort, layers_passed
 from visualizer.run import Subject
 
 EVERY_SECONDS = 0.5
@@ -69,7 +69,7 @@ def _offer(subject: Subject, sequence: SequenceName, n_tokens: int) -> None:
     n_directions = n_tokens * settings.d_model
     st.caption(
         f"To measure it, {n_directions:,} directions ({n_tokens} tokens × {settings.d_model} numbers) go through "
-        f"{settings.n_layers} layers. By the first of them, timed here, that takes about "
+        f"{layers_passed(settings, sequence)} layers. By the first of them, timed here, that takes about "
         f"{duration(estimated_seconds(subject, sequence))}; it can be stopped."
     )
 

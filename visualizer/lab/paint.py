@@ -49,7 +49,7 @@ def heads(case: Case) -> None:
         persist_state="page",
         width="content",
     )
-    _place("layer", case.selection.layer, settings.n_layers)
+    _place("layer", case.selection.layer, settings.depth)
     _place("head", case.selection.head, settings.n_heads)
 
 
