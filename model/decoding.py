@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 
 import torch
 from torch import Tensor
@@ -124,12 +125,17 @@ def next_logits(trace: Trace) -> Tensor:
 
 @dataclass(frozen=True)
 class Sampling:
-    """How a token is chosen: the arguments of ``distribution``, and the seed of the draws."""
+    """How a token is chosen: the arguments of ``distribution``, the seed of the draws, and what is never chosen.
+
+    A token that is ``never`` chosen, such as padding, keeps its place in the model's logits; the others share its
+    probability before temperature, ``top_k`` and ``top_p``.
+    """
 
     temperature: float = 1.0
     top_k: int | None = None
     top_p: float = 1.0
     seed: int = 0
+    never: Tokens = ()
 
 
 GREEDY = Sampling(temperature=0.0)
@@ -219,7 +225,9 @@ def choose(tokens: Tokens, trace: Trace, sampling: Sampling) -> Step:
     The number drawn depends on the seed and the place in the sequence alone, not on what was drawn before, so that
     going back and forth, or reading on from the middle, gives the same tokens.
     """
-    probabilities = distribution(next_logits(trace), sampling.temperature, sampling.top_k, sampling.top_p)
+    logits = next_logits(trace).clone()
+    logits[list(sampling.never)] = -torch.inf
+    probabilities = distribution(logits, sampling.temperature, sampling.top_k, sampling.top_p)
     generator = named_generator(sampling.seed, f"token {len(tokens)}")
     draw = torch.rand((), dtype=torch.float64, generator=generator).item()
     return Step(tokens, trace, probabilities, draw, drawn(probabilities, draw))
@@ -338,7 +346,14 @@ class BeamTree:
 
 
 def beam_search(
-    read: Read, prompt: Tokens, width: int, *, end: int | None, limit: int, length_penalty: float = 0.0
+    read: Read,
+    prompt: Tokens,
+    width: int,
+    *,
+    end: int | None,
+    limit: int,
+    length_penalty: float = 0.0,
+    never: Tokens = (),
 ) -> BeamTree:
     """Keep the ``width`` most probable hypotheses of each length instead of one.
 
@@ -355,6 +370,7 @@ def beam_search(
         limit: the most tokens to choose.
         length_penalty: alpha of score = total / ((5 + length) / 6)^alpha (Wu et al. 2016, section 7, without the
             coverage term), the length counting the tokens chosen. 0 does not penalise; more favours the longer.
+        never: tokens that continue nothing; the log-probabilities of the others are the model's own all the same.
 
     Raises:
         ValueError: an argument is out of its range; or what ``read`` raises.
@@ -367,7 +383,9 @@ def beam_search(
     live = [0]
     for length in range(1, limit + 1):
         divisor = ((5 + length) / 6) ** length_penalty
-        candidates = [child for index in live for child in _continuations(read, nodes[index], index, width, end)]
+        candidates = [
+            child for index in live for child in _continuations(read, nodes[index], index, width, end, never)
+        ]
         best = sorted(candidates, key=lambda node: -node.total)[:width]
         start = len(nodes)
         nodes += [replace(node, score=node.total / divisor, kept=node in best) for node in candidates]
@@ -378,11 +396,14 @@ def beam_search(
     return BeamTree(tuple(nodes))
 
 
-def _continuations(read: Read, node: BeamNode, index: int, count: int, end: int | None) -> Iterator[BeamNode]:
+def _continuations(
+    read: Read, node: BeamNode, index: int, count: int, end: int | None, never: Tokens
+) -> Iterator[BeamNode]:
     """The most probable continuations of a node, best first, neither scored nor kept yet."""
     trace = read(node.tokens, node.trace)
     ranked, ids = next_logits(trace).double().log_softmax(0).sort(descending=True, stable=True)
-    for log_probability, token in zip(ranked[:count].tolist(), ids[:count].tolist(), strict=True):
+    ranking = zip(ranked.tolist(), ids.tolist(), strict=True)
+    for log_probability, token in islice((pair for pair in ranking if pair[1] not in never), count):
         total = node.total + log_probability
         tokens = (*node.tokens, token)
         yield BeamNode(index, tokens, log_probability, total, 0.0, kept=False, finished=token == end, trace=trace)

@@ -31,6 +31,9 @@ PAD, SOS, EOS = 0, 1, 2
 SPECIALS = ("<pad>", "<sos>", "<eos>")
 """The tokens of the ids ``PAD``, ``SOS`` and ``EOS``."""
 
+NEVER_WRITTEN = (PAD, SOS)
+"""The tokens that no answer holds: one fills a batch up, one comes before what is written."""
+
 LONGEST = 10
 """The most characters of a text; the least is one."""
 

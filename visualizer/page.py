@@ -73,13 +73,13 @@ def examples(title: str, offered: Sequence[Example], *, key: str, button_key: st
             )
 
 
-def strip(sequences: Mapping[SequenceName, Tokens], choices: Choices, *, queried: SequenceName) -> None:
+def strip(sequences: Mapping[SequenceName, Tokens], choices: Choices, *, queried: SequenceName | None) -> None:
     """The token strip, which stays on top; clicking a token makes it the query, or the key of cross-attention.
 
     Args:
         sequences: the tokens of each sequence.
         choices: what is chosen.
-        queried: the sequence that the rows of the picture run over.
+        queried: the sequence that the rows of the picture run over; None where there is no query to choose.
     """
     only = "Input" if choices.settings.weights in WORKED_EXAMPLES else "Text"
     has_ids = choices.settings.weights not in WORKED_EXAMPLES
@@ -87,14 +87,15 @@ def strip(sequences: Mapping[SequenceName, Tokens], choices: Choices, *, queried
     drawn = [_drawn(name, titles[name], tokens, has_ids=has_ids) for name, tokens in sequences.items()]
 
     def select(event: object) -> None:
-        if choice := parse_token(event, drawn):
+        if queried and (choice := parse_token(event, drawn)):
             state.select(**{"query" if choice.sequence == queried else "key": choice.index})
 
     key = "token_strip"
+    selected = (queried, min(choices.selection.query, len(sequences[queried]) - 1)) if queried else None
     with st.container(key="sticky"):
         token_strip(
             drawn,
-            selected_query=(queried, min(choices.selection.query, len(sequences[queried]) - 1)),
+            selected_query=selected,
             seq=state.last_seq(key),
             key=key,
             on_select=state.on_event(key, "select", select),

@@ -12,6 +12,7 @@ from visualizer.attention_masks import layer_left_out, promised_masks, readable_
 from visualizer.cache import cached_run
 from visualizer.check_line import check_line
 from visualizer.citation import citation
+from visualizer.generation.writer import tokens_given
 from visualizer.order import compare_orders
 from visualizer.run import Run, encoded, with_layer
 from visualizer.settings import FIELDS, TRAINED, WORKED_EXAMPLES
@@ -36,7 +37,10 @@ def show(choices: Choices) -> None:
     run = run.at(choices.selection.batch)
     choices = _at(run.item, choices)
     path = with_layer(run.trace, choices.selection.stage, choices.selection.layer)
-    page.strip(run.tokens, choices, queried=run.axes(path)[0].sequence or "source")
+    if choices.selection.view == "generate":
+        page.strip(tokens_given(run), choices, queried=None)
+    else:
+        page.strip(run.tokens, choices, queried=run.axes(path)[0].sequence or "source")
     citation(run)
     if run.n_batch_items > 1:
         page.batch_items(_beginnings(run))

@@ -191,6 +191,15 @@ class TokenSequence:
     def __len__(self) -> int:
         return len(self.tokens)
 
+    def only(self, places: Sequence[int]) -> TokenSequence:
+        """The tokens in some places alone."""
+        return TokenSequence(
+            tokens=tuple(self.tokens[place] for place in places),
+            ids=tuple(self.ids[place] for place in places),
+            is_padding=tuple(self.is_padding[place] for place in places),
+            labels=tuple(self.labels[place] for place in places),
+        )
+
 
 @dataclass(frozen=True)
 class Encoded:

@@ -6,13 +6,13 @@ import hashlib
 import json
 import threading
 from collections import OrderedDict
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import lru_cache
 from typing import Any
 
 from model.checkpoints import Checkpoint, shipped
-from model.decoding import Reader, decode
-from model.tasks import EOS, LONGEST, SPECIALS, TASKS, Ids, Task, prompt, sequences
+from model.decoding import GREEDY, Reader, decode
+from model.tasks import EOS, LONGEST, NEVER_WRITTEN, SPECIALS, TASKS, Ids, Task, prompt, sequences
 from model.training import model_with
 from visualizer.settings import PLAIN, Settings
 from visualizer.tokens import Encoded, Vocabulary, lines_of, padded_batch
@@ -115,7 +115,8 @@ def _sequences(checkpoint: Checkpoint, task: Task, text: str) -> tuple[Ids, Ids 
 
 def _written(reader: Reader, start: Ids) -> Ids:
     """The start with what the model writes after it, up to its ``<eos>``."""
-    steps = decode(reader, start, end=EOS, limit=LONGEST_ANSWER)
+    sampling = replace(GREEDY, never=NEVER_WRITTEN)
+    steps = decode(reader, start, sampling, end=EOS, limit=LONGEST_ANSWER)
     return (*start, *(step.token for step in steps if step.token != EOS))
 
 

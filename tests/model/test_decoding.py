@@ -469,3 +469,27 @@ def test_a_vocabulary_smaller_than_the_beam_is_searched_whole():
 def test_a_beam_that_cannot_be_is_refused(arguments, sentence):
     with pytest.raises(ValueError, match=sentence):
         beam_search(reader(), PROMPT, **({"width": 2, "end": END, "limit": 3} | arguments))
+
+
+@pytest.mark.parametrize("sampling", [GREEDY, WARM, Sampling(top_k=2, seed=1), Sampling(top_p=0.6, seed=2)])
+def test_what_is_never_chosen_leaves_its_probability_to_the_others(sampling):
+    never = (0, 4)
+    choosing = Sampling(sampling.temperature, sampling.top_k, sampling.top_p, sampling.seed, never)
+    steps = list(decode(reader("decoder"), PROMPT, choosing, end=None, limit=8))
+    for step in steps:
+        assert step.token not in never
+        assert step.logits.isfinite().all(), "the model's own logits stay"
+        without = torch.tensor([id_ for id_ in range(VOCAB_SIZE) if id_ not in never])
+        expected = distribution(step.logits[without], sampling.temperature, sampling.top_k, sampling.top_p)
+        torch.testing.assert_close(step.probabilities[without], expected, atol=1e-12, rtol=0)
+        assert not step.probabilities[list(never)].any()
+    assert [step.token for step in rechosen(steps, choosing).steps] == [step.token for step in steps]
+
+
+def test_a_beam_never_holds_what_is_never_chosen_and_keeps_the_others_probabilities():
+    never = (0, 3)
+    tree = beam_search(reader("decoder"), PROMPT, 3, end=None, limit=4, never=never)
+    assert not {node.token for node in tree.nodes[1:]} & set(never)
+    first = next(iter(decode(reader("decoder"), PROMPT, end=None, limit=1))).logits.double().log_softmax(0)
+    for node in tree.nodes[1:4]:
+        assert node.log_probability == pytest.approx(float(first[node.token]))

@@ -62,9 +62,8 @@ def test_the_target_is_what_the_model_writes_right_or_wrong():
     while len(so_far) <= 20:
         mask = torch.ones(len(so_far), len(so_far), dtype=torch.bool).tril()
         with torch.inference_mode():
-            following = (
-                model(torch.tensor([source]), torch.tensor([so_far]), target_mask=mask)[0, -1].argmax().item()
-            )
+            logits = model(torch.tensor([source]), torch.tensor([so_far]), target_mask=mask)[0, -1]
+        following = EOS + logits[EOS:].argmax().item()  # <pad> and <sos>, the ids below, are never written
         if following == EOS:
             break
         so_far = (*so_far, following)

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import torch
 
-from model.decoding import BeamTree, Step
+from model.decoding import BeamTree, Step, Tokens
 from model.key_value_cache import computed_rows
 from visualizer.components.axis import Axis
 from visualizer.components.generation.element import Bar, Node, StepPicture, StepsPicture, Tail
@@ -106,20 +106,20 @@ def _blocked_keys(writer: Writer) -> np.ndarray:
 
 def _step(run: Run, writer: Writer, how: OneByOne, written: Written, index: int) -> StepPicture:
     step = written.steps[index]
-    bars, tail = bars_of(run, step, sampled=how.sampling.temperature > 0)
+    bars, tail = bars_of(run, step, writer.never, sampled=how.sampling.temperature > 0)
     n_read, n_source = len(step.tokens), len(writer.source)
     own, crossing = "decoder.layers.0.self_attention", "decoder.layers.0.cross_attention"
     return StepPicture(
         bars=bars,
         tail=tail,
-        sentence=_sentence(run, how, step),
+        sentence=_sentence(run, writer, how, step),
         kept=index < written.n_kept,
         computed=len(computed_rows(step.trace, own)) if how.cached else n_read,
         source_computed=len(computed_rows(step.trace, crossing)) if how.cached and n_source else n_source,
     )
 
 
-def bars_of(run: Run, step: Step, *, sampled: bool) -> tuple[tuple[Bar, ...], Tail]:
+def bars_of(run: Run, step: Step, never: Tokens, *, sampled: bool) -> tuple[tuple[Bar, ...], Tail]:
     """The most likely tokens, among them the one chosen, and the others together.
 
     Without sampling, the shares are the probabilities: what a token is chosen by.
@@ -135,7 +135,8 @@ def bars_of(run: Run, step: Step, *, sampled: bool) -> tuple[tuple[Bar, ...], Ta
             ranks[token],
             float(probabilities[token]),
             float(shares[token]),
-            token == step.token,
+            chosen=token == step.token,
+            never=token in never,
         )
         for token in shown
     )
@@ -143,16 +144,32 @@ def bars_of(run: Run, step: Step, *, sampled: bool) -> tuple[tuple[Bar, ...], Ta
     return bars, Tail(len(rest), float(probabilities[rest].sum()), float(shares[rest].sum()))
 
 
-def _sentence(run: Run, how: OneByOne, step: Step) -> str:
+def _sentence(run: Run, writer: Writer, how: OneByOne, step: Step) -> str:
     """How the token was chosen; isolated, so that a label of another direction turns nothing else around."""
-    label = f"\u2068{run.vocabulary[step.token]}\u2069"
+    label = _quoted(run, step.token)
     if how.sampling.temperature == 0:
-        return f"“{label}” is the most likely token, so it is chosen."
-    n_possible, n_tokens = int((step.probabilities > 0).sum()), len(step.probabilities)
+        passed_over = [token for token in writer.never if step.logits[token] > step.logits[step.token]]
+        if passed_over:
+            names = " and ".join(_quoted(run, token) for token in passed_over)
+            return f"{label} is chosen: {names} would be more likely, but {_is(passed_over)} never written."
+        return f"{label} is the most likely token, so it is chosen."
+    n_possible, n_tokens = int((step.probabilities > 0).sum()), len(step.probabilities) - len(writer.never)
     if n_possible == 1:
-        return f"Only “{label}” is left to draw from {n_tokens} tokens."
-    among = f"All {n_tokens} tokens can be drawn" if n_possible == n_tokens else f"{n_possible} tokens can be drawn"
+        return f"Only {label} is left to draw, of {n_tokens} tokens that can be written."
+    among = (
+        f"Each of the {n_tokens} tokens that can be written can be drawn"
+        if n_possible == n_tokens
+        else f"{n_possible} of the {n_tokens} tokens that can be written can be drawn"
+    )
     return (
         f"{among}. The seed drew {step.draw:.4f}: the shares, added up from the most likely token on, first exceed "
-        f"it at “{label}”."
+        f"it at {label}."
     )
+
+
+def _quoted(run: Run, token: int) -> str:
+    return f"“\u2068{run.vocabulary[token]}\u2069”"
+
+
+def _is(tokens: list[int]) -> str:
+    return "is" if len(tokens) == 1 else "are"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import torch
@@ -11,11 +12,12 @@ from torch import Tensor
 from model import CombinedMask, MaskInputs, Transformer, build_masks
 from model.decoding import Reader, Tokens
 from model.key_value_cache import CachedReader
-from model.tasks import EOS, TASKS, prompt
+from model.tasks import EOS, NEVER_WRITTEN, TASKS, prompt
+from visualizer.components.axis import SequenceName
 from visualizer.limits import estimate_run
 from visualizer.run import Run, without_layer
 from visualizer.settings import FAULTS_OF_MASKS, FIELDS, TRAINED, WORKED_EXAMPLES, Settings
-from visualizer.tokens import START_ID
+from visualizer.tokens import PADDING_ID, START_ID, TokenSequence
 from visualizer.trained import LONGEST_ANSWER
 
 USUAL_LIMIT = 12
@@ -39,6 +41,7 @@ class Writer:
         model: in evaluation mode.
         source: what its encoder reads; empty without one.
         prompt: the tokens before the first choice.
+        never: the tokens that are in the vocabulary for other ends than to be written.
         end: the token that ends what it writes; None where there is none.
         longest: the most tokens that it can write.
         usual_limit: how many it writes at most, unless told otherwise.
@@ -53,6 +56,7 @@ class Writer:
     model: Transformer
     source: Tokens
     prompt: Tokens
+    never: Tokens
     end: int | None
     longest: int
     usual_limit: int
@@ -92,15 +96,12 @@ def writer_of(run: Run) -> Writer:
     """The model of a run of one sequence as a writer.
 
     Raises:
-        ValueError: it cannot write; the message is one sentence with what to choose.
+        ValueError: it cannot write; the message is one sentence.
     """
     if run.settings.weights in WORKED_EXAMPLES or not isinstance(run.model, Transformer):
-        raise ValueError(
-            "A worked example is a single computation and writes nothing: choose hand-built, random or trained "
-            "weights, and a decoder or an encoder-decoder."
-        )
+        raise ValueError("A worked example is a single computation and writes nothing.")
     if run.model.config.architecture == "encoder":
-        raise ValueError(f"An encoder only reads. To see a model write, choose {_what_writes(run)}.")
+        raise ValueError("An encoder only reads: it gives each token a vector and writes nothing.")
     has_encoder = run.model.config.architecture == "encoder-decoder"
     start = _prompt(run)
     longest = min(MOST_TOKENS, run.model.config.max_len - len(start) + 1)
@@ -108,6 +109,7 @@ def writer_of(run: Run) -> Writer:
         model=_evaluated(run.model),
         source=run.tokens["source"].ids if has_encoder else (),
         prompt=start,
+        never=NEVER_WRITTEN if run.settings.weights == TRAINED else (PADDING_ID, START_ID),
         end=EOS if run.settings.weights == TRAINED else None,
         longest=longest,
         usual_limit=min(longest, _usual_limit(run.settings)),
@@ -120,16 +122,28 @@ def writer_of(run: Run) -> Writer:
     )
 
 
+def tokens_given(run: Run) -> Mapping[SequenceName, TokenSequence]:
+    """What is there before a model writes: without the target, which it writes itself, and what it continues with.
+
+    All tokens of a run that cannot write.
+    """
+    if not _writes(run):
+        return run.tokens
+    if "target" in run.tokens:
+        return {"source": run.tokens["source"]}
+    source = run.tokens["source"]
+    places = [place for place, pads in enumerate(source.is_padding) if not pads]
+    return {"source": source.only(places[: len(_prompt(run))])}
+
+
+def _writes(run: Run) -> bool:
+    return isinstance(run.model, Transformer) and run.model.config.architecture != "encoder"
+
+
 def _usual_limit(settings: Settings) -> int:
     if settings.weights == TRAINED:
         return LONGEST_ANSWER
     return LIMIT_OF_LARGE if estimate_run(settings) > LARGE_RUN else USUAL_LIMIT
-
-
-def _what_writes(run: Run) -> str:
-    if run.settings.weights == TRAINED:
-        return "a task such as Reverse (an encoder-decoder) or Repeat the random block (a decoder)"
-    return "Decoder or Encoder-decoder as the architecture"
 
 
 def _prompt(run: Run) -> Tokens:
@@ -182,6 +196,9 @@ def _remarks(run: Run) -> tuple[str, ...]:
     said = {
         "The painted mask is left out here: it is painted for the tokens of the text, and these are new ones.": (
             "custom" in settings.mask
+        ),
+        "The target beside the text is left out here: the model writes its own.": (
+            settings.architecture == "encoder-decoder" and settings.weights != TRAINED
         ),
         "Dropout is off while the model writes.": run.model.training,
         "The mask bug is left out here.": settings.fault in FAULTS_OF_MASKS and bool(settings.mask),

@@ -103,9 +103,10 @@ def write(writer: Writer, how: OneByOne, before: Written | None = None) -> Writt
         ValueError: a mask lets a token see a later one, and there is a cache; or what ``decode`` raises.
     """
     old = () if before is None else before.steps[: how.limit]
-    kept = rechosen(old, how.sampling)
+    sampling = replace(how.sampling, never=writer.never)
+    kept = rechosen(old, sampling)
     read = Sparing(writer.reader(cached=how.cached), for_cache=how.cached)
-    new = decode(read, writer.prompt, how.sampling, end=writer.end, limit=how.limit, taken=kept.steps)
+    new = decode(read, writer.prompt, sampling, end=writer.end, limit=how.limit, taken=kept.steps)
     steps = (*kept.steps, *new)
     difference = largest_difference(writer, steps) if how.cached else None
     return Written(steps, len(kept.steps), kept.differs_at, difference)
@@ -121,6 +122,7 @@ def search(writer: Writer, how: Beam) -> BeamTree:
         end=writer.end,
         limit=how.limit,
         length_penalty=how.length_penalty,
+        never=writer.never,
     )
     return BeamTree(tuple(replace(node, trace=None) for node in tree.nodes))
 

@@ -12,6 +12,7 @@ from visualizer.check_line import check_line
 from visualizer.checks import Check
 from visualizer.components.generation.element import generation_steps, generation_tree
 from visualizer.generation.controls import choose_strategy, chosen_strategy
+from visualizer.generation.others import offer
 from visualizer.generation.pictures import steps_picture, tree_picture
 from visualizer.generation.session import written_now
 from visualizer.generation.writer import Writer, writer_of
@@ -26,7 +27,8 @@ def render(run: Run, selection: Selection) -> None:
     try:
         writer = writer_of(run)
     except ValueError as error:
-        st.info(markdown_safe(str(error)))
+        st.info(f"{markdown_safe(str(error))} These can:")
+        offer(run.settings)
         return
     for remark in writer.remarks:
         st.caption(remark)
@@ -69,6 +71,7 @@ def _beam(run: Run, writer: Writer, how: Beam, selection: Selection) -> None:
         "compared by its score, that sum over the length penalty."
     )
     key = "generation_tree"
+    st.caption(_never_written(run, writer))
     generation_tree(nodes, best, node=selection.node, key=key, seq=state.last_seq(key), on_shown=_take_from(key))
 
 
@@ -77,6 +80,11 @@ def _take_from(key: str) -> Callable[[], None]:
     return state.on_event(
         key, "shown", lambda event: state.select(**chosen_in(event, ("step", "row_layer", "node")))
     )
+
+
+def _never_written(run: Run, writer: Writer) -> str:
+    names = " and ".join(markdown_safe(run.vocabulary[token]) for token in writer.never)
+    return f"{names} are in the vocabulary for other ends and never written."
 
 
 def _how_it_ended(writer: Writer, written: Written) -> str:

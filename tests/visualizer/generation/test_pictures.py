@@ -132,3 +132,28 @@ def test_scripts_form_one_module_without_markup(scripts):
     source = module_source(scripts)
     assert source.count("export default function") == 1
     assert "innerHTML" not in source
+
+
+def test_what_is_never_written_keeps_its_probability_and_is_passed_over():
+    run = run_of("decoder")
+    writer = writer_of(run)
+    greedy = write(writer, OneByOne(GREEDY, 12))
+    picture = steps_picture(run, writer, OneByOne(GREEDY, 12), greedy)
+    over = [step for step in greedy.steps if step.logits.argmax() in writer.never]
+    assert over, "these weights put <pad> or <s> first somewhere"
+    for step, drawn in zip(greedy.steps, picture.steps, strict=True):
+        assert step.token not in writer.never
+        allowed = [token for token in range(len(step.logits)) if token not in writer.never]
+        assert step.logits[step.token] == step.logits[allowed].max()
+        probabilities = step.logits.double().softmax(0)
+        assert {bar.label for bar in drawn.bars if bar.never} == {"<pad>", "<s>"}
+        for bar in drawn.bars:
+            assert bar.probability == pytest.approx(float(probabilities[run.vocabulary.index(bar.label)]))
+        assert ("never written" in drawn.sentence) == any(step is each for each in over)
+
+    how = OneByOne(Sampling(temperature=3.0, seed=1), 12)
+    for drawn in steps_picture(run, writer, how, write(writer, how)).steps:
+        assert all(bar.share == 0 for bar in drawn.bars if bar.never)
+        assert sum(bar.share for bar in drawn.bars) + drawn.tail.share == pytest.approx(1)
+    tree = search(writer, Beam(3, 0.6, 4))
+    assert not {node.token for node in tree.nodes[1:]} & set(writer.never)

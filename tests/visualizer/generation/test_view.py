@@ -69,13 +69,21 @@ def test_other_weights_stop_at_the_limit_and_say_so():
 
 
 @pytest.mark.parametrize(
-    ("query", "what"),
-    [({"architecture": "encoder"}, "An encoder only reads"), ({"weights": "one_head"}, "worked example")],
+    ("query", "what", "offered"),
+    [
+        ({"architecture": "encoder"}, "An encoder only reads", "decoder"),
+        ({"weights": "one_head"}, "worked example", "reverse"),
+        ({"weights": "trained", "task": "match_brackets"}, "An encoder only reads", "repeat_block"),
+    ],
 )
-def test_what_cannot_write_is_told_in_one_sentence(query, what):
+def test_beside_what_cannot_write_a_click_opens_what_can(query, what, offered):
     app = open_app(view="generate", **query)
     assert not app.exception
     assert [what in info.value for info in app.info] == [True]
+    app.button(key=f"write_with_{offered}").click().run()
+    assert_healthy(app)
+    assert not app.info
+    assert picture(app)["steps"]
 
 
 def test_another_temperature_keeps_what_it_can_and_going_back_computes_nothing(monkeypatch):

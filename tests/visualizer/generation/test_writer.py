@@ -10,7 +10,8 @@ import torch
 from model.decoding import decode
 from model.tasks import EOS, SOS, TASKS
 from tests.visualizer.runs import VARIANTS, run_of
-from visualizer.generation.writer import LIMIT_OF_LARGE, MOST_TOKENS, USUAL_LIMIT, writer_of
+from visualizer.generation.others import offers
+from visualizer.generation.writer import LIMIT_OF_LARGE, MOST_TOKENS, USUAL_LIMIT, tokens_given, writer_of
 from visualizer.run import compute_run
 from visualizer.settings import Settings, fitted
 
@@ -18,6 +19,7 @@ TRAINED = {
     name: fitted(Settings(weights="trained", task=name, text=text, mask=("causal",)))
     for name, text in {"reverse": "headlight", "repeat_block": "qzfkx"}.items()
 }
+OWN_TARGET = "The target beside the text is left out here: the model writes its own."
 
 
 def test_beside_an_encoder_it_starts_from_the_start_token():
@@ -70,7 +72,7 @@ def test_a_mask_bug_that_counts_the_padding_is_one_of_the_source():
     broken = replace(alone, pad=3, pad_side="left", fault="padding_counted")
     (_, expected), (_, found) = (written_logits(settings, cached=False) for settings in (alone, broken))
     assert (found - expected).abs().max() > 0.01
-    assert writer_of(compute_run(broken)).remarks == ()
+    assert writer_of(compute_run(broken)).remarks == (OWN_TARGET,)
     remarks = writer_of(compute_run(replace(broken, architecture="decoder"))).remarks
     assert remarks == ("The padding is left out here, so there is none to count.",)
 
@@ -89,14 +91,45 @@ def test_a_trained_model_has_an_end_and_a_right_answer():
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        (Settings(), "Decoder or Encoder-decoder"),
+        (Settings(), "An encoder only reads"),
         (Settings(weights="one_head"), "worked example"),
-        (fitted(Settings(weights="trained", task="mark_repeats", text="headlamp", mask=())), "such as Reverse"),
+        (
+            fitted(Settings(weights="trained", task="mark_repeats", text="headlamp", mask=())),
+            "An encoder only reads",
+        ),
     ],
 )
-def test_what_cannot_write_says_what_to_choose(settings, said):
+def test_what_cannot_write_says_so_and_every_model_offered_beside_it_can(settings, said):
+    run = compute_run(settings)
     with pytest.raises(ValueError, match=said):
-        writer_of(compute_run(settings))
+        writer_of(run)
+    assert tokens_given(run) == run.tokens
+    offered = offers(settings)
+    assert [offer.name for offer in offered].count("decoder") == 1
+    assert {"reverse", "repeat_block"} < {offer.name for offer in offered}
+    for offer in offered:
+        assert fitted(offer.settings) == offer.settings
+        assert writer_of(compute_run(offer.settings)).longest > 0
+
+
+def test_the_text_is_continued_where_there_is_one_of_ones_own():
+    (decoder,) = (each for each in offers(Settings(text="one two", mask=("padding",))) if each.name == "decoder")
+    assert (decoder.settings.text, decoder.settings.mask) == ("one two", ("causal", "padding"))
+
+
+@pytest.mark.parametrize(
+    ("settings", "given"),
+    [
+        (TRAINED["reverse"], {"source": (*"headlight", "<eos>")}),
+        (TRAINED["repeat_block"], {"source": ("<sos>", *"qzfkx", "<eos>")}),
+        (replace(TRAINED["repeat_block"], pad=2, pad_side="left"), {"source": ("<sos>", *"qzfkx", "<eos>")}),
+        (replace(VARIANTS["decoder"], text="a b"), {"source": ("a", "b")}),
+        (replace(VARIANTS["encoder-decoder"], text="a b", pad=0), {"source": ("a", "b")}),
+    ],
+    ids=["trained encoder-decoder", "trained decoder", "padding", "decoder", "encoder-decoder"],
+)
+def test_what_is_given_holds_nothing_of_what_is_written(settings, given):
+    assert {name: tokens.tokens for name, tokens in tokens_given(compute_run(settings)).items()} == given
 
 
 def test_the_chosen_masks_hold_for_tokens_to_come():
@@ -137,4 +170,5 @@ def test_what_does_not_hold_here_is_said():
     assert run.model.training
     assert len(writer.remarks) == 3
     assert writer.masks.names == ("causal",)
-    assert writer_of(run_of("encoder-decoder")).remarks == ()
+    assert writer_of(run_of("encoder-decoder")).remarks == (OWN_TARGET,)
+    assert writer_of(compute_run(TRAINED["reverse"])).remarks == ()

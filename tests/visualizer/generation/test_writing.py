@@ -42,7 +42,8 @@ def passes(monkeypatch) -> list[int]:
 def test_it_writes_what_the_model_writes(name, sampling, cached):
     writer = writer_for(name)
     written = write(writer, OneByOne(sampling, 12, cached))
-    steps = tuple(decode(writer.reader(cached=False), writer.prompt, sampling, end=writer.end, limit=12))
+    never = replace(sampling, never=writer.never)
+    steps = tuple(decode(writer.reader(cached=False), writer.prompt, never, end=writer.end, limit=12))
     assert written.tokens == tuple(step.token for step in steps)
     for own, plain in zip(written.steps, steps, strict=True):
         torch.testing.assert_close(own.logits, plain.logits, rtol=1e-5, atol=1e-5)
@@ -113,7 +114,7 @@ def test_a_search_finds_what_the_model_package_finds(name):
     writer = writer_for(name)
     tree = search(writer, Beam(width=3, length_penalty=0.6, limit=6))
     read = writer.reader(cached=False)
-    expected = beam_search(read, writer.prompt, 3, end=writer.end, limit=6, length_penalty=0.6)
+    expected = beam_search(read, writer.prompt, 3, end=writer.end, limit=6, length_penalty=0.6, never=writer.never)
     for own, plain in zip(tree.nodes, expected.nodes, strict=True):
         assert (own.tokens, own.total, own.score, own.kept, own.finished) == (
             plain.tokens,

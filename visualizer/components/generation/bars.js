@@ -11,7 +11,10 @@ function makeBars() {
   ]);
   const update = ({ bars, tail }, sampled) => {
     const text = "Filled: what it is drawn with. Outlined: the model's own probability.";
-    setText(note, sampled ? text : "The model's probabilities of the most likely tokens.");
+    const what = sampled ? text : "The model's probabilities of the most likely tokens.";
+    const barred = bars.filter((bar) => bar.never).map((bar) => `\u2068${bar.label}\u2069`);
+    const never = barred.length ? ` ${barred.join(" and ")}: in the vocabulary for other ends, never written.` : "";
+    setText(note, `${what}${never}`);
     const rows = bars.map((bar) => barRow(bar, sampled));
     if (tail.count > 0) rows.push(tailRow(tail, sampled));
     list.replaceChildren(...rows);
@@ -21,7 +24,8 @@ function makeBars() {
 
 /** One token: its rank, its text, its bar, its number. */
 function barRow(bar, sampled) {
-  const mark = bar.chosen ? [makeElement("span", "bar-mark", {}, ["chosen"])] : [];
+  const word = bar.chosen ? "chosen" : "never written";
+  const mark = bar.chosen || bar.never ? [makeElement("span", "bar-mark", {}, [word])] : [];
   const row = makeElement("li", bar.chosen ? "bar-row bar-chosen" : "bar-row", {}, [
     makeElement("span", "bar-rank", {}, [String(bar.rank)]),
     makeElement("span", "bar-label", {}, [tokenSpan(bar.label)]),
@@ -29,7 +33,7 @@ function barRow(bar, sampled) {
     makeElement("span", "bar-number", {}, [percent(bar.share)]),
     ...mark,
   ]);
-  row.classList.toggle("bar-out", bar.share === 0);
+  row.classList.toggle("bar-out", bar.share === 0 || bar.never);
   row.title = exactly(bar.share, bar.probability, sampled);
   return row;
 }

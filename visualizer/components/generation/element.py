@@ -32,7 +32,7 @@ class Bar:
     """One token that could come next.
 
     label: the token. rank: 1 for the most likely. probability: by the model's softmax. share: what it is drawn
-    with, after temperature, top-k and top-p. chosen: whether it was.
+    with, after temperature, top-k and top-p. chosen: whether it was. never: whether it is never written.
     """
 
     label: str
@@ -40,6 +40,7 @@ class Bar:
     probability: float
     share: float
     chosen: bool
+    never: bool
 
 
 @dataclass(frozen=True)
