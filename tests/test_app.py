@@ -197,6 +197,7 @@ def test_an_example_is_compared_with_itself_without_its_mask_if_it_has_one(examp
         assert any("freed" in block.value for block in app.markdown)
     else:
         assert "was published with no" in app.info[0].value
+        assert "nothing to compare" in app.info[0].value
         app.button(key="compare_two_causal_heads").click().run()
         assert_healthy(app)
         assert "headlight_compare_grids" in components(app)

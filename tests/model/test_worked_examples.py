@@ -132,6 +132,12 @@ def test_attention_of_an_example_is_the_one_of_the_model():
     assert attention.w_o is None
 
 
+def test_biases_are_those_of_the_file():
+    attention = WORKED_EXAMPLES["causal_with_bias"]().module.get_submodule("attention")
+    assert attention.w_q.bias is None
+    assert attention.w_o.bias.flatten().tolist() == FILES["causal_with_bias"]["weights"]["b_o"]
+
+
 def test_a_new_file_needs_no_code(tmp_path):
     example = example_from(tmp_path, MINIMAL)
     assert example.run()["attention.context"].value.item() == 2.0

@@ -52,7 +52,7 @@ def render(run: Run, selection: Selection) -> None:
 def _nothing_to_compare(example: WorkedExample) -> None:
     """Why there are no two runs, and the examples of which there are."""
     what = "no mask" if example.attends else "no attention, and so no mask"
-    st.info(f"This worked example was published with {what}: with and without one would be the same run.")
+    st.info(f"This worked example was published with {what}: there is nothing to compare.")
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="examples_with_a_mask"):
         st.caption("Examples with a mask", width="content")
         for other in PUBLISHED.values():
