@@ -1,0 +1,177 @@
+"""Bugs of real masks, as their threads tell them: what was passed where, what was meant, and what says it.
+
+The arrays are made as the threads describe, on fewer tokens.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import pytest
+import torch
+from torch import Tensor
+
+from model.mask_destinations import passed_to
+from model.mask_findings import MaskCase
+from model.mask_intents import Intent
+from model.mask_language import MaskContext
+from tests.test_app import open_app
+from visualizer.lab.intent import findings_under, padding_of, write_intent
+from visualizer.tokens import markdown_safe
+
+T = 6
+LATER = torch.ones(T, T).triu(1)
+CAUSAL = LATER == 0
+LOWEST = {dtype: torch.finfo(dtype).min for dtype in (torch.float16, torch.bfloat16)}
+
+
+def window(width: int) -> Tensor:
+    return CAUSAL & ~CAUSAL.tril(-width)
+
+
+def filled(blocked: Tensor, dtype: torch.dtype) -> Tensor:
+    return torch.zeros(blocked.shape, dtype=dtype).masked_fill(blocked, LOWEST[dtype])
+
+
+PADDED_LEFT = torch.tensor([True, True, False, False, False, False])
+
+
+@dataclass(frozen=True)
+class Bug:
+    """One mask as it was passed, and what is to be said of it."""
+
+    source: str
+    array: Tensor
+    place: str
+    intent: Intent
+    sentence: str
+    padding: tuple[int, ...] = ()
+    documents: tuple[int, ...] = ()
+
+
+BUGS = (
+    Bug("wfondrie/depthcharge#38", LATER, "transformer", Intent("causal"), "1 and 0 block nothing"),
+    Bug("pytorch/pytorch#21518", 1 - LATER, "mha_attn_mask", Intent("causal"), "1 and 0 block nothing"),
+    Bug("huggingface/transformers#542", 1 - LATER, "added", Intent("causal"), "1 and 0 block nothing"),
+    Bug("rasbt/LLMs-from-scratch#1061", LATER.bool(), "sdpa", Intent("causal"), "it is inverted"),
+    Bug(
+        "pytorch/pytorch#170400",
+        torch.tensor([[False, False, False, False, True, True]]).expand(T, T),
+        "sdpa",
+        Intent("bidirectional", padding=True),
+        "it is inverted",
+        padding=(4, 5),
+    ),
+    Bug("huggingface/transformers#39408", window(4), "sdpa", Intent("window", 3), "not 3: off by one"),
+    Bug("huggingface/transformers#29623", window(5), "flex", Intent("window", 4), "not 4: off by one"),
+    Bug(
+        "huggingface/transformers#26792",
+        (CAUSAL & torch.ones(T, T).triu(-3).bool()).long(),
+        "keras",
+        Intent("window", 3),
+        "+3 cells, -0: query 3 sees key 0. It is a causal window of 4",
+    ),
+    Bug("ml-explore/mlx-lm#390", window(3), "jax", Intent("window", 2), "not 2: off by one"),
+    Bug(
+        "pytorch/pytorch#103082",
+        torch.ones(1, 8).tril().bool(),
+        "sdpa",
+        Intent("cached", 7),
+        "+0 cells, -7: query 0 does not see key 1",
+    ),
+    Bug(
+        "pytorch/executorch#21749",
+        torch.ones(3, 8).tril().bool(),
+        "sdpa",
+        Intent("cached", 5),
+        "+0 cells, -15: query 0 does not see key 1. It is causal.",
+    ),
+    Bug(
+        "huggingface/transformers#46634",
+        CAUSAL,
+        "sdpa",
+        Intent("causal", documents=True),
+        "+8 cells, -0: query 4 sees key 0. The documents are not isolated",
+        documents=(0, 0, 0, 0, 1, 1),
+    ),
+    Bug(
+        "NVIDIA-NeMo/Automodel#2658",
+        filled(LATER.bool(), torch.bfloat16) + filled(PADDED_LEFT.expand(T, T), torch.bfloat16),
+        "added",
+        Intent("causal"),
+        "two fills seem to have been added",
+    ),
+    Bug(
+        "huggingface/transformers#27114",
+        filled(LATER.bool(), torch.float16) + filled(LATER.bool() | PADDED_LEFT[:, None], torch.float16),
+        "hugging_face_4d",
+        Intent("causal"),
+        "-65504 + -65504 is -inf in float16",
+    ),
+    Bug(
+        "huggingface/transformers#31673",
+        LATER * -math.inf,
+        "hugging_face_4d",
+        Intent("causal"),
+        "0 * -inf gives NaN",
+    ),
+    Bug(
+        "pytorch/pytorch#103963",
+        CAUSAL & (torch.arange(T) < 4)[:, None],
+        "sdpa",
+        Intent("painted"),
+        "No key is left for queries 4 and 5",
+    ),
+)
+
+
+def sentences(bug: Bug) -> list[str]:
+    """Everything that is said of the array in its place, beside what was meant."""
+    passed = passed_to(bug.array, bug.place)
+    said = [remark.text for remark in passed.remarks]
+    if passed.allowed is None:
+        return said
+    n_queries, n_keys = bug.array.shape
+    documents = bug.documents or (0,) * n_keys
+    context = MaskContext(
+        query_tokens=(0,) * n_queries,
+        key_tokens=(0,) * n_keys,
+        query_is_padding=tuple(q in bug.padding for q in range(n_queries)),
+        key_is_padding=tuple(k in bug.padding for k in range(n_keys)),
+        query_segments=documents[:n_queries],
+        key_segments=documents,
+    )
+    mask = MaskCase(passed.allowed, *padding_of(context), causal=False, fill=passed.fill, dtype=passed.dtype)
+    return [*said, *(finding.why for finding in findings_under(bug.intent, mask, context))]
+
+
+@pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.source)
+def test_what_was_wrong_is_said(bug):
+    said = sentences(bug)
+    assert any(bug.sentence in sentence for sentence in said), said
+
+
+@pytest.mark.parametrize("place", ["sdpa", "flex", "jax", "keras", "hugging_face_4d"])
+def test_the_right_mask_is_no_alarm(place):
+    right = Bug("right", CAUSAL, place, Intent("causal"), "")
+    assert sentences(right) == []
+
+
+IN_THE_LAB = [bug for bug in BUGS if bug.source.endswith(("#38", "#1061", "#39408"))]
+
+
+@pytest.mark.parametrize("bug", IN_THE_LAB, ids=lambda bug: bug.source)
+def test_the_lab_says_it_of_what_is_pasted(bug):
+    link = {"view": "lab", "panel": "load", "architecture": "decoder", "text": "a b c d e f", "weights": "random"}
+    app = open_app(**link, passed_to=bug.place, intent=write_intent(bug.intent))
+    app.text_area(key="pasted_mask").set_value(str(bug.array.tolist())).run()
+    drawn = [element.value for kind in (app.error, app.markdown) for element in kind]
+    assert any(markdown_safe(bug.sentence) in text for text in drawn), drawn
+
+
+def test_nothing_is_judged_before_the_place_is_known():
+    app = open_app(view="lab", panel="load", text="a b c d e f", weights="random")
+    app.text_area(key="pasted_mask").set_value(str(CAUSAL.tolist())).run()
+    assert any("What it means depends on where it goes" in text.value for text in app.markdown)
+    assert not [button for button in app.button if button.key == "paint_loaded"]
