@@ -9,7 +9,7 @@ from functools import lru_cache
 from torch import Tensor
 
 from model import CombinedMask
-from model.mask_language import MaskContext, express, parse
+from model.mask_language import MaskContext, express, from_mask_mod, parse
 from visualizer.attention_masks import painted_cells
 from visualizer.painting import EVERYWHERE, Scope, encode_cells, is_cells, read_planes, source_at, write_planes
 from visualizer.settings import Selection, Settings, in_mask_order
@@ -77,14 +77,15 @@ def with_cells(settings: Settings, scope: Scope, allowed: Tensor, context: MaskC
 
 
 def with_expression(settings: Settings, scope: Scope, text: str, context: MaskContext) -> Settings:
-    """Write an expression for a scope; an empty one leaves the scope to the wider ones.
+    """Write an expression, or the body of a mask_mod, for a scope; an empty one leaves it to the wider ones.
 
     Raises:
         MaskExpressionError: it is none.
     """
     if text.strip():
-        parse(text).evaluate(context)
-        return with_source(settings, scope, " ".join(text.split()))
+        expression = from_mask_mod(text)
+        parse(expression).evaluate(context)
+        return with_source(settings, scope, " ".join(expression.split()))
     planes = {other: source for other, source in read_planes(settings.custom).items() if other != scope}
     return _painted(settings, planes)
 

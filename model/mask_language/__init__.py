@@ -8,12 +8,14 @@ condition:  True, False, same_token, is_pad(x), comparisons (< <= == != >= >, ch
 number:     whole numbers, q, k, n_queries, n_keys, token(x), segment(x), abs(number), + - * // %
 
 where ``q`` and ``k`` are the positions of the query and of the key, counted from 0, and ``x`` is one of the two.
+What a FlexAttention ``mask_mod`` returns is such an expression too, once ``from_mask_mod`` has read it.
 The meaning is Python's in all respects; Python's parser reads it, and nothing is ever run by Python itself.
 """
 
 from model.mask_language.context import MaskContext
 from model.mask_language.description import express
 from model.mask_language.expression import Expression, parse
+from model.mask_language.mask_mod import from_mask_mod
 from model.mask_language.ready import READY, ReadyExpression
 from model.mask_language.spelling import MaskExpressionError
 
@@ -24,5 +26,6 @@ __all__ = [
     "MaskExpressionError",
     "ReadyExpression",
     "express",
+    "from_mask_mod",
     "parse",
 ]

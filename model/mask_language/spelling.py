@@ -25,6 +25,9 @@ _CONNECTIVES = ("and", "or")
 _WORDS = (*_VALUES, *_FUNCTIONS, *_CONNECTIVES, "not")
 
 _MEANT = {
+    "q_idx": "q",
+    "kv_idx": "k",
+    "k_idx": "k",
     "query": "q",
     "i": "q",
     "row": "q",

@@ -103,6 +103,12 @@ def test_cells_without_a_short_expression_are_kept_cell_by_cell(cells):
         assert source == encode_cells((~cells).numpy())
 
 
+def test_the_body_of_a_mask_mod_is_kept_in_the_words_of_the_lab():
+    body = "return (q_idx >= kv_idx) & ~(kv_idx == 2)"
+    settings = mask_editing.with_expression(BASE, EVERYWHERE, body, CONTEXT)
+    assert settings.custom == "q >= k and (not k == 2)"
+
+
 def test_an_expression_is_kept_as_it_was_written_but_for_its_white_space():
     settings = mask_editing.with_expression(BASE, EVERYWHERE, "  k<=q   and\n q-k < 3 ", CONTEXT)
     assert settings.custom == "k<=q and q-k < 3"

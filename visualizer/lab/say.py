@@ -6,10 +6,11 @@ from dataclasses import replace
 
 import streamlit as st
 
-from model.mask_language import READY, MaskExpressionError, parse
+from model.mask_language import READY, MaskExpressionError, from_mask_mod, parse
 from visualizer import mask_editing, state
 from visualizer.lab.case import Case
 from visualizer.settings import FIELDS, Settings, in_mask_order
+from visualizer.tokens import markdown_safe
 
 _EXPRESSION = "expression"
 _START = "start_from"
@@ -36,7 +37,8 @@ def _expression(case: Case) -> None:
         key=_EXPRESSION,
         placeholder=_placeholder(case),
         help="q and k are the positions of query and key. Use + - * // %, comparisons, and, or, not, abs(), "
-        "is_pad(), segment(), token(), same_token. An empty line takes away what is painted for these heads.",
+        "is_pad(), segment(), token(), same_token. What a FlexAttention mask_mod returns, with q_idx, kv_idx, &, | "
+        "and ~, is understood too. An empty line takes away what is painted for these heads.",
         on_change=state.on_change(_EXPRESSION, write),
     )
 
@@ -60,11 +62,14 @@ def _complaint(case: Case) -> None:
     text = state.text_in(_EXPRESSION)
     if not text.strip():
         return
+    expression = text
     try:
-        parse(text).evaluate(case.context)
+        expression = from_mask_mod(text)
+        parse(expression).evaluate(case.context)
     except MaskExpressionError as error:
-        marked = " " * error.start + "^" * max(1, min(error.end, len(text)) - error.start)
-        st.code(f"{text}\n{marked}\n{error}", language=None)
+        marked = " " * error.start + "^" * max(1, min(error.end, len(expression)) - error.start)
+        st.code(f"{expression}\n{marked}", language=None)
+        st.caption(markdown_safe(f"{error}."))  # beside the code it would be cut, and not wrapped
 
 
 def _force(case: Case) -> None:
