@@ -162,7 +162,7 @@ EXPERIMENTS: dict[str, Experiment] = {
     for experiment in (
         Experiment(
             "no_causal_mask",
-            "Train without the causal mask",
+            "Without the causal mask",
             "The loss falls to nothing. Why is no answer right when the model writes by itself?",
             RECIPES["reverse"],
             replace(RECIPES["reverse"], is_causal=False),
@@ -183,7 +183,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         ),
         Experiment(
             "no_scaling",
-            "Scores without the square root",
+            "Without the square root",
             "Scores that are not divided by the square root of the head width: what is the softmax like, and what "
             "does the model still learn?",
             RECIPES["reverse"],

@@ -40,10 +40,10 @@ class ExperimentTitle:
 
 
 EXPERIMENT_TITLES: Mapping[str, ExperimentTitle] = {
-    "no_causal_mask": ExperimentTitle("Train without the causal mask", "reverse", "decoder.self_attention"),
+    "no_causal_mask": ExperimentTitle("Without the causal mask", "reverse", "decoder.self_attention"),
     "no_positions": ExperimentTitle("Reverse without positions", "reverse", "decoder.cross_attention"),
     "no_positions_sort": ExperimentTitle("Sort without positions", "sort", "decoder.cross_attention"),
-    "no_scaling": ExperimentTitle("Scores without the square root", "reverse", "decoder.cross_attention"),
+    "no_scaling": ExperimentTitle("Without the square root", "reverse", "decoder.cross_attention"),
     "heads": ExperimentTitle("Eight heads or one", "add", "decoder.cross_attention"),
 }
 """The experiments, in the order of their buttons."""
@@ -87,7 +87,7 @@ TRAINING_FIELDS = (
         "choice",
         "Break it",
         "Two trainings that differ in one thing, side by side.",
-        choices={NO_EXPERIMENT: "Nothing"} | {name: each.title for name, each in EXPERIMENT_TITLES.items()},
+        choices={NO_EXPERIMENT: "Intact"} | {name: each.title for name, each in EXPERIMENT_TITLES.items()},
     ),
     Field("train_n_heads", "integer", "Heads", "How many attention heads each layer has.", least=1, most=16),
     Field(

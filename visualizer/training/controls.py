@@ -46,14 +46,11 @@ def choose_task() -> None:
 
 def choose_experiment(choice: TrainingChoice) -> None:
     """Which experiment, or none."""
-    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="experiments"):
-        st.caption(TRAINING["train_experiment"].label, width="content")
-        _segments(
-            "train_experiment",
-            list(TRAINING["train_experiment"].choices),
-            on_change=lambda experiment: state.train(usual_choice(choice.train_task, experiment)),
-            width="stretch",
-        )
+    _segments(
+        "train_experiment",
+        list(TRAINING["train_experiment"].choices),
+        on_change=lambda experiment: state.train(usual_choice(choice.train_task, experiment)),
+    )
 
 
 def choose_recipe(choice: TrainingChoice) -> None:

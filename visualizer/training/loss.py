@@ -15,6 +15,7 @@ from visualizer.training.controls import Look
 from visualizer.training.moments import Moment
 
 _PARTS = {"self_attention": "self-attention", "cross_attention": "cross-attention", "feed_forward": "feed-forward"}
+_NEARLY_ONE = 0.9999
 _OUTSIDE = {"inputs": "embedding", "norm": "final norm", "unembedding": "final linear layer"}
 
 
@@ -64,7 +65,7 @@ def _table(loss: SampleLoss, vocabulary: Sequence[str]) -> str:
         "reads": [_cell(vocabulary[token]) for token in loss.read],
         "label": [_cell(vocabulary[token]) for token in loss.labels],
         "p(label)": [
-            _cell(_number(probability) if is_label else "")
+            _cell(_probability(probability) if is_label else "")
             for probability, is_label in zip(loss.probabilities, counts, strict=True)
         ],
         "−log p": [_cell(_number(each), each / highest) for each in loss.losses],
@@ -108,6 +109,10 @@ def _called(layer: str) -> str:
 def _last(part: str) -> str:
     name = part.rpartition(".")[2]
     return _PARTS.get(name, name)
+
+
+def _probability(value: float) -> str:
+    return _number(value) if value <= _NEARLY_ONE else f"> {_NEARLY_ONE}"
 
 
 def _number(value: float) -> str:
