@@ -5,6 +5,8 @@ Post-norm is the paper's ``norm(x + sublayer(x))``; pre-norm is ``x + sublayer(n
 
 from __future__ import annotations
 
+from functools import partial
+
 from torch import Tensor, nn
 
 from model.attention import MultiHeadAttention
@@ -14,6 +16,8 @@ from model.feed_forward import FeedForward
 from model.tracing import TracedModule
 
 _NORM = r"\operatorname{LayerNorm}(x) = \gamma \, \frac{x - \mu}{\sqrt{\sigma^2 + \varepsilon}} + \beta"
+
+_DROPPED = r"\tilde y = \operatorname{dropout}(y)"
 
 
 class EncoderLayer(TracedModule):
@@ -34,16 +38,16 @@ class EncoderLayer(TracedModule):
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
         """(B, T, d_model) -> (B, T, d_model); ``mask`` as in ``MultiHeadAttention``."""
-        tap, dropout, sums = self.tap, self.dropout, self.sums[self.dropout.active]
+        tap, drop, sums = self.tap, partial(_dropped, self), self.sums[self.dropout.active]
         self_attention, feed_forward = self.self_attention, self.feed_forward
         if self.pre_norm:
             y = tap("norm1", self.norm1(x), "B T D", _NORM)
-            x = tap("residual1", x + dropout(self_attention(y, y, y, mask)), "B T D", sums[0])
+            x = tap("residual1", x + drop(self_attention(y, y, y, mask), "dropped_output1"), "B T D", sums[0])
             y = tap("norm2", self.norm2(x), "B T D", _NORM)
-            return tap("residual2", x + dropout(feed_forward(y)), "B T D", sums[1])
-        x = tap("residual1", x + dropout(self_attention(x, x, x, mask)), "B T D", sums[0])
+            return tap("residual2", x + drop(feed_forward(y), "dropped_output2"), "B T D", sums[1])
+        x = tap("residual1", x + drop(self_attention(x, x, x, mask), "dropped_output1"), "B T D", sums[0])
         x = tap("norm1", self.norm1(x), "B T D", _NORM)
-        x = tap("residual2", x + dropout(feed_forward(x)), "B T D", sums[1])
+        x = tap("residual2", x + drop(feed_forward(x), "dropped_output2"), "B T D", sums[1])
         return tap("norm2", self.norm2(x), "B T D", _NORM)
 
 
@@ -76,22 +80,39 @@ class DecoderLayer(TracedModule):
         Returns:
             (B, T, d_model).
         """
-        tap, dropout, sums = self.tap, self.dropout, self.sums[self.dropout.active]
+        tap, drop, sums = self.tap, partial(_dropped, self), self.sums[self.dropout.active]
         self_attention, cross_attention = self.self_attention, self.cross_attention
         feed_forward = self.feed_forward
         if self.pre_norm:
             y = tap("norm1", self.norm1(x), "B T D", _NORM)
-            x = tap("residual1", x + dropout(self_attention(y, y, y, mask)), "B T D", sums[0])
+            x = tap("residual1", x + drop(self_attention(y, y, y, mask), "dropped_output1"), "B T D", sums[0])
             y = tap("norm2", self.norm2(x), "B T D", _NORM)
-            x = tap("residual2", x + dropout(cross_attention(y, memory, memory, memory_mask)), "B T D", sums[1])
+            x = tap(
+                "residual2",
+                x + drop(cross_attention(y, memory, memory, memory_mask), "dropped_output2"),
+                "B T D",
+                sums[1],
+            )
             y = tap("norm3", self.norm3(x), "B T D", _NORM)
-            return tap("residual3", x + dropout(feed_forward(y)), "B T D", sums[2])
-        x = tap("residual1", x + dropout(self_attention(x, x, x, mask)), "B T D", sums[0])
+            return tap("residual3", x + drop(feed_forward(y), "dropped_output3"), "B T D", sums[2])
+        x = tap("residual1", x + drop(self_attention(x, x, x, mask), "dropped_output1"), "B T D", sums[0])
         x = tap("norm1", self.norm1(x), "B T D", _NORM)
-        x = tap("residual2", x + dropout(cross_attention(x, memory, memory, memory_mask)), "B T D", sums[1])
+        x = tap(
+            "residual2",
+            x + drop(cross_attention(x, memory, memory, memory_mask), "dropped_output2"),
+            "B T D",
+            sums[1],
+        )
         x = tap("norm2", self.norm2(x), "B T D", _NORM)
-        x = tap("residual3", x + dropout(feed_forward(x)), "B T D", sums[2])
+        x = tap("residual3", x + drop(feed_forward(x), "dropped_output3"), "B T D", sums[2])
         return tap("norm3", self.norm3(x), "B T D", _NORM)
+
+
+def _dropped(layer: EncoderLayer | DecoderLayer, output: Tensor, name: str) -> Tensor:
+    """What dropout leaves of a sub-layer's output before it is added (section 5.4): a stage, where it acts."""
+    if not layer.dropout.active:
+        return output
+    return layer.tap(name, layer.dropout(output), "B T D", _DROPPED)
 
 
 def _attention(config: TransformerConfig) -> MultiHeadAttention:

@@ -377,12 +377,13 @@ def _concat(trace: Trace, model: nn.Module, path: str) -> tuple[Check, ...]:
 def _residual(trace: Trace, model: nn.Module, path: str) -> tuple[Check, ...]:
     stage, (stream, found) = trace[path], operands(trace, path)
     x, y, name = trace[stream.source].value, trace[found.source].value, _name_in(stage.module_path, found.source)
+    return (Check(f"exactly x + {name}", torch.equal(stage.value, x + y)),)
+
+
+def _dropped_output(trace: Trace, model: nn.Module, path: str) -> tuple[Check, ...]:
+    (output,), stage = operands(trace, path), trace[path]
     p = dropout_in(model, stage.module_path)
-    if p == 0:
-        return (Check(f"exactly x + {name}", torch.equal(stage.value, x + y)),)
-    holds = (stage.value == x) | _near(stage.value, x + y / (1 - p))
-    text = f"x + dropout({name}): each number of it is dropped or divided by 1 - {p:g}"
-    return (Check(text, bool(holds.all())),)
+    return (_dropout("numbers", stage.value, trace[output.source].value, p),)
 
 
 def _embedded(trace: Trace, model: nn.Module, path: str) -> tuple[Check, ...]:
@@ -514,6 +515,7 @@ _CHECKS: dict[str, Callable[[Trace, nn.Module, str], tuple[Check, ...]]] = {
     "activation": _feed_forward,
     "dropped_activation": _dropped_activation,
     "output": _feed_forward,
+    "dropped_output": _dropped_output,
     "residual": _residual,
     "norm": _norm,
     "logits": _linear,

@@ -48,7 +48,7 @@ def kind_of(trace: Trace, path: str) -> Kind:
         return "attention"
     if _in(trace, module, "hidden"):
         return "feed_forward"
-    if re.fullmatch(r"(residual|norm)\d", name):
+    if re.fullmatch(r"(residual|norm|dropped_output)\d", name):
         return "layer"
     return "inputs" if _in(trace, module, "embedded") else "model"
 
@@ -87,6 +87,12 @@ def bias_of(model: nn.Module, operand: Operand) -> Tensor | None:
 def attention_modules(trace: Trace) -> tuple[str, ...]:
     """The paths of the modules that attend, in the order in which they ran."""
     return tuple(stage.module_path for stage in trace.values() if stage.name == "weights")
+
+
+def sublayer_output(trace: Trace, path: str) -> str:
+    """The output of the sub-layer that a residual sum, such as ``encoder.layers.0.residual1``, adds."""
+    layer, _, name = path.rpartition(".")
+    return _sublayer_output(trace, layer, int(name[-1]))
 
 
 def is_pre_norm(trace: Trace, layer: str) -> bool:
@@ -155,7 +161,10 @@ def _layer_operands(trace: Trace, layer: str, name: str) -> tuple[Operand, ...]:
     i = int(name[-1])
     if name.startswith("norm"):
         return (Operand(_before_norm(trace, layer, i)),)
-    return Operand(_residual_stream(trace, layer, i)), Operand(_sublayer_output(trace, layer, i), "+")
+    output, dropped = _sublayer_output(trace, layer, i), f"{layer}.dropped_output{i}"
+    if name.startswith("dropped"):
+        return (Operand(output),)
+    return Operand(_residual_stream(trace, layer, i)), Operand(dropped if dropped in trace else output, "+")
 
 
 def _input_operands(trace: Trace, module: str, name: str) -> tuple[Operand, ...]:

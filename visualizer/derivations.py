@@ -249,14 +249,8 @@ def _residual(run: Run, cell: Cell) -> Derivation:
     stream, found = operands(run.trace, cell.path)
     x, y = (_number(run, operand.source, cell.batch, cell.row, cell.column) for operand in (stream, found))
     name = run.explain(found.source).title.lower()
-    p = dropout_in(run.model, run.trace[cell.path].module_path)
-    if p == 0:
-        steps = [Step("x", x), Step(f"+ {name} ({y:.4g})", x + y)]
-        return _steps_only(run, cell, "residual addition", f"x + {name}", steps)
-    total = _number(run, cell.path, cell.batch, cell.row, cell.column)
-    dropout = _dropout(y, p, is_zero=abs(total - x) < abs(y) / 2)
-    steps = [Step(name, y), dropout, Step(f"+ x ({x:.4g})", x + dropout.value)]
-    return _steps_only(run, cell, "residual addition", f"x + dropout({name})", steps)
+    steps = [Step("x", x), Step(f"+ {name} ({y:.4g})", x + y)]
+    return _steps_only(run, cell, "residual addition", f"x + {name}", steps)
 
 
 def _dropout(number: float, p: float, *, is_zero: bool) -> Step:
@@ -480,6 +474,7 @@ _DERIVATIONS: dict[tuple[str, str], Callable[[Run, Cell], Derivation | tuple[Der
     ("feed_forward", "activation"): _activation,
     ("feed_forward", "dropped_activation"): _dropped,
     ("feed_forward", "output"): _linear,
+    ("layer", "dropped_output"): _dropped,
     ("layer", "residual"): _residual,
     ("layer", "norm"): _norm,
     ("model", "norm"): _norm,

@@ -85,11 +85,14 @@ _BLOCKERS = {
 
 
 def code_line(stage: Stage) -> CodeLine:
-    """The line of PyTorch that computed a stage, read from the source where the stage was tapped."""
+    """The line of PyTorch that computed a stage, read from the source where the stage was tapped.
+
+    A tap that is given its name as a variable serves several stages.
+    """
     file, line = stage.location
     for call in _tap_calls(file):
         end = call.end_lineno or call.lineno
-        if call.lineno <= line <= end and _tap_name(call) == stage.name:
+        if call.lineno <= line <= end and _names(call, stage.name):
             expression = ast.unparse(call.args[1])
             return CodeLine(f"{stage.name} = {expression}", f"model/{Path(file).name}, line {call.lineno}")
     return CodeLine(stage.name, f"model/{Path(file).name}, line {line}")
@@ -101,9 +104,10 @@ def _tap_calls(file: str) -> tuple[ast.Call, ...]:
     return tuple(node for node in ast.walk(tree) if isinstance(node, ast.Call) and len(node.args) >= 2)
 
 
-def _tap_name(call: ast.Call) -> str | None:
+def _names(call: ast.Call, stage: str) -> bool:
+    """Whether a call is the tap of a stage."""
     named_tap = (isinstance(call.func, ast.Name) and call.func.id == "tap") or (
         isinstance(call.func, ast.Attribute) and call.func.attr == "tap"
     )
     first = call.args[0]
-    return str(first.value) if named_tap and isinstance(first, ast.Constant) else None
+    return named_tap and (first.value == stage if isinstance(first, ast.Constant) else isinstance(first, ast.Name))

@@ -140,7 +140,7 @@ def _layer_stages(settings: Settings, stack: _Stack) -> int:
     attentions = sum(_attention_stages(settings, attention) for attention in stack.attentions)
     feed_forward = n_tokens * (2 * settings.d_ff + width)  # hidden, activation, output
     n_sub_layers = len(stack.attentions) + 1
-    residuals_and_norms = 2 * n_sub_layers * n_tokens * width
+    residuals_and_norms = (2 + (settings.dropout > 0)) * n_sub_layers * n_tokens * width  # and dropped_output
     return attentions + feed_forward + residuals_and_norms
 
 

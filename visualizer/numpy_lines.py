@@ -198,7 +198,7 @@ def _activation(run: Run, path: str) -> NumpyLine:
 
 
 def _residual(run: Run, path: str) -> NumpyLine:
-    return _with_dropout(run, path, "{0} + {1}", "{0} + {1}")
+    return _from_operands(run, path, "{0} + {1}")
 
 
 def _norm(run: Run, path: str) -> NumpyLine:
@@ -272,6 +272,7 @@ NUMPY_LINES: Mapping[tuple[str, str], Callable[[Run, str], NumpyLine]] = {
     ("feed_forward", "activation"): _activation,
     ("feed_forward", "dropped_activation"): _dropped,
     ("feed_forward", "output"): _linear,
+    ("layer", "dropped_output"): _dropped,
     ("layer", "residual"): _residual,
     ("layer", "norm"): _norm,
     ("model", "norm"): _norm,

@@ -13,6 +13,7 @@ from visualizer.cache import cached_run
 from visualizer.check_line import check_line
 from visualizer.citation import citation
 from visualizer.generation.writer import tokens_given
+from visualizer.hints import hints
 from visualizer.order import compare_orders
 from visualizer.run import Run, encoded, with_layer
 from visualizer.settings import FIELDS, TRAINED, WORKED_EXAMPLES
@@ -46,6 +47,7 @@ def show(choices: Choices) -> None:
         page.batch_items(_beginnings(run))
         _about_batch(run)
     _another_order(run, choices)
+    hints(run, choices)
     _broken_on_purpose(run)
     _not_as_trained(run, choices)
     _where_to_paint(choices)

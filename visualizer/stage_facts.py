@@ -9,7 +9,7 @@ from torch import Tensor
 
 from model.tasks import TASKS
 from visualizer.checks import dropout_in, square_root
-from visualizer.dataflow import is_pre_norm, kind_of, operands
+from visualizer.dataflow import is_pre_norm, kind_of, sublayer_output
 from visualizer.run import Run
 from visualizer.settings import TRAINED, WORKED_EXAMPLES, Depth
 from visualizer.stage_texts import Fact, Facts
@@ -126,9 +126,9 @@ def _of_positions(run: Run, module: str) -> Iterable[Fact]:
 
 
 def _of_sublayer(run: Run, path: str) -> Iterable[Fact]:
-    """Whose output is added, for a residual addition."""
-    if run.trace[path].name.startswith("residual"):
-        added = operands(run.trace, path)[1].source
+    """Whose output is dropped or added, for a residual addition and what comes before it."""
+    if run.trace[path].name.startswith(("residual", "dropped_output")):
+        added = sublayer_output(run.trace, path)
         yield next(fact for name, fact in _SUBLAYERS.items() if f".{name}." in added)
 
 

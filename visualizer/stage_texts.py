@@ -741,6 +741,21 @@ EXPLANATIONS: Mapping[tuple[str, str], Explanation] = {
             "token.",
         ),
     ),
+    ("layer", "dropped_output"): Explanation(
+        "Output after dropout",
+        "residual",
+        plain=(
+            If(("after_self_attention",), "Of what a token brought home from the library,"),
+            If(("after_cross_attention",), "Of what a token found in the books of the source,"),
+            If(("after_feed_forward",), "Of the note that a token wrote itself,"),
+            "[dropout] strikes out each number with a chance of {p}, and enlarges the others to make up for it on "
+            "average.",
+        ),
+        exact=(
+            "[Dropout](dropout) sets each number of the sub-layer's output to zero with probability {p} and "
+            "divides the others by 1 - {p}, before it is added to the [residual stream].",
+        ),
+    ),
     ("layer", "residual"): Explanation(
         "Residual addition",
         "residual",
@@ -748,7 +763,7 @@ EXPLANATIONS: Mapping[tuple[str, str], Explanation] = {
             If(("after_self_attention",), "What a token brought home from the library is added to its card."),
             If(("after_cross_attention",), "What a token found in the books of the source is added to its card."),
             If(("after_feed_forward",), "The note that a token wrote itself is added to its card."),
-            If(("dropout",), "[Dropout](dropout) first strikes out some of it by chance."),
+            If(("dropout",), "[Dropout](dropout) has struck out some of it by chance."),
             "What stood there before stays in the sum: this is a [residual](residual stream) addition.",
         ),
         exact=(

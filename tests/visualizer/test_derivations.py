@@ -73,9 +73,9 @@ def test_without_scaling_nothing_is_divided():
     assert score.formula == "s = q · k"
 
 
-def test_dropout_is_followed_through_a_residual_addition():
+def test_dropout_is_followed_before_a_residual_addition():
     run = run_of("dropout")
-    path = "encoder.layers.0.residual1"
+    path = "encoder.layers.0.dropped_output1"
     texts = [step.text for column in range(16) for step in derive(run, Cell(path, 0, 0, 0, column))[0].steps]
     assert "dropped at random" in texts
     assert "kept: ÷ (1 - 0.3)" in texts

@@ -22,8 +22,10 @@ def test_the_code_is_the_line_that_ran():
     trace = run_of("pre-norm").trace
     assert code_line(trace["encoder.layers.0.self_attention.scores"]).code == "scores = q @ k.mT"
     residual = code_line(trace["encoder.layers.0.residual1"])
-    assert residual.code == "residual1 = x + dropout(self_attention(y, y, y, mask))"
+    assert residual.code == "residual1 = x + drop(self_attention(y, y, y, mask), 'dropped_output1')"
     assert residual.place.startswith("model/layers.py, line ")
+    dropped = code_line(run_of("dropout").trace["encoder.layers.1.dropped_output2"])
+    assert dropped.code == "dropped_output2 = layer.dropout(output)"
     context = code_line(run_of("dropout").trace["encoder.layers.0.self_attention.context"])
     assert context.code == "context = dropped_weights @ v"
 

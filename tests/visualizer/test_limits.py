@@ -100,7 +100,7 @@ def test_the_estimate_is_the_sum_of_the_shapes():
     ("change", "more_floats"),
     [
         ({"mask": ("causal",)}, 2 * 9 + 9 / 4),  # masked_scores, and a byte for each cell of the mask
-        ({"dropout": 0.1}, 2 * 9),  # dropped_weights
+        ({"dropout": 0.1}, 2 * 9 + 2 * 3 * 8),  # dropped_weights, and dropped_output of both sub-layers
         ({"norm": "pre"}, 2 * 8 + 3 * 8),  # the last norm
         ({"final_norm": True}, 2 * 8 + 3 * 8),
         ({"unembedding_bias": True}, 5),

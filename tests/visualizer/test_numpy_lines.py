@@ -67,7 +67,7 @@ def from_outside(run, path, kept):
         for variables in (("x",), ("query", "key", "value"), ("q", "k", "v")):
             names |= dict(zip(variables, run.example.inputs, strict=False))
     draws = kept.get(f"{module}.dropout", ())
-    earlier = [other for other in run.trace if other.rpartition(".")[0] == module and "residual" in other]
+    earlier = [other for other in run.trace if other.rpartition(".")[0] == module and "dropped_output" in other]
     if draws and draws[0] is not None:
         names["keep"] = draws[earlier.index(path) if path in earlier else 0]
     return names
@@ -142,6 +142,6 @@ def test_a_line_reads_like_the_formula():
     assert lines[2] == "v_proj = np.split(kv, 2, axis=-1)[1]"
     assert "w_qkv as nn.Linear stores it" in notes(numpy_line(fused, f"{module}.kv"))
     assert notes(q_proj) == "w_q as nn.Linear stores it, (d_out, d_in)"
-    dropped = numpy_line(run_of("dropout"), "encoder.layers.0.residual1")
-    assert dropped.code == "residual1 = embedded + self_attention_output * keep / (1 - 0.3)"
+    dropped = numpy_line(run_of("dropout"), "encoder.layers.0.dropped_output1")
+    assert dropped.code == "dropped_output1 = self_attention_output * keep / (1 - 0.3)"
     assert "keep is True" in notes(dropped)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import streamlit as st
 
+from visualizer.dataflow import sublayer_output
 from visualizer.derivations import Cell
 from visualizer.panels import matrix
 from visualizer.run import Run, layer_of
@@ -52,9 +53,10 @@ def additions(run: Run, paths: list[str], batch: int) -> list[Addition]:
 
     found = []
     for path in paths:
-        stream, output = run.operands(path)
-        is_attention = f"{run.trace[output.source].module_path}.scores" in run.trace
-        part = output.source.split(".")[-2].replace("_", "-")
+        stream, _ = run.operands(path)
+        sublayer = sublayer_output(run.trace, path).rpartition(".")[0]
+        is_attention = f"{sublayer}.scores" in run.trace
+        part = sublayer.rpartition(".")[2].replace("_", "-")
         found.append(
             Addition(
                 title=f"{layer_of(path)} {part}" if "layers." in path else part,

@@ -222,7 +222,7 @@ def _layer_label(section: str) -> str:
 
 
 def _block_keys(places: Sequence[_Place]) -> list[str]:
-    """For each stage the key of its block; a norm straight after its own sum shares the sum's block."""
+    """For each stage the key of its block; what dropout leaves and a norm straight after share their sum's."""
     keys: list[str] = []
     for place in places:
         previous = keys[-1] if keys else place.stage
@@ -238,12 +238,14 @@ def _block_key(place: _Place, previous: str) -> str:
         return previous
     if place.stage == "output":
         return previous
+    if place.stage.startswith("dropped_output"):
+        return place.stage.replace("dropped_output", "residual")
     return _STAGE_MODULES.get(place.stage, place.stage)
 
 
 def _block_label(key: str, places: Sequence[_Place]) -> str:
     if key.startswith("residual"):
-        return "add & norm" if len(places) > 1 else "add"
+        return "add & norm" if places[-1].stage.startswith("norm") else "add"
     if key.startswith("norm"):
         return "norm"
     return _MODULE_LABELS.get(key, key.rpartition(".")[2].replace("_", " "))

@@ -1,0 +1,56 @@
+"""What a setting does not do here, though it is chosen, and what would."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from visualizer import state
+from visualizer.run import Run
+from visualizer.settings import TRAINED, View
+from visualizer.state import Choices
+
+MORE_PADDING = 3
+"""The padding tokens that one click adds, so that a padding mask has something to hide."""
+
+
+def hints(run: Run, choices: Choices) -> None:
+    """Draw a sentence for each setting without the effect that its name promises."""
+    if run.example is not None:
+        return
+    if hides_no_padding(run, choices):
+        _padding()
+    for sentence in sentences(run, choices.selection.view):
+        st.caption(sentence)
+
+
+def hides_no_padding(run: Run, choices: Choices) -> bool:
+    """Whether the padding mask is chosen where nothing is padded."""
+    chosen, selection = choices.settings.mask, choices.selection
+    if selection.view == "compare":
+        chosen = (*selection.mask_a, *selection.mask_b)
+    is_padded = any(any(sequence.is_padding) for batch in run.batches.values() for sequence in batch)
+    return "padding" in chosen and not is_padded
+
+
+def sentences(run: Run, view: View = "step") -> tuple[str, ...]:
+    """What is true of positions and dropout that their names do not say; a model that writes has no dropout."""
+    settings, found = run.settings, []
+    if settings.positions == "learned" and settings.weights != TRAINED:
+        filled = "the sinusoids, number for number" if settings.weights == "hand_built" else "random numbers"
+        found.append(f"Nothing was learned here: these weights fill the table of learned positions with {filled}.")
+    if settings.dropout > 0 and settings.weights == "hand_built" and view != "generate":
+        found.append(
+            f"Dropout sets {settings.dropout:.0%} of the numbers to zero by chance, also of those that a "
+            "hand-built head reads: it then loses some of what its name says."
+        )
+    return tuple(found)
+
+
+def _padding() -> None:
+    def pad() -> None:
+        state.change(pad=MORE_PADDING)
+        state.redraw_page()
+
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="no_padding"):
+        st.caption("The padding mask blocks nothing: there is no padding that it could hide.", width="content")
+        st.button(f"+{MORE_PADDING} padding", key="more_padding", on_click=pad, type="tertiary")
