@@ -31,5 +31,5 @@ def likely_tokens(tokens: Sequence[str], probabilities: Sequence[float], *, colo
     # Places with tick texts instead of a category axis: equal labels would be merged there.
     figure.update_yaxes(tickvals=places, ticktext=[plotly_safe(token) for token in tokens], autorange="reversed")
     figure.update_xaxes(tickformat=".0%", rangemode="tozero")
-    figure.update_layout(height=60 + 28 * len(places), margin={"l": 0, "r": 0, "t": 8, "b": 0}, bargap=0.25)
+    figure.update_layout(height=88 + 28 * len(places), margin={"l": 0, "r": 0, "t": 36, "b": 0}, bargap=0.25)
     return figure

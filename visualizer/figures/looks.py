@@ -38,7 +38,7 @@ def token_ticks(labels: Sequence[str], most: int = MOST_TICKS) -> dict[str, Any]
         labels: one for each place.
         most: how many are written; of more tokens every so many, with its place.
     """
-    step = -(-len(labels) // most) or 1
+    step = 1 if len(labels) <= most else -(-2 * len(labels) // most)  # places take room too
     places = list(range(0, len(labels), step))
     texts = [shortened(labels[place]) if step == 1 else f"{place} {shortened(labels[place])}" for place in places]
     return {"tickvals": places, "ticktext": texts}

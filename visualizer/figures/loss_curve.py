@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 
 from visualizer.tokens import plotly_safe
 
-_HEIGHT = 220
+_HEIGHT = 250
 _HIGHEST_SHARE = 1.05  # room for a line at 100 %
 _GREY = "#858b97"
 
@@ -85,7 +85,7 @@ def _over_steps(curves: Sequence[Curve], n_steps: int, moment: int | None, *, mo
     has_names = any(curve.name for curve in curves)
     figure.update_layout(
         height=_HEIGHT,
-        margin={"l": 0, "r": 8, "t": 28 if has_names else 8, "b": 0},
+        margin={"l": 0, "r": 8, "t": 62 if has_names else 36, "b": 0},
         showlegend=has_names,
         legend={"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},
         hovermode="x",

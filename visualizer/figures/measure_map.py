@@ -21,6 +21,7 @@ N_COLUMNS = 2
 _WIDTH = 150
 _SMALLEST, _LARGEST = 7, 34
 _LEAST_WITH_TEXT = 30
+_BETWEEN = 84  # pixels between two rows of panels: the axis of the upper and the title of the lower
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,11 +52,13 @@ def measure_map(
     n_layers, n_heads = measures[0].values.shape
     side = min(max(_WIDTH // n_heads, _SMALLEST), _LARGEST)
     n_rows = -(-len(measures) // N_COLUMNS)
+    panel = n_layers * (side + 8)
+    inside = n_rows * panel + (n_rows - 1) * _BETWEEN
     figure = make_subplots(
         rows=n_rows,
         cols=N_COLUMNS,
         subplot_titles=[plotly_safe(measure.title) for measure in measures],
-        vertical_spacing=0.5 / n_rows if n_rows > 1 else 0,
+        vertical_spacing=_BETWEEN / inside,
         horizontal_spacing=0.12,
     )
     for index, measure in enumerate(measures):
@@ -66,10 +69,8 @@ def measure_map(
     figure.update_xaxes(title="head", range=[-0.6, n_heads - 0.4], tickvals=_ticks(n_heads), **plain)
     figure.update_yaxes(title="layer", range=[n_layers - 0.4, -0.6], tickvals=_ticks(n_layers), **plain)
     figure.update_annotations(font_size=12)
-    panel = n_layers * (side + 8)
-    figure.update_layout(
-        height=int(n_rows * (panel + 90) + 40), margin={"l": 0, "r": 0, "t": 60, "b": 0}, showlegend=False
-    )
+    margin = {"l": 0, "r": 0, "t": 60, "b": 50}
+    figure.update_layout(height=inside + margin["t"] + margin["b"], margin=margin, showlegend=False)
     return figure
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,16 +16,20 @@ from visualizer.figures.looks import LEGEND_BELOW, MARGIN, hover_names, token_ti
 Numbers = NDArray[np.floating[Any]]
 
 MOST_CURVES = 8
+_MOST_SWINGS = 20
 _HEIGHT = 380
 
 
-def curves_shown(n_dimensions: int, selected: int) -> list[int]:
+def curves_shown(n_positions: int, n_dimensions: int, selected: int) -> list[int]:
     """At most ``MOST_CURVES`` dimensions, ascending, and the selected one.
 
-    They come in pairs from the first on, with more of the fast ones, which differ most over a short text.
+    They come in pairs, with more of the fast ones, which differ most over a short text; the fastest sinusoid among
+    them swings so seldom over the text that its waves can be seen.
     """
-    n_drawn = MOST_CURVES // 2
-    firsts = (2 * int((pair / n_drawn) ** 2 * n_dimensions / 2) for pair in range(n_drawn))
+    n_pairs, n_drawn = -(-n_dimensions // 2), MOST_CURVES // 2
+    swings = (n_positions / (math.tau * 10_000 ** (2 * pair / n_dimensions)) for pair in range(n_pairs))
+    fastest = next((pair for pair, count in enumerate(swings) if count <= _MOST_SWINGS), 0)
+    firsts = (2 * (fastest + int((place / n_drawn) ** 2 * (n_pairs - fastest))) for place in range(n_drawn))
     pairs = {dimension for first in firsts for dimension in (first, first + 1)}
     return sorted({dimension for dimension in pairs if dimension < n_dimensions} | {selected})
 
@@ -43,7 +48,7 @@ def position_curves(encoding: Numbers, labels: Sequence[str], *, selected: int, 
     n_positions, n_dimensions = encoding.shape
     names = hover_names(labels)
     figure = go.Figure()
-    for dimension in curves_shown(n_dimensions, selected):
+    for dimension in curves_shown(n_positions, n_dimensions, selected):
         figure.add_scatter(
             x=np.arange(n_positions),
             y=encoding[:, dimension],

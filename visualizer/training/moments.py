@@ -12,9 +12,10 @@ from model.checkpoints import Checkpoint, dump
 from model.tasks import TASKS
 from model.training import Progress
 from visualizer import state
-from visualizer.colors import WARNING, ThemeName
+from visualizer.colors import WARNING
 from visualizer.components.tensor_grid.element import Panel, tensor_grid
 from visualizer.settings import TRAINED, Selection, Settings
+from visualizer.theme import theme
 from visualizer.tokens import markdown_safe
 from visualizer.trained import keep, shape_of
 from visualizer.training.answers import Answer, Heads, answer, heads, trained_model
@@ -56,11 +57,6 @@ def moment_at(name: str, training: Training, step: int | None) -> Moment:
 def style() -> None:
     """How it looks."""
     st.html(f"<style>{_STYLE}</style>")
-
-
-def theme() -> ThemeName:
-    """The theme that the page is drawn in."""
-    return "dark" if st.context.theme.type == "dark" else "light"
 
 
 def numbers(moment: Moment) -> None:

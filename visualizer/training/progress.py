@@ -12,6 +12,7 @@ import streamlit as st
 from model.tasks import TASKS
 from visualizer import state
 from visualizer.colors import DIVERGING
+from visualizer.theme import theme
 from visualizer.tokens import markdown_safe
 from visualizer.training import moments, session
 from visualizer.training.controls import Look, summary
@@ -29,7 +30,6 @@ EVERY_SECONDS = 0.5
 """How often the picture is drawn again while something is trained."""
 
 _MOMENT = "train_moment"
-_PLOTLY = {"displayModeBar": False}
 _COLORS = (16, -16)  # places in the diverging scale, which every kind of colour blindness tells apart
 _DASHES = ("solid", "dot")
 
@@ -188,31 +188,33 @@ def _columns(found: Sequence[Moment], look: Look, step: int | None) -> None:
 
 
 def _losses(found: Sequence[Moment], step: int | None) -> None:
-    from visualizer.figures.loss_curve import loss_curve  # brings Plotly
+    from visualizer.figures.looks import config  # brings Plotly
+    from visualizer.figures.loss_curve import loss_curve
 
     curves = [
         _curve(index, moment, moment.training.steps, moment.training.losses) for index, moment in enumerate(found)
     ]
     guessing = math.log(len(TASKS[found[0].training.recipe.task].vocabulary))
     figure = loss_curve(curves, n_steps=_n_steps(found), guessing=guessing, moment=step)
-    st.plotly_chart(figure, key="training_losses", config=_PLOTLY)
+    st.plotly_chart(figure, key="training_losses", config=config("training-losses"))
 
 
 def _matches(found: Sequence[Moment], step: int | None) -> None:
-    from visualizer.figures.loss_curve import match_curve  # brings Plotly
+    from visualizer.figures.looks import config  # brings Plotly
+    from visualizer.figures.loss_curve import match_curve
 
     curves = [
         _curve(index, moment, moment.training.matched, moment.training.matches)
         for index, moment in enumerate(found)
     ]
     figure = match_curve(curves, n_steps=_n_steps(found), moment=step)
-    st.plotly_chart(figure, key="training_matches", config=_PLOTLY)
+    st.plotly_chart(figure, key="training_matches", config=config("training-matches"))
 
 
 def _curve(index: int, moment: Moment, steps: Sequence[int], values: Sequence[float]) -> Curve:
     from visualizer.figures.loss_curve import Curve  # brings Plotly
 
-    color = DIVERGING[moments.theme()][_COLORS[index]]
+    color = DIVERGING[theme()][_COLORS[index]]
     return Curve(moment.name, color, _DASHES[index], steps, values)
 
 

@@ -24,7 +24,7 @@ NOISE = np.random.default_rng(0).normal(size=(LENGTH, WIDTH))
 def test_each_curve_is_one_dimension_over_all_positions(theme):
     figure = position_curves(SINUSOIDS, ["<x>"] * LENGTH, selected=7, theme=theme)
     drawn = {int(curve.name.split()[-1]): curve for curve in figure.data}
-    assert list(drawn) == curves_shown(WIDTH, 7)
+    assert list(drawn) == curves_shown(LENGTH, WIDTH, 7)
     for dimension, curve in drawn.items():
         wave = math.cos if dimension % 2 else math.sin
         period = 10_000 ** (dimension // 2 * 2 / WIDTH)
@@ -36,11 +36,18 @@ def test_each_curve_is_one_dimension_over_all_positions(theme):
 
 @pytest.mark.parametrize(("width", "selected"), [(1, 0), (2, 1), (8, 7), (64, 9), (768, 767)])
 def test_few_dimensions_are_drawn_and_the_selected_one_always(width, selected):
-    shown = curves_shown(width, selected)
-    assert selected in shown
-    assert shown == sorted(set(shown))
-    assert len(shown) <= 9
-    assert max(shown) < width
+    for length in (1, 40, 512):
+        shown = curves_shown(length, width, selected)
+        assert selected in shown
+        assert shown == sorted(set(shown))
+        assert len(shown) <= 9
+        assert max(shown) < width
+
+
+def test_over_a_long_text_the_fastest_waves_are_left_out():
+    assert curves_shown(40, 64, 0)[0] == 0
+    fastest = min(set(curves_shown(512, 64, 63)) - {63})
+    assert 512 / (math.tau * 10_000 ** (fastest / 64)) <= 20 < 512 / (math.tau * 10_000 ** ((fastest - 2) / 64))
 
 
 def test_dot_products_by_distance():
