@@ -6,7 +6,15 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from model.decoding import GREEDY, Sampling
-from tests.browser.headlight_page import choose_view, close_to, messages_sent, point_at, rerun, tooltip_numbers
+from tests.browser.headlight_page import (
+    choose_view,
+    close_to,
+    messages_sent,
+    point_at,
+    rerun,
+    tokens,
+    tooltip_numbers,
+)
 from visualizer.generation.writer import writer_of
 from visualizer.generation.writing import Beam, OneByOne, search, write
 from visualizer.run import compute_run
@@ -79,6 +87,23 @@ def test_stepping_forward_and_back_is_drawn_at_once_and_told_in_one_message(open
     expect(place(page)).to_have_text("Step 6 of 10")
     page.get_by_role("button", name="from the start").click()
     expect(page.get_by_role("button", name="step back")).to_be_disabled()
+
+
+def test_nothing_is_shown_before_it_is_written(open_app):
+    page = open_app(**REVERSE)
+    assert tokens(page) == [*"headlight", "<eos>"]
+    assert tokens(page, "target") == []
+    page.get_by_role("button", name="to the end").click()
+    assert tokens(page, "target") == []
+    expect(page.locator(".st-key-token_strip .chip[aria-selected=true]")).to_have_count(0)
+
+
+def test_a_click_leads_from_what_only_reads_to_what_writes(open_app):
+    page = open_app(view="generate")
+    with rerun(page, STEPS):
+        page.get_by_role("button", name="Trained: Reverse").click()
+    assert written(page) == ["<sos>", "t"]
+    expect(place(page)).to_have_text("Step 1 of 10")
 
 
 def test_the_mask_grows_by_one_row_and_the_new_row_is_lit(open_app):
@@ -168,3 +193,19 @@ def test_nothing_is_wider_than_the_page(open_app, width, dark):
 def widest(page: Page) -> int:
     scroll_width: int = page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth")
     return scroll_width
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_names_are_whole(open_app, width):
+    page = open_app(view="generate", architecture="encoder-decoder", width=width)
+    plot = matrix(page, "chosen-by").locator(".matrix-plot")
+    room, needed = plot.evaluate("""plot => {
+      const context = document.createElement("canvas").getContext("2d");
+      context.font = `11px ${getComputedStyle(plot).fontFamily}`;
+      const left = plot.getBoundingClientRect().left - plot.closest(".matrix").getBoundingClientRect().left;
+      return [left, context.measureText("head 0 · previous token").width];
+    }""")
+    assert room > needed
+    choose_strategy(page, "Beam search", TREE)
+    labels = page.locator(f".st-key-{TREE} .tree-node .tree-label").all_text_contents()
+    assert "\u2068because\u2069" in labels

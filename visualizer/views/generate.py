@@ -68,10 +68,9 @@ def _beam(run: Run, writer: Writer, how: Beam, selection: Selection) -> None:
     st.caption(
         f"{len(nodes) - 1} hypotheses were looked at, {sum(node.kept for node in nodes) - 1} kept and {n_finished} "
         "finished. The number in a node is the sum of the log-probabilities so far; what is finished or cut off is "
-        "compared by its score, that sum over the length penalty."
+        f"compared by its score, that sum over the length penalty. {_never_written(run, writer)}"
     )
     key = "generation_tree"
-    st.caption(_never_written(run, writer))
     generation_tree(nodes, best, node=selection.node, key=key, seq=state.last_seq(key), on_shown=_take_from(key))
 
 
@@ -84,7 +83,7 @@ def _take_from(key: str) -> Callable[[], None]:
 
 def _never_written(run: Run, writer: Writer) -> str:
     names = " and ".join(markdown_safe(run.vocabulary[token]) for token in writer.never)
-    return f"{names} are in the vocabulary for other ends and never written."
+    return f"{names} are in the vocabulary for other purposes and are never written."
 
 
 def _how_it_ended(writer: Writer, written: Written) -> str:

@@ -13,7 +13,7 @@ function makeBars() {
     const text = "Filled: what it is drawn with. Outlined: the model's own probability.";
     const what = sampled ? text : "The model's probabilities of the most likely tokens.";
     const barred = bars.filter((bar) => bar.never).map((bar) => `\u2068${bar.label}\u2069`);
-    const never = barred.length ? ` ${barred.join(" and ")}: in the vocabulary for other ends, never written.` : "";
+    const never = barred.length ? ` ${barred.join(" and ")}: in the vocabulary for other purposes, never written.` : "";
     setText(note, `${what}${never}`);
     const rows = bars.map((bar) => barRow(bar, sampled));
     if (tail.count > 0) rows.push(tailRow(tail, sampled));
@@ -34,7 +34,7 @@ function barRow(bar, sampled) {
     ...mark,
   ]);
   row.classList.toggle("bar-out", bar.share === 0 || bar.never);
-  row.title = exactly(bar.share, bar.probability, sampled);
+  row.title = `\u2068${bar.label}\u2069: ${exactly(bar.share, bar.probability, sampled)}`;
   return row;
 }
 

@@ -7,6 +7,7 @@
 
 const STEP_KEYS = { ArrowLeft: -1, ArrowRight: 1, Home: -Infinity, End: Infinity };
 const LARGEST_CELL = 30; // below the size at which a cell of the mask would show its number
+const WIDEST_NAME = 0.4; // of the picture, what the names of the heads may take where it is narrow
 const USE_ARROWS = ["input", "textarea", "select", "[contenteditable]"]
   .concat(["radio", "slider", "tab", "application", "listbox", "combobox"].map((role) => `[role=${role}]`))
   .join(", ");
@@ -177,10 +178,11 @@ class GenerationSteps {
     const shown = labels.slice(0, nPrompt + this.index + 1);
     const someKept = steps.some(({ kept }) => kept);
     this.tokens.replaceChildren(...shown.map((label, place) => {
-      if (place < nPrompt) return makeElement("li", "written-token written-prompt", {}, [tokenSpan(label)]);
+      const prompt = { title: `\u2068${label}\u2069` };
+      if (place < nPrompt) return makeElement("li", "written-token written-prompt", prompt, [tokenSpan(label)]);
       const step = place - nPrompt;
       const isNew = step === this.index;
-      const title = `step ${step + 1}${someKept && !steps[step].kept ? ", computed again" : ""}`;
+      const title = `step ${step + 1}: \u2068${label}\u2069${someKept && !steps[step].kept ? ", computed again" : ""}`;
       const button = makeElement("button", "written-go", { type: "button", title }, [tokenSpan(label)]);
       button.onclick = () => this.go(step);
       const item = makeElement("li", "written-token", isNew ? { "aria-current": "step" } : {}, [button]);
@@ -214,7 +216,7 @@ class GenerationSteps {
       blocked,
       rows: nHeads,
       columns: nSeen,
-      rowAxis: { name: "head", labels: data.heads, sequence: null },
+      rowAxis: { name: "head", labels: data.heads, sequence: null, longest: this.width * WIDEST_NAME },
       columnAxis: { ...data.keys, labels: data.keys.labels.slice(0, nSeen) },
       blockedBy: data.own ? data.blocked_by : ["padding"],
     }, { cell: 44, cellHeight: 18, name: data.title });

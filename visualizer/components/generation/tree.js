@@ -3,9 +3,10 @@
  * walking to it with the arrow keys shows its tokens and its score, and lights the way to it.
  */
 
-const COLUMN = 110;
 const ROW = 30;
-const NODE = { width: 80, height: 23 };
+const NODE_HEIGHT = 23;
+const NODE_ROOM = { least: 38, most: 150, number: 42 }; // of a label, and beside it of the number, in pixels
+const COLUMN_GAP = 30;
 const TREE_TOP = 22;
 
 /** The state of one mounted tree. */
@@ -38,7 +39,8 @@ class GenerationTree {
     this.setStateValue = setStateValue;
     this.data = unpack(data);
     applyPalette(this.root, readTheme(this.root));
-    this.places = placeNodes(this.data.nodes);
+    this.measureLabels();
+    this.places = placeNodes(this.data.nodes, this.nodeWidth + COLUMN_GAP);
     this.followPython();
     this.drawTree();
     this.drawResults();
@@ -56,15 +58,26 @@ class GenerationTree {
     if (this.chosen >= nodes.length) this.chosen = best[0];
   }
 
+  /** Nodes are as wide as their longest label needs, up to a limit. */
+  measureLabels() {
+    const context = new OffscreenCanvas(1, 1).getContext("2d");
+    context.font = `600 12px ${getComputedStyle(this.root).fontFamily}`;
+    const widest = Math.max(...this.data.nodes.map(({ label }) => context.measureText(label).width));
+    this.labelRoom = clamp(Math.ceil(widest), NODE_ROOM.least, NODE_ROOM.most);
+    this.nodeWidth = this.labelRoom + NODE_ROOM.number;
+    this.fits = (text, room) => context.measureText(text).width <= room;
+  }
+
   drawTree() {
     const { nodes } = this.data;
     const deepest = nodes.at(-1).depth;
     const rows = Math.max(...this.places.map(({ row }) => row)) + 1;
-    const [width, height] = [(deepest + 1) * COLUMN, TREE_TOP + rows * ROW];
+    const column = this.nodeWidth + COLUMN_GAP;
+    const [width, height] = [(deepest + 1) * column, TREE_TOP + rows * ROW];
     for (const [name, value] of Object.entries({ width, height, viewBox: `0 0 ${width} ${height}` })) {
       this.svg.setAttribute(name, value);
     }
-    const heads = Array.from({ length: deepest }, (_, step) => columnHead(step + 1));
+    const heads = Array.from({ length: deepest }, (_, step) => columnHead(step + 1, (step + 1) * column + 4));
     // The pruned first, so that the others lie above them.
     const order = nodes.map((_, index) => index).sort((a, b) => Number(nodes[a].kept) - Number(nodes[b].kept));
     this.edges = nodes.map((node, index) => (node.parent === null ? null : this.makeEdge(node, index)));
@@ -90,7 +103,7 @@ class GenerationTree {
 
   makeEdge(node, index) {
     const [from, to] = [this.places[node.parent], this.places[index]];
-    const [x1, x2] = [from.x + NODE.width, to.x];
+    const [x1, x2] = [from.x + this.nodeWidth, to.x];
     const bend = (x1 + x2) / 2;
     const d = `M${x1} ${from.y} C${bend} ${from.y} ${bend} ${to.y} ${x2} ${to.y}`;
     return makeSvgElement("path", { class: `tree-edge ${stateOf(node)}`, d });
@@ -98,10 +111,11 @@ class GenerationTree {
 
   makeNode(node, index) {
     const { x, y } = this.places[index];
-    const box = makeSvgElement("rect", { x, y: y - NODE.height / 2, width: NODE.width, height: NODE.height, rx: 6 });
-    const text = shortLabel(node.label, node.parent === null ? 8 : 4); // the prompt has no number beside it
+    const size = { width: this.nodeWidth, height: NODE_HEIGHT };
+    const box = makeSvgElement("rect", { x, y: y - NODE_HEIGHT / 2, ...size, rx: 6 });
+    const text = this.shortLabel(node.label, this.labelRoom);
     const label = makeSvgElement("text", { class: "tree-label", x: x + 7, y: y + 4 }, [text]);
-    const number = makeSvgElement("text", { class: "tree-number", x: x + NODE.width - 5, y: y + 4 });
+    const number = makeSvgElement("text", { class: "tree-number", x: x + this.nodeWidth - 5, y: y + 4 });
     if (node.parent !== null) number.append(treeNumber(node.total));
     const item = makeSvgElement("g", {
       class: `tree-node ${stateOf(node)}`,
@@ -120,6 +134,15 @@ class GenerationTree {
   choose(index) {
     this.keep(index);
     this.items[index].focus();
+  }
+
+  /** As much of a token as there is room for. */
+  shortLabel(label, room) {
+    const characters = Array.from(new Intl.Segmenter().segment(label), ({ segment }) => segment);
+    let count = characters.length;
+    const text = () => (count < characters.length ? `${characters.slice(0, count).join("")}…` : label);
+    while (count > 1 && !this.fits(text(), room)) count -= 1;
+    return `\u2068${text()}\u2069`;
   }
 
   /** Keep showing a node when the pointer leaves; Python hears of it later, see `Teller`. */
@@ -205,32 +228,25 @@ class GenerationTree {
 }
 
 /** Where each node stands: in the column of its length, the most probable on top. */
-function placeNodes(nodes) {
+function placeNodes(nodes, column) {
   const columns = Map.groupBy(nodes.map((_, index) => index), (index) => nodes[index].depth);
   const places = [];
   for (const [depth, indices] of columns) {
     indices.sort((a, b) => Number(nodes[b].kept) - Number(nodes[a].kept) || nodes[b].total - nodes[a].total || a - b);
     indices.forEach((index, row) => {
-      places[index] = { row, x: depth * COLUMN + 4, y: TREE_TOP + (row + 0.5) * ROW };
+      places[index] = { row, x: depth * column + 4, y: TREE_TOP + (row + 0.5) * ROW };
     });
   }
   return places;
 }
 
-function columnHead(step) {
-  return makeSvgElement("text", { class: "tree-head", x: step * COLUMN + 4, y: 14 }, [`token ${step}`]);
+function columnHead(step, x) {
+  return makeSvgElement("text", { class: "tree-head", x, y: 14 }, [`token ${step}`]);
 }
 
 function stateOf(node) {
   if (!node.kept) return "is-pruned";
   return node.finished ? "is-finished" : "is-kept";
-}
-
-/** A token in the few characters that a node has room for. */
-function shortLabel(label, most) {
-  const characters = Array.from(new Intl.Segmenter().segment(label), ({ segment }) => segment);
-  const text = characters.length > most ? `${characters.slice(0, most - 1).join("")}…` : label;
-  return `\u2068${text}\u2069`;
 }
 
 /** A sum of log-probabilities with two digits after the point. */

@@ -320,7 +320,7 @@ function drawRowLabels(context, axis, rows, { left, top, cellHeight, rowLabels }
   const step = rowLabels === "all" ? 1 : tickStep(cellHeight, 24);
   for (let row = 0; row < rows; row += step) {
     const text = rowLabels === "all" ? axis.labels[row] : String(row);
-    context.fillText(shortened(context, text, LONGEST_LABEL), left - 5, top + (row + 0.5) * cellHeight);
+    context.fillText(shortened(context, text, axis.longest ?? LONGEST_LABEL), left - 5, top + (row + 0.5) * cellHeight);
   }
 }
 

@@ -9,14 +9,14 @@ const AXIS_LINE = 15;
 
 const labelWidths = new WeakMap();
 
-/** The widest label of an axis in pixels, at most LONGEST_LABEL. */
+/** The widest label of an axis in pixels, at most `axis.longest` or else LONGEST_LABEL. */
 function widestLabel(axis, font) {
   const known = labelWidths.get(axis);
   if (known?.font === font) return known.width;
   const context = textContext(font);
   let width = 0;
   for (const label of axis.labels) width = Math.max(width, context.measureText(label).width);
-  width = Math.min(Math.ceil(width), LONGEST_LABEL);
+  width = Math.min(Math.ceil(width), axis.longest ?? LONGEST_LABEL);
   labelWidths.set(axis, { font, width });
   return width;
 }
