@@ -175,3 +175,10 @@ def test_nothing_is_judged_before_the_place_is_known():
     app.text_area(key="pasted_mask").set_value(str(CAUSAL.tolist())).run()
     assert any("What it means depends on where it goes" in text.value for text in app.markdown)
     assert not [button for button in app.button if button.key == "paint_loaded"]
+
+
+def test_what_is_judged_by_a_guess_says_so():
+    app = open_app(view="lab", panel="load", passed_to="mha_attn_mask", architecture="decoder", text="a b c d e f")
+    app.text_area(key="pasted_mask").set_value(str(CAUSAL.tolist())).run()
+    assert any("it is inverted" in text.value for text in app.markdown)
+    assert any("causal is a guess" in caption.value for caption in app.caption)

@@ -167,6 +167,8 @@ def _findings(case: Case, passed: Passed, allowed: Tensor, *, is_of_keys: bool) 
         st.markdown(f"{_ICONS[finding.severity]} **{markdown_safe(finding.title)}.** {markdown_safe(finding.why)}")
         st.caption(markdown_safe(finding.mend))
     if findings:
+        if chosen is None and not is_of_keys:
+            st.caption(markdown_safe(f"That it should be {intent.words} is a guess: say above what it should be."))
         return
     if is_of_keys:
         n_open = int(allowed[0].sum())
