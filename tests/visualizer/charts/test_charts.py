@@ -45,3 +45,22 @@ def test_what_is_said_of_positions_is_true_of_them(positions, said):
     app = open_app(stage=POSITIONS, chart="positions", positions=positions, weights="random", pad="2")
     assert_healthy(app)
     assert said in captions(app)
+
+
+@pytest.mark.parametrize(
+    ("stage", "chart"),
+    [
+        (POSITIONS, "positions"),
+        ("encoder.self_attention.weights", "row"),
+        ("encoder.self_attention.weights", "temperature"),
+        ("encoder.self_attention.weights", "distance"),
+        ("encoder.self_attention.q", "directions"),
+        ("encoder.residual1", "residual"),
+    ],
+)
+def test_the_second_sequence_of_a_batch_has_its_own_charts(stage, chart):
+    app = open_app(text="one two three four\nfive six", mask="causal,padding", batch="1", stage=stage, chart=chart)
+    assert_healthy(app)
+    assert len(app.get("plotly_chart")) == (2 if chart == "positions" else 1)
+    if chart == "residual":
+        assert "the mean of 2 tokens" in captions(app)
