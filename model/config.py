@@ -18,7 +18,9 @@ class TransformerConfig:
 
     Attributes:
         architecture: ``encoder`` (BERT-like), ``decoder`` (GPT-like, no cross-attention) or ``encoder-decoder``.
-        vocab_size: number of tokens in the vocabulary, shared by source and target.
+        vocab_size: number of tokens in the vocabulary, shared by source and target (section 5.1).
+        target_vocab_size: number of tokens in that of the target, where it has one of its own beside that of the
+            source; no other architecture has a target. Embeddings are then not tied across the two sides.
         d_model: width of the residual stream.
         n_heads: attention heads per layer; must divide ``d_model`` unless ``head_dim`` is given.
         head_dim: width of one head (d_k = d_v in section 3.2.2); d_model / n_heads, as in the paper, unless given,
@@ -51,6 +53,7 @@ class TransformerConfig:
 
     architecture: Architecture = "encoder"
     vocab_size: int = 256
+    target_vocab_size: int | None = None
     d_model: int = 512
     n_heads: int = 8
     head_dim: int | None = None
@@ -77,10 +80,14 @@ class TransformerConfig:
                 raise ValueError(f"{name} ({getattr(self, name)!r}) must be one of: {', '.join(choices)}")
         for name in ("vocab_size", "d_model", "n_heads", "d_ff", "n_layers", "max_len"):
             check_at_least(1, name, getattr(self, name))
-        if self.n_decoder_layers is not None:
-            check_at_least(1, "n_decoder_layers", self.n_decoder_layers)
-            if self.architecture != "encoder-decoder":
-                raise ValueError(f"architecture ({self.architecture}) has one stack: its depth is n_layers")
+        for name, instead in (("n_decoder_layers", "n_layers"), ("target_vocab_size", "vocab_size")):
+            value = getattr(self, name)
+            if value is not None:
+                check_at_least(1, name, value)
+                if self.architecture != "encoder-decoder":
+                    raise ValueError(
+                        f"{name} ({value}) is for encoder-decoder alone: {self.architecture} has {instead}"
+                    )
         check_dropout(self.dropout)
         if not 0.0 < self.layer_norm_eps < math.inf:
             raise ValueError(f"layer_norm_eps ({self.layer_norm_eps}) must be a number above 0")
@@ -88,6 +95,11 @@ class TransformerConfig:
             check_divisible(self.d_model, self.n_heads)
         else:
             check_at_least(1, "head_dim", self.head_dim)
+
+    @property
+    def output_vocab_size(self) -> int:
+        """Number of tokens that the decoder reads and the final linear layer scores."""
+        return self.vocab_size if self.target_vocab_size is None else self.target_vocab_size
 
     @property
     def decoder_depth(self) -> int:

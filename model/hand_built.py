@@ -81,13 +81,15 @@ def fill_hand_built(model: Transformer, seed: int) -> None:
         raise ValueError("tied_embeddings (True) must be False: votes are not counted with the embedding")
     if config.d_model < NARROWEST:
         raise ValueError(f"d_model ({config.d_model}) must be at least {NARROWEST} for hand-built heads")
-    plan = _Plan(config, seed)
+    plan = output_plan = _Plan(config, config.vocab_size, seed, "codes")
+    if config.target_vocab_size is not None:
+        output_plan = _Plan(config, config.target_vocab_size, seed, "target codes")
     with torch.no_grad():
         if model.encoder is not None:
             _fill_part(plan, "encoder", model.encoder)
         if model.decoder is not None:
-            _fill_part(plan, "decoder", model.decoder)
-        model.unembedding.weight.copy_(_vote_counter(plan))
+            _fill_part(output_plan, "decoder", model.decoder)
+        model.unembedding.weight.copy_(_vote_counter(output_plan))
         if model.unembedding.bias is not None:
             model.unembedding.bias.zero_()
 
@@ -233,15 +235,17 @@ class _Plan:
 
     Attributes:
         config: of the model.
+        vocab_size: number of words that have a code.
         seed: of everything drawn.
+        codes_name: what the codes are drawn under; two vocabularies have codes of their own.
         zero, one: dimensions that hold 0 and 1 for every token.
         code_width: how many numbers tell words apart; codes have one dimension more, in which they sum to zero.
         codes, votes: dimensions, ``code_width + 1`` each.
         n_pairs: how many pairs of dimensions, from the first on, are left to positions.
     """
 
-    def __init__(self, config: TransformerConfig, seed: int) -> None:
-        self.config, self.seed = config, seed
+    def __init__(self, config: TransformerConfig, vocab_size: int, seed: int, codes_name: str) -> None:
+        self.config, self.vocab_size, self.seed, self.codes_name = config, vocab_size, seed, codes_name
         d_model = config.d_model
         self.one, self.zero = (d_model - 2, d_model - 1) if d_model % 2 else (d_model - 1, d_model - 2)
         self.code_width = _code_width(config)
@@ -252,8 +256,8 @@ class _Plan:
     @cached_property
     def directions(self) -> Tensor:
         """One direction of length 1 per word, of at least a usual text: (V or more, code_width)."""
-        count = max(self.config.vocab_size, _USUAL_WORDS)
-        return spread_directions(count, self.code_width, named_generator(self.seed, "codes"))
+        count = max(self.vocab_size, _USUAL_WORDS)
+        return spread_directions(count, self.code_width, named_generator(self.seed, self.codes_name))
 
     @cached_property
     def heads(self) -> list[_HeadWeights]:
@@ -322,7 +326,7 @@ class _Plan:
     @cached_property
     def embedding(self) -> Tensor:
         """(V, d_model), to be multiplied by sqrt(d_model): codes of length 1, so of unit variance in the model."""
-        vocab_size, d_model = self.config.vocab_size, self.config.d_model
+        vocab_size, d_model = self.vocab_size, self.config.d_model
         wanted = torch.zeros(vocab_size, d_model, dtype=torch.float64)
         wanted[:, self.codes] = self.directions[:vocab_size] @ self.basis * math.sqrt(d_model)
         wanted[:, self.one] = 1.0
@@ -531,7 +535,7 @@ def _fill_feed_forward(plan: _Plan, feed_forward: FeedForward, length: float, na
 
 def _vote_counter(plan: _Plan) -> Tensor:
     """The final linear layer, (V, d_model): how much of each word's code is in the votes."""
-    counter = torch.zeros(plan.config.vocab_size, plan.config.d_model, dtype=torch.float64)
-    counter[:, plan.votes] = plan.directions[: plan.config.vocab_size] @ plan.basis
+    counter = torch.zeros(plan.vocab_size, plan.config.d_model, dtype=torch.float64)
+    counter[:, plan.votes] = plan.directions[: plan.vocab_size] @ plan.basis
     unanimous = _VOTE_LENGTH * math.sqrt(plan.config.d_model) * plan.normed
     return counter * _UNANIMOUS_LOGIT / unanimous

@@ -20,10 +20,10 @@ _LAST_NORM = r"x' = \operatorname{LayerNorm}(x)"
 class InputEmbedding(TracedModule):
     """Token ids to vectors: embedding times sqrt(d_model), plus positions (sections 3.4 and 3.5)."""
 
-    def __init__(self, config: TransformerConfig) -> None:
+    def __init__(self, config: TransformerConfig, vocab_size: int) -> None:
         super().__init__()
         self.d_model, self.max_len = config.d_model, config.max_len
-        self.tokens = nn.Embedding(config.vocab_size, config.d_model)
+        self.tokens = nn.Embedding(vocab_size, config.d_model)
         self.positions = POSITIONS[config.positions](config.max_len, config.d_model)
         self.dropout = Dropout(config.dropout)
 
@@ -68,7 +68,7 @@ class Encoder(TracedModule):
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
-        self.inputs = InputEmbedding(config)
+        self.inputs = InputEmbedding(config, config.vocab_size)
         self.layers = nn.ModuleList(EncoderLayer(config) for _ in range(config.n_layers))
         self.norm = _last_norm(config)
 
@@ -92,7 +92,7 @@ class Decoder(TracedModule):
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
-        self.inputs = InputEmbedding(config)
+        self.inputs = InputEmbedding(config, config.output_vocab_size)
         self.takes_memory = config.architecture == "encoder-decoder"
         layer = DecoderLayer if self.takes_memory else EncoderLayer
         self.layers = nn.ModuleList(layer(config) for _ in range(config.decoder_depth))
@@ -142,7 +142,7 @@ class Transformer(TracedModule):
         self.config = config
         self.encoder = Encoder(config) if config.architecture != "decoder" else None
         self.decoder = Decoder(config) if config.architecture != "encoder" else None
-        self.unembedding = nn.Linear(config.d_model, config.vocab_size, bias=config.unembedding_bias)
+        self.unembedding = nn.Linear(config.d_model, config.output_vocab_size, bias=config.unembedding_bias)
         self.formula = r"Z = x W_U + b_U" if config.unembedding_bias else r"Z = x W_U"
         if config.tied_embeddings:
             self._tie()
@@ -173,7 +173,7 @@ class Transformer(TracedModule):
             target_positions: where each token of ``target`` stands.
 
         Returns:
-            (B, T, vocab_size), each position summing to one; over ``source`` where there is no target.
+            (B, T, output_vocab_size), each position summing to one; over ``source`` where there is no target.
 
         Raises:
             ValueError: a target is missing, or it or one of its masks is given to an architecture that has none.
@@ -210,8 +210,9 @@ class Transformer(TracedModule):
         return x
 
     def _tie(self) -> None:
+        """Give the final linear layer and the embeddings of its vocabulary one matrix."""
         for part in (self.encoder, self.decoder):
-            if part is not None:
+            if part is not None and (part is self.decoder or self.config.target_vocab_size is None):
                 part.inputs.tokens.weight = self.unembedding.weight
 
 

@@ -75,7 +75,8 @@ def fill_random(model: Transformer, seed: int) -> None:
             if isinstance(module, nn.LayerNorm):
                 module.reset_parameters()
             elif isinstance(module, InputEmbedding):
-                _fill_inputs(module, name, seed)
+                is_of_target = name == "decoder.inputs" and model.config.target_vocab_size is not None
+                _fill_inputs(module, name, "target embedding" if is_of_target else "embedding", seed)
             elif isinstance(module, MultiHeadAttention):
                 for part, projection in zip(("w_q", "w_k", "w_v"), module.projections(), strict=True):
                     _fill_linear(projection, f"{name}.{part}", seed)
@@ -90,8 +91,8 @@ def fill_random(model: Transformer, seed: int) -> None:
             _fill_vocabulary(model.unembedding.bias[:, None], "unembedding bias", seed, _BIAS_DEVIATION)
 
 
-def _fill_inputs(inputs: InputEmbedding, name: str, seed: int) -> None:
-    _fill_vocabulary(inputs.tokens.weight, "embedding", seed, inputs.d_model**-0.5)
+def _fill_inputs(inputs: InputEmbedding, name: str, table: str, seed: int) -> None:
+    _fill_vocabulary(inputs.tokens.weight, table, seed, inputs.d_model**-0.5)
     if isinstance(inputs.positions, LearnedPositions):
         inputs.positions.table.normal_(0.0, 0.5**0.5, generator=named_generator(seed, f"{name}.positions"))
 

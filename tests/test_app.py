@@ -343,6 +343,7 @@ def test_details_of_published_models_can_be_chosen():
     app = open_app(architecture="encoder-decoder")
     for name in DETAIL_SWITCHES:
         app.toggle(key=name).set_value(not app.toggle(key=name).value)
+    app.toggle(key="shared_vocabulary").set_value(False)
     app.select_slider(key="head_dim").set_value(32)
     app.select_slider(key="n_decoder_layers").set_value(3)
     app.select_slider(key="layer_norm_eps").set_value(1e-12).run()
@@ -351,6 +352,7 @@ def test_details_of_published_models_can_be_chosen():
         "architecture",
         "head_dim",
         "n_decoder_layers",
+        "shared_vocabulary",
         "layer_norm_eps",
         *DETAIL_SWITCHES,
     }

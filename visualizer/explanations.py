@@ -39,17 +39,23 @@ def _is_cross_attention(trace: Trace, module: str) -> bool:
     return trace[f"{module}.query_input"].value is not trace[f"{module}.key_input"].value
 
 
-def head_note(name: str, masks: tuple[str, ...], *, is_cross: bool) -> str:
+def head_note(name: str, masks: tuple[str, ...], *, is_cross: bool, two_vocabularies: bool = False) -> str:
     """Where a hand-built head cannot do what its name says, in one sentence; empty where it can everywhere.
 
     Args:
         name: one of ``hand_built_names``, or empty.
         masks: the names of the masks of its attention.
         is_cross: whether it attends from the target to the source.
+        two_vocabularies: whether source and target have one each.
     """
     if name.endswith(")"):  # its name says what the model lacks for it
         return "The model lacks what this head needs, so it gives every allowed key the same weight."
     target = _target(name)
+    if target == "same token" and is_cross and two_vocabularies:
+        return (
+            "Source and target have vocabularies of their own, so that to the model no token of the one is a token "
+            f"of the other: the weight of “{name}” falls on whatever is least unlike."
+        )
     if target == "ahead" and "causal" in masks:
         return f"The causal mask blocks what “{name}” looks for, so its weight falls on what is left."
     reasons = [_MISSING[target, is_cross]] if (target, is_cross) in _MISSING else []

@@ -56,13 +56,20 @@ def _attention(run: Run, module: str) -> Attention:
     queries, keys = (_tokens_of(run, axis.sequence) for axis in (rows, columns))
     return Attention(
         weights=run.trace[f"{module}.weights"].value[:1],
-        query_ids=torch.tensor([queries.ids]),
-        key_ids=torch.tensor([keys.ids]),
+        query_ids=_ids(run, rows.sequence),
+        key_ids=_ids(run, columns.sequence),
         query_is_padding=torch.tensor([queries.is_padding]),
         key_is_padding=torch.tensor([keys.is_padding]),
         is_self_attention=not run.is_cross_attention(module),
         expected_keys=_expected(run, module),
     )
+
+
+def _ids(run: Run, sequence: SequenceName | None) -> Tensor:
+    """The tokens of a sequence as numbers, (1, T); two vocabularies have no number in common."""
+    ids = torch.tensor([_tokens_of(run, sequence).ids])
+    is_apart = sequence == "target" and run.settings.has_two_vocabularies
+    return ids + max(run.tokens["source"].ids) + 1 if is_apart else ids
 
 
 def _tokens_of(run: Run, sequence: SequenceName | None) -> TokenSequence:

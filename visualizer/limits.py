@@ -51,7 +51,12 @@ def estimate_run(settings: Settings) -> int:
 
 
 def estimate_bytes(
-    settings: Settings, n_source: int, n_target: int, vocabulary_size: int, n_sequences: int = 1
+    settings: Settings,
+    n_source: int,
+    n_target: int,
+    vocabulary_size: int,
+    n_sequences: int = 1,
+    target_vocabulary_size: int = 0,
 ) -> int:
     """The memory of a run's weights and of every recorded stage, in bytes, in float32.
 
@@ -63,13 +68,15 @@ def estimate_bytes(
         n_target: tokens of the target, T; counts for an encoder-decoder only.
         vocabulary_size: V.
         n_sequences: B.
+        target_vocabulary_size: V of the target, where it has a vocabulary of its own.
     """
+    output_size = target_vocabulary_size or vocabulary_size
     stacks = _stacks(settings, n_source, n_target)
     n_output = stacks[-1].n_tokens
-    embedding_matrix = vocabulary_size * settings.d_model  # also that of the final linear layer
-    unembedding_bias = vocabulary_size if settings.unembedding_bias else 0
-    logits_and_probabilities = 2 * n_output * vocabulary_size
-    weights = embedding_matrix + unembedding_bias + sum(_stack_weights(settings, stack) for stack in stacks)
+    embeddings = (vocabulary_size + target_vocabulary_size) * settings.d_model  # one also in the final linear layer
+    unembedding_bias = output_size if settings.unembedding_bias else 0
+    logits_and_probabilities = 2 * n_output * output_size
+    weights = embeddings + unembedding_bias + sum(_stack_weights(settings, stack) for stack in stacks)
     stages = sum(_stack_stages(settings, stack) for stack in stacks) + logits_and_probabilities
     masks = sum(_mask_bytes(attention) for stack in stacks for attention in stack.attentions)
     return _FLOAT_BYTES * weights + n_sequences * (_FLOAT_BYTES * stages + masks)
@@ -243,5 +250,12 @@ def _at_most(settings: Settings, n_layers: int) -> Settings:
 
 def _bytes_for(settings: Settings, encoded: Encoded) -> int:
     n_target = len(encoded.targets[0]) if encoded.targets is not None else 0
-    n_sequences = len(encoded.sources)
-    return estimate_bytes(settings, len(encoded.sources[0]), n_target, len(encoded.vocabulary), n_sequences)
+    n_target_words = 0 if encoded.target_vocabulary is None else len(encoded.target_vocabulary)
+    return estimate_bytes(
+        settings,
+        len(encoded.sources[0]),
+        n_target,
+        len(encoded.vocabulary),
+        len(encoded.sources),
+        n_target_words,
+    )

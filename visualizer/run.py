@@ -56,7 +56,7 @@ class Run:
         promised: the masks that were chosen for it; others only where the model is broken on purpose.
         batches: the sequences that were computed at once, ``source`` and, with a decoder beside an encoder,
             ``target``; of each line of the text one.
-        vocabulary: the label of every token id.
+        vocabulary: the label of every token id that the model gives a probability to.
         head_names: what each head does, in the order of the heads; empty names where nothing is known.
         example: the worked example that it is of; None for a model.
         published: the published numbers by stage; none for a model, and none without the example's own mask.
@@ -317,7 +317,7 @@ def layer_of(path: str) -> int:
 
 
 def _run_model(settings: Settings, encoded: Encoded) -> Run:
-    config = _config(settings, len(encoded.vocabulary))
+    config = _config(settings, encoded)
     model = build_model(config, settings.weights, settings.seed)
     if settings.dropout > 0:
         model.train()
@@ -335,14 +335,15 @@ def _record(settings: Settings, model: Transformer, encoded: Encoded, head_names
     masks = _by_layer(applied_masks(settings, promised))
     with torch.inference_mode(), record(model, edits(settings, masks)) as trace:
         _forward(model, batches, masks, _positions(settings, batches))
-    vocabulary = encoded.vocabulary.labels
+    vocabulary = encoded.output_vocabulary.labels
     return Run(settings, model, trace, masks, _by_layer(promised), batches, vocabulary, head_names)
 
 
-def _config(settings: Settings, vocab_size: int) -> TransformerConfig:
+def _config(settings: Settings, encoded: Encoded) -> TransformerConfig:
     return TransformerConfig(
         architecture=settings.architecture,
-        vocab_size=vocab_size,
+        vocab_size=len(encoded.vocabulary),
+        target_vocab_size=None if encoded.target_vocabulary is None else len(encoded.target_vocabulary),
         d_model=settings.d_model,
         n_heads=settings.n_heads,
         head_dim=settings.head_dim or None,

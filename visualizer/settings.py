@@ -120,6 +120,7 @@ class Settings:
     n_heads: int = 4
     n_layers: int = 2
     n_decoder_layers: int = 0
+    shared_vocabulary: bool = True
     d_model: int = 64
     head_dim: int = 0
     d_ff: int = 128
@@ -143,6 +144,11 @@ class Settings:
     pad_side: PadSide = "right"
     fault: Fault = "none"
     custom: str = ""
+
+    @property
+    def has_two_vocabularies(self) -> bool:
+        """Whether the target's ids come from a vocabulary of its own."""
+        return self.architecture == "encoder-decoder" and not self.shared_vocabulary
 
     @property
     def depth(self) -> int:
@@ -293,6 +299,13 @@ SETTINGS_FIELDS = (
         "How many layers the decoder has, where they are not as many as the encoder's.",
         least=0,
         most=12,
+    ),
+    Field(
+        "shared_vocabulary",
+        "switch",
+        "Shared vocabulary",
+        "Source and target take their ids from one vocabulary and share one embedding table, as in the paper. Off, "
+        "each has its own, and equal words of both are as different as any two.",
     ),
     Field(
         "d_model",
@@ -716,7 +729,7 @@ def in_mask_order(names: Iterable[str]) -> tuple[str, ...]:
 
 
 _SAME_FOR_TRAINED = (
-    *("order", "dropout", "activation", "n_decoder_layers"),
+    *("order", "dropout", "activation", "n_decoder_layers", "shared_vocabulary"),
     *("head_dim", "final_norm", "layer_norm_eps"),
     *("qkv_bias", "fused_qkv", "output_bias", "unembedding_bias"),
 )

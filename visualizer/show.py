@@ -80,7 +80,11 @@ def _broken_on_purpose(run: Run) -> None:
         left_out, of_decoder = layer_left_out(settings.n_layers), layer_left_out(settings.depth)
         what = f"Layer {left_out} goes without its mask."
         if left_out != of_decoder:
-            what = f"Layer {left_out} of the encoder and layer {of_decoder} of the decoder go without their masks."
+            what = f"Layer {of_decoder} of the decoder goes without its mask."
+            if "padding" in settings.mask:
+                what = (
+                    f"Layer {left_out} of the encoder and layer {of_decoder} of the decoder go without their masks."
+                )
     else:
         what = FAULTS[settings.fault].note
     st.warning(f"This model is broken on purpose (More, Mask bug). {what}", icon=":material/bug_report:")

@@ -135,6 +135,7 @@ def _more(settings: Settings) -> None:
     _whole_number("n_layers")
     if settings.architecture == "encoder-decoder":
         _option("n_decoder_layers", range(int(FIELDS["n_decoder_layers"].most) + 1), zero="as many")
+        _switch("shared_vocabulary")
     _option("d_model", widths(1 if settings.head_dim else settings.n_heads, settings.d_model))
     _option("head_dim", head_widths(settings.head_dim), zero="model width / heads")
     _option("d_ff", feed_forward_widths(settings.d_ff))

@@ -206,15 +206,22 @@ class Encoded:
     """What a model gets for some settings: a batch with one sequence for each line of the text.
 
     Attributes:
-        vocabulary: shared by all sequences.
+        vocabulary: shared by all sequences, or that of the sources.
         sources: the lines of the text, equally long; of length zero where the text has no tokens.
         targets: for each of them the start token and a line of the target, equally long; None unless the
             architecture is ``encoder-decoder``.
+        target_vocabulary: that of the targets, where they have one of their own.
     """
 
     vocabulary: Vocabulary
     sources: tuple[TokenSequence, ...]
     targets: tuple[TokenSequence, ...] | None
+    target_vocabulary: Vocabulary | None = None
+
+    @property
+    def output_vocabulary(self) -> Vocabulary:
+        """The tokens that the model gives probabilities to."""
+        return self.target_vocabulary or self.vocabulary
 
 
 def lines_of(text: str) -> tuple[str, ...]:
@@ -229,7 +236,8 @@ def encode(settings: Settings) -> Encoded:
     """Turn the text, and for an encoder-decoder the target, into ids, each line into a sequence of its own.
 
     Ids follow the order of first appearance, sources before targets, so that typing on leaves the sources' earlier
-    ids as they are; for bytes they are fixed. The target is shifted right: it starts with ``<s>`` ("Attention Is
+    ids as they are; for bytes they are fixed. With two vocabularies those of the targets count for themselves. The
+    target is shifted right: it starts with ``<s>`` ("Attention Is
     All You Need", section 3.1). Padding brings the sequences of a batch to one length; ``settings.pad`` padding
     tokens more are beside each sequence, but not beside an empty text. All of it follows the sequence, or stands
     before it where ``settings.pad_side`` is ``left``. The tokens of a source stand in the order ``settings.order``,
@@ -241,8 +249,9 @@ def encode(settings: Settings) -> Encoded:
     sources = [tokenize(line, settings.tokens) for line in lines_of(settings.text)]
     has_target = settings.architecture == "encoder-decoder"
     targets = [tokenize(line, settings.tokens) for line in target_lines(settings)] if has_target else []
-    appeared = dict.fromkeys(chain(*sources, *targets))
-    vocabulary = Vocabulary(_BYTES if settings.tokens == "bytes" else tuple(appeared))
+    of_target = _vocabulary(settings, targets) if settings.has_two_vocabularies else None
+    vocabulary = _vocabulary(settings, sources if of_target else [*sources, *targets])
+    output_vocabulary = of_target or vocabulary
     pad = settings.pad if any(sources) else 0
     return Encoded(
         vocabulary,
@@ -253,14 +262,20 @@ def encode(settings: Settings) -> Encoded:
             settings.pad_side,
         ),
         padded_batch(
-            vocabulary,
-            [(START_ID, *vocabulary.ids_of(target)) for target in targets],
+            output_vocabulary,
+            [(START_ID, *output_vocabulary.ids_of(target)) for target in targets],
             settings.pad,
             settings.pad_side,
         )
         if has_target
         else None,
+        of_target,
     )
+
+
+def _vocabulary(settings: Settings, texts: Iterable[Sequence[str]]) -> Vocabulary:
+    """The tokens of some texts, in the order in which they appear; of bytes always all."""
+    return Vocabulary(_BYTES if settings.tokens == "bytes" else tuple(dict.fromkeys(chain(*texts))))
 
 
 def places(order: int, n_tokens: int) -> tuple[int, ...]:

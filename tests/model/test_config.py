@@ -40,7 +40,11 @@ def test_it_is_a_value():
         ({"d_model": 2, "n_heads": 3}, r"d_model \(2\) must be divisible by n_heads \(3\): try 3"),
         (
             {"architecture": "decoder", "n_decoder_layers": 2},
-            r"architecture \(decoder\) has one stack: its depth is n_layers",
+            r"n_decoder_layers \(2\) is for encoder-decoder alone: decoder has n_layers",
+        ),
+        (
+            {"target_vocab_size": 9},
+            r"target_vocab_size \(9\) is for encoder-decoder alone: encoder has vocab_size",
         ),
         ({"architecture": "encoder-decoder", "n_decoder_layers": 0}, r"n_decoder_layers \(0\) must be at least 1"),
         ({"head_dim": 0}, r"head_dim \(0\) must be at least 1"),

@@ -45,6 +45,17 @@ def run(config, *ids, seed=0, **masks):
     return trace
 
 
+def test_two_vocabularies_leave_every_head_but_one_as_it_is():
+    """In cross-attention no token is the same as one of another vocabulary; all else is found."""
+    config = config_of(architecture="encoder-decoder", target_vocab_size=40, n_layers=2)
+    ids = texts(20), texts(14, vocab_size=40)
+    names = head_names(config, "hand_built")
+    for path, weights, queries, keys in attentions(run(config, *ids), ids):
+        for head, name in enumerate(names):
+            if name != "uniform" and not (name == "same token" and "cross" in path):
+                assert least_kept(name, weights[:, head], queries, keys) >= LEAST, (path, name)
+
+
 def attentions(trace, ids):
     """The weights of every attention, with the tokens that ask and those that are asked."""
     for path, stage in trace.items():

@@ -75,7 +75,7 @@ def test_any_number_of_layers_and_heads(architecture, n_layers, n_heads, tied_em
 
 @every_architecture
 def test_details_of_the_architecture(architecture):
-    depth = {"n_decoder_layers": 3} if architecture == "encoder-decoder" else {}
+    depth = {"n_decoder_layers": 3, "target_vocab_size": 9} if architecture == "encoder-decoder" else {}
     anew, cached = readers(architecture, dtype=torch.float64, **DETAILS, **depth)
     for whole, part in list(zip(decoded(anew), decoded(cached), strict=True))[1:]:
         assert_same_stages(whole.trace, part.trace, 1e-12)

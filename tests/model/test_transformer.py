@@ -79,7 +79,13 @@ def test_every_stage_agrees_with_numpy(architecture, norm, variant):
 @given(architecture=st.sampled_from(ARCHITECTURES), choices=details, head_dim=head_dims, data=st.data())
 def test_every_stage_agrees_with_numpy_whatever_the_details(architecture, choices, head_dim, data):
     n_decoder_layers = data.draw(st.sampled_from([None, 1, 3])) if architecture == "encoder-decoder" else None
-    sizes = {"head_dim": head_dim, "n_decoder_layers": n_decoder_layers}
+    target_vocab_size = data.draw(st.sampled_from([None, 17])) if architecture == "encoder-decoder" else None
+    sizes = {
+        "head_dim": head_dim,
+        "n_decoder_layers": n_decoder_layers,
+        "target_vocab_size": target_vocab_size,
+        "tied_embeddings": data.draw(st.booleans()),
+    }
     model = small_transformer(architecture, dtype=torch.float64, **sizes, **choices)
     assert_it_agrees_with_numpy(model, small_inputs(architecture), small_masks(architecture))
 
@@ -112,9 +118,9 @@ def pytorch_transformer(model):
 
 
 @any_details
-@given(choices=details, n_decoder_layers=st.sampled_from([None, 1, 3]))
-def test_it_agrees_with_pytorch(choices, n_decoder_layers):
-    model = small_transformer("encoder-decoder", n_decoder_layers=n_decoder_layers, **choices)
+@given(choices=details, depth=st.sampled_from([None, 1, 3]), words=st.sampled_from([None, 17]))
+def test_it_agrees_with_pytorch(choices, depth, words):
+    model = small_transformer("encoder-decoder", n_decoder_layers=depth, target_vocab_size=words, **choices)
     (source, target), masks = small_inputs("encoder-decoder"), small_masks("encoder-decoder")
     with record(model) as trace:
         model(source, target, **masks)
@@ -184,6 +190,9 @@ def test_a_batch_is_its_items():
 def test_tied_embeddings_are_one_matrix():
     tied = small_transformer("encoder-decoder", tied_embeddings=True)
     assert tied.encoder.inputs.tokens.weight is tied.decoder.inputs.tokens.weight is tied.unembedding.weight
+    apart = small_transformer("encoder-decoder", tied_embeddings=True, target_vocab_size=VOCAB_SIZE)
+    assert apart.decoder.inputs.tokens.weight is apart.unembedding.weight
+    assert apart.encoder.inputs.tokens.weight is not apart.unembedding.weight
     free = small_transformer("encoder-decoder", tied_embeddings=False)
     assert free.encoder.inputs.tokens.weight is not free.unembedding.weight
 

@@ -69,6 +69,7 @@ def test_more_words_leave_the_earlier_words_as_they_are(source):
     [
         ({"n_layers": 3}, "encoder.layers"),
         ({"n_decoder_layers": 5, "architecture": "encoder-decoder"}, "encoder.layers"),
+        ({"target_vocab_size": 5, "architecture": "encoder-decoder"}, "encoder"),
         ({"n_heads": 8}, "encoder"),
         ({"d_ff": 100}, "encoder.layers.0.self_attention"),
         ({"norm": "pre"}, "encoder.layers"),
@@ -87,6 +88,15 @@ def test_another_size_leaves_all_other_random_parameters_as_they_are(choices, pa
     assert kept
     for name in kept:
         assert torch.equal(before[name], after[name]), name
+
+
+@pytest.mark.parametrize("source", WEIGHT_SOURCES)
+def test_two_vocabularies_have_tables_of_their_own(source):
+    model = build_model(config_of(architecture="encoder-decoder", target_vocab_size=20), source, 0)
+    assert not torch.equal(model.encoder.inputs.tokens.weight, model.decoder.inputs.tokens.weight)
+    again = build_model(config_of(architecture="encoder-decoder", target_vocab_size=31), source, 0)
+    assert torch.equal(again.decoder.inputs.tokens.weight[:20], model.decoder.inputs.tokens.weight)
+    assert again.unembedding.weight.shape == (31, 32)
 
 
 def test_the_architectures_share_their_embedding():

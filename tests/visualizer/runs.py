@@ -42,6 +42,9 @@ VARIANTS = {
         BASE, weights="hand_built", d_model=48, head_dim=10, fused_qkv=True, architecture="encoder-decoder"
     ),
     "deeper decoder": replace(BASE, architecture="encoder-decoder", n_layers=1, n_decoder_layers=3),
+    "two vocabularies": replace(
+        BASE, architecture="encoder-decoder", shared_vocabulary=False, target="the Katze", unembedding_bias=True
+    ),
     "large epsilon": replace(BASE, layer_norm_eps=0.1),
     "dropout": replace(BASE, dropout=0.3),
     "no mask": replace(BASE, mask=()),

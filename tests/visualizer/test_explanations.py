@@ -68,3 +68,9 @@ def test_a_head_that_cannot_do_its_work_everywhere_says_so(name, masks, is_cross
     note = head_note(name, masks, is_cross=is_cross)
     assert says in note
     assert bool(note) == bool(says)
+
+
+def test_with_two_vocabularies_the_same_token_head_says_that_there_is_none():
+    note = head_note("same token", (), is_cross=True, two_vocabularies=True)
+    assert "vocabularies of their own" in note
+    assert not head_note("same token", (), is_cross=False, two_vocabularies=True)

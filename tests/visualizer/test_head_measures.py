@@ -24,6 +24,17 @@ def test_hand_built_heads_measure_as_they_were_built():
     assert all(math.isnan(values["expected_token"]) for values in found.values())
 
 
+def test_no_token_is_the_same_in_two_vocabularies():
+    both = replace(BUILT, architecture="encoder-decoder", target=BUILT.text)
+    shared, apart = (compute_run(replace(both, shared_vocabulary=shared)) for shared in (True, False))
+    same = [
+        [one.values["same_token"] for one in measure_heads(run, ["decoder.layers.0.cross_attention"])]
+        for run in (shared, apart)
+    ]
+    assert max(same[0]) > 0.9
+    assert all(math.isnan(value) for value in same[1])
+
+
 def test_the_heads_that_reverse_look_at_the_expected_letter():
     run = compute_run(fitted(Settings(weights=TRAINED, task="reverse", text="headlight")))
     modules = {path.rpartition(".")[2]: path for path in attention_modules(run.trace) if path.startswith("decoder")}

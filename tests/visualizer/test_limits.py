@@ -115,6 +115,12 @@ def test_what_a_setting_adds(change, more_floats):
     assert estimate_bytes(replace(small, **change), 3, 0, 5) - estimate_bytes(small, 3, 0, 5) == 4 * more_floats
 
 
+def test_a_vocabulary_of_the_target_adds_its_table_and_is_what_the_logits_are_over():
+    both = Settings(architecture="encoder-decoder", n_layers=1, unembedding_bias=True)
+    more = estimate_bytes(both, 7, 5, 9, 1, 4) - estimate_bytes(both, 7, 5, 9)
+    assert more == 4 * (4 * 64 - (9 - 4) * (1 + 2 * 5))
+
+
 def test_beside_a_decoder_the_source_is_masked_by_padding_alone():
     both = Settings(architecture="encoder-decoder", n_layers=1, n_heads=4)
 

@@ -110,6 +110,16 @@ def test_the_target_is_shifted_right_and_shares_the_vocabulary():
     assert encoded.targets[0].is_padding == (False, False, False, True, True)
 
 
+def test_source_and_target_can_have_a_vocabulary_each():
+    text = Settings(architecture="encoder-decoder", text="the cat", target="the Katze the", shared_vocabulary=False)
+    encoded = encode(text)
+    assert encoded.vocabulary.tokens == ("the", "cat")
+    assert encoded.output_vocabulary.tokens == ("the", "Katze")
+    assert encoded.sources[0].ids == (2, 3)
+    assert encoded.targets[0].ids == (1, 2, 3, 2)
+    assert encode(replace(text, architecture="decoder")).output_vocabulary.tokens == ("the", "cat")
+
+
 def test_an_empty_target_is_its_start():
     assert encode(Settings(architecture="encoder-decoder", target=" ")).targets[0].tokens == (START,)
 

@@ -141,7 +141,13 @@ def _head_note(run: Run, cell: Cell) -> None:
         return
     module = run.trace[cell.path].module_path
     name = run.names_of(cell.head + 1)[cell.head]
-    if note := head_note(name, run.mask_of(module).names, is_cross=run.is_cross_attention(module)):
+    note = head_note(
+        name,
+        run.mask_of(module).names,
+        is_cross=run.is_cross_attention(module),
+        two_vocabularies=run.settings.has_two_vocabularies,
+    )
+    if note:
         st.caption(f"{run.head_label(cell.head)}: {note}")
 
 
