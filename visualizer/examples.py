@@ -18,6 +18,8 @@ class Example:
         what_to_see: one sentence that says where to look.
         settings: what is run.
         selection: what is looked at.
+        speaks_of: the places of the selection, beside the view and the stage, without which the sentence is not
+            about what is seen.
     """
 
     name: str
@@ -25,6 +27,14 @@ class Example:
     what_to_see: str
     settings: Settings
     selection: Selection
+    speaks_of: tuple[str, ...] = ()
+
+    def is_seen(self, settings: Settings, selection: Selection) -> bool:
+        """Whether this is what the sentence is about."""
+        places = ("view", "stage", *self.speaks_of)
+        return settings == self.settings and all(
+            getattr(selection, place) == getattr(self.selection, place) for place in places
+        )
 
 
 EXAMPLES = (
@@ -34,6 +44,7 @@ EXAMPLES = (
         what_to_see="The same-token head joins every word to its other occurrences and to nothing else.",
         settings=Settings(text="the dog saw the cat and the cat saw the dog", mask=()),
         selection=Selection(view="heads", head=2, query=7, key=4),
+        speaks_of=("layer",),
     ),
     Example(
         name="padding",
@@ -47,13 +58,16 @@ EXAMPLES = (
             pad=3,
         ),
         selection=Selection(head=5, query=3, key=7),
+        speaks_of=("layer", "head"),
     ),
     Example(
         name="translation",
         title="Translation",
-        what_to_see="In cross-attention the queries are German, the keys English: “Katze” attends to “cat”.",
+        what_to_see="In cross-attention the queries are German and the keys English: this head looks one place "
+        "back, so “Katze” (row 2) finds “cat” (column 1) by its place and not by its meaning.",
         settings=Settings(architecture="encoder-decoder", text="The cat sat on the mat"),
         selection=Selection(stage="decoder.cross_attention.weights", head=0, query=2, key=1),
+        speaks_of=("layer", "head", "query", "key"),
     ),
     Example(
         name="reverse",
@@ -87,13 +101,11 @@ OPENING = Example(
     "Hatched cells are blocked, here by the causal mask. Click a cell to see how its number came to be.",
     settings=Settings(),
     selection=Selection(),
+    speaks_of=("layer", "head", "query", "key"),
 )
 
 
 def note_on(examples: Iterable[Example], settings: Settings, selection: Selection) -> str:
     """Where to look, if this is the picture of one of the examples; else nothing."""
-    for example in examples:
-        same_place = (selection.view, selection.stage) == (example.selection.view, example.selection.stage)
-        if settings == example.settings and same_place:
-            return example.what_to_see
-    return ""
+    seen = (example.what_to_see for example in examples if example.is_seen(settings, selection))
+    return next(seen, "")

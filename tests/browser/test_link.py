@@ -130,6 +130,18 @@ def chip(page: Page, index: int) -> None:
         page.locator(".st-key-token_strip .chip").nth(index).click()
 
 
+def test_the_opening_note_goes_with_what_it_speaks_of(open_app):
+    page = open_app()
+    note = page.get_by_text("gives half of its weight to the first")
+    expect(note).to_be_visible()
+    with rerun(page):
+        click_cell(panels(page, "every_head").nth(0), 3, 2, (11, 11))
+    expect(note).to_have_count(0)
+    with rerun(page):
+        page.go_back()
+    expect(note).to_be_visible()
+
+
 def test_a_bad_value_becomes_a_good_one_and_says_so(open_app):
     page = open_app(n_heads="nan", norm="prr", mask="<img src=x>", view="hedas")
     notice = (

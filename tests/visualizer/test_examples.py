@@ -1,9 +1,11 @@
+from dataclasses import replace
+
 import pytest
 
-from visualizer.examples import EXAMPLES
+from visualizer.examples import EXAMPLES, OPENING, note_on
 from visualizer.limits import problem_with
-from visualizer.run import encoded
-from visualizer.settings import WORKED_EXAMPLES, fitted, read_query, write_query
+from visualizer.run import compute_run, encoded, with_layer
+from visualizer.settings import WORKED_EXAMPLES, Selection, Settings, fitted, read_query, write_query
 from visualizer.tokens import encode
 
 by_name = {example.name: example for example in EXAMPLES}
@@ -70,3 +72,40 @@ def test_the_learned_letter_is_looked_at():
     tokens = encoded(example.settings)
     written = tokens.targets[0].tokens[example.selection.query + 1]
     assert tokens.sources[0].tokens[example.selection.key] == written == "t"
+
+
+def weight_at(example):
+    """The attention weight that an example selects."""
+    run = compute_run(example.settings)
+    chosen = example.selection
+    path = with_layer(run.trace, chosen.stage, chosen.layer)
+    return run, float(run.trace[path].value[0, chosen.head, chosen.query, chosen.key])
+
+
+def test_what_the_opening_picture_says_is_so():
+    run, weight = weight_at(OPENING)
+    assert weight == pytest.approx(0.5, abs=0.01)
+    assert run.names_of(4)[OPENING.selection.head] == "same token"
+    tokens = run.tokens["source"].tokens
+    assert tokens[OPENING.selection.query] == tokens[OPENING.selection.key] == "cat"
+
+
+def test_what_the_translation_says_is_so():
+    run, weight = weight_at(by_name["translation"])
+    assert weight > 0.99
+    assert run.names_of(1) == ("previous token",)
+
+
+@pytest.mark.parametrize("change", [{"head": 0}, {"query": 3}, {"key": 0}, {"layer": 1}, {"view": "heads"}])
+def test_the_opening_note_goes_when_something_else_is_looked_at(change):
+    assert note_on([OPENING], Settings(), Selection()) == OPENING.what_to_see
+    assert not note_on([OPENING], Settings(), replace(Selection(), **change))
+
+
+def test_a_note_stays_while_it_is_true_of_what_is_seen():
+    example = by_name["single_token"]
+    elsewhere = replace(example.selection, head=1, layer=1, numbers=True)
+    assert note_on(EXAMPLES, example.settings, elsewhere) == example.what_to_see
+    padding = by_name["padding"]
+    assert note_on(EXAMPLES, padding.settings, replace(padding.selection, query=1)) == padding.what_to_see
+    assert not note_on(EXAMPLES, padding.settings, replace(padding.selection, head=0))
