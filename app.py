@@ -5,27 +5,28 @@ The server imports this file and finds ``app``; for each visitor it runs the fil
 
 import streamlit as st
 
-from visualizer import page, state
-from visualizer.sidebar import sidebar
-from visualizer.warming import warmed
+from visualizer.page import header
+from visualizer.page.sidebar import sidebar
+from visualizer.page.warming import warmed
+from visualizer.session import state
 
 
 @st.fragment(key=state.PICTURE)
 def picture() -> None:
     """All below the header. Runs by itself where a change leaves the controls as they are."""
     choices = state.load()
-    page.remarks(choices)
-    with page.loading():
-        from visualizer.show import show  # brings torch, which takes a second, when the page already stands
+    header.remarks(choices)
+    with header.loading():
+        from visualizer.page.show import show  # brings torch, which takes a second, when the page already stands
     show(choices)
 
 
 def page_of_visitor() -> None:
     """The page from top to bottom."""
-    st.set_page_config(page_title="Headlight", page_icon=page.ICON, layout="wide")
+    st.set_page_config(page_title="Headlight", page_icon=header.ICON, layout="wide")
     chosen = state.load()
     sidebar(chosen.settings, chosen.selection, chosen.width)
-    page.header()
+    header.header()
     picture()
 
 

@@ -23,10 +23,10 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from model import TransformerConfig  # noqa: E402 - the project is not installed
-from model.influence import measure_dependence, measure_influence  # noqa: E402
+from model.analysis.influence import measure_dependence, measure_influence  # noqa: E402
 from model.masks import causal  # noqa: E402
-from model.weights import build_model  # noqa: E402
-from visualizer.settings import Settings  # noqa: E402
+from model.sources.weights import build_model  # noqa: E402
+from visualizer.settings.settings import Settings  # noqa: E402
 
 LENGTHS = (16, 32, 64, 128)
 SECONDS = 15

@@ -35,7 +35,7 @@ sys.path.insert(0, str(ROOT))
 
 from model import TransformerConfig, build_masks, record  # noqa: E402 - the project is not installed
 from model.masks import MaskInputs  # noqa: E402
-from model.weights import build_model  # noqa: E402
+from model.sources.weights import build_model  # noqa: E402
 
 N_TOKENS, N_HEADS, N_LAYERS, D_MODEL = 128, 8, 4, 128
 CONFIG = TransformerConfig(

@@ -28,10 +28,9 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from model import Transformer, record, sinusoidal_encoding  # noqa: E402 - the project is not installed
-from model.metrics import Attention, induction  # noqa: E402
-from model.randomness import named_generator  # noqa: E402
-from model.tasks import PAD, TASKS, Batch, make_batch, training_texts  # noqa: E402
-from model.training import (  # noqa: E402
+from model.analysis.metrics import Attention, induction  # noqa: E402
+from model.learning.tasks import PAD, TASKS, Batch, make_batch, training_texts  # noqa: E402
+from model.learning.training import (  # noqa: E402
     RECIPES,
     Recipe,
     cross_entropy,
@@ -40,7 +39,8 @@ from model.training import (  # noqa: E402
     model_with,
     train,
 )
-from model.weights import build_model  # noqa: E402
+from model.randomness import named_generator  # noqa: E402
+from model.sources.weights import build_model  # noqa: E402
 
 TESTED = 2000
 SECONDS = {"reverse": 15, "copy": 15, "sort": 30, "remove_vowels": 30, "add": 90, "repeat_block": 120}

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from visualizer.examples import EXAMPLES
-from visualizer.lab.gallery import GALLERY
-from visualizer.published import PUBLISHED
-from visualizer.settings import FIELDS, WORKED_EXAMPLES
-from visualizer.tokens import markdown_safe
+from visualizer.safe_text import markdown_safe
+from visualizer.settings.examples import EXAMPLES
+from visualizer.settings.fields import FIELDS, WORKED_EXAMPLES
+from visualizer.settings.gallery import GALLERY
+from visualizer.settings.published import PUBLISHED
 
 APP = str(Path(__file__).parents[1] / "app.py")
 VIEWS = tuple(FIELDS["view"].choices)

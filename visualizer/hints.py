@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import streamlit as st
 
-from visualizer import state
-from visualizer.run import Run
-from visualizer.settings import TRAINED, View
-from visualizer.state import Choices
+from visualizer.runs.run import Run
+from visualizer.session import state
+from visualizer.session.state import Choices
+from visualizer.settings.fields import TRAINED
+from visualizer.settings.settings import View
 
 MORE_PADDING = 3
 """The padding tokens that one click adds, so that a padding mask has something to hide."""

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.headlight_page import settle
-from visualizer.settings import FIELDS
+from visualizer.settings.fields import FIELDS
 
 VIEWS = tuple(FIELDS["view"].choices)
 HEADS = "attention_heads_encoder_self_attention"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from playwright.sync_api import expect
 
 from tests.browser.headlight_page import close_to, link_of, rerun
-from visualizer.head_measures import measure_heads
-from visualizer.run import compute_run
-from visualizer.settings import Settings
+from visualizer.runs.compute import compute_run
+from visualizer.settings.settings import Settings
+from visualizer.views.head_measures import measure_heads
 
 
 def test_the_first_picture_loads_no_plotly_and_a_square_chooses_its_head(open_app):

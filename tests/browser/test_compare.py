@@ -21,9 +21,10 @@ from tests.browser.headlight_page import (
     tooltip,
     tooltip_numbers,
 )
-from visualizer.comparison import downstream, shift
-from visualizer.run import compute_run, without_layer
-from visualizer.settings import Settings
+from visualizer.runs.compute import compute_run
+from visualizer.runs.paths import without_layer
+from visualizer.settings.settings import Settings
+from visualizer.views.comparison import downstream, shift
 
 SHAPE = (11, 11)
 A = Settings(weights="random", seed=5, mask=())

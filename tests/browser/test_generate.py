@@ -15,10 +15,10 @@ from tests.browser.headlight_page import (
     tokens,
     tooltip_numbers,
 )
-from visualizer.generation.writer import writer_of
-from visualizer.generation.writing import Beam, OneByOne, search, write
-from visualizer.run import compute_run
-from visualizer.settings import Settings, fitted
+from visualizer.runs.compute import compute_run
+from visualizer.runs.writer import writer_of
+from visualizer.runs.writing import Beam, OneByOne, search, write
+from visualizer.settings.settings import Settings, fitted
 
 STEPS, TREE = "generation_steps", "generation_tree"
 REVERSE = {"view": "generate", "weights": "trained", "task": "reverse", "text": "headlight"}

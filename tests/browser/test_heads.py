@@ -20,8 +20,8 @@ from tests.browser.headlight_page import (
     tooltip,
     tooltip_numbers,
 )
-from visualizer.run import compute_run
-from visualizer.settings import Settings
+from visualizer.runs.compute import compute_run
+from visualizer.settings.settings import Settings
 
 HEADS = "attention_heads_encoder_self_attention"
 SHAPE = (11, 11)

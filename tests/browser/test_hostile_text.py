@@ -17,8 +17,8 @@ from tests.browser.headlight_page import (
     tooltip,
     type_text,
 )
-from visualizer.settings import Settings
-from visualizer.tokens import encode
+from visualizer.runs.tokens import encode
+from visualizer.settings.settings import Settings
 
 ATTACK = "<img src=x onerror=window.attacked=1>"
 TEXTS = {

@@ -23,8 +23,8 @@ from tests.browser.headlight_page import (
     tooltip_numbers,
     type_text,
 )
-from visualizer.run import compute_run
-from visualizer.settings import Settings, widths
+from visualizer.runs.compute import compute_run
+from visualizer.settings.settings import Settings, widths
 
 TEXT = "the dog saw the cat and the cat ran"
 N_HEADS, N_TOKENS = 6, 9

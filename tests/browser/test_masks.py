@@ -12,7 +12,7 @@ from tests.browser.headlight_page import (
     tooltip,
     tooltip_numbers,
 )
-from visualizer.painting import encode_cells
+from visualizer.settings.painted_mask import encode_cells
 
 HEADS = "attention_heads_encoder_self_attention"
 N_TOKENS, ROW = 4, 2

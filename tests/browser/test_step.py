@@ -7,7 +7,7 @@ import re
 
 from playwright.sync_api import Page, expect
 
-from model.worked_examples import PUBLISHED as FOLDER
+from model.sources.worked_examples import PUBLISHED as FOLDER
 from tests.browser.headlight_page import (
     click_cell,
     close_to,
@@ -22,9 +22,10 @@ from tests.browser.headlight_page import (
     tooltip,
     tooltip_numbers,
 )
-from visualizer.published import PUBLISHED
-from visualizer.run import compute_run, layer_of, without_layer
-from visualizer.settings import Settings
+from visualizer.runs.compute import compute_run
+from visualizer.runs.paths import layer_of, without_layer
+from visualizer.settings.published import PUBLISHED
+from visualizer.settings.settings import Settings
 
 WEIGHTS = "encoder.layers.0.self_attention.weights"
 SHAPE = (11, 11)

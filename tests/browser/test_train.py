@@ -7,8 +7,8 @@ import re
 
 from playwright.sync_api import Locator, Page, expect
 
-from model.recordings import recorded
-from model.training import RECIPES, milestones
+from model.learning.recordings import recorded
+from model.learning.training import RECIPES, milestones
 from tests.browser.headlight_page import link_of, panels, rerun, settle
 
 STEPS = 40

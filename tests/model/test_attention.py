@@ -11,7 +11,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from model import MultiHeadAttention, record, scaled_dot_product_attention, seed_dropout
-from model.references import sdpa_difference
+from model.analysis.references import sdpa_difference
 from tests import numpy_reference
 from tests.model.builders import as_arrays, keyless, random_mask, random_tensor, randomized
 

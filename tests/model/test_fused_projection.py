@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 from model import MultiHeadAttention, TransformerConfig, record
-from model.weights import WEIGHT_SOURCES, build_model
+from model.sources.weights import WEIGHT_SOURCES, build_model
 from tests.model.builders import random_mask, random_tensor, randomized
 
 N_QUERIES, N_KEYS, D_MODEL = 4, 6, 12

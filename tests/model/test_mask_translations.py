@@ -12,8 +12,8 @@ from torch import Tensor, nn
 from torch.nn.attention import flex_attention
 
 from model import EncoderLayer, TransformerConfig, record, scaled_dot_product_attention
-from model.mask_language import READY, MaskContext, parse
-from model.mask_translations import TRANSLATIONS, MaskToTranslate
+from model.mask_tools.language import READY, MaskContext, parse
+from model.mask_tools.translations import TRANSLATIONS, MaskToTranslate
 from tests.model.builders import VOCAB_SIZE, random_mask, random_tensor, randomized, small_transformer
 from tests.model.pytorch_layers import pytorch_decoder_layer, pytorch_encoder_layer
 

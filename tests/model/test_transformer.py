@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 from model import Decoder, TransformerConfig, record
-from model.references import sdpa_difference
+from model.analysis.references import sdpa_difference
 from tests.model.builders import (
     ARCHITECTURES,
     N_SOURCE,

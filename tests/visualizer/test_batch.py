@@ -8,17 +8,20 @@ import pytest
 import torch
 
 from tests.test_app import assert_healthy, in_link, open_app
-from tests.visualizer.runs import BASE
-from visualizer.attention_masks import mask_context
-from visualizer.generation.writer import writer_of
-from visualizer.head_measures import measure_heads
-from visualizer.limits import estimate_run, problem_with
-from visualizer.mask_editing import mended, taken_over, with_expression
-from visualizer.painting import EVERYWHERE
-from visualizer.proof import measure, prove
-from visualizer.run import compute_run
-from visualizer.settings import MAX_SEQUENCES, Selection, Settings, fitted, read_query, write_query
-from visualizer.tokens import encode, lines_of
+from tests.visualizer.sample_runs import BASE
+from visualizer.runs.attention_masks import mask_context
+from visualizer.runs.compute import compute_run
+from visualizer.runs.limits import estimate_run, problem_with
+from visualizer.runs.promises import measure, prove
+from visualizer.runs.tokens import encode
+from visualizer.runs.writer import writer_of
+from visualizer.settings.fields import MAX_SEQUENCES
+from visualizer.settings.lines import lines_of
+from visualizer.settings.link import read_query, write_query
+from visualizer.settings.painted_mask import EVERYWHERE
+from visualizer.settings.settings import Selection, Settings, fitted
+from visualizer.views.head_measures import measure_heads
+from visualizer.views.lab.mask_editing import mended, taken_over, with_expression
 
 LINES = ("the cat saw the dog", "a dog", "the dog saw")
 TARGETS = ("la", "un chien noir", "le chien")

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.visualizer.runs import BASE
-from visualizer.comparison import shift
-from visualizer.run import compute_run
+from tests.visualizer.sample_runs import BASE
+from visualizer.runs.compute import compute_run
 from visualizer.views.compare import in_hundredths
+from visualizer.views.comparison import shift
 
 TWELVE = "the cat saw the dog and then it ran to the tree"
 MODULES = [f"encoder.layers.{layer}.self_attention" for layer in range(2)]

@@ -9,9 +9,9 @@ import torch
 
 from model import sinusoidal_encoding
 from tests.test_app import assert_healthy, in_link, open_app
-from tests.visualizer.runs import BASE
+from tests.visualizer.sample_runs import BASE
 from visualizer.hints import sentences
-from visualizer.run import compute_run
+from visualizer.runs.compute import compute_run
 
 
 @pytest.mark.parametrize(

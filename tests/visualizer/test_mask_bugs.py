@@ -12,13 +12,13 @@ import pytest
 import torch
 from torch import Tensor
 
-from model.mask_destinations import passed_to
-from model.mask_findings import MaskCase
-from model.mask_intents import Intent
-from model.mask_language import MaskContext
+from model.mask_tools.destinations import passed_to
+from model.mask_tools.findings import MaskCase
+from model.mask_tools.intents import Intent
+from model.mask_tools.language import MaskContext
 from tests.test_app import open_app
-from visualizer.lab.intent import findings_under, padding_of, write_intent
-from visualizer.tokens import markdown_safe
+from visualizer.safe_text import markdown_safe
+from visualizer.views.lab.intent import findings_under, padding_of, write_intent
 
 T = 6
 LATER = torch.ones(T, T).triu(1)

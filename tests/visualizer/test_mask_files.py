@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as st_np
 from torch.testing import assert_close
 
-from visualizer.mask_files import MAX_BYTES, read_pasted, read_upload
-from visualizer.mask_files.entries import MAX_SIDE
+from visualizer.views.lab.mask_files import MAX_BYTES, read_pasted, read_upload
+from visualizer.views.lab.mask_files.entries import MAX_SIDE
 
 CAUSAL = np.tri(5, dtype=np.bool_)
 ADDED = np.where(CAUSAL, 0.0, -np.inf)

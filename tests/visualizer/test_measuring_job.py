@@ -8,10 +8,10 @@ from dataclasses import replace
 
 import pytest
 
-from visualizer.lab.measuring import duration
-from visualizer.lab.measuring_job import UNWATCHED_SECONDS, MeasuringJob
-from visualizer.proof import layers_passed
-from visualizer.settings import Settings
+from visualizer.runs.promises import layers_passed
+from visualizer.settings.settings import Settings
+from visualizer.views.lab.measuring import duration
+from visualizer.views.lab.measuring_job import UNWATCHED_SECONDS, MeasuringJob
 
 
 def test_a_job_says_how_far_it_is_and_ends_when_it_is_done():

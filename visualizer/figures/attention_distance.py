@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from visualizer.colors import DASHES, HEADS, N_HEAD_COLORS, ThemeName
 from visualizer.figures.looks import LEGEND_BELOW, MARGIN
-from visualizer.tokens import plotly_safe
+from visualizer.safe_text import plotly_safe
 
 Numbers = NDArray[np.floating[Any]]
 

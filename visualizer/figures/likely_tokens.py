@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import plotly.graph_objects as go
 
-from visualizer.tokens import plotly_safe
+from visualizer.safe_text import plotly_safe
 
 
 def likely_tokens(tokens: Sequence[str], probabilities: Sequence[float], *, color: str) -> go.Figure:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from visualizer.tokens import graphemes, plotly_safe
+from visualizer.safe_text import graphemes, plotly_safe
 
 MOST_TICKS = 32
 """How many tokens an axis names; of more it names every so many."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
-from visualizer.tokens import plotly_safe
+from visualizer.safe_text import plotly_safe
 
 _HEIGHT = 250
 _HIGHEST_SHARE = 1.05  # room for a line at 100 %

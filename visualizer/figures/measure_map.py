@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from plotly.subplots import make_subplots
 
 from visualizer.colors import N_STEPS, ROLES, SEQUENTIAL, ThemeName, contrast
-from visualizer.tokens import plotly_safe
+from visualizer.safe_text import plotly_safe
 
 Numbers = NDArray[np.floating[Any]]
 

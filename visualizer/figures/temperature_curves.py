@@ -14,7 +14,7 @@ from plotly.subplots import make_subplots
 
 from visualizer.colors import N_STEPS, ROLES, SEQUENTIAL, ThemeName
 from visualizer.figures.looks import LEGEND_BELOW, MARGIN
-from visualizer.tokens import plotly_safe
+from visualizer.safe_text import plotly_safe
 
 Numbers = NDArray[np.floating[Any]]
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from visualizer.run import Run
-from visualizer.settings import Selection
-from visualizer.training_settings import TrainingChoice
-from visualizer.views import compare, generate, heads, lab, step, train
+from visualizer.runs.run import Run
+from visualizer.settings.settings import Selection
+from visualizer.settings.training_settings import TrainingChoice
+from visualizer.views import compare, heads, step
+from visualizer.views.generate import view as generate
+from visualizer.views.lab import view as lab
+from visualizer.views.train import view as train
 
 VIEWS: dict[str, Callable[[Run, Selection], None]] = {
     "step": step.render,

@@ -9,24 +9,33 @@ from dataclasses import replace
 import numpy as np
 import streamlit as st
 
-from model.worked_examples import WorkedExample
-from visualizer import state
-from visualizer.attention_picker import attention_kind
-from visualizer.cache import cached_run
-from visualizer.check_line import check_line
-from visualizer.checks import attention_agreement
-from visualizer.comparison import Downstream, Shift, downstream, most_freed, predictions, same_mask_note, shift
+from model.sources.worked_examples import WorkedExample
 from visualizer.components.axis import Axis
 from visualizer.components.compare_grids.element import compare_grids
 from visualizer.components.tensor_grid.element import Panel, tensor_grid
-from visualizer.dataflow import attention_modules
-from visualizer.looks import looks_in, looks_of
-from visualizer.panels import blocked_in_layers, to_array
-from visualizer.published import PUBLISHED
-from visualizer.run import Run, layer_of, without_layer
-from visualizer.settings import FIELDS, Selection, Settings
-from visualizer.sidebar import compared_mask
-from visualizer.tokens import markdown_safe
+from visualizer.page.sidebar import compared_mask
+from visualizer.runs.paths import attention_modules, layer_of, without_layer
+from visualizer.runs.run import Run
+from visualizer.safe_text import markdown_safe
+from visualizer.session import state
+from visualizer.session.cache import cached_run
+from visualizer.settings.fields import FIELDS
+from visualizer.settings.looks import looks_in, looks_of
+from visualizer.settings.published import PUBLISHED
+from visualizer.settings.settings import Selection, Settings
+from visualizer.stages.check_line import check_line
+from visualizer.stages.checks import attention_agreement
+from visualizer.stages.panels import blocked_in_layers, to_array
+from visualizer.views.attention_picker import attention_kind
+from visualizer.views.comparison import (
+    Downstream,
+    Shift,
+    downstream,
+    most_freed,
+    predictions,
+    same_mask_note,
+    shift,
+)
 
 
 def render(run: Run, selection: Selection) -> None:

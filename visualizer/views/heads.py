@@ -8,22 +8,23 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from model.metrics import METRICS
-from visualizer import state
-from visualizer.attention_picker import attention_kind
-from visualizer.charts.section import charts, charts_of_heads
-from visualizer.check_line import check_line
-from visualizer.checks import attention_agreement
+from model.analysis.metrics import METRICS
 from visualizer.components.attention_heads.element import attention_heads
 from visualizer.components.axis import Axis
-from visualizer.dataflow import attention_modules
-from visualizer.derivations import Cell
-from visualizer.head_measures import applying, measure_heads
-from visualizer.looks import looks_in, looks_of
-from visualizer.panels import blocked_in_layers, to_array
-from visualizer.run import Run, without_layer
-from visualizer.settings import TRAINED, WORKED_EXAMPLES, Selection
-from visualizer.tokens import read_then_predicted
+from visualizer.runs.paths import attention_modules, without_layer
+from visualizer.runs.run import Run
+from visualizer.runs.tokens import read_then_predicted
+from visualizer.session import state
+from visualizer.settings.fields import TRAINED, WORKED_EXAMPLES
+from visualizer.settings.looks import looks_in, looks_of
+from visualizer.settings.settings import Selection
+from visualizer.stages.check_line import check_line
+from visualizer.stages.checks import attention_agreement
+from visualizer.stages.derivations import Cell
+from visualizer.stages.panels import blocked_in_layers, to_array
+from visualizer.views.attention_picker import attention_kind
+from visualizer.views.charts.section import charts, charts_of_heads
+from visualizer.views.head_measures import applying, measure_heads
 
 
 def render(run: Run, selection: Selection) -> None:

@@ -6,26 +6,28 @@ from dataclasses import replace
 
 import streamlit as st
 
-from visualizer import state
-from visualizer.charts.section import charts, charts_at
-from visualizer.check_line import check_line
-from visualizer.checks import checks, summarize
-from visualizer.citation import verdicts
 from visualizer.colors import ROLES
 from visualizer.components.derivation import derivation
 from visualizer.components.stage_map import model_map, parse_stage, stage_map
 from visualizer.components.tensor_grid.element import tensor_grid
-from visualizer.dataflow import Operand, parameter
-from visualizer.derivations import Cell, derive
-from visualizer.explanations import code_line, head_note
-from visualizer.numpy_lines import notes, numpy_line
-from visualizer.panels import head_panels, matrix, operand_panel, part_panels, stage_panel
-from visualizer.run import Run, layer_of, with_layer, without_layer
-from visualizer.separate_heads import separate_heads
-from visualizer.settings import FIELDS, Depth, Selection
-from visualizer.stage_facts import told, unmarked
-from visualizer.theme import theme
-from visualizer.tokens import markdown_safe
+from visualizer.runs.paths import layer_of, with_layer, without_layer
+from visualizer.runs.run import Run
+from visualizer.safe_text import markdown_safe
+from visualizer.session import state
+from visualizer.session.citation import verdicts
+from visualizer.session.theme import theme
+from visualizer.settings.fields import FIELDS
+from visualizer.settings.settings import Depth, Selection
+from visualizer.stages.check_line import check_line
+from visualizer.stages.checks import checks, summarize
+from visualizer.stages.dataflow import Operand, parameter
+from visualizer.stages.derivations import Cell, derive
+from visualizer.stages.explanations import code_line, head_note
+from visualizer.stages.facts import told, unmarked
+from visualizer.stages.numpy_lines import notes, numpy_line
+from visualizer.stages.panels import head_panels, matrix, operand_panel, part_panels, stage_panel
+from visualizer.views.charts.section import charts, charts_at
+from visualizer.views.separate_heads import separate_heads
 
 N_LIKELY = 10
 """How many of the most likely tokens are drawn."""

@@ -10,8 +10,8 @@ from model import (
     TransformerConfig,
     record,
 )
-from model.worked_examples import WORKED_EXAMPLES
-from tests.visualizer.runs import VARIANTS, run_of
+from model.sources.worked_examples import WORKED_EXAMPLES
+from tests.visualizer.sample_runs import VARIANTS, run_of
 from visualizer.components.stage_map import INPUT, Block, Layer, ModelMap, StageChoice, model_map, parse_stage
 
 ATTENTION = [

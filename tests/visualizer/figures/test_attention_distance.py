@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from model.metrics import Attention, mean_distance
+from model.analysis.metrics import Attention, mean_distance
 from visualizer.figures.attention_distance import attention_distance, weight_by_distance
 
 WEIGHTS = torch.randn(3, 5, 7, generator=torch.Generator().manual_seed(0)).softmax(-1).numpy()

@@ -1,0 +1,1 @@
+"""Tasks, training from explicit seeds, and checkpoints."""

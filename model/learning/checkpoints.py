@@ -1,0 +1,114 @@
+"""Trained weights in a file, with the recipe that made them.
+
+The format is safetensors: numbers and a header of JSON. Reading it runs no code, whoever wrote it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load as load_tensors
+from safetensors.torch import save as save_tensors
+
+from model.learning.training import RECIPES, Recipe, Weights, model_with
+
+MAX_BYTES = 16 * 2**20
+"""A longer file is refused unread; no recipe needs as much."""
+
+SHIPPED = Path(__file__).parent / "trained"
+"""Where the models are that come with the program, one per task."""
+
+_KEY = "headlight"
+_LENGTH_BYTES = 8
+_STORED = (torch.float16, torch.float32)
+
+
+@dataclass(frozen=True, eq=False)
+class Checkpoint:
+    """What a training run came to.
+
+    Attributes:
+        recipe: what was trained.
+        step: how often the weights were changed.
+        weights: every parameter, float32.
+    """
+
+    recipe: Recipe
+    step: int
+    weights: Weights
+
+
+def dump(checkpoint: Checkpoint, dtype: torch.dtype = torch.float32) -> bytes:
+    """The content of a file; the same checkpoint gives the same bytes.
+
+    Args:
+        checkpoint: what to write.
+        dtype: float32, or float16 for half the size.
+    """
+    tensors = {name: value.to(dtype).contiguous() for name, value in checkpoint.weights.items()}
+    about = json.dumps({"recipe": asdict(checkpoint.recipe), "step": checkpoint.step}, sort_keys=True)
+    return save_tensors(tensors, {_KEY: about})
+
+
+def load(content: bytes) -> Checkpoint:
+    """Read the content of a file.
+
+    Raises:
+        ValueError: it is too long, no safetensors file, without a recipe, or its recipe or weights will not do.
+    """
+    if len(content) > MAX_BYTES:
+        raise ValueError(f"the file has {len(content):,} bytes: {MAX_BYTES:,} is the most")
+    try:
+        weights = load_tensors(content)
+    except SafetensorError as error:
+        raise ValueError("the file is damaged or not in the safetensors format: choose one saved here") from error
+    recipe, step = _read_about(content)
+    for name, value in weights.items():
+        if value.dtype not in _STORED:
+            raise ValueError(f"{name} holds {value.dtype}: it must hold float16 or float32")
+        if not value.isfinite().all():
+            raise ValueError(f"{name} holds a weight that is not a finite number")
+    model_with(recipe, weights)
+    return Checkpoint(recipe, step, {name: value.float() for name, value in weights.items()})
+
+
+def shipped(task: str) -> Checkpoint:
+    """The model that comes with the program for a task.
+
+    Raises:
+        ValueError: there is none for it.
+    """
+    if task not in RECIPES:
+        raise ValueError(f"task ({task!r}) must be one of: {', '.join(RECIPES)}")
+    return load((SHIPPED / f"{task}.safetensors").read_bytes())
+
+
+def _read_about(content: bytes) -> tuple[Recipe, int]:
+    """The recipe and the step from the header of a file that is known to be safetensors."""
+    length = int.from_bytes(content[:_LENGTH_BYTES], "little")
+    header = json.loads(content[_LENGTH_BYTES : _LENGTH_BYTES + length])
+    try:
+        about = json.loads(header.get("__metadata__", {})[_KEY])
+        recipe, step = about["recipe"], about["step"]
+    except (KeyError, TypeError, ValueError, RecursionError) as error:
+        raise ValueError("the file says nothing of how its weights were trained: choose one saved here") from error
+    made = _read_recipe(recipe)
+    if type(step) is not int or not 0 <= step <= made.steps:
+        raise ValueError(f"step ({step!r}) must be a whole number from 0 to {made.steps}, the steps of the recipe")
+    return made, step
+
+
+def _read_recipe(given: Any) -> Recipe:  # noqa: ANN401 - whatever the file holds
+    usual = asdict(RECIPES["reverse"])
+    if not isinstance(given, Mapping) or given.keys() != usual.keys():
+        raise ValueError(f"the recipe in the file must give each of: {', '.join(usual)}")
+    for name, value in usual.items():
+        if type(given[name]) is not type(value):
+            raise ValueError(f"{name} ({given[name]!r}) in the file must be of the type {type(value).__name__}")
+    return Recipe(**given)

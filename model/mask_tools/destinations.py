@@ -1,0 +1,305 @@
+"""What each function makes of an array that is passed to it as a mask.
+
+The same array means opposite things in different places: True may attend in one library and is blocked in another,
+numbers are added to the scores in one, taken for flags in another, refused in a third. So the place is asked for,
+and its reading alone is judged. Nothing is transposed and nothing is guessed. The statements on PyTorch are tested
+against it; the others follow the documentation of their libraries.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from model.mask_tools.conventions import HIGHEST_FILL
+from model.mask_tools.findings import NUMBER_TYPES, Severity
+
+Rows = Literal["queries", "sequences"]
+
+
+@dataclass(frozen=True)
+class Remark:
+    """One thing to know about the numbers of an array where it is passed to."""
+
+    severity: Severity
+    text: str
+
+
+@dataclass(frozen=True, eq=False)
+class Passed:
+    """What a function makes of an array.
+
+    Attributes:
+        allowed: (..., Tq, Tk) bool, True = may attend, in the axes of the array; (B, 1, Tk) for rows that are
+            sequences; None where the function refuses the array.
+        remarks: what is to be known beside the cells, or why it is refused; most severe first.
+        fill: what is added to the scores of blocked cells; the weakest of several, None where nothing is.
+        dtype: the number type that it is added in.
+    """
+
+    allowed: Tensor | None
+    remarks: tuple[Remark, ...] = ()
+    fill: float | None = None
+    dtype: torch.dtype | None = None
+
+
+@dataclass(frozen=True)
+class Destination:
+    """A place that takes a mask.
+
+    Attributes:
+        title: the function and its argument.
+        note: what it takes, in one sentence.
+        read: what it makes of an array.
+        rows: what the rows of a matrix are to it.
+    """
+
+    title: str
+    note: str
+    read: Callable[[Tensor], Passed]
+    rows: Rows = "queries"
+
+
+def passed_to(array: Tensor, destination: str) -> Passed:
+    """What a function makes of an array of booleans, integers or floats, of one axis or more.
+
+    Raises:
+        ValueError: the destination is unknown, or the array has no entries or no axis.
+    """
+    if destination not in DESTINATIONS:
+        raise ValueError(f"destination ({destination!r}) must be one of: {', '.join(DESTINATIONS)}")
+    if array.dim() == 0 or array.numel() == 0:
+        raise ValueError(f"the array has shape {tuple(array.shape)}: a mask has one entry for each query and key")
+    chosen = DESTINATIONS[destination]
+    found = chosen.read(array)
+    if found.allowed is None:
+        return found
+    rows = found.allowed.reshape(-1, 1, array.shape[-1]) if chosen.rows == "sequences" else found.allowed
+    return Passed(rows if rows.dim() > 1 else rows[None], found.remarks, found.fill, found.dtype)
+
+
+# What functions do.
+
+
+def _true_attends(array: Tensor) -> Passed:
+    return Passed(array)
+
+
+def _true_is_blocked(array: Tensor) -> Passed:
+    return Passed(~array)
+
+
+def _added(array: Tensor) -> Passed:
+    """Added to the scores before the softmax."""
+    numbers = array.to(torch.float64)
+    if bool(numbers.isnan().any()):
+        return _with_nan(array)
+    blocked = numbers <= HIGHEST_FILL
+    fill = float(numbers[blocked].max()) if bool(blocked.any()) else None
+    dtype = array.dtype if array.dtype in NUMBER_TYPES[1:] else torch.float32
+    return Passed(~blocked, tuple(_remarks(numbers, blocked, dtype)), fill, dtype)
+
+
+def _with_nan(array: Tensor) -> Passed:
+    n_nan = int(array.isnan().sum())
+    entries = f"{n_nan:,} {'entry is' if n_nan == 1 else 'entries are'} NaN"
+    where = ", ".join(str(index) for index in array.isnan().nonzero()[0].tolist())
+    text = (
+        f"{entries}, the first at [{where}], and the softmax of such a row is NaN. 0 * -inf gives NaN: write "
+        "mask.masked_fill(blocked, -inf) in place of (1 - mask) * -inf."
+    )
+    return Passed(None, (Remark("error", text),))
+
+
+def _remarks(numbers: Tensor, blocked: Tensor, dtype: torch.dtype) -> list[Remark]:
+    remarks = []
+    values = set(numbers.flatten().tolist())
+    kept = numbers[~blocked]
+    if values <= {0.0, 1.0} and len(values) == 2:
+        remarks.append(
+            Remark(
+                "error",
+                "Added to the scores, 1 and 0 block nothing: a cell with 1 weighs e = 2.718 times what it would "
+                "with 0. Pass booleans, or 0 and -inf.",
+            )
+        )
+    elif kept.numel() and bool((kept != 0).any()):
+        lowest, highest = float(kept.min()), float(kept.max())
+        remarks.append(
+            Remark(
+                "warning",
+                f"Numbers from {lowest:g} to {highest:g} are added to scores that stay open, which is a bias and "
+                f"blocks nothing. To block takes -inf, or {HIGHEST_FILL:g} and lower.",
+            )
+        )
+    if bool(blocked.any()):
+        remarks += _about_fill(numbers, blocked, dtype)
+    return remarks
+
+
+def _about_fill(numbers: Tensor, blocked: Tensor, dtype: torch.dtype) -> list[Remark]:
+    fills = sorted(set(numbers[blocked].tolist()))
+    finite = [fill for fill in fills if fill > -math.inf]
+    name, lowest = str(dtype).removeprefix("torch."), torch.finfo(dtype).min
+    if not finite:
+        return []
+    remarks = []
+    if len(fills) > 1:
+        rows = int((numbers == -math.inf).all(-1).sum())
+        nan = (
+            f" {rows} {'row is' if rows == 1 else 'rows are'} all -inf, and the softmax there is NaN."
+            if rows
+            else ""
+        )
+        listed = " and ".join(f"{fill:g}" for fill in fills[:3])
+        remarks.append(
+            Remark(
+                "error" if rows else "warning",
+                f"Cells are blocked by {listed}: two fills seem to have been added, and {lowest:g} + {lowest:g} is "
+                f"-inf in {name}.{nan} Combine masks with & before they become numbers.",
+            )
+        )
+    weakest = max(finite)
+    if weakest < lowest / 2 < 0 and weakest >= lowest and len(fills) == 1:
+        remarks.append(
+            Remark(
+                "note",
+                f"The fill {weakest:g} is near the lowest number of {name}: alone it blocks, but added to a second "
+                "such fill it is -inf, and a row of these gives NaN.",
+            )
+        )
+    elif weakest >= lowest:
+        margin = -weakest + _log_of_smallest(dtype)
+        remarks.append(
+            Remark(
+                "note",
+                f"A fill of {weakest:g} gives a blocked key exactly 0 in {name} as long as its score is less than "
+                f"{margin:,.0f} above the highest open one; a row without an open key attends to blocked ones.",
+            )
+        )
+    return remarks
+
+
+def _log_of_smallest(dtype: torch.dtype) -> float:
+    """The logarithm of half the smallest positive number: weights below that become zero."""
+    return math.log(torch.finfo(dtype).smallest_normal * torch.finfo(dtype).eps / 2)
+
+
+def _flags(array: Tensor) -> Passed:
+    """Flags as numbers: 1 may attend, 0 is blocked, and everything else is taken for 1."""
+    numbers = array.to(torch.float64)
+    odd = (numbers != 0) & (numbers != 1)
+    remarks: tuple[Remark, ...] = ()
+    if bool(odd.any()):
+        value = float(numbers[odd][0])
+        remarks = (
+            Remark(
+                "error",
+                f"This place takes flags, 1 = may attend and 0 = blocked, and {value:g} is none: whatever is not 0 "
+                "counts as 1, so numbers made to be added to scores open what they should block.",
+            ),
+        )
+    return Passed(numbers != 0, remarks)
+
+
+# By the array's own number type.
+
+
+def _by_type(
+    boolean: Callable[[Tensor], Passed],
+    floating: Callable[[Tensor], Passed],
+    integer: Callable[[Tensor], Passed],
+) -> Callable[[Tensor], Passed]:
+    def read(array: Tensor) -> Passed:
+        if array.dtype is torch.bool:
+            return boolean(array)
+        return floating(array) if array.is_floating_point() else integer(array)
+
+    return read
+
+
+def _refused(reason: str) -> Callable[[Tensor], Passed]:
+    def read(array: Tensor) -> Passed:
+        name = str(array.dtype).removeprefix("torch.")
+        return Passed(None, (Remark("error", f"This place refuses {name}: {reason}"),))
+
+    return read
+
+
+_booleans_or_floats = "it takes booleans, or floats to add. Write mask.bool() where 1 stands for True."
+_torch_module = _by_type(_true_is_blocked, _added, _refused(_booleans_or_floats))
+
+
+def _added_to_scores(array: Tensor) -> Passed:
+    """By hand: booleans become 1 and 0."""
+    if array.dtype is not torch.bool:
+        return _added(array)
+    text = "scores + mask adds 1 where the mask is True and 0 where it is False: nothing is blocked. Write "
+    return Passed(torch.ones_like(array), (Remark("error", f"{text}scores.masked_fill(~mask, -inf)."),))
+
+
+DESTINATIONS: Mapping[str, Destination] = {
+    "sdpa": Destination(
+        "F.scaled_dot_product_attention: attn_mask",
+        "Booleans: True = may attend. Floats are added to the scores.",
+        _by_type(_true_attends, _added, _refused(_booleans_or_floats)),
+    ),
+    "mha_attn_mask": Destination(
+        "nn.MultiheadAttention: attn_mask",
+        "Booleans: True = blocked. Floats are added to the scores.",
+        _torch_module,
+    ),
+    "mha_key_padding": Destination(
+        "nn.MultiheadAttention: key_padding_mask",
+        "One row for each sequence. Booleans: True = padding, blocked. Floats are added to the scores.",
+        _torch_module,
+        rows="sequences",
+    ),
+    "transformer": Destination(
+        "nn.TransformerEncoder, nn.TransformerDecoder: mask, tgt_mask",
+        "Booleans: True = blocked. Floats are added to the scores.",
+        _torch_module,
+    ),
+    "hugging_face_2d": Destination(
+        "Hugging Face: attention_mask of two axes",
+        "One row for each sequence: 1 = may attend, 0 = padding.",
+        _by_type(_true_attends, _flags, _flags),
+        rows="sequences",
+    ),
+    "hugging_face_4d": Destination(
+        "Hugging Face: attention_mask of four axes",
+        "Booleans: True = may attend. Numbers are added to the scores as they are.",
+        _by_type(_true_attends, _added, _added),
+    ),
+    "flex": Destination(
+        "FlexAttention: what mask_mod looks up",
+        "Booleans: True = may attend. create_block_mask refuses anything else.",
+        _by_type(
+            _true_attends,
+            _refused("mask_mod has to return booleans, such as mask[q_idx, kv_idx] == 0."),
+            _refused("mask_mod has to return booleans, such as mask[q_idx, kv_idx] == 1."),
+        ),
+    ),
+    "keras": Destination(
+        "Keras MultiHeadAttention: attention_mask",
+        "1 or True = may attend, 0 or False = blocked.",
+        _by_type(_true_attends, _flags, _flags),
+    ),
+    "jax": Destination(
+        "JAX, Flax: mask",
+        "Booleans: True = may attend. jax.nn.dot_product_attention refuses anything else; Flax takes what is not 0 "
+        "for True.",
+        _by_type(_true_attends, _flags, _flags),
+    ),
+    "added": Destination(
+        "Added to the scores by hand",
+        "scores + mask: 0 = may attend, -inf = blocked, whatever the type.",
+        _added_to_scores,
+    ),
+}
+"""Every place by name, the most usual first."""

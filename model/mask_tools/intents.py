@@ -1,0 +1,313 @@
+"""What a mask should be: intentions with a name, the cells that they expect, and how a mask differs from them.
+
+No array tells whether it is right; what was meant does. So an intention is chosen, or guessed and said to be a
+guess, and everything else is a comparison with it: which cells are open though they should not be, which are
+blocked though they should be open, and which other mask this is in fact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from model.mask_tools.findings import Finding, counted
+from model.mask_tools.language import MaskContext, parse
+
+
+@dataclass(frozen=True)
+class IntentKind:
+    """One sort of intention.
+
+    Attributes:
+        title: what it is called.
+        number: what its number means; "" where it has none.
+        words: the number -> the intention in words.
+        expression: the number -> its cells, as an expression; "" where all cells are open.
+    """
+
+    title: str
+    number: str
+    words: Callable[[int], str]
+    expression: Callable[[int], str]
+
+
+INTENT_KINDS: Mapping[str, IntentKind] = {
+    "causal": IntentKind("Causal", "", lambda n: "causal", lambda n: "k <= q"),
+    "bidirectional": IntentKind("Bidirectional", "", lambda n: "bidirectional", lambda n: ""),
+    "window": IntentKind(
+        "Causal window",
+        "Tokens seen, itself included",
+        lambda n: f"a causal window of {n}: itself and {n - 1} before",
+        lambda n: f"0 <= q - k < {n}",
+    ),
+    "window_both": IntentKind(
+        "Window on both sides",
+        "Less than this far away",
+        lambda n: f"a window on both sides: keys less than {n} away",
+        lambda n: f"abs(q - k) < {n}",
+    ),
+    "prefix": IntentKind(
+        "Prefix",
+        "Tokens that all queries see",
+        lambda n: f"a prefix of {n}, then causal",
+        lambda n: f"k < {n} or k <= q",
+    ),
+    "block_causal": IntentKind(
+        "Block-causal",
+        "Tokens in a block",
+        lambda n: f"causal between blocks of {n}, open within one",
+        lambda n: f"k // {n} <= q // {n}",
+    ),
+    "cached": IntentKind(
+        "Cached decoding",
+        "Tokens in the cache",
+        lambda n: f"causal after {counted('key', n)} in the cache",
+        lambda n: f"k <= q + {n}",
+    ),
+    "painted": IntentKind("As painted", "", lambda n: "what is painted", lambda n: ""),
+}
+"""Every sort of intention by name."""
+
+
+@dataclass(frozen=True)
+class Intent:
+    """What a mask should be.
+
+    Attributes:
+        kind: a name in ``INTENT_KINDS``; ``painted`` expects whatever there is.
+        number: the width, length, size or offset that the kind needs.
+        documents: whether no query sees into another document.
+        padding: whether no query sees padding.
+
+    Raises:
+        ValueError: the kind is unknown, or its number is too small to leave each query a key.
+    """
+
+    kind: str
+    number: int = 0
+    documents: bool = False
+    padding: bool = False
+
+    def __post_init__(self) -> None:
+        if self.kind not in INTENT_KINDS:
+            raise ValueError(f"kind ({self.kind!r}) must be one of: {', '.join(INTENT_KINDS)}")
+        least = least_number(self.kind)
+        if INTENT_KINDS[self.kind].number and self.number < least:
+            raise ValueError(f"number ({self.number}) of {self.kind} must be at least {least}")
+
+    @property
+    def words(self) -> str:
+        """``causal, documents isolated, padding ignored``."""
+        parts = [INTENT_KINDS[self.kind].words(self.number)]
+        parts += ["documents isolated"] * self.documents + ["padding ignored"] * self.padding
+        return ", ".join(parts)
+
+    @property
+    def expression(self) -> str:
+        """The cells that are open, as an expression; "" where all are."""
+        parts = [INTENT_KINDS[self.kind].expression(self.number)]
+        parts += ["segment(q) == segment(k)"] * self.documents + ["not is_pad(k)"] * self.padding
+        given = [part for part in parts if part]
+        return " and ".join(f"({part})" if " or " in part and len(given) > 1 else part for part in given)
+
+    def expected(self, context: MaskContext) -> Tensor | None:
+        """The cells that should be open, (Tq, Tk) bool; None where whatever is painted is meant."""
+        if self.kind == "painted":
+            return None
+        if not self.expression:
+            return torch.ones(context.n_queries, context.n_keys, dtype=torch.bool)
+        return parse(self.expression).evaluate(context)
+
+    @property
+    def hides_later(self) -> bool:
+        """Whether no query should see any later token."""
+        return self.kind in ("causal", "window")
+
+
+def least_number(kind: str) -> int:
+    """The smallest number that a kind can have."""
+    return 0 if kind in ("prefix", "cached") else 1
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """A mask beside what it should be. Rows of padding queries, which nobody reads, do not count.
+
+    Attributes:
+        more: (Tq, Tk) bool, the cells that are open and should not be.
+        less: (Tq, Tk) bool, the cells that are blocked and should be open.
+        cause: one sentence, which other mask this is; "" where it is none that is known.
+    """
+
+    more: Tensor
+    less: Tensor
+    cause: str
+
+    @property
+    def agrees(self) -> bool:
+        """Whether the mask is what it should be."""
+        return not bool(self.more.any() or self.less.any())
+
+    @property
+    def sentence(self) -> str:
+        """``+7 cells, -0: query 3 sees key 4.``"""
+        if self.agrees:
+            return "Every cell is as it should be."
+        n_more, n_less = int(self.more.sum()), int(self.less.sum())
+        query, key = (self.more if n_more else self.less).nonzero()[0].tolist()
+        verb = "sees" if n_more else "does not see"
+        cells = "cell" if n_more == 1 else "cells"
+        return f"+{n_more:,} {cells}, -{n_less:,}: query {query} {verb} key {key}."
+
+
+def compare(intent: Intent, allowed: Tensor, context: MaskContext) -> Comparison:
+    """Set a mask, (Tq, Tk) bool, beside what it should be.
+
+    Raises:
+        ValueError: the mask and the tokens differ in size.
+    """
+    size = (context.n_queries, context.n_keys)
+    if allowed.shape != size:
+        raise ValueError(f"allowed has shape {tuple(allowed.shape)}: it must be {size}")
+    expected = intent.expected(context)
+    if expected is None:
+        expected = allowed
+    rows = _read_rows(context)
+    more, less = allowed & ~expected & rows, expected & ~allowed & rows
+    agrees = not bool(more.any() or less.any())
+    return Comparison(more, less, "" if agrees else _cause(intent, allowed, expected, context))
+
+
+def as_finding(intent: Intent, comparison: Comparison, allowed: Tensor) -> Finding | None:
+    """The difference as a finding that mends it; None where there is none."""
+    if comparison.agrees:
+        return None
+    cause = f" {comparison.cause}" if comparison.cause else ""
+    return Finding(
+        rule="not_as_meant",
+        title=f"This is not {intent.words}",
+        severity="error",
+        cells=comparison.more | comparison.less,
+        why=f"{comparison.sentence}{cause}",
+        mend=f"Allow where {intent.expression or 'anything'}.",
+        mended=(allowed & ~comparison.more) | comparison.less,
+    )
+
+
+def recognise(allowed: Tensor, context: MaskContext) -> Intent | None:
+    """The intention that a mask, (Tq, Tk), fulfils to the cell; None where it is none that is known.
+
+    Of several the plainest: documents and padding count only where they make a difference.
+    """
+    rows = _read_rows(context)
+    given = allowed & rows
+    for intent in _candidates(given, context):
+        expected = intent.expected(context)
+        if expected is not None and torch.equal(given, expected & rows):
+            return intent
+    return None
+
+
+def guess(allowed: Tensor, context: MaskContext, *, is_decoder: bool) -> Intent:
+    """What a mask, (Tq, Tk), was probably meant to be.
+
+    A mask that is one of the usual ones to the cell is taken for it, but padding is always to be ignored, and in a
+    decoder nobody means to see everything. Any other is taken for the plain mask of its architecture.
+    """
+    has_padding = any(context.key_is_padding)
+    found = recognise(allowed, context)
+    sees_later = found is not None and found.kind in ("bidirectional", "window_both", "cached")
+    if found is None or (sees_later and is_decoder and context.n_keys == context.n_queries):
+        offset = max(0, context.n_keys - context.n_queries)
+        plain = Intent("cached", offset) if offset else Intent("causal")
+        found = plain if is_decoder or _is_mostly_hidden(allowed) else Intent("bidirectional")
+    return replace(found, padding=has_padding)
+
+
+def _is_mostly_hidden(allowed: Tensor) -> bool:
+    """Whether most keys that come later are blocked and most that come before are open, as in a causal mask."""
+    later, earlier = torch.ones_like(allowed).triu(1), torch.ones_like(allowed).tril(-1)
+    n_later, n_earlier = int(later.sum()), int(earlier.sum())
+    if not (n_later and n_earlier):
+        return False
+    return 2 * int((allowed & later).sum()) < n_later and 2 * int((allowed & earlier).sum()) > n_earlier
+
+
+def _read_rows(context: MaskContext) -> Tensor:
+    """(Tq, 1), True for the queries whose rows are read: those that are no padding."""
+    return ~torch.tensor(context.query_is_padding, dtype=torch.bool)[:, None]
+
+
+def _candidates(given: Tensor, context: MaskContext) -> Iterator[Intent]:
+    """Every intention that these cells, (Tq, Tk), can fulfil, the plainest first.
+
+    The furthest open cell in each direction leaves one number for each kind.
+    """
+    offset = max(0, context.n_keys - context.n_queries)
+    query, key = given.nonzero().unbind(-1)
+    if not len(query):
+        return
+    back, ahead = int((query - key).max()), int((key - query).max())
+    seen_early = int(torch.where(key > query, key, 0).max())
+    first_row = int(key[query == query.min()].max())
+    kinds = [Intent("cached", offset)] if offset else []
+    kinds += [Intent("causal"), Intent("bidirectional"), Intent("window", max(1, back + 1))]
+    kinds += [Intent("window_both", max(back, ahead, 0) + 1), Intent("prefix", seen_early + 1)]
+    kinds += [Intent("block_causal", first_row + 1), Intent("cached", max(1, ahead))]
+    documents = (False, True) if len(set(context.key_segments)) > 1 else (False,)
+    padding = (False, True) if any(context.key_is_padding) else (False,)
+    for kind in kinds:
+        for isolated in documents:
+            for ignored in padding:
+                yield replace(kind, documents=isolated, padding=ignored)
+
+
+def _cause(intent: Intent, allowed: Tensor, expected: Tensor, context: MaskContext) -> str:
+    """What the mask is instead, in one sentence."""
+    rows = _read_rows(context)
+    if torch.equal(allowed & rows, ~expected & rows):
+        return "Every cell is the wrong way round: it is inverted."
+    if allowed.shape[0] == allowed.shape[1] and torch.equal(allowed.T & rows, expected & rows):
+        return "Transposed it would be right: rows and columns are swapped."
+    if intent.hides_later and torch.equal(allowed & rows, expected & rows & ~_own(allowed)):
+        return "Every query's own key is hidden, k < q: off by one."
+    for cause, without in _lacks(intent):
+        cells = without.expected(context)
+        if cells is not None and torch.equal(allowed & rows, cells & rows):
+            return cause
+    return _of_another(intent, recognise(allowed, context))
+
+
+def _own(allowed: Tensor) -> Tensor:
+    return torch.eye(*allowed.shape, dtype=torch.bool)
+
+
+def _lacks(intent: Intent) -> Iterator[tuple[str, Intent]]:
+    """What of an intention can have been left out, with what is left of it."""
+    if intent.documents:
+        yield (
+            "The documents are not isolated: tokens leak from one into the next.",
+            replace(intent, documents=False),
+        )
+    if intent.padding:
+        yield "Padding is not ignored.", replace(intent, padding=False)
+    if intent.documents and intent.padding:
+        yield "Neither documents nor padding are looked at.", replace(intent, documents=False, padding=False)
+
+
+def _of_another(intent: Intent, other: Intent | None) -> str:
+    if other is None:
+        return ""
+    title = INTENT_KINDS[other.kind].title.lower()
+    if other.kind == intent.kind and INTENT_KINDS[intent.kind].number:
+        away = other.number - intent.number
+        off = "off by one" if abs(away) == 1 else f"off by {abs(away)}"
+        return f"It is {other.words}, not {intent.number}: {off}."
+    if intent.kind == "causal" and other == Intent("cached", 1, intent.documents, intent.padding):
+        return "Every query sees one key too many, k <= q + 1: off by one."
+    if intent.kind == "causal" and other.kind == "prefix":
+        return f"It is {other.words}: the first {other.number} tokens see each other."
+    return f"It is {other.words} ({title})." if other.words.lower() != title else f"It is {title}."

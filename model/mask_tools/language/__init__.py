@@ -1,0 +1,31 @@
+"""A small language for masks, both ways: from an expression to the cells, and from the cells to an expression.
+
+An expression says of each pair of a query and a key whether the query may attend to the key::
+
+    k <= q and segment(q) == segment(k) and not is_pad(k)
+
+condition:  True, False, same_token, is_pad(x), comparisons (< <= == != >= >, chained too), and, or, not
+number:     whole numbers, q, k, n_queries, n_keys, token(x), segment(x), abs(number), + - * // %
+
+where ``q`` and ``k`` are the positions of the query and of the key, counted from 0, and ``x`` is one of the two.
+What a FlexAttention ``mask_mod`` returns is such an expression too, once ``from_mask_mod`` has read it.
+The meaning is Python's in all respects; Python's parser reads it, and nothing is ever run by Python itself.
+"""
+
+from model.mask_tools.language.context import MaskContext
+from model.mask_tools.language.description import express
+from model.mask_tools.language.expression import Expression, parse
+from model.mask_tools.language.mask_mod import from_mask_mod
+from model.mask_tools.language.ready import READY, ReadyExpression
+from model.mask_tools.language.spelling import MaskExpressionError
+
+__all__ = [
+    "READY",
+    "Expression",
+    "MaskContext",
+    "MaskExpressionError",
+    "ReadyExpression",
+    "express",
+    "from_mask_mod",
+    "parse",
+]

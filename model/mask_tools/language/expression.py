@@ -1,0 +1,66 @@
+"""An expression that was read, and what can be made of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from model.mask_tools.language.code import code_of
+from model.mask_tools.language.context import MaskContext
+from model.mask_tools.language.evaluation import evaluate
+from model.mask_tools.language.parsing import read
+from model.mask_tools.language.tree import Condition, names_in
+
+
+@dataclass(frozen=True)
+class Expression:
+    """A condition on a query and a key.
+
+    Attributes:
+        text: the expression as it was written.
+        condition: the expression as it was read.
+    """
+
+    text: str
+    condition: Condition
+
+    @property
+    def names(self) -> frozenset[str]:
+        """What it asks for, by the names that its code uses.
+
+        Some of q, k, n_queries, n_keys, query_token, key_token, query_segment, key_segment, query_is_padding
+        and key_is_padding.
+        """
+        return frozenset(names_in(self.condition))
+
+    def evaluate(self, context: MaskContext) -> Tensor:
+        """The cells, (Tq, Tk) bool, True = may attend.
+
+        Raises:
+            MaskExpressionError: a cell divides by zero (where Python would come to divide: ``q > 0 and k % q == 0``
+                is fine), or a number could go beyond 2**62.
+        """
+        return evaluate(self.condition, self.text, context)
+
+    def torch_code(self) -> str:
+        """The expression as one line of PyTorch, whose value broadcasts to (Tq, Tk).
+
+        ``q`` and ``k`` are integer tensors that broadcast (or scalars, as in a FlexAttention ``mask_mod``);
+        ``n_queries`` and ``n_keys`` are Python integers; ``query_token``, ``key_segment``, ``key_is_padding`` and
+        the like are 1-D tensors. ``names`` says which of them it needs, besides ``torch``, and ``k`` in any case.
+        """
+        return code_of(self.condition, "torch.where")
+
+    def numpy_code(self) -> str:
+        """The same line for NumPy arrays, with ``np`` for ``torch``."""
+        return code_of(self.condition, "np.where")
+
+
+def parse(text: str) -> Expression:
+    """Read an expression.
+
+    Raises:
+        MaskExpressionError: the text is no condition of this language; nothing else is ever raised.
+    """
+    return Expression(text, read(text))

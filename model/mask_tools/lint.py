@@ -1,0 +1,529 @@
+"""Findings about a mask: what is wrong with it, why it matters, and a mask that mends it.
+
+Three faults can be read off the cells: a real query without a key, a visible padding key, a visible future key. A
+mask is called inverted, transposed and so on only where that explains such a fault and the mended mask is rid of
+it, so that a mask without a fault is never taken for another one. ``RULES`` is in the order of suspicion, and
+``EXPLAINS`` says which findings follow from another one and go unsaid beside it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+
+import torch
+from torch import Tensor
+
+from model.mask_tools.findings import SEVERITIES, Finding, MaskCase, Role, Severity, counted, listed, named
+
+__all__ = ["EXPLAINS", "RULES", "SEVERITIES", "Finding", "MaskCase", "Severity", "lint"]
+
+
+def lint(case: MaskCase) -> tuple[Finding, ...]:
+    """Everything that ``RULES`` find, without what another finding explains; most severe first."""
+    found: list[Finding] = []
+    explained: set[str] = set()
+    for name, rule in RULES.items():
+        finding = None if name in explained else rule(case)
+        if finding is not None:
+            found.append(finding)
+            explained |= EXPLAINS.get(name, frozenset())
+    return tuple(sorted(found, key=lambda finding: SEVERITIES.index(finding.severity)))
+
+
+# Faults: cells that are wrong whatever the mask was meant to be.
+
+
+def _without_key(case: MaskCase) -> Tensor:
+    """The rows of real queries that see no key."""
+    return (case.real & ~case.allowed.any(-1, keepdim=True)).expand_as(case.allowed)
+
+
+def _visible_padding(case: MaskCase) -> Tensor:
+    return case.allowed & case.real & case.key_is_padding
+
+
+def _visible_future(case: MaskCase) -> Tensor:
+    return case.allowed & case.tokens & case.future
+
+
+_FAULTS: dict[str, Callable[[MaskCase], Tensor]] = {
+    "no_key_left": _without_key,
+    "visible_padding": _visible_padding,
+    "visible_future": _visible_future,
+}
+
+_SAID = {
+    "no_key_left": "real queries have no key left",
+    "visible_padding": "padding can be seen",
+    "visible_future": "later keys can be seen",
+}
+
+
+def _faults(case: MaskCase) -> frozenset[str]:
+    return frozenset(name for name, cells in _FAULTS.items() if cells(case).any())
+
+
+def _faulty_cells(case: MaskCase) -> Tensor:
+    return torch.stack([cells(case) for cells in _FAULTS.values()]).any(0)
+
+
+def _said(faults: frozenset[str]) -> str:
+    """``padding can be seen and later keys can be seen``."""
+    return listed([text for name, text in _SAID.items() if name in faults])
+
+
+# Ways to mend.
+
+
+def _with_keys(case: MaskCase, allowed: Tensor, rows: Tensor) -> Tensor | None:
+    """Give each of the ``rows``, (Tq,), its own key, or all keys that it may see; None where one may see none."""
+    own = case.own & case.may_open
+    openings = torch.where(own.any(-1, keepdim=True), own, case.may_open)
+    opened = allowed | (openings & rows[:, None])
+    return opened if bool(opened[rows].any(-1).all()) else None
+
+
+def _closed(case: MaskCase, cells: Tensor) -> Tensor | None:
+    """Block ``cells``, and give the real queries that this leaves without a key one that they may see."""
+    closed = case.allowed & ~cells
+    emptied = case.allowed.any(-1) & ~closed.any(-1) & ~case.query_is_padding
+    return _with_keys(case, closed, emptied)
+
+
+def _edge(last: int) -> str:
+    """The last key that a query sees, as an expression: ``k <= q + 2``."""
+    return f"k <= q + {last}" if last else "k <= q"
+
+
+# Rules that explain faults by how the mask was made, most specific first.
+
+
+def own_key_hidden(case: MaskCase) -> Finding | None:
+    """Strictly causal, k < q: earlier keys without the query's own, so that a first query is left with none."""
+    visible, keyless = case.allowed & case.tokens, _without_key(case).any(-1)
+    strictly = bool(visible.any()) and not bool((visible & ~case.reaching(-1)).any())
+    some = bool(keyless.any()) and 2 * int(keyless.sum()) <= int(case.real.sum())
+    if not (case.is_square and strictly and some):
+        return None
+    return Finding(
+        rule="own_key_hidden",
+        title="No query sees its own key",
+        severity="error",
+        cells=case.own & case.tokens,
+        why=f"Each query sees earlier keys but not its own, which leaves no key for {named('query', keyless)}.",
+        mend="Allow the diagonal: k <= q in place of k < q, which is tril(0) in place of tril(-1).",
+        mended=_with_keys(case, case.allowed | (case.own & case.tokens), keyless),
+    )
+
+
+def inverted(case: MaskCase) -> Finding | None:
+    """Blocked cells given as allowed ones."""
+    turned = case.with_allowed(~case.allowed)
+    if case.is_square:
+        likely = _hides_every_own_key(case) and not _leans_ahead(turned)
+    else:
+        likely = _shows_only_what_must_be_blocked(case)
+    if not likely:
+        return None
+    before, after = _faults(case), _faults(turned)
+    mends = after < before or "visible_future" in before - after
+    if not (mends and after <= {"visible_padding"}):
+        return None
+    return Finding(
+        rule="inverted",
+        title="The mask is inverted",
+        severity="error",
+        cells=_faulty_cells(case),
+        why=f"Blocked and visible seem swapped: {_said(before - after)}, and turning every cell over ends that.",
+        mend="Turn every cell over (~mask): True means may attend here, and blocked in nn.MultiheadAttention.",
+        mended=turned.allowed,
+    )
+
+
+def _hides_every_own_key(case: MaskCase) -> bool:
+    """Whether no real query sees its own key, and the blocked cells are more than just those."""
+    own, real = case.own, case.real
+    return not bool((case.allowed & own & real).any()) and bool((~case.allowed & ~own & real).any())
+
+
+def _shows_only_what_must_be_blocked(case: MaskCase) -> bool:
+    return not bool((case.allowed & case.real & ~case.must_block).any())
+
+
+def transposed(case: MaskCase) -> Finding | None:
+    """Keys as rows and queries as columns."""
+    if not (case.is_square and _leans_ahead(case)):
+        return None
+    flipped = case.with_allowed(case.allowed.T)
+    before, after = _faults(case), _faults(flipped)
+    mends = (
+        "visible_future" in before and after <= {"visible_padding"}
+        if case.causal
+        else "visible_padding" in before and not after
+    )
+    if not mends:
+        return None
+    return Finding(
+        rule="transposed",
+        title="The mask is transposed",
+        severity="error",
+        cells=case.allowed != flipped.allowed,
+        why=f"Rows and columns seem swapped: {_said(before - after)}, and transposing the mask ends that.",
+        mend="Transpose it (mask.T): each row belongs to a query, each column to a key.",
+        mended=flipped.allowed,
+    )
+
+
+def _leans_ahead(case: MaskCase) -> bool:
+    """Whether tokens see more later tokens than earlier ones, as no mask in common use lets them."""
+    visible = case.allowed & case.tokens
+    return bool(visible.triu(1).sum() > visible.tril(-1).sum())
+
+
+def padding_on_queries(case: MaskCase) -> Finding | None:
+    """The rows of padding queries blocked in place of the columns of padding keys."""
+    rows, visible = case.query_is_padding, _visible_padding(case)
+    if not (rows.any() and visible.any()) or case.allowed[rows].any():
+        return None
+    restored = case.with_allowed(torch.where(rows[:, None], ~case.future, case.allowed))
+    return Finding(
+        rule="padding_on_queries",
+        title="Padding is blocked along the wrong axis",
+        severity="error",
+        cells=visible | rows[:, None],
+        why=f"Blocked are the rows of {_padding_named('query', rows)}, so real queries still attend to "
+        f"{_padding_named('key', visible.any(0))}.",
+        mend="Block columns, not rows: ~key_is_padding[None, :] in place of ~query_is_padding[:, None].",
+        mended=_closed(restored, restored.allowed & case.key_is_padding),
+    )
+
+
+def one_key_too_many(case: MaskCase) -> Finding | None:
+    """Causal but for one diagonal: each query also sees the key after its own, and no later one."""
+    edge, ahead = case.offset, case.tokens & case.future
+    too_many = ahead & case.diagonal(edge + 1)
+    seen = _visible_future(case)
+    if not (int(too_many.sum()) > 1 and torch.equal(seen, too_many)):
+        return None
+    return Finding(
+        rule="one_key_too_many",
+        title="Every query sees one key too many",
+        severity="error",
+        cells=seen,
+        why="Each query sees the key right after its own, the very token that it learns to predict.",
+        mend=f"Move the mask's edge by one: {_edge(edge)} in place of {_edge(edge + 1)}, "
+        f"which is tril({edge}) in place of tril({edge + 1}).",
+        mended=_closed(case, seen),
+    )
+
+
+def aligned_top_left(case: MaskCase) -> Finding | None:
+    """Causal from the first key on, though there are more keys than queries."""
+    last = case.n_keys - case.n_queries
+    hidden = case.tokens & case.reaching(last) & ~case.allowed
+    if not (case.causal and last > 0 and hidden.any() and _is_causal(case, 0)):
+        return None
+    return Finding(
+        rule="aligned_top_left",
+        title="Causal from the wrong corner",
+        severity="warning",
+        cells=hidden,
+        why=f"Query 0 is set beside key 0, though with a key/value cache it stands at position {last} and may see "
+        "all keys up to there.",
+        mend=f"Align the last query with the last key: {_edge(last)}, as "
+        f"torch.nn.attention.bias.causal_lower_right({case.n_queries}, {case.n_keys}) does.",
+        mended=case.allowed | hidden,
+    )
+
+
+def aligned_bottom_right(case: MaskCase) -> Finding | None:
+    """Causal up to the last key, though there are fewer keys than queries."""
+    last = case.n_keys - case.n_queries
+    hidden = case.tokens & case.reaching(0) & ~case.allowed
+    if not (case.causal and last < 0 and _without_key(case).any() and hidden.any() and _is_causal(case, last)):
+        return None
+    return Finding(
+        rule="aligned_bottom_right",
+        title="Causal from the wrong corner",
+        severity="error",
+        cells=hidden,
+        why=f"The last query is set beside the last key, which leaves no key for {_rows_named(case)}.",
+        mend="Align the first query with the first key: k <= q, as is_causal=True does in "
+        "F.scaled_dot_product_attention.",
+        mended=case.allowed | hidden,
+    )
+
+
+def alignment_differs(case: MaskCase) -> Finding | None:
+    """A causal mask that a library's own flag would align at the other corner."""
+    last = case.n_keys - case.n_queries
+    differing = case.tokens & (case.reaching(0) ^ case.reaching(last))
+    if not (case.causal and differing.any() and _is_causal(case, case.offset)):
+        return None
+    sizes = f"With {counted('query', case.n_queries)} and {counted('key', case.n_keys)}"
+    if last > 0:
+        why = (
+            f"{sizes}, is_causal=True of F.scaled_dot_product_attention aligns top left and would hide "
+            f"{named('key', differing.any(0))}."
+        )
+        mend = "Nothing to mend: pass this mask and not the flag; FlashAttention from 2.1 on aligns as here."
+    else:
+        why = (
+            f"{sizes}, causal=True of FlashAttention from 2.1 on aligns bottom right and would hide keys from "
+            f"{named('query', differing.any(-1))}."
+        )
+        mend = "Nothing to mend: is_causal=True of F.scaled_dot_product_attention aligns as here."
+    return Finding("alignment_differs", "Libraries align this mask differently", "note", differing, why, mend)
+
+
+def _is_causal(case: MaskCase, last: int) -> bool:
+    """Whether the tokens see exactly the keys up to ``last`` after their own number."""
+    return torch.equal(case.allowed & case.tokens, case.reaching(last) & case.tokens)
+
+
+# Rules that name the faults themselves.
+
+
+def blocks_everything(case: MaskCase) -> Finding | None:
+    """No real query, of several, sees any key."""
+    real = case.real
+    if int(real.sum()) < 2 or bool((case.allowed & real).any()):
+        return None
+    usual = ~case.future & ~case.key_is_padding
+    mends = bool(usual.any(-1)[~case.query_is_padding].all())
+    return Finding(
+        rule="blocks_everything",
+        title="The mask blocks everything",
+        severity="error",
+        cells=_without_key(case),
+        why=f"No query sees any key, and {_softmax_without_key(case)}.",
+        mend="Start again from a mask that blocks padding and later keys only.",
+        mended=usual if mends else None,
+    )
+
+
+def no_key_left(case: MaskCase) -> Finding | None:
+    """A real query sees no key."""
+    cells = _without_key(case)
+    if not cells.any():
+        return None
+    mended = _with_keys(case, case.allowed, cells.any(-1))
+    mend = (
+        "Every key there is padding or comes later: leave the query out, or put a token such as <s> in front."
+        if mended is None
+        else "Let it see at least its own key, or give it weights of zero as F.scaled_dot_product_attention does."
+    )
+    return Finding(
+        rule="no_key_left",
+        title="A query has no key left",
+        severity="error",
+        cells=cells,
+        why=f"No key is left for {_rows_named(case)}, and {_softmax_without_key(case)}.",
+        mend=mend,
+        mended=mended,
+    )
+
+
+def visible_padding(case: MaskCase) -> Finding | None:
+    """A real query sees a padding key."""
+    cells = _visible_padding(case)
+    if not cells.any():
+        return None
+    return Finding(
+        rule="visible_padding",
+        title="Padding can be seen",
+        severity="error",
+        cells=cells,
+        why=f"Real queries give weight to {_padding_named('key', cells.any(0))}, so the output changes with the "
+        "amount of padding.",
+        mend="Block the columns of padding keys: mask & ~key_is_padding[None, :].",
+        mended=_closed(case, cells),
+    )
+
+
+def visible_future(case: MaskCase) -> Finding | None:
+    """A real query of a causal model sees a later token."""
+    cells = _visible_future(case)
+    if not cells.any():
+        return None
+    return Finding(
+        rule="visible_future",
+        title="The future can be seen",
+        severity="error",
+        cells=cells,
+        why=f"Keys that come later are visible to {named('query', cells.any(-1))}, so in training the model can "
+        "copy what it should predict.",
+        mend=f"Block every key after the query: mask & ({_edge(case.offset)}), which is mask.tril({case.offset}).",
+        mended=_closed(case, cells),
+    )
+
+
+def padding_query_without_key(case: MaskCase) -> Finding | None:
+    """A padding query sees no key, as the first ones of a left-padded causal batch do."""
+    rows = case.query_is_padding & ~case.allowed.any(-1)
+    if not rows.any():
+        return None
+    return Finding(
+        rule="padding_query_without_key",
+        title="Padding queries have no key",
+        severity="note",
+        cells=rows[:, None].expand_as(case.allowed),
+        why=f"No key is left for {_padding_named('query', rows)}: nobody reads their output, but "
+        f"{_softmax_without_key(case)}.",
+        mend="Let them see themselves, or give them weights of zero as F.scaled_dot_product_attention does.",
+        mended=_with_keys(case, case.allowed, rows),
+    )
+
+
+def dead_key(case: MaskCase) -> Finding | None:
+    """A real key that no real query sees, though one with other keys may."""
+    seen = (case.allowed & case.real).any(0)
+    could_see = case.tokens & ~case.future
+    has_keys = could_see & case.allowed.any(-1, keepdim=True)
+    dead = has_keys.any(0) & ~seen
+    if not dead.any():
+        return None
+    own = has_keys & case.own
+    openings = torch.where(own.any(0), own, has_keys) & dead
+    return Finding(
+        rule="dead_key",
+        title="A key that no query sees",
+        severity="note",
+        cells=could_see & dead,
+        why=f"No query sees {named('key', dead)}, so in this layer nothing moves from there to other tokens.",
+        mend="Let at least its own query see it, unless hiding the token is the purpose.",
+        mended=case.allowed | openings,
+    )
+
+
+def blocks_nothing(case: MaskCase) -> Finding | None:
+    """Everything is allowed, although there are padding or later keys to block."""
+    expected = case.must_block
+    if not (case.allowed.all() and expected.any()):
+        return None
+    return Finding(
+        rule="blocks_nothing",
+        title="The mask blocks nothing",
+        severity="note",
+        cells=expected,
+        why="Every cell is allowed, which gives the same result as no mask at all.",
+        mend="Block padding columns and, in a causal model, the keys after each query.",
+        mended=_closed(case, expected),
+    )
+
+
+def _rows_named(case: MaskCase) -> str:
+    """The real queries that have no key left."""
+    return named("query", _without_key(case).any(-1))
+
+
+def _padding_named(role: Role, marked: Tensor) -> str:
+    return f"padding {named(role, marked)}"
+
+
+def _softmax_without_key(case: MaskCase) -> str:
+    """What PyTorch makes of a row without a key; measured with nn.MultiheadAttention in evaluation mode."""
+    if case.fill is not None and float(_stored_fill(case)) > -math.inf:
+        return f"a fill of {case.fill:g} lets the softmax give the weights to blocked keys"
+    return "PyTorch's softmax of such a row is NaN, which spreads to all tokens in the next layer"
+
+
+# Rules about the number that stands for a blocked cell.
+
+
+def fill_overflows(case: MaskCase) -> Finding | None:
+    """The fill is a number that the type of the scores cannot hold, such as -1e9 in float16."""
+    blocked = ~case.allowed
+    if not blocked.any() or case.fill in (None, -math.inf) or float(_stored_fill(case)) > -math.inf:
+        return None
+    name, lowest = _type_name(case), torch.finfo(case.number_type).min
+    has_empty_row = bool(blocked.all(-1).any())
+    return Finding(
+        rule="fill_overflows",
+        title="The fill does not fit the number type",
+        severity="error" if has_empty_row else "warning",
+        cells=blocked,
+        why=f"The fill {case.fill:g} is below the lowest number of {name}, {lowest:g}: PyTorch refuses it or turns "
+        "it into -inf, and then a row with no key gives NaN.",
+        mend=f"Fill with torch.finfo(scores.dtype).min, {lowest:g} in {name}.",
+    )
+
+
+def fill_leaks(case: MaskCase) -> Finding | None:
+    """The fill is not low enough for the softmax to give a blocked key exactly zero."""
+    blocked, weight = ~case.allowed, _blocked_weight(case)
+    if not blocked.any() or weight == 0.0:
+        return None
+    name, limits = _type_name(case), torch.finfo(case.number_type)
+    return Finding(
+        rule="fill_leaks",
+        title="The fill lets blocked keys through",
+        severity="error" if weight >= limits.eps else "warning",
+        cells=blocked,
+        why=f"A fill of {case.fill:g} can leave a blocked key a weight of {weight:.2g} in {name}, with scores from "
+        f"-{case.largest_score:g} to {case.largest_score:g}.",
+        mend=f"Fill with -inf, or with torch.finfo(scores.dtype).min, {limits.min:g} in {name}.",
+    )
+
+
+def _stored_fill(case: MaskCase) -> Tensor:
+    """The fill, (), as the type of the scores holds it."""
+    return torch.tensor(-math.inf if case.fill is None else case.fill, dtype=case.number_type)
+
+
+def _blocked_weight(case: MaskCase) -> float:
+    """The most weight that a blocked key can keep beside one allowed key.
+
+    The fill is added to its score, as PyTorch does with a float mask, and the two scores are as far apart as they
+    can be. Put in place of the score, the fill leaves no more than that.
+    """
+    highest = torch.finfo(case.number_type).max
+    reach = min(case.largest_score, highest)
+    allowed_key, blocked_key = torch.tensor([-reach, reach], dtype=case.number_type)
+    row = torch.stack([allowed_key, blocked_key + _stored_fill(case)]).clamp(max=highest)
+    return row.softmax(-1)[1].item()
+
+
+def _type_name(case: MaskCase) -> str:
+    return str(case.number_type).removeprefix("torch.")
+
+
+Rule = Callable[[MaskCase], Finding | None]
+
+RULES: Mapping[str, Rule] = {
+    "own_key_hidden": own_key_hidden,
+    "inverted": inverted,
+    "transposed": transposed,
+    "padding_on_queries": padding_on_queries,
+    "one_key_too_many": one_key_too_many,
+    "aligned_top_left": aligned_top_left,
+    "aligned_bottom_right": aligned_bottom_right,
+    "blocks_everything": blocks_everything,
+    "no_key_left": no_key_left,
+    "visible_padding": visible_padding,
+    "visible_future": visible_future,
+    "fill_overflows": fill_overflows,
+    "fill_leaks": fill_leaks,
+    "alignment_differs": alignment_differs,
+    "padding_query_without_key": padding_query_without_key,
+    "dead_key": dead_key,
+    "blocks_nothing": blocks_nothing,
+}
+"""Every rule by name. A rule stands alone; ``lint`` asks them in this order."""
+
+_ABOUT_CELLS = frozenset(RULES) - {"fill_overflows", "fill_leaks"}
+
+EXPLAINS: Mapping[str, frozenset[str]] = {
+    # A mask that nobody meant: what else its cells show would be said of the wrong mask.
+    "inverted": _ABOUT_CELLS,
+    "transposed": _ABOUT_CELLS,
+    # One cause, said once.
+    "own_key_hidden": frozenset({"inverted", "no_key_left", "dead_key"}),
+    "padding_on_queries": frozenset({"visible_padding", "padding_query_without_key"}),
+    "one_key_too_many": frozenset({"visible_future"}),
+    "aligned_top_left": frozenset({"dead_key"}),
+    "aligned_bottom_right": frozenset({"no_key_left"}),
+    "blocks_everything": frozenset({"no_key_left", "padding_query_without_key"}),
+}
+"""Which rules, among those further down, are not asked once a rule has found their cause."""

@@ -1,0 +1,26 @@
+"""A mask for attention written in NumPy."""
+
+from __future__ import annotations
+
+from model.mask_tools.translations.building import NUMPY, allowed_lines
+from model.mask_tools.translations.case import MaskToTranslate
+from model.mask_tools.translations.lines import snippet, without_keys
+
+
+def numpy_arrays(given: MaskToTranslate) -> str:
+    """A mask that is added to the scores, and a softmax for the sum."""
+    return snippet(
+        "The mask is added to the scores before the softmax.",
+        ["import numpy as np"],
+        allowed_lines(given, NUMPY),
+        ["mask = np.where(allowed, 0.0, -np.inf)  # 0 = may attend, -inf = blocked", "", ""],
+        [
+            "def softmax(scores):",
+            "    exponentials = np.exp(scores - scores.max(-1, keepdims=True))",
+            "    return exponentials / exponentials.sum(-1, keepdims=True)",
+            "",
+            "",
+        ],
+        without_keys(given, "this softmax gives NaN there, which np.nan_to_num turns into zeros."),
+        ["# weights = softmax(query @ key.mT / np.sqrt(query.shape[-1]) + mask)  # query: (B, H, Tq, head_dim)"],
+    )

@@ -1,0 +1,143 @@
+"""What a mask should be: each intention against its definition, and masks that are another one, by name."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from model.mask_tools.intents import INTENT_KINDS, Intent, as_finding, compare, guess, recognise
+from model.mask_tools.language import MaskContext, parse
+
+T = 8
+
+
+def tokens(n_queries=T, n_keys=T, padding=(), segments=None):
+    """Tokens with padding at these positions, and the document of each key."""
+    segments = segments or (0,) * n_keys
+    return MaskContext(
+        query_tokens=(0,) * n_queries,
+        key_tokens=(0,) * n_keys,
+        query_is_padding=tuple(q in padding for q in range(n_queries)),
+        key_is_padding=tuple(k in padding for k in range(n_keys)),
+        query_segments=tuple(segments[:n_queries]),
+        key_segments=tuple(segments),
+    )
+
+
+PLAIN = tokens()
+PACKED = tokens(segments=(0, 0, 0, 1, 1, 1, 2, 2))
+PADDED = tokens(padding=(6, 7))
+
+DEFINITIONS = {
+    Intent("causal"): lambda q, k: k <= q,
+    Intent("bidirectional"): lambda q, k: True,
+    Intent("window", 3): lambda q, k: q - 3 < k <= q,
+    Intent("window_both", 3): lambda q, k: -3 < q - k < 3,
+    Intent("prefix", 4): lambda q, k: k < 4 or k <= q,
+    Intent("block_causal", 3): lambda q, k: k < 3 * (q // 3 + 1),
+    Intent("cached", 2): lambda q, k: k <= q + 2,
+}
+
+
+@pytest.mark.parametrize("documents", [False, True])
+@pytest.mark.parametrize("padding", [False, True])
+@pytest.mark.parametrize("intent", DEFINITIONS, ids=lambda intent: intent.kind)
+def test_what_is_expected_is_the_definition_cell_by_cell(intent, documents, padding):
+    context = tokens(padding=(6, 7), segments=(0, 0, 0, 1, 1, 1, 2, 2))
+    chosen = Intent(intent.kind, intent.number, documents, padding)
+    expected = chosen.expected(context)
+    for q in range(T):
+        for k in range(T):
+            is_open = DEFINITIONS[intent](q, k)
+            is_open &= not documents or context.query_segments[q] == context.key_segments[k]
+            is_open &= not padding or not context.key_is_padding[k]
+            assert expected[q, k] == is_open, (q, k)
+
+
+def test_every_kind_is_defined_here():
+    assert {intent.kind for intent in DEFINITIONS} | {"painted"} == set(INTENT_KINDS)
+
+
+@pytest.mark.parametrize("intent", DEFINITIONS, ids=lambda intent: intent.kind)
+def test_a_mask_is_recognised(intent):
+    expected = intent.expected(PLAIN)
+    assert recognise(expected, PLAIN) == intent
+    assert compare(intent, expected, PLAIN).agrees
+
+
+FOUND = {
+    "one key too many": (Intent("causal"), "k <= q + 1", PLAIN, "+7 cells, -0: query 0 sees key 1.", "off by one"),
+    "one key too few": (
+        Intent("causal"),
+        "k < q",
+        PLAIN,
+        "+0 cells, -8: query 0 does not see key 0.",
+        "own key is hidden",
+    ),
+    "window too wide": (Intent("window", 3), "0 <= q - k <= 3", PLAIN, "+5 cells, -0", "not 3: off by one"),
+    "window too narrow": (Intent("window", 3), "0 <= q - k < 2", PLAIN, "+0 cells, -6", "not 3: off by one"),
+    "wrong prefix": (Intent("prefix", 3), "k < 5 or k <= q", PLAIN, "+7 cells, -0: query 0 sees key 3", "off by 2"),
+    "a prefix in a causal model": (Intent("causal"), "k < 3 or k <= q", PLAIN, "+3 cells", "first 3 tokens see"),
+    "packed leak": (Intent("causal", documents=True), "k <= q", PACKED, "query 3 sees key 0", "not isolated"),
+    "padding seen": (
+        Intent("bidirectional", padding=True),
+        "k >= 0",
+        PADDED,
+        "+12 cells",
+        "Padding is not ignored",
+    ),
+    "inverted": (Intent("causal"), "k > q", PLAIN, "+28 cells, -36", "inverted"),
+    "transposed": (Intent("causal"), "q <= k", PLAIN, "+28 cells, -28", "swapped"),
+    "causal encoder": (Intent("bidirectional"), "k <= q", PLAIN, "-28: query 0 does not see key 1", "It is causal"),
+    "no mask at all": (Intent("causal"), "k >= 0", PLAIN, "+28 cells, -0", "It is bidirectional"),
+}
+
+
+@pytest.mark.parametrize(("intent", "source", "context", "sentence", "cause"), FOUND.values(), ids=FOUND)
+def test_what_differs_is_counted_and_named(intent, source, context, sentence, cause):
+    allowed = parse(source).evaluate(context)
+    comparison = compare(intent, allowed, context)
+    assert sentence in comparison.sentence
+    assert cause in comparison.cause
+    finding = as_finding(intent, comparison, allowed)
+    assert compare(intent, finding.mended, context).agrees
+    assert int(finding.cells.sum()) == int((comparison.more ^ comparison.less).sum()) > 0
+
+
+def test_rows_of_padding_do_not_count():
+    intent = Intent("causal", padding=True)
+    allowed = intent.expected(PADDED)
+    allowed[6:] = False
+    assert compare(intent, allowed, PADDED).agrees
+
+
+def test_whatever_is_painted_is_as_painted():
+    allowed = torch.rand(T, T, generator=torch.Generator().manual_seed(0)) < 0.5
+    comparison = compare(Intent("painted"), allowed, PLAIN)
+    assert comparison.agrees
+    assert as_finding(Intent("painted"), comparison, allowed) is None
+
+
+GUESSES = {
+    "a prefix is no alarm": ("k < 3 or k <= q", PLAIN, True, Intent("prefix", 3)),
+    "a causal mask in an encoder": ("k <= q", PLAIN, False, Intent("causal")),
+    "a decoder that sees all": ("k >= 0", PLAIN, True, Intent("causal")),
+    "one key too many in a decoder": ("k <= q + 1", PLAIN, True, Intent("causal")),
+    "a decoder's transposed mask": ("q <= k", PLAIN, True, Intent("causal")),
+    "padding is always to be ignored": ("k <= q", PADDED, True, Intent("causal", padding=True)),
+    "packed": ("k <= q and segment(q) == segment(k)", PACKED, True, Intent("causal", documents=True)),
+    "a hole in a causal mask": ("k <= q and not (q == 5 and k == 2)", PLAIN, False, Intent("causal")),
+    "a hole in an encoder": ("not (q == 5 and k == 2)", PLAIN, False, Intent("bidirectional")),
+    "the last of more keys": ("k <= q + 3", tokens(n_queries=5), True, Intent("cached", 3)),
+}
+
+
+@pytest.mark.parametrize(("source", "context", "is_decoder", "intent"), GUESSES.values(), ids=GUESSES)
+def test_the_best_guess(source, context, is_decoder, intent):
+    assert guess(parse(source).evaluate(context), context, is_decoder=is_decoder) == intent
+
+
+@pytest.mark.parametrize(("kind", "number"), [("windows", 3), ("window", 0), ("block_causal", 0), ("prefix", -1)])
+def test_what_is_no_intention_is_refused(kind, number):
+    with pytest.raises(ValueError, match="must be"):
+        Intent(kind, number)

@@ -1,0 +1,134 @@
+from dataclasses import replace
+
+import pytest
+
+from visualizer.runs.limits import MAX_BYTES, MAX_TOKENS, estimate_bytes, problem_with
+from visualizer.settings.fields import WORKED_EXAMPLES
+from visualizer.settings.settings import Settings
+
+LARGE = Settings(text="a " * 512, n_layers=12, n_heads=12, d_model=96)
+
+
+def test_the_defaults_can_be_run():
+    assert problem_with(Settings()) is None
+
+
+@pytest.mark.parametrize("text", ["", "   ", "\n\t\u3000"])
+def test_a_text_without_tokens_says_what_to_do(text):
+    assert problem_with(Settings(text=text, pad=3)) == (
+        "There is nothing to run yet: type at least one word into the text."
+    )
+
+
+def test_an_empty_target_is_fine():
+    assert problem_with(Settings(architecture="encoder-decoder", target="")) is None
+
+
+def test_the_most_tokens_are_drawn_and_one_more_is_not():
+    assert problem_with(Settings(text="a " * MAX_TOKENS)) is None
+    assert problem_with(Settings(text="a " * 513)) == (
+        "The text has 513 tokens and 512 is the most that is drawn: shorten it."
+    )
+
+
+def test_coarser_tokens_are_proposed():
+    assert problem_with(Settings(text="word " * 2_000, tokens="characters")) == (
+        "The text has 10,000 tokens and 512 is the most that is drawn: "
+        "shorten it or choose words instead of characters."
+    )
+    assert "choose words or characters instead of bytes" in problem_with(Settings(text="é" * 300, tokens="bytes"))
+
+
+def test_padding_counts():
+    assert "515 tokens with its padding" in problem_with(Settings(text="a " * 512, pad=3))
+
+
+def test_the_target_counts_with_its_start_where_there_is_one():
+    long = Settings(architecture="encoder-decoder", target="b " * 512)
+    assert problem_with(long).startswith("The target has 513 tokens")
+    assert problem_with(replace(long, architecture="encoder")) is None
+
+
+@pytest.mark.parametrize("name", WORKED_EXAMPLES)
+def test_a_worked_example_needs_no_text(name):
+    assert problem_with(Settings(weights=name, text="")) is None
+
+
+def test_twelve_layers_of_twelve_heads_fit_for_an_encoder():
+    assert problem_with(LARGE) is None
+    assert problem_with(replace(LARGE, mask=(), dropout=0.1, norm="pre")) is None
+
+
+def test_twelve_layers_of_twelve_heads_are_refused_for_both_halves():
+    both = replace(LARGE, architecture="encoder-decoder", target="b " * 511)
+    assert problem_with(both) == (
+        "This run would take about 1,529 MiB of memory and 1,024 MiB is the most: "
+        "lower n_layers from 12 to 8, or choose fewer heads, a smaller d_ff or a shorter text."
+    )
+    assert problem_with(replace(both, n_layers=8)) is None
+    assert problem_with(replace(both, n_layers=9)) is not None
+
+
+def test_a_deep_decoder_beside_a_deep_encoder_says_how_far_to_lower_each():
+    both = replace(LARGE, architecture="encoder-decoder", target="b " * 511, n_layers=10, n_decoder_layers=12)
+    assert "lower n_layers from 10 to 8 and n_decoder_layers from 12 to 8, or choose fewer" in problem_with(both)
+    assert problem_with(replace(both, n_layers=8, n_decoder_layers=8)) is None
+    one_alone = replace(both, n_layers=1)
+    assert problem_with(one_alone) is None or "lower n_decoder_layers from 12" in problem_with(one_alone)
+
+
+def test_one_layer_always_fits():
+    widest = replace(LARGE, architecture="encoder-decoder", target="b " * 511, n_heads=16, d_model=768, d_ff=4096)
+    widest = replace(widest, head_dim=256)
+    trained = replace(widest, n_layers=1, mask=("causal", "padding"), dropout=0.1)
+    assert estimate_bytes(trained, 512, 512, 1026) < MAX_BYTES
+
+
+def test_the_estimate_is_the_sum_of_the_shapes():
+    small = Settings(n_heads=2, n_layers=1, d_model=8, d_ff=16, mask=())
+    s, v, d, f, h = 3, 5, 8, 16, 2
+    weights = v * d + 4 * (d * d + d) + (d * f + f) + (f * d + d) + 2 * 2 * d + MAX_TOKENS * d
+    inputs = 3 * s * d
+    attention = 3 * s * d + 3 * h * s * s + 3 * s * d
+    feed_forward = 2 * s * f + s * d
+    residuals_and_norms = 4 * s * d
+    output = 2 * s * v
+    floats = weights + inputs + attention + feed_forward + residuals_and_norms + output
+    assert estimate_bytes(small, s, 0, v) == 4 * floats
+
+
+@pytest.mark.parametrize(
+    ("change", "more_floats"),
+    [
+        ({"mask": ("causal",)}, 2 * 9 + 9 / 4),  # masked_scores, and a byte for each cell of the mask
+        ({"dropout": 0.1}, 2 * 9 + 2 * 3 * 8),  # dropped_weights, and dropped_output of both sub-layers
+        ({"norm": "pre"}, 2 * 8 + 3 * 8),  # the last norm
+        ({"final_norm": True}, 2 * 8 + 3 * 8),
+        ({"unembedding_bias": True}, 5),
+        ({"qkv_bias": False}, -3 * 8),
+        ({"head_dim": 6}, 4 * 8 * (12 - 8) + 3 * (12 - 8) + 3 * 3 * (12 - 8) + 2 * 3 * (12 - 8)),
+        ({"output_bias": False}, -8),
+        ({"n_heads": 1}, -3 * 9 - 3 * 8),  # one grid less of each kind; concat is context
+    ],
+)
+def test_what_a_setting_adds(change, more_floats):
+    small = Settings(n_heads=2, n_layers=1, d_model=8, d_ff=16, mask=())
+    assert estimate_bytes(replace(small, **change), 3, 0, 5) - estimate_bytes(small, 3, 0, 5) == 4 * more_floats
+
+
+def test_a_vocabulary_of_the_target_adds_its_table_and_is_what_the_logits_are_over():
+    both = Settings(architecture="encoder-decoder", n_layers=1, unembedding_bias=True)
+    more = estimate_bytes(both, 7, 5, 9, 1, 4) - estimate_bytes(both, 7, 5, 9)
+    assert more == 4 * (4 * 64 - (9 - 4) * (1 + 2 * 5))
+
+
+def test_beside_a_decoder_the_source_is_masked_by_padding_alone():
+    both = Settings(architecture="encoder-decoder", n_layers=1, n_heads=4)
+
+    def more(*mask):
+        masked = estimate_bytes(replace(both, mask=mask), 7, 5, 9)
+        return masked - estimate_bytes(replace(both, mask=()), 7, 5, 9)
+
+    own, others = 5 * 5, 7 * 7 + 5 * 7
+    assert more("causal") == (4 * 4 + 1) * own
+    assert more("padding") == (4 * 4 + 1) * (own + others)

@@ -1,0 +1,90 @@
+"""What a mask should be, proved on the model: what leaks, what is cut off, and what could not have failed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tests.test_app import open_app
+from visualizer.runs.attention_masks import mask_context
+from visualizer.runs.compute import compute_run
+from visualizer.runs.promises import measure, prove
+from visualizer.settings.settings import Settings
+from visualizer.views.lab.intent import read_intent
+
+SMALL = Settings(
+    architecture="decoder", weights="random", text="a b | c d", d_model=8, n_heads=2, n_layers=2, d_ff=8, mask=()
+)
+
+
+def proof_of(intent, claim="intended", **settings):
+    run = compute_run(replace(SMALL, **settings))
+    measurement = measure(run, "source", lambda done: None)
+    intended = read_intent(intent).expected(mask_context(run.tokens["source"]))
+    return prove(run, measurement, "source", claim, intended)
+
+
+KEPT = {
+    "causal": ("causal", {"mask": ("causal",)}),
+    "padding on the left": ("causal+padding", {"mask": ("causal", "padding"), "pad": 2, "pad_side": "left"}),
+    "padding on the right": ("bidirectional+padding", {"mask": ("padding",), "pad": 2}),
+    "documents": ("causal+documents", {"mask": ("custom",), "custom": "k <= q and segment(q) == segment(k)"}),
+    "a window over two layers": ("window:2", {"mask": ("custom",), "custom": "0 <= q - k < 2"}),
+    "a prefix": ("prefix:2", {"mask": ("prefix",), "prefix": 2}),
+}
+
+
+@pytest.mark.parametrize(("intent", "settings"), KEPT.values(), ids=KEPT)
+def test_a_model_that_does_what_it_should_passes(intent, settings):
+    proof = proof_of(intent, **settings)
+    assert proof.passes
+    assert not proof.unmeasured.any()
+
+
+LEAKING = {
+    "one key too many": ("causal", {"mask": ("custom",), "custom": "k <= q + 1"}),
+    "padding is seen": ("causal+padding", {"mask": ("causal",), "pad": 2, "pad_side": "left"}),
+    "documents leak": ("causal+documents", {"mask": ("causal",)}),
+    "a window too wide": ("window:2", {"mask": ("custom",), "custom": "0 <= q - k < 3"}),
+    "a prefix too long": ("prefix:2", {"mask": ("prefix",), "prefix": 4}),
+}
+
+
+@pytest.mark.parametrize(("intent", "settings"), LEAKING.values(), ids=LEAKING)
+def test_a_mask_that_opens_too_much_fails_though_it_holds_as_it_is(intent, settings):
+    proof = proof_of(intent, **settings)
+    assert not proof.passes
+    assert proof.leak is not None
+    assert proof_of(intent, "promised", **settings).passes
+
+
+def test_what_should_get_through_and_cannot_is_counted():
+    proof = proof_of("bidirectional", mask=("causal",))
+    assert proof.leak is None
+    assert int(proof.cut_off.sum()) == 10
+    assert not proof.passes
+
+
+def test_a_claim_without_its_cells_is_refused():
+    with pytest.raises(ValueError, match="takes the cells"):
+        proof_of("painted")
+
+
+LINK = {"view": "lab", "panel": "prove", "architecture": "decoder", "text": "a b c", "weights": "random"}
+SAID = {
+    "chosen": ({"intent": "causal"}, "success", "Passes"),
+    "guessed": ({}, "info", "guessed from this very mask"),
+    "the masks' own": ({"intent": "causal", "claim": "promised"}, "info", "it tests the model alone"),
+    "forbids nothing": ({"intent": "bidirectional", "mask": "none"}, "info", "could not have failed"),
+    "as painted": ({"intent": "painted"}, "info", "nothing to prove"),
+    "cut off": ({"intent": "bidirectional"}, "error", "cut off what should get through: 3 cells"),
+    "leaking": ({"intent": "causal", "mask": "none"}, "error", "Something passes that should not"),
+}
+
+
+@pytest.mark.parametrize(("link", "kind", "text"), SAID.values(), ids=SAID)
+def test_green_is_kept_for_what_could_have_failed(link, kind, text):
+    app = open_app(**LINK, **link)
+    assert any(text in element.value for element in getattr(app, kind))
+    assert bool(app.success) == (kind == "success")

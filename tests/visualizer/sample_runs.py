@@ -1,0 +1,63 @@
+"""Runs that the tests of the visualizer share: every architecture, norm, activation, and dropout on and off."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+
+from visualizer.runs.compute import compute_run
+from visualizer.runs.run import Run
+from visualizer.settings.fields import MASK_NAMES
+from visualizer.settings.painted_mask import encode_cells
+from visualizer.settings.settings import Settings
+
+FIRST_CELL = np.zeros((7, 7), dtype=bool)
+FIRST_CELL[0, 0] = True
+"""Blocks the only key that a causal mask leaves the first query."""
+
+BASE = Settings(
+    text="the cat saw the dog", d_model=16, d_ff=24, weights="random", mask=("causal", "padding"), pad=2
+)
+
+VARIANTS = {
+    "encoder": BASE,
+    "decoder": replace(BASE, architecture="decoder"),
+    "encoder-decoder": replace(BASE, architecture="encoder-decoder"),
+    "pre-norm": replace(BASE, norm="pre"),
+    "pre-norm encoder-decoder": replace(BASE, architecture="encoder-decoder", norm="pre"),
+    "gelu": replace(BASE, activation="gelu"),
+    "learned positions": replace(BASE, positions="learned"),
+    "no positions": replace(BASE, positions="none"),
+    "unscaled": replace(BASE, scale_scores=False),
+    "final norm": replace(BASE, architecture="encoder-decoder", final_norm=True),
+    "unembedding bias": replace(BASE, architecture="decoder", unembedding_bias=True),
+    "no bias of q, k, v": replace(BASE, qkv_bias=False),
+    "no bias of the output projection": replace(BASE, architecture="encoder-decoder", output_bias=False),
+    "fused q, k, v": replace(BASE, fused_qkv=True),
+    "fused q, k, v beside an encoder": replace(
+        BASE, architecture="encoder-decoder", fused_qkv=True, qkv_bias=False, norm="pre"
+    ),
+    "heads of their own width": replace(BASE, architecture="decoder", d_model=18, head_dim=5),
+    "hand-built, fused heads of their own width": replace(
+        BASE, weights="hand_built", d_model=48, head_dim=10, fused_qkv=True, architecture="encoder-decoder"
+    ),
+    "deeper decoder": replace(BASE, architecture="encoder-decoder", n_layers=1, n_decoder_layers=3),
+    "two vocabularies": replace(
+        BASE, architecture="encoder-decoder", shared_vocabulary=False, target="the Katze", unembedding_bias=True
+    ),
+    "large epsilon": replace(BASE, layer_norm_eps=0.1),
+    "dropout": replace(BASE, dropout=0.3),
+    "no mask": replace(BASE, mask=()),
+    "one head": replace(BASE, n_heads=1),
+    "every mask": replace(BASE, mask=MASK_NAMES, window=2, custom=encode_cells(FIRST_CELL)),
+    "padding on the left": replace(BASE, architecture="encoder-decoder", pad_side="left"),
+    "hand-built": replace(BASE, weights="hand_built", d_model=32),
+}
+
+
+@cache
+def run_of(variant: str) -> Run:
+    """The finished run of one of ``VARIANTS``, or of a worked example."""
+    return compute_run(VARIANTS[variant] if variant in VARIANTS else Settings(weights=variant))

@@ -1,0 +1,379 @@
+import base64
+from dataclasses import FrozenInstanceError, fields
+from urllib.parse import parse_qs, urlencode
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from model.mask_tools.destinations import DESTINATIONS
+from model.mask_tools.intents import INTENT_KINDS, least_number
+from visualizer.settings.fields import (
+    FIELDS,
+    INTENT_NAMES,
+    INTENT_NUMBERS,
+    MASK_NAMES,
+    SELECTION_FIELDS,
+    SETTINGS_FIELDS,
+    WORKED_EXAMPLES,
+)
+from visualizer.settings.link import MAX_URL_TEXT, left_out_of_link, read_query, write_query
+from visualizer.settings.settings import (
+    Selection,
+    Settings,
+    default_stage,
+    feed_forward_widths,
+    fitted,
+    in_mask_order,
+    widths,
+)
+
+modest = settings(derandomize=True, max_examples=60, deadline=None)
+
+masks = st.sets(st.sampled_from(MASK_NAMES)).map(in_mask_order)
+texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
+cells = st.binary(max_size=40).map(lambda packed: base64.urlsafe_b64encode(packed).decode().rstrip("="))
+
+
+def values_of(field):
+    """Every good value of a field."""
+    match field.kind:
+        case "integer":
+            return st.integers(int(field.least), int(field.most))
+        case "fraction":
+            return st.floats(field.least, field.most)
+        case "choice":
+            return st.sampled_from(list(field.choices))
+        case "switch":
+            return st.booleans()
+        case "names":
+            return masks
+        case "text":
+            return texts
+        case "cells":
+            return cells
+        case "identifier":
+            return st.sampled_from(["", "0123456789abcdef"])
+        case "places":
+            places = st.sets(st.integers(int(field.least), int(field.most)))
+            return places.map(sorted).map(tuple)
+        case "intent":
+            return st.sampled_from(["guess", "causal", "window:4+padding", "prefix:0+documents+padding", "painted"])
+        case "stage":
+            return st.from_regex(r"\A[a-z_0-9.]{1,40}\Z")
+
+
+good_settings = st.builds(Settings, **{field.name: values_of(field) for field in SETTINGS_FIELDS}).map(fitted)
+good_selections = st.builds(Selection, **{field.name: values_of(field) for field in SELECTION_FIELDS})
+given_values = st.one_of(
+    st.text(max_size=30),
+    st.sampled_from(
+        ["", "nan", "inf", "-inf", "1e309", "-5", "2.5", "9" * 5000, "none", "causal,", "ON", "é", "\ud800"]
+    ),
+    st.sampled_from([choice for field in FIELDS.values() for choice in field.choices]),
+)
+queries = st.dictionaries(
+    st.sampled_from([*FIELDS, "embed", ""]), st.lists(given_values, max_size=3), max_size=len(FIELDS)
+)
+
+
+def read_one(name, *values):
+    """One parameter's value and the notices."""
+    chosen, selection, notices = read_query({name: list(values)})
+    return getattr(chosen if hasattr(chosen, name) else selection, name), notices
+
+
+def test_every_field_is_described_once_in_order_and_has_a_good_default():
+    assert [field.name for field in SETTINGS_FIELDS] == [field.name for field in fields(Settings)]
+    assert [field.name for field in SELECTION_FIELDS] == [field.name for field in fields(Selection)]
+    for part in (Settings(), Selection()):
+        for field in fields(part):
+            described, value = FIELDS[field.name], getattr(part, field.name)
+            assert described.label
+            assert described.help.endswith(".")
+            if described.kind in ("integer", "fraction"):
+                assert described.least <= value <= described.most
+            if described.kind == "choice":
+                assert value in described.choices
+
+
+def test_the_defaults_can_be_combined():
+    assert fitted(Settings()) == Settings()
+    assert Selection().stage == default_stage(Settings().architecture)
+
+
+def test_masks_and_worked_examples_are_choices():
+    assert tuple(FIELDS["mask"].choices) == MASK_NAMES
+    assert set(WORKED_EXAMPLES) < set(FIELDS["weights"].choices)
+
+
+def test_both_values_are_frozen_and_hashable():
+    assert len({Settings(), Settings(), Settings(seed=1)}) == 2
+    assert len({Selection(), Selection()}) == 1
+    with pytest.raises(FrozenInstanceError):
+        Settings().seed = 1
+
+
+@pytest.mark.parametrize("n_heads", range(1, 17))
+def test_every_width_can_be_shared_by_the_heads(n_heads):
+    offered = widths(n_heads, 2 * n_heads + 1)
+    assert len(offered) >= 5
+    assert sorted(set(offered)) == list(offered)
+    assert all(width % n_heads == 0 and width % 2 == 0 and 8 <= width <= 768 for width in offered)
+
+
+@pytest.mark.parametrize(("n_heads", "width"), [(8, 512), (4, 128), (4, 64), (12, 768), (1, 8), (16, 768)])
+def test_the_usual_widths_are_offered(n_heads, width):
+    assert width in widths(n_heads, 64)
+
+
+def test_a_width_that_the_heads_can_share_is_left_as_it_is():
+    assert fitted(Settings(n_heads=4, d_model=80)).d_model == 80
+    assert 80 in widths(4, 80)
+    assert fitted(Settings(n_heads=4, d_model=82)).d_model == 96
+    assert fitted(Settings(n_heads=4, d_model=82, head_dim=5)).d_model == 82, "these heads share nothing"
+
+
+def test_the_feed_forward_width_in_use_is_offered_too():
+    assert 100 in feed_forward_widths(100)
+    assert feed_forward_widths(100) == tuple(sorted(feed_forward_widths(100)))
+
+
+def test_nothing_given_is_the_default_without_a_notice():
+    assert read_query({}) == (Settings(), Selection(), ())
+    assert write_query(Settings(), Selection()) == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "value", "notice"),
+    [
+        ("n_heads", "-5", 1, "n_heads=-5 is not between 1 and 16: 1 is used."),
+        ("n_heads", "1e309", 16, "n_heads=1e309 is not between 1 and 16: 16 is used."),
+        ("n_heads", "nan", 4, "n_heads=nan is not a number: 4 is used."),
+        ("n_heads", "four", 4, "n_heads=four is not a number: 4 is used."),
+        ("n_heads", "", 4, "n_heads is empty: 4 is used."),
+        ("n_layers", "2.7", 3, "n_layers=2.7 is not a whole number: 3 is used."),
+        (
+            "seed",
+            "4294967296",
+            2**32 - 1,
+            "seed=4294967296 is not between 0 and 4,294,967,295: 4294967295 is used.",
+        ),
+        ("seed", "9" * 5000, 2**32 - 1, None),
+        ("d_model", "65", 64, "d_model=65 is not a width that n_heads=4 can share evenly: 64 is used."),
+        ("d_model", "-5", 8, "d_model=-5 is not between 8 and 768: 8 is used."),
+        ("d_ff", "5000", 4096, "d_ff=5000 is not between 1 and 4,096: 4096 is used."),
+        ("prefix", "-1", 0, "prefix=-1 is not between 0 and 512: 0 is used."),
+        ("window", "0", 1, "window=0 is not between 1 and 512: 1 is used."),
+        ("pad", "65", 64, "pad=65 is not between 0 and 64: 64 is used."),
+        ("dropout", "1", 0.9, "dropout=1 is not between 0 and 0.9: 0.9 is used."),
+        ("dropout", "-inf", 0.0, "dropout=-inf is not between 0 and 0.9: 0 is used."),
+        ("dropout", "nan", 0.0, "dropout=nan is not a number: 0 is used."),
+        ("scale_scores", "OFF", False, "scale_scores=OFF is not on or off: off is used."),
+        ("scale_scores", "0", False, "scale_scores=0 is not on or off: off is used."),
+        ("scale_scores", "x", True, "scale_scores=x is not on or off: on is used."),
+        ("norm", "Pre", "pre", "norm=Pre is not one of post, pre: pre is used."),
+        ("tokens", "byte", "bytes", "tokens=byte is not one of words, characters, bytes: bytes is used."),
+        ("weights", "zzz", "hand_built", None),
+        ("view", "?", "step", "view=? is not one of step, heads, compare, lab, train, generate: step is used."),
+        ("mask", "", (), "mask is empty: none is used."),
+        ("mask", "padding,foo", ("padding",), None),
+        ("mask", "Causal,paddin", ("causal", "padding"), None),
+        ("mask", "causal,causal", ("causal",), None),
+        ("mask", "none,causal", ("causal",), None),
+        ("custom", "~a!", "", "custom=~a! is not base64url: none is used."),
+        ("custom", "k\n", "", None),
+        ("custom", "*.1:q;k", "k;*.1:q", "custom=*.1:q;k is not in its shortest form: k;*.1:q is used."),
+        ("stage", "Logits", "logits", "stage=Logits is not the name of a stage: logits is used."),
+        ("stage", "../x", "encoder.self_attention.weights", None),
+        ("query", "-3", 0, "query=-3 is not between 0 and 511: 0 is used."),
+        ("layer", "1e309", 11, "layer=1e309 is not between 0 and 11: 11 is used."),
+        ("text", "a\ud800", "a\ufffd", None),
+    ],
+)
+def test_a_bad_value_becomes_the_nearest_good_one_with_a_notice(name, given, value, notice):
+    taken, notices = read_one(name, given)
+    assert taken == value
+    assert len(notices) == 1
+    assert notices[0].startswith(name)
+    assert notice in (None, *notices)
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "value"),
+    [
+        ("n_heads", "8", 8),
+        ("n_heads", "8.0", 8),
+        ("n_heads", " 8", 8),
+        ("d_ff", "100", 100),
+        ("dropout", "0.25", 0.25),
+        ("text", "", ""),
+        ("target", "", ""),
+        ("text", "\u202e<b>$x$", "\u202e<b>$x$"),
+        ("mask", "none", ()),
+        ("mask", "padding,causal", ("causal", "padding")),
+        ("scale_scores", "off", False),
+        ("custom", "", ""),
+        ("custom", "k <= q;1.*:~AAKA", "k <= q;1.*:~AAKA"),
+        ("architecture", "encoder-decoder", "encoder-decoder"),
+    ],
+)
+def test_a_good_value_is_taken_without_a_notice(name, given, value):
+    assert read_one(name, given) == (value, ())
+
+
+def test_unknown_parameters_are_ignored():
+    assert read_query({"embed": ["true"], "": ["x"], "n_head": ["3"]}) == (Settings(), Selection(), ())
+
+
+def test_of_a_repeated_parameter_the_first_good_value_counts():
+    assert read_one("seed", "x", "7", "8") == (
+        7,
+        ("seed is given more than once: the first good value, 7, is used.",),
+    )
+    assert read_one("seed", "-7", "x") == (
+        0,
+        ("seed is given more than once and never as a good value: 0 is used.",),
+    )
+
+
+def test_a_width_that_the_heads_cannot_share_is_replaced_and_told_once():
+    chosen, _, notices = read_query({"n_heads": ["6"], "d_model": ["64"]})
+    assert chosen.d_model == 72
+    assert notices == ("d_model=64 is not a width that n_heads=6 can share evenly: 72 is used.",)
+    assert len(read_query({"n_heads": ["6"], "d_model": ["nan"]})[2]) == 1
+
+
+def test_a_width_that_was_not_asked_for_follows_the_heads_silently():
+    chosen, _, notices = read_query({"n_heads": ["6"]})
+    assert chosen.d_model == 72
+    assert notices == ()
+
+
+def test_a_text_too_long_for_a_link_is_cut():
+    text, notices = read_one("text", "word " * 20_000)
+    assert text == ("word " * 20_000)[:MAX_URL_TEXT]
+    assert "its first 8,000 characters are used" in notices[0]
+    assert len(notices[0]) < 150
+
+
+def test_a_notice_shows_what_is_hidden_and_shortens_what_is_long():
+    (notice,) = read_one("n_heads", "\u202e\n" + "x" * 100_000)[1]
+    assert "⟨202E⟩↵xxx" in notice
+    assert len(notice) < 150
+
+
+def test_the_stage_follows_the_architecture_unless_it_is_given():
+    assert read_query({"architecture": ["decoder"]})[1].stage == "decoder.self_attention.weights"
+    assert read_query({"architecture": ["encoder-decoder"]})[1].stage == "decoder.self_attention.weights"
+    assert read_query({"architecture": ["decoder"], "stage": ["logits"]})[1].stage == "logits"
+
+
+def test_a_link_holds_what_differs_in_short():
+    link = write_query(
+        Settings(mask=(), scale_scores=False, dropout=0.5, n_heads=2), Selection(mask_b=("causal", "padding"))
+    )
+    assert link == {
+        "mask": "none",
+        "scale_scores": "off",
+        "dropout": "0.5",
+        "n_heads": "2",
+        "mask_b": "causal,padding",
+    }
+
+
+@pytest.mark.parametrize("text", ["x" * (MAX_URL_TEXT + 1), "é" * (MAX_URL_TEXT // 6 + 1)])
+def test_what_is_too_long_for_a_link_is_left_out_and_named(text):
+    chosen = Settings(text=text, seed=3)
+    assert write_query(chosen, Selection()) == {"seed": "3"}
+    assert left_out_of_link(chosen) == ("text",)
+    assert left_out_of_link(Settings(text="x" * MAX_URL_TEXT)) == ()
+
+
+@pytest.mark.parametrize(
+    ("link", "mask"),
+    [
+        ({"task": ["match_brackets"]}, ()),
+        ({"task": ["match_brackets"], "pad": ["2"]}, ("padding",)),
+        ({"task": ["reverse"]}, ("causal",)),
+        ({"task": ["reverse"], "pad": ["2"]}, ("causal", "padding")),
+        ({"task": ["reverse"], "mask": ["none"]}, ()),
+        ({"task": ["match_brackets"], "mask": ["causal"]}, ("causal",)),
+    ],
+)
+def test_without_a_mask_in_the_link_a_trained_model_has_the_mask_of_its_training(link, mask):
+    link = {"weights": ["trained"]} | link
+    chosen, selection, notices = read_query(link)
+    assert (chosen.mask, notices) == (mask, ())
+    assert write_query(chosen, selection).get("mask") == link.get("mask", [None])[0]
+
+
+def test_the_link_of_a_shipped_model_names_the_task_alone():
+    chosen, selection, _ = read_query({"weights": ["trained"], "task": ["add"]})
+    assert chosen.text == "68+57"
+    assert write_query(chosen, selection) == {"weights": "trained", "task": "add"}
+
+
+def test_a_lone_surrogate_does_not_break_the_link():
+    urlencode(write_query(Settings(text="\ud800", target="\udfff" * 9000), Selection()))
+
+
+def test_what_a_widget_brings_is_fitted():
+    assert fitted(Settings(n_heads=5)).d_model == 60
+    assert fitted(Settings(mask=("padding", "causal"))).mask == ("causal", "padding")
+
+
+@modest
+@given(good_settings, good_selections)
+def test_a_link_brings_back_what_wrote_it(chosen, selection):
+    address = urlencode(write_query(chosen, selection))
+    assert read_query(parse_qs(address, keep_blank_values=True)) == (chosen, selection, ())
+
+
+@modest
+@given(queries)
+def test_any_link_gives_good_choices(query):
+    chosen, selection, notices = read_query(query)
+    assert chosen.d_model in widths(1 if chosen.head_dim else chosen.n_heads, chosen.d_model)
+    assert all(isinstance(notice, str) and notice.endswith(".") for notice in notices)
+    assert len(notices) <= len(query)
+    link = {name: [value] for name, value in write_query(chosen, selection).items()}
+    assert read_query(link) == (chosen, selection, ())
+
+
+@modest
+@given(st.text(max_size=50))
+def test_any_value_of_any_parameter_is_read(value):
+    read_query({name: [value, value[::-1]] for name in FIELDS})
+    read_query(dict.fromkeys(FIELDS, value))
+
+
+def test_the_intentions_are_those_of_the_model_package():
+    with_number = {name for name, kind in INTENT_KINDS.items() if kind.number}
+    assert set(INTENT_NAMES) == set(INTENT_KINDS)
+    assert {name: least_number(name) for name in with_number} == INTENT_NUMBERS
+
+
+def test_the_places_of_a_mask_are_those_of_the_model_package():
+    titles = {name: destination.title for name, destination in DESTINATIONS.items()}
+    assert {name: title for name, title in FIELDS["passed_to"].choices.items() if name != "ask"} == titles
+
+
+@pytest.mark.parametrize(
+    ("given", "taken"),
+    [
+        ("window:4+padding", "window:4+padding"),
+        ("window:04", "window:4"),
+        ("window", "guess"),
+        ("window:0", "guess"),
+        ("causal:3", "guess"),
+        ("prefix:0", "prefix:0"),
+        ("everything", "guess"),
+        ("causal+padding+documents", "guess"),
+        ("block_causal:999", "guess"),
+    ],
+)
+def test_an_intention_of_a_link(given, taken):
+    _, selection, notices = read_query({"intent": [given]})
+    assert selection.intent == taken
+    assert bool(notices) == (given != taken)

@@ -1,0 +1,99 @@
+import pytest
+
+from tests.visualizer.sample_runs import VARIANTS, run_of
+from visualizer.runs.compute import compute_run
+from visualizer.settings.fields import WORKED_EXAMPLES
+from visualizer.settings.settings import Settings
+from visualizer.stages.derivations import Cell, derive
+
+
+def corners(n_rows, n_columns):
+    return {(0, 0), (0, n_columns - 1), (n_rows - 1, 0), (n_rows // 2, n_columns // 3), (n_rows - 1, n_columns - 1)}
+
+
+@pytest.mark.parametrize("name", [*VARIANTS, *WORKED_EXAMPLES])
+def test_every_number_of_every_stage_is_derived(name):
+    run = run_of(name)
+    for path, stage in run.trace.items():
+        batch, head = run.batch_size(path) - 1, (run.n_heads(path) or 1) - 1
+        for row, column in corners(*stage.value.shape[-2:]):
+            derivations = derive(run, Cell(path, batch, head, row, column))
+            assert derivations
+            for derivation in derivations:
+                assert derivation.agrees, (path, row, column, derivation.title, derivation.difference)
+
+
+def test_a_weight_is_followed_from_query_and_key_to_its_share():
+    run = run_of("encoder")
+    path = "encoder.layers.0.self_attention.weights"
+    score, share = derive(run, Cell(path, 0, 1, 4, 2))
+    assert [terms.role for terms in score.rows] == ["query", "key", "weights"]
+    assert [step.text.split()[0] for step in score.steps] == ["sum", "÷", "mask:"]
+    assert share.result == pytest.approx(run.trace[path].value[0, 1, 4, 2].item(), abs=1e-6)
+    assert share.columns == run.axes(path)[1].labels
+    assert share.sequence == "source"
+
+
+def test_a_blocked_weight_says_by_what():
+    run = run_of("encoder")
+    score, share = derive(run, Cell("encoder.layers.0.self_attention.weights", 0, 0, 1, 5))
+    assert score.steps[-1].text == "mask: blocked by causal, padding"
+    assert share.result == 0.0
+
+
+def test_without_a_mask_nothing_is_said_of_one():
+    run = run_of("no mask")
+    module = "encoder.layers.0.self_attention"
+    (score,) = derive(run, Cell(f"{module}.masked_scores", 0, 0, 1, 5))
+    assert score.steps[-1].text == "no mask: a copy of the scaled score"
+    score, _ = derive(run, Cell(f"{module}.weights", 0, 0, 1, 5))
+    assert not [step.text for step in score.steps if "mask" in step.text]
+    assert score.formula == "s = q · k / √d_k"
+
+
+def test_the_epsilon_of_a_layer_norm_is_named():
+    (norm,) = derive(run_of("large epsilon"), Cell("encoder.layers.1.norm2", 0, 0, 2, 3))
+    assert "ε = 0.1" in norm.steps[-2].text
+    assert norm.agrees
+
+
+def test_a_part_of_a_fused_projection_says_where_it_lies():
+    run = run_of("fused q, k, v")
+    (moved,) = derive(run, Cell("encoder.layers.0.self_attention.v_proj", 0, 0, 1, 3))
+    assert moved.formula == "column 35 of qkv: part 2 × 16 + 3"
+    assert moved.agrees
+    (product,) = derive(
+        run_of("fused q, k, v beside an encoder"), Cell("decoder.layers.0.cross_attention.kv", 0, 0, 1, 20)
+    )
+    assert product.agrees
+
+
+def test_without_scaling_nothing_is_divided():
+    (score,) = derive(run_of("unscaled"), Cell("encoder.layers.0.self_attention.scaled_scores", 0, 0, 1, 1))
+    assert score.steps[-1].text == "scaling is off: the same number"
+    assert score.formula == "s = q · k"
+
+
+def test_dropout_is_followed_before_a_residual_addition():
+    run = run_of("dropout")
+    path = "encoder.layers.0.dropped_output1"
+    texts = [step.text for column in range(16) for step in derive(run, Cell(path, 0, 0, 0, column))[0].steps]
+    assert "dropped at random" in texts
+    assert "kept: ÷ (1 - 0.3)" in texts
+
+
+def test_a_worked_example_has_no_dropout_whatever_the_settings():
+    run = compute_run(Settings(weights="encoder_layer", dropout=0.3))
+    (addition,) = derive(run, Cell("encoder_layer.residual1", 0, 0, 0, 0))
+    assert addition.agrees
+    assert addition.formula == "x + attention output"
+
+
+def test_a_query_with_no_key_left_says_so():
+    run = run_of("every mask")
+    module = "encoder.layers.0.self_attention"
+    keyless = (~run.trace[f"{module}.mask"].value[0, 0].any(-1)).nonzero().flatten().tolist()
+    assert keyless, "the masks of this variant leave some query without a key"
+    _, share = derive(run, Cell(f"{module}.weights", 0, 0, keyless[0], 0))
+    assert "no key left" in share.title
+    assert share.agrees

@@ -1,0 +1,67 @@
+"""What the charts of one query's row are drawn from, against the runs themselves."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.test_app import assert_healthy, open_app
+from tests.visualizer.sample_runs import BASE, VARIANTS, run_of
+from tests.visualizer.views.charts.test_charts import captions
+from visualizer.figures.temperature_curves import softmax_at
+from visualizer.runs.compute import compute_run
+from visualizer.runs.paths import attention_modules
+from visualizer.stages.derivations import Cell
+from visualizer.views.charts.row import reasons, temperature_of, undivided_scores
+
+EXAMPLES = ("attention_function", "attention_function_masked", "causal_with_bias", "three_heads", "cross_attention")
+BROKEN = {"chart": "row", "fault": "after_softmax", "weights": "random"}
+
+
+@pytest.mark.parametrize("variant", [*VARIANTS, *EXAMPLES])
+def test_softmax_at_the_runs_temperature_gives_the_runs_weights(variant):
+    run = run_of(variant)
+    module = attention_modules(run.trace)[-1]
+    weights = run.trace[f"{module}.weights"].value[0, 0]
+    for query in range(len(weights)):
+        cell = Cell(f"{module}.weights", 0, 0, query, 0)
+        scores = undivided_scores(run, cell)
+        allowed = np.isfinite(scores)
+        if allowed.any():
+            found = softmax_at(scores[allowed], np.array([temperature_of(run, cell)])).weights[0]
+            assert weights[query][allowed].tolist() == pytest.approx(found.tolist(), abs=1e-6)
+
+
+def test_every_mask_that_blocks_a_key_is_named():
+    run = run_of("encoder")
+    cell = Cell("encoder.layers.0.self_attention.weights", 0, 1, 3, 0)
+    assert reasons(run, cell) == ["", "", "", "", "causal", "causal and padding", "causal and padding"]
+    assert reasons(compute_run(replace(BASE, mask=())), cell) == [""] * 7
+
+
+@pytest.mark.parametrize(
+    ("link", "said"),
+    [
+        ({"chart": "row"}, "Hatched: the scores of blocked keys (2). One more in"),
+        ({"chart": "row"}, "is 2.72 times the weight"),
+        (
+            {"chart": "row", "fault": "after_softmax", "weights": "random"},
+            "blocked keys (2), which count all the same",
+        ),
+        (
+            {"chart": "row", "fault": "after_softmax", "weights": "random"},
+            "These weights are not the softmax of the masked scores",
+        ),
+        ({"chart": "row", "mask": "custom", "custom": "k > q + 99"}, "No key is left"),
+        ({"chart": "temperature", "mask": "custom", "custom": "k > q + 99"}, "no key is left"),
+        ({"chart": "temperature"}, "τ = √16 = 4: 1.00 of at most 3.17 bits, which is 9 keys alike"),
+        ({"chart": "temperature", "scale_scores": "off"}, "τ = 1, since the scores are not scaled"),
+    ],
+)
+def test_what_is_said_of_a_row_is_true_of_it(link, said):
+    app = open_app(**link)
+    assert_healthy(app)
+    assert said in captions(app)
+    assert len(app.get("plotly_chart")) == ("no key is left" not in said)

@@ -1,0 +1,108 @@
+from dataclasses import replace
+
+import pytest
+import torch
+
+from tests.visualizer.sample_runs import BASE, FIRST_CELL, run_of
+from visualizer.runs.compute import compute_run
+from visualizer.settings.painted_mask import encode_cells
+from visualizer.views.comparison import downstream, predictions, same_mask_note, shift
+
+PLAIN = replace(BASE, mask=(), pad=0)
+A = compute_run(PLAIN)
+B = compute_run(replace(PLAIN, mask=("causal",)))
+MODULE = "encoder.layers.0.self_attention"
+
+
+def test_freed_weight_is_what_the_blocked_keys_had():
+    before = A.trace[f"{MODULE}.weights"].value[0, 1, 2]
+    moved = shift(A, B, MODULE, batch=0, head=1, query=2)
+    assert moved.blocked_keys == 2
+    assert moved.freed == pytest.approx(before[3:].sum().item())
+    assert moved.has_key
+
+
+WINDOW_2 = replace(PLAIN, mask=("sliding_window",), window=2)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "query", "newly_blocked"),
+    [
+        (
+            replace(PLAIN, mask=("causal",)),
+            replace(PLAIN, mask=("causal", "sliding_window"), window=2),
+            4,
+            [0, 1, 2],
+        ),
+        (WINDOW_2, replace(PLAIN, mask=("causal",)), 2, [3]),
+        (WINDOW_2, replace(PLAIN, mask=("causal",)), 4, []),
+        (replace(PLAIN, mask=("causal",)), WINDOW_2, 3, [0, 1]),
+        (replace(PLAIN, mask=("causal",)), PLAIN, 1, []),
+    ],
+)
+def test_a_key_that_a_blocks_already_is_not_counted_as_freed_by_b(a, b, query, newly_blocked):
+    first, second = compute_run(a), compute_run(b)
+    before = first.trace[f"{MODULE}.weights"].value[0, 0, query]
+    moved = shift(first, second, MODULE, batch=0, head=0, query=query)
+    assert moved.blocked_keys == len(newly_blocked)
+    assert moved.freed == pytest.approx(before[newly_blocked].sum().item())
+    assert (moved.freed > 0) == bool(newly_blocked)
+
+
+def test_what_was_freed_is_gained_by_the_keys_that_are_left():
+    moved = shift(A, B, MODULE, batch=0, head=1, query=2, top=5)
+    assert sum(gain for _, gain in moved.gains) == pytest.approx(moved.freed, abs=1e-5)
+    assert all(key <= 2 for key, _ in moved.gains)
+    assert [gain for _, gain in moved.gains] == sorted((gain for _, gain in moved.gains), reverse=True)
+
+
+def test_a_query_without_a_key_is_told():
+    none_left = compute_run(replace(PLAIN, mask=("causal", "custom"), custom=encode_cells(FIRST_CELL)))
+    assert not shift(A, none_left, MODULE, batch=0, head=0, query=0).has_key
+
+
+def test_downstream_starts_at_zero_and_spreads():
+    found = downstream(A, B, batch=0, prefix="encoder")
+    assert found.paths[0] == "encoder.inputs.embedded"
+    assert found.paths[-1] == "logits"
+    assert found.norms[0].max() == 0
+    logits = (B.trace["logits"].value - A.trace["logits"].value)[0].norm(dim=-1)
+    torch.testing.assert_close(torch.from_numpy(found.norms[-1]), logits)
+
+
+def test_the_same_run_has_not_changed():
+    assert downstream(A, A, batch=0, prefix="encoder").norms.max() == 0
+    assert not any(prediction.changed for prediction in predictions(A, A, batch=0))
+
+
+def test_predictions_are_the_largest_probabilities():
+    first = predictions(A, B, batch=0, top=2)[0]
+    probabilities = A.trace["probabilities"].value[0, 0]
+    assert first.before[0][0] == probabilities.argmax().item()
+    assert first.before[0][1] == pytest.approx(probabilities.max().item())
+
+
+def note(architecture, mask_a, mask_b, module):
+    """What is said of an attention that has the same masks in A and B."""
+    a, b = (compute_run(replace(BASE, architecture=architecture, mask=mask)) for mask in (mask_a, mask_b))
+    return same_mask_note(a, b, module, "the masks")
+
+
+def test_of_the_same_masks_as_many_attentions_are_spoken_of_as_there_are():
+    causal = ("causal",)
+    assert "the two runs are the same" in note("encoder", causal, causal, "encoder.layers.0.self_attention")
+    assert "each of the 2:" in note("encoder", causal, causal, "encoder.layers.0.self_attention")
+    crossing = "decoder.layers.{}.cross_attention"
+    assert "the one attention before it that has" in note("encoder-decoder", (), causal, crossing.format(0))
+    assert "the 2 attentions before it that have" in note("encoder-decoder", (), causal, crossing.format(1))
+    of_encoder = note("encoder-decoder", (), causal, "encoder.layers.1.self_attention")
+    assert "nothing differs here" in of_encoder
+    assert "Beside a decoder" in of_encoder
+
+
+def test_of_one_attention_no_others_are_spoken_of():
+    a, b = run_of("two_causal_heads"), run_of("two_causal_heads")
+    said = same_mask_note(a, b, "attention", "causal")
+    assert "there is no other" in said
+    assert "before it" not in said
+    assert "Beside a decoder" not in said

@@ -1,0 +1,80 @@
+"""What a server remembers of its trainings, and how several visitors share one."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from model.learning.training import RECIPES, Recipe
+from visualizer.views.train.job import JobState
+from visualizer.views.train.memory import Memory, recorded_state, untrained_state
+
+TINY = (Recipe("copy", d_model=8, n_heads=2, d_ff=8, batch_size=4, steps=6),)
+OTHER = (Recipe("copy", d_model=8, n_heads=2, d_ff=8, batch_size=4, steps=6, seed=1),)
+ENDLESS = (Recipe("copy", d_model=8, n_heads=2, d_ff=8, batch_size=4, steps=20_000),)
+PATIENCE = 60.0
+
+
+def ended(memory: Memory, recipes: tuple[Recipe, ...]) -> JobState:
+    job = memory.start(recipes)
+    deadline = time.monotonic() + PATIENCE
+    while job.look().is_running:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    return job.peek()
+
+
+def test_what_is_running_is_found_by_its_recipe_and_started_once():
+    memory = Memory()
+    job = memory.start(ENDLESS)
+    assert memory.running(ENDLESS) is job
+    assert memory.start(ENDLESS) is job
+    assert memory.running(TINY) is None
+    job.stop()
+    assert memory.running(ENDLESS) is None
+    assert memory.finished(ENDLESS) is None
+    assert memory.interrupted(ENDLESS).phase == "stopped"
+
+
+def test_a_job_ends_when_the_last_who_looks_leaves():
+    job = Memory().start(ENDLESS)
+    job.look("one")
+    job.look("other")
+    assert job.leave("one").is_running
+    assert job.leave("other").phase == "stopped"
+
+
+def test_what_was_finished_stays_while_it_is_trained_anew():
+    memory = Memory()
+    first = ended(memory, TINY)
+    assert memory.finished(TINY) is first
+    again = memory.start(TINY)
+    assert memory.finished(TINY) is not None
+    again.stop()
+    assert memory.finished(TINY).trainings[0].losses == first.trainings[0].losses
+
+
+def test_the_oldest_is_forgotten_where_there_is_no_room():
+    memory = Memory(kept_bytes=0)
+    ended(memory, TINY)
+    ended(memory, OTHER)
+    assert memory.finished(TINY) is None
+    assert memory.finished(OTHER) is not None
+
+
+@pytest.mark.parametrize("task", ["reverse", "match_brackets"])
+def test_a_recording_is_a_training_that_has_ended(task):
+    state = recorded_state((RECIPES[task],))
+    (training,) = state.trainings
+    assert not state.is_running
+    assert training.fraction == 1.0
+    assert len(training.steps) == len(training.losses)
+    assert len(training.matched) == len(training.matches)
+    assert training.moments == training.snapshots
+
+
+def test_before_the_first_step_there_are_random_weights():
+    (training,) = untrained_state(TINY).trainings
+    assert [moment.step for moment in training.moments] == [0]
+    assert recorded_state(TINY) is None

@@ -1,0 +1,268 @@
+"""The view without a browser: what is recorded, train a little, look at a moment, open the link again, go on."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from model.learning.recordings import recorded
+from model.learning.training import EXPERIMENTS, RECIPES, milestones
+from visualizer.safe_text import markdown_safe
+from visualizer.views.train.plan import difference
+
+APP = str(Path(__file__).parents[4] / "app.py")
+STEPS = 4
+PATIENCE = 120.0
+SEEDS = itertools.count(1000)  # each training here is one that no other test has left in memory
+
+
+def open_view(**query: str) -> AppTest:
+    app = AppTest.from_file(APP, default_timeout=60)
+    app.query_params["view"] = "train"
+    for name, value in query.items():
+        app.query_params[f"train_{name}"] = value
+    return app.run()
+
+
+def tiny(task: str = "reverse", steps: int = STEPS) -> dict[str, str]:
+    """A training of a moment, as a link holds it."""
+    sizes = {"n_heads": 2, "n_layers": 1, "d_model": 8, "d_ff": 8, "steps": steps, "seed": next(SEEDS)}
+    return {"task": task} | {name: str(value) for name, value in sizes.items()}
+
+
+def link_of(app: AppTest) -> dict[str, str]:
+    return {name: value if isinstance(value, str) else value[0] for name, value in app.query_params.items()}
+
+
+def open_again(app: AppTest) -> AppTest:
+    """The same link in another session, as after a reload."""
+    opened = AppTest.from_file(APP, default_timeout=60)
+    for name, value in link_of(app).items():
+        opened.query_params[name] = value
+    return opened.run()
+
+
+def start(app: AppTest) -> None:
+    app.button(key="start_training").click().run()
+
+
+def wait_for_a_picture(app: AppTest) -> None:
+    """Run the script until the training that has begun shows its first numbers."""
+    deadline = time.monotonic() + PATIENCE
+    while "of held-out texts right" not in shown(app):
+        assert time.monotonic() < deadline
+        app.run()
+
+
+def is_running(app: AppTest) -> bool:
+    return any(button.key == "stop_training" for button in app.button)
+
+
+def wait_for_the_end(app: AppTest) -> None:
+    """Run the script again and again, as the page does by itself."""
+    deadline = time.monotonic() + PATIENCE
+    while is_running(app):
+        assert time.monotonic() < deadline
+        app.run()
+    assert_healthy(app)
+
+
+def assert_healthy(app: AppTest) -> None:
+    assert not app.exception, app.exception
+    assert not app.error, app.error[0].value
+
+
+def shown(app: AppTest) -> str:
+    return " ".join(element.proto.body for element in app.get("html"))
+
+
+def said(app: AppTest) -> str:
+    """What is written above the slider or in its place, and all other captions."""
+    return " ".join([slider.label for slider in app.select_slider] + [caption.value for caption in app.caption])
+
+
+# Recorded.
+
+
+@pytest.mark.parametrize("task", RECIPES)
+def test_each_task_opens_with_a_recording_that_has_learned_it(task):
+    app = open_view(task=task)
+    assert_healthy(app)
+    assert f"Recorded: {RECIPES[task].steps:,} steps with seed 0" in said(app)
+    assert "<b>100%</b>of held-out texts right" in shown(app)
+    assert "✓ right" in shown(app)
+    slider = app.select_slider(key="train_moment")
+    assert list(slider.options) == [f"step {step:,}" for step in recorded(RECIPES[task]).snapshots]
+    slider.set_value(0).run()
+    assert_healthy(app)
+    assert link_of(app)["train_step"] == "0"
+    assert "✗" in shown(app)
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_each_experiment_opens_with_both_recordings(name):
+    app = open_view()
+    app.segmented_control(key="train_experiment").set_value(name).run()
+    assert_healthy(app)
+    assert link_of(app) == {"view": "train", "train_experiment": name}
+    assert app.segmented_control(key="train_task").value == EXPERIMENTS[name].intact.task
+    assert "Recorded: both" in said(app)
+    headings = " ".join(text.value for text in app.markdown)
+    names = difference(EXPERIMENTS[name].intact, EXPERIMENTS[name].changed)
+    assert all(markdown_safe(each) in headings for each in names)
+    assert shown(app).count("of held-out texts right") == 2
+    assert app.button(key="step_through_1")
+
+
+def test_the_experiment_about_the_causal_mask_shows_where_it_was():
+    app = open_view(experiment="no_causal_mask")
+    assert app.segmented_control(key="train_attention").value == "decoder.self_attention"
+
+
+# Live.
+
+
+@pytest.mark.parametrize("task", ["reverse_digits", "repeat_block", "match_brackets"])
+def test_a_training_ends_with_a_slider_through_its_moments(task):
+    app = open_view(**tiny(task))
+    assert "Not trained yet" in said(app)
+    start(app)
+    wait_for_the_end(app)
+    slider = app.select_slider(key="train_moment")
+    assert list(slider.options) == [f"step {step}" for step in milestones(STEPS)]
+    assert slider.value == STEPS
+    last = shown(app)
+    slider.set_value(0).run()
+    assert_healthy(app)
+    assert shown(app) != last
+
+
+def test_a_link_finds_the_finished_training_at_the_same_moment_and_start_trains_it_anew():
+    app = open_view(**tiny(), text="cab")
+    start(app)
+    wait_for_the_end(app)
+    app.segmented_control(key="train_attention").set_value("decoder.self_attention").run()
+    app.select_slider(key="train_moment").set_value(milestones(STEPS)[1]).run()
+    again = open_again(app)
+    assert_healthy(again)
+    assert link_of(again) == link_of(app)
+    assert shown(again) == shown(app)
+    assert f"Trained {STEPS} steps" in said(again)
+    assert again.text_input(key="train_text").value == "cab"
+    start(again)
+    wait_for_the_end(again)
+    assert shown(again) == shown(app)
+
+
+def test_a_reload_finds_the_training_that_is_running():
+    app = open_view(**tiny(steps=20_000))
+    start(app)
+    again = open_again(app)
+    assert is_running(again)
+    again.button(key="stop_training").click().run()
+    again.run()
+    assert not is_running(again)
+    assert "Stopped after" in said(again)
+    wait_for_a_picture(app)  # the first session still looks at it
+    app.button(key="stop_training").click().run()
+
+
+def test_stop_keeps_what_there_is():
+    app = open_view(**tiny(steps=20_000))
+    start(app)
+    wait_for_a_picture(app)
+    app.button(key="stop_training").click().run()
+    wait_for_the_end(app)
+    assert "Stopped after" in said(app)
+    assert app.button(key="step_through_0")
+
+
+def test_another_task_is_shown_alone_while_one_is_trained():
+    app = open_view(**tiny(steps=20_000))
+    start(app)
+    app.segmented_control(key="train_task").set_value("sort").run()
+    assert_healthy(app)
+    assert app.text_input(key="train_text").value == "3141592653"
+    assert "3141592653 →" in shown(app)
+    assert "headlight" not in shown(app)
+    assert "Recorded" in said(app)
+    app.button(key="show_training").click().run()
+    assert_healthy(app)
+    assert app.segmented_control(key="train_task").value == "reverse"
+    assert app.number_input(key="train_steps").value == 20_000
+    assert is_running(app)
+    app.segmented_control(key="train_task").set_value("sort").run()
+    app.button(key="stop_training").click().run()
+    app.run()
+    assert not is_running(app)
+    assert "Recorded" in said(app)
+
+
+def test_the_model_of_a_moment_opens_in_the_step_view_and_the_training_is_kept():
+    app = open_view(**tiny())
+    start(app)
+    wait_for_the_end(app)
+    app.button(key="step_through_0").click().run()
+    assert_healthy(app)
+    assert link_of(app)["weights"] == "trained"
+    assert app.segmented_control(key="view").value == "step"
+    app.segmented_control(key="view").set_value("train").run()
+    assert_healthy(app)
+    assert f"Trained {STEPS} steps" in said(app)
+
+
+# Refused.
+
+
+def test_a_refused_recipe_gives_one_sentence_and_cannot_be_started():
+    app = open_view()
+    app.number_input(key="train_n_heads").set_value(5).run()
+    assert not app.exception
+    (error,) = app.error
+    assert "n\\_heads" in error.value
+    assert app.button(key="start_training").disabled
+    assert "of held-out texts right" in shown(app)
+
+
+def test_a_text_that_is_none_of_the_task_gives_one_sentence_and_takes_nothing_away():
+    app = open_view(text="cab")
+    before = shown(app)
+    app.text_input(key="train_text").set_value("Hello, world").run()
+    assert not app.exception
+    (error,) = app.error
+    assert "letters from a to z" in error.value
+    assert "“cab” is asked meanwhile" in error.value
+    assert shown(app) == before
+    assert app.select_slider(key="train_moment")
+
+
+def test_capitals_are_read_as_small_letters_and_it_is_said():
+    app = open_view(text="ABC")
+    assert_healthy(app)
+    assert "“ABC” is read as “abc”" in said(app)
+    assert "abc →" in shown(app)
+
+
+# Laid open.
+
+
+@pytest.mark.parametrize("task", RECIPES)
+def test_the_loss_of_the_text_is_laid_open(task):
+    app = open_view(task=task, step="0")
+    assert_healthy(app)
+    text = shown(app)
+    assert "−log p" in text
+    assert "&lt;pad&gt;" in text or task == "sort"  # whose example is as long as any text
+    assert "final linear layer" in text
+    assert "A training step takes one mean over all labels" in said(app)
+
+
+def test_two_recipes_are_called_by_what_differs():
+    one = RECIPES["reverse"]
+    assert difference(one, replace(one, positions="none")) == ("With sinusoidal positions", "Without positions")
+    assert difference(replace(one, n_heads=8), replace(one, n_heads=1)) == ("8 heads", "One head")

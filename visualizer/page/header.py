@@ -1,0 +1,114 @@
+"""What stands above every view: the examples, the choice of the view, the notices and the token strip."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from visualizer.components.axis import SequenceName
+from visualizer.components.token_strip import Token, TokenSequence, parse_token, token_strip
+from visualizer.runs.tokens import TokenSequence as Tokens
+from visualizer.safe_text import markdown_safe
+from visualizer.session import state
+from visualizer.session.state import Choices
+from visualizer.session.widgets import examples, notices
+from visualizer.settings.examples import EXAMPLES, OPENING, note_on
+from visualizer.settings.fields import FIELDS, WORKED_EXAMPLES
+from visualizer.settings.gallery import GALLERY
+from visualizer.settings.link import left_out_of_link
+
+ICON = str(Path(__file__).parent / "icon.svg")
+"""The picture of the browser's tab, a file of our own: Streamlit fetches its icons from another host."""
+
+_STYLE = (Path(__file__).parent / "page.css").read_text(encoding="utf-8")
+_SPECIALS = ("<pad>", "<s>", "<sos>", "<eos>")
+_TITLES: Mapping[SequenceName, str] = {"source": "Source", "target": "Target"}
+_TITLES_OF_VECTORS: Mapping[SequenceName, str] = {"source": "Keys", "target": "Queries"}
+
+
+def header() -> None:
+    """The choice of the view and the examples."""
+    st.html(f"<style>{_STYLE}</style>")
+    field = FIELDS["view"]
+    st.segmented_control(
+        field.label,
+        list(field.choices),
+        format_func=field.choices.__getitem__,
+        key=field.name,
+        label_visibility="collapsed",
+        persist_state="page",
+    )
+    examples("Examples", EXAMPLES, key="examples", button_key="example_{}")
+
+
+def remarks(choices: Choices) -> None:
+    """What was changed in the link, what the link cannot carry, and where to look."""
+    notices(choices.notices)
+    for name in left_out_of_link(choices.settings):
+        st.info(f"The {name} is too long for a link, so the address bar does not carry it.")
+    if what_to_see := note_on((OPENING, *EXAMPLES, *GALLERY), choices.settings, choices.selection):
+        st.caption(f":material/visibility: {what_to_see}")
+
+
+def strip(sequences: Mapping[SequenceName, Tokens], choices: Choices, *, queried: SequenceName | None) -> None:
+    """The token strip, which stays on top; clicking a token makes it the query, or the key of cross-attention.
+
+    Args:
+        sequences: the tokens of each sequence.
+        choices: what is chosen.
+        queried: the sequence that the rows of the picture run over; None where there is no query to choose.
+    """
+    only = "Input" if choices.settings.weights in WORKED_EXAMPLES else "Text"
+    has_ids = choices.settings.weights not in WORKED_EXAMPLES
+    titles = (_TITLES if has_ids else _TITLES_OF_VECTORS) if len(sequences) > 1 else {"source": only}
+    drawn = [_drawn(name, titles[name], tokens, has_ids=has_ids) for name, tokens in sequences.items()]
+
+    def select(event: object) -> None:
+        if queried and (choice := parse_token(event, drawn)):
+            state.select(**{"query" if choice.sequence == queried else "key": choice.index})
+
+    key = "token_strip"
+    selected = (queried, min(choices.selection.query, len(sequences[queried]) - 1)) if queried else None
+    with st.container(key="sticky"):
+        token_strip(
+            drawn,
+            selected_query=selected,
+            seq=state.last_seq(key),
+            key=key,
+            on_select=state.on_event(key, "select", select),
+        )
+
+
+def batch_items(beginnings: Sequence[str]) -> None:
+    """The choice of one of the sequences that were computed at once, by how each of them begins."""
+    field = FIELDS["batch"]
+    offered = list(range(len(beginnings)))
+    names = [f"{i} {beginning}" if beginning else str(i) for i, beginning in enumerate(beginnings)]
+    common: dict[str, Any] = {"key": field.name, "help": field.help, "persist_state": "page"}
+    if len(beginnings) <= FEW:
+        st.segmented_control(field.label, offered, format_func=lambda i: markdown_safe(names[i]), **common)
+    else:
+        st.selectbox(field.label, offered, format_func=names.__getitem__, **common)
+
+
+FEW = 6
+"""Up to so many sequences have a button each."""
+
+
+def loading() -> AbstractContextManager[object]:
+    """A sign of life while the model is being loaded."""
+    return st.spinner("Loading the model …")
+
+
+def _drawn(name: SequenceName, title: str, sequence: Tokens, *, has_ids: bool) -> TokenSequence:
+    tokens = tuple(
+        Token(i, label, token_id if has_ids else None, padding=padding, special=token in _SPECIALS and token_id < 3)
+        for i, (token, label, token_id, padding) in enumerate(
+            zip(sequence.tokens, sequence.labels, sequence.ids, sequence.is_padding, strict=True)
+        )
+    )
+    return TokenSequence(name, title, tokens)

@@ -1,0 +1,296 @@
+"""The controls: five for a newcomer, the rest under "More". What cannot be combined is not offered.
+
+A control that is not drawn for a while keeps its value only with ``persist_state``; without, Streamlit gives it
+back with the value it was first drawn with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import streamlit as st
+
+from visualizer.page.worked_examples_menu import worked_examples
+from visualizer.session import state
+from visualizer.settings.fields import FIELDS, MAX_ORDER, MAX_TEXT, NO_MASK, TRAINED, WORKED_EXAMPLES
+from visualizer.settings.lines import lines_of
+from visualizer.settings.settings import (
+    Selection,
+    Settings,
+    feed_forward_widths,
+    head_widths,
+    in_mask_order,
+    layer_norm_epsilons,
+    widths,
+)
+from visualizer.settings.trained_models import TRAINED_MODELS
+
+
+def sidebar(settings: Settings, selection: Selection, width: int) -> None:
+    """Draw the controls; their values are in the state before this is called.
+
+    Args:
+        settings: what is chosen.
+        selection: what is looked at.
+        width: the ``d_model`` asked for, which may be none that the heads can share.
+    """
+    with st.sidebar:
+        st.markdown("## :material/highlight: Headlight")
+        if selection.view == "train":
+            st.caption("A training has settings of its own: they stand beside it. What was chosen here is kept.")
+            return
+        if settings.weights in WORKED_EXAMPLES:
+            _choice_of_weights("weights", settings)
+            worked_examples(settings, selection.view)
+            st.caption(
+                "A published worked example: its inputs, weights and mask are given, so there is nothing else to "
+                "choose. Take other weights to type a text of your own."
+            )
+            return
+        _text("text", height=92, on_change=state.on_change("text", lambda text: _retype(settings, selection, text)))
+        if settings.weights == TRAINED:
+            _trained(settings, selection)
+            return
+        _order(settings)
+        if settings.architecture == "encoder-decoder":
+            _text("target", height=68)
+        _choice("architecture")
+        _choice_of_weights("weights", settings)
+        worked_examples(settings, selection.view)
+        _whole_number("n_heads")
+        if width != settings.d_model:
+            st.caption(
+                f":material/swap_horiz: {settings.n_heads} heads cannot share a width of {width} evenly, so the "
+                f"model is {settings.d_model} wide. It is {width} again as soon as the heads can share that."
+            )
+        _masks(settings, selection)
+        with st.expander("More", icon=":material/tune:"):
+            _more(settings)
+
+
+def _trained(settings: Settings, selection: Selection) -> None:
+    """The controls of a model that was trained: its sizes are what they are."""
+    if settings.architecture != "encoder":
+        st.caption("What follows the text is what the model itself writes.")
+    _choice_of_weights("weights", settings)
+    worked_examples(settings, selection.view)
+    _choice_of_weights("task", settings)
+    if settings.checkpoint:
+        st.caption("This model was trained here, under Train.")
+    _masks(settings, selection)
+    with st.expander("More", icon=":material/tune:"):
+        _padding(settings)
+        _choice("fault")
+
+
+def _order(settings: Settings) -> None:
+    """The way to another order of the tokens, and back."""
+
+    def put(order: int) -> None:
+        state.change(order=order)
+        state.redraw_page()
+
+    with st.container(horizontal=True, gap="small", key="order_of_tokens"):
+        st.button(
+            "Shuffle",
+            icon=":material/shuffle:",
+            key="shuffle",
+            help="Put the tokens of the text in another order, and see whether the model can tell.",
+            on_click=put,
+            args=(settings.order % MAX_ORDER + 1,),
+            type="tertiary",
+        )
+        if settings.order:
+            st.button("As typed", icon=":material/undo:", key="as_typed", on_click=put, args=(0,), type="tertiary")
+
+
+def _retype(settings: Settings, selection: Selection, text: str) -> None:
+    """Another text: when one line becomes several, the padding mask comes with them, as in practice."""
+    if len(lines_of(text)) > 1 and len(lines_of(settings.text)) == 1:
+        state.change(mask=(*settings.mask, "padding"))
+        state.select(
+            mask_a=in_mask_order((*selection.mask_a, "padding")),
+            mask_b=in_mask_order((*selection.mask_b, "padding")),
+        )
+        state.redraw_page()
+    state.redraw_picture()
+
+
+def _take(weights: str, task: str, pad: int) -> None:
+    """Other weights or another task: a model that was trained comes with a text and the masks that it knows."""
+    if weights == TRAINED:
+        trained = TRAINED_MODELS[task]
+        state.change(weights=weights, task=task, checkpoint="", text=trained.example, mask=trained.masks(pad > 0))
+    state.redraw_page()
+
+
+def _more(settings: Settings) -> None:
+    _segments("tokens")
+    _whole_number("n_layers")
+    if settings.architecture == "encoder-decoder":
+        _option("n_decoder_layers", range(int(FIELDS["n_decoder_layers"].most) + 1), zero="as many")
+        _switch("shared_vocabulary")
+    _option("d_model", widths(1 if settings.head_dim else settings.n_heads, settings.d_model))
+    _option("head_dim", head_widths(settings.head_dim), zero="model width / heads")
+    _option("d_ff", feed_forward_widths(settings.d_ff))
+    _segments("norm")
+    if settings.norm == "post":
+        _switch("final_norm")
+    _option("layer_norm_eps", layer_norm_epsilons(settings.layer_norm_eps))
+    _segments("positions")
+    _segments("activation")
+    _padding(settings)
+    if settings.weights == "random":
+        _number("seed")
+    _switch("scale_scores")
+    _switch("fused_qkv")
+    _switch("qkv_bias")
+    _switch("output_bias")
+    _switch("unembedding_bias")
+    _fraction("dropout", step=0.05)
+    _choice("fault")
+
+
+def _padding(settings: Settings) -> None:
+    _number("pad")
+    if settings.pad:
+        _segments("pad_side")
+
+
+def _masks(settings: Settings, selection: Selection) -> None:
+    """The masks, and the sizes of those that have one."""
+    if selection.view == "compare":
+        st.caption("The masks A and B are chosen beside the pictures.")
+        in_use = {*selection.mask_a, *selection.mask_b}
+    else:
+        mask_pills("mask", settings.mask)
+        in_use = set(settings.mask)
+    if settings.architecture == "encoder-decoder":
+        st.caption(
+            "They mask the decoder's self-attention; padding also masks the encoder and the cross-attention."
+        )
+    for mask, size in _SIZES.items():
+        if mask in in_use:
+            _number(size)
+
+
+_SIZES = {"sliding_window": "window", "prefix": "prefix", "strided": "stride"}
+"""The masks that have a size, each with its control."""
+
+
+def mask_pills(name: str, drawn: tuple[str, ...]) -> None:
+    """One pill per mask, for ``mask``, ``mask_a`` or ``mask_b``; ``drawn`` is what is chosen as they are drawn."""
+
+    field = FIELDS[name]
+    st.pills(
+        field.label,
+        list(field.choices),
+        selection_mode="multi",
+        format_func=field.choices.__getitem__,
+        key=name,
+        help=field.help,
+        persist_state="page",
+        on_change=state.on_change(name, lambda chosen: _redraw(chosen, drawn)),
+    )
+
+
+def compared_mask(name: str, drawn: tuple[str, ...]) -> None:
+    """The same for ``mask_a`` or ``mask_b``, with a pill of its own for no mask."""
+    field = FIELDS[name]
+    key = f"{name}_pills"
+
+    def choose(pressed: list[str]) -> None:
+        none_is_new = NO_MASK in pressed and drawn
+        chosen = () if none_is_new else tuple(mask for mask in pressed if mask != NO_MASK)
+        state.select(**{name: in_mask_order(chosen)})
+        _redraw(chosen, drawn)
+
+    state.fill(key, list(drawn) or [NO_MASK])
+    with st.container(key=name):
+        st.pills(
+            field.label,
+            [NO_MASK, *field.choices],
+            selection_mode="multi",
+            format_func=({NO_MASK: "No mask"} | dict(field.choices)).__getitem__,
+            key=key,
+            help=field.help,
+            on_change=state.on_change(key, choose),
+        )
+
+
+def _redraw(chosen: Iterable[str], drawn: tuple[str, ...]) -> None:
+    """Draw the page again where the masks chosen have other sizes to set than those drawn."""
+    same_sizes = _SIZES.keys() & set(chosen) == _SIZES.keys() & set(drawn)
+    state.redraw_picture() if same_sizes else state.redraw_page()
+
+
+_SHAPE_THE_SIDEBAR = ("architecture", "weights", "n_heads", "d_model", "head_dim", "norm", "pad")
+"""The controls that change which others there are, or what those offer."""
+
+
+def _common(name: str) -> dict[str, Any]:
+    """The arguments that all controls share."""
+    redraw = state.redraw_page if name in _SHAPE_THE_SIDEBAR else state.redraw_picture
+    return {"key": name, "help": FIELDS[name].help, "persist_state": "page", "on_change": redraw}
+
+
+def _text(name: str, height: int, **more: Any) -> None:  # noqa: ANN401 - the arguments of a text area
+    st.text_area(FIELDS[name].label, height=height, max_chars=MAX_TEXT, **{**_common(name), **more})
+
+
+def _choice(name: str) -> None:
+    _labelled(st.selectbox, name)
+
+
+def _choice_of_weights(name: str, settings: Settings) -> None:
+    """The choice of ``weights``, or of the ``task`` of those that were trained.
+
+    Worked examples have a menu of their own; the one in use is among the weights, so that others can be taken.
+    """
+    chosen: dict[str, Any] = {"weights": settings.weights, "task": settings.task, "pad": settings.pad}
+    take = state.on_change(name, lambda value: _take(**{**chosen, name: value}))
+    field = FIELDS[name]
+    st.selectbox(
+        field.label,
+        [value for value in field.choices if value not in WORKED_EXAMPLES or value == settings.weights],
+        format_func=field.choices.__getitem__,
+        **{**_common(name), "on_change": take},
+    )
+
+
+def _segments(name: str) -> None:
+    _labelled(st.segmented_control, name)
+
+
+def _labelled(widget: Callable[..., Any], name: str) -> None:
+    field = FIELDS[name]
+    widget(field.label, list(field.choices), format_func=field.choices.__getitem__, **_common(name))
+
+
+def _whole_number(name: str) -> None:
+    field = FIELDS[name]
+    st.slider(field.label, int(field.least), int(field.most), **_common(name))
+
+
+def _number(name: str) -> None:
+    field = FIELDS[name]
+    st.number_input(field.label, int(field.least), int(field.most), step=1, **_common(name))
+
+
+def _fraction(name: str, step: float) -> None:
+    field = FIELDS[name]
+    st.slider(field.label, float(field.least), float(field.most), step=step, **_common(name))
+
+
+def _option(name: str, options: Sequence[float], zero: str = "0") -> None:
+    st.select_slider(
+        FIELDS[name].label,
+        options,
+        format_func=lambda value: f"{value:g}" if value else zero,
+        **_common(name),
+    )
+
+
+def _switch(name: str) -> None:
+    st.toggle(FIELDS[name].label, **_common(name))

@@ -1,0 +1,24 @@
+"""What a server does before its first visitor comes: PyTorch takes a second or two to load."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from threading import Thread
+
+from visualizer.settings.settings import Settings
+
+
+@asynccontextmanager
+async def warmed(_app: object) -> AsyncIterator[None]:
+    """The life of the server: while it starts to answer, a thread loads all that a picture needs."""
+    Thread(target=_warm, name="warming", daemon=True).start()
+    yield
+
+
+def _warm() -> None:
+    """Import what draws a view, and run the default model once: its first run sets up PyTorch."""
+    import visualizer.page.show  # noqa: F401 - the import is what is wanted
+    from visualizer.runs.compute import compute_run
+
+    compute_run(Settings())

@@ -1,0 +1,180 @@
+"""A frozen Settings in, a finished Run out: the only way from what a person chose to numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from model import (
+    CombinedMask,
+    TracedModule,
+    Transformer,
+    TransformerConfig,
+    record,
+    seed_dropout,
+)
+from model.learning.training import model_with
+from model.mask_tools.faults import FAULTS
+from model.sources.weights import build_model, head_names
+from model.sources.worked_examples import WORKED_EXAMPLES, WorkedExample
+from model.tracing import Edit
+from visualizer.components.axis import SequenceName
+from visualizer.runs.attention_masks import Masks, applied_masks, promised_masks
+from visualizer.runs.limits import problem_with, problem_with_text
+from visualizer.runs.paths import attention_modules, without_layer
+from visualizer.runs.run import Run, positions_in
+from visualizer.runs.tokens import Encoded, TokenSequence, encode
+from visualizer.runs.trained import checkpoint_of, encode_trained, shape_of
+from visualizer.settings.fields import TRAINED
+from visualizer.settings.settings import Settings
+
+
+def compute_run(settings: Settings) -> Run:
+    """Run the model, or the worked example, that the settings name.
+
+    Raises:
+        ValueError: there is nothing to run or too much; the message is one sentence with what to do.
+    """
+    if settings.weights in WORKED_EXAMPLES:
+        return _run_example(settings, WORKED_EXAMPLES[settings.weights]())
+    if problem := problem_with(settings):
+        raise ValueError(problem)
+    if settings.weights == TRAINED:
+        checkpoint = checkpoint_of(settings)
+        settings = replace(settings, **shape_of(checkpoint))
+        model = model_with(checkpoint.recipe, checkpoint.weights)
+        return _record(settings, model, encode_trained(settings), head_names=())
+    return _run_model(settings, encode(settings))
+
+
+def encoded(settings: Settings) -> Encoded:
+    """The tokens that the model gets for some settings.
+
+    Raises:
+        ValueError: a text is too long, or none of the task that the model was trained on.
+    """
+    if problem := problem_with_text(settings):
+        raise ValueError(problem)
+    return encode_trained(settings) if settings.weights == TRAINED else encode(settings)
+
+
+def repeat(run: Run) -> None:
+    """Run the model again on the same tokens and masks, for whoever records or differentiates it."""
+    _forward(run.model, run.batches, run.masks, run.positions)
+
+
+def _run_model(settings: Settings, encoded: Encoded) -> Run:
+    config = _config(settings, encoded)
+    model = build_model(config, settings.weights, settings.seed)
+    if settings.dropout > 0:
+        model.train()
+        seed_dropout(model, settings.seed)
+    return _record(settings, model, encoded, head_names(config, settings.weights))
+
+
+def _record(settings: Settings, model: Transformer, encoded: Encoded, head_names: tuple[str, ...]) -> Run:
+    """Run a model under the masks that the settings ask for."""
+    model.requires_grad_(False)
+    batches: dict[SequenceName, tuple[TokenSequence, ...]] = {"source": encoded.sources}
+    if encoded.targets is not None:
+        batches["target"] = encoded.targets
+    promised = promised_masks(settings, batches)
+    masks = _by_layer(applied_masks(settings, promised))
+    with torch.inference_mode(), record(model, edits(settings, masks)) as trace:
+        _forward(model, batches, masks, positions_in(settings, batches))
+    vocabulary = encoded.output_vocabulary.labels
+    return Run(settings, model, trace, masks, _by_layer(promised), batches, vocabulary, head_names)
+
+
+def _config(settings: Settings, encoded: Encoded) -> TransformerConfig:
+    return TransformerConfig(
+        architecture=settings.architecture,
+        vocab_size=len(encoded.vocabulary),
+        target_vocab_size=None if encoded.target_vocabulary is None else len(encoded.target_vocabulary),
+        d_model=settings.d_model,
+        n_heads=settings.n_heads,
+        head_dim=settings.head_dim or None,
+        d_ff=settings.d_ff,
+        n_layers=settings.n_layers,
+        n_decoder_layers=settings.depth if settings.architecture == "encoder-decoder" else None,
+        dropout=settings.dropout,
+        norm=settings.norm,
+        positions=settings.positions,
+        activation=settings.activation,
+        scale_scores=settings.scale_scores,
+        final_norm=settings.final_norm,
+        qkv_bias=settings.qkv_bias,
+        fused_qkv=settings.fused_qkv,
+        output_bias=settings.output_bias,
+        layer_norm_eps=settings.layer_norm_eps,
+        unembedding_bias=settings.unembedding_bias,
+    )
+
+
+def _by_layer(masks: Masks) -> dict[str, CombinedMask]:
+    """The masks of each attention, by its whole path."""
+    return {
+        f"{stack}.layers.{layer}.{attention}": mask
+        for kind, in_layers in masks.items()
+        for stack, _, attention in [kind.partition(".")]
+        for layer, mask in enumerate(in_layers)
+    }
+
+
+def _forward(
+    model: TracedModule,
+    batches: Mapping[SequenceName, Sequence[TokenSequence]],
+    masks: Mapping[str, CombinedMask],
+    positions: Mapping[SequenceName, Tensor],
+) -> None:
+    ids = [torch.tensor([sequence.ids for sequence in batch]) for batch in batches.values()]
+    counted = {f"{name}_positions": of_sequence for name, of_sequence in positions.items()}
+    model(*ids, **_mask_arguments(masks), **counted)
+
+
+def _mask_arguments(masks: Mapping[str, CombinedMask]) -> dict[str, list[Tensor | None]]:
+    """The masks, one per layer, as the arguments of the model."""
+    has_target = any(without_layer(path) == "decoder.cross_attention" for path in masks)
+    arguments: dict[str, list[Tensor | None]] = {}
+    for path, mask in masks.items():
+        name = _ARGUMENTS[without_layer(path)] if has_target else "source_mask"
+        arguments.setdefault(name, []).append(mask.allowed)
+    return arguments
+
+
+_ARGUMENTS = {
+    "encoder.self_attention": "source_mask",
+    "decoder.self_attention": "target_mask",
+    "decoder.cross_attention": "memory_mask",
+}
+
+
+def edits(settings: Settings, masks: Mapping[str, CombinedMask]) -> dict[str, Edit]:
+    """What breaks the model where that was asked for."""
+    if settings.fault not in FAULTS:
+        return {}
+    return dict(FAULTS[settings.fault].edits([path for path, mask in masks.items() if mask.names]))
+
+
+def _run_example(settings: Settings, example: WorkedExample) -> Run:
+    """Run a worked example under its own mask, or under none where none is chosen."""
+    own_mask = example.mask if settings.mask else None
+    trace = example.run(mask=own_mask)
+    parts = {} if own_mask is None else {example.mask_name: own_mask}
+    masks = {module: CombinedMask(parts) for module in attention_modules(trace)}
+    published = {} if example.mask is not None and own_mask is None else example.expected
+    batches = {name: (_numbered(name, n_tokens),) for name, n_tokens in example.sequences.items()}
+    model = example.module.requires_grad_(False)
+    return Run(settings, model, trace, masks, masks, batches, (), (), example, published)
+
+
+def _numbered(name: SequenceName, n_tokens: int) -> TokenSequence:
+    """The unnamed vectors of a worked example: x0, x1, ... and, for a target, y0, y1, ..."""
+    labels = tuple(f"{_LETTERS[name]}{i}" for i in range(n_tokens))
+    return TokenSequence(labels, tuple(range(n_tokens)), (False,) * n_tokens, labels)
+
+
+_LETTERS: dict[SequenceName, str] = {"source": "x", "target": "y"}

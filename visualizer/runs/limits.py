@@ -1,0 +1,263 @@
+"""What is too large to be drawn, known before anything is computed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from visualizer.runs.tokens import Encoded, encode, target_lines
+from visualizer.settings.fields import MAX_SEQUENCES, MAX_TEXT, MAX_TOKENS, TRAINED, WORKED_EXAMPLES
+from visualizer.settings.lines import lines_of
+from visualizer.settings.painted_mask import read_planes
+from visualizer.settings.settings import Settings
+
+__all__ = ["MAX_BYTES", "MAX_TOKENS", "estimate_bytes", "estimate_run", "problem_with"]
+
+MAX_BYTES = 2**30
+"""The most memory that one recorded run may take."""
+
+_FLOAT_BYTES = 4
+_MIB = 2**20
+
+
+def problem_with(settings: Settings) -> str | None:
+    """Why these settings cannot be run, and what to do, in one sentence; None where they can.
+
+    A worked example always can, since it brings its own inputs. Of a model that was trained on a task, whose texts
+    are short, only what ``problem_with_text`` asks.
+    """
+    if settings.weights in WORKED_EXAMPLES:
+        return None
+    if (problem := problem_with_text(settings)) or settings.weights == TRAINED:
+        return problem
+    encoded = encode(settings)
+    if not encoded.sources[0]:
+        return "There is nothing to run yet: type at least one word into the text."
+    return _too_many_tokens(settings, encoded) or _too_much_memory(settings, encoded)
+
+
+def problem_with_text(settings: Settings) -> str | None:
+    """Why a text cannot be read, known before it is cut into tokens: it is too long, or its lines do not fit."""
+    for name in ("text", "target"):
+        length = len(getattr(settings, name))
+        if length > MAX_TEXT:
+            return (
+                f"The {name} has {length:,} characters and {MAX_TEXT:,} is the most that is read: at most "
+                f"{MAX_TOKENS} tokens of a line are drawn, so shorten it."
+            )
+    return _too_many_lines(settings) or _lines_without_partner(settings)
+
+
+def estimate_run(settings: Settings) -> int:
+    """The memory of the run of these settings, in bytes; 0 for those that are always small."""
+    return 0 if settings.weights in (*WORKED_EXAMPLES, TRAINED) else _bytes_for(settings, encode(settings))
+
+
+def estimate_bytes(
+    settings: Settings,
+    n_source: int,
+    n_target: int,
+    vocabulary_size: int,
+    n_sequences: int = 1,
+    target_vocabulary_size: int = 0,
+) -> int:
+    """The memory of a run's weights and of every recorded stage, in bytes, in float32.
+
+    Stages that are views of others (inputs of an attention, heads of a projection) count once.
+
+    Args:
+        settings: everything but the texts counts.
+        n_source: tokens of the source, S.
+        n_target: tokens of the target, T; counts for an encoder-decoder only.
+        vocabulary_size: V.
+        n_sequences: B.
+        target_vocabulary_size: V of the target, where it has a vocabulary of its own.
+    """
+    output_size = target_vocabulary_size or vocabulary_size
+    stacks = _stacks(settings, n_source, n_target)
+    n_output = stacks[-1].n_tokens
+    embeddings = (vocabulary_size + target_vocabulary_size) * settings.d_model  # one also in the final linear layer
+    unembedding_bias = output_size if settings.unembedding_bias else 0
+    logits_and_probabilities = 2 * n_output * output_size
+    weights = embeddings + unembedding_bias + sum(_stack_weights(settings, stack) for stack in stacks)
+    stages = sum(_stack_stages(settings, stack) for stack in stacks) + logits_and_probabilities
+    masks = sum(_mask_bytes(attention) for stack in stacks for attention in stack.attentions)
+    return _FLOAT_BYTES * weights + n_sequences * (_FLOAT_BYTES * stages + masks)
+
+
+@dataclass(frozen=True)
+class _Attention:
+    n_queries: int
+    n_keys: int
+    is_masked: bool
+    n_masks: int = 1
+
+
+@dataclass(frozen=True)
+class _Stack:
+    """An encoder or a decoder, with the attentions of each of its layers."""
+
+    n_layers: int
+    n_tokens: int
+    attentions: tuple[_Attention, ...]
+
+
+def _stacks(settings: Settings, n_source: int, n_target: int) -> tuple[_Stack, ...]:
+    is_masked = bool(settings.mask)
+    if settings.architecture != "encoder-decoder":
+        attention = _Attention(n_source, n_source, is_masked, _n_masks(settings))
+        return (_Stack(settings.depth, n_source, (attention,)),)
+    hides_padding = "padding" in settings.mask  # the only mask over the source when there is a decoder
+    self_attention = _Attention(n_target, n_target, is_masked, _n_masks(settings))
+    cross_attention = _Attention(n_target, n_source, hides_padding)
+    return (
+        _Stack(settings.n_layers, n_source, (_Attention(n_source, n_source, hides_padding),)),
+        _Stack(settings.depth, n_target, (self_attention, cross_attention)),
+    )
+
+
+def _stack_weights(settings: Settings, stack: _Stack) -> int:
+    width = settings.d_model
+    position_table = MAX_TOKENS * width
+    last_norm = 2 * width if _has_last_norm(settings) else 0
+    return position_table + stack.n_layers * _layer_weights(settings, stack) + last_norm
+
+
+def _stack_stages(settings: Settings, stack: _Stack) -> int:
+    width, n_tokens = settings.d_model, stack.n_tokens
+    inputs = 3 * n_tokens * width  # embedding, scaled_embedding, embedded
+    last_norm = n_tokens * width if _has_last_norm(settings) else 0
+    return inputs + stack.n_layers * _layer_stages(settings, stack) + last_norm
+
+
+def _has_last_norm(settings: Settings) -> bool:
+    return settings.norm == "pre" or settings.final_norm
+
+
+def _layer_weights(settings: Settings, stack: _Stack) -> int:
+    width, hidden = settings.d_model, settings.d_ff
+    inner = _inner_width(settings)
+    biases = 3 * inner * settings.qkv_bias + width * settings.output_bias
+    attention = 4 * width * inner + biases  # w_q, w_k, w_v, w_o
+    feed_forward = 2 * width * hidden + hidden + width
+    norm = 2 * width
+    n_attentions = len(stack.attentions)
+    return n_attentions * attention + feed_forward + (n_attentions + 1) * norm
+
+
+def _layer_stages(settings: Settings, stack: _Stack) -> int:
+    width, n_tokens = settings.d_model, stack.n_tokens
+    attentions = sum(_attention_stages(settings, attention) for attention in stack.attentions)
+    feed_forward = n_tokens * (2 * settings.d_ff + width)  # hidden, activation, output
+    n_sub_layers = len(stack.attentions) + 1
+    residuals_and_norms = (2 + (settings.dropout > 0)) * n_sub_layers * n_tokens * width  # and dropped_output
+    return attentions + feed_forward + residuals_and_norms
+
+
+def _attention_stages(settings: Settings, attention: _Attention) -> int:
+    width, n_queries, n_keys = settings.d_model, attention.n_queries, attention.n_keys
+    # scores, scaled_scores and weights always; masked_scores is scaled_scores itself where nothing is masked.
+    n_grids = 3 + attention.is_masked + (settings.dropout > 0)
+    grids = n_grids * settings.n_heads * n_queries * n_keys
+    inner = _inner_width(settings)
+    projections = (n_queries + 2 * n_keys) * inner  # q_proj, k_proj, v_proj; q, k and v are views of them
+    # context and output; concat is a copy of context unless there is a single head.
+    results = (1 + (settings.n_heads > 1)) * n_queries * inner + n_queries * width
+    return grids + projections + results
+
+
+def _inner_width(settings: Settings) -> int:
+    """The width of all heads side by side."""
+    return settings.n_heads * settings.head_dim if settings.head_dim else settings.d_model
+
+
+def _mask_bytes(attention: _Attention) -> int:
+    """At most: one byte per cell, shared by all layers that have the same mask."""
+    return attention.is_masked * attention.n_masks * attention.n_queries * attention.n_keys
+
+
+def _n_masks(settings: Settings) -> int:
+    """How many masks a self-attention has in all its layers and heads together, at most."""
+    scopes = read_planes(settings.custom) if "custom" in settings.mask else {}
+    by_layer = any(scope.layer is not None for scope in scopes)
+    by_head = any(scope.head is not None for scope in scopes)
+    return (settings.depth if by_layer else 1) * (settings.n_heads if by_head else 1)
+
+
+def _too_many_lines(settings: Settings) -> str | None:
+    n_lines = len(lines_of(settings.text))
+    if n_lines <= MAX_SEQUENCES:
+        return None
+    return (
+        f"The text has {n_lines:,} lines, each of them a sequence of its own, and {MAX_SEQUENCES} is the most: "
+        "leave out some, or join them to one line."
+    )
+
+
+def _lines_without_partner(settings: Settings) -> str | None:
+    if settings.architecture != "encoder-decoder" or settings.weights == TRAINED:
+        return None
+    try:
+        target_lines(settings)
+    except ValueError as error:
+        return str(error)
+    return None
+
+
+def _too_many_tokens(settings: Settings, encoded: Encoded) -> str | None:
+    for name, batch in (("text", encoded.sources), ("target", encoded.targets)):
+        if batch is not None and len(batch[0]) > MAX_TOKENS:
+            longest = "" if len(batch) == 1 else "longest line of the "
+            with_padding = " with its padding" if settings.pad else ""
+            return (
+                f"The {longest}{name} has {len(batch[0]):,} tokens{with_padding} and {MAX_TOKENS} is the most "
+                f"that is drawn: shorten it{_COARSER[settings.tokens]}."
+            )
+    return None
+
+
+_COARSER = {
+    "words": "",
+    "characters": " or choose words instead of characters",
+    "bytes": " or choose words or characters instead of bytes",
+}
+
+
+def _too_much_memory(settings: Settings, encoded: Encoded) -> str | None:
+    needed = _bytes_for(settings, encoded)
+    if needed <= MAX_BYTES:
+        return None
+    return (
+        f"This run would take about {needed / _MIB:,.0f} MiB of memory and {MAX_BYTES // _MIB:,} MiB is the most: "
+        f"{_fewer_layers(settings, encoded)}choose fewer heads, a smaller d_ff or a shorter text."
+    )
+
+
+def _fewer_layers(settings: Settings, encoded: Encoded) -> str:
+    """How far to lower ``n_layers``, and ``n_decoder_layers`` where it is apart; empty for single layers."""
+    deepest = max(settings.n_layers, settings.depth)
+    fewer = (_at_most(settings, n_layers) for n_layers in range(deepest - 1, 0, -1))
+    less = next((less for less in fewer if _bytes_for(less, encoded) <= MAX_BYTES), _at_most(settings, 1))
+    names = [name for name in ("n_layers", "n_decoder_layers") if getattr(less, name) != getattr(settings, name)]
+    changes = [f"{name} from {getattr(settings, name)} to {getattr(less, name)}" for name in names]
+    return f"lower {' and '.join(changes)}, or " if changes else ""
+
+
+def _at_most(settings: Settings, n_layers: int) -> Settings:
+    return replace(
+        settings,
+        n_layers=min(settings.n_layers, n_layers),
+        n_decoder_layers=min(settings.n_decoder_layers, n_layers),
+    )
+
+
+def _bytes_for(settings: Settings, encoded: Encoded) -> int:
+    n_target = len(encoded.targets[0]) if encoded.targets is not None else 0
+    n_target_words = 0 if encoded.target_vocabulary is None else len(encoded.target_vocabulary)
+    return estimate_bytes(
+        settings,
+        len(encoded.sources[0]),
+        n_target,
+        len(encoded.vocabulary),
+        len(encoded.sources),
+        n_target_words,
+    )

@@ -1,0 +1,40 @@
+"""Places in a trace: a stage in one layer or in all of them."""
+
+from __future__ import annotations
+
+import re
+
+from model import (
+    Trace,
+)
+
+
+def without_layer(path: str) -> str:
+    """``encoder.layers.0.self_attention.scores`` -> ``encoder.self_attention.scores``."""
+    return re.sub(r"layers\.\d+\.", "", path)
+
+
+def with_layer(trace: Trace, stage: str, layer: int) -> str:
+    """The path of a stage in the layer nearest to ``layer``.
+
+    Where the trace has no such stage, of the most similar one: the same in the other half of the model, one of the
+    same name, the attention weights, or the first.
+    """
+    likenesses = (str, lambda path: path.partition(".")[2], lambda path: path.rpartition(".")[2])
+    for likeness in likenesses:
+        alike = [path for path in trace if likeness(stage) and likeness(without_layer(path)) == likeness(stage)]
+        if alike:
+            return alike[min(layer, len(alike) - 1)]
+    modules = attention_modules(trace)
+    return f"{modules[min(layer, len(modules) - 1)]}.weights" if modules else next(iter(trace))
+
+
+def layer_of(path: str) -> int:
+    """The layer's number in a path; 0 where it has none."""
+    found = re.search(r"layers\.(\d+)\.", path)
+    return int(found[1]) if found else 0
+
+
+def attention_modules(trace: Trace) -> tuple[str, ...]:
+    """The paths of the modules that attend, in the order in which they ran."""
+    return tuple(stage.module_path for stage in trace.values() if stage.name == "weights")

@@ -1,0 +1,179 @@
+"""What the masks promise about who influences whom, set beside what is measured on the model itself."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from model import Transformer
+from model.analysis.influence import (
+    Influence,
+    Leak,
+    Verdict,
+    estimate_seconds,
+    first_leak,
+    judge,
+    measure_dependence,
+    measure_influence,
+)
+from model.analysis.reach import allowed_dependence
+from model.masks import causal
+from model.randomness import named_generator
+from visualizer.components.axis import SequenceName
+from visualizer.runs.compute import edits, repeat
+from visualizer.runs.paths import without_layer
+from visualizer.runs.run import Run
+from visualizer.settings.settings import Claim, Settings
+
+AT_ONCE = 64**2 * 64**2 * 2
+"""The effort up to which nobody has to ask for a measurement: about two seconds on two cores."""
+
+
+@dataclass(frozen=True, eq=False)
+class Measurement:
+    """What was measured of one run.
+
+    Attributes:
+        influence: the Jacobian norms of each layer's output and of the logits.
+        dependence: which rows of each stage depend on which tokens at all.
+        seconds: how long it took.
+    """
+
+    influence: Influence
+    dependence: Mapping[str, Tensor]
+    seconds: float
+
+
+@dataclass(frozen=True, eq=False)
+class Proof:
+    """A measurement judged by a claim.
+
+    Attributes:
+        allowed: by path, (rows, T) bool: where the claim lets a row depend on a token.
+        verdicts: one per output.
+        leak: the first stage that depends on what the claim forbids; None where there is none.
+        cut_off: (rows, T) bool: where the logits should depend on a token and the masks leave no way.
+        unmeasured: (rows, T) bool: where there is a way and what is measured of it is zero all the same.
+    """
+
+    allowed: Mapping[str, Tensor]
+    verdicts: tuple[Verdict, ...]
+    leak: Leak | None
+    cut_off: Tensor
+    unmeasured: Tensor
+
+    @property
+    def passes(self) -> bool:
+        """Whether nothing leaks anywhere, and everything that should get through has a way."""
+        return self.leak is None and not self.cut_off.any() and all(verdict.passes for verdict in self.verdicts)
+
+
+def layers_passed(settings: Settings, sequence: SequenceName) -> int:
+    """How many layers lie between the embeddings of a sequence and the logits."""
+    before = settings.n_layers if settings.architecture == "encoder-decoder" and sequence == "source" else 0
+    return before + settings.depth
+
+
+def effort(settings: Settings, n_tokens: int) -> int:
+    """How much there is to compute, compared with ``AT_ONCE``."""
+    return settings.depth * (n_tokens * settings.d_model) ** 2
+
+
+def estimate(run: Run, sequence: SequenceName) -> float:
+    """How long ``measure`` will take on this machine, in seconds, from the first derivatives."""
+    broken = edits(run.settings, run.masks)
+    return estimate_seconds(_whole(run), lambda: repeat(run), sequence, edits=broken)
+
+
+def measure(run: Run, sequence: SequenceName, progress: Callable[[float], None]) -> Measurement:
+    """Differentiate a model by the embeddings of a sequence.
+
+    Args:
+        run: a run without dropout.
+        sequence: whose embeddings.
+        progress: called with the fraction done.
+    """
+    model, broken = _whole(run), edits(run.settings, run.masks)
+    started = time.perf_counter()
+    influence = measure_influence(model, lambda: repeat(run), sequence, edits=broken, progress=progress)
+    generator = named_generator(run.settings.seed, "directions of the proof")
+    dependence = measure_dependence(model, lambda: repeat(run), generator, sequence, edits=broken)
+    return Measurement(influence, dependence, time.perf_counter() - started)
+
+
+def prove(
+    run: Run, measurement: Measurement, sequence: SequenceName, claim: Claim, intended: Tensor | None = None
+) -> Proof:
+    """Judge a measurement.
+
+    Args:
+        run: the run that was measured.
+        measurement: what was found.
+        sequence: whose embeddings it is about.
+        claim: ``intended`` is what the masks should allow, layer upon layer; ``promised`` what those that were
+            chosen allow; ``causal`` that no row depends on a later token.
+        intended: (T, T) bool for the claim of that name: what each layer's self-attention should allow.
+
+    Raises:
+        ValueError: the claim is ``intended`` and nothing is given for it.
+    """
+    promised = _promised(run, sequence)
+    if claim == "intended":
+        if intended is None:
+            raise ValueError("to prove what is intended takes the cells that are")
+        allowed = _intended(run, sequence, intended)
+    else:
+        allowed = promised if claim == "promised" else _causal(measurement)
+    may, masks_let = allowed[_LAST], promised[_LAST]
+    wanted = may & _read_rows(run)[:, None] if claim == "intended" else torch.zeros_like(may)
+    silent = measurement.influence.norms[-1] == 0
+    return Proof(
+        allowed,
+        judge(measurement.influence, allowed),
+        first_leak(measurement.dependence, allowed),
+        cut_off=wanted & ~masks_let,
+        unmeasured=wanted & masks_let & silent,
+    )
+
+
+_LAST = "logits"
+
+
+def _read_rows(run: Run) -> Tensor:
+    """(rows,), the outputs that somebody reads: those of tokens that are no padding."""
+    return ~torch.tensor(run.tokens["target" if "target" in run.tokens else "source"].is_padding)
+
+
+def _intended(run: Run, sequence: SequenceName, intended: Tensor) -> dict[str, Tensor]:
+    """What may depend on what if every layer of the last stack attends as intended; padding rows may to all."""
+    stack = "decoder" if run.settings.architecture != "encoder" else "encoder"
+    is_read = _read_rows(run)[:, None]
+    masks = {
+        path: intended | ~is_read if without_layer(path) == f"{stack}.self_attention" else mask.allowed
+        for path, mask in run.promised.items()
+    }
+    allowed = allowed_dependence(run.trace, masks, sequence)
+    n_rows = len(is_read)
+    return {
+        path: may | ~is_read if len(may) == n_rows and path.startswith((stack, "logits", "prob")) else may
+        for path, may in allowed.items()
+    }
+
+
+def _whole(run: Run) -> Transformer:
+    if not isinstance(run.model, Transformer):
+        raise ValueError("only a whole Transformer can be measured: take other weights than a worked example's")
+    return run.model
+
+
+def _promised(run: Run, sequence: SequenceName) -> dict[str, Tensor]:
+    masks = {path: mask.allowed for path, mask in run.promised.items()}
+    return allowed_dependence(run.trace, masks, sequence)
+
+
+def _causal(measurement: Measurement) -> dict[str, Tensor]:
+    return {path: causal(*depends.shape) for path, depends in measurement.dependence.items()}

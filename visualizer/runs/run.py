@@ -1,0 +1,274 @@
+"""A frozen ``Settings`` in, a finished ``Run`` out: the only way from what a person chose to numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from model import (
+    CombinedMask,
+    MultiHeadAttention,
+    Trace,
+    TracedModule,
+    positions_from_first_token,
+)
+from model.sources.worked_examples import WorkedExample
+from visualizer.components.axis import Axis, SequenceName
+from visualizer.runs.paths import layer_of, with_layer, without_layer
+from visualizer.runs.tokens import TokenSequence
+from visualizer.settings.lines import lines_of
+from visualizer.settings.settings import Selection, Settings
+from visualizer.stages.dataflow import Operand, operands
+from visualizer.stages.explanations import explain
+from visualizer.stages.texts import Explanation
+
+
+class Subject(NamedTuple):
+    """One sequence of the batch of some settings."""
+
+    settings: Settings
+    item: int
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """One finished forward pass, and everything needed to draw and explain it.
+
+    Attributes:
+        settings: what it was computed from.
+        model: the model that computed it, in training mode where dropout is on.
+        trace: every stage.
+        masks: the masks that each attention was given, by its path.
+        promised: the masks that were chosen for it; others only where the model is broken on purpose.
+        batches: the sequences that were computed at once, ``source`` and, with a decoder beside an encoder,
+            ``target``; of each line of the text one.
+        vocabulary: the label of every token id that the model gives a probability to.
+        head_names: what each head does, in the order of the heads; empty names where nothing is known.
+        example: the worked example that it is of; None for a model.
+        published: the published numbers by stage; none for a model, and none without the example's own mask.
+        item: the sequence of the batch that is looked at.
+    """
+
+    settings: Settings
+    model: TracedModule
+    trace: Trace
+    masks: Mapping[str, CombinedMask]
+    promised: Mapping[str, CombinedMask]
+    batches: Mapping[SequenceName, tuple[TokenSequence, ...]]
+    vocabulary: tuple[str, ...]
+    head_names: tuple[str, ...]
+    example: WorkedExample | None = None
+    published: Mapping[str, Tensor] = field(default_factory=dict)
+    item: int = 0
+
+    @property
+    def tokens(self) -> Mapping[SequenceName, TokenSequence]:
+        """The tokens of the sequence that is looked at, and of its target."""
+        return {name: batch[min(self.item, len(batch) - 1)] for name, batch in self.batches.items()}
+
+    @property
+    def subject(self) -> Subject:
+        """What the numbers of the sequence that is looked at depend on."""
+        return Subject(self.settings, self.item)
+
+    @property
+    def text(self) -> str:
+        """The line of the text that is looked at."""
+        lines = lines_of(self.settings.text)
+        return lines[min(self.item, len(lines) - 1)]
+
+    def at(self, item: int) -> Run:
+        """The same run, looked at in another sequence of its batch, or the last one."""
+        return replace(self, item=min(item, self.n_batch_items - 1))
+
+    def alone(self) -> Run:
+        """The sequence that is looked at as the only one of its batch, for who looks at one: the same numbers.
+
+        Its stages are views of those of the batch, and what was one tensor still is.
+        """
+        if self.n_batch_items == 1:
+            return self
+        one = slice(self.item, self.item + 1)
+        values = {id(stage.value): stage.value[one] for stage in self.trace.values() if stage.dims[0][0] == "B"}
+        stages = {
+            path: replace(stage, value=values[id(stage.value)], dims=(("B", 1), *stage.dims[1:]))
+            if id(stage.value) in values
+            else stage
+            for path, stage in self.trace.items()
+        }
+        return replace(
+            self,
+            trace=Trace(stages),
+            masks=_of_item(self.masks, one),
+            promised=_of_item(self.promised, one),
+            batches={name: (sequence,) for name, sequence in self.tokens.items()},
+            published={
+                path: numbers[one] if self.trace[path].dims[0][0] == "B" else numbers
+                for path, numbers in self.published.items()
+            },
+        )
+
+    def explain(self, path: str) -> Explanation:
+        """What a person is told about a stage or a parameter."""
+        return explain(self.trace, path)
+
+    def nearest(self, selection: Selection) -> Selection:
+        """The selection with every place that this run does not have replaced by the nearest that it has."""
+        path = with_layer(self.trace, selection.stage, selection.layer)
+        n_rows, n_columns = self.trace[path].value.shape[-2:]
+        n_heads = self.n_heads(path) or self.settings.n_heads
+        return replace(
+            selection,
+            stage=without_layer(path),
+            layer=layer_of(path) if "layers." in path else selection.layer,
+            head=min(selection.head, n_heads - 1),
+            query=min(selection.query, n_rows - 1),
+            key=min(selection.key, n_columns - 1),
+            batch=min(selection.batch, self.n_batch_items - 1),
+        )
+
+    def operands(self, path: str) -> tuple[Operand, ...]:
+        """The inputs of a stage, with the bias where the model adds one."""
+        found = operands(self.trace, path)
+        names = dict(self.model.named_parameters())
+        biases = [
+            Operand(operand.source.replace(".weight", ".bias"), "+", is_parameter=True, rows=operand.rows)
+            for operand in found
+            if operand.is_parameter and operand.transposed
+        ]
+        return (*found, *(bias for bias in biases if bias.source in names))
+
+    def axes(self, path: str) -> tuple[Axis, Axis]:
+        """The rows and columns of a stage, with their labels."""
+        rows, columns = self.trace[path].dims[-2:]
+        return self._axis(path, *rows), self._axis(path, *columns)
+
+    def token_id(self, path: str, row: int) -> int:
+        """The id of the token in a row of a stage.
+
+        Raises:
+            ValueError: the rows of the stage are not tokens.
+        """
+        sequence = self.axes(path)[0].sequence
+        if sequence is None:
+            raise ValueError(f"the rows of {path} are not tokens")
+        return self.tokens[sequence].ids[row]
+
+    def names_of(self, n_heads: int) -> tuple[str, ...]:
+        """What each of the heads of an attention does, "" where nothing is known."""
+        return (self.head_names + ("",) * n_heads)[:n_heads]
+
+    def head_label(self, head: int) -> str:
+        """``head 2 · same token``."""
+        name = self.names_of(head + 1)[head]
+        return f"head {head} · {name}" if name else f"head {head}"
+
+    def position(self, path: str, row: int, batch: int) -> int:
+        """Where the token in a row of a stage stands, as the model counts."""
+        positions = self.positions.get(self.axes(path)[0].sequence or "source")
+        return row if positions is None else int(positions[min(batch, len(positions) - 1), row])
+
+    @property
+    def positions(self) -> Mapping[SequenceName, Tensor]:
+        """Where the tokens of each sequence stand, (B, T), without those in which it is simply 0, 1, 2, ..."""
+        return positions_in(self.settings, self.batches)
+
+    def n_heads(self, path: str) -> int | None:
+        """The number of heads of a stage; None where it has no head axis."""
+        return dict(self.trace[path].dims).get("H")
+
+    @property
+    def n_batch_items(self) -> int:
+        """How many sequences were computed at once."""
+        return max(self.batch_size(path) for path in self.trace)
+
+    def batch_size(self, path: str) -> int:
+        """The number of batch items of a stage; 1 where it has no batch axis."""
+        return dict(self.trace[path].dims).get("B", 1)
+
+    def head_dim(self, path: str) -> int:
+        """Width of one head of the attention that ``path`` belongs to."""
+        return int(self.trace[f"{path.rpartition('.')[0]}.v"].value.shape[-1])
+
+    def scales_scores(self, module: str) -> bool:
+        """Whether an attention divided its scores by √d_k."""
+        attention = self.model.get_submodule(module)
+        return not isinstance(attention, MultiHeadAttention) or attention.scale_scores
+
+    def activation(self, path: str) -> str:
+        """The activation function of the feed-forward network that ``path`` belongs to."""
+        return str(self.model.get_submodule(path.rpartition(".")[0]).activation)
+
+    def layer_norm_eps(self, path: str) -> float:
+        """What the layer norm at ``path`` adds to the variance."""
+        return float(self.model.get_submodule(path).eps)  # type: ignore[arg-type]  # a module's attributes are untyped
+
+    def mask_of(self, module: str) -> CombinedMask:
+        """The masks of one attention."""
+        return self.masks.get(module, CombinedMask({}))
+
+    def blocked_by(self, module: str, query: int, key: int, batch: int, head: int) -> tuple[str, ...]:
+        """The names of the masks that block a cell of an attention."""
+        return self.mask_of(module).blocked_by(query, key, batch, head)
+
+    def _axis(self, path: str, symbol: str, size: int) -> Axis:
+        sequence = self._sequence(path, symbol)
+        if sequence is not None:
+            return Axis(_AXIS_NAMES[symbol], self.tokens[sequence].labels[:size], sequence)
+        if symbol == "V":
+            return Axis("vocabulary", self.vocabulary, None)
+        parts = {"3*": "qkv", "2*": "kv"}.get(symbol[:2], ("",))
+        return Axis(_AXIS_NAMES.get(symbol, "column"), side_by_side(parts, size), None)
+
+    def _sequence(self, path: str, symbol: str) -> SequenceName | None:
+        """Which sequence of tokens an axis runs over."""
+        if symbol not in ("T", "Tq", "Tk", "S"):
+            return None
+        of_target = "target" in self.batches and not path.startswith("encoder.")
+        crosses = symbol == "Tk" and self.is_cross_attention(path.rpartition(".")[0])
+        return "target" if of_target and not crosses else "source"
+
+    def is_cross_attention(self, module: str) -> bool:
+        """Whether an attention's keys come from another tensor than its queries."""
+        inputs = [f"{module}.query_input", f"{module}.key_input"]
+        if all(path in self.trace for path in inputs):
+            return self.trace[inputs[0]].value is not self.trace[inputs[1]].value
+        return "target" in self.batches
+
+
+def side_by_side(parts: Sequence[str], size: int) -> tuple[str, ...]:
+    """Labels of columns in which equal parts lie side by side: ``q 0``, ``q 1``, ..., ``k 0``, and so on."""
+    width = size // len(parts)
+    return tuple(f"{parts[i // width]} {i % width}".strip() for i in range(size))
+
+
+def _of_item(masks: Mapping[str, CombinedMask], one: slice) -> dict[str, CombinedMask]:
+    """The masks of one sequence of a batch; attentions that share them still do."""
+    found = {
+        id(mask): CombinedMask({name: _part(part, one) for name, part in mask.parts.items()})
+        for mask in masks.values()
+    }
+    return {path: found[id(mask)] for path, mask in masks.items()}
+
+
+def _part(mask: Tensor, one: slice) -> Tensor:
+    return mask[one] if mask.dim() == 4 and len(mask) > 1 else mask
+
+
+def positions_in(
+    settings: Settings, batches: Mapping[SequenceName, Sequence[TokenSequence]]
+) -> dict[SequenceName, Tensor]:
+    """Counted from the first token that is no padding, unless the fault chosen is to count the padding too."""
+    if settings.fault == "padding_counted":
+        return {}
+    is_padding = {
+        name: torch.tensor([sequence.is_padding for sequence in batch]) for name, batch in batches.items()
+    }
+    return {name: positions_from_first_token(pads) for name, pads in is_padding.items() if pads[:, 0].any()}
+
+
+_AXIS_NAMES = {"T": "token", "S": "token", "Tq": "query", "Tk": "key", "V": "vocabulary"}

@@ -1,0 +1,126 @@
+"""Models that were trained on a task: the shipped ones, and those that were trained while the server runs."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from collections import OrderedDict
+from dataclasses import asdict, replace
+from functools import lru_cache
+from typing import Any
+
+from model.decoding import GREEDY, Reader, decode
+from model.learning.checkpoints import Checkpoint, shipped
+from model.learning.tasks import EOS, LONGEST, NEVER_WRITTEN, SPECIALS, TASKS, Ids, Task, prompt, sequences
+from model.learning.training import model_with
+from visualizer.runs.tokens import Encoded, Vocabulary, padded_batch
+from visualizer.settings.lines import lines_of
+from visualizer.settings.settings import PLAIN, Settings
+from visualizer.settings.trained_models import TRAINED_MODELS
+
+KEPT = 32
+"""How many models the process remembers."""
+
+LONGEST_ANSWER = 2 * LONGEST
+"""Tokens after which a model that does not end is stopped."""
+
+_SHAPE = ("n_heads", "n_layers", "d_model", "d_ff", "norm", "positions", "scale_scores", "seed")
+
+_kept: OrderedDict[str, Checkpoint] = OrderedDict()
+_lock = threading.Lock()
+
+
+def keep(checkpoint: Checkpoint) -> str:
+    """Remember a model, and give the name under which ``Settings.checkpoint`` finds it."""
+    about = json.dumps([asdict(checkpoint.recipe), checkpoint.step], sort_keys=True)
+    name = hashlib.sha256(about.encode()).hexdigest()[:16]
+    with _lock:
+        _kept[name] = checkpoint
+        _kept.move_to_end(name)
+        while len(_kept) > KEPT:
+            _kept.popitem(last=False)
+    return name
+
+
+def checkpoint_of(settings: Settings) -> Checkpoint:
+    """The trained model that the settings name.
+
+    Raises:
+        ValueError: it is no longer remembered.
+    """
+    if not settings.checkpoint:
+        return _shipped(settings.task)
+    with _lock:
+        found = _kept.get(settings.checkpoint)
+    if found is None or found.recipe.task != settings.task:
+        raise ValueError(
+            "This model was trained on a server that has forgotten it: train it again under Train, or choose a "
+            "task for the model that comes with Headlight."
+        )
+    return found
+
+
+def shape_of(checkpoint: Checkpoint) -> dict[str, Any]:
+    """The settings that a training fixes."""
+    recipe = checkpoint.recipe
+    shape = {name: getattr(recipe, name) for name in _SHAPE}
+    return {**shape, **PLAIN, "architecture": TASKS[recipe.task].architecture}
+
+
+def masks_of_training(settings: Settings) -> tuple[str, ...]:
+    """The masks that the trained model of some settings learned its task with; training hides what is padded.
+
+    Raises:
+        ValueError: it is no longer remembered.
+    """
+    recipe = checkpoint_of(settings).recipe
+    is_padded = settings.pad > 0 or len(lines_of(settings.text)) > 1
+    masks = TRAINED_MODELS[recipe.task].masks(is_padded)
+    return masks if recipe.is_causal else tuple(name for name in masks if name != "causal")
+
+
+@lru_cache(maxsize=64)
+def encode_trained(settings: Settings) -> Encoded:
+    """The tokens of a task's texts, one per line, and what the model itself writes after each.
+
+    Beside an encoder that is the target, ``<sos>`` and the answer; a decoder alone goes on from ``<sos>``, the text
+    and ``<eos>``. It is written under the masks that the model was trained for, whatever masks are then looked at.
+
+    Raises:
+        ValueError: a text is none of the task, or the model is no longer remembered.
+    """
+    checkpoint = checkpoint_of(settings)
+    task = TASKS[checkpoint.recipe.task]
+    vocabulary = Vocabulary(tuple(task.symbols), SPECIALS)
+    pairs = [_sequences(checkpoint, task, task.read(line)) for line in lines_of(settings.text)]
+    targets = [target for _, target in pairs if target is not None]
+    pad, side = settings.pad, settings.pad_side
+    return Encoded(
+        vocabulary,
+        padded_batch(vocabulary, [source for source, _ in pairs], pad, side),
+        padded_batch(vocabulary, targets, pad, side) if targets else None,
+    )
+
+
+def _sequences(checkpoint: Checkpoint, task: Task, text: str) -> tuple[Ids, Ids | None]:
+    """The source and, beside an encoder, the target."""
+    source = sequences(task, text).source
+    if task.architecture == "encoder":
+        return source, None
+    model = model_with(checkpoint.recipe, checkpoint.weights)
+    if task.architecture == "decoder":
+        return _written(Reader(model), prompt(task, text)), None
+    return source, _written(Reader(model, source), prompt(task, text))
+
+
+def _written(reader: Reader, start: Ids) -> Ids:
+    """The start with what the model writes after it, up to its ``<eos>``."""
+    sampling = replace(GREEDY, never=NEVER_WRITTEN)
+    steps = decode(reader, start, sampling, end=EOS, limit=LONGEST_ANSWER)
+    return (*start, *(step.token for step in steps if step.token != EOS))
+
+
+@lru_cache(maxsize=len(TASKS))
+def _shipped(task: str) -> Checkpoint:
+    return shipped(task)

@@ -1,0 +1,211 @@
+"""A model that writes: what it starts from, what it sees, and where it stops."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from model import CombinedMask, MaskInputs, Transformer, build_masks
+from model.decoding import Reader, Tokens
+from model.key_value_cache import CachedReader
+from model.learning.tasks import EOS, NEVER_WRITTEN, TASKS, prompt
+from visualizer.components.axis import SequenceName
+from visualizer.runs.limits import estimate_run
+from visualizer.runs.paths import without_layer
+from visualizer.runs.run import Run
+from visualizer.runs.tokens import PADDING_ID, START_ID, TokenSequence
+from visualizer.runs.trained import LONGEST_ANSWER
+from visualizer.settings.fields import FAULTS_OF_MASKS, FIELDS, TRAINED, WORKED_EXAMPLES
+from visualizer.settings.settings import Settings
+
+USUAL_LIMIT = 12
+"""How many tokens a model without an end token writes, unless told otherwise."""
+
+LIMIT_OF_LARGE = 4
+"""The same for a model of which one pass takes most of a second."""
+
+LARGE_RUN = 64 * 2**20
+"""Bytes from which on a run is that of a large model."""
+
+MOST_TOKENS = int(FIELDS["limit"].most)
+"""The most tokens that a person can ask for."""
+
+
+@dataclass(frozen=True, eq=False)
+class Writer:
+    """A model with a decoder, ready to write.
+
+    Attributes:
+        model: in evaluation mode.
+        source: what its encoder reads; empty without one.
+        prompt: the tokens before the first choice.
+        never: the tokens that are in the vocabulary for other ends than to be written.
+        end: the token that ends what it writes; None where there is none.
+        longest: the most tokens that it can write.
+        usual_limit: how many it writes at most, unless told otherwise.
+        masks: of the decoder's self-attention, over as many tokens as it reads at most.
+        source_masks: of the encoder's self-attention, one per layer.
+        memory_masks: of the cross-attention, one per layer, for any number of queries.
+        source_positions: where each token of the source stands, (1, S); None where they count from 0.
+        answer: the right tokens where it learned a task; None for a model that did not.
+        remarks: one sentence for each setting that does not hold here.
+    """
+
+    model: Transformer
+    source: Tokens
+    prompt: Tokens
+    never: Tokens
+    end: int | None
+    longest: int
+    usual_limit: int
+    masks: CombinedMask
+    source_masks: tuple[Tensor | None, ...]
+    memory_masks: tuple[Tensor | None, ...]
+    source_positions: Tensor | None
+    answer: Tokens | None
+    remarks: tuple[str, ...]
+
+    @property
+    def has_encoder(self) -> bool:
+        """Whether what it writes answers a source."""
+        return bool(self.source)
+
+    def reader(self, *, cached: bool) -> Reader:
+        """What reads the tokens so far, with or without a key/value cache."""
+        kind = CachedReader if cached else Reader
+        return kind(
+            self.model,
+            self.source,
+            source_mask=self.source_masks,
+            target_mask=self._allowed(),
+            memory_mask=self.memory_masks,
+            source_positions=self.source_positions,
+        )
+
+    def _allowed(self) -> Tensor:
+        """What the decoder's self-attention may see, (1, 1, T, T)."""
+        if self.masks.allowed is not None:
+            return self.masks.allowed
+        size = len(self.prompt) + self.longest
+        return torch.ones(1, 1, size, size, dtype=torch.bool)
+
+
+def writer_of(run: Run) -> Writer:
+    """The model of a run of one sequence as a writer.
+
+    Raises:
+        ValueError: it cannot write; the message is one sentence.
+    """
+    if run.settings.weights in WORKED_EXAMPLES or not isinstance(run.model, Transformer):
+        raise ValueError("A worked example is a single computation and writes nothing.")
+    if run.model.config.architecture == "encoder":
+        raise ValueError("An encoder only reads: it gives each token a vector and writes nothing.")
+    has_encoder = run.model.config.architecture == "encoder-decoder"
+    start = _prompt(run)
+    longest = min(MOST_TOKENS, run.model.config.max_len - len(start) + 1)
+    return Writer(
+        model=_evaluated(run.model),
+        source=run.tokens["source"].ids if has_encoder else (),
+        prompt=start,
+        never=NEVER_WRITTEN if run.settings.weights == TRAINED else (PADDING_ID, START_ID),
+        end=EOS if run.settings.weights == TRAINED else None,
+        longest=longest,
+        usual_limit=min(longest, _usual_limit(run.settings)),
+        masks=_masks(run, len(start) + longest),
+        source_masks=_of_layers(run, "encoder.self_attention") if has_encoder else (),
+        memory_masks=_of_layers(run, "decoder.cross_attention") if has_encoder else (),
+        source_positions=run.positions.get("source") if has_encoder else None,
+        answer=_answer(run),
+        remarks=_remarks(run),
+    )
+
+
+def tokens_given(run: Run) -> Mapping[SequenceName, TokenSequence]:
+    """What is there before a model writes: without the target, which it writes itself, and what it continues with.
+
+    All tokens of a run that cannot write.
+    """
+    if not _writes(run):
+        return run.tokens
+    if "target" in run.tokens:
+        return {"source": run.tokens["source"]}
+    source = run.tokens["source"]
+    places = [place for place, pads in enumerate(source.is_padding) if not pads]
+    return {"source": source.only(places[: len(_prompt(run))])}
+
+
+def _writes(run: Run) -> bool:
+    return isinstance(run.model, Transformer) and run.model.config.architecture != "encoder"
+
+
+def _usual_limit(settings: Settings) -> int:
+    if settings.weights == TRAINED:
+        return LONGEST_ANSWER
+    return LIMIT_OF_LARGE if estimate_run(settings) > LARGE_RUN else USUAL_LIMIT
+
+
+def _prompt(run: Run) -> Tokens:
+    """The start token beside an encoder; else the tokens that are continued, without their padding."""
+    if run.settings.weights == TRAINED:
+        task = TASKS[run.settings.task]
+        return prompt(task, task.read(run.text))
+    if run.settings.architecture == "encoder-decoder":
+        return (START_ID,)
+    source = run.tokens["source"]
+    return tuple(index for index, pads in zip(source.ids, source.is_padding, strict=True) if not pads)
+
+
+def _answer(run: Run) -> Tokens | None:
+    if run.settings.weights != TRAINED:
+        return None
+    task = TASKS[run.settings.task]
+    return task.encode(task.answer(task.read(run.text)))
+
+
+def _evaluated(model: Transformer) -> Transformer:
+    """The model without dropout; a copy, since runs are shared."""
+    return copy.deepcopy(model).eval() if model.training else model
+
+
+def _masks(run: Run, n_tokens: int) -> CombinedMask:
+    """The chosen masks that are rules for any number of tokens."""
+    settings = run.settings
+    names = [name for name in settings.mask if name not in ("padding", "custom")]
+    nothing_padded = torch.zeros(1, n_tokens, dtype=torch.bool)
+    given = MaskInputs(
+        n_tokens,
+        n_tokens,
+        nothing_padded,
+        window=settings.window,
+        prefix=settings.prefix,
+        stride=settings.stride,
+    )
+    return build_masks(names, given)
+
+
+def _of_layers(run: Run, path: str) -> tuple[Tensor | None, ...]:
+    """The padding masks of an attention, one per layer, for any number of queries."""
+    masks = [mask.allowed for module, mask in run.masks.items() if without_layer(module) == path]
+    return tuple(None if mask is None else mask[..., :1, :] for mask in masks)
+
+
+def _remarks(run: Run) -> tuple[str, ...]:
+    settings = run.settings
+    said = {
+        "The painted mask is left out here: it is painted for the tokens of the text, and these are new ones.": (
+            "custom" in settings.mask
+        ),
+        "The target beside the text is left out here: the model writes its own.": (
+            settings.architecture == "encoder-decoder" and settings.weights != TRAINED
+        ),
+        "Dropout is off while the model writes.": run.model.training,
+        "The mask bug is left out here.": settings.fault in FAULTS_OF_MASKS and bool(settings.mask),
+        "The padding is left out here, so there is none to count.": (
+            settings.fault == "padding_counted" and settings.architecture == "decoder"
+        ),
+    }
+    return tuple(sentence for sentence, holds in said.items() if holds)

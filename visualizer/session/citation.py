@@ -1,0 +1,70 @@
+"""What a worked example is, where it was published, and whether every published number comes out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import streamlit as st
+
+from visualizer.runs.run import Run
+from visualizer.safe_text import as_code, markdown_safe
+from visualizer.session import state
+from visualizer.settings.settings import Settings
+from visualizer.stages.check_line import check_line
+from visualizer.stages.checks import PUBLISHED_TOLERANCE, Check, published_difference, short
+
+
+def citation(run: Run) -> None:
+    """Cite the example of a run and tick its published numbers; nothing for a model."""
+    example = run.example
+    if example is None:
+        return
+    with st.container(key="citation", gap="xxsmall"):
+        st.markdown(f"**{markdown_safe(example.title)}** · {markdown_safe(example.description)}")
+        st.caption(f"Published in: {markdown_safe(example.source)}. Made by: {as_code(example.recipe)}")
+        if not run.published:
+            _without_its_mask()
+            return
+        st.caption(check_line(summary(run)))
+
+
+def verdicts(run: Run) -> Mapping[str, bool]:
+    """For every stage with published numbers, whether these come out."""
+    return {path: difference <= PUBLISHED_TOLERANCE for path, difference in _differences(run).items()}
+
+
+def summary(run: Run) -> Check:
+    """Whether all published numbers come out, and where they do not."""
+    found, count = verdicts(run), sum(numbers.numel() for numbers in run.published.values())
+    wrong = [_name(path) for path, comes_out in found.items() if not comes_out]
+    where = "1 stage" if len(found) == 1 else f"{len(found)} stages"
+    which = f"Not all of the {count:,}" if wrong else f"All {count:,}"
+    but = f"; other numbers in {', '.join(wrong)}" if wrong else ""
+    return Check(
+        f"{which} published numbers, in {where}, come out to 1e-9, max |difference| = "
+        f"{short(max(_differences(run).values()))}{but}",
+        not wrong,
+    )
+
+
+def _differences(run: Run) -> Mapping[str, float]:
+    return {path: published_difference(run.trace[path].value, numbers) for path, numbers in run.published.items()}
+
+
+def _without_its_mask() -> None:
+    """What is shown where the mask of the example was left out, and the way back."""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.warning(
+            "Its mask is left out here, so nothing is held against the published numbers.",
+            icon=":material/visibility_off:",
+        )
+        st.button("With its mask, as published", key="as_published", on_click=_put_mask_back)
+
+
+def _put_mask_back() -> None:
+    state.change(mask=Settings().mask)
+
+
+def _name(path: str) -> str:
+    """``weights``, or ``self_attention.weights`` where the stage is of a part of a layer."""
+    return ".".join(path.split(".")[1:]) or path

@@ -1,0 +1,287 @@
+"""What the person chose, between one run of the script and the next.
+
+The only place that touches ``st.session_state`` and ``st.query_params``. The address bar, the widgets and the
+components can each bring a change; the newest thing the person did wins:
+
+- a widget or a component changed: that change is taken, and the address bar follows;
+- nothing on the page changed but the address did (Back, Forward, an edited link): the address is read again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import streamlit as st
+
+from visualizer.settings.fields import TRAINED
+from visualizer.settings.link import read_query, width_in, write_query
+from visualizer.settings.settings import Selection, Settings, View, fitted, in_mask_order
+from visualizer.settings.training_settings import (
+    OPENING,
+    TrainingChoice,
+    fitted_training,
+    read_training,
+    write_training,
+)
+
+PICTURE = "picture_below_header"
+"""The key of the fragment that draws everything below the header."""
+
+_CHOICES = "_choices"
+_ACTED = "_acted"
+_PARTS = ("settings", "selection", "training")
+
+
+@dataclass(frozen=True)
+class Choices:
+    """Everything chosen.
+
+    Attributes:
+        settings: what is run.
+        selection: what is looked at.
+        notices: one sentence for each value of the link that had to be changed.
+        given: the parameters of the link, when it has just been read.
+        asked_width: the width asked for, where the heads cannot share it and have another; 0 where they can.
+        training: what is trained, and looked at there.
+    """
+
+    settings: Settings
+    selection: Selection
+    notices: tuple[str, ...] = ()
+    given: frozenset[str] = frozenset()
+    asked_width: int = 0
+    training: TrainingChoice = OPENING
+
+    @property
+    def link(self) -> dict[str, str]:
+        """The parameters of the link."""
+        return write_query(self.settings, self.selection) | write_training(self.training)
+
+    @property
+    def width(self) -> int:
+        """The width asked for, to which the model returns as soon as the heads can share it."""
+        return self.asked_width or self.settings.d_model
+
+
+def load() -> Choices:
+    """What is chosen now. Fills the state of every widget, so call it before the first one is drawn."""
+    before: Choices | None = st.session_state.get(_CHOICES)
+    acted = st.session_state.pop(_ACTED, False)
+    choices = _from_address() if before is None else _with_widgets(before)
+    if before is not None and not acted and choices == before and not _address_is(before):
+        choices = _back_at_address(before)
+    save(choices)
+    return choices
+
+
+def save(choices: Choices) -> None:
+    """Remember what is shown, and make the address bar its link."""
+    _remember(choices)
+    if not _address_is(choices):
+        st.query_params.from_dict(choices.link)
+
+
+def choose(settings: Settings, selection: Selection) -> None:
+    """Replace everything chosen outside the Train view, as a callback does."""
+    _act(Choices(settings, selection, training=st.session_state[_CHOICES].training))
+
+
+def open_example(settings: Settings, selection: Selection) -> None:
+    """Replace everything chosen, the controls included, as a callback does."""
+    choose(settings, selection)
+    redraw_page()
+
+
+def select(**changes: Any) -> None:  # noqa: ANN401 - the fields of Selection, checked by `replace`
+    """Change what is looked at, as a callback does."""
+    before = _with_widgets(st.session_state[_CHOICES])  # a widget may have changed at the same moment
+    _act(replace(before, selection=replace(before.selection, **changes), notices=(), given=frozenset()))
+
+
+def train(choice: TrainingChoice) -> None:
+    """Replace what is trained and looked at there, as a callback does."""
+    before = st.session_state[_CHOICES]
+    _act(replace(before, training=fitted_training(choice), notices=(), given=frozenset()))
+
+
+def change_view(view: View) -> None:
+    """Show another view, as a callback does."""
+    select(view=view)
+    redraw_page()
+
+
+def change(**changes: Any) -> None:  # noqa: ANN401 - the fields of Settings, checked by `replace`
+    """Change the settings, as a callback does."""
+    before = _with_widgets(st.session_state[_CHOICES])
+    chosen = _fitted(replace(before.settings, **{"d_model": before.width, **changes}), before.selection)
+    _act(replace(chosen, training=before.training))
+
+
+def change_masks(settings: Settings) -> None:
+    """Take over the masks of ``settings`` and nothing else, as a callback does."""
+    before = st.session_state[_CHOICES].settings.mask
+    change(mask=settings.mask, custom=settings.custom)
+    if settings.mask != before:
+        redraw_page()  # the sidebar shows which masks are in force
+
+
+def keep_in_step(key: str, text: str) -> None:
+    """Give the text field ``key`` another text when ``text`` has changed; what is being written there stays else.
+
+    Call it before the field is drawn.
+    """
+    given = f"_{key}_given"
+    if key not in st.session_state or st.session_state.get(given) != text:
+        st.session_state[key] = st.session_state[given] = text
+
+
+def text_in(key: str) -> str:
+    """What is written in the text field ``key``."""
+    return str(st.session_state.get(key) or "")
+
+
+def begin_with(key: str, value: object) -> None:
+    """Give the widget ``key`` its first value. Call it before the widget is drawn."""
+    if key not in st.session_state:
+        st.session_state[key] = value
+
+
+def show_in(key: str, value: object) -> None:
+    """Have the widget ``key`` show a value that is kept elsewhere. Call it before the widget is drawn."""
+    if key not in st.session_state or st.session_state[key] != value:
+        st.session_state[key] = value
+
+
+def fill(key: str, value: object) -> None:
+    """Give the widget ``key`` a value, None to empty it, as a callback does."""
+    st.session_state[key] = value
+
+
+def put_by(name: str, value: object) -> None:
+    """Have ``put_by_before`` return a value under this name for the rest of the session."""
+    st.session_state[f"_{name}"] = value
+
+
+def put_by_before(name: str) -> object:
+    """What was put by under a name in this session; None before anything was."""
+    return st.session_state.get(f"_{name}")
+
+
+def redraw_picture() -> None:
+    """A callback for controls that leave the others as they are: only the picture is drawn again."""
+    st.rerun(PICTURE)
+
+
+def redraw_page() -> None:
+    """A callback for controls that change which other controls there are."""
+    st.rerun()
+
+
+def on_event(key: str, name: str, handle: Callable[[object], None]) -> Callable[[], None]:
+    """A callback that hands ``handle`` what the component ``key`` sent as ``name``, and remembers its number."""
+
+    def callback() -> None:
+        event = st.session_state[key][name]
+        st.session_state[_seq_key(key)] = index_in(event, "seq")
+        handle(event)
+
+    return callback
+
+
+def on_change(key: str, handle: Callable[[Any], None]) -> Callable[[], None]:
+    """A callback that hands ``handle`` the new value of the widget ``key``."""
+    return lambda: handle(st.session_state[key])
+
+
+def last_seq(key: str) -> int:
+    """The number of the last event that the component ``key`` sent in this session; 0 before the first."""
+    number: int = st.session_state.get(_seq_key(key), 0)
+    return number
+
+
+def index_in(event: object, name: str) -> int:
+    """A non-negative whole number from an event; 0 for anything else, since a browser can send anything."""
+    return event[name] if isinstance(event, Mapping) and has_index(event, name) else 0
+
+
+def has_index(event: object, name: str) -> bool:
+    """Whether an event holds a non-negative whole number under ``name``."""
+    value = event.get(name) if isinstance(event, Mapping) else None
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _seq_key(key: str) -> str:
+    return f"_{key}_seq"
+
+
+def _act(choices: Choices) -> None:
+    _remember(choices)
+    st.session_state[_ACTED] = True
+
+
+def _from_address() -> Choices:
+    raw = {name: st.query_params.get_all(name) for name in st.query_params}
+    settings, selection, notices = read_query(raw)
+    training, more = read_training(raw)
+    width = width_in(raw)
+    asked_width = width if width != settings.d_model else 0
+    return Choices(settings, selection, (*notices, *more), frozenset(raw), asked_width, training)
+
+
+def _back_at_address(before: Choices) -> Choices:
+    """What the address says; the width asked for earlier stays, if the link's is what the heads make of it."""
+    choices = _from_address()
+    as_before = _fitted(replace(choices.settings, d_model=before.width), choices.selection)
+    return (
+        replace(choices, asked_width=as_before.asked_width) if as_before.settings == choices.settings else choices
+    )
+
+
+def _fitted(settings: Settings, selection: Selection) -> Choices:
+    """The choices nearest to settings that may not fit together."""
+    found = fitted(settings)
+    is_asked = found.weights == TRAINED or found.d_model == settings.d_model
+    return Choices(found, selection, asked_width=0 if is_asked else settings.d_model)
+
+
+def _address_is(choices: Choices) -> bool:
+    return st.query_params.to_dict() == choices.link
+
+
+def _with_widgets(before: Choices) -> Choices:
+    """The choices with the values of those widgets that were on the page."""
+    values = _values_of_widgets(Settings)
+    if values.get("d_model") == before.settings.d_model:
+        values["d_model"] = before.width
+    selection = _in_order(replace(before.selection, **_values_of_widgets(Selection)))
+    training = fitted_training(replace(before.training, **_values_of_widgets(TrainingChoice)))
+    choices = replace(_fitted(replace(before.settings, **values), selection), training=training)
+    unchanged = all(getattr(choices, part) == getattr(before, part) for part in _PARTS)
+    return before if unchanged else choices
+
+
+def _in_order(selection: Selection) -> Selection:
+    """Equal choices of masks are equal values, in whatever order they were clicked."""
+    mask_a, mask_b = in_mask_order(selection.mask_a), in_mask_order(selection.mask_b)
+    return replace(selection, mask_a=mask_a, mask_b=mask_b)
+
+
+def _values_of_widgets(kind: type[Settings | Selection | TrainingChoice]) -> dict[str, Any]:
+    values = {field.name: st.session_state.get(field.name) for field in fields(kind)}
+    return {
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in values.items()
+        if value is not None
+    }
+
+
+def _remember(choices: Choices) -> None:
+    st.session_state[_CHOICES] = choices
+    for part in (getattr(choices, name) for name in _PARTS):
+        for field in fields(part):
+            value = getattr(part, field.name)
+            value = list(value) if isinstance(value, tuple) else value
+            if st.session_state.get(field.name) != value:
+                st.session_state[field.name] = value

@@ -1,0 +1,112 @@
+"""Six examples that a click opens, each with something to see at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from visualizer.settings.fields import TRAINED
+from visualizer.settings.settings import Selection, Settings, fitted
+
+
+@dataclass(frozen=True)
+class Example:
+    """A finished choice of settings.
+
+    Attributes:
+        name: what code and tests call it.
+        title: what its button says.
+        what_to_see: one sentence that says where to look.
+        settings: what is run.
+        selection: what is looked at.
+        speaks_of: the places of the selection, beside the view and the stage, without which the sentence is not
+            about what is seen.
+    """
+
+    name: str
+    title: str
+    what_to_see: str
+    settings: Settings
+    selection: Selection
+    speaks_of: tuple[str, ...] = ()
+
+    def is_seen(self, settings: Settings, selection: Selection) -> bool:
+        """Whether this is what the sentence is about."""
+        places = ("view", "stage", *self.speaks_of)
+        return settings == self.settings and all(
+            getattr(selection, place) == getattr(self.selection, place) for place in places
+        )
+
+
+EXAMPLES = (
+    Example(
+        name="repeated_words",
+        title="Repeated words",
+        what_to_see="The same-token head joins every word to its other occurrences and to nothing else.",
+        settings=Settings(text="the dog saw the cat and the cat saw the dog", mask=()),
+        selection=Selection(view="heads", head=2, query=7, key=4),
+        speaks_of=("layer",),
+    ),
+    Example(
+        name="padding",
+        title="Padding",
+        what_to_see="The hatched columns are padding: the uniform head shares its weight among the words only.",
+        settings=Settings(
+            text="Padding brings every sentence to one length",
+            n_heads=8,
+            d_model=128,
+            mask=("padding",),
+            pad=3,
+        ),
+        selection=Selection(head=5, query=3, key=7),
+        speaks_of=("layer", "head"),
+    ),
+    Example(
+        name="translation",
+        title="Translation",
+        what_to_see="In cross-attention the queries are German and the keys English: this head looks one place "
+        "back, so “Katze” (row 2) finds “cat” (column 1) by its place and not by its meaning.",
+        settings=Settings(architecture="encoder-decoder", text="The cat sat on the mat"),
+        selection=Selection(stage="decoder.cross_attention.weights", head=0, query=2, key=1),
+        speaks_of=("layer", "head", "query", "key"),
+    ),
+    Example(
+        name="reverse",
+        title="Learned to reverse",
+        what_to_see="Nobody told this model how: to write each letter, cross-attention looks it up at its place "
+        "from the end of the source.",
+        settings=fitted(Settings(weights=TRAINED, task="reverse", text="headlight")),
+        selection=Selection(view="heads", stage="decoder.cross_attention.weights", head=0, query=0, key=8),
+    ),
+    Example(
+        name="two_causal_heads",
+        title="Two causal heads",
+        what_to_see="Two published causal heads, number for number: no token sees a later one.",
+        settings=Settings(weights="two_causal_heads"),
+        selection=Selection(stage="weights", head=0, query=5, key=0),
+    ),
+    Example(
+        name="single_token",
+        title="One token",
+        what_to_see="With one key there is nothing to choose: whatever the score, its weight is exactly 1.",
+        settings=Settings(text="Hello", mask=()),
+        selection=Selection(head=0, query=0, key=0),
+    ),
+)
+"""In the order of the buttons."""
+
+OPENING = Example(
+    name="opening",
+    title="Opening picture",
+    what_to_see="The same-token head: the second “cat” (row 8) gives half of its weight to the first (column 1). "
+    "Hatched cells are blocked, here by the causal mask. Click a cell to see how its number came to be.",
+    settings=Settings(),
+    selection=Selection(),
+    speaks_of=("layer", "head", "query", "key"),
+)
+
+
+def note_on(examples: Iterable[Example], settings: Settings, selection: Selection) -> str:
+    """Where to look, if this is the picture of one of the examples; else nothing."""
+    seen = (example.what_to_see for example in examples if example.is_seen(settings, selection))
+    return next(seen, "")

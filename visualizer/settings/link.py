@@ -1,0 +1,351 @@
+"""The link that carries everything chosen: read, with a sentence for each value to change, and written."""
+
+from __future__ import annotations
+
+import difflib
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from urllib.parse import quote
+
+from visualizer.safe_text import visible_whole
+from visualizer.settings.fields import (
+    FIELDS,
+    GUESSED,
+    INTENT_NAMES,
+    INTENT_NUMBERS,
+    MAX_TOKENS,
+    NO_MASK,
+    SELECTION_FIELDS,
+    SETTINGS_FIELDS,
+    TRAINED,
+    Field,
+    Kind,
+)
+from visualizer.settings.painted_mask import read_planes, write_planes
+from visualizer.settings.settings import Selection, Settings, default_stage, fitted, in_mask_order, usual_mask
+from visualizer.settings.trained_models import TRAINED_MODELS
+
+MAX_URL_TEXT = 8_000
+"""The longest text in a link, counted percent-encoded: three of them stay below the 64 KB servers accept."""
+
+
+_SHOWN = 40
+
+
+_REPEATS_READ = 8
+
+
+def read_query(query: Mapping[str, Sequence[str]]) -> tuple[Settings, Selection, tuple[str, ...]]:
+    """Read a link.
+
+    A bad value becomes the nearest good one, or the default where none is near. Unknown parameters are ignored.
+
+    Args:
+        query: every parameter with its values, as often as it is given.
+
+    Returns:
+        The settings, the selection, and one plain sentence for each parameter that was changed. The sentences
+        quote what was given with everything invisible made visible, but still need ``markdown_safe`` to be drawn.
+    """
+    first, _ = read_fields(SETTINGS_FIELDS, query, Settings())
+    settings, notices = read_fields(SETTINGS_FIELDS, query, _unsaid(first))
+    chosen = fitted(settings)
+    if chosen.d_model != settings.d_model and query.get("d_model"):
+        given = _values_of(query, "d_model")[0]
+        complaint = f"is not a width that n_heads={settings.n_heads} can share evenly"
+        if settings.head_dim:
+            complaint = "is not even"
+        notices["d_model"] = _notice("d_model", given, complaint, f"{chosen.d_model} is used")
+    defaults = Selection(stage=default_stage(chosen.architecture))
+    selection, more_notices = read_fields(SELECTION_FIELDS, query, defaults)
+    return chosen, selection, (*notices.values(), *more_notices.values())
+
+
+def width_in(query: Mapping[str, Sequence[str]]) -> int:
+    """The model width that a link asks for, whether or not its heads can share it."""
+    values, _ = read_fields((FIELDS["d_model"],), query, Settings())
+    return values.d_model
+
+
+def chosen_in(event: object, names: Iterable[str]) -> dict[str, Any]:
+    """What an event of a component says of some fields of ``Selection``, each written as in a link.
+
+    A browser can send anything: what is missing or no text is left out, what is bad becomes what a link would make
+    of it.
+    """
+    given = event if isinstance(event, Mapping) else {}
+    texts = {name: given[name] for name in names if isinstance(given.get(name), str)}
+    return {
+        name: _READERS[FIELDS[name].kind](FIELDS[name], text, getattr(Selection(), name)).value
+        for name, text in texts.items()
+    }
+
+
+def write_query(settings: Settings, selection: Selection) -> dict[str, str]:
+    """The parameters of the link, only those that differ from the defaults.
+
+    What ``left_out_of_link`` names is not in it: its reader gets the default there.
+    """
+    left_out = left_out_of_link(settings)
+    written = write_fields(SETTINGS_FIELDS, settings, _unsaid(settings))
+    written |= write_fields(SELECTION_FIELDS, selection, Selection(stage=default_stage(settings.architecture)))
+    return {name: text for name, text in written.items() if name not in left_out}
+
+
+def _unsaid(settings: Settings) -> Settings:
+    """What a link with these weights need not say: the defaults, or what a shipped model was trained with."""
+    plain = replace(Settings(), mask=usual_mask(settings))
+    if settings.weights != TRAINED:
+        return plain
+    trained = TRAINED_MODELS[settings.task]
+    return replace(plain, text=trained.example, **trained.shape)
+
+
+def left_out_of_link(settings: Settings) -> tuple[str, ...]:
+    """The names of the fields that are too long for a link (``MAX_URL_TEXT``)."""
+    long = (field.name for field in SETTINGS_FIELDS if field.kind in ("text", "cells"))
+    return tuple(name for name in long if _length_in_link(getattr(settings, name)) > MAX_URL_TEXT)
+
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+_Part = TypeVar("_Part", bound="DataclassInstance")
+
+
+class _Reading(NamedTuple):
+    """A good value and, where it is not what was given, what is wrong with that and what is taken."""
+
+    value: Any
+    complaint: str = ""
+    taken: str = ""
+
+
+def read_fields(
+    fields: Sequence[Field], query: Mapping[str, Sequence[str]], defaults: _Part
+) -> tuple[_Part, dict[str, str]]:
+    """The defaults with what a link gives of these fields, and by its field one sentence on each bad value."""
+    values: dict[str, Any] = {}
+    notices: dict[str, str] = {}
+    for field in fields:
+        given = _values_of(query, field.name)
+        if given:
+            values[field.name], notice = _read_field(field, given, getattr(defaults, field.name))
+            if notice:
+                notices[field.name] = notice
+    return replace(defaults, **values), notices
+
+
+def _values_of(query: Mapping[str, Sequence[str]], name: str) -> Sequence[str]:
+    values = query.get(name, ())
+    return (values,) if isinstance(values, str) else values[:_REPEATS_READ]
+
+
+def _read_field(field: Field, given: Sequence[str], default: Any) -> tuple[Any, str]:  # noqa: ANN401
+    """The value of a parameter, and the notice it calls for or nothing."""
+    readings = [_READERS[field.kind](field, text, default) for text in given]
+    reading = next((reading for reading in readings if not reading.complaint), readings[0])
+    shown = _shown(_written(field, reading.value))
+    taken = reading.taken or f"{shown} is used"
+    if len(given) == 1:
+        return reading.value, reading.complaint and _notice(field.name, given[0], reading.complaint, taken)
+    if reading.complaint:
+        return reading.value, f"{field.name} is given more than once and never as a good value: {taken}."
+    return reading.value, f"{field.name} is given more than once: the first good value, {shown}, is used."
+
+
+def _notice(name: str, given: str, complaint: str, taken: str) -> str:
+    return f"{name}={_shown(given)} {complaint}: {taken}." if given else f"{name} is empty: {taken}."
+
+
+def _shown(text: str) -> str:
+    if not text:
+        return "none"
+    return visible_whole(text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…")
+
+
+def _read_integer(field: Field, given: str, default: int) -> _Reading:
+    number = _number(given)
+    if number is None:
+        return _Reading(default, "is not a number")
+    clamped = _clamped(field, number)
+    nearest = round(clamped)
+    if nearest != clamped:
+        return _Reading(nearest, "is not a whole number")
+    return _Reading(nearest, _range_complaint(field, number))
+
+
+def _read_fraction(field: Field, given: str, default: float) -> _Reading:
+    number = _number(given)
+    if number is None:
+        return _Reading(default, "is not a number")
+    return _Reading(_clamped(field, number), _range_complaint(field, number))
+
+
+def _number(given: str) -> float | None:
+    try:
+        number = float(given)
+    except ValueError:
+        return None
+    return None if math.isnan(number) else number
+
+
+def _clamped(field: Field, number: float) -> float:
+    return float(min(max(field.least, number), field.most))
+
+
+def _range_complaint(field: Field, number: float) -> str:
+    return "" if field.least <= number <= field.most else f"is not between {field.least:,} and {field.most:,}"
+
+
+def _read_choice(field: Field, given: str, default: str) -> _Reading:
+    if given in field.choices:
+        return _Reading(given)
+    return _Reading(_nearest(given, field.choices) or default, f"is not one of {', '.join(field.choices)}")
+
+
+def _nearest(given: str, choices: Iterable[str]) -> str | None:
+    """The choice spelled most like what was given; None where none is like it."""
+    matches = difflib.get_close_matches(given[:_SHOWN].strip().casefold(), list(choices), n=1)
+    return matches[0] if matches else None
+
+
+_SWITCH = {"on": True, "off": False}
+
+
+_LOOSE_SWITCH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False} | _SWITCH
+
+
+def _read_switch(_field: Field, given: str, default: bool) -> _Reading:
+    if given in _SWITCH:
+        return _Reading(_SWITCH[given])
+    return _Reading(_LOOSE_SWITCH.get(given.strip().casefold(), default), "is not on or off")
+
+
+def _read_names(field: Field, given: str, _default: tuple[str, ...]) -> _Reading:
+    if given == NO_MASK:
+        return _Reading(())
+    names = given.split(",", len(field.choices))
+    nearest = in_mask_order(name for name in (_nearest(name, field.choices) for name in names) if name)
+    if sorted(names) == sorted(nearest):
+        return _Reading(nearest)
+    return _Reading(nearest, f"is not {NO_MASK} or a list of different names from {', '.join(field.choices)}")
+
+
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def _read_text(_field: Field, given: str, _default: str) -> _Reading:
+    if len(given) > MAX_URL_TEXT:
+        first = _without_surrogates(given[:MAX_URL_TEXT])
+        return _Reading(first, "is too long for a link", f"its first {MAX_URL_TEXT:,} characters are used")
+    text = _without_surrogates(given)
+    return _Reading(text, "" if text == given else "holds halves of characters")
+
+
+def _without_surrogates(text: str) -> str:
+    """The text with the replacement character for lone surrogates, which no link and no browser can hold."""
+    return _LONE_SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def _read_cells(_field: Field, given: str, default: str) -> _Reading:
+    if len(given) > MAX_URL_TEXT:
+        return _Reading(default, "is too long for a link")
+    try:
+        canonical = write_planes(read_planes(given))
+    except ValueError as error:
+        return _Reading(default, str(error))
+    return _Reading(canonical, "" if canonical == given else "is not in its shortest form")
+
+
+_STAGE = re.compile(r"[a-z_0-9.]{1,100}")
+
+
+def _read_stage(_field: Field, given: str, default: str) -> _Reading:
+    if _STAGE.fullmatch(given):
+        return _Reading(given)
+    lower = given.strip().lower()
+    return _Reading(lower if _STAGE.fullmatch(lower) else default, "is not the name of a stage")
+
+
+_IDENTIFIER = re.compile(r"[a-z0-9]{0,40}")
+
+
+def _read_identifier(_field: Field, given: str, default: str) -> _Reading:
+    if _IDENTIFIER.fullmatch(given):
+        return _Reading(given)
+    return _Reading(default, "is not the name of one")
+
+
+_PLACES = re.compile(r"\d{1,3}(,\d{1,3}){0,63}")
+
+
+def _read_places(field: Field, given: str, default: tuple[int, ...]) -> _Reading:
+    if not _PLACES.fullmatch(given):
+        return _Reading(default, "is not a list of whole numbers", "all are used")
+    places = sorted({int(place) for place in given.split(",") if field.least <= int(place) <= field.most})
+    if ",".join(map(str, places)) == given:
+        return _Reading(tuple(places))
+    complaint = f"is not a list of different numbers from {field.least} to {field.most}, the smallest first"
+    return _Reading(tuple(places), complaint, "" if places else "all are used")
+
+
+_INTENT = re.compile(r"([a-z_]{1,20})(?::(\d{1,3}))?(\+documents)?(\+padding)?")
+
+
+def _read_intent(_field: Field, given: str, default: str) -> _Reading:
+    """``causal``, ``window:4+documents+padding``, or ``guess``."""
+    if given == GUESSED:
+        return _Reading(given)
+    found = _INTENT.fullmatch(given)
+    if found is None or found[1] not in INTENT_NAMES:
+        return _Reading(default, "is not what a mask can be meant to be")
+    least = INTENT_NUMBERS.get(found[1])
+    if (found[2] is None) != (least is None) or (least is not None and not least <= int(found[2]) <= MAX_TOKENS):
+        return _Reading(default, "has no number that it can have")
+    number = "" if found[2] is None else f":{int(found[2])}"
+    canonical = f"{found[1]}{number}{found[3] or ''}{found[4] or ''}"
+    return _Reading(canonical, "" if canonical == given else "is not in its shortest form")
+
+
+_READERS: Mapping[Kind, Callable[[Field, str, Any], _Reading]] = {
+    "integer": _read_integer,
+    "fraction": _read_fraction,
+    "choice": _read_choice,
+    "switch": _read_switch,
+    "names": _read_names,
+    "text": _read_text,
+    "cells": _read_cells,
+    "stage": _read_stage,
+    "identifier": _read_identifier,
+    "places": _read_places,
+    "intent": _read_intent,
+}
+
+
+def write_fields(fields: Sequence[Field], part: _Part, defaults: _Part) -> dict[str, str]:
+    """The parameters of a link for the fields that differ from the defaults."""
+    changed = (field for field in fields if getattr(part, field.name) != getattr(defaults, field.name))
+    return {field.name: _written(field, getattr(part, field.name)) for field in changed}
+
+
+def _written(field: Field, value: Any) -> str:  # noqa: ANN401
+    """A value as a link holds it."""
+    match field.kind:
+        case "switch":
+            return "on" if value else "off"
+        case "names":
+            return ",".join(value) or NO_MASK
+        case "places":
+            return ",".join(map(str, value))
+        case "fraction":
+            return repr(value).removesuffix(".0")
+        case _:
+            return _without_surrogates(str(value))
+
+
+def _length_in_link(text: str) -> int:
+    return len(quote(_without_surrogates(text), safe=""))

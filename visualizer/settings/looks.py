@@ -1,0 +1,19 @@
+"""What is chosen in the pictures of heads, between the selection and the components."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from visualizer.components.looks import LOOKS, Looks
+from visualizer.settings.link import chosen_in
+from visualizer.settings.settings import Selection
+
+
+def looks_of(selection: Selection) -> Looks:
+    """How the heads are to be drawn."""
+    return Looks(**{name: getattr(selection, name) for name in LOOKS})
+
+
+def looks_in(event: object) -> dict[str, Any]:
+    """What an event of such a component changes in the selection."""
+    return chosen_in(event, LOOKS)

@@ -1,0 +1,207 @@
+"""What a person chooses in the Train view, as one frozen value, and its part of the link.
+
+Like ``Settings`` it knows nothing of torch: the numbers of a recipe are read from the shipped models.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+
+from visualizer.settings.fields import Field
+from visualizer.settings.link import read_fields, write_fields
+from visualizer.settings.trained_models import TRAINED_MODELS
+
+NO_EXPERIMENT = "none"
+
+ATTENTIONS: Mapping[str, tuple[str, ...]] = {
+    "encoder-decoder": ("decoder.cross_attention", "decoder.self_attention", "encoder.self_attention"),
+    "decoder": ("decoder.self_attention",),
+    "encoder": ("encoder.self_attention",),
+}
+"""The attentions of each architecture; the first is the one that reads the text to answer it."""
+
+LONGEST_QUESTION = 80
+"""The most characters that can be asked; every task refuses fewer."""
+
+
+@dataclass(frozen=True)
+class ExperimentTitle:
+    """What is known of an experiment before torch is loaded.
+
+    Attributes:
+        title: what a person reads.
+        task: what both of its models learn.
+        attention: the one that answers its question.
+    """
+
+    title: str
+    task: str
+    attention: str
+
+
+EXPERIMENT_TITLES: Mapping[str, ExperimentTitle] = {
+    "no_causal_mask": ExperimentTitle("Without the causal mask", "reverse", "decoder.self_attention"),
+    "no_positions": ExperimentTitle("Reverse without positions", "reverse", "decoder.cross_attention"),
+    "no_positions_sort": ExperimentTitle("Sort without positions", "sort", "decoder.cross_attention"),
+    "no_scaling": ExperimentTitle("Without the square root", "reverse", "decoder.cross_attention"),
+    "heads": ExperimentTitle("Eight heads or one", "add", "decoder.cross_attention"),
+}
+"""The experiments, in the order of their buttons."""
+
+
+@dataclass(frozen=True)
+class TrainingChoice:
+    """What is trained, and what is looked at there. Each field is described in ``TRAINING_FIELDS``."""
+
+    train_task: str
+    train_experiment: str
+    train_n_heads: int
+    train_n_layers: int
+    train_d_model: int
+    train_d_ff: int
+    train_steps: int
+    train_seed: int
+    train_learning_rate: float
+    train_text: str
+    train_attention: str
+    train_layer: int
+    train_step: int
+
+
+LAST_STEP = 20_000
+"""The most steps; as the moment that is looked at, the last of a training of any length."""
+
+NUMBERS = ("n_heads", "n_layers", "d_model", "d_ff", "steps", "seed", "learning_rate")
+"""The numbers of a recipe that can be changed; with ``train_`` before it, each is the name of its field."""
+
+TRAINING_FIELDS = (
+    Field(
+        "train_task",
+        "choice",
+        "Task",
+        "What is to be learned.",
+        choices={task: trained.title for task, trained in TRAINED_MODELS.items()},
+    ),
+    Field(
+        "train_experiment",
+        "choice",
+        "Break it",
+        "Two trainings that differ in one thing, side by side.",
+        choices={NO_EXPERIMENT: "Intact"} | {name: each.title for name, each in EXPERIMENT_TITLES.items()},
+    ),
+    Field("train_n_heads", "integer", "Heads", "How many attention heads each layer has.", least=1, most=16),
+    Field(
+        "train_n_layers",
+        "integer",
+        "Layers",
+        "How many layers are stacked, in an encoder and a decoder each.",
+        least=1,
+        most=4,
+    ),
+    Field(
+        "train_d_model",
+        "integer",
+        "Model width",
+        "The length of each token's vector (d_model). The heads share it evenly.",
+        least=2,
+        most=128,
+    ),
+    Field(
+        "train_d_ff",
+        "integer",
+        "Feed-forward width",
+        "The length of the hidden vector of the feed-forward network (d_ff).",
+        least=1,
+        most=512,
+    ),
+    Field("train_steps", "integer", "Steps", "How often the weights are changed.", least=1, most=LAST_STEP),
+    Field(
+        "train_seed",
+        "integer",
+        "Seed",
+        "Of the first weights and of the texts: the same seed gives the same model.",
+        least=0,
+        most=2**32 - 1,
+    ),
+    Field(
+        "train_learning_rate",
+        "fraction",
+        "Learning rate",
+        "The highest, reached after a warm-up; then it falls along half a cosine.",
+        least=0,
+        most=0.1,
+    ),
+    Field("train_text", "text", "Ask it", "What the model is asked while it learns."),
+    Field(
+        "train_attention",
+        "choice",
+        "Attention",
+        "Which attention is drawn.",
+        choices={
+            "decoder.cross_attention": "Cross-attention",
+            "decoder.self_attention": "Decoder self",
+            "encoder.self_attention": "Encoder self",
+        },
+    ),
+    Field("train_layer", "integer", "Layer", "The layer that is looked at, counted from 0.", least=0, most=3),
+    Field("train_step", "integer", "Moment", "The step that is looked at.", least=0, most=LAST_STEP),
+)
+
+TRAINING: Mapping[str, Field] = {field.name: field for field in TRAINING_FIELDS}
+"""Every field by name."""
+
+
+def usual_choice(task: str, experiment: str = NO_EXPERIMENT) -> TrainingChoice:
+    """A task, or the task of an experiment, as it is opened."""
+    broken = EXPERIMENT_TITLES.get(experiment)
+    trained = TRAINED_MODELS[broken.task if broken else task]
+    attentions = ATTENTIONS[trained.shape["architecture"]]
+    return TrainingChoice(
+        train_task=trained.task,
+        train_experiment=experiment,
+        **{f"train_{name}": trained.recipe[name] for name in NUMBERS},
+        train_text=trained.example,
+        train_attention=broken.attention if broken else attentions[0],
+        train_layer=trained.recipe["n_layers"] - 1,
+        train_step=LAST_STEP,
+    )
+
+
+OPENING = usual_choice("reverse")
+"""What the view opens with."""
+
+
+def fitted_training(choice: TrainingChoice) -> TrainingChoice:
+    """The nearest choice that can be combined: an experiment has its own recipe, a task its own architecture."""
+    usual = usual_choice(choice.train_task, choice.train_experiment)
+    if choice.train_experiment != NO_EXPERIMENT:
+        fixed = ("train_task", *(f"train_{name}" for name in NUMBERS))
+        choice = replace(choice, **{name: getattr(usual, name) for name in fixed})
+    offered = ATTENTIONS[TRAINED_MODELS[choice.train_task].shape["architecture"]]
+    return replace(
+        choice,
+        train_attention=choice.train_attention if choice.train_attention in offered else usual.train_attention,
+        train_layer=min(choice.train_layer, choice.train_n_layers - 1),
+    )
+
+
+def read_training(query: Mapping[str, Sequence[str]]) -> tuple[TrainingChoice, tuple[str, ...]]:
+    """Read Train's part of a link: the choice, and one plain sentence for each parameter that was changed."""
+    first, _ = read_fields(TRAINING_FIELDS[:2], query, OPENING)
+    given, notices = read_fields(TRAINING_FIELDS, query, usual_choice(first.train_task, first.train_experiment))
+    chosen = fitted_training(given)
+    for field in fields(chosen):
+        before, after = getattr(given, field.name), getattr(chosen, field.name)
+        if query.get(field.name) and before != after:
+            notices[field.name] = f"{field.name}={before} does not fit the rest of the training: {after} is used."
+    return chosen, tuple(notices.values())
+
+
+def write_training(choice: TrainingChoice) -> dict[str, str]:
+    """Train's part of the link: what differs from how the task, or the experiment, is opened."""
+    usual = usual_choice(choice.train_task, choice.train_experiment)
+    named = choice.train_task if choice.train_experiment != NO_EXPERIMENT else OPENING.train_task
+    return write_fields(
+        TRAINING_FIELDS, choice, replace(usual, train_task=named, train_experiment=OPENING.train_experiment)
+    )

@@ -1,0 +1,111 @@
+"""What a model makes of the same tokens in another order: two runs, set side by side token by token."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor
+
+from visualizer.runs.run import Run
+from visualizer.runs.tokens import places
+from visualizer.settings.fields import FIELDS
+from visualizer.stages.checks import TOLERANCE, Check
+
+ORDER_OF_SUMS = 10 * TOLERANCE
+"""Largest rounding error, relative to the largest number: keys in another order are summed in another order."""
+
+
+def compare_orders(typed: Run, shuffled: Run) -> Check:
+    """Whether the vectors of a text are those of the same text as typed, shuffled.
+
+    Attention is a sum over keys, in which no key has a place, and all else is done row by row. So where neither
+    positions nor masks go by place, another order of the tokens gives the same rows in another order (permutation
+    equivariance). Beside a decoder this holds for the encoder's output, and the decoder's is the same altogether.
+
+    Args:
+        typed: the run of the same settings with the tokens as typed.
+        shuffled: the run in another order.
+    """
+    difference, size = _largest_difference(typed, shuffled)
+    reasons = _what_goes_by_place(typed, shuffled)
+    if reasons:
+        return Check(
+            f"{' '.join(reasons)} The vectors of a token before and after differ by up to {difference:.2g}.", None
+        )
+    found = (
+        "the encoder's vectors are the same, shuffled, and the decoder's are the same"
+        if "target" in typed.batches
+        else "the vectors are the same, shuffled"
+    )
+    return Check(
+        f"Nothing here tells this order from the typed one: {found}, max |difference| = {difference:.1e}",
+        difference <= ORDER_OF_SUMS * size,
+    )
+
+
+def _largest_difference(typed: Run, shuffled: Run) -> tuple[float, float]:
+    """The largest difference of two numbers of the same token in what a model gives, and the largest number."""
+    difference = size = 0.0
+    for path in _outputs(typed):
+        before, after = typed.trace[path].value, shuffled.trace[path].value
+        of_source = typed.axes(path)[0].sequence == "source"
+        for item, origin in enumerate(_origins(shuffled)):
+            expected = before[item, origin] if of_source else before[item]
+            difference = max(difference, (after[item] - expected).abs().max().item())
+        size = max(size, before.abs().max().item())
+    return difference, size
+
+
+def _outputs(run: Run) -> tuple[str, ...]:
+    """What leaves each stack: the logits, and beside a decoder what the encoder hands to it."""
+    of_encoder = [path for path in run.trace if path.startswith("encoder.")]
+    return (of_encoder[-1], "logits") if "target" in run.batches else ("logits",)
+
+
+def _origins(shuffled: Run) -> Iterator[Tensor]:
+    """For each sequence and each of its places, the place whose token stands there; padding stays where it is."""
+    for sequence in shuffled.batches["source"]:
+        is_text = ~torch.tensor(sequence.is_padding)
+        origin = torch.arange(len(sequence))
+        text = origin[is_text]
+        origin[is_text] = text[list(places(shuffled.settings.order, len(text)))]
+        yield origin
+
+
+def _what_goes_by_place(typed: Run, shuffled: Run) -> list[str]:
+    """One sentence for each part of the model that knows where a token stands."""
+    found = []
+    if shuffled.settings.positions != "none":
+        found.append("Positions give each place a vector of its own, so the order counts.")
+    if names := _masks_by_place(typed, shuffled):
+        labels = " and ".join(FIELDS["mask"].choices[name].lower() for name in names)
+        masks = f"The {labels} mask goes" if len(names) == 1 else f"The {labels} masks go"
+        by = "by place, not by token: elsewhere a token sees other keys"
+        found.append(f"{masks} {by}, so the order counts {'too' if found else 'even without positions'}.")
+    if shuffled.settings.dropout > 0:
+        found.append("Dropout hits other numbers of a token elsewhere.")
+    return found
+
+
+def _masks_by_place(typed: Run, shuffled: Run) -> tuple[str, ...]:
+    """The masks that do not let every token see the same tokens in the other order."""
+    by_place: dict[str, None] = {}
+    for module, mask in shuffled.masks.items():
+        queries, keys = (axis.sequence for axis in shuffled.axes(f"{module}.weights"))
+        for name, part in mask.parts.items():
+            before = typed.masks[module].parts[name]
+            for item, origin in enumerate(_origins(shuffled)):
+                expected, found = (_cells(typed, module, each, item) for each in (before, part))
+                expected = expected[:, origin] if queries == "source" else expected
+                expected = expected[..., origin] if keys == "source" else expected
+                if not torch.equal(expected, found):
+                    by_place[name] = None
+    return tuple(by_place)
+
+
+def _cells(run: Run, module: str, part: Tensor, item: int) -> Tensor:
+    """What a mask lets one sequence see, (H or 1, Tq, Tk)."""
+    whole = part[(None,) * (4 - part.dim())]
+    of_item = whole[min(item, len(whole) - 1)]
+    return of_item.expand(-1, *run.trace[f"{module}.scores"].value.shape[-2:])

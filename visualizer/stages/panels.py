@@ -1,0 +1,200 @@
+"""Stages and parameters of a run as panels to draw."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TypedDict
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
+
+from visualizer.components.axis import Axis
+from visualizer.components.tensor_grid.element import Panel
+from visualizer.runs.run import Run, side_by_side
+from visualizer.stages.dataflow import FUSED, Operand, parameter
+
+SHARES = ("weights", "dropped_weights", "probabilities", "mask")
+"""Stages whose numbers are shares or yes-and-no, from 0 up; all others have a sign."""
+
+
+def stage_panel(run: Run, path: str, *, head: int, batch: int, operator: str = "") -> Panel:
+    """One stage, or one head of it."""
+    stage, explanation = run.trace[path], run.explain(path)
+    rows, columns = run.axes(path)
+    values = matrix(stage.value, head=head, batch=batch)
+    n_heads = run.n_heads(path)
+    return Panel(
+        name=stage.name,
+        title=explanation.title if n_heads is None else f"{explanation.title} · head {head}",
+        subtitle=f"{stage.name} {stage.shape_text}",
+        array=values,
+        rows=rows,
+        columns=columns,
+        role=explanation.role,
+        palette="sequential" if stage.name in SHARES else "diverging",
+        bounds=bounds(stage.name, values),
+        operator=operator,
+        **_blocking(run, path, batch, head),
+    )
+
+
+def head_panels(run: Run, path: str, *, batch: int) -> tuple[Panel, ...]:
+    """Every head of a per-head stage, on one scale."""
+    stage = run.trace[path]
+    n_heads = run.n_heads(path) or 0
+    every = stage.value[batch]
+    shared = bounds(stage.name, to_array(every))
+    rows, columns = run.axes(path)
+    return tuple(
+        Panel(
+            name=stage.name,
+            title=run.head_label(head),
+            array=to_array(every[head]),
+            rows=rows,
+            columns=columns,
+            role=run.explain(path).role,
+            palette="sequential" if stage.name in SHARES else "diverging",
+            bounds=shared,
+            **_blocking(run, path, batch, head),
+        )
+        for head in range(n_heads)
+    )
+
+
+def part_panels(run: Run, path: str, *, batch: int) -> tuple[Panel, ...]:
+    """The parts that lie side by side in a fused projection, each in its colour; none for any other stage."""
+    module, _, name = path.rpartition(".")
+    panels = []
+    for part, projection in enumerate(FUSED.get(name, ())):
+        panel = stage_panel(run, f"{module}.{projection}", head=0, batch=batch)
+        first = part * len(panel.columns.labels)
+        title = f"{panel.title}: columns {first} to {first + len(panel.columns.labels) - 1}"
+        panels.append(replace(panel, title=title, hint=f"click: go to {projection}"))
+    return tuple(panels)
+
+
+def operand_panel(run: Run, operand: Operand, *, head: int, batch: int) -> Panel:
+    """An input of a stage: another stage or a parameter, transposed where the computation transposes it."""
+    if operand.is_parameter:
+        return _parameter_panel(run, operand)
+    panel = stage_panel(run, operand.source, head=head, batch=batch, operator=operand.operator)
+    panel = replace(panel, hint=f"click: go to {run.trace[operand.source].name}")
+    return _transposed(panel) if operand.transposed else panel
+
+
+def _transposed(panel: Panel) -> Panel:
+    title = f"{panel.title}, transposed"
+    return replace(panel, title=title, array=panel.array.T, rows=panel.columns, columns=panel.rows)
+
+
+def matrix(value: Tensor, *, head: int, batch: int) -> NDArray[np.float32]:
+    """The last two axes of a stage in one batch item and, where there is a head axis, one head."""
+    place = {2: (), 3: (batch,), 4: (batch, head)}[value.dim()]
+    return to_array(value[place])
+
+
+def to_array(value: Tensor) -> NDArray[np.float32]:
+    """A tensor of any type as float32 numbers."""
+    array: NDArray[np.float32] = value.detach().float().numpy()
+    return array
+
+
+def bounds(name: str, values: NDArray[np.float32]) -> tuple[float, float]:
+    """The ends of the colour scale: from zero up for shares, symmetric about zero for what has a sign."""
+    finite = values[np.isfinite(values)]
+    greatest = float(np.abs(finite).max()) if finite.size else 1.0
+    if name in ("weights", "dropped_weights", "mask"):
+        return 0.0, max(1.0, greatest)
+    if name == "probabilities":
+        return 0.0, greatest
+    return -(greatest or 1.0), greatest or 1.0
+
+
+def blocked_cells(run: Run, module: str, batch: int) -> tuple[NDArray[np.uint8] | None, tuple[str, ...]]:
+    """Which masks block which cell of an attention, (H or 1, Tq, Tk) with a bit per mask, and the masks' names."""
+    mask = run.mask_of(module)
+    if not mask.names:
+        return None, ()
+    n_queries, n_keys = run.trace[f"{module}.scores"].value.shape[-2:]
+    bits: NDArray[np.uint8] = mask.blocked_bits(n_queries, n_keys, batch).numpy()
+    return bits, mask.names
+
+
+def blocked_in_layers(
+    run: Run, modules: Sequence[str], batch: int
+) -> tuple[NDArray[np.uint8] | None, tuple[str, ...]]:
+    """``blocked_cells`` of an attention in every layer, (L or 1, H or 1, Tq, Tk)."""
+    if len({id(run.mask_of(module)) for module in modules}) == 1:
+        bits, names = blocked_cells(run, modules[0], batch)
+        return (None if bits is None else bits[None]), names
+    found = [blocked_cells(run, module, batch) for module in modules]
+    names = max((names for _, names in found), key=len)  # all the masks, or none where a layer goes without
+    planes = [np.zeros((1, 1, 1), np.uint8) if bits is None else bits for bits, _ in found]
+    shape = np.broadcast_shapes(*(plane.shape for plane in planes))
+    return np.stack([np.broadcast_to(plane, shape) for plane in planes]), names
+
+
+def _blocking(run: Run, path: str, batch: int, head: int) -> _Blocking:
+    module, _, name = path.rpartition(".")
+    if name not in ("mask", "masked_scores", "weights", "dropped_weights"):
+        return {"blocked": None, "blocked_by": ()}
+    bits, names = blocked_cells(run, module, batch)
+    return {"blocked": None if bits is None else bits[min(head, len(bits) - 1)], "blocked_by": names}
+
+
+class _Blocking(TypedDict):
+    blocked: NDArray[np.uint8] | None
+    blocked_by: tuple[str, ...]
+
+
+def _parameter_panel(run: Run, operand: Operand) -> Panel:
+    value = parameter(run.model, operand)
+    layer, kind = operand.source.split(".")[-2:]
+    values = to_array(value.T if operand.transposed else value.view(-1, value.shape[-1]))
+    name = layer if kind == "weight" else layer.replace("w_", "b_").replace("unembedding", "b_u")
+    n_rows, n_columns = values.shape
+    used = f"{name}[{operand.rows[0]}:{operand.rows[1]}]" if operand.rows else name
+    return Panel(
+        name=name,
+        title=_PARAMETERS.get(name, name),
+        subtitle=f"{used} = ({n_rows}, {n_columns})" if kind == "weight" else f"{used} = ({n_columns},)",
+        array=values,
+        rows=Axis("row", tuple(str(i) for i in range(n_rows)), None),
+        columns=Axis("column", side_by_side(_parts(operand), n_columns), None),
+        role="neutral",
+        palette="diverging",
+        bounds=bounds(name, values),
+        operator=operand.operator,
+    )
+
+
+def _parts(operand: Operand) -> Sequence[str]:
+    """What lies side by side in a parameter: of a fused projection queries, keys and values, or some of them."""
+    if ".w_qkv." not in operand.source:
+        return ("",)
+    if operand.rows is None:
+        return "qkv"
+    return "q" if operand.rows[0] == 0 else "kv"
+
+
+_PARAMETERS = {
+    "tokens": "Embedding table",
+    "w_q": "Query matrix",
+    "w_k": "Key matrix",
+    "w_v": "Value matrix",
+    "w_qkv": "Query, key and value matrix",
+    "w_o": "Output matrix",
+    "w_1": "First matrix",
+    "w_2": "Second matrix",
+    "unembedding": "Unembedding matrix",
+    "b_q": "Query bias",
+    "b_k": "Key bias",
+    "b_v": "Value bias",
+    "b_qkv": "Query, key and value bias",
+    "b_o": "Output bias",
+    "b_1": "First bias",
+    "b_2": "Second bias",
+    "b_u": "Unembedding bias",
+}

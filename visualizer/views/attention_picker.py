@@ -1,0 +1,33 @@
+"""Which attention a view draws, where a model has several."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from visualizer.runs.paths import without_layer
+from visualizer.session import state
+
+
+def attention_kind(modules: tuple[str, ...], stage: str) -> str:
+    """Which attention to draw, chosen where there are several: that of the current stage, or the last one."""
+    kinds = list(dict.fromkeys(without_layer(module) for module in modules))
+    current = stage.rpartition(".")[0]
+    if current not in kinds:
+        current = kinds[-1]
+    if len(kinds) == 1:
+        return current
+    key = f"attention_{current}"
+    st.segmented_control(
+        "Attention",
+        kinds,
+        default=current,
+        format_func=_kind_title,
+        label_visibility="collapsed",
+        key=key,
+        on_change=state.on_change(key, lambda kind: state.select(stage=f"{kind or current}.weights")),
+    )
+    return current
+
+
+def _kind_title(kind: str) -> str:
+    return kind.replace(".", " · ").replace("_", "-")

@@ -1,0 +1,78 @@
+"""What the heads of one attention do: how far they look, and where their queries and keys lie."""
+
+from __future__ import annotations
+
+import numpy as np
+import streamlit as st
+
+from visualizer.runs.paths import layer_of
+from visualizer.runs.run import Run
+from visualizer.safe_text import markdown_safe
+from visualizer.session.theme import theme
+from visualizer.stages.derivations import Cell
+from visualizer.stages.panels import matrix, to_array
+from visualizer.views.charts.row import name_of_head
+
+
+def draw_distance(run: Run, cell: Cell) -> None:
+    """Draw the weight of every head of the layer by distance."""
+    from visualizer.figures.attention_distance import attention_distance, weight_by_distance
+    from visualizer.figures.looks import config  # figures bring Plotly, which nothing else waits for
+
+    module = cell.path.rpartition(".")[0]
+    weights = to_array(run.trace[f"{module}.weights"].value[cell.batch])
+    distances, means = weight_by_distance(weights, counted_queries(run, module, weights))
+    if not np.isfinite(means).any():
+        st.caption("No query has a key left, so there is no distance to draw.")
+        return
+    names = [run.head_label(head) for head in range(len(weights))]
+    figure = attention_distance(distances, means, names, selected=cell.head, theme=theme())
+    layer = f"Layer {layer_of(module)}: " if "layers." in module else ""
+    st.caption(
+        f"{layer}where the weight of each head lies, from the query on: the mean of its queries. {_one(means)}"
+    )
+    alt = f"the mean weight of {len(names)} heads over the distance from query to key, as curves"
+    st.plotly_chart(figure, key="chart_distance", config=config("distance"), alt=alt)
+
+
+def counted_queries(run: Run, module: str, weights: np.ndarray) -> np.ndarray:
+    """(H, Tq), the queries that are no padding and have a key left."""
+    sequence = run.axes(f"{module}.weights")[0].sequence
+    n_queries = weights.shape[1]
+    is_padding = np.zeros(n_queries, bool) if sequence is None else np.array(run.tokens[sequence].is_padding)
+    return np.asarray((weights > 0).any(-1) & ~is_padding[:n_queries])
+
+
+def draw_directions(run: Run, cell: Cell) -> None:
+    """Draw queries and keys of the head in their first two principal directions."""
+    from visualizer.figures.looks import config
+    from visualizer.figures.principal_directions import direction_map, principal_directions
+
+    module = cell.path.rpartition(".")[0]
+    q, k, attention = (run.trace[f"{module}.{name}"].value for name in ("q", "k", "weights"))
+    queries, keys, weights = (matrix(value, head=cell.head, batch=cell.batch) for value in (q, k, attention))
+    rows, columns = run.axes(f"{module}.weights")
+    query = min(cell.row, len(queries) - 1)
+    found = principal_directions(queries, keys)
+    figure = direction_map(found, rows.labels, columns.labels, weights=weights[query], query=query, theme=theme())
+    st.caption(
+        f"{name_of_head(run, cell)}: queries and keys in the two directions in which they differ most, which hold "
+        f"{found.shares.sum():.1%} of their variance. A score is a product of two vectors as seen "
+        "from zero (the cross), not their nearness. The larger a key, the more weight it gets from query "
+        f"{query} “{markdown_safe(rows.labels[query])}”, ringed."
+    )
+    alt = f"{len(queries)} queries and {len(keys)} keys of one head as points in two principal directions"
+    st.plotly_chart(figure, key="chart_directions", config=config("directions"), alt=alt)
+
+
+def _one(means: np.ndarray) -> str:
+    """Whether all weight of a head lies at one distance, which can be read from the curves at once."""
+    at_one = [head for head, curve in enumerate(means) if np.nanmax(np.nan_to_num(curve)) > 0.99]
+    if not at_one:
+        return ""
+    return f"Nearly all weight of head{'s' * (len(at_one) > 1)} {_listed(at_one)} lies at one distance."
+
+
+def _listed(heads: list[int]) -> str:
+    *others, last = map(str, heads)
+    return f"{', '.join(others)} and {last}" if others else last

@@ -1,0 +1,56 @@
+"""The positional encoding: its dimensions over the positions, and the likeness of two positions by distance."""
+
+from __future__ import annotations
+
+import numpy as np
+import streamlit as st
+
+from visualizer.runs.run import Run
+from visualizer.session.theme import theme
+from visualizer.stages.derivations import Cell
+from visualizer.stages.panels import matrix
+
+ALIKE = 1e-4
+"""How far dot products at one distance may differ, relative to the largest, and still count as one number."""
+
+
+def draw(run: Run, cell: Cell) -> None:
+    """Draw the chart for the stage ``positional_encoding``."""
+    from visualizer.figures.looks import config  # figures bring Plotly, which no other chart waits for
+    from visualizer.figures.position_curves import position_curves, product_curve, products_by_distance
+
+    tokens, _ = run.axes(cell.path)
+    encoding = matrix(run.trace[cell.path].value, head=cell.head, batch=cell.batch)
+    if not encoding.any():
+        st.caption("Every value is zero: this model is given no positions, so there is no curve to draw.")
+        return
+    left, right = st.columns(2, gap="medium")
+    with left:
+        st.caption(
+            f"Single dimensions over the positions: even ones solid, odd ones dashed; dimension {cell.column}, the "
+            "selected one, is thick."
+        )
+        figure = position_curves(encoding, tokens.labels, selected=cell.column, theme=theme())
+        alt = f"{len(figure.data)} dimensions of the positional encoding at {len(encoding)} positions, as curves"
+        st.plotly_chart(figure, key="chart_positions", config=config("positions"), alt=alt)
+    with right:
+        products = products_by_distance(encoding[_is_text(run, cell)])
+        st.caption(f"The dot product of two positions, by how far apart they are. {_said(*products)}")
+        figure = product_curve(*products, theme=theme())
+        alt = "the dot product of two positions over the distance between them, as a curve"
+        st.plotly_chart(figure, key="chart_products", config=config("position-products"), alt=alt)
+
+
+def _is_text(run: Run, cell: Cell) -> np.ndarray:
+    """(T,), True where a token is no padding, which has no position of its own."""
+    sequence = run.axes(cell.path)[0].sequence
+    n_positions = run.trace[cell.path].value.shape[-2]
+    if sequence is None:
+        return np.ones(n_positions, dtype=bool)
+    return ~np.array(run.tokens[sequence].is_padding[:n_positions])
+
+
+def _said(mean: np.ndarray, least: np.ndarray, greatest: np.ndarray) -> str:
+    if (greatest - least).max() <= ALIKE * np.abs(mean).max():
+        return "All pairs that are equally far apart have the same: it says how far, and not where."
+    return "Pairs that are equally far apart differ: the band is from least to greatest, the line is the mean."

@@ -1,0 +1,79 @@
+"""The residual stream: how long its vectors grow, and what each sub-layer adds to them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import streamlit as st
+
+from visualizer.runs.paths import layer_of
+from visualizer.runs.run import Run
+from visualizer.safe_text import markdown_safe
+from visualizer.session.theme import theme
+from visualizer.stages.dataflow import sublayer_output
+from visualizer.stages.derivations import Cell
+from visualizer.stages.panels import matrix
+
+if TYPE_CHECKING:
+    from visualizer.figures.residual_stream import Addition
+
+
+def sums_beside(run: Run, path: str) -> list[str]:
+    """The sums of the residual stream that the stage at ``path`` belongs to, in the order computed."""
+    stack = path.partition(".")[0]
+    sums = [other for other in run.trace if run.trace[other].name.startswith("residual")]
+    beside = [other for other in sums if other.partition(".")[0] == stack]
+    return beside or [other for other in sums if other.startswith("decoder.")] or sums  # logits follow the decoder
+
+
+def draw(run: Run, cell: Cell) -> None:
+    """Draw the residual stream of the stack that the stage belongs to."""
+    from visualizer.figures.looks import config  # figures bring Plotly, which nothing else waits for
+    from visualizer.figures.residual_stream import residual_stream
+
+    paths = sums_beside(run, cell.path)
+    tokens = run.axes(paths[0])[0]
+    counted = _is_text(run, paths[0])
+    selected = min(cell.row, len(tokens.labels) - 1)
+    found = additions(run, paths, cell.batch)
+    figure = residual_stream(found, counted, selected=selected, token=tokens.labels[selected], theme=theme())
+    st.caption(
+        "Above, how long the tokens' vectors are after every sum; below, which share of that sum the sub-layer put "
+        "in (its projection on the sum; the rest to 100 % is what the stream brought). Line and bars: the mean of "
+        f"{int(counted.sum())} tokens; dots and dashes: token {selected} "
+        f"“{markdown_safe(tokens.labels[selected])}”."
+    )
+    alt = f"the length of the residual stream after each of {len(paths)} sums, and each sub-layer's share of it"
+    st.plotly_chart(figure, key="chart_residual", config=config("residual-stream"), alt=alt)
+
+
+def additions(run: Run, paths: list[str], batch: int) -> list[Addition]:
+    """What was added at each of some sums, in one batch item; dropout on the way is in it."""
+    from visualizer.figures.residual_stream import Addition
+
+    found = []
+    for path in paths:
+        stream, _ = run.operands(path)
+        sublayer = sublayer_output(run.trace, path).rpartition(".")[0]
+        is_attention = f"{sublayer}.scores" in run.trace
+        part = sublayer.rpartition(".")[2].replace("_", "-")
+        found.append(
+            Addition(
+                title=f"{layer_of(path)} {part}" if "layers." in path else part,
+                kind="attention" if is_attention else "feed_forward",
+                before=matrix(run.trace[stream.source].value, head=0, batch=batch),
+                after=matrix(run.trace[path].value, head=0, batch=batch),
+            )
+        )
+    return found
+
+
+def _is_text(run: Run, path: str) -> np.ndarray:
+    """(T,), the tokens that count: those that are no padding."""
+    sequence = run.axes(path)[0].sequence
+    n_tokens = run.trace[path].value.shape[-2]
+    is_padding = (
+        np.zeros(n_tokens, bool) if sequence is None else np.array(run.tokens[sequence].is_padding[:n_tokens])
+    )
+    return ~is_padding if not is_padding.all() else is_padding

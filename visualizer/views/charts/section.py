@@ -1,0 +1,76 @@
+"""The row in which a chart is chosen, and the chart."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import streamlit as st
+
+from visualizer.runs.run import Run
+from visualizer.session import state
+from visualizer.settings.fields import FIELDS, NO_CHART, WORKED_EXAMPLES
+from visualizer.stages.derivations import Cell
+from visualizer.views.charts import heads, measures, positions, residual, row
+
+CHARTS: Mapping[str, Callable[[Run, Cell], None]] = {
+    "positions": positions.draw,
+    "row": row.draw_bars,
+    "temperature": row.draw_temperature,
+    "residual": residual.draw,
+    "distance": heads.draw_distance,
+    "directions": heads.draw_directions,
+    "measures": measures.draw,
+}
+"""What draws each chart, by its name in the link."""
+
+_AT_STAGES: Mapping[str, tuple[str, ...]] = {
+    "positional_encoding": ("positions",),
+    **dict.fromkeys(("q", "k"), ("directions",)),
+    **dict.fromkeys(("scores", "scaled_scores", "mask", "masked_scores"), ("row", "temperature", "directions")),
+    "weights": ("row", "temperature", "directions", "distance"),
+}
+_OF_THE_STREAM = ("embedded", "residual", "norm", "output", "logits")
+
+
+def charts_at(run: Run, path: str) -> tuple[str, ...]:
+    """The names of the charts that say something about a stage."""
+    name = run.trace[path].name
+    if name.rstrip("0123456789") in _OF_THE_STREAM and residual.sums_beside(run, path):
+        return ("residual",)
+    return _AT_STAGES.get(name, ())
+
+
+def charts_of_heads(run: Run) -> tuple[str, ...]:
+    """The names of the charts that say something about all heads."""
+    has_tokens = run.settings.weights not in WORKED_EXAMPLES  # the vectors of an example are no tokens
+    return ("distance", "directions", "row", "temperature", *(("measures",) if has_tokens else ()))
+
+
+def charts(run: Run, cell: Cell, offered: Sequence[str], chosen: str) -> None:
+    """Offer some charts and draw the chosen one, if it is among them.
+
+    Args:
+        run: what is looked at.
+        cell: the selected number.
+        offered: names of charts.
+        chosen: the name of one, or ``NO_CHART``.
+    """
+    if not offered:
+        return
+    field = FIELDS["chart"]
+    drawn = chosen if chosen in offered else None
+    key = f"charts_{'_'.join(offered)}"
+    state.fill(key, drawn)
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="charts"):
+        st.caption(field.label, width="content")
+        st.pills(
+            field.label,
+            offered,
+            format_func=field.choices.__getitem__,
+            wrap=True,
+            label_visibility="collapsed",
+            key=key,
+            on_change=state.on_change(key, lambda name: state.select(chart=name or NO_CHART)),
+        )
+    if drawn:
+        CHARTS[drawn](run, cell)

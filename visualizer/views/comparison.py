@@ -1,0 +1,186 @@
+"""Two runs of one input side by side: what a mask took away, where that weight went, and what it did downstream."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from model import Trace
+from visualizer.runs.paths import attention_modules, without_layer
+from visualizer.runs.run import Run
+
+Numbers = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Shift:
+    """Where the attention of one query moved between run A and run B.
+
+    Attributes:
+        freed: weight that A gave to the keys that only B blocks.
+        blocked_keys: how many keys only B blocks for this query.
+        gains: the keys that gained most, largest first, as (key, gain).
+        other_gains: the gains of all other keys that gained.
+        other_losses: what was lost by the keys that lost although B blocks them no more than A does.
+        has_key: whether B leaves this query any key.
+    """
+
+    freed: float
+    blocked_keys: int
+    gains: tuple[tuple[int, float], ...]
+    other_gains: tuple[float, ...]
+    other_losses: tuple[float, ...]
+    has_key: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Downstream:
+    """How far apart two runs are at every stage and token.
+
+    Attributes:
+        paths: the stages of the residual stream, in the order computed.
+        norms: (stages, tokens), the Euclidean norm of B - A.
+        relative: (stages, tokens), that norm over the norm of A; 0 where A is zero and so is the difference.
+    """
+
+    paths: tuple[str, ...]
+    norms: Numbers
+    relative: Numbers
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """The most likely tokens of one position, as (token id, probability), most likely first, in each run."""
+
+    before: tuple[tuple[int, float], ...]
+    after: tuple[tuple[int, float], ...]
+
+    @property
+    def changed(self) -> bool:
+        """Whether the most likely token is another one."""
+        return self.before[0][0] != self.after[0][0]
+
+
+_UNCHANGED = 1e-6
+"""Up to this a weight counts as the same: single precision leaves no more of it."""
+
+
+def shift(a: Run, b: Run, module: str, *, batch: int, head: int, query: int, top: int = 3) -> Shift:
+    """Follow the weight of one query of one head from run A to run B."""
+    before = a.trace[f"{module}.weights"].value[batch, head, query]
+    after = b.trace[f"{module}.weights"].value[batch, head, query]
+    allowed_by_b = _allowed(b, module, batch, head, query)
+    newly_blocked = _allowed(a, module, batch, head, query) & ~allowed_by_b
+    change = after - before
+    order = change.argsort(descending=True).tolist()
+    gains = [(key, float(change[key])) for key in order if change[key] > _UNCHANGED]
+    lost = -change[(change < -_UNCHANGED) & ~newly_blocked]
+    return Shift(
+        freed=float(before[newly_blocked].sum()),
+        blocked_keys=int(newly_blocked.sum()),
+        gains=tuple(gains[:top]),
+        other_gains=tuple(gain for _, gain in gains[top:]),
+        other_losses=tuple(lost.tolist()),
+        has_key=bool(allowed_by_b.any()),
+    )
+
+
+def same_mask_note(a: Run, b: Run, module: str, masks: str) -> str:
+    """Where the difference at an attention comes from whose masks, called ``masks``, are the same in A and B."""
+    modules = attention_modules(a.trace)
+    other = [path for path in modules if a.mask_of(path).names != b.mask_of(path).names]
+    before = [path for path in other if modules.index(path) < modules.index(module)]
+    same = f"In A and in B this attention has {masks}"
+    if not other:
+        alone = "there is no other" if len(modules) == 1 else f"so it is with each of the {len(modules)}"
+        return f"{same}, and {alone}: the two runs are the same. Choose other masks for A or for B."
+    paper = " Beside a decoder only padding applies to the encoder and to the cross-attention, as in the paper."
+    if "target" not in a.tokens or without_layer(module) == "decoder.self_attention":
+        paper = ""
+    if not before:
+        return f"{same}, and no attention before it has other masks in B: nothing differs here.{paper}"
+    few = "the one attention" if len(before) == 1 else f"the {len(before)} attentions"
+    have = "has" if len(before) == 1 else "have"
+    return f"{same}: what differs here comes from {few} before it that {have} other masks in B.{paper}"
+
+
+def most_freed(a: Run, b: Run, module: str, *, batch: int) -> tuple[int, int]:
+    """The head and the query from which B took most weight."""
+    before = a.trace[f"{module}.weights"].value[batch]
+    newly_blocked = _all_allowed(a, module, batch) & ~_all_allowed(b, module, batch)
+    freed = (before * newly_blocked).sum(-1)
+    head, query = divmod(int(freed.argmax()), freed.shape[-1])
+    return head, query
+
+
+def downstream(a: Run, b: Run, *, batch: int, prefix: str) -> Downstream | None:
+    """The distance between two runs along the sequence of tokens that runs through ``prefix`` and to the logits.
+
+    None where there is no such stage, as in an attention by itself.
+    """
+    paths = tuple(path for path in a.trace if path in b.trace and _is_on_the_way(path, prefix))
+    if not paths:
+        return None
+    norms, relative = [], []
+    for path in paths:
+        first, second = _vectors(a.trace, path, batch), _vectors(b.trace, path, batch)
+        norm = (second - first).norm(dim=-1)
+        norms.append(norm)
+        relative.append(norm / first.norm(dim=-1).clamp_min(1e-12))
+    return Downstream(paths, torch.stack(norms).numpy(), torch.stack(relative).numpy())
+
+
+def predictions(a: Run, b: Run, *, batch: int, top: int = 3) -> tuple[Prediction, ...]:
+    """The most likely tokens at every position, in run A and in run B."""
+    return tuple(
+        Prediction(first, second)
+        for first, second in zip(_most_likely(a, batch, top), _most_likely(b, batch, top), strict=True)
+    )
+
+
+def _allowed(run: Run, module: str, batch: int, head: int, query: int) -> Tensor:
+    return _all_allowed(run, module, batch)[head, query]
+
+
+def _all_allowed(run: Run, module: str, batch: int) -> Tensor:
+    """(H, Tq, Tk), True = may attend."""
+    path = f"{module}.mask"
+    if path in run.trace:
+        return run.trace[path].value[batch]
+    return torch.ones(run.trace[f"{module}.weights"].value.shape[1:], dtype=torch.bool)
+
+
+_ON_THE_WAY = (
+    "embedded",
+    "output",
+    "residual1",
+    "norm1",
+    "residual2",
+    "norm2",
+    "residual3",
+    "norm3",
+    "norm",
+    "logits",
+)
+
+
+def _is_on_the_way(path: str, prefix: str) -> bool:
+    name = path.rpartition(".")[2]
+    return name in _ON_THE_WAY and (without_layer(path).startswith(prefix) or path == "logits")
+
+
+def _vectors(trace: Trace, path: str, batch: int) -> Tensor:
+    return trace[path].value[batch].float()
+
+
+def _most_likely(run: Run, batch: int, top: int) -> list[tuple[tuple[int, float], ...]]:
+    probabilities = run.trace["probabilities"].value[batch]
+    best = probabilities.topk(min(top, probabilities.shape[-1]), dim=-1)
+    return [
+        tuple(zip(ids, shares, strict=True))
+        for ids, shares in zip(best.indices.tolist(), best.values.tolist(), strict=True)
+    ]

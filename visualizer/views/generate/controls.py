@@ -1,0 +1,144 @@
+"""How the next token is to be chosen."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from model.decoding import GREEDY, Sampling
+from visualizer.runs.writer import Writer
+from visualizer.runs.writing import Beam, OneByOne
+from visualizer.session import state
+from visualizer.settings.fields import FIELDS
+from visualizer.settings.settings import Selection
+
+
+def chosen_strategy(selection: Selection, writer: Writer, n_tokens: int) -> OneByOne | Beam:
+    """The strategy that is chosen, with its numbers.
+
+    Args:
+        selection: what is chosen.
+        writer: the model.
+        n_tokens: the size of its vocabulary.
+    """
+    limit = _limit(selection, writer)
+    if selection.strategy == "beam":
+        return Beam(selection.beams, selection.length_penalty, limit)
+    if selection.strategy == "greedy":
+        return OneByOne(GREEDY, limit, selection.cached)
+    top_k = min(selection.top_k, n_tokens) or None
+    sampling = Sampling(selection.temperature, top_k, selection.top_p, selection.draws)
+    return OneByOne(sampling, limit, selection.cached)
+
+
+def choose_strategy(selection: Selection, writer: Writer, n_tokens: int) -> None:
+    """Draw the controls of what ``chosen_strategy`` gives."""
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium", key="how_it_writes"):
+        field = FIELDS["strategy"]
+        st.segmented_control(
+            field.label,
+            list(field.choices),
+            format_func=field.choices.__getitem__,
+            key=field.name,
+            help=field.help,
+            required=True,
+            persist_state="page",
+            width="content",
+        )
+        _choose_limit(selection, writer)
+        if selection.strategy == "sampling":
+            _fraction("temperature", step=0.1)
+            _choose_top_k(selection, n_tokens)
+            _fraction("top_p", step=0.05)
+            _choose_seed()
+        if selection.strategy == "beam":
+            _choose_beams()
+            _fraction("length_penalty", step=0.1)
+        else:
+            field = FIELDS["cached"]
+            st.toggle(field.label, key=field.name, help=field.help, persist_state="page")
+
+
+def _limit(selection: Selection, writer: Writer) -> int:
+    return min(selection.limit or writer.usual_limit, writer.longest)
+
+
+def _choose_limit(selection: Selection, writer: Writer) -> None:
+    """The usual number is no choice: another model has another one."""
+    stops = "The model stops by itself at <eos>." if writer.end is not None else "This model knows no end token."
+    key = "most_tokens"
+
+    def take(limit: int) -> None:
+        state.select(limit=0 if limit == writer.usual_limit else limit)
+
+    state.show_in(key, _limit(selection, writer))
+    st.number_input(
+        FIELDS["limit"].label,
+        min_value=1,
+        max_value=writer.longest,
+        help=stops.replace("<", "\\<"),
+        key=key,
+        on_change=state.on_change(key, take),
+        width=130,
+    )
+
+
+def _choose_top_k(selection: Selection, n_tokens: int) -> None:
+    """An empty field is no limit."""
+    field, key = FIELDS["top_k"], "likely_tokens_left"
+
+    def take(top_k: int | None) -> None:
+        state.select(top_k=top_k or 0)
+
+    state.show_in(key, min(selection.top_k, n_tokens) or None)
+    st.number_input(
+        field.label,
+        min_value=1,
+        max_value=n_tokens,
+        value=None,
+        placeholder="all",
+        help=field.help,
+        key=key,
+        on_change=state.on_change(key, take),
+        width=110,
+    )
+
+
+def _choose_seed() -> None:
+    field = FIELDS["draws"]
+    st.number_input(
+        field.label,
+        int(field.least),
+        int(field.most),
+        step=1,
+        help=field.help,
+        key=field.name,
+        persist_state="page",
+        width=130,
+    )
+
+
+def _choose_beams() -> None:
+    field = FIELDS["beams"]
+    st.slider(
+        field.label,
+        int(field.least),
+        int(field.most),
+        help=field.help,
+        key=field.name,
+        persist_state="page",
+        width=190,
+    )
+
+
+def _fraction(name: str, step: float) -> None:
+    field = FIELDS[name]
+    st.slider(
+        field.label,
+        float(field.least),
+        float(field.most),
+        step=step,
+        help=field.help,
+        key=field.name,
+        persist_state="page",
+        width=190,
+    )

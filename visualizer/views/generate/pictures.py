@@ -1,0 +1,175 @@
+"""What a model wrote as something to draw."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import torch
+
+from model.decoding import BeamTree, Step, Tokens
+from model.key_value_cache import computed_rows
+from visualizer.components.axis import Axis
+from visualizer.components.generation.element import Bar, Node, StepPicture, StepsPicture, Tail
+from visualizer.runs.run import Run
+from visualizer.runs.writer import Writer
+from visualizer.runs.writing import OneByOne, Written
+from visualizer.stages.panels import to_array
+
+N_BARS = 10
+"""How many of the most likely tokens have a bar of their own."""
+
+
+def steps_picture(run: Run, writer: Writer, how: OneByOne, written: Written) -> StepsPicture:
+    """One sequence, step by step."""
+    steps = written.steps
+    labels = tuple(run.vocabulary[token] for token in (*writer.prompt, *written.tokens))
+    n_read = len(steps[-1].tokens)
+    kind = "cross_attention" if writer.has_encoder else "self_attention"
+    weights = _rows(steps, kind, len(writer.source) or n_read)
+    n_heads = weights.shape[2]
+    return StepsPicture(
+        labels=labels,
+        n_prompt=len(writer.prompt),
+        ended=steps[-1].token == writer.end,
+        steps=tuple(_step(run, writer, how, written, index) for index in range(len(steps))),
+        weights=weights,
+        keys=_keys(run, writer, labels[:n_read]),
+        heads=tuple(run.head_label(head) for head in range(n_heads)),
+        own=not writer.has_encoder,
+        title="Cross-attention over the source" if writer.has_encoder else "Self-attention over the tokens so far",
+        keys_blocked=_blocked_keys(writer),
+        blocked=_blocked(writer, n_read),
+        blocked_by=writer.masks.names,
+        sampled=how.sampling.temperature > 0,
+        cached=how.cached,
+    )
+
+
+def tree_picture(run: Run, writer: Writer, tree: BeamTree) -> tuple[tuple[Node, ...], tuple[int, ...]]:
+    """The nodes of a tree, and the indices of its results, best first."""
+    start = len(writer.prompt)
+    nodes = tuple(
+        Node(
+            parent=node.parent,
+            label=run.vocabulary[node.token],
+            text=tuple(run.vocabulary[token] for token in node.tokens[start:]),
+            depth=len(node.tokens) - start,
+            probability=math.exp(node.log_probability),
+            total=node.total,
+            score=node.score,
+            kept=node.kept,
+            finished=node.finished,
+        )
+        for node in tree.nodes
+    )
+    places = {id(node): index for index, node in enumerate(tree.nodes)}
+    return nodes, tuple(places[id(node)] for node in tree.results)
+
+
+def _blocked(writer: Writer, n_read: int) -> np.ndarray:
+    """Which masks block which cell of the decoder's self-attention over the first tokens, (T, T)."""
+    size = len(writer.prompt) + writer.longest
+    bits: np.ndarray = writer.masks.blocked_bits(size, size)[0, :n_read, :n_read].contiguous().numpy()
+    return bits
+
+
+def _rows(steps: tuple[Step, ...], kind: str, n_keys: int) -> np.ndarray:
+    """The weights of the last token in every step, layer and head, (N, L, H, K); zero where there is no key yet."""
+    found = [_weights(step, kind) for step in steps]
+    rows = np.zeros((len(steps), *found[0].shape[:2], n_keys), np.float32)
+    for index, weights in enumerate(found):
+        rows[index, :, :, : weights.shape[-1]] = weights
+    return rows
+
+
+def _weights(step: Step, kind: str) -> np.ndarray:
+    """(L, H, K)."""
+    layers = [stage.value[0, :, -1] for path, stage in step.trace.items() if path.endswith(f"{kind}.weights")]
+    return to_array(torch.stack(layers))
+
+
+def _keys(run: Run, writer: Writer, read: tuple[str, ...]) -> Axis:
+    if writer.has_encoder:
+        return Axis("key", run.tokens["source"].labels, "source")
+    return Axis("key", read, None)
+
+
+def _blocked_keys(writer: Writer) -> np.ndarray:
+    """Which keys of the source the mask of the first layer's cross-attention hides."""
+    mask = next((mask for mask in writer.memory_masks if mask is not None), None)
+    if mask is None:
+        return np.zeros(len(writer.source), np.uint8)
+    blocked: np.ndarray = (~mask[0, 0, 0]).to(torch.uint8).numpy()
+    return blocked
+
+
+def _step(run: Run, writer: Writer, how: OneByOne, written: Written, index: int) -> StepPicture:
+    step = written.steps[index]
+    bars, tail = bars_of(run, step, writer.never, sampled=how.sampling.temperature > 0)
+    n_read, n_source = len(step.tokens), len(writer.source)
+    own, crossing = "decoder.layers.0.self_attention", "decoder.layers.0.cross_attention"
+    return StepPicture(
+        bars=bars,
+        tail=tail,
+        sentence=_sentence(run, writer, how, step),
+        kept=index < written.n_kept,
+        computed=len(computed_rows(step.trace, own)) if how.cached else n_read,
+        source_computed=len(computed_rows(step.trace, crossing)) if how.cached and n_source else n_source,
+    )
+
+
+def bars_of(run: Run, step: Step, never: Tokens, *, sampled: bool) -> tuple[tuple[Bar, ...], Tail]:
+    """The most likely tokens, among them the one chosen, and the others together.
+
+    Without sampling, the shares are the probabilities: what a token is chosen by.
+    """
+    probabilities = step.logits.double().softmax(0)
+    shares = step.probabilities if sampled else probabilities
+    order = step.logits.double().sort(descending=True, stable=True).indices.tolist()
+    ranks = {token: place + 1 for place, token in enumerate(order)}
+    shown = order[:N_BARS] if ranks[step.token] <= N_BARS else [*order[: N_BARS - 1], step.token]
+    bars = tuple(
+        Bar(
+            run.vocabulary[token],
+            ranks[token],
+            float(probabilities[token]),
+            float(shares[token]),
+            chosen=token == step.token,
+            never=token in never,
+        )
+        for token in shown
+    )
+    rest = sorted(set(order) - set(shown))
+    return bars, Tail(len(rest), float(probabilities[rest].sum()), float(shares[rest].sum()))
+
+
+def _sentence(run: Run, writer: Writer, how: OneByOne, step: Step) -> str:
+    """How the token was chosen; isolated, so that a label of another direction turns nothing else around."""
+    label = _quoted(run, step.token)
+    if how.sampling.temperature == 0:
+        passed_over = [token for token in writer.never if step.logits[token] > step.logits[step.token]]
+        if passed_over:
+            names = " and ".join(_quoted(run, token) for token in passed_over)
+            return f"{label} is chosen: {names} would be more likely, but {_is(passed_over)} never written."
+        return f"{label} is the most likely token, so it is chosen."
+    n_possible, n_tokens = int((step.probabilities > 0).sum()), len(step.probabilities) - len(writer.never)
+    if n_possible == 1:
+        return f"Only {label} is left to draw, of {n_tokens} tokens that can be written."
+    among = (
+        f"Each of the {n_tokens} tokens that can be written can be drawn"
+        if n_possible == n_tokens
+        else f"{n_possible} of the {n_tokens} tokens that can be written can be drawn"
+    )
+    return (
+        f"{among}. The seed drew {step.draw:.4f}: the shares, added up from the most likely token on, first exceed "
+        f"it at {label}."
+    )
+
+
+def _quoted(run: Run, token: int) -> str:
+    return f"“\u2068{run.vocabulary[token]}\u2069”"
+
+
+def _is(tokens: list[int]) -> str:
+    return "is" if len(tokens) == 1 else "are"

@@ -1,0 +1,108 @@
+"""Generate: the model writes one token at a time, and how each was chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import streamlit as st
+
+from visualizer.components.generation.element import generation_steps, generation_tree
+from visualizer.runs.run import Run
+from visualizer.runs.writer import Writer, writer_of
+from visualizer.runs.writing import Beam, Difference, OneByOne, Written
+from visualizer.safe_text import markdown_safe
+from visualizer.session import state
+from visualizer.session.cache import cached_search
+from visualizer.settings.link import chosen_in
+from visualizer.settings.settings import Selection
+from visualizer.stages.check_line import check_line
+from visualizer.stages.checks import Check
+from visualizer.views.generate.controls import choose_strategy, chosen_strategy
+from visualizer.views.generate.others import offer
+from visualizer.views.generate.pictures import steps_picture, tree_picture
+from visualizer.views.generate.session import written_now
+
+
+def render(run: Run, selection: Selection) -> None:
+    """Draw the view."""
+    try:
+        writer = writer_of(run)
+    except ValueError as error:
+        st.info(f"{markdown_safe(str(error))} These can:")
+        offer(run.settings)
+        return
+    for remark in writer.remarks:
+        st.caption(remark)
+    choose_strategy(selection, writer, len(run.vocabulary))
+    how = chosen_strategy(selection, writer, len(run.vocabulary))
+    try:
+        if isinstance(how, Beam):
+            _beam(run, writer, how, selection)
+        else:
+            _one_by_one(run, writer, how, selection)
+    except ValueError as error:
+        st.warning(markdown_safe(str(error)))
+
+
+def _one_by_one(run: Run, writer: Writer, how: OneByOne, selection: Selection) -> None:
+    with st.spinner("The model writes …"):
+        shown = written_now(run.subject, writer, how)
+    st.caption(" ".join((_how_it_ended(writer, shown.written), shown.account)))
+    if shown.written.difference is not None:
+        st.markdown(check_line(cache_check(shown.written.difference)))
+    key = "generation_steps"
+    generation_steps(
+        steps_picture(run, writer, how, shown.written),
+        step=selection.step,
+        row_layer=selection.row_layer,
+        key=key,
+        seq=state.last_seq(key),
+        on_shown=_take_from(key),
+    )
+
+
+def _beam(run: Run, writer: Writer, how: Beam, selection: Selection) -> None:
+    with st.spinner("The model writes …"):
+        tree = cached_search(run.subject, how, writer)
+    nodes, best = tree_picture(run, writer, tree)
+    n_finished = sum(nodes[index].finished for index in best)
+    st.caption(
+        f"{len(nodes) - 1} hypotheses were looked at, {sum(node.kept for node in nodes) - 1} kept and {n_finished} "
+        "finished. The number in a node is the sum of the log-probabilities so far; what is finished or cut off is "
+        f"compared by its score, that sum over the length penalty. {_never_written(run, writer)}"
+    )
+    key = "generation_tree"
+    generation_tree(nodes, best, node=selection.node, key=key, seq=state.last_seq(key), on_shown=_take_from(key))
+
+
+def _take_from(key: str) -> Callable[[], None]:
+    """A callback that chooses what the person went to in a picture."""
+    return state.on_event(
+        key, "shown", lambda event: state.select(**chosen_in(event, ("step", "row_layer", "node")))
+    )
+
+
+def _never_written(run: Run, writer: Writer) -> str:
+    names = " and ".join(markdown_safe(run.vocabulary[token]) for token in writer.never)
+    return f"{names} are in the vocabulary for other purposes and are never written."
+
+
+def _how_it_ended(writer: Writer, written: Written) -> str:
+    count = len(written.steps)
+    if writer.end is None:
+        return f"These weights know no end token, so it stops at the limit of {count}."
+    if written.tokens[-1] != writer.end:
+        return f"Stopped at the limit of {count} tokens, before it ended."
+    if writer.answer is None:
+        return "It ended by itself."
+    is_right = written.tokens[:-1] == writer.answer
+    return f"It ended by itself, and the answer is {'right' if is_right else 'wrong'}."
+
+
+def cache_check(difference: Difference) -> Check:
+    """Whether the key/value cache changes no number."""
+    return Check(
+        f"With the cache as without: probabilities differ by at most {difference.probabilities:.1g}, logits by "
+        f"{difference.logits:.1g} (the largest is {difference.largest_logit:.3g})",
+        holds=difference.is_rounding,
+    )

@@ -1,0 +1,85 @@
+"""How the mask is put into effect: one row under every way of masking, in every number type."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import streamlit as st
+
+from model.mask_tools.application import APPLICATIONS, DTYPES, AppliedRow, applied
+from visualizer.components.row_bars import BarCell, BarRow, Remark, row_bars
+from visualizer.safe_text import markdown_safe
+from visualizer.views.lab.case import Case
+
+_KEY = "row_bars"
+
+
+def render(case: Case) -> None:
+    """Draw the row of the query that is looked at."""
+    selection = case.selection
+    allowed = case.allowed[selection.query]
+    scores = case.run.trace[f"{case.module}.scaled_scores"].value[0, selection.head, selection.query]
+    found = applied(scores, allowed)
+    _, keys = case.axes
+    label = markdown_safe(keys.labels[selection.query])
+    st.markdown(
+        f"The scaled scores of query {selection.query} “{label}”, layer {selection.layer}, "
+        f"{markdown_safe(case.run.head_label(selection.head))}, masked in {len(APPLICATIONS)} ways. Click a token "
+        "in the strip above for another query."
+    )
+    n_types, has_key = len(DTYPES), bool(allowed.any())
+    reference = [row.weights.numpy() for row in found if row.application == _RIGHT]
+    row_bars(
+        [_row(found[start : start + n_types], has_key=has_key) for start in range(0, len(found), n_types)],
+        columns=[str(dtype).removeprefix("torch.") for dtype in DTYPES],
+        keys=keys,
+        blocked=(~allowed).numpy(),
+        reference=np.stack(reference),
+        key=_KEY,
+    )
+
+
+_RIGHT = "minus_infinity_then_zero"
+
+
+def _row(cells: tuple[AppliedRow, ...], *, has_key: bool) -> BarRow:
+    application = APPLICATIONS[cells[0].application]
+    drawn = tuple(_cell(cell, has_key=has_key) for cell in cells)
+    return BarRow(application.title, application.code, application.note, drawn)
+
+
+def _cell(cell: AppliedRow, *, has_key: bool) -> BarCell:
+    return BarCell(
+        weights=cell.weights.numpy(),
+        remarks=tuple(_remarks(cell, has_key=has_key)),
+        fully_blocked=cell.fully_blocked.numpy(),
+        outcome=_OUTCOMES[cell.outcome],
+    )
+
+
+def _remarks(cell: AppliedRow, *, has_key: bool) -> list[Remark]:
+    """How much leaks through one row, and what else is wrong with it."""
+    found = [Remark(f"leak {_number(cell.leak)}", warning=cell.leak != 0)]
+    if cell.taken and not cell.leak:
+        found.append(Remark(f"taken from the others {_number(cell.taken)}", warning=True))
+    if has_key and not cell.sums_to_one:
+        found.append(Remark(f"row sum {_number(cell.row_sum)}", warning=True))
+    if cell.fill_overflows:
+        refused = "; masked_fill refuses it" if cell.refusal else ""
+        found.append(Remark(f"the fill is −∞ here{refused}", warning=True))
+    return found
+
+
+def _number(value: float) -> str:
+    return "NaN" if math.isnan(value) else f"{value:.3g}"
+
+
+_OUTCOMES = {
+    "NaN": Remark("NaN", warning=True),
+    "zero": Remark("zero"),
+    "uniform": Remark("uniform", warning=True),
+    "unmasked": Remark("as if nothing were blocked", warning=True),
+    "other": Remark("uneven", warning=True),
+}
+"""What a row without a key gives, in words."""

@@ -1,0 +1,177 @@
+"""What the mask should be: the question that every part of the lab answers to."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import streamlit as st
+import torch
+from torch import Tensor
+
+from model.mask_tools.findings import Finding, MaskCase
+from model.mask_tools.intents import INTENT_KINDS, Intent, as_finding, compare, guess, least_number
+from model.mask_tools.language import MaskContext
+from model.mask_tools.lint import lint
+from visualizer.session import state
+from visualizer.settings.fields import FIELDS, GUESSED, MAX_TOKENS
+from visualizer.views.lab.case import Case
+
+_EXTRAS = {"documents": "Documents isolated", "padding": "Padding ignored"}
+_FIRST_NUMBERS = {"window": 4, "window_both": 4, "prefix": 3, "block_causal": 4, "cached": 3}
+_SAID_BY_COMPARISON = frozenset(
+    {"visible_future", "visible_padding", "dead_key", "blocks_nothing", "one_key_too_many", "blocks_everything"}
+)
+"""Findings of the lint that a comparison with what was meant says better, or knows to be none."""
+
+_CAUSES = frozenset({"inverted", "transposed", "own_key_hidden", "aligned_top_left"})
+"""Findings that name what a mask is instead, where a comparison has named it already."""
+
+
+def intent_of(case: Case) -> Intent:
+    """What the mask of the head that is looked at should be: as chosen, else the best guess."""
+    return chosen_intent(case) or guessed_intent(case, case.allowed, case.context)
+
+
+def chosen_intent(case: Case) -> Intent | None:
+    """What was said that the mask should be; None where nothing was."""
+    return None if case.selection.intent == GUESSED else read_intent(case.selection.intent)
+
+
+def guessed_intent(case: Case, allowed: Tensor, context: MaskContext) -> Intent:
+    """What a mask was probably meant to be, in the model that is chosen."""
+    return guess(allowed, context, is_decoder=case.run.settings.architecture != "encoder")
+
+
+def read_intent(text: str) -> Intent:
+    """The intention that a link names, ``window:4+padding``."""
+    name, *extras = text.split("+")
+    kind, _, number = name.partition(":")
+    return Intent(kind, int(number or 0), "documents" in extras, "padding" in extras)
+
+
+def write_intent(intent: Intent) -> str:
+    """An intention as a link names it."""
+    number = f":{intent.number}" if INTENT_KINDS[intent.kind].number else ""
+    extras = [name for name in _EXTRAS if getattr(intent, name)]
+    return "+".join([f"{intent.kind}{number}", *extras])
+
+
+def render(case: Case) -> None:
+    """Draw the question, with the best guess as its answer until there is another."""
+    chosen, intent = chosen_intent(case), intent_of(case)
+    field = FIELDS["intent"]
+    options = [GUESSED, *INTENT_KINDS]
+    guessed = guessed_intent(case, case.allowed, case.context)
+    # A key of its own for each value and each guess: the value is ours, and the browser keeps an option's text.
+    key = f"intent_{GUESSED if chosen is None else chosen.kind}_{write_intent(guessed)}"
+
+    def choose(kind: str) -> None:
+        state.select(intent=GUESSED if kind == GUESSED else write_intent(_first(kind, guessed)))
+
+    st.selectbox(
+        field.label,
+        options,
+        index=0 if chosen is None else options.index(chosen.kind),
+        format_func=lambda kind: f"A guess: {guessed.words}" if kind == GUESSED else INTENT_KINDS[kind].title,
+        key=key,
+        help=field.help,
+        width=300,
+        on_change=state.on_change(key, choose),
+    )
+    if intent.kind == "painted":
+        return
+    if INTENT_KINDS[intent.kind].number and chosen is not None:
+        _number(intent)
+    _extras(case, intent)
+
+
+def _first(kind: str, guessed: Intent) -> Intent:
+    """A kind with the number to begin with; documents and padding stay as they were guessed."""
+    number = guessed.number if guessed.kind == kind else _FIRST_NUMBERS.get(kind, 0)
+    keeps = kind != "painted"
+    return Intent(kind, number, guessed.documents and keeps, guessed.padding and keeps)
+
+
+def _number(intent: Intent) -> None:
+    key = f"intent_number_{write_intent(intent)}"
+    st.number_input(
+        INTENT_KINDS[intent.kind].number,
+        min_value=least_number(intent.kind),
+        max_value=MAX_TOKENS,
+        value=intent.number,
+        step=1,
+        key=key,
+        width=150,
+        on_change=state.on_change(
+            key, lambda number: state.select(intent=write_intent(replace(intent, number=number)))
+        ),
+    )
+
+
+def _extras(case: Case, intent: Intent) -> None:
+    """Documents and padding, where the text has any or they were asked for."""
+    context = case.context
+    has = {"documents": len(set(context.key_segments)) > 1, "padding": any(context.key_is_padding)}
+    offered = [name for name in _EXTRAS if has[name] or getattr(intent, name)]
+    for name in offered:
+        _extra(name, intent)
+
+
+def _extra(name: str, intent: Intent) -> None:
+    is_on = bool(getattr(intent, name))
+    key = f"intent_{name}_{write_intent(intent)}"
+    other = replace(intent, documents=not is_on) if name == "documents" else replace(intent, padding=not is_on)
+
+    def turn() -> None:
+        state.select(intent=write_intent(other))
+
+    st.checkbox(_EXTRAS[name], value=is_on, key=key, on_change=turn)
+
+
+def findings_under(
+    intent: Intent, case: MaskCase, context: MaskContext, *, whole: bool = True
+) -> tuple[Finding, ...]:
+    """What is wrong with a mask beside what it should be.
+
+    Args:
+        intent: what it should be.
+        case: the mask, and what is known of its numbers.
+        context: its tokens.
+        whole: whether each row is that of one query, so that rows can be compared with those of the intention.
+    """
+    comparison = compare(intent, case.allowed, context) if whole else None
+    difference = None if comparison is None else as_finding(intent, comparison, case.allowed)
+    by_rule = {finding.rule: finding for finding in lint(replace(case, causal=intent.hides_later))}
+    numbers = ("fill_overflows", "fill_leaks")
+    if comparison is None or intent.kind == "painted":
+        return tuple(by_rule.values())
+    if difference is None:
+        kept = ("no_key_left", "padding_query_without_key", "alignment_differs", *numbers)
+        return tuple(finding for rule, finding in by_rule.items() if rule in kept)
+    said = _SAID_BY_COMPARISON | _CAUSES if comparison.cause else _SAID_BY_COMPARISON
+    return (difference, *(finding for rule, finding in by_rule.items() if rule not in said))
+
+
+def all_clear(intent: Intent, *, is_guess: bool) -> str:
+    """What is said of a mask without a finding."""
+    if intent.kind == "painted":
+        return "Nothing suspicious: every query keeps a key."
+    guessed = " That this was meant is a guess." if is_guess else ""
+    return f"Every cell is as it should be: {intent.words}.{guessed}"
+
+
+def plain_context(n_queries: int, n_keys: int) -> MaskContext:
+    """Tokens of which nothing is known but how many there are."""
+    return MaskContext(
+        query_tokens=(0,) * n_queries,
+        key_tokens=(0,) * n_keys,
+        query_is_padding=(False,) * n_queries,
+        key_is_padding=(False,) * n_keys,
+        query_segments=(0,) * n_queries,
+        key_segments=(0,) * n_keys,
+    )
+
+
+def padding_of(context: MaskContext) -> tuple[Tensor, Tensor]:
+    """Which queries and which keys are padding, (Tq,) and (Tk,) bool."""
+    return torch.tensor(context.query_is_padding), torch.tensor(context.key_is_padding)

@@ -1,0 +1,166 @@
+"""What a person does to the masks, as new settings: paint, write an expression, start from one, mend, take over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import lru_cache
+
+from torch import Tensor
+
+from model import CombinedMask
+from model.mask_tools.language import MaskContext, express, from_mask_mod, parse
+from visualizer.runs.attention_masks import painted_cells
+from visualizer.settings.lines import lines_of
+from visualizer.settings.painted_mask import (
+    EVERYWHERE,
+    Scope,
+    encode_cells,
+    is_cells,
+    read_planes,
+    source_at,
+    write_planes,
+)
+from visualizer.settings.settings import Selection, Settings, in_mask_order
+
+SHORT = 160
+"""Characters up to which cells are kept as the expression that gives them: it is readable and fits any text."""
+
+POSITIONS = frozenset({"q", "k", "n_queries", "n_keys"})
+"""What an expression can name that does not depend on the text."""
+
+AS_EXPRESSIONS: Mapping[str, Callable[[Settings], str]] = {
+    "causal": lambda settings: "k <= q",
+    "padding": lambda settings: "not is_pad(k)",
+    "sliding_window": lambda settings: f"abs(q - k) < {settings.window}",
+    "prefix": lambda settings: f"k < {settings.prefix} or k <= q",
+    "strided": lambda settings: f"(q - k) % {settings.stride} == 0",
+}
+"""The masks of the list, each as an expression."""
+
+
+def scope_of(selection: Selection) -> Scope:
+    """The heads that a stroke is for."""
+    return Scope(
+        layer=selection.layer if selection.scope in ("layer", "layer_head") else None,
+        head=selection.head if selection.scope in ("head", "layer_head") else None,
+    )
+
+
+def source_in(settings: Settings, scope: Scope) -> str:
+    """The expression or cells that hold in a scope: its own, or those of a wider one."""
+    planes = read_planes(settings.custom)
+    if scope in planes:
+        return planes[scope]
+    wider = {other: source for other, source in planes.items() if _contains(other, scope)}
+    return source_at(wider, scope.layer or 0, scope.head or 0)
+
+
+@lru_cache(maxsize=64)
+def as_expression(source: str, context: MaskContext) -> str:
+    """The expression of a plane; "" where it blocks nothing or no expression is short enough."""
+    return express(painted_cells(source, context), context) if is_cells(source) else source
+
+
+def whole_expression(settings: Settings, layer: int, head: int, context: MaskContext) -> str:
+    """All masks in force on a head as one expression; "" where there is none."""
+    written = {name: write(settings) for name, write in AS_EXPRESSIONS.items()}
+    painted = source_at(read_planes(settings.custom), layer, head)
+    written["custom"] = as_expression(painted, context)
+    parts = [written[name] for name in settings.mask if painted or name != "custom"]
+    if not all(parts):
+        return ""
+    return " and ".join(f"({part})" for part in parts) if len(parts) > 1 else "".join(parts)
+
+
+def with_cells(settings: Settings, scope: Scope, allowed: Tensor, context: MaskContext) -> Settings:
+    """Paint the cells of a scope, (T, T), True = may attend.
+
+    They stay where they are when the text changes: kept as an expression, it is one of positions alone.
+    """
+    source = as_source(allowed, context)
+    if source and not is_cells(source) and not parse(source).names <= POSITIONS:
+        source = encode_cells((~allowed).numpy())
+    return with_source(settings, scope, source)
+
+
+def with_expression(settings: Settings, scope: Scope, text: str, context: MaskContext) -> Settings:
+    """Write an expression, or the body of a mask_mod, for a scope; an empty one leaves it to the wider ones.
+
+    Raises:
+        MaskExpressionError: it is none.
+    """
+    if text.strip():
+        expression = from_mask_mod(text)
+        parse(expression).evaluate(context)
+        return with_source(settings, scope, " ".join(expression.split()))
+    planes = {other: source for other, source in read_planes(settings.custom).items() if other != scope}
+    return _painted(settings, planes)
+
+
+def with_source(settings: Settings, scope: Scope, source: str) -> Settings:
+    """Paint a scope with an expression or cells, and put the painted mask in force."""
+    return _painted(settings, {**read_planes(settings.custom), scope: source})
+
+
+def started_from(settings: Settings, scope: Scope, source: str, name: str = "") -> Settings:
+    """Begin a painting with an expression; the mask of that ``name`` is then in it and no longer beside it."""
+    others = tuple(mask for mask in settings.mask if mask != name)
+    return with_source(replace(settings, mask=others), scope, source)
+
+
+def started_alone(settings: Settings, scope: Scope, allowed: Tensor, context: MaskContext) -> Settings:
+    """Begin a painting with cells, (T, T), True = may attend, and no mask beside it."""
+    return with_cells(replace(settings, mask=()), scope, allowed, context)
+
+
+def taken_over(settings: Settings, masks: CombinedMask, context: MaskContext) -> Settings:
+    """Bring the other masks in force into every plane of the painting, so that they can be painted over.
+
+    In a batch the padding mask stays beside it: each sequence has its own, and a painting is for all.
+    """
+    stays = ("padding",) if "padding" in settings.mask and _is_batch(settings) else ()
+    beside = masks.without("custom")
+    others = (beside.without("padding") if stays else beside).allowed
+    if others is None:
+        return settings
+    planes = read_planes(settings.custom)
+    planes.setdefault(EVERYWHERE, "")
+    combined = {
+        scope: as_source(painted_cells(source, context) & others[0, 0], context) for scope, source in planes.items()
+    }
+    return replace(settings, mask=(*stays, "custom"), custom=write_planes(combined))
+
+
+def _is_batch(settings: Settings) -> bool:
+    return len(lines_of(settings.text)) > 1
+
+
+def mended(
+    settings: Settings, scope: Scope, allowed: Tensor, masks: CombinedMask, context: MaskContext
+) -> Settings:
+    """Paint a mask that mends another, (T, T); the masks beside it are taken over if they block what it allows."""
+    if _is_batch(settings) and "padding" in masks.parts:
+        allowed = allowed | ~masks.parts["padding"][0, 0]  # what this mask blocks, it blocks without being painted
+    others = masks.without("custom").allowed
+    if others is not None and bool((allowed & ~others[0, 0]).any()):
+        settings = taken_over(settings, masks, context)
+    return with_source(settings, scope, as_source(allowed, context))
+
+
+def as_source(allowed: Tensor, context: MaskContext) -> str:
+    """A plane that allows exactly these cells, (T, T): the expression if it is short, else the cells."""
+    if bool(allowed.all()):
+        return ""
+    expression = express(allowed, context)
+    return expression if 0 < len(expression) <= SHORT else encode_cells((~allowed).numpy())
+
+
+def _painted(settings: Settings, planes: Mapping[Scope, str]) -> Settings:
+    custom = write_planes(planes)
+    masks = in_mask_order((*settings.mask, "custom")) if custom else settings.mask
+    return replace(settings, mask=masks, custom=custom)
+
+
+def _contains(wide: Scope, narrow: Scope) -> bool:
+    return wide.layer in (None, narrow.layer) and wide.head in (None, narrow.head)

@@ -1,0 +1,8 @@
+"""Arrays that a person uploads or pastes, as booleans, integers or floats.
+
+Nothing of them is ever evaluated or unpickled, and what is too large is refused before memory is taken for it.
+"""
+
+from visualizer.views.lab.mask_files.reading import MAX_BYTES, read_pasted, read_upload
+
+__all__ = ["MAX_BYTES", "read_pasted", "read_upload"]

@@ -1,0 +1,56 @@
+"""What the outputs of a model are called, and their grids."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from visualizer.components.axis import Axis, SequenceName
+from visualizer.components.tensor_grid.element import Panel
+from visualizer.runs.paths import layer_of
+from visualizer.runs.run import Run
+
+
+def output_title(path: str) -> str:
+    """``after layer 1`` or ``logits``."""
+    return f"after layer {layer_of(path)}" if "layers." in path else path
+
+
+def influence_panel(
+    run: Run,
+    title: str,
+    norms: NDArray[np.floating],
+    hatched: NDArray[np.bool_] | None = None,
+    why: str = "",
+    *,
+    sequence: SequenceName,
+    subtitle: str = "",
+    name: str = "influence",
+) -> Panel:
+    """A grid of Jacobian norms.
+
+    Args:
+        run: the run that was measured.
+        title: what stands above.
+        norms: (rows, T).
+        hatched: (rows, T), the cells that are hatched, if any.
+        why: what their tooltip says.
+        sequence: whose embeddings the columns are.
+        subtitle: the second line above.
+        name: what the tooltip calls a number.
+    """
+    rows = run.tokens["target" if "target" in run.tokens else "source"]
+    row_sequence: SequenceName = "target" if "target" in run.tokens else "source"
+    return Panel(
+        name=name,
+        title=title,
+        subtitle=subtitle,
+        array=norms,
+        rows=Axis("query", rows.labels, row_sequence),
+        columns=Axis("key", run.tokens[sequence].labels, sequence),
+        role="residual",
+        palette="sequential",
+        bounds=(0.0, float(norms.max()) or 1.0),
+        blocked=None if hatched is None else hatched.astype(np.uint8),
+        blocked_by=(why,),
+    )

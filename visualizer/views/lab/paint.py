@@ -1,0 +1,176 @@
+"""The painter, and the choice of the heads that are painted."""
+
+from __future__ import annotations
+
+import numpy as np
+import streamlit as st
+import torch
+
+from model import CombinedMask
+from model.mask_tools.intents import Intent
+from model.mask_tools.lint import Finding, MaskCase
+from visualizer.components.mask_painter.element import (
+    FindingMark,
+    Reason,
+    mask_painter,
+    parse_mask,
+    parse_mend,
+    parse_select,
+)
+from visualizer.runs.attention_masks import painted_cells
+from visualizer.session import state
+from visualizer.settings.fields import FIELDS
+from visualizer.settings.painted_mask import Scope, read_planes
+from visualizer.stages.panels import to_array
+from visualizer.views.lab import mask_editing
+from visualizer.views.lab.case import Case
+from visualizer.views.lab.intent import all_clear, chosen_intent, findings_under, guessed_intent, padding_of
+
+_KEY = "mask_painter"
+
+
+def render(case: Case) -> None:
+    """Draw the painter."""
+    narrower = _narrower(case)
+    if narrower is not None:
+        _say_what_holds(narrower)
+    _painter(case, is_in_force=narrower is None)
+
+
+def heads(case: Case) -> None:
+    """Draw the choice of the heads that are painted, and of the one that is looked at."""
+    settings = case.run.settings
+    field = FIELDS["scope"]
+    st.segmented_control(
+        field.label,
+        list(field.choices),
+        format_func=field.choices.__getitem__,
+        key=field.name,
+        help=field.help,
+        persist_state="page",
+        width="content",
+    )
+    _place("layer", case.selection.layer, settings.depth)
+    _place("head", case.selection.head, settings.n_heads)
+
+
+def _place(name: str, current: int, count: int) -> None:
+    if count == 1:
+        return
+    key = f"lab_{name}_{current}_of_{count}"  # a key of its own for each value: the value is ours, not the widget's
+    field = FIELDS[name]
+    st.selectbox(
+        field.label,
+        list(range(count)),
+        index=current,
+        key=key,
+        help=field.help,
+        width=96,
+        on_change=state.on_change(key, lambda chosen: state.select(**{name: chosen})),
+    )
+
+
+def _narrower(case: Case) -> Scope | None:
+    """The narrower scope whose painting holds for the head that is looked at, if there is one."""
+    if "custom" not in case.run.settings.mask:
+        return None
+    layer, head = case.selection.layer, case.selection.head
+    covering = [scope for scope in read_planes(case.run.settings.custom) if scope.covers(layer, head)]
+    holding = max(covering, key=lambda scope: scope.narrowness, default=case.scope)
+    return holding if holding.narrowness > case.scope.narrowness else None
+
+
+def _say_what_holds(scope: Scope) -> None:
+    places = {"layer": scope.layer, "head": scope.head}
+    narrowed = [kind for kind, index in places.items() if index is not None]
+    place = " and ".join(f"{kind} {places[kind]}" for kind in narrowed)
+
+    def show() -> None:
+        state.select(scope="_".join(narrowed))
+
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="narrower"):
+        st.caption(f"For {place} another painting holds, not this one.", width="content")
+        st.button("Show it", key="show_narrower", on_click=show, type="tertiary")
+
+
+def _painter(case: Case, *, is_in_force: bool) -> None:
+    source = mask_editing.source_in(case.run.settings, case.scope) if "custom" in case.run.settings.mask else ""
+    painted = painted_cells(source, case.context)
+    others = case.masks.without("custom")
+    beside = others.allowed
+    allowed = painted if beside is None else painted & beside[0, 0]
+    chosen = chosen_intent(case)
+    intent = chosen or guessed_intent(case, allowed, case.context)
+    findings = findings_of(case, allowed, intent)
+    rows, _ = case.axes
+    n_tokens = len(rows.labels)
+
+    def paint(event: object) -> None:
+        if (blocked := parse_mask(event, n_tokens)) is not None:
+            allowed = torch.from_numpy(~blocked)
+            state.change_masks(mask_editing.with_cells(case.run.settings, case.scope, allowed, case.context))
+
+    def mend(event: object) -> None:
+        index = parse_mend(event, len(findings))
+        if index is not None and (mended := findings[index].mended) is not None:
+            state.change_masks(mask_editing.mended(case.run.settings, case.scope, mended, case.masks, case.context))
+
+    def take_over(_event: object) -> None:
+        state.change_masks(mask_editing.taken_over(case.run.settings, case.masks, case.context))
+
+    def select(event: object) -> None:
+        if (place := parse_select(event, n_tokens)) is not None:
+            state.select(query=place[0], key=place[1])
+
+    weights = case.run.trace[f"{case.module}.weights"].value[0, case.selection.head]
+    mask_painter(
+        ~painted.numpy(),
+        others=_bits(case, others),
+        reasons=tuple(Reason(name, FIELDS["mask"].choices[name].lower()) for name in others.names),
+        weights=to_array(weights) if is_in_force else None,
+        weights_title=f"weights of layer {case.selection.layer}, {case.run.head_label(case.selection.head)}",
+        findings=tuple(_mark(finding) for finding in findings),
+        all_clear=all_clear(intent, is_guess=chosen is None),
+        selected=(case.selection.query, case.selection.key),
+        scope=repr(case.scope),
+        labels=rows.labels,
+        sequence=case.sequence,
+        seq=state.last_seq(_KEY),
+        key=_KEY,
+        on_paint=state.on_event(_KEY, "paint", paint),
+        on_mend=state.on_event(_KEY, "mend", mend),
+        on_select=state.on_event(_KEY, "select", select),
+        on_take_over=state.on_event(_KEY, "take_over", take_over),
+    )
+
+
+def findings_of(case: Case, allowed: torch.Tensor, intent: Intent) -> tuple[Finding, ...]:
+    """What is wrong with a mask, (T, T), True = may attend, beside what it should be, on this head."""
+    query_is_padding, key_is_padding = padding_of(case.context)
+    scores = case.run.trace[f"{case.module}.scaled_scores"].value[0, case.selection.head]
+    mask = MaskCase(
+        allowed=allowed,
+        query_is_padding=query_is_padding,
+        key_is_padding=key_is_padding,
+        causal=intent.hides_later,
+        largest_score=float(scores.abs().max()),
+    )
+    return findings_under(intent, mask, case.context)
+
+
+def _mark(finding: Finding) -> FindingMark:
+    return FindingMark(
+        title=finding.title,
+        severity=finding.severity,
+        why=finding.why,
+        mend=finding.mend,
+        cells=finding.cells.numpy(),
+        can_mend=finding.mended is not None,
+    )
+
+
+def _bits(case: Case, others: CombinedMask) -> np.ndarray:
+    """Which of the other masks block which cell, one bit each."""
+    n_tokens = len(case.tokens)
+    bits: np.ndarray = others.blocked_bits(n_tokens, n_tokens)[0].numpy()
+    return bits

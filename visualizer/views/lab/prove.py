@@ -1,0 +1,209 @@
+"""Prove: does any output depend on a token that it must not depend on?"""
+
+from __future__ import annotations
+
+import numpy as np
+import streamlit as st
+
+from model.analysis.influence import Verdict
+from visualizer.components.axis import SequenceName
+from visualizer.components.tensor_grid.element import tensor_grid
+from visualizer.runs.paths import layer_of, without_layer
+from visualizer.runs.promises import Measurement, Proof, prove
+from visualizer.safe_text import markdown_safe
+from visualizer.session import state
+from visualizer.settings.fields import FIELDS
+from visualizer.settings.settings import Claim
+from visualizer.stages.explanations import explain
+from visualizer.views.lab.case import Case
+from visualizer.views.lab.intent import chosen_intent, intent_of
+from visualizer.views.lab.measuring import measurement_of
+from visualizer.views.lab.outputs import influence_panel, output_title
+
+_KEPT: dict[Claim, str] = {
+    "intended": "The model does what the mask should be",
+    "promised": "Nothing passes where the masks forbid it",
+    "causal": "No later token changes an earlier output",
+}
+_BROKEN: dict[Claim, str] = {
+    "intended": "Something passes that should not:",
+    "promised": "Something passes where the masks forbid it:",
+    "causal": "A later token changes an earlier output:",
+}
+
+
+def render(case: Case) -> None:
+    """Draw the claim, the verdicts and the grids."""
+    claim, sequence = _choose(case)
+    intent = intent_of(case)
+    if claim == "intended":
+        intended = intent.expected(case.context)
+        if intended is None:
+            st.info("What is painted is what is meant, so there is nothing to prove: say what it should be, above.")
+            return
+        st.caption(markdown_safe(f"The claim: {intent.words}, in every layer and head, and so over all layers."))
+    else:
+        intended = None
+    measurement = measurement_of(case, sequence)
+    if measurement is None:
+        return
+    proof = prove(case.run, measurement, sequence, claim, intended)
+    _verdict(case, proof, claim)
+    _leak(case, proof, sequence)
+    _grids(case, measurement, proof, sequence)
+    st.caption(
+        "Each cell is the Frobenius norm of the Jacobian of one row's output with respect to one token's "
+        "embedding, exact and over every number of both: it is zero only where nothing passes. Measured in "
+        f"{measurement.seconds:.1f} s."
+    )
+
+
+def _choose(case: Case) -> tuple[Claim, SequenceName]:
+    """The claim and whose embeddings it is about; where one claim alone makes sense there is no choice."""
+    selection = case.selection
+    with st.container(horizontal=True, vertical_alignment="bottom", key="claims"):
+        sequence: SequenceName = case.sequence
+        if len(case.run.tokens) > 1:
+            _choice("embeddings")
+            sequence = selection.embeddings
+        if sequence != case.sequence:
+            return "promised", sequence
+        _choice("claim")
+    return selection.claim, sequence
+
+
+def _choice(name: str) -> None:
+    field = FIELDS[name]
+    st.segmented_control(
+        field.label,
+        list(field.choices),
+        format_func=field.choices.__getitem__,
+        required=True,
+        key=field.name,
+        help=field.help,
+        persist_state="page",
+    )
+
+
+def _verdict(case: Case, proof: Proof, claim: Claim) -> None:
+    leaking = [verdict for verdict in proof.verdicts if not verdict.passes]
+    n_forbidden = proof.verdicts[-1].n_forbidden
+    if leaking:
+        st.error(f"**Fails.** {_BROKEN[claim]} {_where(leaking)}.", icon=":material/close:")
+    if proof.cut_off.any():
+        n_cut_off = int(proof.cut_off.sum())
+        row, token = proof.cut_off.nonzero()[0].tolist()
+        st.error(
+            f"**Fails.** The masks cut off what should get through: {n_cut_off:,} "
+            f"{'cell' if n_cut_off == 1 else 'cells'} of the logits, such as row {row} from token {token}.",
+            icon=":material/close:",
+        )
+    if not leaking and not proof.cut_off.any():
+        _kept(case, proof, claim, n_forbidden)
+    if proof.unmeasured.any():
+        st.caption(
+            f"Of what should get through, {int(proof.unmeasured.sum()):,} cells measure 0 though the masks leave a "
+            "way: this model's weights there are too small for its numbers, or pass nothing on."
+        )
+    if claim == "causal" and leaking and not _is_causal(case):
+        st.caption("No causal mask was chosen for this model, so this is as it should be.")
+
+
+def _kept(case: Case, proof: Proof, claim: Claim, n_forbidden: int) -> None:
+    """A claim that holds: green only if it could have failed, and what holds by construction is said to."""
+    counted = (
+        f"all {n_forbidden:,} cells that must be zero after the last layer are exactly zero, and so are those "
+        "before it."
+    )
+    why = _by_construction(case, claim)
+    if n_forbidden == 0:
+        st.info("Nothing to prove: the claim forbids nothing over all layers, so it could not have failed.")
+    elif why:
+        st.info(f"**Holds by construction.** {_KEPT[claim]}: {counted} {why}", icon=":material/info:")
+    else:
+        st.success(f"**Passes.** {_KEPT[claim]}: {counted}", icon=":material/check:")
+    if claim == "intended":
+        n_through = int((proof.allowed["logits"] & ~proof.unmeasured).sum())
+        st.caption(f"Everything that should get through has a way; {n_through:,} cells of the logits do.")
+
+
+def _by_construction(case: Case, claim: Claim) -> str:
+    """Why a claim could not have failed on account of the mask; "" where it could."""
+    if claim == "promised":
+        return "The claim is made of these very masks, so a wrong mask keeps it too: it tests the model alone."
+    if claim == "intended" and chosen_intent(case) is None:
+        return "What it should be was guessed from this very mask: say it above, to have a claim that can fail."
+    return ""
+
+
+def _is_causal(case: Case) -> bool:
+    """Whether the masks of every layer and head hide later tokens."""
+    kind, n_tokens = without_layer(case.module), len(case.tokens)
+    masks = [mask.allowed for path, mask in case.run.promised.items() if without_layer(path) == kind]
+    return not any(mask is None or bool(mask.expand(-1, -1, n_tokens, n_tokens).triu(1).any()) for mask in masks)
+
+
+def _where(leaking: list[Verdict]) -> str:
+    return ", ".join(
+        f"{output_title(verdict.path)} ({verdict.n_leaking:,} of {verdict.n_forbidden:,} cells)"
+        for verdict in leaking
+    )
+
+
+def _leak(case: Case, proof: Proof, sequence: SequenceName) -> None:
+    """Where it begins, with the way there."""
+    leak = proof.leak
+    if leak is None:
+        return
+    path = leak.path
+    rows, columns = case.tokens.labels, case.run.tokens[sequence].labels
+    row = f"{leak.row} “{markdown_safe(rows[leak.row])}”"
+    token = f"{leak.token} “{markdown_safe(columns[leak.token])}”"
+    title = explain(case.run.trace, path).title
+    st.markdown(
+        f"It begins in **{markdown_safe(path)}** ({title}): there row {row} first depends on token {token}."
+    )
+
+    def go() -> None:
+        state.select(stage=without_layer(path), layer=layer_of(path), query=leak.row, key=leak.token)
+        state.change_view("step")
+
+    st.button("Go to this stage", icon=":material/arrow_forward:", key="go_to_leak", on_click=go)
+
+
+def _grids(case: Case, measurement: Measurement, proof: Proof, sequence: SequenceName) -> None:
+    panels = []
+    for path, norms, verdict in zip(
+        measurement.influence.paths, measurement.influence.norms.numpy(), proof.verdicts, strict=True
+    ):
+        forbidden = ~proof.allowed[path].numpy()
+        held = forbidden & (norms == 0)
+        panels.append(
+            influence_panel(
+                case.run,
+                f"{'✓' if verdict.passes else '✗'} {output_title(path)}",
+                norms,
+                held,
+                "the claim (it measures exactly 0)",
+                sequence=sequence,
+                subtitle=_of_leaks(verdict),
+            )
+        )
+        if not verdict.passes:
+            panels.append(
+                influence_panel(
+                    case.run,
+                    f"Leaks · {output_title(path)}",
+                    np.where(forbidden, norms, 0.0),
+                    sequence=sequence,
+                    subtitle="the cells that must be zero and are not",
+                )
+            )
+    tensor_grid(panels, key="proof", layout="wrap")
+
+
+def _of_leaks(verdict: Verdict) -> str:
+    if verdict.where is None:
+        return f"{verdict.n_forbidden:,} cells must be 0 and are" if verdict.n_forbidden else "no cell must be 0"
+    row, token = verdict.where
+    return f"largest leak {verdict.largest:.3g}: row {row}, token {token}"

@@ -1,0 +1,59 @@
+"""The mask as text for other libraries."""
+
+from __future__ import annotations
+
+import streamlit as st
+import torch
+
+from model.mask_tools.language import parse
+from model.mask_tools.translations import TRANSLATIONS, MaskToTranslate
+from visualizer.safe_text import markdown_safe
+from visualizer.settings.painted_mask import read_planes
+from visualizer.views.lab import mask_editing
+from visualizer.views.lab.case import Case
+
+
+def render(case: Case) -> None:
+    """Draw the choice of a library and the text to copy."""
+    name = st.pills(
+        "Library",
+        list(TRANSLATIONS),
+        default=next(iter(TRANSLATIONS)),
+        format_func=lambda name: TRANSLATIONS[name].title,
+        required=True,
+        key="translation",
+        label_visibility="collapsed",
+        wrap=True,
+        persist_state="page",
+    )
+    translation = TRANSLATIONS[name]
+    st.caption(markdown_safe(translation.note))
+    if _layers_differ(case):
+        st.caption(f"This is the mask of layer {case.selection.layer}; other layers have another one.")
+    st.code(translation.write(mask_to_translate(case)), language="python")
+
+
+def _layers_differ(case: Case) -> bool:
+    settings = case.run.settings
+    return "custom" in settings.mask and any(scope.layer is not None for scope in read_planes(settings.custom))
+
+
+def mask_to_translate(case: Case) -> MaskToTranslate:
+    """The mask of every head of the layer that is looked at."""
+    is_padding = torch.tensor(case.tokens.is_padding)
+    return MaskToTranslate(
+        allowed=case.allowed_of_heads,
+        query_is_padding=is_padding,
+        key_is_padding=is_padding,
+        n_heads=case.run.settings.n_heads,
+        condition=_condition(case),
+        facts=case.context,
+    )
+
+
+def _condition(case: Case) -> str | None:
+    """The masks of all heads as one line of code; None where heads differ or there is no expression."""
+    if len(case.allowed_of_heads) > 1:
+        return None
+    expression = mask_editing.whole_expression(case.run.settings, case.selection.layer, 0, case.context)
+    return parse(expression).torch_code() if expression else None

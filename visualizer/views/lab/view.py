@@ -1,0 +1,55 @@
+"""Mask lab: paint, say, explain, lint, translate and prove a mask."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from visualizer.runs.run import Run
+from visualizer.session import widgets
+from visualizer.settings.fields import FIELDS, WORKED_EXAMPLES
+from visualizer.settings.gallery import GALLERY
+from visualizer.settings.settings import Selection
+from visualizer.views.lab import applied, intent, load, paint, prove, reach, say, translate
+from visualizer.views.lab.case import Case, case_of
+
+PANELS = {
+    "translate": translate.render,
+    "load": load.render,
+    "apply": applied.render,
+    "reach": reach.render,
+    "prove": prove.render,
+}
+"""What can be done with a mask, in the order of the buttons."""
+
+
+def render(run: Run, selection: Selection) -> None:
+    """Draw the view."""
+    widgets.examples("Cases", GALLERY, key="gallery", button_key="case_{}")
+    if run.settings.weights in WORKED_EXAMPLES:
+        st.info("A worked example brings its own mask: to paint one, take other weights, or a case above.")
+        return
+    case = case_of(run, selection)
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium", key="meant"):
+        intent.render(case)
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium", key="paint_for"):
+        paint.heads(case)
+        say.start_from(case)
+    painting, tools = st.columns([1, 1], gap="medium")
+    with painting:
+        say.render(case)
+        paint.render(case)
+    with tools:
+        _tools(case)
+
+
+def _tools(case: Case) -> None:
+    field = FIELDS["panel"]
+    st.segmented_control(
+        field.label,
+        list(field.choices),
+        format_func=field.choices.__getitem__,
+        key=field.name,
+        label_visibility="collapsed",
+        persist_state="page",
+    )
+    PANELS[case.selection.panel](case)

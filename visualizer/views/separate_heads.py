@@ -1,0 +1,113 @@
+"""The heads of a worked example computed apart, each by matrices of its own, beside the one fused matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import streamlit as st
+import torch
+from torch import Tensor
+
+from model import MultiHeadAttention, record
+from model.analysis.separate_heads import SeparateHeads
+from visualizer.components.axis import Axis
+from visualizer.components.tensor_grid.element import Panel, tensor_grid
+from visualizer.runs.run import Run
+from visualizer.stages.check_line import check_line
+from visualizer.stages.checks import Check, short
+from visualizer.stages.panels import head_panels, stage_panel, to_array
+
+TOLERANCE = 1e-12
+"""Largest difference between both ways, in float64."""
+
+_PROJECTED = {"q_proj": "q", "k_proj": "k", "v_proj": "v", "concat": "context"}
+"""Stages in which the heads lie side by side, each with what a head alone calls its part."""
+
+_PER_HEAD = ("q", "k", "v", "scores", "scaled_scores", "masked_scores", "weights", "context")
+
+Parts = Mapping[str, tuple[Tensor, ...]]
+"""By a stage's name its parts, head after head; the output is one part."""
+
+
+def separate_heads(run: Run, path: str, *, batch: int) -> None:
+    """Draw both ways to the stage at ``path``, where it is of an example with more than one head."""
+    module, _, name = path.rpartition(".")
+    attention = attention_with_heads(run, module)
+    if attention is None or name not in (*_PROJECTED, *_PER_HEAD, "output"):
+        return
+    found = apart(run, module)
+    st.markdown(f"##### {attention.n_heads} separate heads, or one fused matrix")
+    st.markdown(check_line(same_both_ways(run, module, found)))
+    d_model, width, together = attention.w_q.in_features, attention.head_dim, attention.w_q.out_features
+    st.caption(
+        f"Before the equals sign every head runs by itself, with a w_q, w_k and w_v of its own ({d_model} × "
+        f"{width}); after it all heads share one of each ({d_model} × {together}), which holds theirs side by side."
+    )
+    tensor_grid(both_ways(run, path, found[name], batch=batch), key="separate_heads", layout="row")
+
+
+def attention_with_heads(run: Run, module: str) -> MultiHeadAttention | None:
+    """The attention of a worked example that has heads to take apart; None where there is none."""
+    attention = run.model.get_submodule(module) if run.example is not None else None
+    return attention if isinstance(attention, MultiHeadAttention) and attention.n_heads > 1 else None
+
+
+def apart(run: Run, module: str) -> Parts:
+    """Every stage of the attention at ``module`` as its heads give it when each runs by itself."""
+    attention = attention_with_heads(run, module)
+    if attention is None:
+        raise ValueError(f"{module} has no heads that could be taken apart")
+    inputs = (run.trace[f"{module}.{name}_input"].value for name in ("query", "key", "value"))
+    mask = run.trace[f"{module}.mask"].value if f"{module}.mask" in run.trace else None
+    separate = SeparateHeads(attention).eval()
+    with torch.no_grad(), record(separate) as trace:
+        separate(*inputs, mask)
+    heads = [f"heads.{head}" for head in range(attention.n_heads)]
+    per_head = {name: tuple(trace[f"{head}.{name}"].value for head in heads) for name in _PER_HEAD}
+    joined = {name: tuple(value[:, 0] for value in per_head[part]) for name, part in _PROJECTED.items()}
+    return joined | per_head | {"output": (trace["output"].value,)}
+
+
+def same_both_ways(run: Run, module: str, found: Parts) -> Check:
+    """Whether the heads apart, concatenated, give every stage of the fused attention."""
+    differences = [
+        _difference(torch.cat(parts, 1 if name in _PER_HEAD else -1), run.trace[f"{module}.{name}"].value)
+        for name, parts in found.items()
+    ]
+    largest = max(differences)
+    return Check(
+        f"The heads apart, concatenated, equal the fused matrix to 1e-12 in all {len(differences)} stages from "
+        f"q_proj to output, max |difference| = {short(largest)}",
+        largest <= TOLERANCE,
+    )
+
+
+def both_ways(run: Run, path: str, parts: Sequence[Tensor], *, batch: int) -> list[Panel]:
+    """The parts of a stage, an equals sign, and the stage as the fused attention gives it."""
+    name = run.trace[path].name
+    whole = stage_panel(run, path, head=0, batch=batch)
+    fused = list(head_panels(run, path, batch=batch)) if name in _PER_HEAD else [whole]
+    if name == "output":
+        before = [replace(whole, name="apart", title="Heads apart, concatenated", array=to_array(parts[0][batch]))]
+    else:
+        before = [_part(fused[head % len(fused)], part[batch], head) for head, part in enumerate(parts)]
+    after = [replace(panel, name="fused", subtitle="") for panel in fused]
+    return [*before, replace(after[0], operator="="), *after[1:]]
+
+
+def _part(fused: Panel, part: Tensor, head: int) -> Panel:
+    """What one head alone gives, drawn like its share of the fused attention."""
+    array = to_array(part.reshape(part.shape[-2:]))
+    n_columns = array.shape[1]
+    columns = fused.columns
+    if len(columns.labels) != n_columns:  # the head's own columns
+        columns = Axis(columns.name, tuple(str(column) for column in range(n_columns)))
+    title = f"head {head} alone"
+    return replace(
+        fused, name="apart", title=title, subtitle="", array=array, columns=columns, operator="|" if head else ""
+    )
+
+
+def _difference(a: Tensor, b: Tensor) -> float:
+    return (a - b).abs().masked_fill(a == b, 0.0).max().item()  # equal infinities do not differ

@@ -1,0 +1,147 @@
+"""What is to be trained: the task, the sizes of the model, and the experiments; and what to look at meanwhile."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import streamlit as st
+
+from model.learning.tasks import TASKS, Task
+from model.learning.training import Recipe
+from visualizer.safe_text import markdown_safe
+from visualizer.session import state
+from visualizer.settings.training_settings import (
+    ATTENTIONS,
+    LONGEST_QUESTION,
+    NO_EXPERIMENT,
+    NUMBERS,
+    TRAINING,
+    TrainingChoice,
+    usual_choice,
+)
+
+_ASKED = "asked"
+
+
+@dataclass(frozen=True)
+class Look:
+    """What is looked at while a model learns.
+
+    Attributes:
+        text: what it is asked.
+        kind: which attention, one of ``ATTENTIONS``.
+        layer: which layer of it.
+    """
+
+    text: str
+    kind: str
+    layer: int
+
+
+def choose_task() -> None:
+    """The task to train; another one is opened as it is usually trained."""
+    _segments("train_task", list(TASKS), on_change=lambda task: state.train(usual_choice(task)))
+
+
+def choose_experiment(choice: TrainingChoice) -> None:
+    """Which experiment, or none."""
+    _segments(
+        "train_experiment",
+        list(TRAINING["train_experiment"].choices),
+        on_change=lambda experiment: state.train(usual_choice(choice.train_task, experiment)),
+    )
+
+
+def choose_recipe(choice: TrainingChoice) -> None:
+    """The numbers of the recipe; an experiment has its own."""
+    if choice.train_experiment != NO_EXPERIMENT:
+        return
+    with st.popover("Change the model", icon=":material/tune:", width="content", key="recipe"):
+        columns = st.columns(2)
+        for index, name in enumerate(NUMBERS):
+            with columns[index % 2]:
+                _number(f"train_{name}")
+        st.caption("The controls beside the page are those of the other views: what is trained is chosen here.")
+
+
+def _number(name: str) -> None:
+    field = TRAINING[name]
+    kind = int if field.kind == "integer" else float
+    st.number_input(
+        field.label,
+        min_value=kind(field.least),
+        max_value=kind(field.most),
+        step={"train_steps": 100, "train_learning_rate": 1e-3}.get(name, 1),
+        format=None if kind is int else "%g",
+        help=field.help,
+        key=name,
+        persist_state="page",
+    )
+
+
+def summary(recipe: Recipe) -> str:
+    """The sizes of a model and its training in one line."""
+    return (
+        f"{_count(recipe.n_heads, 'head')} · {_count(recipe.n_layers, 'layer')} · width {recipe.d_model}, "
+        f"feed-forward {recipe.d_ff} · {_count(recipe.steps, 'step')} · seed {recipe.seed}"
+    )
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}" + ("" if number == 1 else "s")
+
+
+def choose_look(choice: TrainingChoice, task: Task) -> Look:
+    """What to look at. A text that is none of the task is refused, and the last good one is asked on."""
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="look"):
+        st.caption(TRAINING["train_text"].label, width="content")
+        typed = st.text_input(
+            f"Ask it: type {task.texts.allowed}",
+            max_chars=LONGEST_QUESTION,
+            label_visibility="collapsed",
+            key="train_text",
+            persist_state="page",
+            width=180,
+        )
+        if len(ATTENTIONS[task.architecture]) > 1:
+            _segments("train_attention", ATTENTIONS[task.architecture], width="content")
+        if choice.train_n_layers > 1:
+            _segments("train_layer", range(choice.train_n_layers), width="content")
+    return Look(_asked(task, typed), choice.train_attention, choice.train_layer)
+
+
+def _asked(task: Task, typed: str) -> str:
+    """The text to ask, and a sentence where it is not what was typed."""
+    before = state.put_by_before(_ASKED)
+    last = before[1] if isinstance(before, tuple) and before[0] == task.name else task.example
+    try:
+        text = task.read(typed)
+    except ValueError as error:
+        refusal(error, f" “{last}” is asked meanwhile.")
+        return str(last)
+    if text != "".join(typed.split()):
+        st.caption(markdown_safe(f"“{typed}” is read as “{text}”: this model knows small letters only."))
+    state.put_by(_ASKED, (task.name, text))
+    return text
+
+
+def _segments(name: str, options: Any, on_change: Any = None, **layout: Any) -> None:  # noqa: ANN401
+    field = TRAINING[name]
+    label = (lambda layer: f"Layer {layer}") if field.kind == "integer" else field.choices.__getitem__
+    st.segmented_control(
+        field.label,
+        options,
+        format_func=label,
+        key=name,
+        label_visibility="collapsed",
+        required=True,
+        persist_state="page",
+        on_change=None if on_change is None else state.on_change(name, on_change),
+        **layout,
+    )
+
+
+def refusal(error: ValueError, what_then: str = "") -> None:
+    """One sentence on what was refused."""
+    st.error(markdown_safe(f"{error}.{what_then}" if what_then else str(error)), icon=":material/error:")

@@ -1,0 +1,126 @@
+"""The trainings of this server: those that run, and as many of the finished ones as there is room for.
+
+A training follows from its recipe, so it is found by that: after a reload, from a link, by another visitor.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from functools import lru_cache
+
+from model.learning.recordings import recorded
+from model.learning.training import Progress, Recipe, train
+from visualizer.views.train.job import JobState, Training, TrainingJob
+
+Recipes = tuple[Recipe, ...]
+
+KEPT_BYTES = 256 * 2**20
+"""The most memory that trainings may take that have ended; the newest is always kept."""
+
+
+class Memory:
+    """The jobs of a process by what they train.
+
+    Args:
+        kept_bytes: the most memory that ended trainings may take together.
+    """
+
+    def __init__(self, kept_bytes: int = KEPT_BYTES) -> None:
+        self._kept_bytes = kept_bytes
+        self._lock = threading.Lock()
+        self._jobs: OrderedDict[Recipes, TrainingJob] = OrderedDict()
+        self._finished: OrderedDict[Recipes, JobState] = OrderedDict()
+
+    def start(self, recipes: Recipes) -> TrainingJob:
+        """The job that trains these: the one that runs, or else a new one.
+
+        Raises:
+            ValueError: too much is being trained already.
+        """
+        with self._lock:
+            before = self._jobs.get(recipes)
+            if before is not None and before.peek().is_running:
+                return before
+            job = TrainingJob(recipes)
+            if before is not None:
+                self._set_aside(recipes, before.peek())
+            self._jobs[recipes] = job
+            self._jobs.move_to_end(recipes)
+            self._forget()
+            return job
+
+    def running(self, recipes: Recipes) -> TrainingJob | None:
+        """The job that is training these now."""
+        with self._lock:
+            job = self._jobs.get(recipes)
+        return job if job is not None and job.peek().is_running else None
+
+    def finished(self, recipes: Recipes) -> JobState | None:
+        """What these came to, where they were trained to the end."""
+        with self._lock:
+            job = self._jobs.get(recipes)
+            if job is not None and job.peek().phase == "finished":
+                return job.peek()
+            return self._finished.get(recipes)
+
+    def interrupted(self, recipes: Recipes) -> JobState | None:
+        """What these came to, where their training was ended before that."""
+        with self._lock:
+            job = self._jobs.get(recipes)
+        return job.peek() if job is not None and job.peek().phase in ("stopped", "unwatched") else None
+
+    def _set_aside(self, recipes: Recipes, state: JobState) -> None:
+        """Keep what was finished while the same is trained again."""
+        if state.phase == "finished":
+            self._finished[recipes] = state
+            self._finished.move_to_end(recipes)
+
+    def _forget(self) -> None:
+        """Forget the oldest of what has ended, until the rest fits."""
+        ended = [recipes for recipes, job in self._jobs.items() if not job.peek().is_running]
+        sizes = [state.n_bytes for state in self._finished.values()]
+        total = sum(sizes) + sum(self._jobs[recipes].peek().n_bytes for recipes in ended)
+        while total > self._kept_bytes and self._finished:
+            total -= self._finished.popitem(last=False)[1].n_bytes
+        for recipes in ended:
+            if total <= self._kept_bytes:
+                return
+            total -= self._jobs.pop(recipes).peek().n_bytes
+
+
+MEMORY = Memory()
+"""What this process remembers."""
+
+
+@lru_cache(maxsize=8)
+def recorded_state(recipes: Recipes) -> JobState | None:
+    """The recordings of these; None where one of them was not recorded."""
+    found = [recorded(recipe) for recipe in recipes]
+    trainings = []
+    for recording in found:
+        if recording is None:
+            return None
+        snapshots = tuple(
+            Progress(step, recording.losses[step], recording.matches[step], weights)
+            for step, weights in recording.snapshots.items()
+        )
+        trainings.append(
+            Training(
+                recording.recipe,
+                tuple(recording.losses),
+                tuple(recording.losses.values()),
+                tuple(recording.matches),
+                tuple(recording.matches.values()),
+                snapshots,
+                snapshots[-1],
+            )
+        )
+    return JobState(tuple(trainings), "recorded", sum(each.seconds for each in found if each is not None))
+
+
+@lru_cache(maxsize=8)
+def untrained_state(recipes: Recipes) -> JobState:
+    """These before the first step: what random weights do."""
+    trainings = tuple(Training(recipe).after(next(train(recipe))) for recipe in recipes)
+    return JobState(trainings, "untrained", 0.0)

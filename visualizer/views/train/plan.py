@@ -1,0 +1,68 @@
+"""What a choice asks to be trained: one recipe, or the two of an experiment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from model.learning.tasks import TASKS, Task
+from model.learning.training import EXPERIMENTS, RECIPES, Recipe
+from visualizer.settings.training_settings import NO_EXPERIMENT, NUMBERS, TrainingChoice
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is to be trained.
+
+    Attributes:
+        title: what a person calls it.
+        recipes: one, or two that differ in one thing.
+        names: what a person calls each of the two; empty for a single one.
+        question: what to ask of the two results; empty for a single one.
+    """
+
+    title: str
+    recipes: tuple[Recipe, ...]
+    names: tuple[str, ...] = ("",)
+    question: str = ""
+
+    @property
+    def task(self) -> Task:
+        """What is learned."""
+        return TASKS[self.recipes[0].task]
+
+
+def plan_of(choice: TrainingChoice) -> Plan:
+    """What is chosen.
+
+    Raises:
+        ValueError: the recipe is refused.
+    """
+    if choice.train_experiment != NO_EXPERIMENT:
+        experiment = EXPERIMENTS[choice.train_experiment]
+        recipes = (experiment.intact, experiment.changed)
+        return Plan(experiment.title, recipes, difference(*recipes), experiment.question)
+    numbers = {name: getattr(choice, f"train_{name}") for name in NUMBERS}
+    return Plan(TASKS[choice.train_task].title, (replace(RECIPES[choice.train_task], **numbers),))
+
+
+def usual_plan(task: str) -> Plan:
+    """The usual recipe of a task."""
+    return Plan(TASKS[task].title, (RECIPES[task],))
+
+
+def difference(one: Recipe, other: Recipe) -> tuple[str, str]:
+    """What to call two recipes that differ in one thing."""
+    for name, say in _NAMES.items():
+        if getattr(one, name) != getattr(other, name):
+            return say(getattr(one, name)), say(getattr(other, name))
+    return "One", "Other"
+
+
+_NAMES: Mapping[str, Callable[[Any], str]] = {
+    "is_causal": lambda is_causal: "With the causal mask" if is_causal else "Without the causal mask",
+    "positions": lambda positions: "Without positions" if positions == "none" else f"With {positions} positions",
+    "scale_scores": lambda scaled: "Scores divided by √d_k" if scaled else "Scores not divided",
+    "n_heads": lambda n_heads: "One head" if n_heads == 1 else f"{n_heads} heads",
+}

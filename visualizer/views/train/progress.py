@@ -1,0 +1,229 @@
+"""The picture of a training: recorded, while it runs, and any moment of it afterwards."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from model.learning.tasks import TASKS
+from visualizer.colors import DIVERGING
+from visualizer.safe_text import markdown_safe
+from visualizer.session import state
+from visualizer.session.theme import theme
+from visualizer.settings.training_settings import LAST_STEP, TrainingChoice
+from visualizer.views.train import moments, session
+from visualizer.views.train.controls import Look, summary
+from visualizer.views.train.job import UNWATCHED_SECONDS, JobState
+from visualizer.views.train.loss import lay_open
+from visualizer.views.train.moments import Moment, moment_at
+from visualizer.views.train.plan import Plan
+from visualizer.views.train.session import Mine
+
+if TYPE_CHECKING:
+    from visualizer.figures.loss_curve import Curve
+
+EVERY_SECONDS = 0.5
+"""How often the picture is drawn again while something is trained."""
+
+_MOMENT = "train_moment"
+_COLORS = (16, -16)  # places in the diverging scale, which every kind of colour blindness tells apart
+_DASHES = ("solid", "dot")
+
+
+def render(choice: TrainingChoice, plan: Plan, look: Look) -> None:
+    """Draw what there is of a plan: while it is trained again and again, by itself."""
+    found = session.found(plan)
+    if plan.question:
+        st.markdown(f"##### {markdown_safe(plan.question)}")
+    if found.is_running:
+        st.fragment(_watch, run_every=EVERY_SECONDS)(choice, plan, look)
+    else:
+        _go_through(choice, plan, found, look)
+
+
+def elsewhere(choice: TrainingChoice, plan: Plan) -> None:
+    """How far the training of this session is while another plan is on the screen."""
+    mine = session.elsewhere(plan)
+    if mine is not None:
+        st.fragment(_watch_elsewhere, run_every=EVERY_SECONDS)(plan, mine)
+
+
+def _watch_elsewhere(plan: Plan, mine: Mine) -> None:
+    if session.elsewhere(plan) is None:
+        st.rerun()
+    job = mine.job.peek()
+    with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="elsewhere"):
+        st.progress(job.fraction, text=f"Training goes on: {markdown_safe(mine.plan.title)}. {_how_far(job)}")
+        st.button("Show it", key="show_training", on_click=state.train, args=(mine.choice,), width="content")
+        _stop(mine.choice, mine.plan)
+
+
+def _watch(choice: TrainingChoice, plan: Plan, look: Look) -> None:
+    job = session.found(plan)
+    if not job.is_running:
+        st.rerun()  # to be drawn without the clock
+    with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
+        st.progress(job.fraction, text=_how_far(job))
+        _stop(choice, plan)
+    if all(training.snapshots for training in job.trainings):
+        _draw(plan, job, look, step=None)
+
+
+def _go_through(choice: TrainingChoice, plan: Plan, job: JobState, look: Look) -> None:
+    """Draw the moment that is chosen, and offer the others."""
+    if any(not training.snapshots for training in job.trainings):
+        st.caption(_how_it_ended(job))
+        return
+    step = _choose_step(choice, job)
+    found = _draw(plan, job, look, step)
+    _onwards(found, look)
+    if job.phase not in ("recorded", "untrained"):
+        st.caption(
+            "The link carries what was trained and what is looked at, not the weights: opened again, it finds this "
+            "training as long as the server remembers it; then Start repeats it."
+        )
+    lay_open(found, look)
+
+
+def _draw(plan: Plan, job: JobState, look: Look, step: int | None) -> list[Moment]:
+    found = [moment_at(name, training, step) for name, training in zip(plan.names, job.trainings, strict=True)]
+    marked = None if job.phase == "untrained" else step
+    if len(found) == 1:
+        _sides(found, look, marked)
+    else:
+        _columns(found, look, marked)
+    return found
+
+
+def _stop(choice: TrainingChoice, plan: Plan) -> None:
+    """The way to end it."""
+    st.button(
+        "Stop",
+        icon=":material/stop:",
+        key="stop_training",
+        on_click=session.stop,
+        args=(choice, plan),
+        width="content",
+    )
+
+
+def _how_far(job: JobState) -> str:
+    left = job.seconds_left
+    done = sum(training.latest.step for training in job.trainings if training.latest is not None)
+    steps = sum(training.recipe.steps for training in job.trainings)
+    return f"Step {done:,} of {steps:,}" + ("" if left is None else f" · {_duration(left)} left")
+
+
+def _duration(seconds: float) -> str:
+    whole = math.ceil(seconds)
+    return f"{whole} s" if whole < 60 else f"{whole // 60} min {whole % 60} s"
+
+
+def _how_it_ended(job: JobState) -> str:
+    done = sorted({training.latest.step for training in job.trainings if training.latest is not None})
+    steps = " and ".join(f"{step:,}" for step in done) or "0"
+    seeds = " and ".join(str(seed) for seed in sorted({training.recipe.seed for training in job.trainings}))
+    both = "both " if len(job.trainings) > 1 else ""
+    return {
+        "recorded": f"Recorded: {both}{steps} steps with seed {seeds}, {job.seconds:.0f} s of one core. Start "
+        "repeats it live. Go to any moment kept:",
+        "untrained": "Not trained yet: this is what the random weights do that Start begins with.",
+        "finished": f"Trained {steps} steps in {job.seconds:.0f} s. Go back to any moment:",
+        "stopped": f"Stopped after {steps} steps. What was learned until then is kept. Go back to any moment:",
+        "unwatched": f"Stopped after {steps} steps, since this view was closed for more than "
+        f"{UNWATCHED_SECONDS:.0f} s. What was learned until then is kept. Go back to any moment:",
+        "failed": "The training failed: start it again, or choose a smaller model.",
+    }[job.phase]
+
+
+def _choose_step(choice: TrainingChoice, job: JobState) -> int:
+    """The moment to look at: the last one up to the step of the link."""
+    every = [{moment.step for moment in training.moments} for training in job.trainings]
+    steps = sorted(set.intersection(*every) | {max(set.union(*every))})
+    if len(steps) == 1:
+        st.caption(_how_it_ended(job))
+        return steps[0]
+
+    def go_to(step: int) -> None:
+        state.train(replace(choice, train_step=LAST_STEP if step == steps[-1] else step))
+
+    state.show_in(_MOMENT, max(step for step in steps if step <= choice.train_step))
+    chosen: int = st.select_slider(
+        _how_it_ended(job),
+        steps,
+        format_func=lambda step: f"step {step:,}",
+        key=_MOMENT,
+        on_change=state.on_change(_MOMENT, go_to),
+    )
+    return chosen
+
+
+def _sides(found: Sequence[Moment], look: Look, step: int | None) -> None:
+    """One training: its curves beside its picture."""
+    left, right = st.columns([1, 2], gap="medium")
+    with left:
+        moments.numbers(found[0])
+        _losses(found, step)
+        _matches(found, step)
+    with right:
+        moments.picture(found[0], look, "training_0")
+
+
+def _columns(found: Sequence[Moment], look: Look, step: int | None) -> None:
+    """Two trainings: their curves in one chart, their pictures side by side."""
+    left, right = st.columns(2, gap="medium")
+    with left:
+        _losses(found, step)
+    with right:
+        _matches(found, step)
+    for index, column in enumerate(st.columns(len(found), gap="medium")):
+        with column:
+            st.markdown(f"##### {markdown_safe(found[index].name)}")
+            moments.numbers(found[index])
+            moments.picture(found[index], look, f"training_{index}")
+
+
+def _losses(found: Sequence[Moment], step: int | None) -> None:
+    from visualizer.figures.looks import config  # brings Plotly
+    from visualizer.figures.loss_curve import loss_curve
+
+    curves = [
+        _curve(index, moment, moment.training.steps, moment.training.losses) for index, moment in enumerate(found)
+    ]
+    guessing = math.log(len(TASKS[found[0].training.recipe.task].vocabulary))
+    figure = loss_curve(curves, n_steps=_n_steps(found), guessing=guessing, moment=step)
+    st.plotly_chart(figure, key="training_losses", config=config("training-losses"))
+
+
+def _matches(found: Sequence[Moment], step: int | None) -> None:
+    from visualizer.figures.looks import config  # brings Plotly
+    from visualizer.figures.loss_curve import match_curve
+
+    curves = [
+        _curve(index, moment, moment.training.matched, moment.training.matches)
+        for index, moment in enumerate(found)
+    ]
+    figure = match_curve(curves, n_steps=_n_steps(found), moment=step)
+    st.plotly_chart(figure, key="training_matches", config=config("training-matches"))
+
+
+def _curve(index: int, moment: Moment, steps: Sequence[int], values: Sequence[float]) -> Curve:
+    from visualizer.figures.loss_curve import Curve  # brings Plotly
+
+    color = DIVERGING[theme()][_COLORS[index]]
+    return Curve(moment.name, color, _DASHES[index], steps, values)
+
+
+def _n_steps(found: Sequence[Moment]) -> int:
+    return max(moment.training.recipe.steps for moment in found)
+
+
+def _onwards(found: Sequence[Moment], look: Look) -> None:
+    for index, column in enumerate(st.columns(len(found), gap="medium")):
+        with column:
+            st.caption(summary(found[index].training.recipe))
+            moments.onwards(found[index], look, str(index))

@@ -1,0 +1,96 @@
+"""What this session trains, and what there is to see of any plan."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass, replace
+
+from visualizer.session import state
+from visualizer.settings.training_settings import TrainingChoice
+from visualizer.views.train.job import JobState, TrainingJob
+from visualizer.views.train.memory import MEMORY, recorded_state, untrained_state
+from visualizer.views.train.plan import Plan
+
+_KEY = "training"
+_WATCHER = "watcher"
+
+
+@dataclass(frozen=True, eq=False)
+class Mine:
+    """The training that was started last in this session.
+
+    Attributes:
+        choice: what was chosen then, to come back to it.
+        plan: what is trained.
+        job: the job, which others may share.
+        left: what it had come to when this session stopped it; None as long as it has not.
+    """
+
+    choice: TrainingChoice
+    plan: Plan
+    job: TrainingJob
+    left: JobState | None = None
+
+
+def start(choice: TrainingChoice, plan: Plan) -> None:
+    """Train a plan, in place of what this session has been training.
+
+    Raises:
+        ValueError: too much is being trained already.
+    """
+    before = _mine()
+    if before is not None and before.plan.recipes != plan.recipes:
+        before.job.leave(_watcher())
+    state.put_by(_KEY, Mine(choice, plan, MEMORY.start(plan.recipes)))
+
+
+def stop(choice: TrainingChoice, plan: Plan) -> None:
+    """End the training of a plan for this session; it goes on where somebody else looks at it."""
+    job = MEMORY.running(plan.recipes)
+    if job is not None:
+        left = job.leave(_watcher())
+        state.put_by(_KEY, Mine(choice, plan, job, replace(left, phase="stopped") if left.is_running else left))
+
+
+def found(plan: Plan) -> JobState:
+    """What there is to see of a plan.
+
+    What this session stopped, what is running, what was trained to its end, what is recorded, what was interrupted,
+    or, without any of these, the random weights that a training would begin with.
+    """
+    mine = _mine()
+    is_mine = mine is not None and mine.plan.recipes == plan.recipes
+    if mine is not None and is_mine and mine.left is not None:
+        return mine.left
+    if running := MEMORY.running(plan.recipes):
+        return running.look(_watcher())
+    if mine is not None and is_mine:
+        return mine.job.peek()
+    return (
+        MEMORY.finished(plan.recipes)
+        or recorded_state(plan.recipes)
+        or MEMORY.interrupted(plan.recipes)
+        or untrained_state(plan.recipes)
+    )
+
+
+def elsewhere(plan: Plan) -> Mine | None:
+    """What this session is training while it looks at another plan; to ask keeps it going."""
+    mine = _mine()
+    if mine is None or mine.left is not None or mine.plan.recipes == plan.recipes:
+        return None
+    return mine if mine.job.look(_watcher()).is_running else None
+
+
+def _mine() -> Mine | None:
+    mine = state.put_by_before(_KEY)
+    return mine if isinstance(mine, Mine) else None
+
+
+def _watcher() -> str:
+    """What tells this session from others that look at the same job."""
+    name = state.put_by_before(_WATCHER)
+    if name is None:
+        name = secrets.token_hex(8)
+        state.put_by(_WATCHER, name)
+    return str(name)

@@ -1,0 +1,58 @@
+"""Train: a model learns a task before one's eyes, or two that differ in one thing."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from visualizer.safe_text import markdown_safe
+from visualizer.settings.training_settings import TrainingChoice
+from visualizer.views.train import controls, moments, progress, session
+from visualizer.views.train.plan import Plan, plan_of, usual_plan
+
+
+def render(choice: TrainingChoice) -> None:
+    """Draw the view: what is chosen as it was recorded, as it is being trained, or as it was."""
+    moments.style()
+    controls.choose_task()
+    plan = _plan(choice)
+    controls.choose_experiment(choice)
+    progress.elsewhere(choice, plan)
+    look = controls.choose_look(choice, plan.task)
+    progress.render(choice, plan, look)
+
+
+def _plan(choice: TrainingChoice) -> Plan:
+    """What Start would train; where that is refused, with the reason, the usual recipe of the task."""
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="recipe_row"):
+        first = st.container(width="content")
+        controls.choose_recipe(choice)
+        plan, error = _read(choice)
+        st.caption(f"{markdown_safe(plan.task.description)} {markdown_safe(controls.summary(plan.recipes[0]))}")
+    with first:
+        start = st.button(
+            "Start",
+            icon=":material/play_arrow:",
+            type="primary",
+            key="start_training",
+            disabled=error is not None,
+            width=120,
+        )
+    if error is not None:
+        controls.refusal(error, " The usual model is shown.")
+    elif start:
+        _start(choice, plan)
+    return plan
+
+
+def _read(choice: TrainingChoice) -> tuple[Plan, ValueError | None]:
+    try:
+        return plan_of(choice), None
+    except ValueError as error:
+        return usual_plan(choice.train_task), error
+
+
+def _start(choice: TrainingChoice, plan: Plan) -> None:
+    try:
+        session.start(choice, plan)
+    except ValueError as error:
+        controls.refusal(error)
