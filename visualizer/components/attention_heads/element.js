@@ -1,4 +1,5 @@
 const HEADS_GALLERY = { gap: 24, smallest: 190, height: 860 };
+const WIDEST_FOR_LABELS = 300; // how large the smallest grid may become so that its rows have labels
 
 /** Every head of every layer. Layer, heads and mode change here without a message to Python. */
 class AttentionHeads {
@@ -158,10 +159,19 @@ class AttentionHeads {
   panelLimits(count) {
     const { rows, columns } = this.size;
     const aspect = clamp(rows / columns, 0.3, 2) * 1.05;
-    const side = galleryColumns(count, this.width, { ...HEADS_GALLERY, aspect });
+    const smallest = this.smallestGrid();
+    const side = galleryColumns(count, this.width, { ...HEADS_GALLERY, smallest, aspect });
     const width = Math.min((this.width - HEADS_GALLERY.gap * (side - 1)) / side, 760);
     this.grids.style.setProperty("--columns", side);
     return { width, height: 680, cell: 52, labelled: width >= 150 };
+  }
+
+  /** The narrowest grid whose rows have labels; the usual one where that would be too wide. */
+  smallestGrid() {
+    const { rows, columns } = this.data;
+    const labelled = roomForLabels({ rows: rows.labels.length, rowAxis: rows, columnAxis: columns }, this.theme.font);
+    const fits = labelled <= Math.min(WIDEST_FOR_LABELS, this.width);
+    return fits ? Math.max(HEADS_GALLERY.smallest, labelled) : HEADS_GALLERY.smallest;
   }
 
   drawPanel(head, limits) {

@@ -75,6 +75,7 @@ class LinesView {
     axis.labels.forEach((label, index) => {
       const token = column.children[index] ?? column.appendChild(makeLineToken(index));
       setText(token.querySelector(".token"), label);
+      token.title = `\u2068${label}\u2069`;
       token.classList.toggle("lines-empty", Boolean(emptyRows?.[index]));
       setText(token.querySelector(".lines-empty-note"), emptyRows?.[index] ? "no key left" : "");
     });

@@ -77,6 +77,11 @@ function fullMargins({ rows, rowAxis, columnAxis }, font, cellWidth, cellHeight 
   };
 }
 
+/** How wide a panel has to be so that its cells are large enough for labels. */
+function roomForLabels(matrix, font) {
+  return fullMargins(matrix, font, LABEL_CELL).left + LABEL_CELL * matrix.columnAxis.labels.length;
+}
+
 /** The size of one cell: square where that is readable, else as large as each side allows. */
 function cellSize({ rows, columns, rowAxis, columnAxis }, limits, margins, pixelRatio) {
   const widest = Math.max(limits.width - margins.left, 40) / columns;
