@@ -236,3 +236,21 @@ def test_many_lines_are_offered_in_a_menu():
     app = open_app(text="\n".join("abcdefgh"), batch="7")
     assert_healthy(app)
     assert app.selectbox(key="batch").value == 7
+
+
+def test_one_click_does_what_a_refusal_proposes():
+    app = open_app(text=" ".join("w" for _ in range(600)))
+    assert app.error[0].value.startswith("The text has 600 tokens")
+    app.button(key="way_out").click().run()
+    assert_healthy(app)
+    assert len(lines_of(in_link(app, "text"))[0].split()) == 512
+    app = open_app(weights="trained", task="reverse", pad="64")
+    assert "lower the padding tokens from 64 to 54" in app.error[0].value
+    assert app.button(key="way_out").label == "Lower the padding to 54"
+    app.button(key="way_out").click().run()
+    assert_healthy(app)
+    assert in_link(app, "pad") == "54"
+
+
+def test_a_worked_example_does_not_read_what_is_typed():
+    assert_healthy(open_app(weights="one_head", text="a\n" * 70, architecture="encoder-decoder"))

@@ -10,7 +10,7 @@ import torch
 from model import sinusoidal_encoding
 from tests.test_app import assert_healthy, in_link, open_app
 from tests.visualizer.sample_runs import BASE
-from visualizer.hints import sentences
+from visualizer.page.hints import sentences
 from visualizer.runs.compute import compute_run
 
 

@@ -7,11 +7,12 @@ from dataclasses import replace
 import streamlit as st
 
 from model.mask_tools.faults import FAULTS
-from visualizer.hints import hints
 from visualizer.page import header
+from visualizer.page.hints import hints
 from visualizer.runs.attention_masks import layer_left_out, promised_masks, readable_painting, same_masks
 from visualizer.runs.compute import encoded
 from visualizer.runs.paths import with_layer
+from visualizer.runs.refusals import RefusedError
 from visualizer.runs.run import Run
 from visualizer.runs.trained import masks_of_training
 from visualizer.runs.writer import tokens_given
@@ -36,7 +37,7 @@ def show(choices: Choices) -> None:
         choices = _with_readable_painting(choices)
         run = cached_run(choices.settings)
     except ValueError as error:
-        st.error(markdown_safe(str(error)), icon=":material/error:")
+        _refused(error)
         return
     choices = _found_in(run, choices)
     run = run.at(choices.selection.batch)
@@ -59,8 +60,24 @@ def show(choices: Choices) -> None:
     VIEWS[choices.selection.view](seen, choices.selection)
 
 
+def _refused(error: ValueError) -> None:
+    """Why there is nothing to draw and, where one click can do something about it, the button for it."""
+    st.error(markdown_safe(str(error)), icon=":material/error:")
+    if not isinstance(error, RefusedError) or error.way_out is None:
+        return
+    changes = error.way_out.changes
+
+    def take() -> None:
+        state.change(**changes)
+        state.redraw_page()
+
+    st.button(error.way_out.label, icon=":material/content_cut:", key="way_out", on_click=take)
+
+
 def _with_readable_painting(choices: Choices) -> Choices:
     """The choices without those expressions of a link that are none."""
+    if choices.settings.weights in WORKED_EXAMPLES:
+        return choices  # whatever is typed or painted, it is not read
     tokens = encoded(choices.settings)
     settings, complaints = readable_painting(choices.settings, (tokens.targets or tokens.sources)[0])
     if not complaints:

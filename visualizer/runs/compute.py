@@ -23,8 +23,9 @@ from model.sources.worked_examples import WORKED_EXAMPLES, WorkedExample
 from model.tracing import Edit
 from visualizer.components.axis import SequenceName
 from visualizer.runs.attention_masks import Masks, applied_masks, promised_masks
-from visualizer.runs.limits import problem_with, problem_with_text
+from visualizer.runs.limits import problem_with, problem_with_text, way_out
 from visualizer.runs.paths import attention_modules, without_layer
+from visualizer.runs.refusals import RefusedError
 from visualizer.runs.run import Run, positions_in
 from visualizer.runs.tokens import Encoded, TokenSequence, encode
 from visualizer.runs.trained import checkpoint_of, encode_trained, shape_of
@@ -36,12 +37,12 @@ def compute_run(settings: Settings) -> Run:
     """Run the model, or the worked example, that the settings name.
 
     Raises:
-        ValueError: there is nothing to run or too much; the message is one sentence with what to do.
+        RefusedError: there is nothing to run or too much; the message is one sentence with what to do.
     """
     if settings.weights in WORKED_EXAMPLES:
         return _run_example(settings, WORKED_EXAMPLES[settings.weights]())
     if problem := problem_with(settings):
-        raise ValueError(problem)
+        raise RefusedError(problem, way_out(settings))
     if settings.weights == TRAINED:
         checkpoint = checkpoint_of(settings)
         settings = replace(settings, **shape_of(checkpoint))
@@ -57,7 +58,7 @@ def encoded(settings: Settings) -> Encoded:
         ValueError: a text is too long, or none of the task that the model was trained on.
     """
     if problem := problem_with_text(settings):
-        raise ValueError(problem)
+        raise RefusedError(problem, way_out(settings))
     return encode_trained(settings) if settings.weights == TRAINED else encode(settings)
 
 

@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from visualizer.runs.tokens import Encoded, encode, target_lines
+from visualizer.runs.refusals import WayOut
+from visualizer.runs.tokens import Encoded, encode, first_tokens, target_lines, tokenize
 from visualizer.settings.fields import MAX_SEQUENCES, MAX_TEXT, MAX_TOKENS, TRAINED, WORKED_EXAMPLES
 from visualizer.settings.lines import lines_of
 from visualizer.settings.painted_mask import read_planes
-from visualizer.settings.settings import Settings
+from visualizer.settings.settings import Settings, TokenKind
 
-__all__ = ["MAX_BYTES", "MAX_TOKENS", "estimate_bytes", "estimate_run", "problem_with"]
+__all__ = [
+    "MAX_BYTES",
+    "MAX_TOKENS",
+    "estimate_bytes",
+    "estimate_run",
+    "problem_with",
+    "problem_with_text",
+    "way_out",
+]
 
 MAX_BYTES = 2**30
 """The most memory that one recorded run may take."""
@@ -32,11 +41,11 @@ def problem_with(settings: Settings) -> str | None:
     encoded = encode(settings)
     if not encoded.sources[0]:
         return "There is nothing to run yet: type at least one word into the text."
-    return _too_many_tokens(settings, encoded) or _too_much_memory(settings, encoded)
+    return _too_much_memory(settings, encoded)
 
 
 def problem_with_text(settings: Settings) -> str | None:
-    """Why a text cannot be read, known before it is cut into tokens: it is too long, or its lines do not fit."""
+    """Why a text cannot be read, known before anything is kept of it: it is too long, or its lines do not fit."""
     for name in ("text", "target"):
         length = len(getattr(settings, name))
         if length > MAX_TEXT:
@@ -44,7 +53,51 @@ def problem_with_text(settings: Settings) -> str | None:
                 f"The {name} has {length:,} characters and {MAX_TEXT:,} is the most that is read: at most "
                 f"{MAX_TOKENS} tokens of a line are drawn, so shorten it."
             )
-    return _too_many_lines(settings) or _lines_without_partner(settings)
+    if problem := _too_many_lines(settings) or _lines_without_partner(settings):
+        return problem
+    return None if settings.weights == TRAINED else _too_many_tokens(settings)
+
+
+def way_out(settings: Settings) -> WayOut | None:
+    """The settings with as much of the text and the target as can be drawn; None where that is all of them."""
+    if settings.weights == TRAINED:
+        return None
+    n_most = MAX_TOKENS - settings.pad
+    shorter = replace(settings, text=_beginning(settings.text, settings.tokens, n_most))
+    if settings.architecture == "encoder-decoder":
+        target = _beginning(settings.target, settings.tokens, n_most - 1)  # the start token stands before it
+        shorter = replace(shorter, target=target)
+    n_lines = _lines_that_fit(shorter)
+    fitting = replace(shorter, text=_lines(shorter.text, n_lines), target=_lines(shorter.target, n_lines))
+    changes = {name: getattr(fitting, name) for name in ("text", "target")}
+    changes = {name: text for name, text in changes.items() if text != getattr(settings, name)}
+    if not changes:
+        return None
+    if n_lines < len(lines_of(settings.text)):
+        return WayOut(f"Use the first {n_lines} lines", changes)
+    return WayOut(f"Use the first {n_most} tokens{' of each line' if n_lines > 1 else ''}", changes)
+
+
+def _lines_that_fit(settings: Settings) -> int:
+    """How many of the lines of a text fit into memory together; all where that cannot be told yet."""
+    n_lines = len(lines_of(settings.text))
+    if n_lines == 1 or problem_with_text(settings):
+        return n_lines
+    encoded = encode(settings)
+    return next((n for n in range(n_lines, 1, -1) if _bytes_for(settings, encoded, n) <= MAX_BYTES), 1)
+
+
+def _lines(text: str, n_lines: int) -> str:
+    lines = lines_of(text)
+    return text if len(lines) <= n_lines else "\n".join(lines[:n_lines])
+
+
+def _beginning(text: str, kind: TokenKind, n_tokens: int) -> str:
+    """The first lines of a text that can be drawn, each up to so many tokens; the text itself where that is all."""
+    lines = lines_of(text[:MAX_TEXT])
+    shortened = [first_tokens(line, kind, n_tokens) for line in lines[:MAX_SEQUENCES]]
+    is_all = len(text) <= MAX_TEXT and tuple(shortened) == lines
+    return text if is_all else "\n".join(shortened)
 
 
 def estimate_run(settings: Settings) -> int:
@@ -203,18 +256,28 @@ def _lines_without_partner(settings: Settings) -> str | None:
     return None
 
 
-def _too_many_tokens(settings: Settings, encoded: Encoded) -> str | None:
-    for name, batch in (("text", encoded.sources), ("target", encoded.targets)):
-        if batch is not None and len(batch[0]) > MAX_TOKENS:
-            longest = "" if len(batch) == 1 else "longest line of the "
+def _too_many_tokens(settings: Settings) -> str | None:
+    starts = {"text": 0, "target": 1} if settings.architecture == "encoder-decoder" else {"text": 0}
+    for name, n_start in starts.items():
+        lines = lines_of(getattr(settings, name))
+        n_tokens = max(_count_if_many(line, settings.tokens) for line in lines) + n_start + settings.pad
+        if n_tokens > MAX_TOKENS:
+            longest = "" if len(lines) == 1 else "longest line of the "
             with_padding = " with its padding" if settings.pad else ""
             return (
-                f"The {longest}{name} has {len(batch[0]):,} tokens{with_padding} and {MAX_TOKENS} is the most "
+                f"The {longest}{name} has {n_tokens:,} tokens{with_padding} and {MAX_TOKENS} is the most "
                 f"that is drawn: shorten it{_COARSER[settings.tokens]}."
             )
     return None
 
 
+def _count_if_many(line: str, kind: TokenKind) -> int:
+    """The number of tokens of a line; 0 where these are so few characters that they cannot be too many."""
+    most = len(line) * (_MOST_BYTES if kind == "bytes" else 1)
+    return len(tokenize(line, kind)) if most > MAX_TOKENS // 2 else 0
+
+
+_MOST_BYTES = 4  # of a character in UTF-8
 _COARSER = {
     "words": "",
     "characters": " or choose words instead of characters",
@@ -226,9 +289,11 @@ def _too_much_memory(settings: Settings, encoded: Encoded) -> str | None:
     needed = _bytes_for(settings, encoded)
     if needed <= MAX_BYTES:
         return None
+    n_lines, n_fitting = len(encoded.sources), _lines_that_fit(settings)
+    keep = f"keep {n_fitting} of the {n_lines} lines, or " if n_fitting < n_lines else ""
     return (
         f"This run would take about {needed / _MIB:,.0f} MiB of memory and {MAX_BYTES // _MIB:,} MiB is the most: "
-        f"{_fewer_layers(settings, encoded)}choose fewer heads, a smaller d_ff or a shorter text."
+        f"{keep or _fewer_layers(settings, encoded)}choose fewer heads, a smaller d_ff or a shorter text."
     )
 
 
@@ -250,7 +315,8 @@ def _at_most(settings: Settings, n_layers: int) -> Settings:
     )
 
 
-def _bytes_for(settings: Settings, encoded: Encoded) -> int:
+def _bytes_for(settings: Settings, encoded: Encoded, n_sequences: int | None = None) -> int:
+    """The memory of a run, or of one of so many of its sequences."""
     n_target = len(encoded.targets[0]) if encoded.targets is not None else 0
     n_target_words = 0 if encoded.target_vocabulary is None else len(encoded.target_vocabulary)
     return estimate_bytes(
@@ -258,6 +324,6 @@ def _bytes_for(settings: Settings, encoded: Encoded) -> int:
         len(encoded.sources[0]),
         n_target,
         len(encoded.vocabulary),
-        len(encoded.sources),
+        n_sequences or len(encoded.sources),
         n_target_words,
     )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import random
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -48,6 +49,14 @@ def tokenize(text: str, kind: TokenKind) -> list[str]:
             return graphemes(text)
         case "bytes":
             return [_BYTES[byte] for byte in text.encode("utf-8", "surrogatepass")]
+
+
+def first_tokens(text: str, kind: TokenKind, n_tokens: int) -> str:
+    """A beginning of a text, as long as can be, that has at most so many tokens."""
+    if len(tokenize(text, kind)) <= n_tokens:
+        return text
+    ends = range(len(text) + 1)
+    return text[: bisect_right(ends, n_tokens, key=lambda end: len(tokenize(text[:end], kind))) - 1]
 
 
 _BYTES = tuple(chr(byte) if byte < 0x80 else f"0x{byte:02X}" for byte in range(256))

@@ -8,12 +8,14 @@ import threading
 from collections import OrderedDict
 from dataclasses import asdict, replace
 from functools import lru_cache
+from itertools import chain
 from typing import Any
 
 from model.decoding import GREEDY, Reader, decode
 from model.learning.checkpoints import Checkpoint, shipped
 from model.learning.tasks import EOS, LONGEST, NEVER_WRITTEN, SPECIALS, TASKS, Ids, Task, prompt, sequences
-from model.learning.training import model_with
+from model.learning.training import MAX_LEN, model_with
+from visualizer.runs.refusals import RefusedError, WayOut
 from visualizer.runs.tokens import Encoded, Vocabulary, padded_batch
 from visualizer.settings.lines import lines_of
 from visualizer.settings.settings import PLAIN, Settings
@@ -89,6 +91,7 @@ def encode_trained(settings: Settings) -> Encoded:
 
     Raises:
         ValueError: a text is none of the task, or the model is no longer remembered.
+        RefusedError: with its padding a sequence has more positions than the model was trained with.
     """
     checkpoint = checkpoint_of(settings)
     task = TASKS[checkpoint.recipe.task]
@@ -96,10 +99,24 @@ def encode_trained(settings: Settings) -> Encoded:
     pairs = [_sequences(checkpoint, task, task.read(line)) for line in lines_of(settings.text)]
     targets = [target for _, target in pairs if target is not None]
     pad, side = settings.pad, settings.pad_side
+    _check_positions(settings, max(len(content) for content in chain([source for source, _ in pairs], targets)))
     return Encoded(
         vocabulary,
         padded_batch(vocabulary, [source for source, _ in pairs], pad, side),
         padded_batch(vocabulary, targets, pad, side) if targets else None,
+    )
+
+
+def _check_positions(settings: Settings, longest: int) -> None:
+    """Refuse more padding than there are positions for. On the left it takes none, unless a fault counts it."""
+    room = MAX_LEN - longest
+    takes_positions = settings.pad_side == "right" or settings.fault == "padding_counted"
+    if settings.pad <= room or not takes_positions:
+        return
+    raise RefusedError(
+        f"This model was trained with {MAX_LEN} positions, of which {longest} are taken: lower the padding tokens "
+        f"from {settings.pad} to {room}.",
+        WayOut(f"Lower the padding to {room}", {"pad": room}),
     )
 
 

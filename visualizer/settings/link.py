@@ -348,4 +348,7 @@ def _written(field: Field, value: Any) -> str:  # noqa: ANN401
 
 
 def _length_in_link(text: str) -> int:
+    """How long a text is in a link, or, where it is too long anyway, at least."""
+    if len(text) > MAX_URL_TEXT:
+        return len(text)
     return len(quote(_without_surrogates(text), safe=""))

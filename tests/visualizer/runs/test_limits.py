@@ -2,8 +2,12 @@ from dataclasses import replace
 
 import pytest
 
-from visualizer.runs.limits import MAX_BYTES, MAX_TOKENS, estimate_bytes, problem_with
-from visualizer.settings.fields import WORKED_EXAMPLES
+from visualizer.runs import limits
+from visualizer.runs.compute import compute_run, encoded
+from visualizer.runs.limits import MAX_BYTES, MAX_TOKENS, estimate_bytes, problem_with, way_out
+from visualizer.runs.refusals import RefusedError
+from visualizer.runs.tokens import encode, tokenize
+from visualizer.settings.fields import MAX_TEXT, WORKED_EXAMPLES
 from visualizer.settings.settings import Settings
 
 LARGE = Settings(text="a " * 512, n_layers=12, n_heads=12, d_model=96)
@@ -132,3 +136,66 @@ def test_beside_a_decoder_the_source_is_masked_by_padding_alone():
     own, others = 5 * 5, 7 * 7 + 5 * 7
     assert more("causal") == (4 * 4 + 1) * own
     assert more("padding") == (4 * 4 + 1) * (own + others)
+
+
+def test_a_text_of_600_words_offers_the_first_512():
+    long = Settings(text=" ".join(f"w{i}" for i in range(600)))
+    found = way_out(long)
+    assert found is not None
+    assert found.label == "Use the first 512 tokens"
+    shorter = replace(long, **found.changes)
+    assert tokenize(shorter.text, "words") == [f"w{i}" for i in range(512)]
+    assert problem_with(shorter) is None
+    assert way_out(shorter) is None
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"text": "wörd, " * 900, "tokens": "characters", "pad": 7},
+        {"text": "é" * 900, "tokens": "bytes"},
+        {"text": "a b\n\n" + "c " * 700 + "\nd", "mask": ("causal", "padding")},
+        {"text": "a\n" * 90},
+        {"text": "word " * MAX_TEXT},
+        {"text": "a", "target": "b " * 700, "architecture": "encoder-decoder"},
+        {"text": "a\n" * 80, "target": "b " * 700 + "\nb" * 79, "architecture": "encoder-decoder"},
+        {"text": "a " * 500 + "\nb" * 60, "n_heads": 8},
+    ],
+)
+def test_what_is_too_long_is_mended_by_what_is_offered(change):
+    settings = Settings(**change)
+    found = way_out(settings)
+    assert problem_with(settings) is not None
+    assert found is not None
+    assert problem_with(replace(settings, **found.changes)) is None
+
+
+def test_lines_that_do_not_fit_into_memory_together_are_counted():
+    settings = Settings(text="a " * 500 + "\nb" * 60, n_heads=8)
+    assert "keep 15 of the 61 lines, or choose fewer heads" in problem_with(settings)
+    found = way_out(settings)
+    assert found is not None
+    assert found.label == "Use the first 15 lines"
+    assert problem_with(replace(settings, text="a " * 500 + "\nb" * 14)) is None
+    assert problem_with(replace(settings, text="a " * 500 + "\nb" * 15)) is not None
+
+
+def test_a_text_that_is_too_long_is_refused_unread(monkeypatch):
+    """Cutting megabytes into tokens takes seconds, and what is kept of each text keeps the text."""
+    monkeypatch.setattr(limits, "tokenize", None)
+    settings = Settings(text="word " * 1_000_000)
+    before = encode.cache_info().currsize
+    assert problem_with(settings) == (
+        "The text has 5,000,000 characters and 20,000 is the most that is read: at most 512 tokens of a line are "
+        "drawn, so shorten it."
+    )
+    monkeypatch.undo()
+    with pytest.raises(RefusedError, match="5,000,000 characters") as refused:
+        encoded(settings)
+    assert refused.value.way_out is not None
+    assert refused.value.way_out.changes == {"text": "word " * 512}
+    with pytest.raises(RefusedError):
+        compute_run(settings)
+    with pytest.raises(RefusedError, match="600 tokens"):
+        encoded(Settings(text="w " * 600))
+    assert encode.cache_info().currsize == before

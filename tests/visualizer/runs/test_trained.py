@@ -7,9 +7,10 @@ import torch
 
 from model.learning.checkpoints import Checkpoint, shipped
 from model.learning.tasks import EOS, TASKS, prompt, sequences
-from model.learning.training import RECIPES, Recipe, copied_weights, model_with
+from model.learning.training import MAX_LEN, RECIPES, Recipe, copied_weights, model_with
 from model.sources.weights import build_model
 from visualizer.runs.compute import compute_run, encoded
+from visualizer.runs.refusals import RefusedError
 from visualizer.runs.trained import checkpoint_of, keep, masks_of_training, shape_of
 from visualizer.settings.fields import TRAINED
 from visualizer.settings.settings import Settings, fitted
@@ -127,3 +128,19 @@ def test_the_masks_of_training_are_those_of_the_recipe_and_hide_the_padding():
     assert masks_of_training(settings_of("match_brackets", pad=1)) == ("padding",)
     seeing = replace(untrained("copy"), recipe=replace(untrained("copy").recipe, is_causal=False))
     assert masks_of_training(replace(settings_of("copy"), checkpoint=keep(seeing))) == ()
+
+
+@pytest.mark.parametrize("task", ["reverse", "repeat_block", "match_brackets"])
+def test_more_padding_than_positions_says_how_much_there_is_room_for(task):
+    settings = replace(settings_of(task), pad=64)
+    with pytest.raises(RefusedError, match="lower the padding tokens from 64 to") as refused:
+        compute_run(settings)
+    assert refused.value.way_out is not None
+    fewer = replace(settings, **refused.value.way_out.changes)
+    longest = max(len(batch[0]) for batch in compute_run(fewer).batches.values())
+    assert longest == MAX_LEN
+    with pytest.raises(RefusedError):
+        compute_run(replace(fewer, pad=fewer.pad + 1))
+    compute_run(replace(settings, pad_side="left"))  # takes no positions
+    with pytest.raises(RefusedError, match="lower the padding"):
+        compute_run(replace(settings, pad_side="left", fault="padding_counted"))
