@@ -38,6 +38,15 @@ def scaled_dot_product_attention(
     Returns:
         The context (B, H, Tq, Dh) and the weights (B, H, Tq, Tk) before dropout. A query that may attend to no key
         has weights of exactly zero.
+
+    >>> q, k, v = torch.ones(1, 1, 2, 4), torch.ones(1, 1, 2, 4), torch.tensor([[[[1.0], [3.0]]]])
+    >>> context, weights = scaled_dot_product_attention(q, k, v, torch.tensor([[True, False], [True, True]]))
+    >>> weights[0, 0]
+    tensor([[1.0000, 0.0000],
+            [0.5000, 0.5000]])
+    >>> context[0, 0]
+    tensor([[1.],
+            [2.]])
     """
     scores = tap("scores", q @ k.mT, "B H Tq Tk", formulas.SCORES)
     if divisor is None:
@@ -84,6 +93,14 @@ class MultiHeadAttention(TracedModule):
     Raises:
         ValueError: n_heads does not divide d_model and no head_dim is given, one of them is below 1, or d_out
             cannot be reached.
+
+    >>> attention = MultiHeadAttention(d_model=8, n_heads=2)
+    >>> x = torch.zeros(1, 3, 8)
+    >>> attention(x, x, x).shape
+    torch.Size([1, 3, 8])
+    >>> MultiHeadAttention(d_model=10, n_heads=4)
+    Traceback (most recent call last):
+    ValueError: d_model (10) must be divisible by n_heads (4): try 8 or 12
     """
 
     def __init__(

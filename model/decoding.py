@@ -160,6 +160,9 @@ def distribution(logits: Tensor, temperature: float = 1.0, top_k: int | None = N
 
     Raises:
         ValueError: an argument is out of its range, or the largest logit is no finite number.
+
+    >>> distribution(torch.tensor([2.0, 1.0, 0.0]), top_k=2)
+    tensor([0.7311, 0.2689, 0.0000], dtype=torch.float64)
     """
     if not 0.0 <= temperature < float("inf"):
         raise ValueError(f"temperature ({temperature}) must be 0 or a positive number")
@@ -184,6 +187,9 @@ def drawn(probabilities: Tensor, draw: float) -> int:
     """The token in whose share a number from [0, 1) falls, the shares lying in a row from the most probable on.
 
     In this order the same number never falls on a less probable token because the temperature was lowered.
+
+    >>> drawn(torch.tensor([0.2, 0.8]), 0.7), drawn(torch.tensor([0.2, 0.8]), 0.9)
+    (1, 0)
     """
     ranked, ids = probabilities.sort(descending=True, stable=True)
     upper = ranked.cumsum(0)
@@ -254,6 +260,12 @@ def decode(
 
     Raises:
         ValueError: the prompt is empty or the limit below one; at a step, what ``read`` or ``distribution`` raises.
+
+    >>> from model.config import TransformerConfig
+    >>> config = TransformerConfig("decoder", vocab_size=5, d_model=8, n_heads=2, d_ff=8, n_layers=1)
+    >>> steps = list(decode(Reader(Transformer(config).eval()), (1, 2), end=None, limit=3))
+    >>> len(steps), steps[-1].tokens[:2]
+    (3, (1, 2))
     """
     _check(prompt, limit)
     return _decode(read, prompt, sampling, end, limit, taken)

@@ -19,7 +19,13 @@ LayerMasks = Tensor | Sequence[Tensor | None] | None
 
 
 def causal(n_queries: int, n_keys: int) -> Tensor:
-    """No query sees a later key ("Attention Is All You Need", section 3.2.3). Returns (Tq, Tk)."""
+    """No query sees a later key ("Attention Is All You Need", section 3.2.3). Returns (Tq, Tk).
+
+    >>> causal(3, 3)
+    tensor([[ True, False, False],
+            [ True,  True, False],
+            [ True,  True,  True]])
+    """
     query, key = _positions(n_queries, n_keys)
     return key <= query
 
@@ -29,6 +35,9 @@ def padding(key_is_padding: Tensor) -> Tensor:
 
     Raises:
         ValueError: it is not boolean.
+
+    >>> padding(torch.tensor([[False, False, True]]))
+    tensor([[[[ True,  True, False]]]])
     """
     return ~_boolean("key_is_padding", key_is_padding)[:, None, None, :]
 
@@ -40,6 +49,11 @@ def sliding_window(n_queries: int, n_keys: int, width: int) -> Tensor:
 
     Raises:
         ValueError: ``width`` is below 1, which would leave no key.
+
+    >>> sliding_window(3, 3, width=2)
+    tensor([[ True,  True, False],
+            [ True,  True,  True],
+            [False,  True,  True]])
     """
     check_at_least(1, "width", width)
     query, key = _positions(n_queries, n_keys)
@@ -53,6 +67,11 @@ def prefix(n_queries: int, n_keys: int, length: int) -> Tensor:
 
     Raises:
         ValueError: ``length`` is negative.
+
+    >>> prefix(3, 3, length=2)
+    tensor([[ True,  True, False],
+            [ True,  True, False],
+            [ True,  True,  True]])
     """
     check_at_least(0, "length", length)
     query, key = _positions(n_queries, n_keys)
@@ -66,6 +85,11 @@ def strided(n_queries: int, n_keys: int, stride: int) -> Tensor:
 
     Raises:
         ValueError: ``stride`` is below 1.
+
+    >>> strided(3, 3, stride=2)
+    tensor([[ True, False,  True],
+            [False,  True, False],
+            [ True, False,  True]])
     """
     check_at_least(1, "stride", stride)
     query, key = _positions(n_queries, n_keys)
@@ -77,6 +101,10 @@ def custom(allowed: Tensor) -> Tensor:
 
     Raises:
         ValueError: it is not boolean, so that 0/1 or 0/-inf masks are never misread.
+
+    >>> custom(torch.tensor([[1, 0], [1, 1]]))
+    Traceback (most recent call last):
+    ValueError: custom must be boolean, not torch.int64
     """
     return _boolean("custom", allowed)
 
@@ -160,6 +188,13 @@ def build_masks(names: Sequence[str], given: MaskInputs) -> CombinedMask:
 
     Raises:
         ValueError: a name is not in ``MASKS``, or what its mask is built from does not fit.
+
+    >>> masks = build_masks(["causal", "padding"], MaskInputs(2, 2, torch.tensor([[False, True]])))
+    >>> masks.allowed
+    tensor([[[[ True, False],
+              [ True, False]]]])
+    >>> masks.blocked_by(query=0, key=1), masks.blocked_by(query=1, key=1)
+    (('causal', 'padding'), ('padding',))
     """
     for name in names:
         if name not in MASKS:

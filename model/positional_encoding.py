@@ -18,6 +18,10 @@ def sinusoidal_encoding(length: int, d_model: int) -> Tensor:
 
     Returns:
         (length, d_model), float64.
+
+    >>> sinusoidal_encoding(2, 4)
+    tensor([[0.0000, 1.0000, 0.0000, 1.0000],
+            [0.8415, 0.5403, 0.0100, 1.0000]], dtype=torch.float64)
     """
     position = torch.arange(length, dtype=torch.float64)[:, None]
     even = torch.arange(0, d_model, 2, dtype=torch.float64)
@@ -39,6 +43,9 @@ def positions_from_first_token(is_padding: Tensor) -> Tensor:
 
     Returns:
         (..., T), int64.
+
+    >>> positions_from_first_token(torch.tensor([True, True, False, False]))
+    tensor([0, 0, 0, 1])
     """
     n_before = is_padding.cumprod(-1).sum(-1, keepdim=True)
     return (torch.arange(is_padding.shape[-1]) - n_before).clamp_min(0)

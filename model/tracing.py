@@ -227,6 +227,16 @@ def record(model: nn.Module, edits: Mapping[str, Edit] | None = None) -> Iterato
 
     Raises:
         TraceError: an edit's path was never computed, an edit changed a shape or a dtype, or a module ran twice.
+
+    >>> class Doubled(TracedModule):
+    ...     def forward(self, x):
+    ...         return self.tap("doubled", 2 * x, "T")
+    >>> model = Doubled()
+    >>> with record(model, edits={"doubled": lambda value: value + 1}) as trace:
+    ...     model(torch.tensor([1, 2, 3]))
+    tensor([3, 5, 7])
+    >>> trace["doubled"].shape_text, trace["doubled"].edited
+    ('(T) = (3)', True)
     """
     recorder = _Recorder(model, edits or {})
     token = _recorder.set(recorder)

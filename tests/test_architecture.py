@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from collections.abc import Iterator
 from functools import cache
@@ -158,6 +159,19 @@ def undocumented(scope: ast.Module | ast.ClassDef) -> Iterator[str]:
                 yield f"{node.name}, line {node.lineno}"
             if isinstance(node, ast.ClassDef):
                 yield from undocumented(node)
+
+
+def test_what_the_documents_name_is_there():
+    text = "".join((ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "CONTRIBUTING.md"))
+    named = set(re.findall(r"`((?:model|visualizer|tests|benchmarks|\.ci)/[\w./]*)`", text))
+    tree = text.partition("## Where things are")[2].partition("```\n")[2].partition("```")[0]
+    room = ""
+    for line in tree.splitlines():
+        name = line.split()[0]
+        room = name if not line.startswith(" ") else room
+        named.add(name if name == room else room + name)
+    assert {"model/masks.py", "visualizer/runs/", "app.py"} <= named
+    assert not {name for name in named if not (ROOT / name).exists()}
 
 
 def test_the_page_is_short():

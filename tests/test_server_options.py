@@ -12,9 +12,9 @@ def options() -> dict[str, dict[str, object]]:
     return tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text())
 
 
-def test_files_are_not_watched_and_the_readme_says_how_they_are():
+def test_files_are_not_watched_and_contributing_says_how_they_are():
     assert options()["server"]["fileWatcherType"] == "none"
-    assert "streamlit run app.py --server.fileWatcherType auto" in (ROOT / "README.md").read_text()
+    assert "streamlit run app.py --server.fileWatcherType auto" in (ROOT / "CONTRIBUTING.md").read_text()
 
 
 def test_the_browser_keeps_the_messages_that_the_server_may_name():
