@@ -19,7 +19,6 @@ def test_the_examples_come_out(module):
     assert doctest.testmod(importlib.import_module(module)).failed == 0
 
 
-def test_what_reads_like_the_paper_has_examples():
-    assert {f"model.{name}" for name in ("attention", "decoding", "masks", "positional_encoding", "tracing")} <= set(
-        WITH_EXAMPLES
-    )
+@pytest.mark.parametrize("name", ["attention", "decoding", "masks", "positional_encoding", "tracing"])
+def test_what_reads_like_the_paper_has_examples(name):
+    assert f"model.{name}" in WITH_EXAMPLES
