@@ -73,9 +73,8 @@ def refused(module: str, *packages: str) -> list[str]:
 @pytest.mark.parametrize("module", within("model"))
 def test_the_model_needs_torch_and_the_standard_library_alone(module):
     others = {name.partition(".")[0] for name in imports_of(module)} - sys.stdlib_module_names
-    assert others <= {"torch", "model"} | (
-        {"safetensors"} if module in ("model.learning.checkpoints", "model.learning.recordings") else set()
-    )
+    reads_weights = module in {f"model.learning.{name}" for name in ("checkpoints", "recordings", "worker")}
+    assert others <= {"torch", "model"} | ({"safetensors"} if reads_weights else set())
 
 
 @pytest.mark.parametrize("module", within("visualizer.figures", "visualizer.components"))

@@ -18,7 +18,7 @@ from visualizer.runs.trained import masks_of_training
 from visualizer.runs.writer import tokens_given
 from visualizer.safe_text import markdown_safe, visible
 from visualizer.session import state, widgets
-from visualizer.session.cache import cached_run
+from visualizer.session.cache import cached_run, prepare_process
 from visualizer.session.citation import citation
 from visualizer.session.state import Choices
 from visualizer.settings.fields import FIELDS, TRAINED, WORKED_EXAMPLES
@@ -30,6 +30,7 @@ from visualizer.views import VIEWS, VIEWS_OF_BATCH, VIEWS_WITHOUT_RUN
 
 def show(choices: Choices) -> None:
     """Compute and draw what is chosen."""
+    prepare_process()
     if choices.selection.view in VIEWS_WITHOUT_RUN:
         VIEWS_WITHOUT_RUN[choices.selection.view](choices.training)
         return

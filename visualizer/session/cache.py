@@ -29,7 +29,7 @@ def cached_run(settings: Settings) -> Run:
     Raises:
         ValueError: as ``compute_run``.
     """
-    _prepare_process()
+    prepare_process()
     return _small_run(settings) if estimate_run(settings) <= SMALL_RUN else _large_run(settings)
 
 
@@ -105,7 +105,7 @@ def _large_run(settings: Settings) -> Run:
 
 
 @st.cache_resource(show_spinner=False)
-def _prepare_process() -> None:
+def prepare_process() -> None:
     """Set up what is global to the process, once, after the imports.
 
     One thread per run: the operations are small, and threads that wait for each other on a core that the browser or

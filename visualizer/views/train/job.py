@@ -1,15 +1,17 @@
-"""A training that runs in a thread of its own and can be looked at from another."""
+"""A training that runs by itself, in a process of its own, and can be looked at meanwhile."""
 
 from __future__ import annotations
 
 import math
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from model.learning.training import Progress, Recipe, train
+from model.learning.training import Progress, Recipe
+from model.learning.worker import Reports, Trainer, reports_of_a_process
 
 AT_ONCE = 4
 """How many jobs of one process may run at the same time."""
@@ -119,6 +121,9 @@ class JobState:
         return sum(training.n_bytes for training in self.trainings)
 
 
+_PATIENCE = 1.0  # seconds for a job to end after its next report
+
+
 class TrainingJob:
     """Trains one recipe, or several in turns so that their curves grow side by side.
 
@@ -128,6 +133,7 @@ class TrainingJob:
         recipes: what to train.
         clock: seconds that pass.
         slots: from which the job takes one while it runs.
+        trained: trains, and says how it goes.
 
     Raises:
         ValueError: no slot is free.
@@ -139,6 +145,7 @@ class TrainingJob:
         *,
         clock: Callable[[], float] = time.monotonic,
         slots: threading.Semaphore = SLOTS,
+        trained: Trainer = reports_of_a_process,
     ) -> None:
         if not slots.acquire(blocking=False):
             raise ValueError("As many models as this server has room for are being trained: try again in a minute.")
@@ -147,7 +154,7 @@ class TrainingJob:
         self._began = clock()
         self._watched = {"": self._began}  # by whom, and when last
         self._state = JobState(tuple(map(Training, recipes)), "running", 0.0)
-        self._thread = threading.Thread(target=self._run, name="training", daemon=True)
+        self._thread = threading.Thread(target=self._run, args=(trained(recipes),), name="training", daemon=True)
         self._thread.start()
 
     def peek(self) -> JobState:
@@ -170,8 +177,11 @@ class TrainingJob:
 
     def stop(self) -> JobState:
         """End it after the current steps, and give what it came to."""
-        self._stop.set()
-        self._thread.join()
+        with self._lock:
+            self._stop.set()
+            if self._state.is_running:
+                self._state = replace(self._state, phase="stopped")
+        self._thread.join(_PATIENCE)
         return self.peek()
 
     def _is_watched(self) -> bool:
@@ -179,32 +189,33 @@ class TrainingJob:
             last = max(self._watched.values(), default=-math.inf)
         return self._clock() - last <= UNWATCHED_SECONDS
 
-    def _run(self) -> None:
+    def _run(self, reports: Generator[Reports]) -> None:
         phase: Phase = "failed"
         try:
-            phase = self._train([train(training.recipe) for training in self._state.trainings])
+            phase = self._follow(reports)
         finally:
             self._slots.release()
             with self._lock:
                 self._state = replace(self._state, phase=phase, seconds=self._clock() - self._began)
 
-    def _train(self, runs: Sequence[Iterator[Progress]]) -> Phase:
-        """Take one report after the other, always of the run that is furthest behind."""
-        unfinished = set(range(len(runs)))
-        while unfinished:
-            if self._stop.is_set():
-                return "stopped"
-            if not self._is_watched():
-                return "unwatched"
-            index = min(unfinished, key=lambda i: self._state.trainings[i].fraction)
-            if (progress := next(runs[index], None)) is None:
-                unfinished.remove(index)
-            else:
+    def _follow(self, reports: Generator[Reports]) -> Phase:
+        """Take what is reported until there is no more, or no more is wanted."""
+        with closing(reports) as each:
+            for index, progress in each:
+                if self._stop.is_set():
+                    return "stopped"
+                if not self._is_watched():
+                    return "unwatched"
                 self._report(index, progress)
         return "finished"
 
-    def _report(self, index: int, progress: Progress) -> None:
-        trainings = list(self._state.trainings)
-        trainings[index] = trainings[index].after(progress)
+    def _report(self, index: int, reports: Sequence[Progress]) -> None:
         with self._lock:
+            if self._stop.is_set():
+                return
+            trainings = list(self._state.trainings)
+            if all(training.latest is None for training in trainings):
+                self._began = self._clock()  # until now the process was only starting
+            for progress in reports:
+                trainings[index] = trainings[index].after(progress)
             self._state = JobState(tuple(trainings), "running", self._clock() - self._began)

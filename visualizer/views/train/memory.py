@@ -11,6 +11,7 @@ from functools import lru_cache
 
 from model.learning.recordings import recorded
 from model.learning.training import Progress, Recipe, train
+from model.learning.worker import Trainer, reports_of_a_process
 from visualizer.views.train.job import JobState, Training, TrainingJob
 
 Recipes = tuple[Recipe, ...]
@@ -24,10 +25,11 @@ class Memory:
 
     Args:
         kept_bytes: the most memory that ended trainings may take together.
+        trained: how a job trains, as ``TrainingJob`` takes it.
     """
 
-    def __init__(self, kept_bytes: int = KEPT_BYTES) -> None:
-        self._kept_bytes = kept_bytes
+    def __init__(self, kept_bytes: int = KEPT_BYTES, trained: Trainer = reports_of_a_process) -> None:
+        self._kept_bytes, self._trained = kept_bytes, trained
         self._lock = threading.Lock()
         self._jobs: OrderedDict[Recipes, TrainingJob] = OrderedDict()
         self._finished: OrderedDict[Recipes, JobState] = OrderedDict()
@@ -42,7 +44,7 @@ class Memory:
             before = self._jobs.get(recipes)
             if before is not None and before.peek().is_running:
                 return before
-            job = TrainingJob(recipes)
+            job = TrainingJob(recipes, trained=self._trained)
             if before is not None:
                 self._set_aside(recipes, before.peek())
             self._jobs[recipes] = job

@@ -7,6 +7,7 @@ import time
 import pytest
 
 from model.learning.training import RECIPES, Recipe
+from model.learning.worker import reports_in_turns
 from visualizer.views.train.job import JobState
 from visualizer.views.train.memory import Memory, recorded_state, untrained_state
 
@@ -26,7 +27,7 @@ def ended(memory: Memory, recipes: tuple[Recipe, ...]) -> JobState:
 
 
 def test_what_is_running_is_found_by_its_recipe_and_started_once():
-    memory = Memory()
+    memory = Memory(trained=reports_in_turns)
     job = memory.start(ENDLESS)
     assert memory.running(ENDLESS) is job
     assert memory.start(ENDLESS) is job
@@ -38,7 +39,7 @@ def test_what_is_running_is_found_by_its_recipe_and_started_once():
 
 
 def test_a_job_ends_when_the_last_who_looks_leaves():
-    job = Memory().start(ENDLESS)
+    job = Memory(trained=reports_in_turns).start(ENDLESS)
     job.look("one")
     job.look("other")
     assert job.leave("one").is_running
@@ -46,7 +47,7 @@ def test_a_job_ends_when_the_last_who_looks_leaves():
 
 
 def test_what_was_finished_stays_while_it_is_trained_anew():
-    memory = Memory()
+    memory = Memory(trained=reports_in_turns)
     first = ended(memory, TINY)
     assert memory.finished(TINY) is first
     again = memory.start(TINY)
@@ -56,7 +57,7 @@ def test_what_was_finished_stays_while_it_is_trained_anew():
 
 
 def test_the_oldest_is_forgotten_where_there_is_no_room():
-    memory = Memory(kept_bytes=0)
+    memory = Memory(kept_bytes=0, trained=reports_in_turns)
     ended(memory, TINY)
     ended(memory, OTHER)
     assert memory.finished(TINY) is None

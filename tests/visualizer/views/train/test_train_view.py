@@ -12,13 +12,22 @@ from streamlit.testing.v1 import AppTest
 
 from model.learning.recordings import recorded
 from model.learning.training import EXPERIMENTS, RECIPES, milestones
+from model.learning.worker import reports_in_turns
 from visualizer.safe_text import markdown_safe
+from visualizer.views.train import session
+from visualizer.views.train.memory import Memory
 from visualizer.views.train.plan import difference
 
 APP = str(Path(__file__).parents[4] / "app.py")
 STEPS = 4
 PATIENCE = 120.0
 SEEDS = itertools.count(1000)  # each training here is one that no other test has left in memory
+
+
+@pytest.fixture(autouse=True)
+def trains_in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """To start a process for each training takes longer than all that is trained here; the browser tests do."""
+    monkeypatch.setattr(session, "MEMORY", Memory(trained=reports_in_turns))
 
 
 def open_view(**query: str) -> AppTest:
