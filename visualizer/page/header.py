@@ -10,6 +10,7 @@ from typing import Any
 import streamlit as st
 
 from visualizer.components.axis import SequenceName
+from visualizer.components.glossary import glossary
 from visualizer.components.token_strip import Token, TokenSequence, parse_token, token_strip
 from visualizer.runs.tokens import TokenSequence as Tokens
 from visualizer.safe_text import markdown_safe
@@ -54,13 +55,22 @@ def remarks(choices: Choices) -> None:
         st.caption(f":material/visibility: {what_to_see}")
 
 
-def strip(sequences: Mapping[SequenceName, Tokens], choices: Choices, *, queried: SequenceName | None) -> None:
-    """The token strip, which stays on top; clicking a token makes it the query, or the key of cross-attention.
+def strip(
+    sequences: Mapping[SequenceName, Tokens],
+    choices: Choices,
+    *,
+    queried: SequenceName | None,
+    sizes: Mapping[str, str],
+) -> None:
+    """The token strip and the glossary, which stay on top.
+
+    Clicking a token makes it the query, or the key of cross-attention.
 
     Args:
         sequences: the tokens of each sequence.
         choices: what is chosen.
         queried: the sequence that the rows of the picture run over; None where there is no query to choose.
+        sizes: what the glossary says of this run.
     """
     only = "Input" if choices.settings.weights in WORKED_EXAMPLES else "Text"
     has_ids = choices.settings.weights not in WORKED_EXAMPLES
@@ -73,7 +83,7 @@ def strip(sequences: Mapping[SequenceName, Tokens], choices: Choices, *, queried
 
     key = "token_strip"
     selected = (queried, min(choices.selection.query, len(sequences[queried]) - 1)) if queried else None
-    with st.container(key="sticky"):
+    with st.container(key="sticky", horizontal=True, vertical_alignment="top", gap="small"):
         token_strip(
             drawn,
             selected_query=selected,
@@ -81,6 +91,13 @@ def strip(sequences: Mapping[SequenceName, Tokens], choices: Choices, *, queried
             key=key,
             on_select=state.on_event(key, "select", select),
         )
+        glossary(sizes, key="glossary")
+
+
+def glossary_alone() -> None:
+    """The glossary where there is no run, and so no token strip to stand beside."""
+    with st.container(horizontal=True, horizontal_alignment="right"):
+        glossary({}, key="glossary")
 
 
 def batch_items(beginnings: Sequence[str]) -> None:

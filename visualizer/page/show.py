@@ -25,6 +25,7 @@ from visualizer.settings.fields import FIELDS, TRAINED, WORKED_EXAMPLES
 from visualizer.settings.lines import lines_of
 from visualizer.stages.check_line import check_line
 from visualizer.stages.order import compare_orders
+from visualizer.stages.sizes import sizes_of
 from visualizer.views import VIEWS, VIEWS_OF_BATCH, VIEWS_WITHOUT_RUN
 
 
@@ -32,12 +33,14 @@ def show(choices: Choices) -> None:
     """Compute and draw what is chosen."""
     prepare_process()
     if choices.selection.view in VIEWS_WITHOUT_RUN:
+        header.glossary_alone()
         VIEWS_WITHOUT_RUN[choices.selection.view](choices.training)
         return
     try:
         choices = _with_readable_painting(choices)
         run = cached_run(choices.settings)
     except ValueError as error:
+        header.glossary_alone()
         _refused(error)
         return
     choices = _found_in(run, choices)
@@ -45,9 +48,9 @@ def show(choices: Choices) -> None:
     choices = _at(run.item, choices)
     path = with_layer(run.trace, choices.selection.stage, choices.selection.layer)
     if choices.selection.view == "generate":
-        header.strip(tokens_given(run), choices, queried=None)
+        header.strip(tokens_given(run), choices, queried=None, sizes=sizes_of(run))
     else:
-        header.strip(run.tokens, choices, queried=run.axes(path)[0].sequence or "source")
+        header.strip(run.tokens, choices, queried=run.axes(path)[0].sequence or "source", sizes=sizes_of(run))
     citation(run)
     if run.n_batch_items > 1:
         header.batch_items(_beginnings(run))

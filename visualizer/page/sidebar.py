@@ -11,9 +11,11 @@ from typing import Any
 
 import streamlit as st
 
+from visualizer.components.words import words
+from visualizer.glossary import Piece, mask_piece
 from visualizer.page.worked_examples_menu import worked_examples
 from visualizer.session import state
-from visualizer.settings.fields import FIELDS, MAX_ORDER, MAX_TEXT, NO_MASK, TRAINED, WORKED_EXAMPLES
+from visualizer.settings.fields import FIELDS, MASK_NAMES, MAX_ORDER, MAX_TEXT, NO_MASK, TRAINED, WORKED_EXAMPLES
 from visualizer.settings.lines import lines_of
 from visualizer.settings.settings import (
     Selection,
@@ -170,9 +172,18 @@ def _masks(settings: Settings, selection: Selection) -> None:
         st.caption(
             "They mask the decoder's self-attention; padding also masks the encoder and the cross-attention."
         )
+    _mask_words()
     for mask, size in _SIZES.items():
         if mask in in_use:
             _number(size)
+
+
+def _mask_words() -> None:
+    """The names of the masks once more, as words that open the glossary: a pill can only be pressed."""
+    line = [Piece("Explained: ")]
+    for name in MASK_NAMES:
+        line += [mask_piece(name), Piece(" · ")]
+    words([line[:-1]], look="small", key="mask_words")
 
 
 _SIZES = {"sliding_window": "window", "prefix": "prefix", "strided": "stride"}

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
 from torch import Tensor
 
 from model.learning.tasks import TASKS
+from visualizer.glossary import mask_piece, pieces
 from visualizer.runs.run import Run
 from visualizer.runs.trained import checkpoint_of
 from visualizer.settings.fields import TRAINED, WORKED_EXAMPLES
@@ -24,7 +24,7 @@ def told(run: Run, path: str, depth: Depth) -> str:
 
 def unmarked(text: str) -> str:
     """A text without the marks of the words that open the glossary."""
-    return re.sub(r"\[([^\]]*)\](\([^)]*\))?", r"\1", text)
+    return "".join(piece.text for piece in pieces(text))
 
 
 def facts_of(run: Run, path: str) -> Facts:
@@ -83,7 +83,7 @@ def _of_mask(run: Run, module: str) -> Iterable[Fact]:
     if stage is None:
         yield "unmasked"
         return
-    mask: Tensor = stage.value
+    mask: Tensor = stage.value[min(run.item, len(stage.value) - 1)]
     names = run.mask_of(module).names
     yield from (fact for fact in _MASKS if fact in names)
     if len(names) > 1:
@@ -104,14 +104,14 @@ _BROKEN: dict[str, Fact] = {"before_softmax": "scores_zeroed", "after_softmax": 
 def _attention_values(run: Run, module: str) -> dict[str, str]:
     trace = run.trace
     n_heads, d_k = trace[f"{module}.q"].value.shape[1], trace[f"{module}.q"].value.shape[-1]
-    names = [f"[{name.replace('_', ' ')}]" for name in run.mask_of(module).names]
+    names = [f"[{words}]({entry})" for words, entry in map(mask_piece, run.mask_of(module).names)]
     output = trace.get(f"{module}.output")
     return {
         "n_heads": str(n_heads),
         "d_k": str(d_k),
         "d_v": str(trace[f"{module}.v"].value.shape[-1]),
         "root_d_k": square_root(d_k),
-        "masks": " and ".join(names).replace("[custom]", "[painted](painted mask)"),
+        "masks": " and ".join(names),
         "d_out": "" if output is None else str(output.value.shape[-1]),
     }
 

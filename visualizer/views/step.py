@@ -10,6 +10,8 @@ from visualizer.colors import ROLES
 from visualizer.components.derivation import derivation
 from visualizer.components.stage_map import model_map, parse_stage, stage_map
 from visualizer.components.tensor_grid.element import tensor_grid
+from visualizer.components.words import words
+from visualizer.glossary import Piece, entries_of_formula, pieces, shape_pieces
 from visualizer.runs.paths import layer_of, with_layer, without_layer
 from visualizer.runs.run import Run
 from visualizer.safe_text import markdown_safe
@@ -23,7 +25,7 @@ from visualizer.stages.checks import checks, summarize
 from visualizer.stages.dataflow import Operand, parameter
 from visualizer.stages.derivations import Cell, derive
 from visualizer.stages.explanations import code_line, head_note
-from visualizer.stages.facts import told, unmarked
+from visualizer.stages.facts import told
 from visualizer.stages.numpy_lines import notes, numpy_line
 from visualizer.stages.panels import head_panels, matrix, operand_panel, part_panels, stage_panel
 from visualizer.views.charts.section import charts, charts_at
@@ -114,14 +116,22 @@ def _picture(run: Run, cell: Cell) -> None:
 
 def _introduction(run: Run, path: str, depth: Depth) -> None:
     """The stage in words, at the depth chosen beside its title, and in a formula."""
-    words, formula = st.columns([5, 3], gap="medium", vertical_alignment="center")
-    with words:
+    text, formula = st.columns([5, 3], gap="medium", vertical_alignment="center")
+    with text:
         with st.container(horizontal=True, vertical_alignment="center", gap="small", key="introduction"):
             st.markdown(f"#### {run.explain(path).title}", width="content")
             _depth()
-        st.markdown(unmarked(told(run, path, depth)))
+        words([pieces(told(run, path, depth))], look="prose", key="stage_text")
     with formula:
         st.latex(run.trace[path].formula)
+        _symbols(run.trace[path].formula)
+
+
+def _symbols(formula: str) -> None:
+    """The symbols of a formula, each with its name."""
+    named = [Piece(f"{entry.symbol} {entry.name}".lstrip(), entry.name) for entry in entries_of_formula(formula)]
+    if named:
+        words([[piece] for piece in named], look="symbols", key="symbols")
 
 
 def _depth() -> None:
@@ -157,7 +167,7 @@ def _computation(run: Run, path: str) -> None:
     """How it was computed, in shapes and in code, and what must hold of it."""
     left, right = st.columns([5, 3], gap="medium")
     with left:
-        st.code(_shapes(run, path), language=None, wrap_lines=True)
+        words(_shapes(run, path), look="code", key="shapes")
     with right:
         _facts(run, path)
     _code(run, path)
@@ -178,13 +188,15 @@ def _code(run: Run, path: str) -> None:
         st.code(same.code, language="python", wrap_lines=True)
 
 
-def _shapes(run: Run, path: str) -> str:
+def _shapes(run: Run, path: str) -> list[tuple[Piece, ...]]:
     """The formula in shapes, one line for each input and one for the output, symbolic and concrete."""
     stage = run.trace[path]
     inputs = [(operand.operator, *_shape(run, operand)) for operand in run.operands(path)]
     lines = [*inputs, ("=" if inputs else "", stage.name, stage.shape_text)]
     width = max(len(name) for _, name, _ in lines)
-    return "\n".join(f"{operator or ' ':<5} {name:<{width}}  {shape}" for operator, name, shape in lines)
+    return [
+        (Piece(f"{operator or ' ':<5} {name:<{width}}  "), *shape_pieces(shape)) for operator, name, shape in lines
+    ]
 
 
 def _shape(run: Run, operand: Operand) -> tuple[str, str]:

@@ -98,7 +98,7 @@ class MatrixPanel {
   showTexts() {
     const { title, subtitle, color, hint, description } = this.look;
     setText(this.titleText, title ?? "");
-    setText(this.subtitle, subtitle ?? "");
+    this.showShape(subtitle ?? "");
     this.subtitle.hidden = !subtitle;
     this.caption.hidden = !title && !subtitle;
     this.dot.hidden = !color;
@@ -108,6 +108,12 @@ class MatrixPanel {
     const way = `cells: move with the arrow keys, select with Enter${hint ? ` (${hint})` : ""}`;
     this.plot.setAttribute("aria-label", `${title || "matrix"}, ${way}`);
     this.plot.classList.toggle("matrix-plot-leads", Boolean(hint));
+  }
+
+  /** The subtitle; the symbols of its shape open the glossary, by the pointer: by keyboard there are those below. */
+  showShape(text) {
+    if (this.subtitle.textContent === text) return;
+    this.subtitle.replaceChildren(...wordNodes(shapePieces(text), { tabindex: "-1" }));
   }
 
   place() {

@@ -1,0 +1,62 @@
+/** All entries in a window of their own, with a search. Built when it is opened for the first time. */
+class EntryList {
+  constructor() {
+    this.search = makeElement("input", "entry-search", {
+      type: "search",
+      placeholder: "Search a symbol or a word",
+      "aria-label": "Search the glossary",
+    });
+    this.close = makeElement("button", "entry-close", { type: "button", "aria-label": "Close" }, ["✕"]);
+    this.count = makeElement("div", "entry-count", { role: "status" });
+    this.items = makeElement("div", "entry-items", { tabindex: "0", role: "region", "aria-label": "Entries" });
+    const title = makeElement("h2", "entry-title", {}, ["Glossary"]);
+    const head = makeElement("div", "entry-head", {}, [title, this.search, this.close]);
+    this.element = makeElement("dialog", "entry-list", { "aria-label": "Glossary" }, [head, this.count, this.items]);
+    this.search.oninput = () => this.filter();
+    this.close.onclick = () => this.element.close();
+    this.element.addEventListener("keydown", (event) => event.stopPropagation());
+    this.element.addEventListener("click", (event) => event.target === this.element && this.element.close());
+  }
+
+  /** Open the list, at an entry where one is given. */
+  show(sizes, entry = null) {
+    this.items.replaceChildren(
+      ...GLOSSARY.map((one) => makeElement("article", "entry", { "data-name": one.name }, entryNodes(one, sizes))),
+    );
+    this.search.value = "";
+    this.filter();
+    if (!this.element.open) this.element.showModal();
+    if (entry) this.goTo(entry);
+    else this.search.focus();
+  }
+
+  /** Show the entries that have what is looked for in their name, symbol or other names; else in their text. */
+  filter() {
+    const wanted = this.search.value.trim().toLowerCase();
+    const has = GLOSSARY.map(({ search }) => search.includes(wanted));
+    const isNamed = has.some(Boolean);
+    const isShown = (entry, i) => (isNamed ? has[i] : plainText(entry).toLowerCase().includes(wanted));
+    const shown = GLOSSARY.map(isShown);
+    for (const [i, article] of [...this.items.children].entries()) article.hidden = !shown[i];
+    const number = shown.filter(Boolean).length;
+    setText(this.count, number === 0 ? "No entry has that." : `${number} of ${GLOSSARY.length} entries`);
+  }
+
+  /** Bring one entry into view, with all others around it. */
+  goTo(entry) {
+    if (this.search.value) {
+      this.search.value = "";
+      this.filter();
+    }
+    const article = [...this.items.children].find((one) => one.dataset.name === entry.name);
+    for (const other of this.items.querySelectorAll(".entry-found")) other.classList.remove("entry-found");
+    article.classList.add("entry-found");
+    article.scrollIntoView({ block: "center" });
+    this.items.focus({ preventScroll: true });
+  }
+}
+
+/** What an entry says, as plain text. */
+function plainText({ text }) {
+  return text.map(([words]) => words).join("");
+}

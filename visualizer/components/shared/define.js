@@ -1,0 +1,31 @@
+const DEFINE_EVENT = "headlight:define";
+
+/** A button whose words open an entry of the glossary, beside them. */
+function termButton(entry, text, attributes = {}) {
+  const button = makeElement("button", "term", { type: "button", "data-entry": entry, ...attributes }, [text]);
+  button.addEventListener("click", (event) => {
+    event.stopPropagation();
+    window.dispatchEvent(new CustomEvent(DEFINE_EVENT, { detail: { entry, from: button } }));
+  });
+  return button;
+}
+
+/** Call `callback({entry, from})` for every term on the page that is opened; returns the function that stops it. */
+function subscribeDefine(callback) {
+  const listener = (event) => callback(event.detail);
+  window.addEventListener(DEFINE_EVENT, listener);
+  return () => window.removeEventListener(DEFINE_EVENT, listener);
+}
+
+/** The parts of a text, [text, entry] each: those with an entry as buttons that open it. */
+function wordNodes(pieces, attributes = {}) {
+  return pieces.map(([text, entry]) => (entry ? termButton(entry, text, attributes) : text));
+}
+
+/** A shape such as "weights (B H Tq Tk) = (1, 4, 7, 7)" as parts: its symbols open the entries of their axes. */
+function shapePieces(text) {
+  const found = text.match(/^(.*?\()([A-Za-z0-9*\s]+)(\) = .*)$/);
+  if (!found) return [[text, ""]];
+  const symbols = found[2].split(/([A-Za-z]+)/).filter(Boolean);
+  return [[found[1], ""], ...symbols.map((symbol) => [symbol, AXES[symbol] ?? ""]), [found[3], ""]];
+}

@@ -1,0 +1,82 @@
+"""How large in this run is what the glossary explains."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torch import nn
+
+from model import Dropout
+from visualizer.runs.run import Run
+
+
+def sizes_of(run: Run) -> dict[str, str]:
+    """The sizes of a run by the ``size`` of the entries, such as ``{"T": "6 (source), 7 (target)"}``."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for path, symbol, size in _axes(run):
+        places = found.setdefault(symbol, {}).setdefault(str(size), [])
+        if (place := _place(run, path)) not in places:
+            places.append(place)
+    sizes = {symbol: _said(by_size) for symbol, by_size in found.items()}
+    if "Dk" not in sizes and "Dh" in sizes:
+        sizes["Dk"] = sizes["Dh"]
+    return sizes | dict(_numbers(run))
+
+
+def _axes(run: Run) -> Iterator[tuple[str, str, int]]:
+    """Every axis of every stage with one symbol: path, symbol, size."""
+    for path, stage in run.trace.items():
+        for symbol, size in stage.dims:
+            if "*" not in symbol:
+                yield path, symbol, size
+
+
+def _place(run: Run, path: str) -> str:
+    """Which part of the model a stage belongs to, where there is more than one."""
+    if "target" not in run.tokens:
+        return ""
+    if "cross_attention" in path:
+        return "cross-attention"
+    return "source" if path.startswith("encoder.") else "target"
+
+
+def _said(by_size: dict[str, list[str]]) -> str:
+    if len(by_size) == 1:
+        return next(iter(by_size))
+    return ", ".join(f"{size} ({', '.join(places)})" for size, places in by_size.items())
+
+
+def _numbers(run: Run) -> Iterator[tuple[str, str]]:
+    """What is no axis."""
+    norm = next((module for module in run.model.modules() if isinstance(module, nn.LayerNorm)), None)
+    if norm is not None:
+        yield "epsilon", f"{norm.eps:g}"
+    if run.example is not None:
+        return
+    settings, stacks = run.settings, _layers(run)
+    yield (
+        "layers",
+        _said(
+            {
+                str(len(layers)): [stack for stack in stacks if len(stacks[stack]) == len(layers)]
+                for layers in stacks.values()
+            }
+        ),
+    )
+    if "target" in run.tokens:
+        yield "S", str(len(run.tokens["source"].labels))
+    rates = {module.p for module in run.model.modules() if isinstance(module, Dropout) and module.active}
+    yield "dropout", f"{max(rates):g}" if rates else "off"
+    for mask, size in (("sliding_window", "window"), ("prefix", "prefix"), ("strided", "stride")):
+        if any(mask in masks.names for masks in run.masks.values()):
+            yield size, str(getattr(settings, size))
+
+
+def _layers(run: Run) -> dict[str, set[str]]:
+    """The numbers of the layers of the encoder and of the decoder."""
+    stacks: dict[str, set[str]] = {}
+    for path in run.trace:
+        stack, layers, rest = path.partition(".layers.")
+        if layers:
+            stacks.setdefault(stack, set()).add(rest.partition(".")[0])
+    return stacks
