@@ -406,11 +406,20 @@ _TENSORS = (
         latex=("a", r"\tildea"),
     ),
     Entry(
-        "feed-forward output",
-        "What the [feed-forward network] puts out for each token, to be added to the [residual stream].",
+        "sub-layer output",
+        "What a sub-layer, an [attention] or a [feed-forward network], puts out for each token, to be added to the "
+        "[residual stream].",
         symbol="y",
-        section="3.3",
+        section="3.1",
         latex=("y",),
+        also=("feed-forward output",),
+    ),
+    Entry(
+        "output after dropout",
+        "What [dropout] leaves of a sub-layer's output, in training.",
+        symbol="ỹ",
+        section="5.4",
+        latex=(r"\tildey",),
     ),
     Entry(
         "γ and β",
