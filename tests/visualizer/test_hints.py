@@ -12,6 +12,7 @@ from tests.test_app import assert_healthy, in_link, open_app
 from tests.visualizer.sample_runs import BASE
 from visualizer.page.hints import sentences
 from visualizer.runs.compute import compute_run
+from visualizer.stages.dataflow import operands_of
 
 
 @pytest.mark.parametrize(
@@ -66,9 +67,9 @@ def test_the_inputs_drawn_of_a_residual_sum_add_up_with_dropout_too(architecture
     sums = [path for path in run.trace if run.trace[path].name.startswith("residual")]
     assert len(sums) == (4 if architecture == "encoder" else 10)
     for path in sums:
-        stream, dropped = (run.trace[operand.source] for operand in run.operands(path))
+        stream, dropped = (run.trace[operand.source] for operand in operands_of(run, path))
         assert torch.equal(run.trace[path].value, stream.value + dropped.value), path
-        (output,) = run.operands(dropped.path)
+        (output,) = operands_of(run, dropped.path)
         assert dropped.name == f"dropped_output{path[-1]}"
         assert output.source.endswith(".output")
         assert (dropped.value == 0).double().mean() == pytest.approx(0.4, abs=0.2)

@@ -1,4 +1,4 @@
-"""A frozen ``Settings`` in, a finished ``Run`` out: the only way from what a person chose to numbers."""
+"""A finished run, and what a view asks of it."""
 
 from __future__ import annotations
 
@@ -22,9 +22,6 @@ from visualizer.runs.paths import layer_of, with_layer, without_layer
 from visualizer.runs.tokens import TokenSequence
 from visualizer.settings.lines import lines_of
 from visualizer.settings.settings import Selection, Settings
-from visualizer.stages.dataflow import Operand, operands
-from visualizer.stages.explanations import explain
-from visualizer.stages.texts import Explanation
 
 
 class Subject(NamedTuple):
@@ -112,10 +109,6 @@ class Run:
             },
         )
 
-    def explain(self, path: str) -> Explanation:
-        """What a person is told about a stage or a parameter."""
-        return explain(self.trace, path)
-
     def nearest(self, selection: Selection) -> Selection:
         """The selection with every place that this run does not have replaced by the nearest that it has."""
         path = with_layer(self.trace, selection.stage, selection.layer)
@@ -130,17 +123,6 @@ class Run:
             key=min(selection.key, n_columns - 1),
             batch=min(selection.batch, self.n_batch_items - 1),
         )
-
-    def operands(self, path: str) -> tuple[Operand, ...]:
-        """The inputs of a stage, with the bias where the model adds one."""
-        found = operands(self.trace, path)
-        names = dict(self.model.named_parameters())
-        biases = [
-            Operand(operand.source.replace(".weight", ".bias"), "+", is_parameter=True, rows=operand.rows)
-            for operand in found
-            if operand.is_parameter and operand.transposed
-        ]
-        return (*found, *(bias for bias in biases if bias.source in names))
 
     def axes(self, path: str) -> tuple[Axis, Axis]:
         """The rows and columns of a stage, with their labels."""

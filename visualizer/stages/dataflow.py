@@ -9,6 +9,7 @@ from typing import Literal
 from torch import Tensor, nn
 
 from model import Trace
+from visualizer.runs.run import Run
 
 Kind = Literal["inputs", "attention", "feed_forward", "layer", "model"]
 
@@ -64,6 +65,18 @@ def operands(trace: Trace, path: str) -> tuple[Operand, ...]:
         "model": _model_operands,
     }[kind_of(trace, path)](trace, module, name)
     return tuple(operand for operand in found if operand.is_parameter or operand.source in trace)
+
+
+def operands_of(run: Run, path: str) -> tuple[Operand, ...]:
+    """The inputs of a stage of a run, with the bias where the model adds one."""
+    found = operands(run.trace, path)
+    names = dict(run.model.named_parameters())
+    biases = [
+        Operand(operand.source.replace(".weight", ".bias"), "+", is_parameter=True, rows=operand.rows)
+        for operand in found
+        if operand.is_parameter and operand.transposed
+    ]
+    return (*found, *(bias for bias in biases if bias.source in names))
 
 
 def fused_stage(trace: Trace, path: str) -> str:

@@ -17,6 +17,7 @@ from visualizer.components.derivation import Derivation, Step, Terms
 from visualizer.runs.run import Run
 from visualizer.stages.checks import dropout_in
 from visualizer.stages.dataflow import FUSED, bias_of, fused_stage, kind_of, operands, parameter
+from visualizer.stages.explanations import explain
 
 Numbers = NDArray[np.float64]
 
@@ -156,7 +157,7 @@ def _context(run: Run, cell: Cell) -> Derivation:
         title=f"{_cell_title(run, cell, 'context')}: weights times values",
         formula="c = Σ a · v over the keys",
         columns=_columns_of(run, weights_path),
-        left=Terms(f"{run.explain(weights_path).title.lower()}, query {cell.row}", "weights", weights),
+        left=Terms(f"{explain(run.trace, weights_path).title.lower()}, query {cell.row}", "weights", weights),
         right=Terms(f"values, column {cell.column}", "value", values),
     )
 
@@ -167,14 +168,14 @@ def _linear(run: Run, cell: Cell) -> Derivation:
     row = _numbers(run, entering.source, cell.batch, cell.row)
     column = _array(parameter(run.model, matrix)[cell.column])
     bias = bias_of(run.model, matrix)
-    role = run.explain(cell.path).role
+    role = explain(run.trace, cell.path).role
     return _dot(
         run,
         cell,
         title=f"{_cell_title(run, cell, run.trace[cell.path].name)}: row times column",
         formula="y = x · w" if bias is None else "y = x · w + b",
         columns=_counted(len(row)),
-        left=Terms(f"x, token {cell.row}", run.explain(entering.source).role, row),
+        left=Terms(f"x, token {cell.row}", explain(run.trace, entering.source).role, row),
         right=Terms(f"w, column {cell.column}", role, column),
         bias=None if bias is None else float(bias[cell.column]),
     )
@@ -241,14 +242,14 @@ def _dropped(run: Run, cell: Cell) -> Derivation:
     number = _number(run, before.source, *index)
     p = dropout_in(run.model, run.trace[cell.path].module_path)
     dropout = _dropout(number, p, is_zero=_number(run, cell.path, *index) == 0.0)
-    steps = [Step(run.explain(before.source).title.lower(), number), dropout]
+    steps = [Step(explain(run.trace, before.source).title.lower(), number), dropout]
     return _steps_only(run, cell, "dropout", "x / (1 - p) or 0", steps)
 
 
 def _residual(run: Run, cell: Cell) -> Derivation:
     stream, found = operands(run.trace, cell.path)
     x, y = (_number(run, operand.source, cell.batch, cell.row, cell.column) for operand in (stream, found))
-    name = run.explain(found.source).title.lower()
+    name = explain(run.trace, found.source).title.lower()
     steps = [Step("x", x), Step(f"+ {name} ({y:.4g})", x + y)]
     return _steps_only(run, cell, "residual addition", f"x + {name}", steps)
 

@@ -14,12 +14,13 @@ from visualizer.settings.fields import TRAINED, WORKED_EXAMPLES
 from visualizer.settings.settings import Depth
 from visualizer.stages.checks import dropout_in, square_root
 from visualizer.stages.dataflow import is_pre_norm, kind_of, sublayer_output
+from visualizer.stages.explanations import explain
 from visualizer.stages.texts import Fact, Facts
 
 
 def told(run: Run, path: str, depth: Depth) -> str:
     """The text on the stage at ``path``, with the marks of the words that open the glossary."""
-    return run.explain(path).told(depth, facts_of(run, path))
+    return explain(run.trace, path).told(depth, facts_of(run, path))
 
 
 def unmarked(text: str) -> str:

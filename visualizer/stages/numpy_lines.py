@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from model.positional_encoding import LearnedPositions, NoPositions
 from visualizer.runs.run import Run
 from visualizer.stages.checks import dropout_in
-from visualizer.stages.dataflow import FUSED, fused_stage, kind_of
+from visualizer.stages.dataflow import FUSED, fused_stage, kind_of, operands_of
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ _GIVEN = {
 
 def _linear(run: Run, path: str) -> NumpyLine:
     """A product with a matrix as ``nn.Linear`` stores it; without one, a copy."""
-    entering, *parameters = run.operands(path)
+    entering, *parameters = operands_of(run, path)
     names = {_variable(operand.source, path): operand.source for operand in (entering, *parameters)}
     x, *rest = names
     used = [
@@ -77,7 +77,7 @@ def _projection(run: Run, path: str) -> NumpyLine:
 
 
 def _embedding(run: Run, path: str) -> NumpyLine:
-    (table,) = run.operands(path)
+    (table,) = operands_of(run, path)
     return NumpyLine("embedding = embedding_table[ids]", {"embedding_table": table.source}, ("ids",))
 
 
@@ -116,7 +116,7 @@ def _embedded(run: Run, path: str) -> NumpyLine:
 def _input(run: Run, path: str) -> NumpyLine:
     """What enters a module: an earlier stage under another name, or something from outside."""
     name = run.trace[path].name
-    if run.operands(path):
+    if operands_of(run, path):
         return _from_operands(run, path, "{0}")
     outside = name.removesuffix("_input") if name.endswith("_input") else name
     outside = "x" if outside == "input" else outside
@@ -125,7 +125,7 @@ def _input(run: Run, path: str) -> NumpyLine:
 
 def _heads(run: Run, path: str) -> NumpyLine:
     """The columns of a projection cut into heads; queries, keys and values that are given stay as they are."""
-    if not run.operands(path):
+    if not operands_of(run, path):
         return _input(run, path)
     _, n_heads, _, head_dim = run.trace[path].value.shape
     return _from_operands(run, path, f"{{0}}.reshape(*{{0}}.shape[:-1], {n_heads}, {head_dim}).swapaxes(1, 2)")
@@ -170,7 +170,7 @@ def _weights(run: Run, path: str) -> NumpyLine:
 
 
 def _softmax(run: Run, path: str) -> NumpyLine:
-    (before,) = run.operands(path)
+    (before,) = operands_of(run, path)
     x = _variable(before.source, path)
     lines = (
         f"exponentials = np.exp({x} - {x}.max(-1, keepdims=True))",
@@ -202,7 +202,7 @@ def _residual(run: Run, path: str) -> NumpyLine:
 
 
 def _norm(run: Run, path: str) -> NumpyLine:
-    (before,) = run.operands(path)
+    (before,) = operands_of(run, path)
     x = _variable(before.source, path)
     lines = (
         f"centred = {x} - {x}.mean(-1, keepdims=True)",
@@ -214,7 +214,7 @@ def _norm(run: Run, path: str) -> NumpyLine:
 
 def _from_operands(run: Run, path: str, expression: str) -> NumpyLine:
     """A line whose ``{0}``, ``{1}`` are the stages that the stage was computed from."""
-    names = {_variable(operand.source, path): operand.source for operand in run.operands(path)}
+    names = {_variable(operand.source, path): operand.source for operand in operands_of(run, path)}
     return NumpyLine(f"{run.trace[path].name} = {expression.format(*names)}", names)
 
 

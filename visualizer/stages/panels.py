@@ -14,6 +14,7 @@ from visualizer.components.axis import Axis
 from visualizer.components.tensor_grid.element import Panel
 from visualizer.runs.run import Run, side_by_side
 from visualizer.stages.dataflow import FUSED, Operand, parameter
+from visualizer.stages.explanations import explain
 
 SHARES = ("weights", "dropped_weights", "probabilities", "mask")
 """Stages whose numbers are shares or yes-and-no, from 0 up; all others have a sign."""
@@ -21,7 +22,7 @@ SHARES = ("weights", "dropped_weights", "probabilities", "mask")
 
 def stage_panel(run: Run, path: str, *, head: int, batch: int, operator: str = "") -> Panel:
     """One stage, or one head of it."""
-    stage, explanation = run.trace[path], run.explain(path)
+    stage, explanation = run.trace[path], explain(run.trace, path)
     rows, columns = run.axes(path)
     values = matrix(stage.value, head=head, batch=batch)
     n_heads = run.n_heads(path)
@@ -54,7 +55,7 @@ def head_panels(run: Run, path: str, *, batch: int) -> tuple[Panel, ...]:
             array=to_array(every[head]),
             rows=rows,
             columns=columns,
-            role=run.explain(path).role,
+            role=explain(run.trace, path).role,
             palette="sequential" if stage.name in SHARES else "diverging",
             bounds=shared,
             **_blocking(run, path, batch, head),

@@ -22,9 +22,9 @@ from visualizer.settings.fields import FIELDS
 from visualizer.settings.settings import Depth, Selection
 from visualizer.stages.check_line import check_line
 from visualizer.stages.checks import checks, summarize
-from visualizer.stages.dataflow import Operand, parameter
+from visualizer.stages.dataflow import Operand, operands_of, parameter
 from visualizer.stages.derivations import Cell, derive
-from visualizer.stages.explanations import code_line, head_note
+from visualizer.stages.explanations import code_line, explain, head_note
 from visualizer.stages.facts import told
 from visualizer.stages.numpy_lines import notes, numpy_line
 from visualizer.stages.panels import head_panels, matrix, operand_panel, part_panels, stage_panel
@@ -91,7 +91,7 @@ def _cell(run: Run, path: str, selection: Selection) -> Cell:
 
 def _picture(run: Run, cell: Cell) -> None:
     """The inputs and the output of the stage, side by side."""
-    inputs = run.operands(cell.path)
+    inputs = operands_of(run, cell.path)
     operator = "" if not inputs else "→" if len(inputs) == 1 else "="
     output = stage_panel(run, cell.path, head=cell.head, batch=cell.batch, operator=operator)
     drawn = (*inputs, Operand(cell.path))
@@ -119,7 +119,7 @@ def _introduction(run: Run, path: str, depth: Depth) -> None:
     text, formula = st.columns([5, 3], gap="medium", vertical_alignment="center")
     with text:
         with st.container(horizontal=True, vertical_alignment="center", gap="small", key="introduction"):
-            st.markdown(f"#### {run.explain(path).title}", width="content")
+            st.markdown(f"#### {explain(run.trace, path).title}", width="content")
             _depth()
         words([pieces(told(run, path, depth))], look="prose", key="stage_text")
     with formula:
@@ -191,7 +191,7 @@ def _code(run: Run, path: str) -> None:
 def _shapes(run: Run, path: str) -> list[tuple[Piece, ...]]:
     """The formula in shapes, one line for each input and one for the output, symbolic and concrete."""
     stage = run.trace[path]
-    inputs = [(operand.operator, *_shape(run, operand)) for operand in run.operands(path)]
+    inputs = [(operand.operator, *_shape(run, operand)) for operand in operands_of(run, path)]
     lines = [*inputs, ("=" if inputs else "", stage.name, stage.shape_text)]
     width = max(len(name) for _, name, _ in lines)
     return [

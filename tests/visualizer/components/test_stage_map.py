@@ -13,6 +13,7 @@ from model import (
 from model.sources.worked_examples import WORKED_EXAMPLES
 from tests.visualizer.sample_runs import VARIANTS, run_of
 from visualizer.components.stage_map import INPUT, Block, Layer, ModelMap, StageChoice, model_map, parse_stage
+from visualizer.stages.explanations import explain
 
 ATTENTION = [
     *("query_input", "key_input", "value_input", "q_proj", "k_proj", "v_proj", "q", "k", "v", "scores"),
@@ -86,7 +87,9 @@ def test_previous_and_next_walk_in_the_order_of_the_trace(variant):
 def test_a_stage_has_the_colour_role_of_its_explanation(variant):
     run = run_of(variant)
     stages = [stage for block in model_map(list(run.trace)).blocks for stage in block.stages]
-    assert {stage.path: stage.role for stage in stages} == {path: run.explain(path).role for path in run.trace}
+    assert {stage.path: stage.role for stage in stages} == {
+        path: explain(run.trace, path).role for path in run.trace
+    }
 
 
 def test_dropout_is_among_the_runs():

@@ -32,7 +32,7 @@ def test_the_code_is_the_line_that_ran():
 
 def test_a_last_norm_is_explained_by_what_stands_before_it():
     after_post, after_pre = run_of("final norm"), run_of("pre-norm")
-    assert after_post.explain("encoder.norm").title == after_pre.explain("encoder.norm").title
+    assert explain(after_post.trace, "encoder.norm").title == explain(after_pre.trace, "encoder.norm").title
     assert "has just normalised its sum" in told(after_post, "encoder.norm", "exact")
     assert "never normalised themselves" in told(after_pre, "encoder.norm", "exact")
 

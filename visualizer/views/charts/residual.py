@@ -11,7 +11,7 @@ from visualizer.runs.paths import layer_of
 from visualizer.runs.run import Run
 from visualizer.safe_text import markdown_safe
 from visualizer.session.theme import theme
-from visualizer.stages.dataflow import sublayer_output
+from visualizer.stages.dataflow import operands_of, sublayer_output
 from visualizer.stages.derivations import Cell
 from visualizer.stages.panels import matrix
 
@@ -54,7 +54,7 @@ def additions(run: Run, paths: list[str], batch: int) -> list[Addition]:
 
     found = []
     for path in paths:
-        stream, _ = run.operands(path)
+        stream, _ = operands_of(run, path)
         sublayer = sublayer_output(run.trace, path).rpartition(".")[0]
         is_attention = f"{sublayer}.scores" in run.trace
         part = sublayer.rpartition(".")[2].replace("_", "-")
