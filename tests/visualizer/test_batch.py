@@ -214,7 +214,7 @@ def test_a_text_that_becomes_several_lines_is_padded_and_masked_as_in_practice()
     app.pills(key="mask").set_value(["causal"]).run()
     assert_healthy(app)
     assert in_link(app, "mask") == "causal"
-    assert any("every query sees the padding too" in caption.value for caption in app.caption)
+    assert any("The padding mask is off" in caption.value for caption in app.caption)
     app.run()
     app.text_area(key="text").set_value("the cat sat on the mat\na dog\na bird").run()
     app.run()
@@ -254,3 +254,28 @@ def test_one_click_does_what_a_refusal_proposes():
 
 def test_a_worked_example_does_not_read_what_is_typed():
     assert_healthy(open_app(weights="one_head", text="a\n" * 70, architecture="encoder-decoder"))
+
+
+@pytest.mark.parametrize(
+    ("link", "said"),
+    [
+        (
+            {"mask": "padding"},
+            "The padding mask follows from the lengths and hides it: take it off to see what goes",
+        ),
+        ({"mask": "none"}, "The padding mask is off: words see the padding too"),
+        ({"mask": "causal"}, "The padding mask is off, but the other masks hide the padding from all words."),
+        ({"mask": "causal,padding"}, "hides it: the other masks alone would hide it from all words."),
+        ({"mask": "causal", "pad_side": "left"}, "The padding mask is off: words see the padding too"),
+        ({"mask": "causal", "architecture": "encoder-decoder", "target": "x\ny"}, "words see the padding too"),
+        ({"text": "a\nb"}, "They are equally long, so that there is no padding."),
+        ({"view": "compare", "mask_a": "causal", "mask_b": "causal,padding"}, "It is hidden in B."),
+        ({"view": "compare", "mask_a": "padding", "mask_b": "padding"}, "It is hidden in A and B."),
+        ({"view": "compare", "mask_a": "none", "mask_b": "causal"}, "It is hidden in neither A nor B."),
+        ({"view": "generate", "architecture": "decoder"}, "Each is continued without its padding."),
+    ],
+)
+def test_who_hides_the_padding_is_said_of_what_is_shown(link, said):
+    app = open_app(**{"text": "the cat sat\na dog"} | link)
+    assert_healthy(app)
+    assert any(said in caption.value for caption in app.caption)

@@ -9,7 +9,13 @@ import streamlit as st
 from model.mask_tools.faults import FAULTS
 from visualizer.page import header
 from visualizer.page.hints import hints
-from visualizer.runs.attention_masks import layer_left_out, promised_masks, readable_painting, same_masks
+from visualizer.runs.attention_masks import (
+    layer_left_out,
+    padding_is_seen,
+    promised_masks,
+    readable_painting,
+    same_masks,
+)
 from visualizer.runs.compute import encoded
 from visualizer.runs.paths import with_layer
 from visualizer.runs.refusals import RefusedError
@@ -23,6 +29,7 @@ from visualizer.session.citation import citation
 from visualizer.session.state import Choices
 from visualizer.settings.fields import FIELDS, TRAINED, WORKED_EXAMPLES
 from visualizer.settings.lines import lines_of
+from visualizer.settings.settings import Selection
 from visualizer.stages.check_line import check_line
 from visualizer.stages.order import compare_orders
 from visualizer.stages.sizes import sizes_of
@@ -54,7 +61,7 @@ def show(choices: Choices) -> None:
     citation(run)
     if run.n_batch_items > 1:
         header.batch_items(_beginnings(run))
-        _about_batch(run)
+        _about_batch(run, choices.selection)
     _another_order(run, choices)
     hints(run, choices)
     _broken_on_purpose(run)
@@ -186,7 +193,7 @@ def _beginnings(run: Run) -> list[str]:
     return [visible(line.strip()) for line in lines_of(run.settings.text)]
 
 
-def _about_batch(run: Run) -> None:
+def _about_batch(run: Run, selection: Selection) -> None:
     """What brings the sequences to one length, and who hides it."""
     if run.settings.weights in WORKED_EXAMPLES:
         return
@@ -194,12 +201,28 @@ def _about_batch(run: Run) -> None:
     length = len(run.tokens["source"])
     if not n_padded:
         about = "They are equally long, so that there is no padding."
-    elif "padding" in run.settings.mask:
-        about = "The padding mask follows from the lengths and hides it: take it off to see what goes wrong."
+    elif selection.view == "generate" and run.settings.architecture == "decoder":
+        about = "Each is continued without its padding."
     else:
-        about = "The padding mask is off: every query sees the padding too, and takes something from it."
+        about = _who_hides_padding(run, selection)
     shorter = f", padded to {length} tokens" if n_padded else ""
     st.caption(f"{run.n_batch_items} lines are a batch of {run.n_batch_items} sequences{shorter}. {about}")
+
+
+def _who_hides_padding(run: Run, selection: Selection) -> str:
+    """Whether a padding mask hides the padding; where two masks are compared, which of them does."""
+    if selection.view == "compare":
+        hiding = [name for name, masks in (("A", selection.mask_a), ("B", selection.mask_b)) if "padding" in masks]
+        return f"It is hidden in {' and '.join(hiding)}." if hiding else "It is hidden in neither A nor B."
+    seen = padding_is_seen(run.promised, run.batches)
+    if "padding" in run.settings.mask:
+        without = (
+            "take it off to see what goes wrong" if seen else "the other masks alone would hide it from all words"
+        )
+        return f"The padding mask follows from the lengths and hides it: {without}."
+    if seen:
+        return "The padding mask is off: words see the padding too, and take something from it."
+    return "The padding mask is off, but the other masks hide the padding from all words."
 
 
 def _where_to_paint(choices: Choices) -> None:
