@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 from visualizer.safe_text import markdown_safe
 from visualizer.settings.examples import EXAMPLES
-from visualizer.settings.fields import FIELDS, WORKED_EXAMPLES
+from visualizer.settings.fields import FIELDS, MAX_TEXT, WORKED_EXAMPLES
 from visualizer.settings.gallery import GALLERY
 from visualizer.settings.published import PUBLISHED
 
@@ -101,6 +101,7 @@ def test_a_leaking_model_fails_the_proof(fault, leaks, first):
         text="a b c d",
         n_layers="3",
         fault=fault,
+        intent="causal",
     )
     assert not app.exception
     assert len(app.success) == (not leaks)
@@ -143,23 +144,32 @@ def test_a_link_with_a_bad_expression_says_so_and_shows_the_rest():
 
 @pytest.mark.parametrize(
     ("text", "said"),
-    [("[[1, 0], [1, 1]]", "can be read in"), ("[[1, 0], [1]]", None), ("__import__('os')", None)],
+    [
+        ("[[1, 0], [1, 1]]", "An array of **2 × 2**, int64. What it means depends on where it goes."),
+        ("[[1, 0], [1]]", None),
+        ("__import__('os')", None),
+    ],
 )
 def test_a_pasted_array_is_read_or_refused_in_one_sentence(text, said):
     app = open_app(view="lab", panel="load", architecture="decoder", text="a b")
     app.text_area(key="pasted_mask").set_value(text).run()
     assert not app.exception
     assert len(app.error) == (said is None)
-    assert said is None or any(said in block.value for block in app.markdown)
+    assert said is None or said in [block.value for block in app.markdown]
 
 
-def test_a_pasted_mask_can_be_painted():
+@pytest.mark.parametrize(
+    ("place", "painted"), [("sdpa", "k <= q"), ("mha_attn_mask", "k == q + 1")], ids=["sdpa", "mha_attn_mask"]
+)
+def test_a_pasted_mask_can_be_painted_as_the_place_that_it_is_for_reads_it(place, painted):
     app = open_app(view="lab", panel="load", architecture="decoder", text="a b")
     app.text_area(key="pasted_mask").set_value("[[True, False], [True, True]]").run()
+    assert "paint_loaded" not in [button.key for button in app.button]
+    app.selectbox(key="passed_to").set_value(place).run()
     app.button(key="paint_loaded").click().run()
     assert_healthy(app)
     assert in_link(app, "mask") == "custom"
-    assert in_link(app, "custom") == "k <= q"
+    assert in_link(app, "custom") == painted
 
 
 @pytest.mark.parametrize("view", VIEWS)
@@ -285,7 +295,7 @@ def test_any_text_gives_a_picture_or_one_sentence(text):
     assert not app.exception
     assert len(app.error) <= 1
     assert app.error or "headlight_tensor_grid" in components(app)
-    assert app.session_state["text"] == text
+    assert app.session_state["text"] == text[:MAX_TEXT]
 
 
 def test_a_run_too_large_is_refused_with_what_to_lower():
