@@ -6,12 +6,14 @@ from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
+from streamlit.testing.v1.element_tree import Block
 
 from visualizer.safe_text import markdown_safe
 from visualizer.settings.examples import EXAMPLES
 from visualizer.settings.fields import FIELDS, MAX_TEXT, WORKED_EXAMPLES
 from visualizer.settings.gallery import GALLERY
 from visualizer.settings.published import PUBLISHED
+from visualizer.stages.checks import Check
 
 APP = str(Path(__file__).parents[1] / "app.py")
 VIEWS = tuple(FIELDS["view"].choices)
@@ -254,7 +256,25 @@ def test_stages_are_explained_and_derived(stage):
     app = open_app(stage=prefix.get(stage, "encoder.self_attention.") + stage)
     assert_healthy(app)
     assert "derivation" in " ".join(components(app))
-    assert any("check_circle" in markdown.value for markdown in app.markdown)
+    checked = checks_of(app)
+    assert "check_circle" in checked.label
+    assert "hold" in checked.label
+    assert not checked.proto.expanded
+    assert "recomputed" in checked.markdown[0].value or "exactly" in checked.markdown[0].value
+
+
+def checks_of(app: AppTest) -> Block:
+    """The one line with the checks of a stage, which opens."""
+    return next(expander for expander in app.expander if "check" in expander.label)
+
+
+def test_a_check_that_fails_opens_by_itself_and_is_red(monkeypatch):
+    failing = (Check("every row sums to one", False), Check("no NaN", True))
+    monkeypatch.setattr("visualizer.views.step.checks", lambda *_: failing)
+    checked = checks_of(open_app())
+    assert checked.label == ":red[:material/cancel:] **1 of 2 checks does not hold**"
+    assert checked.proto.expanded
+    assert ":red[:material/cancel:] every row sums to one" in checked.markdown[0].value
 
 
 def test_the_link_holds_what_was_chosen():

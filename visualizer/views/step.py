@@ -20,7 +20,7 @@ from visualizer.session.citation import verdicts
 from visualizer.session.theme import theme
 from visualizer.settings.fields import FIELDS
 from visualizer.settings.settings import Depth, Selection
-from visualizer.stages.check_line import check_line
+from visualizer.stages.check_line import all_hold, check_line, summary_line
 from visualizer.stages.checks import checks, summarize
 from visualizer.stages.dataflow import Operand, operands_of, parameter
 from visualizer.stages.derivations import Cell, derive
@@ -219,7 +219,8 @@ def _facts(run: Run, path: str) -> None:
     summary = summarize(run.trace[path].value)
     found = checks(run.trace, run.model, path, run.mask_of(run.trace[path].module_path), run.published.get(path))
     st.markdown(f"min **{summary.least:.4g}** · max **{summary.greatest:.4g}** · mean **{summary.mean:.4g}**")
-    st.markdown("\n\n".join(check_line(check) for check in found))
+    with st.expander(summary_line(found), expanded=not all_hold(found)):
+        st.markdown("\n\n".join(check_line(check) for check in found))
 
 
 def _every_part(run: Run, cell: Cell) -> None:
