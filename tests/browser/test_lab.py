@@ -146,7 +146,7 @@ def test_a_translation_follows_the_painting(open_app):
     page = open_app(view="lab", text=TEXT, mask="custom", custom="q - k < 2 and k <= q", panel="translate")
     expect(page.get_by_test_id("stCode").last).to_contain_text("(q - k < 2) & (k <= q)")
     with rerun(page):
-        page.locator(".st-key-translation").get_by_text("FlexAttention", exact=True).click()
+        page.locator(".st-key-library").get_by_text("FlexAttention", exact=True).click()
     expect(page.get_by_test_id("stCode").last).to_contain_text("mask_mod")
 
 

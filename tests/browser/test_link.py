@@ -21,7 +21,7 @@ from tests.browser.headlight_page import (
 TEXT = "one two three one"
 CHOSEN = {
     "text": TEXT,
-    "n_heads": "3",
+    "n_heads": "2",
     "weights": "random",
     "mask": "causal,strided",
     "stride": "2",
@@ -48,8 +48,9 @@ def test_a_link_brings_back_all_that_was_chosen(open_app):
     page = open_app()
     type_text(page, TEXT)
     choose_weights(page, "Random")
-    with rerun(page, "every_head"):
-        page.locator(".st-key-n_heads").get_by_role("slider").press("ArrowLeft")
+    for _ in range(2):  # three heads cannot share the width, which is said of the change and not of the link
+        with rerun(page, "every_head"):
+            page.locator(".st-key-n_heads").get_by_role("slider").press("ArrowLeft")
     with rerun(page, "picture"):
         pill(page, "mask", "Strided").click()
     enter_number(page, "stride", 2)
@@ -62,9 +63,7 @@ def test_a_link_brings_back_all_that_was_chosen(open_app):
         with rerun(page):
             pill(page, name, mask).click()
     enter_number(page, "prefix", 1)
-    link = link_of(page)
-    link.pop("d_model")
-    assert link == CHOSEN
+    assert link_of(page) == CHOSEN
 
     before = shown(page)
     assert shown(open_app(**link_of(page))) == before
@@ -190,6 +189,8 @@ def test_relative_lengths_the_table_of_numbers_and_the_claim_come_back(open_app)
     brought_back(page)
     expect(page.get_by_test_id("stDataFrame")).to_be_visible()
     choose_view(page, "Mask lab")
+    change(page, page.get_by_role("radio", name="FlexAttention").click, library="flex_attention")
+    brought_back(page)
     change(page, page.get_by_role("radio", name="Prove").click, panel="prove")
     change(page, page.get_by_role("radio", name="No look ahead").click, claim="causal")
     brought_back(page)

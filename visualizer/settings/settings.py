@@ -132,6 +132,7 @@ class Selection:
     mask_b: tuple[str, ...] = ("causal",)
     scope: PaintScope = "all"
     panel: LabPanel = "translate"
+    library: str = "multihead_attention"
     depth: Depth = "plain"
     claim: Claim = "intended"
     embeddings: Embeddings = "target"

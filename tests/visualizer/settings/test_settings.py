@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from model.mask_tools.destinations import DESTINATIONS
 from model.mask_tools.intents import INTENT_KINDS, least_number
+from model.mask_tools.translations import TRANSLATIONS
 from visualizer.settings.fields import (
     FIELDS,
     INTENT_NAMES,
@@ -17,7 +18,7 @@ from visualizer.settings.fields import (
     SETTINGS_FIELDS,
     WORKED_EXAMPLES,
 )
-from visualizer.settings.link import MAX_URL_TEXT, left_out_of_link, read_query, write_query
+from visualizer.settings.link import MAX_URL_TEXT, chosen_in, left_out_of_link, read_query, write_query
 from visualizer.settings.settings import (
     Selection,
     Settings,
@@ -105,6 +106,7 @@ def test_the_defaults_can_be_combined():
 def test_masks_and_worked_examples_are_choices():
     assert tuple(FIELDS["mask"].choices) == MASK_NAMES
     assert set(WORKED_EXAMPLES) < set(FIELDS["weights"].choices)
+    assert FIELDS["library"].choices == {name: each.title for name, each in TRANSLATIONS.items()}
 
 
 def test_both_values_are_frozen_and_hashable():
@@ -377,3 +379,34 @@ def test_an_intention_of_a_link(given, taken):
     _, selection, notices = read_query({"intent": [given]})
     assert selection.intent == taken
     assert bool(notices) == (given != taken)
+
+
+def test_what_a_component_says_is_read_as_a_link_is():
+    event = {"drawn": "lines", "shown": "0,2", "least_weight": "0.05", "seq": 4, "layer": 1, "curve": 7}
+    assert chosen_in(event, ("drawn", "shown", "least_weight", "curve", "pinned")) == {
+        "drawn": "lines",
+        "shown": (0, 2),
+        "least_weight": 0.05,
+    }
+    assert chosen_in({"shown": ""}, ("shown",)) == {"shown": ()}
+    for bad in (None, [], "lines", {"shown": "99,x"}, {"drawn": None}):
+        assert chosen_in(bad, ("shown",)) in ({}, {"shown": ()})
+
+
+@pytest.mark.parametrize(
+    ("given", "value", "notice"),
+    [
+        (
+            "2,0,2",
+            (0, 2),
+            "shown=2,0,2 is not a list of different numbers from 0 to 15, the smallest first: 0,2 is used.",
+        ),
+        ("99", (), "shown=99 is not a list of different numbers from 0 to 15, the smallest first: all are used."),
+        ("x", (), "shown=x is not a list of whole numbers: all are used."),
+    ],
+)
+def test_a_list_of_heads_that_is_none_is_told(given, value, notice):
+    taken, (said,) = read_one("shown", given)
+    assert taken == value
+    assert said.startswith(f"shown={given} is not")
+    assert said.endswith(notice)

@@ -8,6 +8,7 @@ import torch
 from model.mask_tools.language import parse
 from model.mask_tools.translations import TRANSLATIONS, MaskToTranslate
 from visualizer.safe_text import markdown_safe
+from visualizer.settings.fields import FIELDS
 from visualizer.settings.painted_mask import read_planes
 from visualizer.views.lab import mask_editing
 from visualizer.views.lab.case import Case
@@ -15,18 +16,18 @@ from visualizer.views.lab.case import Case
 
 def render(case: Case) -> None:
     """Draw the choice of a library and the text to copy."""
-    name = st.pills(
-        "Library",
-        list(TRANSLATIONS),
-        default=next(iter(TRANSLATIONS)),
-        format_func=lambda name: TRANSLATIONS[name].title,
+    field = FIELDS["library"]
+    st.pills(
+        field.label,
+        list(field.choices),
+        format_func=field.choices.__getitem__,
         required=True,
-        key="translation",
+        key=field.name,
         label_visibility="collapsed",
         wrap=True,
         persist_state="page",
     )
-    translation = TRANSLATIONS[name]
+    translation = TRANSLATIONS[case.selection.library]
     st.caption(markdown_safe(translation.note))
     if _layers_differ(case):
         st.caption(f"This is the mask of layer {case.selection.layer}; other layers have another one.")
