@@ -73,3 +73,11 @@ def test_the_inputs_drawn_of_a_residual_sum_add_up_with_dropout_too(architecture
         assert dropped.name == f"dropped_output{path[-1]}"
         assert output.source.endswith(".output")
         assert (dropped.value == 0).double().mean() == pytest.approx(0.4, abs=0.2)
+
+
+def test_a_model_that_reads_capitals_as_small_letters_says_so():
+    app = open_app(weights="trained", task="reverse", text="ABC")
+    assert_healthy(app)
+    assert any("capitals are read as small letters" in caption.value for caption in app.caption)
+    app = open_app(weights="trained", task="reverse", text="abc")
+    assert not any("capitals" in caption.value for caption in app.caption)

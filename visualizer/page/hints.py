@@ -39,6 +39,8 @@ def sentences(run: Run, view: View = "step") -> tuple[str, ...]:
     if settings.positions == "learned" and settings.weights != TRAINED:
         filled = "the sinusoids, number for number" if settings.weights == "hand_built" else "random numbers"
         found.append(f"Nothing was learned here: these weights fill the table of learned positions with {filled}.")
+    if settings.weights == TRAINED and settings.text != settings.text.lower():
+        found.append("This model knows small letters only: capitals are read as small letters.")
     if settings.dropout > 0 and settings.weights == "hand_built" and view != "generate":
         found.append(
             f"Dropout sets {settings.dropout:.0%} of the numbers to zero by chance, also of those that a "

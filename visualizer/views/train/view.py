@@ -35,8 +35,6 @@ def _plan(choice: TrainingChoice) -> Plan:
             type="primary",
             key="start_training",
             disabled=error is not None,
-            help="Trains it now, in a process of its own. That takes longer than recorded where the page, the "
-            "browser or others use the same cores; how long is foreseen from the steps done so far.",
             width=120,
         )
     if error is not None:
