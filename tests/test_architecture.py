@@ -114,6 +114,23 @@ def test_the_page_stands_before_torch_is_loaded(module):
     assert not {name.partition(".")[0] for name in reached_from(module)} & {"torch", "model"}
 
 
+@pytest.mark.parametrize("module", within("visualizer.session"))
+def test_what_lasts_knows_neither_the_page_nor_what_a_view_keeps(module):
+    assert not refused(
+        module, "visualizer.page", "visualizer.views", "visualizer.runs.writer", "visualizer.runs.writing"
+    )
+
+
+@pytest.mark.parametrize("module", within("visualizer.runs"))
+def test_what_is_computed_knows_nothing_of_what_is_said_of_it(module):
+    assert not refused(module, "visualizer.stages", "visualizer.session", "visualizer.page", "visualizer.views")
+
+
+@pytest.mark.parametrize("module", within("visualizer.views"))
+def test_a_view_does_not_know_the_page(module):
+    assert not refused(module, "visualizer.page")
+
+
 @pytest.mark.parametrize(
     ("start", "place"),
     [

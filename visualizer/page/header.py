@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
 
 import streamlit as st
 
@@ -14,11 +13,11 @@ from visualizer.components.glossary import glossary
 from visualizer.components.token_strip import Token, TokenSequence, parse_token, token_strip
 from visualizer.runs.tokens import TokenSequence as Tokens
 from visualizer.safe_text import markdown_safe
-from visualizer.session import state
+from visualizer.session import state, widgets
 from visualizer.session.state import Choices
 from visualizer.session.widgets import examples, notices
 from visualizer.settings.examples import EXAMPLES, OPENING, note_on
-from visualizer.settings.fields import FIELDS, WORKED_EXAMPLES
+from visualizer.settings.fields import WORKED_EXAMPLES
 from visualizer.settings.gallery import GALLERY
 from visualizer.settings.link import left_out_of_link
 
@@ -34,15 +33,7 @@ _TITLES_OF_VECTORS: Mapping[SequenceName, str] = {"source": "Keys", "target": "Q
 def header() -> None:
     """The choice of the view and the examples."""
     st.html(f"<style>{_STYLE}</style>")
-    field = FIELDS["view"]
-    st.segmented_control(
-        field.label,
-        list(field.choices),
-        format_func=field.choices.__getitem__,
-        key=field.name,
-        label_visibility="collapsed",
-        persist_state="page",
-    )
+    widgets.segments("view", help=None, label_visibility="collapsed")
     examples("Examples", EXAMPLES, key="examples", button_key="example_{}")
 
 
@@ -102,14 +93,12 @@ def glossary_alone() -> None:
 
 def batch_items(beginnings: Sequence[str]) -> None:
     """The choice of one of the sequences that were computed at once, by how each of them begins."""
-    field = FIELDS["batch"]
     offered = list(range(len(beginnings)))
     names = [f"{i} {beginning}" if beginning else str(i) for i, beginning in enumerate(beginnings)]
-    common: dict[str, Any] = {"key": field.name, "help": field.help, "persist_state": "page"}
     if len(beginnings) <= FEW:
-        st.segmented_control(field.label, offered, format_func=lambda i: markdown_safe(names[i]), **common)
+        widgets.segments("batch", offered, format_func=lambda i: markdown_safe(names[i]))
     else:
-        st.selectbox(field.label, offered, format_func=names.__getitem__, **common)
+        widgets.choice("batch", offered, format_func=names.__getitem__)
 
 
 FEW = 6

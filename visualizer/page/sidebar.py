@@ -1,12 +1,8 @@
-"""The controls: five for a newcomer, the rest under "More". What cannot be combined is not offered.
-
-A control that is not drawn for a while keeps its value only with ``persist_state``; without, Streamlit gives it
-back with the value it was first drawn with.
-"""
+"""The controls: five for a newcomer, the rest under "More". What cannot be combined is not offered."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import streamlit as st
@@ -14,8 +10,9 @@ import streamlit as st
 from visualizer.components.words import words
 from visualizer.glossary import Piece, mask_piece
 from visualizer.page.worked_examples_menu import worked_examples
-from visualizer.session import state
-from visualizer.settings.fields import FIELDS, MASK_NAMES, MAX_ORDER, MAX_TEXT, NO_MASK, TRAINED, WORKED_EXAMPLES
+from visualizer.session import state, widgets
+from visualizer.session.widgets import SIZES
+from visualizer.settings.fields import FIELDS, MASK_NAMES, MAX_ORDER, TRAINED, WORKED_EXAMPLES
 from visualizer.settings.lines import lines_of
 from visualizer.settings.settings import (
     Selection,
@@ -50,17 +47,19 @@ def sidebar(settings: Settings, selection: Selection, width: int) -> None:
                 "choose. Take other weights to type a text of your own."
             )
             return
-        _text("text", height=92, on_change=state.on_change("text", lambda text: _retype(settings, selection, text)))
+        widgets.text(
+            "text", height=92, on_change=state.on_change("text", lambda text: _retype(settings, selection, text))
+        )
         if settings.weights == TRAINED:
             _trained(settings, selection)
             return
         _order(settings)
         if settings.architecture == "encoder-decoder":
-            _text("target", height=68)
-        _choice("architecture")
+            _control(widgets.text, "target", height=68)
+        _control(widgets.choice, "architecture")
         _choice_of_weights("weights", settings)
         worked_examples(settings, selection.view)
-        _whole_number("n_heads")
+        _control(widgets.slider, "n_heads")
         if width != settings.d_model:
             st.caption(
                 f":material/swap_horiz: {settings.n_heads} heads cannot share a width of {width} evenly, so the "
@@ -83,7 +82,7 @@ def _trained(settings: Settings, selection: Selection) -> None:
     _masks(settings, selection)
     with st.expander("More", icon=":material/tune:"):
         _padding(settings)
-        _choice("fault")
+        _control(widgets.choice, "fault")
 
 
 def _order(settings: Settings) -> None:
@@ -128,36 +127,39 @@ def _take(weights: str, task: str, pad: int) -> None:
 
 
 def _more(settings: Settings) -> None:
-    _segments("tokens")
-    _whole_number("n_layers")
+    _control(widgets.segments, "tokens")
+    _control(widgets.slider, "n_layers")
     if settings.architecture == "encoder-decoder":
-        _option("n_decoder_layers", range(int(FIELDS["n_decoder_layers"].most) + 1), zero="as many")
-        _switch("shared_vocabulary")
-    _option("d_model", widths(1 if settings.head_dim else settings.n_heads, settings.d_model))
-    _option("head_dim", head_widths(settings.head_dim), zero="model width / heads")
-    _option("d_ff", feed_forward_widths(settings.d_ff))
-    _segments("norm")
+        _control(
+            widgets.option, "n_decoder_layers", range(int(FIELDS["n_decoder_layers"].most) + 1), zero="as many"
+        )
+        _control(widgets.switch, "shared_vocabulary")
+    offered = widths(1 if settings.head_dim else settings.n_heads, settings.d_model)
+    _control(widgets.option, "d_model", offered)
+    _control(widgets.option, "head_dim", head_widths(settings.head_dim), zero="model width / heads")
+    _control(widgets.option, "d_ff", feed_forward_widths(settings.d_ff))
+    _control(widgets.segments, "norm")
     if settings.norm == "post":
-        _switch("final_norm")
-    _option("layer_norm_eps", layer_norm_epsilons(settings.layer_norm_eps))
-    _segments("positions")
-    _segments("activation")
+        _control(widgets.switch, "final_norm")
+    _control(widgets.option, "layer_norm_eps", layer_norm_epsilons(settings.layer_norm_eps))
+    _control(widgets.segments, "positions")
+    _control(widgets.segments, "activation")
     _padding(settings)
     if settings.weights == "random":
-        _number("seed")
-    _switch("scale_scores")
-    _switch("fused_qkv")
-    _switch("qkv_bias")
-    _switch("output_bias")
-    _switch("unembedding_bias")
-    _fraction("dropout", step=0.05)
-    _choice("fault")
+        _control(widgets.number, "seed")
+    _control(widgets.switch, "scale_scores")
+    _control(widgets.switch, "fused_qkv")
+    _control(widgets.switch, "qkv_bias")
+    _control(widgets.switch, "output_bias")
+    _control(widgets.switch, "unembedding_bias")
+    _control(widgets.slider, "dropout", step=0.05)
+    _control(widgets.choice, "fault")
 
 
 def _padding(settings: Settings) -> None:
-    _number("pad")
+    _control(widgets.number, "pad")
     if settings.pad:
-        _segments("pad_side")
+        _control(widgets.segments, "pad_side")
 
 
 def _masks(settings: Settings, selection: Selection) -> None:
@@ -166,16 +168,16 @@ def _masks(settings: Settings, selection: Selection) -> None:
         st.caption("The masks A and B are chosen beside the pictures.")
         in_use = {*selection.mask_a, *selection.mask_b}
     else:
-        mask_pills("mask", settings.mask)
+        widgets.mask_pills("mask", settings.mask)
         in_use = set(settings.mask)
     if settings.architecture == "encoder-decoder":
         st.caption(
             "They mask the decoder's self-attention; padding also masks the encoder and the cross-attention."
         )
     _mask_words()
-    for mask, size in _SIZES.items():
+    for mask, size in SIZES.items():
         if mask in in_use:
-            _number(size)
+            _control(widgets.number, size)
 
 
 def _mask_words() -> None:
@@ -186,72 +188,14 @@ def _mask_words() -> None:
     words([line[:-1]], look="small", key="mask_words")
 
 
-_SIZES = {"sliding_window": "window", "prefix": "prefix", "strided": "stride"}
-"""The masks that have a size, each with its control."""
-
-
-def mask_pills(name: str, drawn: tuple[str, ...]) -> None:
-    """One pill per mask, for ``mask``, ``mask_a`` or ``mask_b``; ``drawn`` is what is chosen as they are drawn."""
-
-    field = FIELDS[name]
-    st.pills(
-        field.label,
-        list(field.choices),
-        selection_mode="multi",
-        format_func=field.choices.__getitem__,
-        key=name,
-        help=field.help,
-        persist_state="page",
-        on_change=state.on_change(name, lambda chosen: _redraw(chosen, drawn)),
-    )
-
-
-def compared_mask(name: str, drawn: tuple[str, ...]) -> None:
-    """The same for ``mask_a`` or ``mask_b``, with a pill of its own for no mask."""
-    field = FIELDS[name]
-    key = f"{name}_pills"
-
-    def choose(pressed: list[str]) -> None:
-        none_is_new = NO_MASK in pressed and drawn
-        chosen = () if none_is_new else tuple(mask for mask in pressed if mask != NO_MASK)
-        state.select(**{name: in_mask_order(chosen)})
-        _redraw(chosen, drawn)
-
-    state.fill(key, list(drawn) or [NO_MASK])
-    with st.container(key=name):
-        st.pills(
-            field.label,
-            [NO_MASK, *field.choices],
-            selection_mode="multi",
-            format_func=({NO_MASK: "No mask"} | dict(field.choices)).__getitem__,
-            key=key,
-            help=field.help,
-            on_change=state.on_change(key, choose),
-        )
-
-
-def _redraw(chosen: Iterable[str], drawn: tuple[str, ...]) -> None:
-    """Draw the page again where the masks chosen have other sizes to set than those drawn."""
-    same_sizes = _SIZES.keys() & set(chosen) == _SIZES.keys() & set(drawn)
-    state.redraw_picture() if same_sizes else state.redraw_page()
-
-
 _SHAPE_THE_SIDEBAR = ("architecture", "weights", "n_heads", "d_model", "head_dim", "norm", "pad")
 """The controls that change which others there are, or what those offer."""
 
 
-def _common(name: str) -> dict[str, Any]:
-    """The arguments that all controls share."""
+def _control(draw: Callable[..., None], name: str, *given: object, **more: object) -> None:
+    """A control that draws the picture again, and the other controls where it changes which there are."""
     redraw = state.redraw_page if name in _SHAPE_THE_SIDEBAR else state.redraw_picture
-    return {"key": name, "help": FIELDS[name].help, "persist_state": "page", "on_change": redraw}
-
-
-def _text(name: str, height: int, **more: Any) -> None:  # noqa: ANN401 - the arguments of a text area
-    st.text_area(FIELDS[name].label, height=height, max_chars=MAX_TEXT, **{**_common(name), **more})
-
-
-def _choice(name: str) -> None:
-    _labelled(st.selectbox, name)
+    draw(name, *given, on_change=redraw, **more)
 
 
 def _choice_of_weights(name: str, settings: Settings) -> None:
@@ -261,47 +205,5 @@ def _choice_of_weights(name: str, settings: Settings) -> None:
     """
     chosen: dict[str, Any] = {"weights": settings.weights, "task": settings.task, "pad": settings.pad}
     take = state.on_change(name, lambda value: _take(**{**chosen, name: value}))
-    field = FIELDS[name]
-    st.selectbox(
-        field.label,
-        [value for value in field.choices if value not in WORKED_EXAMPLES or value == settings.weights],
-        format_func=field.choices.__getitem__,
-        **{**_common(name), "on_change": take},
-    )
-
-
-def _segments(name: str) -> None:
-    _labelled(st.segmented_control, name)
-
-
-def _labelled(widget: Callable[..., Any], name: str) -> None:
-    field = FIELDS[name]
-    widget(field.label, list(field.choices), format_func=field.choices.__getitem__, **_common(name))
-
-
-def _whole_number(name: str) -> None:
-    field = FIELDS[name]
-    st.slider(field.label, int(field.least), int(field.most), **_common(name))
-
-
-def _number(name: str) -> None:
-    field = FIELDS[name]
-    st.number_input(field.label, int(field.least), int(field.most), step=1, **_common(name))
-
-
-def _fraction(name: str, step: float) -> None:
-    field = FIELDS[name]
-    st.slider(field.label, float(field.least), float(field.most), step=step, **_common(name))
-
-
-def _option(name: str, options: Sequence[float], zero: str = "0") -> None:
-    st.select_slider(
-        FIELDS[name].label,
-        options,
-        format_func=lambda value: f"{value:g}" if value else zero,
-        **_common(name),
-    )
-
-
-def _switch(name: str) -> None:
-    st.toggle(FIELDS[name].label, **_common(name))
+    offered = [value for value in FIELDS[name].choices if value not in WORKED_EXAMPLES or value == settings.weights]
+    widgets.choice(name, offered, on_change=take)

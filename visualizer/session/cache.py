@@ -1,22 +1,19 @@
-"""The only caches: finished runs and measurements, shared by all sessions and never changed."""
+"""The caches: finished runs, and what the rooms keep for themselves, shared by all sessions and never changed."""
 
 from __future__ import annotations
 
 import gc
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
+from threading import Lock
+from typing import Generic, TypeVar
 
 import streamlit as st
 import torch
 
-from model.decoding import BeamTree
-from visualizer.components.axis import SequenceName
 from visualizer.runs.compute import compute_run
 from visualizer.runs.limits import estimate_run
-from visualizer.runs.promises import Measurement, estimate, measure
-from visualizer.runs.run import Run, Subject
-from visualizer.runs.writer import Writer
-from visualizer.runs.writing import Beam, OneByOne, Written, search
+from visualizer.runs.run import Run
 from visualizer.settings.settings import Settings
 
 SMALL_RUN = 64 * 2**20
@@ -33,65 +30,36 @@ def cached_run(settings: Settings) -> Run:
     return _small_run(settings) if estimate_run(settings) <= SMALL_RUN else _large_run(settings)
 
 
-MEASUREMENTS = 16
-"""How many measurements are kept."""
+Key = TypeVar("Key", bound=Hashable)
+Value = TypeVar("Value")
 
 
-def cached_measurement(subject: Subject, sequence: SequenceName) -> Measurement | None:
-    """A finished measurement of one sequence of a run, or one pair; None before there is one."""
-    return _measurements().get((subject, sequence))
+class Kept(Generic[Key, Value]):
+    """What a room keeps of one kind, shared by all sessions: the newest, as many as there is room for.
 
-
-def measured(subject: Subject, sequence: SequenceName, progress: Callable[[float], None]) -> Measurement:
-    """Measure, and keep what was found.
-
-    Not a function with a cache around it: it draws its progress while it runs.
+    Args:
+        room: the most that all kept together may count; the newest is kept whatever it counts.
+        size: what one counts; 1 unless given.
     """
-    measurement = measure(cached_run(subject.settings).at(subject.item).alone(), sequence, progress)
-    kept = _measurements()
-    kept[subject, sequence] = measurement
-    while len(kept) > MEASUREMENTS:
-        kept.popitem(last=False)
-    return measurement
 
+    def __init__(self, room: float, size: Callable[[Value], float] = lambda _: 1) -> None:
+        self._room, self._size = room, size
+        self._lock = Lock()
+        self._values: OrderedDict[Key, Value] = OrderedDict()
 
-@st.cache_resource(max_entries=64, show_spinner="Timing the first derivatives …")
-def estimated_seconds(subject: Subject, sequence: SequenceName) -> float:
-    """How long a measurement will take on this machine, timed once."""
-    return estimate(cached_run(subject.settings).at(subject.item).alone(), sequence)
+    def get(self, key: Key) -> Value | None:
+        """What was kept under a key; None where nothing was, or too long ago."""
+        with self._lock:
+            return self._values.get(key)
 
-
-@st.cache_resource(show_spinner=False)
-def _measurements() -> OrderedDict[tuple[Subject, SequenceName], Measurement]:
-    return OrderedDict()
-
-
-WRITTEN_BYTES = 128 * 2**20
-"""The most memory that what was written may take together; the newest is always kept."""
-
-
-def kept_writing(subject: Subject, how: OneByOne) -> Written | None:
-    """What a model has written after one sequence of a run; None where it has not, or too long ago."""
-    return _writings().get((subject, how))
-
-
-def keep_writing(subject: Subject, how: OneByOne, written: Written) -> None:
-    """Keep what a model has written, so that going back to it computes nothing."""
-    kept = _writings()
-    kept[subject, how] = written
-    while len(kept) > 1 and sum(each.n_bytes for each in list(kept.values())) > WRITTEN_BYTES:
-        kept.popitem(last=False)
-
-
-@st.cache_resource(max_entries=32, show_spinner=False)
-def cached_search(subject: Subject, how: Beam, _writer: Writer) -> BeamTree:
-    """The tree of a beam search by the writer of one sequence of a run."""
-    return search(_writer, how)
-
-
-@st.cache_resource(show_spinner=False)
-def _writings() -> OrderedDict[tuple[Subject, OneByOne], Written]:
-    return OrderedDict()
+    def keep(self, key: Key, value: Value) -> Value:
+        """Keep a value, forget the oldest ones that it leaves no room for, and return it."""
+        with self._lock:
+            self._values[key] = value
+            self._values.move_to_end(key)
+            while len(self._values) > 1 and sum(map(self._size, self._values.values())) > self._room:
+                self._values.popitem(last=False)
+        return value
 
 
 @st.cache_resource(max_entries=24, show_spinner=False)

@@ -1,14 +1,22 @@
-"""Controls that several rooms draw."""
+"""Controls that several rooms draw, and the one way to make the control of a field.
+
+A control that is not drawn for a while keeps its value only with ``persist_state``; without, Streamlit gives it
+back with the value it was first drawn with.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 import streamlit as st
 
 from visualizer.safe_text import markdown_safe
 from visualizer.session import state
 from visualizer.settings.examples import Example
+from visualizer.settings.fields import FIELDS, MAX_TEXT, NO_MASK
+from visualizer.settings.settings import in_mask_order
+from visualizer.settings.training_settings import TRAINING
 
 
 def notices(sentences: Sequence[str]) -> None:
@@ -30,3 +38,114 @@ def examples(title: str, offered: Sequence[Example], *, key: str, button_key: st
                 args=(example.settings, example.selection),
                 type="tertiary",
             )
+
+
+def text(name: str, **more: object) -> None:
+    """A field for text of several lines.
+
+    This and the following draw the control of a field with its label, help, bounds and choices. ``more`` are
+    arguments of Streamlit's widget, further ones or other than the usual ones.
+    """
+    st.text_area(_FIELDS[name].label, max_chars=MAX_TEXT, **_usual(name, more))
+
+
+def choice(name: str, offered: Sequence[Any] | None = None, **more: object) -> None:
+    """A menu of the field's choices, or of those offered."""
+    _labelled(st.selectbox, name, offered, **more)
+
+
+def segments(name: str, offered: Sequence[Any] | None = None, **more: object) -> None:
+    """The field's choices, or those offered, side by side."""
+    _labelled(st.segmented_control, name, offered, **more)
+
+
+def slider(name: str, step: float = 1, **more: object) -> None:
+    """A slider from the least to the most."""
+    st.slider(_FIELDS[name].label, *_bounds(name), step=step, **_usual(name, more))
+
+
+def number(name: str, step: float = 1, **more: object) -> None:
+    """A field for a number from the least to the most."""
+    st.number_input(_FIELDS[name].label, *_bounds(name), step=step, **_usual(name, more))
+
+
+def option(name: str, options: Sequence[float], zero: str = "0", **more: object) -> None:
+    """A slider over some numbers; ``zero`` says what 0 stands for."""
+    st.select_slider(
+        _FIELDS[name].label,
+        options,
+        format_func=lambda value: f"{value:g}" if value else zero,
+        **_usual(name, more),
+    )
+
+
+def switch(name: str, **more: object) -> None:
+    """On or off."""
+    st.toggle(_FIELDS[name].label, **_usual(name, more))
+
+
+_FIELDS = {**FIELDS, **TRAINING}
+
+
+def _usual(name: str, more: Mapping[str, object]) -> dict[str, Any]:
+    return {"key": name, "help": _FIELDS[name].help, "persist_state": "page", **more}
+
+
+def _bounds(name: str) -> tuple[float, float]:
+    """The least and the most, in the type that makes Streamlit give numbers of that type."""
+    field = _FIELDS[name]
+    kind = int if field.kind == "integer" else float
+    return kind(field.least), kind(field.most)
+
+
+def _labelled(widget: Callable[..., Any], name: str, offered: Sequence[Any] | None = None, **more: object) -> None:
+    field = _FIELDS[name]
+    widget(
+        field.label,
+        list(field.choices) if offered is None else list(offered),
+        **{"format_func": field.choices.__getitem__, **_usual(name, more)},
+    )
+
+
+SIZES = {"sliding_window": "window", "prefix": "prefix", "strided": "stride"}
+"""The masks that have a size, each with its control."""
+
+
+def mask_pills(name: str, drawn: tuple[str, ...]) -> None:
+    """One pill per mask, for ``mask``, ``mask_a`` or ``mask_b``; ``drawn`` is what is chosen as they are drawn."""
+    _labelled(
+        st.pills,
+        name,
+        selection_mode="multi",
+        on_change=state.on_change(name, lambda chosen: _redraw(chosen, drawn)),
+    )
+
+
+def compared_mask(name: str, drawn: tuple[str, ...]) -> None:
+    """The same for ``mask_a`` or ``mask_b``, with a pill of its own for no mask."""
+    field = FIELDS[name]
+    key = f"{name}_pills"
+
+    def choose(pressed: list[str]) -> None:
+        none_is_new = NO_MASK in pressed and drawn
+        chosen = () if none_is_new else tuple(mask for mask in pressed if mask != NO_MASK)
+        state.select(**{name: in_mask_order(chosen)})
+        _redraw(chosen, drawn)
+
+    state.fill(key, list(drawn) or [NO_MASK])
+    with st.container(key=name):
+        st.pills(
+            field.label,
+            [NO_MASK, *field.choices],
+            selection_mode="multi",
+            format_func=({NO_MASK: "No mask"} | dict(field.choices)).__getitem__,
+            key=key,
+            help=field.help,
+            on_change=state.on_change(key, choose),
+        )
+
+
+def _redraw(chosen: Iterable[str], drawn: tuple[str, ...]) -> None:
+    """Draw the page again where the masks chosen have other sizes to set than those drawn."""
+    same_sizes = SIZES.keys() & set(chosen) == SIZES.keys() & set(drawn)
+    state.redraw_picture() if same_sizes else state.redraw_page()

@@ -13,11 +13,10 @@ from model.sources.worked_examples import WorkedExample
 from visualizer.components.axis import Axis
 from visualizer.components.compare_grids.element import compare_grids
 from visualizer.components.tensor_grid.element import Panel, tensor_grid
-from visualizer.page.sidebar import compared_mask
 from visualizer.runs.paths import attention_modules, layer_of, without_layer
 from visualizer.runs.run import Run
 from visualizer.safe_text import markdown_safe
-from visualizer.session import state
+from visualizer.session import state, widgets
 from visualizer.session.cache import cached_run
 from visualizer.settings.fields import FIELDS
 from visualizer.settings.looks import looks_in, looks_of
@@ -89,8 +88,8 @@ def _choose_masks(run: Run, selection: Selection) -> None:
     if run.example is not None:
         st.caption("A is the example without its mask, B the example as published.")
         return
-    compared_mask("mask_a", selection.mask_a)
-    compared_mask("mask_b", selection.mask_b)
+    widgets.compared_mask("mask_a", selection.mask_a)
+    widgets.compared_mask("mask_b", selection.mask_b)
 
 
 def _grids(a: Run, b: Run, modules: list[str], selection: Selection, batch: int) -> None:
@@ -220,8 +219,7 @@ def _downstream(a: Run, b: Run, kind: str, batch: int, selection: Selection) -> 
     st.caption(
         "How far B is from A, stage by stage and token by token: the length of the difference of their vectors."
     )
-    field = FIELDS["relative"]
-    st.toggle(field.label, key=field.name, help=field.help, persist_state="page")
+    widgets.switch("relative")
     panel = _downstream_panel(a, found, found.relative if selection.relative else found.norms)
     key = "downstream"
 

@@ -15,10 +15,9 @@ from visualizer.glossary import Piece, entries_of_formula, pieces, shape_pieces
 from visualizer.runs.paths import layer_of, with_layer, without_layer
 from visualizer.runs.run import Run
 from visualizer.safe_text import markdown_safe
-from visualizer.session import state
+from visualizer.session import state, widgets
 from visualizer.session.citation import verdicts
 from visualizer.session.theme import theme
-from visualizer.settings.fields import FIELDS
 from visualizer.settings.settings import Depth, Selection
 from visualizer.stages.check_line import all_hold, check_line, summary_line
 from visualizer.stages.checks import checks, summarize
@@ -135,16 +134,7 @@ def _symbols(formula: str) -> None:
 
 
 def _depth() -> None:
-    field = FIELDS["depth"]
-    st.segmented_control(
-        field.label,
-        list(field.choices),
-        format_func=field.choices.__getitem__,
-        key=field.name,
-        label_visibility="collapsed",
-        persist_state="page",
-        width="content",
-    )
+    widgets.segments("depth", help=None, label_visibility="collapsed", width="content")
 
 
 def _head_note(run: Run, cell: Cell) -> None:
@@ -282,8 +272,7 @@ def _derivation(run: Run, cell: Cell) -> None:
 
 
 def _numbers(run: Run, cell: Cell, selection: Selection) -> None:
-    field = FIELDS["numbers"]
-    st.toggle(field.label, key=field.name, help=field.help, persist_state="page")
+    widgets.switch("numbers")
     if not selection.numbers:
         return
     rows, columns = run.axes(cell.path)

@@ -7,9 +7,12 @@ import streamlit as st
 from model.decoding import GREEDY, Sampling
 from visualizer.runs.writer import Writer
 from visualizer.runs.writing import Beam, OneByOne
-from visualizer.session import state
+from visualizer.session import state, widgets
 from visualizer.settings.fields import FIELDS
 from visualizer.settings.settings import Selection
+
+_SLIDER = 190
+"""Width of a slider in pixels."""
 
 
 def chosen_strategy(selection: Selection, writer: Writer, n_tokens: int) -> OneByOne | Beam:
@@ -33,29 +36,18 @@ def chosen_strategy(selection: Selection, writer: Writer, n_tokens: int) -> OneB
 def choose_strategy(selection: Selection, writer: Writer, n_tokens: int) -> None:
     """Draw the controls of what ``chosen_strategy`` gives."""
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium", key="how_it_writes"):
-        field = FIELDS["strategy"]
-        st.segmented_control(
-            field.label,
-            list(field.choices),
-            format_func=field.choices.__getitem__,
-            key=field.name,
-            help=field.help,
-            required=True,
-            persist_state="page",
-            width="content",
-        )
+        widgets.segments("strategy", required=True, width="content")
         _choose_limit(selection, writer)
         if selection.strategy == "sampling":
-            _fraction("temperature", step=0.1)
+            widgets.slider("temperature", step=0.1, width=_SLIDER)
             _choose_top_k(selection, n_tokens)
-            _fraction("top_p", step=0.05)
-            _choose_seed()
+            widgets.slider("top_p", step=0.05, width=_SLIDER)
+            widgets.number("draws", width=130)
         if selection.strategy == "beam":
-            _choose_beams()
-            _fraction("length_penalty", step=0.1)
+            widgets.slider("beams", width=_SLIDER)
+            widgets.slider("length_penalty", step=0.1, width=_SLIDER)
         else:
-            field = FIELDS["cached"]
-            st.toggle(field.label, key=field.name, help=field.help, persist_state="page")
+            widgets.switch("cached")
 
 
 def _limit(selection: Selection, writer: Writer) -> int:
@@ -100,45 +92,4 @@ def _choose_top_k(selection: Selection, n_tokens: int) -> None:
         key=key,
         on_change=state.on_change(key, take),
         width=110,
-    )
-
-
-def _choose_seed() -> None:
-    field = FIELDS["draws"]
-    st.number_input(
-        field.label,
-        int(field.least),
-        int(field.most),
-        step=1,
-        help=field.help,
-        key=field.name,
-        persist_state="page",
-        width=130,
-    )
-
-
-def _choose_beams() -> None:
-    field = FIELDS["beams"]
-    st.slider(
-        field.label,
-        int(field.least),
-        int(field.most),
-        help=field.help,
-        key=field.name,
-        persist_state="page",
-        width=190,
-    )
-
-
-def _fraction(name: str, step: float) -> None:
-    field = FIELDS[name]
-    st.slider(
-        field.label,
-        float(field.least),
-        float(field.most),
-        step=step,
-        help=field.help,
-        key=field.name,
-        persist_state="page",
-        width=190,
     )

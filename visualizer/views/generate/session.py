@@ -8,7 +8,7 @@ from visualizer.runs.run import Subject
 from visualizer.runs.writer import Writer
 from visualizer.runs.writing import OneByOne, Written, write
 from visualizer.session import state
-from visualizer.session.cache import keep_writing, kept_writing
+from visualizer.views.generate.writings import WRITINGS
 
 _KEY = "generation"
 
@@ -39,11 +39,10 @@ def written_now(subject: Subject, writer: Writer, how: OneByOne) -> Shown:
     last = _last()
     if last is not None and (last.subject, last.how) == (subject, how):
         return last
-    kept = kept_writing(subject, how)
+    kept = WRITINGS.get((subject, how))
     if kept is None:
         before = _before(last, subject, how)
-        written = write(writer, how, before)
-        keep_writing(subject, how, written)
+        written = WRITINGS.keep((subject, how), write(writer, how, before))
     else:
         written = replace(kept, n_kept=0, differs_at=None)
     shown = Shown(subject, how, written, account_of(written))

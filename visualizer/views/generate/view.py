@@ -12,7 +12,6 @@ from visualizer.runs.writer import Writer, writer_of
 from visualizer.runs.writing import Beam, Difference, OneByOne, Written
 from visualizer.safe_text import markdown_safe
 from visualizer.session import state
-from visualizer.session.cache import cached_search
 from visualizer.settings.link import chosen_in
 from visualizer.settings.settings import Selection
 from visualizer.stages.check_line import check_line
@@ -21,6 +20,7 @@ from visualizer.views.generate.controls import choose_strategy, chosen_strategy
 from visualizer.views.generate.others import offer
 from visualizer.views.generate.pictures import steps_picture, tree_picture
 from visualizer.views.generate.session import written_now
+from visualizer.views.generate.writings import searched
 
 
 def render(run: Run, selection: Selection) -> None:
@@ -63,7 +63,7 @@ def _one_by_one(run: Run, writer: Writer, how: OneByOne, selection: Selection) -
 
 def _beam(run: Run, writer: Writer, how: Beam, selection: Selection) -> None:
     with st.spinner("The model writes …"):
-        tree = cached_search(run.subject, how, writer)
+        tree = searched(run.subject, how, writer)
     nodes, best = tree_picture(run, writer, tree)
     n_finished = sum(nodes[index].finished for index in best)
     st.caption(

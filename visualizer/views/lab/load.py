@@ -18,8 +18,7 @@ from model.mask_tools.language import MaskContext
 from visualizer.components.axis import Axis
 from visualizer.components.tensor_grid.element import Panel, tensor_grid
 from visualizer.safe_text import markdown_safe
-from visualizer.session import state
-from visualizer.settings.fields import FIELDS
+from visualizer.session import state, widgets
 from visualizer.views.lab import mask_editing
 from visualizer.views.lab.case import Case
 from visualizer.views.lab.intent import (
@@ -52,15 +51,7 @@ def render(case: Case) -> None:
         type=["npy", "csv", "tsv", "txt", "json"],
         key="mask_file",
     )
-    place = FIELDS["passed_to"]
-    st.selectbox(
-        place.label,
-        list(place.choices),
-        format_func=place.choices.__getitem__,
-        key=place.name,
-        help=place.help,
-        persist_state="page",
-    )
+    widgets.choice("passed_to")
     try:
         if upload is not None:
             if text.strip():

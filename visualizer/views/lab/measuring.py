@@ -10,8 +10,8 @@ from visualizer.components.axis import SequenceName
 from visualizer.runs.promises import AT_ONCE, Measurement, effort, layers_passed
 from visualizer.runs.run import Subject
 from visualizer.session import state
-from visualizer.session.cache import cached_measurement, estimated_seconds, measured
 from visualizer.views.lab.case import Case
+from visualizer.views.lab.measurements import cached_measurement, estimated_seconds, measured
 from visualizer.views.lab.measuring_job import MeasuringJob
 
 EVERY_SECONDS = 0.5

@@ -18,7 +18,7 @@ from visualizer.components.mask_painter.element import (
     parse_select,
 )
 from visualizer.runs.attention_masks import painted_cells
-from visualizer.session import state
+from visualizer.session import state, widgets
 from visualizer.settings.fields import FIELDS
 from visualizer.settings.painted_mask import Scope, read_planes
 from visualizer.stages.panels import to_array
@@ -40,16 +40,7 @@ def render(case: Case) -> None:
 def heads(case: Case) -> None:
     """Draw the choice of the heads that are painted, and of the one that is looked at."""
     settings = case.run.settings
-    field = FIELDS["scope"]
-    st.segmented_control(
-        field.label,
-        list(field.choices),
-        format_func=field.choices.__getitem__,
-        key=field.name,
-        help=field.help,
-        persist_state="page",
-        width="content",
-    )
+    widgets.segments("scope", width="content")
     _place("layer", case.selection.layer, settings.depth)
     _place("head", case.selection.head, settings.n_heads)
 

@@ -11,8 +11,7 @@ from visualizer.components.tensor_grid.element import tensor_grid
 from visualizer.runs.paths import layer_of, without_layer
 from visualizer.runs.promises import Measurement, Proof, prove
 from visualizer.safe_text import markdown_safe
-from visualizer.session import state
-from visualizer.settings.fields import FIELDS
+from visualizer.session import state, widgets
 from visualizer.settings.settings import Claim
 from visualizer.stages.explanations import explain
 from visualizer.views.lab.case import Case
@@ -73,16 +72,7 @@ def _choose(case: Case) -> tuple[Claim, SequenceName]:
 
 
 def _choice(name: str) -> None:
-    field = FIELDS[name]
-    st.segmented_control(
-        field.label,
-        list(field.choices),
-        format_func=field.choices.__getitem__,
-        required=True,
-        key=field.name,
-        help=field.help,
-        persist_state="page",
-    )
+    widgets.segments(name, required=True)
 
 
 def _verdict(case: Case, proof: Proof, claim: Claim) -> None:

@@ -6,7 +6,7 @@ import streamlit as st
 
 from visualizer.runs.run import Run
 from visualizer.session import widgets
-from visualizer.settings.fields import FIELDS, WORKED_EXAMPLES
+from visualizer.settings.fields import WORKED_EXAMPLES
 from visualizer.settings.gallery import GALLERY
 from visualizer.settings.settings import Selection
 from visualizer.views.lab import applied, intent, load, paint, prove, reach, say, translate
@@ -43,13 +43,5 @@ def render(run: Run, selection: Selection) -> None:
 
 
 def _tools(case: Case) -> None:
-    field = FIELDS["panel"]
-    st.segmented_control(
-        field.label,
-        list(field.choices),
-        format_func=field.choices.__getitem__,
-        key=field.name,
-        label_visibility="collapsed",
-        persist_state="page",
-    )
+    widgets.segments("panel", help=None, label_visibility="collapsed")
     PANELS[case.selection.panel](case)

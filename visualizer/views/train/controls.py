@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +11,7 @@ import streamlit as st
 from model.learning.tasks import TASKS, Task
 from model.learning.training import Recipe
 from visualizer.safe_text import markdown_safe
-from visualizer.session import state
+from visualizer.session import state, widgets
 from visualizer.settings.training_settings import (
     ATTENTIONS,
     LONGEST_QUESTION,
@@ -22,6 +23,12 @@ from visualizer.settings.training_settings import (
 )
 
 _ASKED = "asked"
+
+_STEPS: Mapping[str, Mapping[str, Any]] = {
+    "steps": {"step": 100},
+    "learning_rate": {"step": 1e-3, "format": "%g"},
+}
+"""By how much a click changes a number, and how it is written, where that is not as usual."""
 
 
 @dataclass(frozen=True)
@@ -61,23 +68,8 @@ def choose_recipe(choice: TrainingChoice) -> None:
         columns = st.columns(2)
         for index, name in enumerate(NUMBERS):
             with columns[index % 2]:
-                _number(f"train_{name}")
+                widgets.number(f"train_{name}", **_STEPS.get(name, {}))
         st.caption("The controls beside the page are those of the other views: what is trained is chosen here.")
-
-
-def _number(name: str) -> None:
-    field = TRAINING[name]
-    kind = int if field.kind == "integer" else float
-    st.number_input(
-        field.label,
-        min_value=kind(field.least),
-        max_value=kind(field.most),
-        step={"train_steps": 100, "train_learning_rate": 1e-3}.get(name, 1),
-        format=None if kind is int else "%g",
-        help=field.help,
-        key=name,
-        persist_state="page",
-    )
 
 
 def summary(recipe: Recipe) -> str:
@@ -129,14 +121,13 @@ def _asked(task: Task, typed: str) -> str:
 def _segments(name: str, options: Any, on_change: Any = None, **layout: Any) -> None:  # noqa: ANN401
     field = TRAINING[name]
     label = (lambda layer: f"Layer {layer}") if field.kind == "integer" else field.choices.__getitem__
-    st.segmented_control(
-        field.label,
+    widgets.segments(
+        name,
         options,
         format_func=label,
-        key=name,
+        help=None,
         label_visibility="collapsed",
         required=True,
-        persist_state="page",
         on_change=None if on_change is None else state.on_change(name, on_change),
         **layout,
     )

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import json
 import struct
-from collections import OrderedDict
 from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from model.decoding import GREEDY, Reader, Sampling
+from model.decoding import Reader, Sampling
 from tests.test_app import assert_healthy, components, in_link, open_app
-from tests.visualizer.sample_runs import run_of
 from visualizer.runs.compute import compute_run
 from visualizer.runs.writer import writer_of
 from visualizer.runs.writing import OneByOne, write
-from visualizer.session import cache
 from visualizer.settings.settings import Settings, fitted
 
 REVERSE = {"view": "generate", "weights": "trained", "task": "reverse", "text": "headlight"}
@@ -151,21 +148,6 @@ def test_any_text_can_be_continued(text):
     app = open_app(**DECODER | {"text": text})
     assert_healthy(app)
     assert picture(app)["steps"]
-
-
-def test_what_does_not_fit_is_forgotten_but_for_the_newest(monkeypatch):
-    kept = OrderedDict()
-    monkeypatch.setattr(cache, "_writings", lambda: kept)
-    monkeypatch.setattr(cache, "WRITTEN_BYTES", 1)
-    run = run_of("decoder")
-    writer = writer_of(run)
-    for limit in (1, 2, 3):
-        how = OneByOne(GREEDY, limit)
-        written = write(writer, how)
-        cache.keep_writing(run.subject, how, written)
-        assert list(kept.values()) == [written]
-        assert cache.kept_writing(run.subject, how) is written
-    assert cache.kept_writing(run.subject, OneByOne(GREEDY, 1)) is None
 
 
 @pytest.mark.parametrize(
