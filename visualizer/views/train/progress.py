@@ -130,7 +130,8 @@ def _how_it_ended(job: JobState) -> str:
     both = "both " if len(job.trainings) > 1 else ""
     return {
         "recorded": f"Recorded: {both}{steps} steps with seed {seeds}, {job.seconds:.0f} s of one core. Start "
-        "repeats it live, which takes longer where the page or others use the same cores. Go to any moment kept:",
+        "repeats it live, which takes longer where the page or others use the same cores. Go to any moment whose "
+        "weights were kept, in half precision:",
         "untrained": "Not trained yet: this is what the random weights do that Start begins with.",
         "finished": f"Trained {steps} steps in {job.seconds:.0f} s. Go back to any moment:",
         "stopped": f"Stopped after {steps} steps. What was learned until then is kept. Go back to any moment:",

@@ -103,6 +103,7 @@ def test_each_task_opens_with_a_recording_that_has_learned_it(task):
     app = open_view(task=task)
     assert_healthy(app)
     assert f"Recorded: {RECIPES[task].steps:,} steps with seed 0" in said(app)
+    assert "in half precision" in said(app)
     assert "<b>100%</b>of held-out texts right" in shown(app)
     assert "✓ right" in shown(app)
     slider = app.select_slider(key="train_moment")
