@@ -22,6 +22,13 @@ def name_of(source: Path) -> str:
 
 VIEWS = ("step", "heads", "compare", "lab", "train", "generate")
 MODULES = {name_of(source): source for source in SOURCES}
+ROOMS = (
+    *("model", "model.mask_tools", "model.sources", "model.learning", "model.analysis"),
+    *("visualizer", "visualizer.components", "visualizer.figures"),
+    *("visualizer.settings", "visualizer.runs", "visualizer.stages", "visualizer.session"),
+    *("visualizer.views", "visualizer.page", "app"),
+)
+"""The folders, each of which knows none but those before it: what is chosen, computed, known of it, kept, shown."""
 
 
 @cache
@@ -159,6 +166,23 @@ def test_no_imports_go_in_a_circle():
         for module in free:
             del waiting[module]
     assert not waiting, f"in or behind a circle: {sorted(waiting)}"
+
+
+def room_of(module: str) -> str:
+    """The innermost of ``ROOMS`` that a module stands in."""
+    return max((room for room in ROOMS if is_within(module, room)), key=len)
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_a_room_knows_only_those_before_it(module):
+    imported = imports_of(module) & MODULES.keys()
+    later = {name for name in imported if ROOMS.index(room_of(name)) > ROOMS.index(room_of(module))}
+    assert not later, f"{module} in {room_of(module)} imports {sorted(later)}"
+
+
+def test_every_folder_is_a_room_or_part_of_one():
+    folders = {".".join(name.split(".")[:2]) for name in MODULES if name.count(".") > 1}
+    assert folders <= set(ROOMS)
 
 
 @pytest.mark.parametrize("module", MODULES)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from visualizer.settings.fields import (
     GUESSED,
@@ -20,9 +20,6 @@ from visualizer.settings.fields import (
 )
 from visualizer.settings.lines import lines_of
 from visualizer.settings.trained_models import TRAINED_MODELS
-
-if TYPE_CHECKING:
-    pass
 
 Architecture = Literal["encoder", "decoder", "encoder-decoder"]
 TokenKind = Literal["words", "characters", "bytes"]
