@@ -18,6 +18,7 @@ from tests.browser.headlight_page import (
     type_text,
 )
 from visualizer.runs.tokens import encode
+from visualizer.settings.fields import MAX_TEXT
 from visualizer.settings.settings import Settings
 
 ATTACK = "<img src=x onerror=window.attacked=1>"
@@ -112,9 +113,9 @@ def test_no_view_interprets_a_text(open_app):
     [
         ("", "There is nothing to run yet: type at least one word into the text."),
         (" \n\t  ", "There is nothing to run yet: type at least one word into the text."),
-        ("x " * 50_000, "The text has 50,000 tokens and 512 is the most that is drawn: shorten it."),
+        ("x " * (MAX_TEXT // 2), "The text has 10,000 tokens and 512 is the most that is drawn: shorten it."),
     ],
-    ids=["empty", "spaces", "100,000 characters"],
+    ids=["empty", "spaces", "10,000 tokens"],
 )
 def test_what_cannot_be_drawn_gets_one_clear_sentence(page, text, sentence):
     type_text(page, text)
@@ -127,9 +128,18 @@ def test_what_cannot_be_drawn_gets_one_clear_sentence(page, text, sentence):
     expect(panels(page, "picture").last).to_be_visible()
 
 
-def test_one_word_of_100_000_letters_is_one_short_token(page):
-    type_text(page, "x" * 100_000)
+def test_one_word_of_many_letters_is_one_short_token(page):
+    type_text(page, "x" * MAX_TEXT)
     assert tokens(page) == ["x" * 23 + "…"]
     expect(page.get_by_text("The text is too long for a link")).to_be_visible()
     type_text(page, "usable again")
     assert tokens(page) == ["usable", "again"]
+
+
+def test_a_text_longer_than_any_that_is_read_leaves_the_one_before_it(page):
+    type_text(page, "still here")
+    area = page.locator(".st-key-text textarea")
+    area.fill("x" * (MAX_TEXT + 1))
+    expect(area).to_have_value("still here")
+    expect(page.locator(".st-key-text")).to_contain_text(f"10/{MAX_TEXT}")
+    assert tokens(page) == ["still", "here"]
