@@ -22,7 +22,7 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode, resolve_name
 
-from model.tracing import Trace, record
+from model.tracing import Trace, TraceError, record
 
 Function = Callable[..., Any]
 
@@ -97,9 +97,25 @@ def record_dataflow(model: nn.Module, run: Callable[[], object]) -> dict[str, No
     """
     with torch.no_grad(), record(model) as trace:
         run()
+    paths = list(trace)
+    try:
+        return _record(model, run, {path: path for path in paths})
+    except TraceError:  # a module asks whether its inputs are one tensor, such as one matrix for all of them does
+        return _record(model, run, {path: path.rpartition(".")[0] for path in paths})
+
+
+def _record(model: nn.Module, run: Callable[[], object], places: Mapping[str, str]) -> dict[str, Node]:
+    """One pass in which stages that are one tensor are told apart, but for those of one place.
+
+    Raises:
+        TraceError: to tell them apart changes what the model computes.
+    """
     notes = _Notes()
-    with torch.no_grad(), notes, record(model, dict.fromkeys(trace, notes.alias)) as trace:
+    aliases = {path: partial(notes.alias, place) for path, place in places.items()}
+    with torch.no_grad(), notes, record(model, aliases) as trace:
         run()
+    if trace.keys() != places.keys():
+        raise TraceError("other stages were computed")
     return _Reading(notes, trace, model).expressions()
 
 
@@ -108,7 +124,7 @@ def evaluate(node: Node, trace: Trace, model: nn.Module) -> Tensor:
     if isinstance(node, StageInput):
         return trace[node.path].value
     if isinstance(node, ParameterInput):
-        return _parameters(model)[node.name]
+        return parameters_of(model)[node.name]
     if isinstance(node, Constant):
         return node.value
     return node.apply(tuple(evaluate(part, trace, model) for part in node.inputs))
@@ -138,26 +154,46 @@ class _Notes(TorchFunctionMode):
         super().__init__()
         self.made: dict[int, tuple[Function, tuple[Any, ...], dict[str, Any]]] = {}
         self.same: dict[int, Tensor] = {}
+        self._aliases: dict[tuple[str, int], Tensor] = {}
         self._alive: list[Tensor] = []  # else a new tensor could take the identity of one that is gone
 
-    def alias(self, value: Tensor) -> Tensor:
-        """Another tensor of the same numbers, so that stages that are one tensor can be told apart."""
-        alias = value.view_as(value)
-        self.same[id(alias)] = value
-        self._alive += (alias, value)
-        return alias
+    def alias(self, place: str, value: Tensor) -> Tensor:
+        """Another tensor of the same numbers, one for each place, so that stages can be told apart."""
+        if (place, id(value)) not in self._aliases:
+            alias = value.view_as(value)
+            self._aliases[place, id(value)] = alias
+            self.same[id(alias)] = value
+            self._alive += (alias, value)
+        return self._aliases[place, id(value)]
 
     def __torch_function__(
         self, function: Function, types: object, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:  # noqa: ANN401 - whatever the function returns
         result = function(*args, **(kwargs or {}))
-        if isinstance(result, Tensor):
+        if function is Tensor.__setitem__:
+            self.made.pop(id(args[0]), None)  # written into
+        elif isinstance(result, Tensor):
             if any(result is given for given in _tensors((args, kwargs))):
                 self.made.pop(id(result), None)  # written into: such as what dropout drew
             else:
-                self.made[id(result)] = function, args, kwargs or {}
-                self._alive.append(result)
+                self._note(result, function, args, kwargs)
+        elif isinstance(result, tuple | list):  # such as the parts of a chunk
+            for i, part in enumerate(result):
+                if isinstance(part, Tensor):
+                    self._note(part, partial(_part_of, function, i), args, kwargs)
         return result
+
+    def _note(
+        self, result: Tensor, function: Function, args: tuple[Any, ...], kwargs: dict[str, Any] | None
+    ) -> None:
+        self.made[id(result)] = function, args, kwargs or {}
+        self._alive.append(result)
+
+
+def _part_of(function: Function, i: int, *args: Any, **kwargs: Any) -> Tensor:  # noqa: ANN401
+    """One of the tensors that a function gives."""
+    part: Tensor = function(*args, **kwargs)[i]
+    return part
 
 
 class _Reading:
@@ -165,13 +201,18 @@ class _Reading:
 
     def __init__(self, notes: _Notes, trace: Trace, model: nn.Module) -> None:
         self._made, self._same, self._trace = notes.made, notes.same, trace
-        self._paths = {id(stage.value): path for path, stage in trace.items()}
+        self._paths = {id(stage.value): path for path, stage in reversed(list(trace.items()))}
         self._names: dict[int, list[str]] = {}
-        for name, tensor in _parameters(model).items():
+        for name, tensor in parameters_of(model).items():
             self._names.setdefault(id(tensor), []).append(name)
 
     def expressions(self) -> dict[str, Node]:
-        return {path: self._node(self._same[id(stage.value)], path) for path, stage in self._trace.items()}
+        found = {}
+        for path, stage in self._trace.items():
+            value = self._same[id(stage.value)]
+            found[path] = self._node(value, path)
+            self._paths.setdefault(id(value), path)  # another stage may be the very tensor that came from outside
+        return found
 
     def _node(self, value: Tensor, path: str) -> Node:
         """The expression of a tensor that the stage at ``path`` was computed from."""
@@ -192,7 +233,7 @@ class _Reading:
         return Operation(name, inputs, function, _with_slots(args, slots), _with_slots(kwargs, slots))
 
 
-def _parameters(model: nn.Module) -> dict[str, Tensor]:
+def parameters_of(model: nn.Module) -> dict[str, Tensor]:
     """Parameters and buffers under every name that they have."""
     return {
         **dict(model.named_buffers(remove_duplicate=False)),
@@ -212,6 +253,8 @@ def _n_shared(one: list[str], other: list[str]) -> int:
 
 def _name_of(function: Function) -> str:
     """``torch.Tensor.mT.__get__`` -> ``mT``; ``torch.nn.functional.softmax`` -> ``softmax``."""
+    if isinstance(function, partial):
+        function = function.args[0]
     parts = str(resolve_name(function) or getattr(function, "__name__", str(function))).split(".")
     name = parts[-2] if parts[-1] == "__get__" else parts[-1]
     return name.strip("_")

@@ -79,10 +79,13 @@ class WorkedExample:
         used = self.mask if isinstance(mask, str) else mask
         if used is not None and not self.attends:
             raise ValueError(f"mask: the worked example {self.name} has no attention that could take one")
-        arguments = {"mask": used} if self.attends else {}
         with torch.no_grad(), record(self.module) as trace:
-            self.module(*self.inputs, **arguments)
+            self.forward(used)
         return trace
+
+    def forward(self, mask: Tensor | None) -> None:
+        """Compute it under a mask, for whoever records it."""
+        self.module(*self.inputs, **({"mask": mask} if self.attends else {}))
 
 
 def load_worked_example(path: Path) -> WorkedExample:

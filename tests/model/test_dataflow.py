@@ -98,3 +98,39 @@ def test_a_tensor_that_gives_its_shape_alone_is_no_input():
     with record(model) as trace:
         model(x, other)
     assert torch.equal(evaluate(flow["y"], trace, model), trace["y"].value)
+
+
+@pytest.mark.parametrize("architecture", ["encoder", "encoder-decoder"])
+def test_a_module_that_asks_whether_its_inputs_are_one_tensor_computes_what_it_always_does(architecture):
+    model = small_transformer(architecture, fused_qkv=True).eval()
+    inputs = small_inputs(architecture)
+    flow = record_dataflow(model, lambda: model(*inputs))
+    with torch.no_grad(), record(model) as trace:
+        model(*inputs)
+    assert list(flow) == list(trace)
+    for path, node in flow.items():
+        assert torch.equal(evaluate(node, trace, model), trace[path].value), path
+    names = {part.name for node in flow.values() for part in inputs_of(node) if isinstance(part, ParameterInput)}
+    assert f"{architecture.rpartition('-')[2]}.layers.0.self_attention.w_qkv.weight" in names
+
+
+class Parts(TracedModule):
+    """A tensor cut into two, and one that is written into."""
+
+    def forward(self, x):
+        left, right = self.tap("x", x, "T").chunk(2)
+        table = torch.zeros(2)
+        table[1:] = right[1:]
+        return self.tap("y", right - left, "H"), self.tap("table", table, "H"), self.tap("again", x, "T")
+
+
+def test_parts_are_followed_and_what_is_written_into_is_not():
+    model, x = Parts(), torch.arange(4.0)
+    flow = record_dataflow(model, lambda: model(x))
+    assert list(operations_of(flow["y"])) == ["chunk", "chunk", "sub"]
+    assert list(inputs_of(flow["y"])) == [StageInput("x"), StageInput("x")]
+    assert isinstance(flow["table"], Constant)
+    assert flow["again"] == StageInput("x"), "the very tensor that came from outside"
+    with record(model) as trace:
+        model(x)
+    assert all(torch.equal(evaluate(node, trace, model), trace[path].value) for path, node in flow.items())

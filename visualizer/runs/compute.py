@@ -62,7 +62,7 @@ def encoded(settings: Settings) -> Encoded:
     return encode_trained(settings) if settings.weights == TRAINED else encode(settings)
 
 
-def repeat(run: Run) -> None:
+def _repeat(run: Run) -> None:
     """Run the model again on the same tokens and masks, for whoever records or differentiates it."""
     _forward(run.model, run.batches, run.masks, run.positions)
 
@@ -87,7 +87,7 @@ def _record(settings: Settings, model: Transformer, encoded: Encoded, head_names
     with torch.inference_mode(), record(model, edits(settings, masks)) as trace:
         _forward(model, batches, masks, positions_in(settings, batches))
     vocabulary = encoded.output_vocabulary.labels
-    return Run(settings, model, trace, masks, _by_layer(promised), batches, vocabulary, head_names)
+    return Run(settings, model, trace, masks, _by_layer(promised), batches, vocabulary, head_names, _repeat)
 
 
 def _config(settings: Settings, encoded: Encoded) -> TransformerConfig:
@@ -169,7 +169,12 @@ def _run_example(settings: Settings, example: WorkedExample) -> Run:
     published = {} if example.mask is not None and own_mask is None else example.expected
     batches = {name: (_numbered(name, n_tokens),) for name, n_tokens in example.sequences.items()}
     model = example.module.requires_grad_(False)
-    return Run(settings, model, trace, masks, masks, batches, (), (), example, published)
+    return Run(
+        *(settings, model, trace, masks, masks, batches, (), ()),
+        forward=lambda run: example.forward(own_mask),
+        example=example,
+        published=published,
+    )
 
 
 def _numbered(name: SequenceName, n_tokens: int) -> TokenSequence:

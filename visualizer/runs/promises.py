@@ -24,7 +24,7 @@ from model.analysis.reach import allowed_dependence
 from model.masks import causal
 from model.randomness import named_generator
 from visualizer.components.axis import SequenceName
-from visualizer.runs.compute import edits, repeat
+from visualizer.runs.compute import edits
 from visualizer.runs.paths import without_layer
 from visualizer.runs.run import Run
 from visualizer.settings.settings import Claim, Settings
@@ -86,7 +86,7 @@ def effort(settings: Settings, n_tokens: int) -> int:
 def estimate(run: Run, sequence: SequenceName) -> float:
     """How long ``measure`` will take on this machine, in seconds, from the first derivatives."""
     broken = edits(run.settings, run.masks)
-    return estimate_seconds(_whole(run), lambda: repeat(run), sequence, edits=broken)
+    return estimate_seconds(_whole(run), lambda: run.forward(run), sequence, edits=broken)
 
 
 def measure(run: Run, sequence: SequenceName, progress: Callable[[float], None]) -> Measurement:
@@ -99,9 +99,9 @@ def measure(run: Run, sequence: SequenceName, progress: Callable[[float], None])
     """
     model, broken = _whole(run), edits(run.settings, run.masks)
     started = time.perf_counter()
-    influence = measure_influence(model, lambda: repeat(run), sequence, edits=broken, progress=progress)
+    influence = measure_influence(model, lambda: run.forward(run), sequence, edits=broken, progress=progress)
     generator = named_generator(run.settings.seed, "directions of the proof")
-    dependence = measure_dependence(model, lambda: repeat(run), generator, sequence, edits=broken)
+    dependence = measure_dependence(model, lambda: run.forward(run), generator, sequence, edits=broken)
     return Measurement(influence, dependence, time.perf_counter() - started)
 
 

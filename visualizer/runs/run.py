@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import NamedTuple
 
 import torch
@@ -16,6 +17,7 @@ from model import (
     TracedModule,
     positions_from_first_token,
 )
+from model.dataflow import Dataflow, record_dataflow
 from model.sources.worked_examples import WorkedExample
 from visualizer.components.axis import Axis, SequenceName
 from visualizer.runs.paths import layer_of, with_layer, without_layer
@@ -45,6 +47,7 @@ class Run:
             ``target``; of each line of the text one.
         vocabulary: the label of every token id that the model gives a probability to.
         head_names: what each head does, in the order of the heads; empty names where nothing is known.
+        forward: runs the model once more on the tokens and masks of a run.
         example: the worked example that it is of; None for a model.
         published: the published numbers by stage; none for a model, and none without the example's own mask.
         item: the sequence of the batch that is looked at.
@@ -58,6 +61,7 @@ class Run:
     batches: Mapping[SequenceName, tuple[TokenSequence, ...]]
     vocabulary: tuple[str, ...]
     head_names: tuple[str, ...]
+    forward: Callable[[Run], object]
     example: WorkedExample | None = None
     published: Mapping[str, Tensor] = field(default_factory=dict)
     item: int = 0
@@ -123,6 +127,20 @@ class Run:
             key=min(selection.key, n_columns - 1),
             batch=min(selection.batch, self.n_batch_items - 1),
         )
+
+    def dataflow(self) -> Dataflow:
+        """What every stage of this run was computed from, recorded by running the model again."""
+        return record_dataflow(self.model, lambda: self.forward(self))
+
+    @cached_property
+    def structure(self) -> Hashable:
+        """What the dataflow depends on: modules, the lines of code that ran, and which stages are one tensor."""
+        firsts: dict[int, int] = {}
+        lines = tuple(
+            (path, stage.location, firsts.setdefault(id(stage.value), i))
+            for i, (path, stage) in enumerate(self.trace.items())
+        )
+        return str(self.model), self.model.training, lines
 
     def axes(self, path: str) -> tuple[Axis, Axis]:
         """The rows and columns of a stage, with their labels."""

@@ -10,10 +10,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from model import CombinedMask, Dropout, FeedForward, Stage, Trace, record
+from model import Dropout, FeedForward, Stage, Trace, record
 from model.analysis.references import sdpa_difference
 from model.positional_encoding import LearnedPositions, NoPositions
-from visualizer.stages.dataflow import FUSED, bias_of, fused_stage, operands, parameter
+from visualizer.runs.run import Run
+from visualizer.stages.explanations import FUSED, fused_stage
+from visualizer.stages.operands import operands_of, used
 
 TOLERANCE = 1e-5
 """Largest rounding error, in float32, of what holds exactly on paper; relative to the size of what is computed."""
@@ -59,30 +61,15 @@ def summarize(value: Tensor) -> Summary:
     )
 
 
-def checks(
-    trace: Trace,
-    model: nn.Module,
-    path: str,
-    masks: CombinedMask | None = None,
-    published: Tensor | None = None,
-) -> tuple[Check, ...]:
-    """Everything that must hold of the stage at ``path``.
-
-    Args:
-        trace, model: of the run.
-        path: of the stage.
-        masks: those of its attention, if it has any.
-        published: the numbers that were published for it, in its shape, if it is of a worked example.
-    """
-    stage = trace[path]
+def checks(run: Run, path: str) -> tuple[Check, ...]:
+    """Everything that must hold of the stage at ``path``, and that it is what was published for it."""
+    stage, published = run.trace[path], run.published.get(path)
     module = stage.module_path
     find = _CHECKS.get(stage.name.rstrip("0123456789"))
     found = [] if published is None else [equals_published(stage.value, published)]
-    found += find(trace, model, path) if find else ()
-    if stage.name == "mask":
-        found += _mask(stage.value, masks or CombinedMask({}))
-    if stage.name in _FROM_SCORES_TO_OUTPUT and f"{module}.weights" in trace:
-        found.append(attention_agreement(trace, module))
+    found += find(run, path) if find else ()
+    if stage.name in _FROM_SCORES_TO_OUTPUT and f"{module}.weights" in run.trace:
+        found.append(attention_agreement(run.trace, module))
     if stage.edited:
         found.append(Check("changed on purpose by the mask bug that is chosen", None))
     return (*found, _numbers_are_numbers(stage))
@@ -134,40 +121,39 @@ _FROM_SCORES_TO_OUTPUT = (
 # Computed again in float64.
 
 
-def _linear(trace: Trace, model: nn.Module, path: str) -> tuple[Check, ...]:
+def _linear(run: Run, path: str) -> tuple[Check, ...]:
     """The product with a matrix, or, in an attention without an output projection, the copy of ``concat``."""
-    value, (entering, *matrix) = trace[path].value, operands(trace, path)
-    x = trace[entering.source].value
-    if not matrix:
-        return (Check(f"no projection: equal to {trace[entering.source].name}", torch.equal(value, x)),)
-    weight = parameter(model, matrix[0])
-    bias = bias_of(model, matrix[0])
-    return (_product("x W" if bias is None else "x W + b", value, x, weight.T, bias),)
+    value, (entering, *parameters) = run.trace[path].value, operands_of(run, path)
+    x = run.trace[entering.source].value
+    if not parameters:
+        return (Check(f"no projection: equal to {run.trace[entering.source].name}", torch.equal(value, x)),)
+    weight, *biases = (used(run.model, operand) for operand in parameters)
+    return (_product("x W + b" if biases else "x W", value, x, weight.T, *biases),)
 
 
-def _projection(trace: Trace, model: nn.Module, path: str) -> tuple[Check, ...]:
+def _projection(run: Run, path: str) -> tuple[Check, ...]:
     """A projection of its own, or a part of one that serves several."""
-    fused = fused_stage(trace, path)
+    fused = fused_stage(run.trace, path)
     if not fused:
-        return _linear(trace, model, path)
-    name, whole = trace[path].name, trace[f"{trace[path].module_path}.{fused}"].value
+        return _linear(run, path)
+    name, whole = run.trace[path].name, run.trace[f"{run.trace[path].module_path}.{fused}"].value
     parts = FUSED[fused]
     part = whole.chunk(len(parts), -1)[parts.index(name)]
     return (
         Check(
             f"part {parts.index(name) + 1} of the {len(parts)} that lie side by side in {fused}",
-            torch.equal(trace[path].value, part),
+            torch.equal(run.trace[path].value, part),
         ),
     )
 
 
-def _position_wise(trace: Trace, model: nn.Module, path: str) -> tuple[Check, ...]:
+def _position_wise(run: Run, path: str) -> tuple[Check, ...]:
     """Whether one token alone, sent through the feed-forward network by itself, gives the same row of a stage."""
-    stage, feed_forward = trace[path], model.get_submodule(trace[path].module_path)
+    stage, feed_forward = run.trace[path], run.model.get_submodule(run.trace[path].module_path)
     if not isinstance(feed_forward, FeedForward) or feed_forward.dropout.active:
         return ()  # dropout draws anew for each pass
     hidden = path.replace(stage.name, "hidden")
-    x = trace[operands(trace, hidden)[0].source].value
+    x = run.trace[operands_of(run, hidden)[0].source].value
     rows, where = _some_rows(stage.value)
     with torch.inference_mode():
         alone = torch.cat([_alone(feed_forward, x[..., row : row + 1, :], stage.name) for row in rows], dim=-2)
@@ -188,26 +174,26 @@ def _alone(feed_forward: FeedForward, x: Tensor, name: str) -> Tensor:
     return trace[name].value
 
 
-def _feed_forward(trace: Trace, model: nn.Module, path: str) -> tuple[Check, ...]:
+def _feed_forward(run: Run, path: str) -> tuple[Check, ...]:
     """What holds of a linear layer or an activation, and for the network that it is of."""
-    found = _activation if trace[path].name == "activation" else _linear
-    return (*found(trace, model, path), *_position_wise(trace, model, path))
+    found = _activation if run.trace[path].name == "activation" else _linear
+    return (*found(run, path), *_position_wise(run, path))
 
 
-def _scores(trace: Trace, model: nn.Module, path: str) -> tuple[Check, ...]:
-    q, k = (trace[operand.source].value for operand in operands(trace, path))
-    return (_product("Q Kᵀ", trace[path].value, q, k.mT),)
+def _scores(run: Run, path: str) -> tuple[Check, ...]:
+    q, k = (run.trace[operand.source].value for operand in operands_of(run, path))
+    return (_product("Q Kᵀ", run.trace[path].value, q, k.mT),)
 
 
-def _context(trace: Trace, model: nn.Module, path: str) -> tuple[Check, ...]:
-    value = trace[path].value
-    weights, v = (trace[operand.source].value for operand in operands(trace, path))
+def _context(run: Run, path: str) -> tuple[Check, ...]:
+    value = run.trace[path].value
+    weights, v = (run.trace[operand.source].value for operand in operands_of(run, path))
     found = [_product("weights × V", value, weights, v)]
-    module = trace[path].module_path
-    if f"{module}.dropped_weights" not in trace:
+    module = run.trace[path].module_path
+    if f"{module}.dropped_weights" not in run.trace:
         margin = TOLERANCE * (1 + v.abs().max())
         between = (value >= v.amin(-2, keepdim=True) - margin) & (value <= v.amax(-2, keepdim=True) + margin)
-        inside = bool(between[~_rows_without_key(trace, module)].all())
+        inside = bool(between[~_rows_without_key(run.trace, module)].all())
         found.append(Check("every number lies between the smallest and the largest value of its column", inside))
     return tuple(found)
 
@@ -222,42 +208,42 @@ def _product(what: str, value: Tensor, x: Tensor, y: Tensor, bias: Tensor | None
     return _again(what, where, value[..., rows, :], expected, size)
 
 
-def _weights(trace: Trace, model: nn.Module, path: str) -> tuple[Check, ...]:
-    module, weights = trace[path].module_path, trace[path].value
-    keyless = _rows_without_key(trace, module)
+def _weights(run: Run, path: str) -> tuple[Check, ...]:
+    module, weights = run.trace[path].module_path, run.trace[path].value
+    keyless = _rows_without_key(run.trace, module)
     error = (weights.sum(-1) - (~keyless).to(weights.dtype)).abs().max().item()
     which = "every row with a key" if keyless.any() else "every row"
     found = [Check(f"{which} sums to one (largest error {short(error)})", error < TOLERANCE)]
     if keyless.any():
         zero = bool((weights[keyless] == 0).all())
         found.append(Check(f"{_queries(keyless)} with every key blocked: zero everywhere", zero))
-    if f"{module}.mask" in trace:
-        leaked = weights.masked_fill(trace[f"{module}.mask"].value, 0.0).count_nonzero()
+    if f"{module}.mask" in run.trace:
+        leaked = weights.masked_fill(run.trace[f"{module}.mask"].value, 0.0).count_nonzero()
         found.append(Check("every blocked cell is exactly zero", int(leaked) == 0))
     rows, where = _some_rows(weights)
-    expected = trace[f"{module}.masked_scores"].value[..., rows, :].double().softmax(-1)
+    expected = run.trace[f"{module}.masked_scores"].value[..., rows, :].double().softmax(-1)
     expected = expected.masked_fill(keyless[..., rows, None], 0.0)
     found.append(_again("softmax of the masked scores", where, weights[..., rows, :], expected))
     return tuple(found)
 
 
-def _probabilities(trace: Trace, model: nn.Module, path: str) -> tuple[Check, ...]:
-    value = trace[path].value
+def _probabilities(run: Run, path: str) -> tuple[Check, ...]:
+    value = run.trace[path].value
     error = (value.sum(-1) - 1).abs().max().item()
     rows, where = _some_rows(value)
-    expected = trace["logits"].value[..., rows, :].double().softmax(-1)
+    expected = run.trace["logits"].value[..., rows, :].double().softmax(-1)
     return (
         Check(f"every row sums to one (largest error {short(error)})", error < TOLERANCE),
         _again("softmax of the logits", where, value[..., rows, :], expected),
     )
 
 
-def _activation(trace: Trace, model: nn.Module, path: str) -> tuple[Check, ...]:
-    value, (before,) = trace[path].value, operands(trace, path)
-    feed_forward = model.get_submodule(trace[path].module_path)
+def _activation(run: Run, path: str) -> tuple[Check, ...]:
+    value, (before,) = run.trace[path].value, operands_of(run, path)
+    feed_forward = run.model.get_submodule(run.trace[path].module_path)
     is_relu = isinstance(feed_forward, FeedForward) and feed_forward.activation == "relu"
     rows, where = _some_rows(value)
-    hidden = trace[before.source].value[..., rows, :].double()
+    hidden = run.trace[before.source].value[..., rows, :].double()
     inactive = (value <= 0).double().mean().item()
     return (
         _again("ReLU", where, value[..., rows, :], F.relu(hidden))
@@ -267,11 +253,11 @@ def _activation(trace: Trace, model: nn.Module, path: str) -> tuple[Check, ...]:
     )
 
 
-def _norm(trace: Trace, model: nn.Module, path: str) -> tuple[Check, ...]:
-    value, (before,), norm = trace[path].value, operands(trace, path), model.get_submodule(path)
+def _norm(run: Run, path: str) -> tuple[Check, ...]:
+    value, (before,), norm = run.trace[path].value, operands_of(run, path), run.model.get_submodule(path)
     if not isinstance(norm, nn.LayerNorm):
         return ()
-    x, gamma, beta = trace[before.source].value.double(), norm.weight.double(), norm.bias.double()
+    x, gamma, beta = run.trace[before.source].value.double(), norm.weight.double(), norm.bias.double()
     variance = x.var(-1, correction=0, keepdim=True)
     reach = x.abs().amax(-1, keepdim=True) / (variance + norm.eps).sqrt()
     expected = F.layer_norm(x, norm.normalized_shape, gamma, beta, norm.eps)
@@ -309,8 +295,9 @@ def _some_rows(value: Tensor) -> tuple[Tensor, str]:
 # What holds exactly.
 
 
-def _mask(mask: Tensor, masks: CombinedMask) -> list[Check]:
+def _mask(run: Run, path: str) -> tuple[Check, ...]:
     """How many cells are blocked, counted once where every head has the same, and how many of them by each mask."""
+    mask, masks = run.trace[path].value, run.mask_of(run.trace[path].module_path)
     blocked = _distinct_heads(~mask)
     text = f"{_of_cells(blocked)} are blocked"
     agrees = None
@@ -327,89 +314,90 @@ def _mask(mask: Tensor, masks: CombinedMask) -> list[Check]:
     keyless = blocked.all(-1)
     if keyless.any():
         found.append(Check(f"{_queries(keyless)} can attend to no key at all", None))
-    return found
+    return tuple(found)
 
 
-def _masked_scores(trace: Trace, model: nn.Module, path: str) -> tuple[Check, ...]:
-    module, value = trace[path].module_path, trace[path].value
-    scaled = trace[f"{module}.scaled_scores"].value
-    if f"{module}.mask" not in trace:
+def _masked_scores(run: Run, path: str) -> tuple[Check, ...]:
+    module, value = run.trace[path].module_path, run.trace[path].value
+    scaled = run.trace[f"{module}.scaled_scores"].value
+    if f"{module}.mask" not in run.trace:
         return (Check("no mask: equal to the scaled scores", torch.equal(value, scaled)),)
-    expected = torch.where(trace[f"{module}.mask"].value, scaled, -math.inf)
+    expected = torch.where(run.trace[f"{module}.mask"].value, scaled, -math.inf)
     return (Check("every blocked cell is -∞, every other cell as it was", torch.equal(value, expected)),)
 
 
-def _scaled_scores(trace: Trace, model: nn.Module, path: str) -> tuple[Check, ...]:
-    module = trace[path].module_path
-    scores, scaled = trace[f"{module}.scores"].value, trace[path].value
-    if not getattr(model.get_submodule(module), "scale_scores", True):
+def _scaled_scores(run: Run, path: str) -> tuple[Check, ...]:
+    module = run.trace[path].module_path
+    scores, scaled = run.trace[f"{module}.scores"].value, run.trace[path].value
+    if not getattr(run.model.get_submodule(module), "scale_scores", True):
         return (Check("scaling is off: equal to the scores", torch.equal(scores, scaled)),)
-    width = trace[f"{module}.q"].value.shape[-1]
+    width = run.trace[f"{module}.q"].value.shape[-1]
     text = f"every score was divided by √d_k = {square_root(width)}"
     return (Check(text, torch.equal(scaled, scores / math.sqrt(width))),)
 
 
-def _scaled_embedding(trace: Trace, model: nn.Module, path: str) -> tuple[Check, ...]:
-    (before,), value = operands(trace, path), trace[path].value
+def _scaled_embedding(run: Run, path: str) -> tuple[Check, ...]:
+    (before,), value = operands_of(run, path), run.trace[path].value
     width = value.shape[-1]
     text = f"every number was multiplied by √d_model = {square_root(width)}"
-    return (Check(text, torch.equal(value, trace[before.source].value * math.sqrt(width))),)
+    return (Check(text, torch.equal(value, run.trace[before.source].value * math.sqrt(width))),)
 
 
-def _heads(trace: Trace, model: nn.Module, path: str) -> tuple[Check, ...]:
+def _heads(run: Run, path: str) -> tuple[Check, ...]:
     """The columns of a projection, cut into heads."""
-    value, before = trace[path].value, operands(trace, path)
+    value, before = run.trace[path].value, operands_of(run, path)
     if not before:
         return ()
-    projection, n_heads = trace[before[0].source], value.shape[1]
+    projection, n_heads = run.trace[before[0].source], value.shape[1]
     same = torch.equal(value, torch.unflatten(projection.value, -1, (n_heads, -1)).transpose(1, 2))
     return (
         Check(f"the {value.numel()} numbers of {projection.name}, {value.shape[-1]} columns to each head", same),
     )
 
 
-def _concat(trace: Trace, model: nn.Module, path: str) -> tuple[Check, ...]:
-    value, (before,) = trace[path].value, operands(trace, path)
-    same = torch.equal(value, trace[before.source].value.transpose(1, 2).flatten(-2))
+def _concat(run: Run, path: str) -> tuple[Check, ...]:
+    value, (before,) = run.trace[path].value, operands_of(run, path)
+    same = torch.equal(value, run.trace[before.source].value.transpose(1, 2).flatten(-2))
     return (Check(f"the {value.numel()} numbers of context, head after head in each row", same),)
 
 
-def _residual(trace: Trace, model: nn.Module, path: str) -> tuple[Check, ...]:
-    stage, (stream, found) = trace[path], operands(trace, path)
-    x, y, name = trace[stream.source].value, trace[found.source].value, _name_in(stage.module_path, found.source)
+def _residual(run: Run, path: str) -> tuple[Check, ...]:
+    stage, (stream, found) = run.trace[path], operands_of(run, path)
+    x, y = (run.trace[operand.source].value for operand in (stream, found))
+    name = found.source.removeprefix(f"{stage.module_path}.")
     return (Check(f"exactly x + {name}", torch.equal(stage.value, x + y)),)
 
 
-def _dropped_output(trace: Trace, model: nn.Module, path: str) -> tuple[Check, ...]:
-    (output,), stage = operands(trace, path), trace[path]
-    p = dropout_in(model, stage.module_path)
-    return (_dropout("numbers", stage.value, trace[output.source].value, p),)
+def _dropped_output(run: Run, path: str) -> tuple[Check, ...]:
+    (output,), stage = operands_of(run, path), run.trace[path]
+    p = dropout_in(run.model, stage.module_path)
+    return (_dropout("numbers", stage.value, run.trace[output.source].value, p),)
 
 
-def _embedded(trace: Trace, model: nn.Module, path: str) -> tuple[Check, ...]:
-    value, module = trace[path].value, trace[path].module_path
-    embedding, positions = (trace[operand.source].value for operand in operands(trace, path))
-    p = dropout_in(model, module)
+def _embedded(run: Run, path: str) -> tuple[Check, ...]:
+    value, module = run.trace[path].value, run.trace[path].module_path
+    embedding, positions = (run.trace[operand.source].value for operand in operands_of(run, path))
+    p = dropout_in(run.model, module)
     if p == 0:
         text = "exactly scaled_embedding + positional_encoding"
         return (Check(text, torch.equal(value, embedding + positions)),)
     return (_dropout("sums", value, embedding + positions, p),)
 
 
-def _dropped_weights(trace: Trace, model: nn.Module, path: str) -> tuple[Check, ...]:
-    module, value = trace[path].module_path, trace[path].value
-    weights = trace[f"{module}.weights"].value
-    off = ((value.sum(-1) - 1).abs() > TOLERANCE) & ~_rows_without_key(trace, module)
+def _dropped_weights(run: Run, path: str) -> tuple[Check, ...]:
+    module, value = run.trace[path].module_path, run.trace[path].value
+    weights = run.trace[f"{module}.weights"].value
+    off = ((value.sum(-1) - 1).abs() > TOLERANCE) & ~_rows_without_key(run.trace, module)
     return (
-        _dropout("weights", value, weights, dropout_in(model, module)),
+        _dropout("weights", value, weights, dropout_in(run.model, module)),
         Check(f"{int(off.sum())} of {off.numel()} rows do not sum to one: dropout keeps only their mean", None),
     )
 
 
-def _dropped_activation(trace: Trace, model: nn.Module, path: str) -> tuple[Check, ...]:
-    module = trace[path].module_path
-    activation = trace[f"{module}.activation"].value
-    return (_dropout("hidden units", trace[path].value, activation, dropout_in(model, module)),)
+def _dropped_activation(run: Run, path: str) -> tuple[Check, ...]:
+    module = run.trace[path].module_path
+    activation = run.trace[f"{module}.activation"].value
+    return (_dropout("hidden units", run.trace[path].value, activation, dropout_in(run.model, module)),)
 
 
 def _dropout(what: str, value: Tensor, before: Tensor, p: float) -> Check:
@@ -420,9 +408,9 @@ def _dropout(what: str, value: Tensor, before: Tensor, p: float) -> Check:
     return Check(f"{text} and divided the others by 1 - {p:g}", bool(holds.all()))
 
 
-def _positional_encoding(trace: Trace, model: nn.Module, path: str) -> tuple[Check, ...]:
-    value = trace[path].value
-    positions = getattr(model.get_submodule(trace[path].module_path), "positions", None)
+def _positional_encoding(run: Run, path: str) -> tuple[Check, ...]:
+    value = run.trace[path].value
+    positions = getattr(run.model.get_submodule(run.trace[path].module_path), "positions", None)
     if isinstance(positions, LearnedPositions):
         return ()
     if isinstance(positions, NoPositions):
@@ -442,11 +430,6 @@ def _rows_without_key(trace: Trace, module: str) -> Tensor:
     """(B, H, Tq), True where the mask leaves a query no key."""
     path, weights = f"{module}.mask", trace[f"{module}.weights"].value
     return ~trace[path].value.any(-1) if path in trace else torch.zeros(weights.shape[:-1], dtype=torch.bool)
-
-
-def _name_in(module: str, path: str) -> str:
-    """A path as seen from the module it belongs to: ``self_attention.output``."""
-    return path.removeprefix(f"{module}.")
 
 
 def _distinct_heads(of_heads: Tensor) -> Tensor:
@@ -492,7 +475,7 @@ def _close(a: Tensor, b: Tensor) -> bool:
     return bool(_near(a, b).all())
 
 
-_CHECKS: dict[str, Callable[[Trace, nn.Module, str], tuple[Check, ...]]] = {
+_CHECKS: dict[str, Callable[[Run, str], tuple[Check, ...]]] = {
     "scaled_embedding": _scaled_embedding,
     "positional_encoding": _positional_encoding,
     "embedded": _embedded,
@@ -506,6 +489,7 @@ _CHECKS: dict[str, Callable[[Trace, nn.Module, str], tuple[Check, ...]]] = {
     "v": _heads,
     "scores": _scores,
     "scaled_scores": _scaled_scores,
+    "mask": _mask,
     "masked_scores": _masked_scores,
     "weights": _weights,
     "dropped_weights": _dropped_weights,

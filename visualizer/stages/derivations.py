@@ -16,8 +16,8 @@ from visualizer.components.axis import Axis
 from visualizer.components.derivation import Derivation, Step, Terms
 from visualizer.runs.run import Run
 from visualizer.stages.checks import dropout_in
-from visualizer.stages.dataflow import FUSED, bias_of, fused_stage, kind_of, operands, parameter
-from visualizer.stages.explanations import explain
+from visualizer.stages.explanations import FUSED, explain, fused_stage, kind_of
+from visualizer.stages.operands import operands_of, used
 
 Numbers = NDArray[np.float64]
 
@@ -148,7 +148,7 @@ def _softmax(run: Run, cell: Cell, row: Numbers, keys: Axis, word: str) -> Deriv
 
 def _context(run: Run, cell: Cell) -> Derivation:
     module = cell.path.rpartition(".")[0]
-    weights_path = operands(run.trace, cell.path)[0].source
+    weights_path = operands_of(run, cell.path)[0].source
     weights = _numbers(run, weights_path, cell.batch, cell.head, cell.row)
     values = _numbers(run, f"{module}.v", cell.batch, cell.head, slice(None), cell.column)
     return _dot(
@@ -164,10 +164,10 @@ def _context(run: Run, cell: Cell) -> Derivation:
 
 def _linear(run: Run, cell: Cell) -> Derivation:
     """A row of the input times a column of the matrix, plus the bias."""
-    entering, matrix = operands(run.trace, cell.path)
+    entering, matrix, *biases = operands_of(run, cell.path)
     row = _numbers(run, entering.source, cell.batch, cell.row)
-    column = _array(parameter(run.model, matrix)[cell.column])
-    bias = bias_of(run.model, matrix)
+    column = _array(used(run.model, matrix)[cell.column])
+    bias = float(used(run.model, biases[0])[cell.column]) if biases else None
     role = explain(run.trace, cell.path).role
     return _dot(
         run,
@@ -177,12 +177,12 @@ def _linear(run: Run, cell: Cell) -> Derivation:
         columns=_counted(len(row)),
         left=Terms(f"x, token {cell.row}", explain(run.trace, entering.source).role, row),
         right=Terms(f"w, column {cell.column}", role, column),
-        bias=None if bias is None else float(bias[cell.column]),
+        bias=bias,
     )
 
 
 def _attention_output(run: Run, cell: Cell) -> Derivation:
-    return _linear(run, cell) if len(operands(run.trace, cell.path)) == 2 else _copy(run, cell)
+    return _linear(run, cell) if len(operands_of(run, cell.path)) > 1 else _copy(run, cell)
 
 
 def _projection(run: Run, cell: Cell) -> Derivation:
@@ -190,7 +190,7 @@ def _projection(run: Run, cell: Cell) -> Derivation:
     fused = fused_stage(run.trace, cell.path)
     if not fused:
         return _linear(run, cell)
-    (before,) = operands(run.trace, cell.path)
+    (before,) = operands_of(run, cell.path)
     name, width = run.trace[cell.path].name, run.trace[cell.path].value.shape[-1]
     part = FUSED[fused].index(name)
     column = part * width + cell.column
@@ -201,7 +201,7 @@ def _projection(run: Run, cell: Cell) -> Derivation:
 
 def _copy(run: Run, cell: Cell) -> Derivation:
     """A number that was only moved: cut into heads, or laid side by side."""
-    before = operands(run.trace, cell.path)
+    before = operands_of(run, cell.path)
     name = run.trace[cell.path].name
     if not before:
         return _given(run, cell)
@@ -237,7 +237,7 @@ def _mask(run: Run, cell: Cell) -> Derivation:
 
 
 def _dropped(run: Run, cell: Cell) -> Derivation:
-    (before,) = operands(run.trace, cell.path)
+    (before,) = operands_of(run, cell.path)
     index = cell.index(run.trace[cell.path].value.dim())
     number = _number(run, before.source, *index)
     p = dropout_in(run.model, run.trace[cell.path].module_path)
@@ -247,7 +247,7 @@ def _dropped(run: Run, cell: Cell) -> Derivation:
 
 
 def _residual(run: Run, cell: Cell) -> Derivation:
-    stream, found = operands(run.trace, cell.path)
+    stream, found = operands_of(run, cell.path)
     x, y = (_number(run, operand.source, cell.batch, cell.row, cell.column) for operand in (stream, found))
     name = explain(run.trace, found.source).title.lower()
     steps = [Step("x", x), Step(f"+ {name} ({y:.4g})", x + y)]
@@ -262,7 +262,7 @@ def _dropout(number: float, p: float, *, is_zero: bool) -> Step:
 
 
 def _norm(run: Run, cell: Cell) -> Derivation:
-    (before,) = operands(run.trace, cell.path)
+    (before,) = operands_of(run, cell.path)
     row = _numbers(run, before.source, cell.batch, cell.row)
     epsilon = run.layer_norm_eps(cell.path)
     gamma, beta = (
@@ -290,7 +290,7 @@ def _norm(run: Run, cell: Cell) -> Derivation:
 
 
 def _activation(run: Run, cell: Cell) -> Derivation:
-    (before,) = operands(run.trace, cell.path)
+    (before,) = operands_of(run, cell.path)
     x = _number(run, before.source, cell.batch, cell.row, cell.column)
     if run.activation(cell.path) == "relu":
         return _steps_only(run, cell, "ReLU", "max(0, x)", [Step("x", x), Step("max(0, x)", max(0.0, x))])
@@ -304,7 +304,7 @@ def _activation(run: Run, cell: Cell) -> Derivation:
 
 
 def _embedding(run: Run, cell: Cell) -> Derivation:
-    (table,) = operands(run.trace, cell.path)
+    (table,) = operands_of(run, cell.path)
     token_id = run.token_id(cell.path, cell.row)
     number = float(run.model.get_parameter(table.source)[token_id, cell.column])
     text = f"row {token_id} of the embedding table, column {cell.column}"
@@ -312,7 +312,7 @@ def _embedding(run: Run, cell: Cell) -> Derivation:
 
 
 def _scaled_embedding(run: Run, cell: Cell) -> Derivation:
-    (before,) = operands(run.trace, cell.path)
+    (before,) = operands_of(run, cell.path)
     number = _number(run, before.source, cell.batch, cell.row, cell.column)
     width = run.trace[before.source].value.shape[-1]
     root = math.sqrt(width)
@@ -345,7 +345,7 @@ def _positional_encoding(run: Run, cell: Cell) -> Derivation:
 
 
 def _embedded(run: Run, cell: Cell) -> Derivation:
-    scaled, position = operands(run.trace, cell.path)
+    scaled, position = operands_of(run, cell.path)
     token = _number(run, scaled.source, cell.batch, cell.row, cell.column)
     place = _number(run, position.source, *cell.index(run.trace[position.source].value.dim()))
     total = token + place

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import ast
+import re
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Literal
 
 from model import Stage, Trace
-from visualizer.stages.dataflow import fused_stage, is_pre_norm, kind_of
 from visualizer.stages.texts import EXPLANATIONS, Explanation
+
+Kind = Literal["inputs", "attention", "feed_forward", "layer", "model"]
+
+FUSED = {"qkv": ("q_proj", "k_proj", "v_proj"), "kv": ("k_proj", "v_proj")}
+"""Stages of one matrix for several projections, which lie side by side in it."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +39,30 @@ def explain(trace: Trace, path: str) -> Explanation:
     if (kind, name) == ("model", "norm") and not is_pre_norm(trace, f"{module}.layers.0"):
         name = "final_norm"
     return EXPLANATIONS[kind, name.rstrip("0123456789")]
+
+
+def kind_of(trace: Trace, path: str) -> Kind:
+    """Which part of the model computed the stage at ``path``."""
+    module, _, name = path.rpartition(".")
+    if f"{module}.scores" in trace:
+        return "attention"
+    if f"{module}.hidden" in trace:
+        return "feed_forward"
+    if re.fullmatch(r"(residual|norm|dropped_output)\d", name):
+        return "layer"
+    return "inputs" if f"{module}.embedded" in trace else "model"
+
+
+def fused_stage(trace: Trace, path: str) -> str:
+    """The fused stage, such as ``qkv``, of which the projection at ``path`` is a part; empty where none is."""
+    module, _, name = path.rpartition(".")
+    return next((fused for fused, parts in FUSED.items() if name in parts and f"{module}.{fused}" in trace), "")
+
+
+def is_pre_norm(trace: Trace, layer: str) -> bool:
+    """Whether a layer, such as ``encoder.layers.0``, normalises what enters its sub-layers."""
+    stages = list(trace)
+    return stages.index(f"{layer}.norm1") < stages.index(f"{layer}.residual1")
 
 
 def _is_cross_attention(trace: Trace, module: str) -> bool:

@@ -13,8 +13,8 @@ from visualizer.runs.trained import checkpoint_of
 from visualizer.settings.fields import TRAINED, WORKED_EXAMPLES
 from visualizer.settings.settings import Depth
 from visualizer.stages.checks import dropout_in, square_root
-from visualizer.stages.dataflow import is_pre_norm, kind_of, sublayer_output
-from visualizer.stages.explanations import explain
+from visualizer.stages.explanations import explain, is_pre_norm, kind_of
+from visualizer.stages.operands import operands_of
 from visualizer.stages.texts import Fact, Facts
 
 
@@ -130,8 +130,14 @@ def _of_positions(run: Run, module: str) -> Iterable[Fact]:
 def _of_sublayer(run: Run, path: str) -> Iterable[Fact]:
     """Whose output is dropped or added, for a residual addition and what comes before it."""
     if run.trace[path].name.startswith(("residual", "dropped_output")):
-        added = sublayer_output(run.trace, path)
+        added = sublayer_output(run, path)
         yield next(fact for name, fact in _SUBLAYERS.items() if f".{name}." in added)
+
+
+def sublayer_output(run: Run, path: str) -> str:
+    """The output of the sub-layer that a residual sum adds, or that dropout is about to thin out before it."""
+    output = operands_of(run, path)[-1].source
+    return operands_of(run, output)[-1].source if "dropped_output" in output else output
 
 
 _SUBLAYERS: dict[str, Fact] = {

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from model.positional_encoding import LearnedPositions, NoPositions
 from visualizer.runs.run import Run
 from visualizer.stages.checks import dropout_in
-from visualizer.stages.dataflow import FUSED, fused_stage, kind_of, operands_of
+from visualizer.stages.explanations import FUSED, fused_stage, kind_of
+from visualizer.stages.operands import operands_of
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ from torch import Tensor
 from visualizer.components.axis import Axis
 from visualizer.components.tensor_grid.element import Panel
 from visualizer.runs.run import Run, side_by_side
-from visualizer.stages.dataflow import FUSED, Operand, parameter
-from visualizer.stages.explanations import explain
+from visualizer.stages.explanations import FUSED, explain
+from visualizer.stages.operands import Operand, used
 
 SHARES = ("weights", "dropped_weights", "probabilities", "mask")
 """Stages whose numbers are shares or yes-and-no, from 0 up; all others have a sign."""
@@ -151,16 +151,16 @@ class _Blocking(TypedDict):
 
 
 def _parameter_panel(run: Run, operand: Operand) -> Panel:
-    value = parameter(run.model, operand)
+    value = used(run.model, operand)
     layer, kind = operand.source.split(".")[-2:]
     values = to_array(value.T if operand.transposed else value.view(-1, value.shape[-1]))
     name = layer if kind == "weight" else layer.replace("w_", "b_").replace("unembedding", "b_u")
     n_rows, n_columns = values.shape
-    used = f"{name}[{operand.rows[0]}:{operand.rows[1]}]" if operand.rows else name
+    shown = f"{name}[{operand.rows[0]}:{operand.rows[1]}]" if operand.rows else name
     return Panel(
         name=name,
         title=_PARAMETERS.get(name, name),
-        subtitle=f"{used} = ({n_rows}, {n_columns})" if kind == "weight" else f"{used} = ({n_columns},)",
+        subtitle=f"{shown} = ({n_rows}, {n_columns})" if kind == "weight" else f"{shown} = ({n_columns},)",
         array=values,
         rows=Axis("row", tuple(str(i) for i in range(n_rows)), None),
         columns=Axis("column", side_by_side(_parts(operand), n_columns), None),

@@ -69,12 +69,14 @@ class Explanation:
         role: its colour.
         plain: the sentences of the story.
         exact: the sentences that say what is computed.
+        left_out: the inputs, by name, that its picture leaves out.
     """
 
     title: str
     role: Role
     plain: tuple[Sentence, ...]
     exact: tuple[Sentence, ...]
+    left_out: tuple[str, ...] = ()
 
     def told(self, depth: Depth, facts: Facts) -> str:
         """The text at a depth where ``facts`` hold, with the marks of the words that open the glossary."""
@@ -179,6 +181,7 @@ EXPLANATIONS: Mapping[tuple[str, str], Explanation] = {
             ),
             If(("counted_from_first",), "Positions count from the first token that is no [padding]."),
         ),
+        left_out=("table",),
     ),
     ("inputs", "embedded"): Explanation(
         "Embedding plus position",
@@ -606,6 +609,7 @@ EXPLANATIONS: Mapping[tuple[str, str], Explanation] = {
                 "blocked cells sum to less than one.",
             ),
         ),
+        left_out=("mask",),
     ),
     ("attention", "dropped_weights"): Explanation(
         "Weights after dropout",

@@ -21,11 +21,11 @@ from visualizer.session.theme import theme
 from visualizer.settings.settings import Depth, Selection
 from visualizer.stages.check_line import all_hold, check_line, summary_line
 from visualizer.stages.checks import checks, summarize
-from visualizer.stages.dataflow import Operand, operands_of, parameter
 from visualizer.stages.derivations import Cell, derive
 from visualizer.stages.explanations import code_line, explain, head_note
 from visualizer.stages.facts import told
 from visualizer.stages.numpy_lines import notes, numpy_line
+from visualizer.stages.operands import Operand, operands_of, used
 from visualizer.stages.panels import head_panels, matrix, operand_panel, part_panels, stage_panel
 from visualizer.views.charts.section import charts, charts_at
 from visualizer.views.separate_heads import separate_heads
@@ -192,7 +192,7 @@ def _shapes(run: Run, path: str) -> list[tuple[Piece, ...]]:
 def _shape(run: Run, operand: Operand) -> tuple[str, str]:
     """The name and the shape of an input as the computation uses it."""
     if operand.is_parameter:
-        sizes = parameter(run.model, operand).shape
+        sizes = used(run.model, operand).shape
         name = ".".join(operand.source.split(".")[-2:]) + (
             f"[{operand.rows[0]}:{operand.rows[1]}]" if operand.rows else ""
         )
@@ -207,7 +207,7 @@ def _shape(run: Run, operand: Operand) -> tuple[str, str]:
 
 def _facts(run: Run, path: str) -> None:
     summary = summarize(run.trace[path].value)
-    found = checks(run.trace, run.model, path, run.mask_of(run.trace[path].module_path), run.published.get(path))
+    found = checks(run, path)
     st.markdown(f"min **{summary.least:.4g}** · max **{summary.greatest:.4g}** · mean **{summary.mean:.4g}**")
     with st.expander(summary_line(found), expanded=not all_hold(found)):
         st.markdown("\n\n".join(check_line(check) for check in found))

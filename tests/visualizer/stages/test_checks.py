@@ -14,8 +14,8 @@ from visualizer.stages.checks import attention_agreement, checks, equals_publish
 @pytest.mark.parametrize("name", [*VARIANTS, *WORKED_EXAMPLES])
 def test_everything_that_must_hold_holds(name):
     run = run_of(name)
-    for path, stage in run.trace.items():
-        found = checks(run.trace, run.model, path, run.mask_of(stage.module_path), run.published.get(path))
+    for path in run.trace:
+        found = checks(run, path)
         for check in found:
             assert check.holds is not False, (path, check.text)
         assert any("published" in check.text for check in found) == (path in run.published)
@@ -50,33 +50,31 @@ def more(value):
 def test_what_does_not_hold_is_seen(path, broken):
     run, path = run_of("encoder"), f"encoder.{path}"
     trace = edited(run, path, broken)
-    found = checks(trace, run.model, path, run.mask_of(trace[path].module_path))
+    found = checks(replace(run, trace=trace), path)
     assert any(check.holds is False for check in found)
 
 
 @pytest.mark.parametrize("name", ["qkv", "q_proj", "k_proj", "v_proj"])
 def test_what_does_not_hold_of_a_fused_projection_is_seen(name):
     run, path = run_of("fused q, k, v"), f"encoder.layers.1.self_attention.{name}"
-    assert all(check.holds is not False for check in checks(run.trace, run.model, path))
-    assert any(check.holds is False for check in checks(edited(run, path, more), run.model, path))
+    assert all(check.holds is not False for check in checks(run, path))
+    assert any(check.holds is False for check in checks(replace(run, trace=edited(run, path, more)), path))
 
 
 @pytest.mark.parametrize("name", ["hidden", "activation", "output"])
 def test_one_token_alone_gives_the_same_row_of_the_feed_forward_network(name):
     run, path = run_of("gelu"), f"encoder.layers.0.feed_forward.{name}"
     said = "position-wise: each token sent through alone gives the same row, max |difference| ="
-    assert [check.holds for check in checks(run.trace, run.model, path) if said in check.text] == [True]
+    assert [check.holds for check in checks(run, path) if said in check.text] == [True]
     trace = edited(run, path, lambda value: value + value.mean(-2, keepdim=True))  # what mixes the tokens is seen
-    assert [check.holds for check in checks(trace, run.model, path) if said in check.text] == [False]
-    assert not [
-        check for check in checks(run_of("dropout").trace, run_of("dropout").model, path) if said in check.text
-    ]
+    assert [check.holds for check in checks(replace(run, trace=trace), path) if said in check.text] == [False]
+    assert not [check for check in checks(run_of("dropout"), path) if said in check.text]
 
 
 @pytest.mark.parametrize("path", ["logits", "probabilities"])
 def test_what_does_not_hold_of_the_output_is_seen(path):
     run = run_of("encoder")
-    assert any(check.holds is False for check in checks(edited(run, path, more), run.model, path))
+    assert any(check.holds is False for check in checks(replace(run, trace=edited(run, path, more)), path))
 
 
 @pytest.mark.parametrize(
@@ -90,8 +88,8 @@ def test_what_does_not_hold_of_the_output_is_seen(path):
 )
 def test_what_dropout_would_not_do_is_seen(path):
     run, path = run_of("dropout"), f"encoder.{path}"
-    assert all(check.holds is not False for check in checks(run.trace, run.model, path))
-    assert any(check.holds is False for check in checks(edited(run, path, more), run.model, path))
+    assert all(check.holds is not False for check in checks(run, path))
+    assert any(check.holds is False for check in checks(replace(run, trace=edited(run, path, more)), path))
 
 
 def test_a_number_that_is_not_the_published_one_is_seen():
@@ -106,21 +104,21 @@ def test_a_number_that_is_not_the_published_one_is_seen():
 
 def test_scores_are_divided_by_the_root_of_the_width():
     path = "encoder.layers.0.self_attention.scaled_scores"
-    found = {name: checks(run_of(name).trace, run_of(name).model, path)[0] for name in ("encoder", "unscaled")}
+    found = {name: checks(run_of(name), path)[0] for name in ("encoder", "unscaled")}
     assert found["encoder"].text == "every score was divided by √d_k = √4 = 2"
     assert found["unscaled"].text == "scaling is off: equal to the scores"
 
 
 def test_of_a_long_text_some_rows_are_checked():
     run = compute_run(replace(BASE, text="a b c d " * 25))
-    texts = [check.text for check in checks(run.trace, run.model, "encoder.layers.0.self_attention.scores")]
+    texts = [check.text for check in checks(run, "encoder.layers.0.self_attention.scores")]
     assert texts[0].startswith("Q Kᵀ recomputed in float64 on 64 of 102 rows")
 
 
 @pytest.mark.parametrize("stage", ["scores", "mask", "weights", "context", "concat", "output"])
 def test_each_attention_is_held_against_pytorch(stage):
     run = run_of("encoder")
-    texts = [check.text for check in checks(run.trace, run.model, f"encoder.layers.0.self_attention.{stage}")]
+    texts = [check.text for check in checks(run, f"encoder.layers.0.self_attention.{stage}")]
     assert any("matches PyTorch's F.scaled_dot_product_attention" in text for text in texts)
 
 
@@ -140,15 +138,13 @@ def test_with_dropout_the_weights_before_it_are_compared():
 def test_every_mask_is_counted():
     run = run_of("encoder")  # five words and two padding tokens, causal and padding
     path = "encoder.layers.0.self_attention.mask"
-    texts = [
-        check.text for check in checks(run.trace, run.model, path, run.masks["encoder.layers.0.self_attention"])
-    ]
+    texts = [check.text for check in checks(run, path)]
     assert texts[0] == "24 of 49 cells are blocked: 21 by causal, 14 by padding, 11 of them by both"
 
 
 def test_dropped_rows_are_said_not_to_sum_to_one():
     run = run_of("dropout")
-    texts = [c.text for c in checks(run.trace, run.model, "encoder.layers.0.self_attention.dropped_weights")]
+    texts = [c.text for c in checks(run, "encoder.layers.0.self_attention.dropped_weights")]
     assert any("do not sum to one" in text for text in texts)
 
 

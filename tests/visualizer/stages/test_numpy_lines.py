@@ -13,7 +13,7 @@ import torch
 
 from model import Dropout, record, seed_dropout
 from tests.visualizer.sample_runs import BASE, VARIANTS, run_of
-from visualizer.runs.compute import compute_run, repeat
+from visualizer.runs.compute import compute_run
 from visualizer.settings.fields import TRAINED, WORKED_EXAMPLES
 from visualizer.settings.settings import Settings, fitted
 from visualizer.stages.numpy_lines import NUMPY_LINES, notes, numpy_line
@@ -42,7 +42,7 @@ def in_float64(name):
             module.register_forward_pre_hook(lambda module, x, path=path: kept[path].append(draw_again(module, *x)))
     seed_dropout(run.model, run.settings.seed)
     with torch.no_grad(), record(run.model) as trace:
-        repeat(run)
+        run.forward(run)
     return replace(run, trace=trace), kept
 
 

@@ -11,8 +11,9 @@ from visualizer.runs.paths import layer_of
 from visualizer.runs.run import Run
 from visualizer.safe_text import markdown_safe
 from visualizer.session.theme import theme
-from visualizer.stages.dataflow import operands_of, sublayer_output
 from visualizer.stages.derivations import Cell
+from visualizer.stages.facts import sublayer_output
+from visualizer.stages.operands import operands_of
 from visualizer.stages.panels import matrix
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def additions(run: Run, paths: list[str], batch: int) -> list[Addition]:
     found = []
     for path in paths:
         stream, _ = operands_of(run, path)
-        sublayer = sublayer_output(run.trace, path).rpartition(".")[0]
+        sublayer = sublayer_output(run, path).rpartition(".")[0]
         is_attention = f"{sublayer}.scores" in run.trace
         part = sublayer.rpartition(".")[2].replace("_", "-")
         found.append(

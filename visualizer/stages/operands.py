@@ -1,0 +1,121 @@
+"""What the picture of a stage shows before it: the inputs of its expression, and the signs between."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor, nn
+
+from model.dataflow import Constant, Node, Operation, ParameterInput, StageInput, parameters_of
+from visualizer.runs.run import Run
+from visualizer.stages.explanations import explain
+
+
+@dataclass(frozen=True)
+class Operand:
+    """One input of a stage, as drawn before it.
+
+    Attributes:
+        source: a trace path, or the name of a parameter of the model.
+        operator: the sign between it and the operand before, such as ``×``; empty for the first.
+        is_parameter: whether ``source`` names a parameter instead of a stage.
+        transposed: whether the computation uses its last two axes exchanged.
+        rows: the first row of a parameter that is used, and the one after the last; None for all.
+    """
+
+    source: str
+    operator: str = ""
+    is_parameter: bool = False
+    transposed: bool = False
+    rows: tuple[int, int] | None = None
+
+
+Wiring = Mapping[str, tuple[Operand, ...]]
+"""The operands of each stage by its path, from left to right in its expression; none for what is from outside."""
+
+_SIGNS = {
+    **dict.fromkeys(("matmul", "mm", "bmm", "linear"), "×"),
+    **dict.fromkeys(("mul", "multiply"), "⊙"),
+    **dict.fromkeys(("add", "iadd", "radd"), "+"),
+    **dict.fromkeys(("sub", "subtract"), "−"),
+    **dict.fromkeys(("div", "truediv"), "÷"),
+    **dict.fromkeys(("masked_fill", "where"), "where"),
+}
+"""What stands between the inputs of an operation; a comma between those of any other."""
+
+_TRANSPOSES = ("mT", "T", "t", "transpose", "swapaxes")
+
+
+_MOST_WIRINGS = 64
+_WIRINGS: dict[Hashable, Wiring] = {}
+"""The wirings of the structures that were looked at last: names alone, no tensors."""
+
+
+def operands_of(run: Run, path: str) -> tuple[Operand, ...]:
+    """The inputs of a stage as drawn before it, in the order of its formula."""
+    left_out = explain(run.trace, path).left_out
+    return tuple(operand for operand in _wiring(run)[path] if operand.source.rpartition(".")[2] not in left_out)
+
+
+def _wiring(run: Run) -> Wiring:
+    """The operands of every stage, recorded once for all runs of one structure."""
+    if run.structure not in _WIRINGS:
+        parameters = parameters_of(run.model)
+        found = {path: _operands(node, parameters) for path, node in run.dataflow().items()}
+        while len(_WIRINGS) >= _MOST_WIRINGS:
+            _WIRINGS.pop(next(iter(_WIRINGS)), None)
+        _WIRINGS[run.structure] = found
+    return _WIRINGS[run.structure]
+
+
+def used(model: nn.Module, operand: Operand) -> Tensor:
+    """The parameter that an operand names, or the rows of it that are used."""
+    value = parameters_of(model)[operand.source]
+    return value if operand.rows is None else value[slice(*operand.rows)]
+
+
+def _operands(node: Node, parameters: Mapping[str, Tensor]) -> tuple[Operand, ...]:
+    if isinstance(node, StageInput):
+        return (Operand(node.path),)
+    if isinstance(node, ParameterInput):
+        return (Operand(node.name, is_parameter=True),)
+    if isinstance(node, Constant):
+        return ()
+    parts = [_operands(part, parameters) for part in node.inputs]
+    if node.name == "linear":
+        return _joined((parts[0], _transposed(parts[1])), "×") + _joined(((), *parts[2:]), "+", first="+")
+    if node.name == "layer_norm":
+        return parts[0]  # what shifts and scales is told in words
+    if len(parts) == 1 and len(parts[0]) == 1:
+        return _followed(node, parts[0][0], parameters)
+    return _joined(parts, _SIGNS.get(node.name, ","))
+
+
+def _joined(parts: Iterable[tuple[Operand, ...]], sign: str, first: str = "") -> tuple[Operand, ...]:
+    """One row of operands, in which a sign stands before the first of each part but that of the first."""
+    found: tuple[Operand, ...] = ()
+    for part in parts:
+        if part:
+            operator = sign if found else first
+            found += (replace(part[0], operator=operator or part[0].operator), *part[1:])
+    return found
+
+
+def _transposed(operands: tuple[Operand, ...]) -> tuple[Operand, ...]:
+    return tuple(replace(operand, transposed=not operand.transposed) for operand in operands)
+
+
+def _followed(node: Operation, operand: Operand, parameters: Mapping[str, Tensor]) -> tuple[Operand, ...]:
+    """An operand through a function of it alone: what is transposed, and which rows of a parameter are left."""
+    axes = {part for part in node.arguments if isinstance(part, int)}
+    if node.name in _TRANSPOSES and axes <= {-1, -2}:
+        return _transposed((operand,))
+    if operand.is_parameter and node.name in ("chunk", "split", "narrow", "getitem"):
+        shape = parameters[operand.source].shape
+        rows = torch.arange(shape[0]).view(-1, *[1] * (len(shape) - 1)).expand(shape)
+        left = node.apply((rows[slice(*operand.rows)] if operand.rows else rows,)).flatten()
+        first, last = int(left[0]), int(left[-1]) + 1
+        return (replace(operand, rows=None if (first, last) == (0, shape[0]) else (first, last)),)
+    return (operand,)
