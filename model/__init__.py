@@ -1,14 +1,22 @@
-"""The Transformer of "Attention Is All You Need" (Vaswani et al. 2017) in PyTorch, with every stage named."""
+"""The Transformer of "Attention Is All You Need" (Vaswani et al. 2017) in PyTorch, with every stage named.
 
-from model.attention import MultiHeadAttention, scaled_dot_product_attention
-from model.config import TransformerConfig
-from model.dropout import Dropout, seed_dropout
-from model.feed_forward import FeedForward
-from model.layers import DecoderLayer, EncoderLayer
-from model.masks import MASKS, CombinedMask, MaskInputs, build_masks
-from model.positional_encoding import positions_from_first_token, sinusoidal_encoding
-from model.tracing import Stage, Trace, TracedModule, TraceError, record
-from model.transformer import Decoder, Encoder, InputEmbedding, Transformer
+PyTorch, which takes a second to load, is loaded with the first of these names that is asked for (PEP 562), so that
+modules without tensors (``model.config``, ``model.names``, ...) can be imported alone.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from model.attention import MultiHeadAttention, scaled_dot_product_attention
+    from model.config import TransformerConfig
+    from model.dropout import Dropout, seed_dropout
+    from model.feed_forward import FeedForward
+    from model.layers import DecoderLayer, EncoderLayer
+    from model.masks import MASKS, CombinedMask, MaskInputs, build_masks
+    from model.positional_encoding import positions_from_first_token, sinusoidal_encoding
+    from model.tracing import Stage, Trace, TracedModule, TraceError, record
+    from model.transformer import Decoder, Encoder, InputEmbedding, Transformer
 
 __all__ = [
     "MASKS",
@@ -35,3 +43,36 @@ __all__ = [
     "seed_dropout",
     "sinusoidal_encoding",
 ]
+
+_MODULES = {
+    "CombinedMask": "model.masks",
+    "Decoder": "model.transformer",
+    "DecoderLayer": "model.layers",
+    "Dropout": "model.dropout",
+    "Encoder": "model.transformer",
+    "EncoderLayer": "model.layers",
+    "FeedForward": "model.feed_forward",
+    "InputEmbedding": "model.transformer",
+    "MASKS": "model.masks",
+    "MaskInputs": "model.masks",
+    "MultiHeadAttention": "model.attention",
+    "Stage": "model.tracing",
+    "Trace": "model.tracing",
+    "TraceError": "model.tracing",
+    "TracedModule": "model.tracing",
+    "Transformer": "model.transformer",
+    "TransformerConfig": "model.config",
+    "build_masks": "model.masks",
+    "positions_from_first_token": "model.positional_encoding",
+    "record": "model.tracing",
+    "scaled_dot_product_attention": "model.attention",
+    "seed_dropout": "model.dropout",
+    "sinusoidal_encoding": "model.positional_encoding",
+}
+
+
+def __getattr__(name: str) -> object:
+    """The module of a public name is imported when the name is first asked for."""
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_MODULES[name]), name)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
 import sys
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
 import pytest
+
+import model
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = sorted([ROOT / "app.py", *ROOT.glob("model/**/*.py"), *ROOT.glob("visualizer/**/*.py")])
@@ -118,7 +121,24 @@ def test_a_run_is_computed_without_streamlit(module):
     "module", ["visualizer.page.header", "visualizer.session.state", "visualizer.page.sidebar"]
 )
 def test_the_page_stands_before_torch_is_loaded(module):
-    assert not {name.partition(".")[0] for name in reached_from(module)} & {"torch", "model"}
+    assert "torch" not in {name.partition(".")[0] for name in reached_from(module)}
+
+
+def test_what_is_chosen_and_the_page_bring_no_torch():
+    page = ("header", "sidebar", "worked_examples_menu", "warming")
+    modules = ["model", *within("visualizer.settings"), *(f"visualizer.page.{name}" for name in page)]
+    script = f"import sys, {', '.join(modules)}; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", script], cwd=ROOT, check=False).returncode == 0
+
+
+@pytest.mark.parametrize("name", model.__all__)
+def test_every_name_of_the_model_is_there_when_it_is_asked_for(name):
+    assert getattr(model, name).__module__.startswith("model.") or isinstance(getattr(model, name), dict)
+
+
+def test_the_model_has_no_other_names():
+    with pytest.raises(AttributeError, match="no attribute 'Transfomer'"):
+        model.Transfomer  # noqa: B018 - asking for it is the test
 
 
 @pytest.mark.parametrize("module", within("visualizer.session"))

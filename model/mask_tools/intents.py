@@ -7,69 +7,15 @@ blocked though they should be open, and which other mask this is in fact.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
-from model.mask_tools.findings import Finding, counted
+from model.mask_tools.findings import Finding
+from model.mask_tools.intent_kinds import INTENT_KINDS
 from model.mask_tools.language import MaskContext, parse
-
-
-@dataclass(frozen=True)
-class IntentKind:
-    """One sort of intention.
-
-    Attributes:
-        title: what it is called.
-        number: what its number means; "" where it has none.
-        words: the number -> the intention in words.
-        expression: the number -> its cells, as an expression; "" where all cells are open.
-    """
-
-    title: str
-    number: str
-    words: Callable[[int], str]
-    expression: Callable[[int], str]
-
-
-INTENT_KINDS: Mapping[str, IntentKind] = {
-    "causal": IntentKind("Causal", "", lambda n: "causal", lambda n: "k <= q"),
-    "bidirectional": IntentKind("Bidirectional", "", lambda n: "bidirectional", lambda n: ""),
-    "window": IntentKind(
-        "Causal window",
-        "Tokens seen, itself included",
-        lambda n: f"a causal window of {n}: itself and {n - 1} before",
-        lambda n: f"0 <= q - k < {n}",
-    ),
-    "window_both": IntentKind(
-        "Window on both sides",
-        "Less than this far away",
-        lambda n: f"a window on both sides: keys less than {n} away",
-        lambda n: f"abs(q - k) < {n}",
-    ),
-    "prefix": IntentKind(
-        "Prefix",
-        "Tokens that all queries see",
-        lambda n: f"a prefix of {n}, then causal",
-        lambda n: f"k < {n} or k <= q",
-    ),
-    "block_causal": IntentKind(
-        "Block-causal",
-        "Tokens in a block",
-        lambda n: f"causal between blocks of {n}, open within one",
-        lambda n: f"k // {n} <= q // {n}",
-    ),
-    "cached": IntentKind(
-        "Cached decoding",
-        "Tokens in the cache",
-        lambda n: f"causal after {counted('key', n)} in the cache",
-        lambda n: f"k <= q + {n}",
-    ),
-    "painted": IntentKind("As painted", "", lambda n: "what is painted", lambda n: ""),
-}
-"""Every sort of intention by name."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +40,7 @@ class Intent:
     def __post_init__(self) -> None:
         if self.kind not in INTENT_KINDS:
             raise ValueError(f"kind ({self.kind!r}) must be one of: {', '.join(INTENT_KINDS)}")
-        least = least_number(self.kind)
+        least = INTENT_KINDS[self.kind].least
         if INTENT_KINDS[self.kind].number and self.number < least:
             raise ValueError(f"number ({self.number}) of {self.kind} must be at least {least}")
 
@@ -125,11 +71,6 @@ class Intent:
     def hides_later(self) -> bool:
         """Whether no query should see any later token."""
         return self.kind in ("causal", "window")
-
-
-def least_number(kind: str) -> int:
-    """The smallest number that a kind can have."""
-    return 0 if kind in ("prefix", "cached") else 1
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Page, expect
 
+from model.names import MASK_NAMES
 from tests.browser.headlight_page import choose_view, link_of, messages_sent, rerun
 from visualizer.glossary import GLOSSARY
-from visualizer.settings.fields import MASK_NAMES
 
 WITH_TERMS = ("stage_text", "symbols", "shapes", "picture", "mask_words")
 """The parts of Step through in which words open the glossary."""

@@ -7,9 +7,9 @@ from functools import cache
 
 import numpy as np
 
+from model.names import MASK_NAMES
 from visualizer.runs.compute import compute_run
 from visualizer.runs.run import Run
-from visualizer.settings.fields import MASK_NAMES
 from visualizer.settings.painted_mask import encode_cells
 from visualizer.settings.settings import Settings
 

@@ -6,9 +6,10 @@ from itertools import chain
 
 import pytest
 
+from model.names import MASK_NAMES
 from tests.visualizer.sample_runs import VARIANTS, run_of
 from visualizer.glossary import AXES, GLOSSARY, entries_of_formula, mask_piece, pieces, shape_pieces
-from visualizer.settings.fields import MASK_NAMES, WORKED_EXAMPLES
+from visualizer.settings.fields import WORKED_EXAMPLES
 from visualizer.stages.facts import unmarked
 from visualizer.stages.sizes import sizes_of
 from visualizer.stages.texts import EXPLANATIONS

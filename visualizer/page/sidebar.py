@@ -7,12 +7,13 @@ from typing import Any
 
 import streamlit as st
 
+from model.names import MASK_NAMES
 from visualizer.components.words import words
 from visualizer.glossary import Piece, mask_piece
 from visualizer.page.worked_examples_menu import worked_examples
 from visualizer.session import state, widgets
 from visualizer.session.widgets import SIZES
-from visualizer.settings.fields import FIELDS, MASK_NAMES, MAX_ORDER, TRAINED, WORKED_EXAMPLES
+from visualizer.settings.fields import FIELDS, MAX_ORDER, TRAINED, WORKED_EXAMPLES
 from visualizer.settings.lines import lines_of
 from visualizer.settings.settings import (
     Selection,

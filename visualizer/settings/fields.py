@@ -10,24 +10,12 @@ from typing import Literal
 from visualizer.settings.published import PUBLISHED
 from visualizer.settings.trained_models import TRAINED_MODELS
 
-MASK_NAMES = ("causal", "padding", "sliding_window", "prefix", "strided", "custom")
-"""The masks of the model package, in the order in which they are named and combined."""
-
-
 WORKED_EXAMPLES = tuple(PUBLISHED)
 """The published examples whose numbers can be loaded in place of a model, in the order of their menu."""
 
 
 GUESSED = "guess"
 """The intention of a mask that nobody has named: the likeliest is taken and said to be a guess."""
-
-
-INTENT_NUMBERS = {"window": 1, "window_both": 1, "prefix": 0, "block_causal": 1, "cached": 0}
-"""The intentions that need a number, and the least that they can have."""
-
-
-INTENT_NAMES = ("causal", "bidirectional", *INTENT_NUMBERS, "painted")
-"""What a mask can be meant to be, as the model package names it."""
 
 
 TRAINED = "trained"

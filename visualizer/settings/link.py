@@ -10,12 +10,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from urllib.parse import quote
 
+from model.mask_tools.intent_kinds import INTENT_KINDS
 from visualizer.safe_text import visible_whole
 from visualizer.settings.fields import (
     FIELDS,
     GUESSED,
-    INTENT_NAMES,
-    INTENT_NUMBERS,
     MAX_TOKENS,
     NO_MASK,
     SELECTION_FIELDS,
@@ -301,10 +300,10 @@ def _read_intent(_field: Field, given: str, default: str) -> _Reading:
     if given == GUESSED:
         return _Reading(given)
     found = _INTENT.fullmatch(given)
-    if found is None or found[1] not in INTENT_NAMES:
+    if found is None or found[1] not in INTENT_KINDS:
         return _Reading(default, "is not what a mask can be meant to be")
-    least = INTENT_NUMBERS.get(found[1])
-    if (found[2] is None) != (least is None) or (least is not None and not least <= int(found[2]) <= MAX_TOKENS):
+    kind = INTENT_KINDS[found[1]]
+    if bool(found[2]) != bool(kind.number) or (found[2] and not kind.least <= int(found[2]) <= MAX_TOKENS):
         return _Reading(default, "has no number that it can have")
     number = "" if found[2] is None else f":{int(found[2])}"
     canonical = f"{found[1]}{number}{found[3] or ''}{found[4] or ''}"

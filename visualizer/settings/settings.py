@@ -11,9 +11,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from model.config import Activation, Architecture, Norm, Positions
+from model.names import MASK_NAMES
 from visualizer.settings.fields import (
     GUESSED,
-    MASK_NAMES,
     NARROWEST,
     TRAINED,
     WIDEST,
@@ -21,11 +22,7 @@ from visualizer.settings.fields import (
 from visualizer.settings.lines import lines_of
 from visualizer.settings.trained_models import TRAINED_MODELS
 
-Architecture = Literal["encoder", "decoder", "encoder-decoder"]
 TokenKind = Literal["words", "characters", "bytes"]
-Norm = Literal["post", "pre"]
-Positions = Literal["sinusoidal", "learned", "none"]
-Activation = Literal["relu", "gelu"]
 PadSide = Literal["right", "left"]
 Fault = Literal["none", "after_softmax", "before_softmax", "left_out", "padding_counted"]
 View = Literal["step", "heads", "compare", "lab", "train", "generate"]

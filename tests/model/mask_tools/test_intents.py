@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from model.mask_tools.intents import INTENT_KINDS, Intent, as_finding, compare, guess, recognise
+from model.mask_tools.intent_kinds import INTENT_KINDS
+from model.mask_tools.intents import Intent, as_finding, compare, guess, recognise
 from model.mask_tools.language import MaskContext, parse
 
 T = 8

@@ -4,12 +4,13 @@ import pytest
 import torch
 
 from model import MASKS
+from model.names import MASK_NAMES
 from model.sources.worked_examples import WORKED_EXAMPLES as EXAMPLES
 from tests.visualizer.sample_runs import BASE, VARIANTS, run_of
 from visualizer.runs.compute import compute_run
 from visualizer.runs.limits import estimate_run
 from visualizer.runs.paths import with_layer
-from visualizer.settings.fields import MASK_NAMES, WORKED_EXAMPLES
+from visualizer.settings.fields import WORKED_EXAMPLES
 from visualizer.settings.settings import Settings, fitted
 from visualizer.settings.trained_models import TRAINED_MODELS
 

@@ -7,13 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from model.mask_tools.destinations import DESTINATIONS
-from model.mask_tools.intents import INTENT_KINDS, least_number
 from model.mask_tools.translations import TRANSLATIONS
+from model.names import MASK_NAMES
 from visualizer.settings.fields import (
     FIELDS,
-    INTENT_NAMES,
-    INTENT_NUMBERS,
-    MASK_NAMES,
     SELECTION_FIELDS,
     SETTINGS_FIELDS,
     WORKED_EXAMPLES,
@@ -348,12 +345,6 @@ def test_any_link_gives_good_choices(query):
 def test_any_value_of_any_parameter_is_read(value):
     read_query({name: [value, value[::-1]] for name in FIELDS})
     read_query(dict.fromkeys(FIELDS, value))
-
-
-def test_the_intentions_are_those_of_the_model_package():
-    with_number = {name for name, kind in INTENT_KINDS.items() if kind.number}
-    assert set(INTENT_NAMES) == set(INTENT_KINDS)
-    assert {name: least_number(name) for name in with_number} == INTENT_NUMBERS
 
 
 def test_the_places_of_a_mask_are_those_of_the_model_package():

@@ -9,10 +9,11 @@ from functools import cache
 
 import pytest
 
+from model.names import MASK_NAMES
 from tests.visualizer.sample_runs import BASE, VARIANTS, run_of
 from visualizer.runs.compute import compute_run
 from visualizer.runs.run import Run
-from visualizer.settings.fields import FIELDS, MASK_NAMES, TRAINED, WORKED_EXAMPLES
+from visualizer.settings.fields import FIELDS, TRAINED, WORKED_EXAMPLES
 from visualizer.settings.settings import Settings, fitted
 from visualizer.stages.facts import facts_of, told, unmarked
 

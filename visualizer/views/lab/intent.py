@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 
 from model.mask_tools.findings import Finding, MaskCase
-from model.mask_tools.intents import INTENT_KINDS, Intent, as_finding, compare, guess, least_number
+from model.mask_tools.intent_kinds import INTENT_KINDS
+from model.mask_tools.intents import Intent, as_finding, compare, guess
 from model.mask_tools.language import MaskContext
 from model.mask_tools.lint import lint
 from visualizer.session import state
@@ -96,7 +97,7 @@ def _number(intent: Intent) -> None:
     key = f"intent_number_{write_intent(intent)}"
     st.number_input(
         INTENT_KINDS[intent.kind].number,
-        min_value=least_number(intent.kind),
+        min_value=INTENT_KINDS[intent.kind].least,
         max_value=MAX_TOKENS,
         value=intent.number,
         step=1,

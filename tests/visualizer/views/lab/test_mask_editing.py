@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from model.mask_tools.language import MaskExpressionError, express, parse
+from model.names import MASK_NAMES
 from visualizer.runs.attention_masks import mask_context, promised_masks
 from visualizer.runs.tokens import encode
-from visualizer.settings.fields import MASK_NAMES
 from visualizer.settings.painted_mask import EVERYWHERE, Scope, encode_cells, read_planes
 from visualizer.settings.settings import Selection, Settings
 from visualizer.views.lab import mask_editing

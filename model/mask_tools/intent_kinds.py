@@ -1,0 +1,65 @@
+"""The sorts of what a mask should be, by name; ``intents`` says how a mask differs from one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class IntentKind:
+    """One sort of intention.
+
+    Attributes:
+        title: what it is called.
+        number: what its number means; "" where it has none.
+        words: the number -> the intention in words.
+        expression: the number -> its cells, as an expression; "" where all cells are open.
+        least: the smallest number that it can have.
+    """
+
+    title: str
+    number: str
+    words: Callable[[int], str]
+    expression: Callable[[int], str]
+    least: int = 1
+
+
+INTENT_KINDS: Mapping[str, IntentKind] = {
+    "causal": IntentKind("Causal", "", lambda n: "causal", lambda n: "k <= q"),
+    "bidirectional": IntentKind("Bidirectional", "", lambda n: "bidirectional", lambda n: ""),
+    "window": IntentKind(
+        "Causal window",
+        "Tokens seen, itself included",
+        lambda n: f"a causal window of {n}: itself and {n - 1} before",
+        lambda n: f"0 <= q - k < {n}",
+    ),
+    "window_both": IntentKind(
+        "Window on both sides",
+        "Less than this far away",
+        lambda n: f"a window on both sides: keys less than {n} away",
+        lambda n: f"abs(q - k) < {n}",
+    ),
+    "prefix": IntentKind(
+        "Prefix",
+        "Tokens that all queries see",
+        lambda n: f"a prefix of {n}, then causal",
+        lambda n: f"k < {n} or k <= q",
+        least=0,
+    ),
+    "block_causal": IntentKind(
+        "Block-causal",
+        "Tokens in a block",
+        lambda n: f"causal between blocks of {n}, open within one",
+        lambda n: f"k // {n} <= q // {n}",
+    ),
+    "cached": IntentKind(
+        "Cached decoding",
+        "Tokens in the cache",
+        lambda n: f"causal after {n} {'key' if n == 1 else 'keys'} in the cache",
+        lambda n: f"k <= q + {n}",
+        least=0,
+    ),
+    "painted": IntentKind("As painted", "", lambda n: "what is painted", lambda n: ""),
+}
+"""Every sort of intention by name."""
