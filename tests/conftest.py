@@ -1,5 +1,7 @@
 """Property tests draw the same examples on every run, and none fails for being slow on a busy machine."""
 
+import gc
+
 import torch
 from hypothesis import settings
 
@@ -7,3 +9,9 @@ settings.register_profile("repeatable", derandomize=True, deadline=None)
 settings.load_profile("repeatable")
 
 torch.set_num_threads(1)  # the tests' tensors are small: threads that wait for each other cost more than they save
+
+
+def pytest_collection_finish() -> None:
+    """Every later garbage collection passes over what has been imported and collected and stays to the end."""
+    gc.collect()
+    gc.freeze()
