@@ -1,5 +1,6 @@
 """Choosing against plain torch and loops, decoding against full forward passes, beams against all sequences."""
 
+import functools
 import itertools
 import math
 
@@ -359,12 +360,13 @@ def test_a_sequence_beyond_its_mask_or_max_len_is_refused():
 
 def brute_force(next_log_probabilities, n_tokens, end, limit):
     """Every sequence that ends at the end token or the limit, with its log-probability."""
+    after = functools.cache(next_log_probabilities)
     totals = {}
     for length in range(1, limit + 1):
         for tokens in itertools.product(range(n_tokens), repeat=length):
             if end in tokens[:-1] or (length < limit and tokens[-1] != end):
                 continue
-            totals[tokens] = sum(next_log_probabilities(tokens[:i])[tokens[i]] for i in range(length))
+            totals[tokens] = sum(after(tokens[:i])[tokens[i]] for i in range(length))
     return totals
 
 

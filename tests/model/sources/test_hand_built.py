@@ -101,7 +101,7 @@ def check_promises(config, *ids, least=LEAST, seed=0):
 @pytest.mark.parametrize("norm", ["post", "pre"])
 @pytest.mark.parametrize("n_heads", [1, 2, 4, 8])
 def test_every_head_does_what_its_name_says(norm, n_heads):
-    for n_tokens in (2, 3, 5, 8, 12, 17, 24, 32):
+    for n_tokens in (2, 3, 8, 17, 32):
         check_promises(config_of(norm=norm, n_heads=n_heads), texts(n_tokens, seed=n_tokens))
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from torch.nn.attention.flex_attention import create_mask
 
 from model.mask_tools.language import READY, MaskExpressionError, parse
@@ -45,6 +45,7 @@ def test_torch_code_over_all_cells_at_once(piece, context):
     assert torch.equal(cells.expand(allowed.shape), allowed)
 
 
+@settings(max_examples=40)  # the same expressions over all cells at once are above: new is one cell alone
 @given(conditions, contexts(largest=3))
 def test_torch_code_cell_by_cell(piece, context):
     allowed = cells_of(piece, context)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from model.mask_tools.language import MaskExpressionError, express, parse
@@ -23,6 +23,7 @@ N = len(TOKENS)
 
 scopes = st.builds(Scope, st.none() | st.integers(0, 1), st.none() | st.integers(0, 1))
 masks = st.lists(st.booleans(), min_size=N * N, max_size=N * N).map(lambda bits: torch.tensor(bits).view(N, N))
+few = settings(max_examples=25)  # finding an expression of random cells is slow, and has tests of its own
 in_force = st.lists(st.sampled_from(MASK_NAMES[:-1]), unique=True).map(tuple)
 
 
@@ -42,6 +43,7 @@ def every_head():
     return [(layer, head) for layer in range(BASE.n_layers) for head in range(BASE.n_heads)]
 
 
+@few
 @given(masks, scopes, in_force)
 def test_painted_cells_are_what_the_heads_in_scope_are_given(cells, scope, names):
     before = replace(BASE, mask=names)
@@ -51,6 +53,7 @@ def test_painted_cells_are_what_the_heads_in_scope_are_given(cells, scope, names
         assert torch.equal(allowed(after, layer, head), expected & cells if scope.covers(layer, head) else expected)
 
 
+@few
 @given(masks, masks, scopes, in_force)
 def test_taking_over_changes_no_cell(everywhere, narrow, scope, names):
     settings = mask_editing.with_cells(replace(BASE, mask=names), EVERYWHERE, everywhere, CONTEXT)
@@ -61,6 +64,7 @@ def test_taking_over_changes_no_cell(everywhere, narrow, scope, names):
         assert torch.equal(allowed(taken, layer, head), allowed(settings, layer, head))
 
 
+@few
 @given(masks, in_force)
 def test_mending_gives_exactly_the_mended_mask(cells, names):
     before = replace(BASE, mask=names)
@@ -83,6 +87,7 @@ def test_the_other_masks_stay_when_one_is_started_from():
     assert mask_editing.started_from(settings, EVERYWHERE, "k <= q", "causal").mask == ("padding", "custom")
 
 
+@few
 @given(masks, in_force)
 def test_the_whole_expression_gives_the_same_cells_or_is_none(cells, names):
     settings = mask_editing.with_cells(replace(BASE, mask=names), EVERYWHERE, cells, CONTEXT)
@@ -92,6 +97,7 @@ def test_the_whole_expression_gives_the_same_cells_or_is_none(cells, names):
         assert torch.equal(parse(expression).evaluate(CONTEXT), allowed(settings))
 
 
+@few
 @given(masks)
 def test_cells_without_a_short_expression_are_kept_cell_by_cell(cells):
     source = mask_editing.as_source(cells, CONTEXT)
