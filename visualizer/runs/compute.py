@@ -64,6 +64,8 @@ def encoded(settings: Settings) -> Encoded:
 
 def _repeat(run: Run) -> None:
     """Run the model again on the same tokens and masks, for whoever records or differentiates it."""
+    if run.model.training:
+        seed_dropout(run.model, run.settings.seed)
     _forward(run.model, run.batches, run.masks, run.positions)
 
 

@@ -116,7 +116,7 @@ class Run:
     def nearest(self, selection: Selection) -> Selection:
         """The selection with every place that this run does not have replaced by the nearest that it has."""
         path = with_layer(self.trace, selection.stage, selection.layer)
-        n_rows, n_columns = self.trace[path].value.shape[-2:]
+        n_rows, n_columns = (1, 1, *self.trace[path].value.shape)[-2:]
         n_heads = self.n_heads(path) or self.settings.n_heads
         return replace(
             selection,
@@ -128,9 +128,14 @@ class Run:
             batch=min(selection.batch, self.n_batch_items - 1),
         )
 
-    def dataflow(self) -> Dataflow:
+    def record_dataflow(self) -> Dataflow:
         """What every stage of this run was computed from, recorded by running the model again."""
         return record_dataflow(self.model, lambda: self.forward(self))
+
+    @cached_property
+    def dataflow(self) -> Dataflow:
+        """The same, kept with the tensors from outside that it holds."""
+        return self.record_dataflow()
 
     @cached_property
     def structure(self) -> Hashable:
@@ -144,7 +149,7 @@ class Run:
 
     def axes(self, path: str) -> tuple[Axis, Axis]:
         """The rows and columns of a stage, with their labels."""
-        rows, columns = self.trace[path].dims[-2:]
+        rows, columns = (("", 1), ("", 1), *self.trace[path].dims)[-2:]
         return self._axis(path, *rows), self._axis(path, *columns)
 
     def token_id(self, path: str, row: int) -> int:
@@ -217,9 +222,9 @@ class Run:
 
     def _axis(self, path: str, symbol: str, size: int) -> Axis:
         sequence = self._sequence(path, symbol)
-        if sequence is not None:
+        if sequence is not None and size <= len(self.tokens[sequence].labels):
             return Axis(_AXIS_NAMES[symbol], self.tokens[sequence].labels[:size], sequence)
-        if symbol == "V":
+        if symbol == "V" and size == len(self.vocabulary):
             return Axis("vocabulary", self.vocabulary, None)
         parts = {"3*": "qkv", "2*": "kv"}.get(symbol[:2], ("",))
         return Axis(_AXIS_NAMES.get(symbol, "column"), side_by_side(parts, size), None)

@@ -14,7 +14,8 @@ from model import Dropout, FeedForward, Stage, Trace, record
 from model.analysis.references import sdpa_difference
 from model.positional_encoding import LearnedPositions, NoPositions
 from visualizer.runs.run import Run
-from visualizer.stages.explanations import FUSED, fused_stage
+from visualizer.stages.explanations import FUSED, explain, fused_stage
+from visualizer.stages.expressions import is_its_expression
 from visualizer.stages.operands import operands_of, used
 
 TOLERANCE = 1e-5
@@ -65,14 +66,20 @@ def checks(run: Run, path: str) -> tuple[Check, ...]:
     """Everything that must hold of the stage at ``path``, and that it is what was published for it."""
     stage, published = run.trace[path], run.published.get(path)
     module = stage.module_path
-    find = _CHECKS.get(stage.name.rstrip("0123456789"))
+    is_known = bool(explain(run.trace, path).exact)
+    find = _CHECKS.get(stage.name.rstrip("0123456789")) if is_known else _computed_again
     found = [] if published is None else [equals_published(stage.value, published)]
     found += find(run, path) if find else ()
-    if stage.name in _FROM_SCORES_TO_OUTPUT and f"{module}.weights" in run.trace:
+    if is_known and stage.name in _FROM_SCORES_TO_OUTPUT and f"{module}.weights" in run.trace:
         found.append(attention_agreement(run.trace, module))
     if stage.edited:
         found.append(Check("changed on purpose by the mask bug that is chosen", None))
     return (*found, _numbers_are_numbers(stage))
+
+
+def _computed_again(run: Run, path: str) -> tuple[Check, ...]:
+    """Whether the recorded operations give a stage of which nothing else is known."""
+    return (Check(*is_its_expression(run, path)),)
 
 
 def equals_published(value: Tensor, published: Tensor) -> Check:

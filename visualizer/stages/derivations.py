@@ -15,8 +15,10 @@ from model.positional_encoding import LearnedPositions, NoPositions
 from visualizer.components.axis import Axis
 from visualizer.components.derivation import Derivation, Step, Terms
 from visualizer.runs.run import Run
+from visualizer.stages.by_operation import reckon
 from visualizer.stages.checks import dropout_in
 from visualizer.stages.explanations import FUSED, explain, fused_stage, kind_of
+from visualizer.stages.expressions import words_on
 from visualizer.stages.operands import operands_of, used
 
 Numbers = NDArray[np.float64]
@@ -36,16 +38,31 @@ class Cell:
     column: int
 
     def index(self, n_dims: int) -> tuple[int, ...]:
-        """Its index into a tensor of 2 to 4 axes."""
-        place = (self.row, self.column)
-        return {2: place, 3: (self.batch, *place), 4: (self.batch, self.head, *place)}[n_dims]
+        """Its index into a tensor of any number of axes: one row of a vector, the first of what is not chosen."""
+        before = (self.batch, self.head, *[0] * n_dims)[: max(n_dims - 2, 0)]
+        return (*before, self.row, self.column)[-n_dims:] if n_dims else ()
 
 
 def derive(run: Run, cell: Cell) -> tuple[Derivation, ...]:
     """The derivations of one number, in the order in which they were computed."""
     name = run.trace[cell.path].name.rstrip("0123456789")
-    found = _DERIVATIONS[kind_of(run.trace, cell.path), name](run, cell)
+    found = _DERIVATIONS.get((kind_of(run.trace, cell.path), name), _by_operation)(run, cell)
     return found if isinstance(found, tuple) else (found,)
+
+
+def _by_operation(run: Run, cell: Cell) -> Derivation:
+    """What the recorded operations make of a number, where nothing else is known of the stage."""
+    found = reckon(run, cell.path, cell.index(run.trace[cell.path].value.dim()))
+    return _derivation(
+        run,
+        cell,
+        title=_cell_title(run, cell, run.trace[cell.path].name),
+        formula=words_on(run, cell.path),
+        columns=_counted(len(found.rows[0].values) if found.rows else 0),
+        rows=found.rows,
+        steps=found.steps,
+        result=found.value,
+    )
 
 
 def _scores(run: Run, cell: Cell) -> Derivation:

@@ -12,7 +12,7 @@ from typing import Literal
 from model import Stage, Trace
 from visualizer.stages.texts import EXPLANATIONS, Explanation
 
-Kind = Literal["inputs", "attention", "feed_forward", "layer", "model"]
+Kind = Literal["inputs", "attention", "feed_forward", "layer", "model", "other"]
 
 FUSED = {"qkv": ("q_proj", "k_proj", "v_proj"), "kv": ("k_proj", "v_proj")}
 """Stages of one matrix for several projections, which lie side by side in it."""
@@ -38,11 +38,14 @@ def explain(trace: Trace, path: str) -> Explanation:
         name = f"part_{name}"
     if (kind, name) == ("model", "norm") and not is_pre_norm(trace, f"{module}.layers.0"):
         name = "final_norm"
-    return EXPLANATIONS[kind, name.rstrip("0123456789")]
+    known = EXPLANATIONS.get((kind, name.rstrip("0123456789")))
+    return known or Explanation(name.replace("_", " ").capitalize(), "neutral", plain=(), exact=())
 
 
 def kind_of(trace: Trace, path: str) -> Kind:
-    """Which part of the model computed the stage at ``path``."""
+    """Which part of the model computed the stage at ``path``; ``other`` for a model that was not made here."""
+    if not Path(trace[path].location[0]).is_relative_to(_TOP / "model"):
+        return "other"
     module, _, name = path.rpartition(".")
     if f"{module}.scores" in trace:
         return "attention"

@@ -14,13 +14,15 @@ from visualizer.settings.fields import TRAINED, WORKED_EXAMPLES
 from visualizer.settings.settings import Depth
 from visualizer.stages.checks import dropout_in, square_root
 from visualizer.stages.explanations import explain, is_pre_norm, kind_of
+from visualizer.stages.expressions import words_on
 from visualizer.stages.operands import operands_of
 from visualizer.stages.texts import Fact, Facts
 
 
 def told(run: Run, path: str, depth: Depth) -> str:
     """The text on the stage at ``path``, with the marks of the words that open the glossary."""
-    return explain(run.trace, path).told(depth, facts_of(run, path))
+    explanation = explain(run.trace, path)
+    return explanation.told(depth, facts_of(run, path)) if explanation.exact else words_on(run, path)
 
 
 def unmarked(text: str) -> str:

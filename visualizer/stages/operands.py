@@ -63,7 +63,7 @@ def _wiring(run: Run) -> Wiring:
     """The operands of every stage, recorded once for all runs of one structure."""
     if run.structure not in _WIRINGS:
         parameters = parameters_of(run.model)
-        found = {path: _operands(node, parameters) for path, node in run.dataflow().items()}
+        found = {path: _operands(node, parameters) for path, node in run.record_dataflow().items()}
         while len(_WIRINGS) >= _MOST_WIRINGS:
             _WIRINGS.pop(next(iter(_WIRINGS)), None)
         _WIRINGS[run.structure] = found

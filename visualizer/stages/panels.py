@@ -92,7 +92,9 @@ def _transposed(panel: Panel) -> Panel:
 
 def matrix(value: Tensor, *, head: int, batch: int) -> NDArray[np.float32]:
     """The last two axes of a stage in one batch item and, where there is a head axis, one head."""
-    place = {2: (), 3: (batch,), 4: (batch, head)}[value.dim()]
+    if value.dim() < 2:
+        return to_array(value.reshape(1, -1))
+    place = (batch, head, *[0] * value.dim())[: value.dim() - 2]
     return to_array(value[place])
 
 
@@ -152,9 +154,9 @@ class _Blocking(TypedDict):
 
 def _parameter_panel(run: Run, operand: Operand) -> Panel:
     value = used(run.model, operand)
-    layer, kind = operand.source.split(".")[-2:]
+    layer, kind = ("", *operand.source.split("."))[-2:]
     values = to_array(value.T if operand.transposed else value.view(-1, value.shape[-1]))
-    name = layer if kind == "weight" else layer.replace("w_", "b_").replace("unembedding", "b_u")
+    name = layer if kind == "weight" else layer.replace("w_", "b_").replace("unembedding", "b_u") or kind
     n_rows, n_columns = values.shape
     shown = f"{name}[{operand.rows[0]}:{operand.rows[1]}]" if operand.rows else name
     return Panel(

@@ -42,7 +42,8 @@ def render(run: Run, selection: Selection) -> None:
     _introduction(run, path, selection.depth)
     _picture(run, cell)
     _head_note(run, cell)
-    charts(run, cell, charts_at(run, path), selection.chart)
+    if explain(run.trace, path).exact:  # a chart is of a stage whose meaning is known
+        charts(run, cell, charts_at(run, path), selection.chart)
     _derivation(run, cell)
     _every_part(run, cell)
     _every_head(run, cell)
@@ -78,7 +79,7 @@ def _map(run: Run, path: str) -> None:
 
 def _cell(run: Run, path: str, selection: Selection) -> Cell:
     """The selected number, or the nearest one that the stage has."""
-    n_rows, n_columns = run.trace[path].value.shape[-2:]
+    n_rows, n_columns = (1, 1, *run.trace[path].value.shape)[-2:]
     return Cell(
         path,
         batch=min(selection.batch, run.batch_size(path) - 1),
@@ -122,8 +123,9 @@ def _introduction(run: Run, path: str, depth: Depth) -> None:
             _depth()
         words([pieces(told(run, path, depth))], look="prose", key="stage_text")
     with formula:
-        st.latex(run.trace[path].formula)
-        _symbols(run.trace[path].formula)
+        if run.trace[path].formula:
+            st.latex(run.trace[path].formula)
+            _symbols(run.trace[path].formula)
 
 
 def _symbols(formula: str) -> None:

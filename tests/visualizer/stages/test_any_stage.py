@@ -1,0 +1,140 @@
+"""A stage of a module that was never seen before has a full page."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from itertools import product
+
+import pytest
+import torch
+from streamlit.testing.v1 import AppTest
+from torch import nn
+from torch.nn import functional as F
+
+from model import TracedModule, record
+from tests.visualizer.sample_runs import run_of
+from visualizer.components.stage_map import model_map
+from visualizer.runs.run import Run
+from visualizer.stages.checks import checks
+from visualizer.stages.derivations import Cell, derive
+from visualizer.stages.explanations import code_line, explain
+from visualizer.stages.facts import told, unmarked
+from visualizer.stages.numpy_lines import numpy_line
+from visualizer.stages.operands import operands_of
+from visualizer.stages.panels import operand_panel, stage_panel
+
+
+class Toy(TracedModule):
+    """Every kind of operation once, under names of which some are those of other stages."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = nn.Embedding(5, 6)
+        self.linear = nn.Linear(6, 6, bias=False)
+        self.norm = nn.LayerNorm(6)
+        self.gain = nn.Parameter(torch.arange(6.0))
+
+    def forward(self, ids, may_attend):
+        tap = self.tap
+        rows = tap("rows", self.table(ids), "B T D")
+        mixed = tap("mixed", F.silu(self.linear(rows)) * self.gain, "B T D")
+        left, right = mixed.chunk(2, -1)
+        heads = tap("heads", torch.unflatten(right, -1, (3, 1)).transpose(1, 2), "B H T Dh")
+        scores = tap("scores", left @ left.mT / math.sqrt(3), "B T T2")
+        blocked = tap("blocked", scores.masked_fill(~may_attend, -math.inf), "B T T2")
+        weights = tap("weights", blocked.softmax(-1), "B T T2")
+        total = tap("total", self.norm(weights @ rows + rows), "B T D")
+        tap("sum_of_all", total.sum(-1), "B T")
+        tap("vector", self.gain.cumsum(0), "D")
+        return tap("same", heads, "B H T Dh")
+
+
+def toy_run() -> Run:
+    """A run of the toy with the tokens of another."""
+    torch.manual_seed(0)
+    model = Toy().eval().requires_grad_(False)
+    inputs = torch.tensor([[1, 4, 0, 2]]), torch.ones(4, 4, dtype=torch.bool).tril()
+    with torch.no_grad(), record(model) as trace:
+        model(*inputs)
+    return replace(
+        run_of("no mask"),
+        model=model,
+        trace=trace,
+        masks={},
+        promised={},
+        vocabulary=(),
+        forward=lambda run: model(*inputs),
+    )
+
+
+@pytest.fixture(scope="module")
+def run():
+    return toy_run()
+
+
+def test_it_has_a_title_words_a_line_of_code_and_a_place_on_the_map(run):
+    assert set(model_map(list(run.trace)).paths) == set(run.trace)
+    for path, stage in run.trace.items():
+        assert explain(run.trace, path).title
+        assert stage.name in code_line(stage).code
+        assert numpy_line(run, path) is None
+        assert unmarked(told(run, path, "exact")).endswith(".")
+    assert told(run, "mixed", "plain") == (
+        "This stage is computed from rows, linear.weight, gain by linear, then silu, then mul."
+    )
+
+
+def test_its_inputs_and_it_are_drawn(run):
+    for path in run.trace:
+        stage_panel(run, path, head=0, batch=0)
+        for operand in operands_of(run, path):
+            operand_panel(run, operand, head=0, batch=0)
+
+    def drawn(path):
+        return [(operand.operator, operand.source, operand.transposed) for operand in operands_of(run, path)]
+
+    assert drawn("mixed") == [("", "rows", False), ("×", "linear.weight", True), ("⊙", "gain", False)]
+    assert drawn("scores") == [("", "mixed", False), ("×", "mixed", True)]
+    assert drawn("same") == [("", "heads", False)]
+
+
+def test_it_is_checked_by_computing_it_again(run):
+    for path in run.trace:
+        found = checks(run, path)
+        assert all(check.holds for check in found), path
+        assert found[0].text.startswith("computed again from its inputs by")
+    with torch.no_grad(), record(run.model, {"mixed": lambda value: value + 1}) as trace:
+        run.forward(run)
+    assert checks(replace(run, trace=trace), "mixed")[0].holds is False
+    assert checks(replace(run, trace=trace), "scores")[0].holds is True
+
+
+def test_every_number_of_it_is_derived(run):
+    for path, stage in run.trace.items():
+        n_rows, n_columns = (1, 1, *stage.value.shape)[-2:]
+        for row, column in product(range(n_rows), range(n_columns)):
+            (found,) = derive(run, Cell(path, 0, 0, row, column))
+            assert found.agrees, (path, row, column, found.steps)
+    (score,) = derive(run, Cell("scores", 0, 0, 2, 1))
+    assert [terms.operator for terms in score.rows] == ["", "×", "="]
+    (moved,) = derive(run, Cell("heads", 0, 2, 1, 0))
+    assert moved.steps[0].text == "mixed[0, 1, 5]", "the third number of the right half of token 1"
+    (looked_up,) = derive(run, Cell("rows", 0, 0, 1, 3))
+    assert looked_up.steps[0].text == "table.weight[4, 3]"
+
+
+def page(path: str) -> None:
+    """A script that draws the page of one stage."""
+    from tests.visualizer.stages.test_any_stage import toy_run
+    from visualizer.settings.settings import Selection
+    from visualizer.views.step import render
+
+    render(toy_run(), Selection(stage=path))
+
+
+@pytest.mark.parametrize("path", ["rows", "heads", "weights", "total", "sum_of_all", "vector"])
+def test_its_page_is_drawn(run, path):
+    app = AppTest.from_function(page, args=(path,)).run(timeout=30)
+    assert not app.exception
+    assert explain(run.trace, path).title in app.markdown[0].value
