@@ -185,3 +185,10 @@ def test_a_worked_example_is_chosen_from_the_menu_that_cites_it(open_app):
     expect(page.get_by_text("equal the fused matrix to 1e-12")).to_be_visible()
     expect(page.get_by_text("exponentials = np.exp")).to_be_visible()
     expect(page.locator(".st-key-token_strip .id")).to_have_count(0)
+
+
+def test_a_batch_with_a_citation_leaves_the_picture_in_sight_and_the_formula_whole(open_app):
+    page = open_app(weights="cross_attention")
+    assert page.locator(".st-key-picture").bounding_box()["y"] < 0.9 * page.viewport_size["height"]
+    cut = page.locator(".katex-display").evaluate("formula => formula.scrollHeight - formula.clientHeight")
+    assert cut == 0

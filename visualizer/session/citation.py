@@ -19,13 +19,15 @@ def citation(run: Run) -> None:
     example = run.example
     if example is None:
         return
-    with st.container(key="citation", gap="xxsmall"):
-        st.markdown(f"**{markdown_safe(example.title)}** · {markdown_safe(example.description)}")
-        st.caption(f"Published in: {markdown_safe(example.source)}. Made by: {as_code(example.recipe)}")
-        if not run.published:
-            _without_its_mask()
-            return
-        st.caption(check_line(summary(run)))
+    with st.container(key="citation", horizontal=True, vertical_alignment="center", gap="small"):
+        st.markdown(f"**{markdown_safe(example.title)}**", width="content")
+        st.caption(f"Published in: {markdown_safe(example.source)}", width="content")
+        with st.popover("Recipe", type="tertiary"):
+            st.markdown(f"{markdown_safe(example.description)} Made by: {as_code(example.recipe)}")
+        if run.published:
+            st.caption(check_line(summary(run)), width="content")
+    if not run.published:
+        _without_its_mask()
 
 
 def verdicts(run: Run) -> Mapping[str, bool]:

@@ -49,8 +49,10 @@ def render(run: Run, selection: Selection) -> None:
     batch = min(selection.batch, a.batch_size(f"{same[0]}.weights") - 1)
     module = same[min(selection.layer, len(same) - 1)]
     _where_it_went(a, b, module, selection, batch)
-    for name, compared in (("A", a), ("B", b)):
-        st.caption(f"{name}, layer {layer_of(module)}: {check_line(attention_agreement(compared.trace, module))}")
+    with st.container(horizontal=True, key="agreement", gap="medium"):
+        for name, compared in (("A", a), ("B", b)):
+            agreement = check_line(attention_agreement(compared.trace, module))
+            st.caption(f"{name}, layer {layer_of(module)}: {agreement}", width="content")
     _grids(a, b, same, selection, batch)
     _downstream(a, b, kind, batch, selection)
     if "probabilities" in a.trace:
