@@ -23,7 +23,8 @@ def citation(run: Run) -> None:
         st.markdown(f"**{markdown_safe(example.title)}**", width="content")
         st.caption(f"Published in: {markdown_safe(example.source)}", width="content")
         with st.popover("Recipe", type="tertiary"):
-            st.markdown(f"{markdown_safe(example.description)} Made by: {as_code(example.recipe)}")
+            st.markdown(markdown_safe(example.description))
+            st.caption(f"Made by: {as_code(example.recipe)}")
         if run.published:
             st.caption(check_line(summary(run)), width="content")
     if not run.published:
