@@ -7,7 +7,7 @@ import math
 import torch
 from torch import Tensor, nn
 
-from model import formulas, fused_projection
+from model import fused_projection
 from model.config import check_at_least, check_divisible
 from model.dropout import Dropout
 from model.fused_projection import Projection, thirds
@@ -48,28 +48,24 @@ def scaled_dot_product_attention(
     tensor([[1.],
             [2.]])
     """
-    scores = tap("scores", q @ k.mT, "B H Tq Tk", formulas.SCORES)
+    scores = tap("scores", q @ k.mT, "B H Tq Tk")
     if divisor is None:
-        scaled_scores = tap("scaled_scores", scores / math.sqrt(q.shape[-1]), "B H Tq Tk", formulas.SCALED)
+        scaled_scores = tap("scaled_scores", scores / math.sqrt(q.shape[-1]), "B H Tq Tk")
     else:
-        scaled_scores = tap("scaled_scores", scores / divisor, "B H Tq Tk", formulas.divided(divisor))
+        scaled_scores = tap("scaled_scores", scores / divisor, "B H Tq Tk")
     if mask is None:
-        masked_scores = tap("masked_scores", scaled_scores, "B H Tq Tk", formulas.NOT_MASKED)
-        weights = tap("weights", masked_scores.softmax(-1), "B H Tq Tk", formulas.SOFTMAX)
+        masked_scores = tap("masked_scores", scaled_scores, "B H Tq Tk")
+        weights = tap("weights", masked_scores.softmax(-1), "B H Tq Tk")
     else:
-        mask = tap("mask", mask.expand_as(scores), "B H Tq Tk", formulas.MASK)
-        masked_scores = tap(
-            "masked_scores", scaled_scores.masked_fill(~mask, -math.inf), "B H Tq Tk", formulas.MASKED
-        )
+        mask = tap("mask", mask.expand_as(scores), "B H Tq Tk")
+        masked_scores = tap("masked_scores", scaled_scores.masked_fill(~mask, -math.inf), "B H Tq Tk")
         has_key = mask.any(-1, keepdim=True)
-        weights = tap(
-            "weights", masked_scores.softmax(-1).masked_fill(~has_key, 0.0), "B H Tq Tk", formulas.MASKED_SOFTMAX
-        )
+        weights = tap("weights", masked_scores.softmax(-1).masked_fill(~has_key, 0.0), "B H Tq Tk")
     if dropout is not None and dropout.active:
-        dropped_weights = tap("dropped_weights", dropout(weights), "B H Tq Tk", formulas.DROPPED)
-        context = tap("context", dropped_weights @ v, "B H Tq Dh", formulas.DROPPED_CONTEXT)
+        dropped_weights = tap("dropped_weights", dropout(weights), "B H Tq Tk")
+        context = tap("context", dropped_weights @ v, "B H Tq Dh")
     else:
-        context = tap("context", weights @ v, "B H Tq Dh", formulas.CONTEXT)
+        context = tap("context", weights @ v, "B H Tq Dh")
     return context, weights
 
 
@@ -140,7 +136,6 @@ class MultiHeadAttention(TracedModule):
             self.w_v = nn.Linear(d_model, d_inner, bias=bias)
         self.w_o = nn.Linear(d_inner, d_out, bias=output_bias) if output_projection else None
         self.dropout = Dropout(dropout)
-        self.formulas = formulas.projections(bias=bias, output_bias=output_bias)
         self.inner_symbol = "D" if d_inner == d_model else "H*Dh"
         self.output_symbol = "D" if d_out == d_model else "Do"
 
@@ -157,25 +152,25 @@ class MultiHeadAttention(TracedModule):
             (B, Tq, d_out).
         """
         tap, inner = self.tap, self.inner_symbol
-        query = tap("query_input", query, "B Tq D", formulas.QUERY_INPUT)
-        key = tap("key_input", key, "B Tk D", formulas.KEY_INPUT)
-        value = tap("value_input", value, "B Tk D", formulas.VALUE_INPUT)
+        query = tap("query_input", query, "B Tq D")
+        key = tap("key_input", key, "B Tk D")
+        value = tap("value_input", value, "B Tk D")
         if self.fused_qkv:
             q_proj, k_proj, v_proj = fused_projection.project(self.w_qkv, query, key, value, width=inner, tap=tap)
         else:
-            q_proj = tap("q_proj", self.w_q(query), f"B Tq {inner}", self.formulas["q_proj"])
-            k_proj = tap("k_proj", self.w_k(key), f"B Tk {inner}", self.formulas["k_proj"])
-            v_proj = tap("v_proj", self.w_v(value), f"B Tk {inner}", self.formulas["v_proj"])
+            q_proj = tap("q_proj", self.w_q(query), f"B Tq {inner}")
+            k_proj = tap("k_proj", self.w_k(key), f"B Tk {inner}")
+            v_proj = tap("v_proj", self.w_v(value), f"B Tk {inner}")
         heads = (self.n_heads, self.head_dim)
-        q = tap("q", torch.unflatten(q_proj, -1, heads).transpose(1, 2), "B H Tq Dh", formulas.QUERIES)
-        k = tap("k", torch.unflatten(k_proj, -1, heads).transpose(1, 2), "B H Tk Dh", formulas.KEYS)
-        v = tap("v", torch.unflatten(v_proj, -1, heads).transpose(1, 2), "B H Tk Dh", formulas.VALUES)
+        q = tap("q", torch.unflatten(q_proj, -1, heads).transpose(1, 2), "B H Tq Dh")
+        k = tap("k", torch.unflatten(k_proj, -1, heads).transpose(1, 2), "B H Tk Dh")
+        v = tap("v", torch.unflatten(v_proj, -1, heads).transpose(1, 2), "B H Tk Dh")
         divisor = None if self.scale_scores else 1.0
         context, _ = scaled_dot_product_attention(q, k, v, mask, divisor=divisor, dropout=self.dropout, tap=tap)
-        concat = tap("concat", context.transpose(1, 2).flatten(-2), f"B Tq {inner}", formulas.CONCAT)
+        concat = tap("concat", context.transpose(1, 2).flatten(-2), f"B Tq {inner}")
         if self.w_o is None:
-            return tap("output", concat, f"B Tq {inner}", formulas.NOT_PROJECTED)
-        return tap("output", self.w_o(concat), f"B Tq {self.output_symbol}", self.formulas["output"])
+            return tap("output", concat, f"B Tq {inner}")
+        return tap("output", self.w_o(concat), f"B Tq {self.output_symbol}")
 
     def projections(self) -> tuple[Projection, Projection, Projection]:
         """What makes queries, keys and values, (H * Dh, d_model) and (H * Dh,) each, fused or not."""

@@ -30,14 +30,12 @@ class FeedForward(TracedModule):
     def forward(self, x: Tensor) -> Tensor:
         """(B, T, d_model) -> (B, T, d_model)."""
         tap = self.tap
-        hidden = tap("hidden", self.w_1(x), "B T F", r"h = x W_1 + b_1")
+        hidden = tap("hidden", self.w_1(x), "B T F")
         if self.activation == "relu":
-            activation = tap("activation", F.relu(hidden), "B T F", r"a = \operatorname{ReLU}(h) = \max(0, h)")
+            activation = tap("activation", F.relu(hidden), "B T F")
         else:
-            activation = tap("activation", F.gelu(hidden), "B T F", r"a = \operatorname{GELU}(h) = h \, \Phi(h)")
+            activation = tap("activation", F.gelu(hidden), "B T F")
         if not self.dropout.active:
-            return tap("output", self.w_2(activation), "B T D", r"y = a W_2 + b_2")
-        dropped_activation = tap(
-            "dropped_activation", self.dropout(activation), "B T F", r"\tilde a = \operatorname{dropout}(a)"
-        )
-        return tap("output", self.w_2(dropped_activation), "B T D", r"y = \tilde a W_2 + b_2")
+            return tap("output", self.w_2(activation), "B T D")
+        dropped_activation = tap("dropped_activation", self.dropout(activation), "B T F")
+        return tap("output", self.w_2(dropped_activation), "B T D")

@@ -12,7 +12,6 @@ from typing import NamedTuple
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from model import formulas
 from model.tracing import Tap
 
 
@@ -47,21 +46,20 @@ def project(
         (B, Tq, H * Dh), and twice (B, Tk, H * Dh).
     """
     n = w_qkv.out_features // 3
-    texts = formulas.fused(bias=w_qkv.bias is not None)
     if query is key and key is value:
-        qkv = tap("qkv", w_qkv(query), f"B Tq 3*{width}", texts["qkv"])
-        q_proj = tap("q_proj", qkv[..., :n], f"B Tq {width}", formulas.FIRST_OF_QKV)
-        k_proj = tap("k_proj", qkv[..., n : 2 * n], f"B Tk {width}", formulas.SECOND_OF_QKV)
-        v_proj = tap("v_proj", qkv[..., 2 * n :], f"B Tk {width}", formulas.THIRD_OF_QKV)
+        qkv = tap("qkv", w_qkv(query), f"B Tq 3*{width}")
+        q_proj = tap("q_proj", qkv[..., :n], f"B Tq {width}")
+        k_proj = tap("k_proj", qkv[..., n : 2 * n], f"B Tk {width}")
+        v_proj = tap("v_proj", qkv[..., 2 * n :], f"B Tk {width}")
         return q_proj, k_proj, v_proj
     (w_q, b_q), (w_k, b_k), (w_v, b_v) = thirds(w_qkv)
-    q_proj = tap("q_proj", F.linear(query, w_q, b_q), f"B Tq {width}", texts["q_proj"])
+    q_proj = tap("q_proj", F.linear(query, w_q, b_q), f"B Tq {width}")
     if key is value:
         w_kv, b_kv = w_qkv.weight[n:], None if w_qkv.bias is None else w_qkv.bias[n:]
-        kv = tap("kv", F.linear(key, w_kv, b_kv), f"B Tk 2*{width}", texts["kv"])
-        k_proj = tap("k_proj", kv[..., :n], f"B Tk {width}", formulas.FIRST_OF_KV)
-        v_proj = tap("v_proj", kv[..., n:], f"B Tk {width}", formulas.SECOND_OF_KV)
+        kv = tap("kv", F.linear(key, w_kv, b_kv), f"B Tk 2*{width}")
+        k_proj = tap("k_proj", kv[..., :n], f"B Tk {width}")
+        v_proj = tap("v_proj", kv[..., n:], f"B Tk {width}")
     else:
-        k_proj = tap("k_proj", F.linear(key, w_k, b_k), f"B Tk {width}", texts["k_proj"])
-        v_proj = tap("v_proj", F.linear(value, w_v, b_v), f"B Tk {width}", texts["v_proj"])
+        k_proj = tap("k_proj", F.linear(key, w_k, b_k), f"B Tk {width}")
+        v_proj = tap("v_proj", F.linear(value, w_v, b_v), f"B Tk {width}")
     return q_proj, k_proj, v_proj

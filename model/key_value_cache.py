@@ -18,8 +18,6 @@ from model.decoding import Reader, Tokens
 from model.tracing import Trace
 from model.transformer import Transformer
 
-_CACHED = r"K_h = \operatorname{Concat}(K_h^{\text{cached}}, K[:, \text{head } h])"
-_FORMULAS = {"k": _CACHED, "v": _CACHED.replace("K", "V")}
 _OF_NEW_TOKENS = ("key_input", "value_input", "kv", "k_proj", "v_proj")
 
 
@@ -85,13 +83,13 @@ class CachedAttention(MultiHeadAttention):
         vars(self).update(vars(attention))
         self.cached = cached
 
-    def tap(self, name: str, value: Tensor, shape: str, formula: str = "") -> Tensor:
+    def tap(self, name: str, value: Tensor, shape: str) -> Tensor:
         """As ever, but ``k`` and ``v`` begin with the cached rows; what comes before has rows for Tn new tokens."""
         if name in self.cached:
-            return super().tap(name, torch.cat([self.cached[name], value], dim=2), shape, _FORMULAS[name])
+            return super().tap(name, torch.cat([self.cached[name], value], dim=2), shape)
         if name in _OF_NEW_TOKENS:
             shape = shape.replace("Tk", "Tn")
-        return super().tap(name, value, shape, formula)
+        return super().tap(name, value, shape)
 
 
 class _EncoderThatHasRun(nn.Module):

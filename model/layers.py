@@ -15,10 +15,6 @@ from model.dropout import Dropout
 from model.feed_forward import FeedForward
 from model.tracing import TracedModule
 
-_NORM = r"\operatorname{LayerNorm}(x) = \gamma \, \frac{x - \mu}{\sqrt{\sigma^2 + \varepsilon}} + \beta"
-
-_DROPPED = r"\tilde y = \operatorname{dropout}(y)"
-
 
 class EncoderLayer(TracedModule):
     """Self-attention, then feed-forward, each with its residual connection and norm.
@@ -34,21 +30,20 @@ class EncoderLayer(TracedModule):
         self.feed_forward = _feed_forward(config)
         self.norm2 = _layer_norm(config)
         self.dropout = Dropout(config.dropout)
-        self.sums = _sums(config, "SelfAttention", "FeedForward")
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
         """(B, T, d_model) -> (B, T, d_model); ``mask`` as in ``MultiHeadAttention``."""
-        tap, drop, sums = self.tap, partial(_dropped, self), self.sums[self.dropout.active]
+        tap, drop = self.tap, partial(_dropped, self)
         self_attention, feed_forward = self.self_attention, self.feed_forward
         if self.pre_norm:
-            y = tap("norm1", self.norm1(x), "B T D", _NORM)
-            x = tap("residual1", x + drop(self_attention(y, y, y, mask), "dropped_output1"), "B T D", sums[0])
-            y = tap("norm2", self.norm2(x), "B T D", _NORM)
-            return tap("residual2", x + drop(feed_forward(y), "dropped_output2"), "B T D", sums[1])
-        x = tap("residual1", x + drop(self_attention(x, x, x, mask), "dropped_output1"), "B T D", sums[0])
-        x = tap("norm1", self.norm1(x), "B T D", _NORM)
-        x = tap("residual2", x + drop(feed_forward(x), "dropped_output2"), "B T D", sums[1])
-        return tap("norm2", self.norm2(x), "B T D", _NORM)
+            y = tap("norm1", self.norm1(x), "B T D")
+            x = tap("residual1", x + drop(self_attention(y, y, y, mask), "dropped_output1"), "B T D")
+            y = tap("norm2", self.norm2(x), "B T D")
+            return tap("residual2", x + drop(feed_forward(y), "dropped_output2"), "B T D")
+        x = tap("residual1", x + drop(self_attention(x, x, x, mask), "dropped_output1"), "B T D")
+        x = tap("norm1", self.norm1(x), "B T D")
+        x = tap("residual2", x + drop(feed_forward(x), "dropped_output2"), "B T D")
+        return tap("norm2", self.norm2(x), "B T D")
 
 
 class DecoderLayer(TracedModule):
@@ -64,7 +59,6 @@ class DecoderLayer(TracedModule):
         self.feed_forward = _feed_forward(config)
         self.norm3 = _layer_norm(config)
         self.dropout = Dropout(config.dropout)
-        self.sums = _sums(config, "SelfAttention", "CrossAttention", "FeedForward")
 
     def forward(
         self, x: Tensor, memory: Tensor, mask: Tensor | None = None, memory_mask: Tensor | None = None
@@ -80,39 +74,37 @@ class DecoderLayer(TracedModule):
         Returns:
             (B, T, d_model).
         """
-        tap, drop, sums = self.tap, partial(_dropped, self), self.sums[self.dropout.active]
+        tap, drop = self.tap, partial(_dropped, self)
         self_attention, cross_attention = self.self_attention, self.cross_attention
         feed_forward = self.feed_forward
         if self.pre_norm:
-            y = tap("norm1", self.norm1(x), "B T D", _NORM)
-            x = tap("residual1", x + drop(self_attention(y, y, y, mask), "dropped_output1"), "B T D", sums[0])
-            y = tap("norm2", self.norm2(x), "B T D", _NORM)
+            y = tap("norm1", self.norm1(x), "B T D")
+            x = tap("residual1", x + drop(self_attention(y, y, y, mask), "dropped_output1"), "B T D")
+            y = tap("norm2", self.norm2(x), "B T D")
             x = tap(
                 "residual2",
                 x + drop(cross_attention(y, memory, memory, memory_mask), "dropped_output2"),
                 "B T D",
-                sums[1],
             )
-            y = tap("norm3", self.norm3(x), "B T D", _NORM)
-            return tap("residual3", x + drop(feed_forward(y), "dropped_output3"), "B T D", sums[2])
-        x = tap("residual1", x + drop(self_attention(x, x, x, mask), "dropped_output1"), "B T D", sums[0])
-        x = tap("norm1", self.norm1(x), "B T D", _NORM)
+            y = tap("norm3", self.norm3(x), "B T D")
+            return tap("residual3", x + drop(feed_forward(y), "dropped_output3"), "B T D")
+        x = tap("residual1", x + drop(self_attention(x, x, x, mask), "dropped_output1"), "B T D")
+        x = tap("norm1", self.norm1(x), "B T D")
         x = tap(
             "residual2",
             x + drop(cross_attention(x, memory, memory, memory_mask), "dropped_output2"),
             "B T D",
-            sums[1],
         )
-        x = tap("norm2", self.norm2(x), "B T D", _NORM)
-        x = tap("residual3", x + drop(feed_forward(x), "dropped_output3"), "B T D", sums[2])
-        return tap("norm3", self.norm3(x), "B T D", _NORM)
+        x = tap("norm2", self.norm2(x), "B T D")
+        x = tap("residual3", x + drop(feed_forward(x), "dropped_output3"), "B T D")
+        return tap("norm3", self.norm3(x), "B T D")
 
 
 def _dropped(layer: EncoderLayer | DecoderLayer, output: Tensor, name: str) -> Tensor:
     """What dropout leaves of a sub-layer's output before it is added (section 5.4): a stage, where it acts."""
     if not layer.dropout.active:
         return output
-    return layer.tap(name, layer.dropout(output), "B T D", _DROPPED)
+    return layer.tap(name, layer.dropout(output), "B T D")
 
 
 def _attention(config: TransformerConfig) -> MultiHeadAttention:
@@ -134,13 +126,3 @@ def _feed_forward(config: TransformerConfig) -> FeedForward:
 
 def _layer_norm(config: TransformerConfig) -> nn.LayerNorm:
     return nn.LayerNorm(config.d_model, eps=config.layer_norm_eps)
-
-
-def _sums(config: TransformerConfig, *sublayers: str) -> dict[bool, tuple[str, ...]]:
-    """The formula of each residual addition, without dropout (False) and with it (True)."""
-    entering = r"\operatorname{norm}(x)" if config.norm == "pre" else "x"
-    found = [rf"\operatorname{{{sublayer}}}({entering})" for sublayer in sublayers]
-    return {
-        False: tuple(rf"x' = x + {y}" for y in found),
-        True: tuple(rf"x' = x + \operatorname{{dropout}}({y})" for y in found),
-    }

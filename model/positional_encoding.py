@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 import torch
 from torch import Tensor, nn
 
@@ -54,10 +52,6 @@ def positions_from_first_token(is_padding: Tensor) -> Tensor:
 class SinusoidalPositions(nn.Module):
     """Fixed sinusoids, kept in float64 for models of any precision: positions (...) -> (..., d_model)."""
 
-    formula: Final = (
-        r"\begin{aligned} P_{t,2i} &= \sin (t / 10000^{2i/d}) \\ "
-        r"P_{t,2i+1} &= \cos (t / 10000^{2i/d}) \end{aligned}"
-    )
     table: Tensor
 
     def __init__(self, max_len: int, d_model: int) -> None:
@@ -72,8 +66,6 @@ class SinusoidalPositions(nn.Module):
 class LearnedPositions(nn.Module):
     """One trained vector per position: positions (...) -> (..., d_model)."""
 
-    formula: Final = r"P_t = W_P[t]"
-
     def __init__(self, max_len: int, d_model: int) -> None:
         super().__init__()
         self.table = nn.Parameter(torch.zeros(max_len, d_model))
@@ -86,7 +78,6 @@ class LearnedPositions(nn.Module):
 class NoPositions(nn.Module):
     """Zeros: the model cannot tell positions apart. positions (...) -> (..., d_model)."""
 
-    formula: Final = r"P_t = 0"
     table: Tensor
 
     def __init__(self, max_len: int, d_model: int) -> None:

@@ -32,10 +32,10 @@ import torch
 from torch import Tensor, nn
 
 Edit = Callable[[Tensor], Tensor]
-Tap = Callable[[str, Tensor, str, str], Tensor]
+Tap = Callable[[str, Tensor, str], Tensor]
 Dims = tuple[tuple[str, int], ...]
-_Taken = tuple[Tensor, Dims, str, CodeType, int, bool]
-"""What a recording keeps of a stage: value, dims, formula, the code and the line that computed it, edited."""
+_Taken = tuple[Tensor, Dims, CodeType, int, bool]
+"""What a recording keeps of a stage: value, dims, the code and the line that computed it, edited."""
 
 
 class TraceError(RuntimeError):
@@ -56,7 +56,6 @@ class Stage:
         path: where it was computed, such as ``encoder.layers.0.self_attention.scores``.
         value: the tensor itself, as the computation used it (after an edit, the edited one).
         dims: one ``(symbol, size)`` pair per axis, such as ``(("B", 1), ("H", 4), ("Tq", 9), ("Tk", 9))``.
-        formula: the LaTeX of the expression that computed it.
         location: file and line of the code that computed it.
         edited: whether an edit replaced what was computed.
     """
@@ -64,7 +63,6 @@ class Stage:
     path: str
     value: Tensor
     dims: Dims
-    formula: str
     location: tuple[str, int]
     edited: bool = False
 
@@ -122,8 +120,8 @@ class _TakenStages(Mapping[str, Stage]):
 
     def __getitem__(self, path: str) -> Stage:
         if path not in self._made:
-            value, dims, formula, code, line, edited = self._taken[path]
-            self._made[path] = Stage(path, value, dims, formula, (code.co_filename, line), edited)
+            value, dims, code, line, edited = self._taken[path]
+            self._made[path] = Stage(path, value, dims, (code.co_filename, line), edited)
         return self._made[path]
 
     def __contains__(self, path: object) -> bool:
@@ -147,7 +145,7 @@ class _Recorder:
         self._paths = {id(module): name for name, module in model.named_modules()}
         self._sizes: dict[str, dict[str, int]] = {name: {} for name in self._paths.values()}
 
-    def tap(self, module: nn.Module, name: str, value: Tensor, shape: str, formula: str) -> Tensor:
+    def tap(self, module: nn.Module, name: str, value: Tensor, shape: str) -> Tensor:
         prefix = self._paths.get(id(module))
         if prefix is None:  # a module of another model, run while this one is recorded
             return value
@@ -164,7 +162,7 @@ class _Recorder:
         caller = sys._getframe(2)
         while caller.f_code.co_name == "tap" and caller.f_back is not None:  # a tap that wraps another
             caller = caller.f_back
-        self._taken[path] = (value, dims, formula, caller.f_code, caller.f_lineno, value is not computed)
+        self._taken[path] = (value, dims, caller.f_code, caller.f_lineno, value is not computed)
         return value
 
     def _edited(self, path: str, value: Tensor) -> Tensor:
@@ -190,14 +188,13 @@ _recorder: ContextVar[_Recorder | None] = ContextVar("recorder", default=None)
 class TracedModule(nn.Module):
     """A module whose ``forward`` names the tensors it computes."""
 
-    def tap(self, name: str, value: Tensor, shape: str, formula: str = "") -> Tensor:
+    def tap(self, name: str, value: Tensor, shape: str) -> Tensor:
         """Name a tensor where it is computed, and return the value to go on with.
 
         Args:
             name: the stage's name within this module.
             value: the tensor, of any shape.
             shape: one symbol per axis, separated by spaces; a product is written ``H*Dh``.
-            formula: LaTeX of the expression.
 
         Raises:
             TraceError: while recording, if a symbol already stands for another size in this module.
@@ -207,10 +204,10 @@ class TracedModule(nn.Module):
         recorder = _recorder.get()
         if recorder is None:
             return value
-        return recorder.tap(self, name, value, shape, formula)
+        return recorder.tap(self, name, value, shape)
 
 
-def untapped(name: str, value: Tensor, shape: str, formula: str = "") -> Tensor:
+def untapped(name: str, value: Tensor, shape: str) -> Tensor:
     """A tap for plain functions called outside a module: returns the value."""
     return value
 

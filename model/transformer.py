@@ -14,8 +14,6 @@ from model.masks import LayerMasks, for_each_layer
 from model.positional_encoding import POSITIONS
 from model.tracing import TracedModule
 
-_LAST_NORM = r"x' = \operatorname{LayerNorm}(x)"
-
 
 class InputEmbedding(TracedModule):
     """Token ids to vectors: embedding times sqrt(d_model), plus positions (sections 3.4 and 3.5)."""
@@ -45,21 +43,17 @@ class InputEmbedding(TracedModule):
         elif positions.min() < 0:
             raise ValueError(f"a position ({int(positions.min())}) must be 0 or more")
         tap = self.tap
-        embedding = tap("embedding", self.tokens(ids), "B T D", r"E = W_E[\text{id}]")
-        scaled_embedding = tap(
-            "scaled_embedding", embedding * math.sqrt(self.d_model), "B T D", r"\hat E = \sqrt{d_{model}} \, E"
-        )
+        embedding = tap("embedding", self.tokens(ids), "B T D")
+        scaled_embedding = tap("scaled_embedding", embedding * math.sqrt(self.d_model), "B T D")
         positional_encoding = tap(
             "positional_encoding",
             self.positions(positions).to(embedding.dtype),
             "T D" if positions.dim() == 1 else "B T D",
-            self.positions.formula,
         )
         return tap(
             "embedded",
             self.dropout(scaled_embedding + positional_encoding),
             "B T D",
-            r"x = \operatorname{dropout}(\hat E + P)" if self.dropout.active else r"x = \hat E + P",
         )
 
 
@@ -81,7 +75,7 @@ class Encoder(TracedModule):
         x = self.inputs(ids, positions)
         for layer, layer_mask in zip(self.layers, for_each_layer(mask, len(self.layers)), strict=True):
             x = layer(x, layer_mask)
-        return x if self.norm is None else self.tap("norm", self.norm(x), "B T D", _LAST_NORM)
+        return x if self.norm is None else self.tap("norm", self.norm(x), "B T D")
 
 
 class Decoder(TracedModule):
@@ -128,7 +122,7 @@ class Decoder(TracedModule):
         masks = zip(for_each_layer(mask, n_layers), for_each_layer(memory_mask, n_layers), strict=True)
         for layer, (own, crossing) in zip(self.layers, masks, strict=True):
             x = layer(x, own) if memory is None else layer(x, memory, own, crossing)
-        return x if self.norm is None else self.tap("norm", self.norm(x), "B T D", _LAST_NORM)
+        return x if self.norm is None else self.tap("norm", self.norm(x), "B T D")
 
 
 class Transformer(TracedModule):
@@ -143,7 +137,6 @@ class Transformer(TracedModule):
         self.encoder = Encoder(config) if config.architecture != "decoder" else None
         self.decoder = Decoder(config) if config.architecture != "encoder" else None
         self.unembedding = nn.Linear(config.d_model, config.output_vocab_size, bias=config.unembedding_bias)
-        self.formula = r"Z = x W_U + b_U" if config.unembedding_bias else r"Z = x W_U"
         if config.tied_embeddings:
             self._tie()
 
@@ -191,10 +184,8 @@ class Transformer(TracedModule):
         else:
             memory = self.encoder(source, source_mask, source_positions)
             x = self._run_decoder(target, memory, target_mask, memory_mask, target_positions)
-        logits = self.tap("logits", self.unembedding(x), "B T V", self.formula)
-        return self.tap(
-            "probabilities", logits.softmax(-1), "B T V", r"p_{tv} = \frac{e^{Z_{tv}}}{\sum_w e^{Z_{tw}}}"
-        )
+        logits = self.tap("logits", self.unembedding(x), "B T V")
+        return self.tap("probabilities", logits.softmax(-1), "B T V")
 
     def _run_decoder(
         self,

@@ -32,9 +32,9 @@ class OneHead(TracedModule):
     def forward(self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None) -> Tensor:
         """(B, Tq, d_model), (B, Tk, d_model) twice, mask (B, 1, Tq, Tk) -> (B, Tq, head_dim)."""
         tap = self.tap
-        q = tap("q", self.w_q(query)[:, None], "B H Tq Dh", r"Q_h = X_q W^Q_h")
-        k = tap("k", self.w_k(key)[:, None], "B H Tk Dh", r"K_h = X_k W^K_h")
-        v = tap("v", self.w_v(value)[:, None], "B H Tk Dh", r"V_h = X_v W^V_h")
+        q = tap("q", self.w_q(query)[:, None], "B H Tq Dh")
+        k = tap("k", self.w_k(key)[:, None], "B H Tk Dh")
+        v = tap("v", self.w_v(value)[:, None], "B H Tk Dh")
         context, _ = scaled_dot_product_attention(q, k, v, mask, divisor=self.divisor, tap=tap)
         return context[:, 0]
 
@@ -57,10 +57,8 @@ class SeparateHeads(TracedModule):
             head(query, key, value, None if mask is None else mask[:, number, None])
             for number, head in enumerate(self.heads)
         ]
-        concat = self.tap(
-            "concat", torch.cat(found, -1), "B Tq H*Dh", r"C = \operatorname{Concat}(C_1, \dots, C_H)"
-        )
-        return self.tap("output", concat if self.w_o is None else self.w_o(concat), "B Tq Do", "Y = C W^O")
+        concat = self.tap("concat", torch.cat(found, -1), "B Tq H*Dh")
+        return self.tap("output", concat if self.w_o is None else self.w_o(concat), "B Tq Do")
 
 
 def _columns_of(layer: nn.Linear, columns: slice) -> nn.Linear:

@@ -23,7 +23,7 @@ from model.attention import MultiHeadAttention, scaled_dot_product_attention
 from model.config import TransformerConfig
 from model.feed_forward import FeedForward
 from model.layers import EncoderLayer
-from model.positional_encoding import SinusoidalPositions, sinusoidal_encoding
+from model.positional_encoding import sinusoidal_encoding
 from model.tracing import Trace, TracedModule, record
 
 Sequence = Literal["source", "target"]
@@ -110,9 +110,9 @@ class AttentionFunction(TracedModule):
 
     def forward(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
         """q (B, H, Tq, Dk), k (B, H, Tk, Dk), v (B, H, Tk, Dh) -> (B, H, Tq, Dh)."""
-        q = self.tap("q", q, "B H Tq Dk", r"Q \in \mathbb{R}^{T_q \times d_k}")
-        k = self.tap("k", k, "B H Tk Dk", r"K \in \mathbb{R}^{T_k \times d_k}")
-        v = self.tap("v", v, "B H Tk Dh", r"V \in \mathbb{R}^{T_k \times d_v}")
+        q = self.tap("q", q, "B H Tq Dk")
+        k = self.tap("k", k, "B H Tk Dk")
+        v = self.tap("v", v, "B H Tk Dh")
         context, _ = scaled_dot_product_attention(q, k, v, mask, tap=self.tap)
         return context
 
@@ -122,7 +122,7 @@ class FeedForwardOfInput(FeedForward):
 
     def forward(self, x: Tensor) -> Tensor:
         """(B, T, d_model) -> (B, T, d_model)."""
-        return super().forward(self.tap("input", x, "B T D", r"x \in \mathbb{R}^{T \times d_{model}}"))
+        return super().forward(self.tap("input", x, "B T D"))
 
 
 class _AttentionExample(TracedModule):
@@ -165,7 +165,6 @@ class _PositionalEncodingExample(TracedModule):
             "positional_encoding",
             sinusoidal_encoding(self.length, self.d_model),
             "T D",
-            SinusoidalPositions.formula,
         )
 
 

@@ -11,14 +11,16 @@ from tests.visualizer.sample_runs import VARIANTS, run_of
 from visualizer.glossary import AXES, GLOSSARY, entries_of_formula, mask_piece, pieces, shape_pieces
 from visualizer.settings.fields import WORKED_EXAMPLES
 from visualizer.stages.facts import unmarked
+from visualizer.stages.formulas import formula_of
 from visualizer.stages.sizes import sizes_of
 from visualizer.stages.texts import EXPLANATIONS
 
 
 @pytest.mark.parametrize("name", [*VARIANTS, *WORKED_EXAMPLES])
 def test_every_symbol_of_every_formula_and_shape_has_an_entry(name):
-    for stage in run_of(name).trace.values():
-        assert entries_of_formula(stage.formula)
+    run = run_of(name)
+    for path, stage in run.trace.items():
+        assert entries_of_formula(formula_of(run, path))
         for symbol, _ in stage.dims:
             assert {part for part in symbol.split("*") if not part.isdigit()} <= AXES.keys()
 

@@ -24,6 +24,7 @@ from visualizer.stages.checks import checks, summarize
 from visualizer.stages.derivations import Cell, derive
 from visualizer.stages.explanations import code_line, explain, head_note
 from visualizer.stages.facts import told
+from visualizer.stages.formulas import formula_of
 from visualizer.stages.numpy_lines import notes, numpy_line
 from visualizer.stages.operands import Operand, operands_of, used
 from visualizer.stages.panels import head_panels, matrix, operand_panel, part_panels, stage_panel
@@ -123,9 +124,9 @@ def _introduction(run: Run, path: str, depth: Depth) -> None:
             _depth()
         words([pieces(told(run, path, depth))], look="prose", key="stage_text")
     with formula:
-        if run.trace[path].formula:
-            st.latex(run.trace[path].formula)
-            _symbols(run.trace[path].formula)
+        if latex := formula_of(run, path):
+            st.latex(latex)
+            _symbols(latex)
 
 
 def _symbols(formula: str) -> None:
