@@ -26,7 +26,9 @@ def render(run: Run, selection: Selection) -> None:
     """Draw the view."""
     widgets.examples("Cases", GALLERY, key="gallery", button_key="case_{}")
     if run.settings.weights in WORKED_EXAMPLES:
-        st.info("A worked example brings its own mask: to paint one, take other weights, or a case above.")
+        st.info(
+            "A worked example is shown as it was published: to paint a mask, take other weights, or a case above."
+        )
         return
     case = case_of(run, selection)
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium", key="meant"):
