@@ -9,6 +9,7 @@ import numpy as np
 
 from model.names import MASK_NAMES
 from visualizer.runs.compute import compute_run
+from visualizer.runs.prepare import prepare
 from visualizer.runs.run import Run
 from visualizer.settings.painted_mask import encode_cells
 from visualizer.settings.settings import Settings
@@ -61,3 +62,12 @@ VARIANTS = {
 def run_of(variant: str) -> Run:
     """The finished run of one of ``VARIANTS``, or of a worked example."""
     return compute_run(VARIANTS[variant] if variant in VARIANTS else Settings(weights=variant))
+
+
+def problem_with(settings: Settings) -> str | None:
+    """Why settings cannot be run; None where they can."""
+    try:
+        prepare(settings)
+    except ValueError as error:
+        return str(error)
+    return None

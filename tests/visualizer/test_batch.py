@@ -8,10 +8,10 @@ import pytest
 import torch
 
 from tests.test_app import assert_healthy, in_link, open_app
-from tests.visualizer.sample_runs import BASE
+from tests.visualizer.sample_runs import BASE, problem_with
 from visualizer.runs.attention_masks import mask_context
 from visualizer.runs.compute import compute_run
-from visualizer.runs.limits import estimate_run, problem_with
+from visualizer.runs.prepare import prepare
 from visualizer.runs.promises import measure, prove
 from visualizer.runs.tokens import encode
 from visualizer.runs.writer import writer_of
@@ -131,7 +131,7 @@ def test_the_memory_of_a_batch_counts_every_sequence():
     run = compute_run(settings)
     tensors = [*run.model.parameters(), *run.model.buffers(), *(stage.value for stage in run.trace.values())]
     storages = {tensor.untyped_storage().data_ptr(): tensor.untyped_storage().nbytes() for tensor in tensors}
-    assert estimate_run(settings) == pytest.approx(sum(storages.values()), rel=0.25)
+    assert prepare(settings).n_bytes == pytest.approx(sum(storages.values()), rel=0.25)
 
 
 def test_the_padding_mask_is_usual_for_several_lines_and_a_link_says_what_differs():

@@ -13,10 +13,8 @@ from visualizer.runs.attention_masks import (
     layer_left_out,
     padding_is_seen,
     promised_masks,
-    readable_painting,
     same_masks,
 )
-from visualizer.runs.compute import encoded
 from visualizer.runs.paths import with_layer
 from visualizer.runs.refusals import RefusedError
 from visualizer.runs.run import Run
@@ -44,13 +42,12 @@ def show(choices: Choices) -> None:
         VIEWS_WITHOUT_RUN[choices.selection.view](choices.training)
         return
     try:
-        choices = _with_readable_painting(choices)
         run = cached_run(choices.settings)
     except ValueError as error:
         header.glossary_alone()
         _refused(error)
         return
-    choices = _found_in(run, choices)
+    choices = _found_in(run, _with_readable_painting(run, choices))
     run = run.at(choices.selection.batch)
     choices = _at(run.item, choices)
     path = with_layer(run.trace, choices.selection.stage, choices.selection.layer)
@@ -85,16 +82,12 @@ def _refused(error: ValueError) -> None:
     st.button(error.way_out.label, icon=":material/content_cut:", key="way_out", on_click=take)
 
 
-def _with_readable_painting(choices: Choices) -> Choices:
+def _with_readable_painting(run: Run, choices: Choices) -> Choices:
     """The choices without those expressions of a link that are none."""
-    if choices.settings.weights in WORKED_EXAMPLES:
-        return choices  # whatever is typed or painted, it is not read
-    tokens = encoded(choices.settings)
-    settings, complaints = readable_painting(choices.settings, (tokens.targets or tokens.sources)[0])
-    if not complaints:
+    if not run.complaints:
         return choices
-    widgets.notices(complaints)
-    found = replace(choices, settings=settings)
+    widgets.notices(run.complaints)
+    found = replace(choices, settings=replace(choices.settings, custom=run.settings.custom))
     state.save(found)
     return found
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 import torch
 from torch import Tensor
@@ -22,13 +21,12 @@ from model.sources.weights import build_model, head_names
 from model.sources.worked_examples import WORKED_EXAMPLES, WorkedExample
 from model.tracing import Edit
 from visualizer.components.axis import SequenceName
-from visualizer.runs.attention_masks import Masks, applied_masks, promised_masks
-from visualizer.runs.limits import problem_with, problem_with_text, way_out
+from visualizer.runs.attention_masks import Masks, applied_masks
 from visualizer.runs.paths import attention_modules, without_layer
-from visualizer.runs.refusals import RefusedError
+from visualizer.runs.prepare import Prepared, prepare
 from visualizer.runs.run import Run, positions_in
-from visualizer.runs.tokens import Encoded, TokenSequence, encode
-from visualizer.runs.trained import checkpoint_of, encode_trained, shape_of
+from visualizer.runs.tokens import Encoded, TokenSequence
+from visualizer.runs.trained import checkpoint_of
 from visualizer.settings.fields import TRAINED
 from visualizer.settings.settings import Settings
 
@@ -37,29 +35,25 @@ def compute_run(settings: Settings) -> Run:
     """Run the model, or the worked example, that the settings name.
 
     Raises:
-        RefusedError: there is nothing to run or too much; the message is one sentence with what to do.
+        ValueError: as ``prepare``.
     """
-    if settings.weights in WORKED_EXAMPLES:
+    return compute(prepare(settings))
+
+
+def compute(prepared: Prepared) -> Run:
+    """Run what was prepared."""
+    settings, encoded = prepared.settings, prepared.encoded
+    if encoded is None:
         return _run_example(settings, WORKED_EXAMPLES[settings.weights]())
-    if problem := problem_with(settings):
-        raise RefusedError(problem, way_out(settings))
     if settings.weights == TRAINED:
         checkpoint = checkpoint_of(settings)
-        settings = replace(settings, **shape_of(checkpoint))
-        model = model_with(checkpoint.recipe, checkpoint.weights)
-        return _record(settings, model, encode_trained(settings), head_names=())
-    return _run_model(settings, encode(settings))
-
-
-def encoded(settings: Settings) -> Encoded:
-    """The tokens that the model gets for some settings.
-
-    Raises:
-        ValueError: a text is too long, or none of the task that the model was trained on.
-    """
-    if problem := problem_with_text(settings):
-        raise RefusedError(problem, way_out(settings))
-    return encode_trained(settings) if settings.weights == TRAINED else encode(settings)
+        return _record(prepared, encoded, model_with(checkpoint.recipe, checkpoint.weights), head_names=())
+    config = _config(settings, encoded)
+    model = build_model(config, settings.weights, settings.seed)
+    if settings.dropout > 0:
+        model.train()
+        seed_dropout(model, settings.seed)
+    return _record(prepared, encoded, model, head_names(config, settings.weights))
 
 
 def _repeat(run: Run) -> None:
@@ -69,27 +63,26 @@ def _repeat(run: Run) -> None:
     _forward(run.model, run.batches, run.masks, run.positions)
 
 
-def _run_model(settings: Settings, encoded: Encoded) -> Run:
-    config = _config(settings, encoded)
-    model = build_model(config, settings.weights, settings.seed)
-    if settings.dropout > 0:
-        model.train()
-        seed_dropout(model, settings.seed)
-    return _record(settings, model, encoded, head_names(config, settings.weights))
-
-
-def _record(settings: Settings, model: Transformer, encoded: Encoded, head_names: tuple[str, ...]) -> Run:
+def _record(prepared: Prepared, encoded: Encoded, model: Transformer, head_names: tuple[str, ...]) -> Run:
     """Run a model under the masks that the settings ask for."""
+    settings, batches = prepared.settings, prepared.batches
     model.requires_grad_(False)
-    batches: dict[SequenceName, tuple[TokenSequence, ...]] = {"source": encoded.sources}
-    if encoded.targets is not None:
-        batches["target"] = encoded.targets
-    promised = promised_masks(settings, batches)
-    masks = _by_layer(applied_masks(settings, promised))
+    masks = _by_layer(applied_masks(settings, prepared.promised))
     with torch.inference_mode(), record(model, edits(settings, masks)) as trace:
         _forward(model, batches, masks, positions_in(settings, batches))
-    vocabulary = encoded.output_vocabulary.labels
-    return Run(settings, model, trace, masks, _by_layer(promised), batches, vocabulary, head_names, _repeat)
+    return Run(
+        settings,
+        model,
+        trace,
+        masks,
+        _by_layer(prepared.promised),
+        batches,
+        encoded.output_vocabulary.labels,
+        head_names,
+        _repeat,
+        complaints=prepared.complaints,
+        n_bytes=prepared.n_bytes,
+    )
 
 
 def _config(settings: Settings, encoded: Encoded) -> TransformerConfig:

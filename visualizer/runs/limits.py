@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from visualizer.runs.refusals import WayOut
 from visualizer.runs.tokens import Encoded, encode, first_tokens, target_lines, tokenize
-from visualizer.settings.fields import MAX_SEQUENCES, MAX_TEXT, MAX_TOKENS, TRAINED, WORKED_EXAMPLES
+from visualizer.settings.fields import MAX_SEQUENCES, MAX_TEXT, MAX_TOKENS, TRAINED
 from visualizer.settings.lines import lines_of
 from visualizer.settings.painted_mask import read_planes
 from visualizer.settings.settings import Settings, TokenKind
@@ -14,9 +14,9 @@ from visualizer.settings.settings import Settings, TokenKind
 __all__ = [
     "MAX_BYTES",
     "MAX_TOKENS",
+    "bytes_for",
     "estimate_bytes",
-    "estimate_run",
-    "problem_with",
+    "problem_with_size",
     "problem_with_text",
     "way_out",
 ]
@@ -28,17 +28,8 @@ _FLOAT_BYTES = 4
 _MIB = 2**20
 
 
-def problem_with(settings: Settings) -> str | None:
-    """Why these settings cannot be run, and what to do, in one sentence; None where they can.
-
-    A worked example always can, since it brings its own inputs. Of a model that was trained on a task, whose texts
-    are short, only what ``problem_with_text`` asks.
-    """
-    if settings.weights in WORKED_EXAMPLES:
-        return None
-    if (problem := problem_with_text(settings)) or settings.weights == TRAINED:
-        return problem
-    encoded = encode(settings)
+def problem_with_size(settings: Settings, encoded: Encoded) -> str | None:
+    """Why these tokens cannot be run, and what to do, in one sentence; None where they can."""
     if not encoded.sources[0]:
         return "There is nothing to run yet: type at least one word into the text."
     return _too_much_memory(settings, encoded)
@@ -83,8 +74,12 @@ def _lines_that_fit(settings: Settings) -> int:
     n_lines = len(lines_of(settings.text))
     if n_lines == 1 or problem_with_text(settings):
         return n_lines
-    encoded = encode(settings)
-    return next((n for n in range(n_lines, 1, -1) if _bytes_for(settings, encoded, n) <= MAX_BYTES), 1)
+    return _sequences_that_fit(settings, encode(settings))
+
+
+def _sequences_that_fit(settings: Settings, encoded: Encoded) -> int:
+    n_lines = len(encoded.sources)
+    return next((n for n in range(n_lines, 1, -1) if bytes_for(settings, encoded, n) <= MAX_BYTES), 1)
 
 
 def _lines(text: str, n_lines: int) -> str:
@@ -98,11 +93,6 @@ def _beginning(text: str, kind: TokenKind, n_tokens: int) -> str:
     shortened = [first_tokens(line, kind, n_tokens) for line in lines[:MAX_SEQUENCES]]
     is_all = len(text) <= MAX_TEXT and tuple(shortened) == lines
     return text if is_all else "\n".join(shortened)
-
-
-def estimate_run(settings: Settings) -> int:
-    """The memory of the run of these settings, in bytes; 0 for those that are always small."""
-    return 0 if settings.weights in (*WORKED_EXAMPLES, TRAINED) else _bytes_for(settings, encode(settings))
 
 
 def estimate_bytes(
@@ -286,10 +276,10 @@ _COARSER = {
 
 
 def _too_much_memory(settings: Settings, encoded: Encoded) -> str | None:
-    needed = _bytes_for(settings, encoded)
+    needed = bytes_for(settings, encoded)
     if needed <= MAX_BYTES:
         return None
-    n_lines, n_fitting = len(encoded.sources), _lines_that_fit(settings)
+    n_lines, n_fitting = len(encoded.sources), _sequences_that_fit(settings, encoded)
     keep = f"keep {n_fitting} of the {n_lines} lines, or " if n_fitting < n_lines else ""
     return (
         f"This run would take about {needed / _MIB:,.0f} MiB of memory and {MAX_BYTES // _MIB:,} MiB is the most: "
@@ -301,7 +291,7 @@ def _fewer_layers(settings: Settings, encoded: Encoded) -> str:
     """How far to lower ``n_layers``, and ``n_decoder_layers`` where it is apart; empty for single layers."""
     deepest = max(settings.n_layers, settings.depth)
     fewer = (_at_most(settings, n_layers) for n_layers in range(deepest - 1, 0, -1))
-    less = next((less for less in fewer if _bytes_for(less, encoded) <= MAX_BYTES), _at_most(settings, 1))
+    less = next((less for less in fewer if bytes_for(less, encoded) <= MAX_BYTES), _at_most(settings, 1))
     names = [name for name in ("n_layers", "n_decoder_layers") if getattr(less, name) != getattr(settings, name)]
     changes = [f"{name} from {getattr(settings, name)} to {getattr(less, name)}" for name in names]
     return f"lower {' and '.join(changes)}, or " if changes else ""
@@ -315,8 +305,8 @@ def _at_most(settings: Settings, n_layers: int) -> Settings:
     )
 
 
-def _bytes_for(settings: Settings, encoded: Encoded, n_sequences: int | None = None) -> int:
-    """The memory of a run, or of one of so many of its sequences."""
+def bytes_for(settings: Settings, encoded: Encoded, n_sequences: int | None = None) -> int:
+    """The memory of a run, or of one of so many of its sequences, in bytes."""
     n_target = len(encoded.targets[0]) if encoded.targets is not None else 0
     n_target_words = 0 if encoded.target_vocabulary is None else len(encoded.target_vocabulary)
     return estimate_bytes(

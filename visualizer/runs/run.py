@@ -51,6 +51,8 @@ class Run:
         example: the worked example that it is of; None for a model.
         published: the published numbers by stage; none for a model, and none without the example's own mask.
         item: the sequence of the batch that is looked at.
+        complaints: one sentence for each part of the painted mask that was left out, since it cannot be read.
+        n_bytes: the memory that it was expected to take; 0 for those that are always small.
     """
 
     settings: Settings
@@ -65,6 +67,8 @@ class Run:
     example: WorkedExample | None = None
     published: Mapping[str, Tensor] = field(default_factory=dict)
     item: int = 0
+    complaints: tuple[str, ...] = ()
+    n_bytes: int = 0
 
     @property
     def tokens(self) -> Mapping[SequenceName, TokenSequence]:

@@ -10,7 +10,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import accumulate, chain
 from typing import TYPE_CHECKING
 
@@ -187,7 +187,6 @@ class Encoded:
         return self.target_vocabulary or self.vocabulary
 
 
-@lru_cache(maxsize=64)
 def encode(settings: Settings) -> Encoded:
     """Turn the text, and for an encoder-decoder the target, into ids, each line into a sequence of its own.
 

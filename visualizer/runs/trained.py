@@ -82,7 +82,6 @@ def masks_of_training(settings: Settings) -> tuple[str, ...]:
     return masks if recipe.is_causal else tuple(name for name in masks if name != "causal")
 
 
-@lru_cache(maxsize=64)
 def encode_trained(settings: Settings) -> Encoded:
     """The tokens of a task's texts, one per line, and what the model itself writes after each.
 

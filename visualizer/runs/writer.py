@@ -14,13 +14,11 @@ from model.decoding import Reader, Tokens
 from model.key_value_cache import CachedReader
 from model.learning.tasks import EOS, NEVER_WRITTEN, TASKS, prompt
 from visualizer.components.axis import SequenceName
-from visualizer.runs.limits import estimate_run
 from visualizer.runs.paths import without_layer
 from visualizer.runs.run import Run
 from visualizer.runs.tokens import PADDING_ID, START_ID, TokenSequence
 from visualizer.runs.trained import LONGEST_ANSWER
 from visualizer.settings.fields import FAULTS_OF_MASKS, FIELDS, TRAINED, WORKED_EXAMPLES
-from visualizer.settings.settings import Settings
 
 USUAL_LIMIT = 12
 """How many tokens a model without an end token writes, unless told otherwise."""
@@ -114,7 +112,7 @@ def writer_of(run: Run) -> Writer:
         never=NEVER_WRITTEN if run.settings.weights == TRAINED else (PADDING_ID, START_ID),
         end=EOS if run.settings.weights == TRAINED else None,
         longest=longest,
-        usual_limit=min(longest, _usual_limit(run.settings)),
+        usual_limit=min(longest, _usual_limit(run)),
         masks=_masks(run, len(start) + longest),
         source_masks=_of_layers(run, "encoder.self_attention") if has_encoder else (),
         memory_masks=_of_layers(run, "decoder.cross_attention") if has_encoder else (),
@@ -142,10 +140,10 @@ def _writes(run: Run) -> bool:
     return isinstance(run.model, Transformer) and run.model.config.architecture != "encoder"
 
 
-def _usual_limit(settings: Settings) -> int:
-    if settings.weights == TRAINED:
+def _usual_limit(run: Run) -> int:
+    if run.settings.weights == TRAINED:
         return LONGEST_ANSWER
-    return LIMIT_OF_LARGE if estimate_run(settings) > LARGE_RUN else USUAL_LIMIT
+    return LIMIT_OF_LARGE if run.n_bytes > LARGE_RUN else USUAL_LIMIT
 
 
 def _prompt(run: Run) -> Tokens:

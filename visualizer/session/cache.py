@@ -7,27 +7,18 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from threading import Lock
 from typing import Generic, TypeVar
+from weakref import WeakValueDictionary
 
 import streamlit as st
 import torch
 
-from visualizer.runs.compute import compute_run
-from visualizer.runs.limits import estimate_run
+from visualizer.runs.compute import compute
+from visualizer.runs.prepare import prepare
 from visualizer.runs.run import Run
 from visualizer.settings.settings import Settings
 
 SMALL_RUN = 64 * 2**20
 """Bytes up to which a run is worth keeping in numbers."""
-
-
-def cached_run(settings: Settings) -> Run:
-    """The run of these settings, computed once.
-
-    Raises:
-        ValueError: as ``compute_run``.
-    """
-    prepare_process()
-    return _small_run(settings) if estimate_run(settings) <= SMALL_RUN else _large_run(settings)
 
 
 Key = TypeVar("Key", bound=Hashable)
@@ -48,8 +39,10 @@ class Kept(Generic[Key, Value]):
         self._values: OrderedDict[Key, Value] = OrderedDict()
 
     def get(self, key: Key) -> Value | None:
-        """What was kept under a key; None where nothing was, or too long ago."""
+        """What was kept under a key; None where nothing was, or too long ago. It counts as new again."""
         with self._lock:
+            if key in self._values:
+                self._values.move_to_end(key)
             return self._values.get(key)
 
     def keep(self, key: Key, value: Value) -> Value:
@@ -62,14 +55,36 @@ class Kept(Generic[Key, Value]):
         return value
 
 
-@st.cache_resource(max_entries=24, show_spinner=False)
-def _small_run(settings: Settings) -> Run:
-    return compute_run(settings)
+_SMALL_RUNS: Kept[Settings, Run] = Kept(room=24)
+_LARGE_RUNS: Kept[Settings, Run] = Kept(room=2)
 
 
-@st.cache_resource(max_entries=2, show_spinner="Computing every stage …")
-def _large_run(settings: Settings) -> Run:
-    return compute_run(settings)
+def cached_run(settings: Settings) -> Run:
+    """The run of these settings, prepared and computed once.
+
+    Raises:
+        ValueError: as ``prepare``.
+    """
+    prepare_process()
+    with _turn_of(settings):
+        found = _SMALL_RUNS.get(settings) or _LARGE_RUNS.get(settings)
+        if found is not None:
+            return found
+        prepared = prepare(settings)
+        if prepared.n_bytes <= SMALL_RUN:
+            return _SMALL_RUNS.keep(settings, compute(prepared))
+        with st.spinner("Computing every stage …"):
+            return _LARGE_RUNS.keep(settings, compute(prepared))
+
+
+_TURNS: WeakValueDictionary[Settings, Lock] = WeakValueDictionary()
+_taking_turns = Lock()
+
+
+def _turn_of(settings: Settings) -> Lock:
+    """What makes a second session wait for a run that a first one computes, instead of computing it too."""
+    with _taking_turns:
+        return _TURNS.setdefault(settings, Lock())
 
 
 @st.cache_resource(show_spinner=False)

@@ -2,11 +2,13 @@ from dataclasses import replace
 
 import pytest
 
+from tests.visualizer.sample_runs import problem_with
 from visualizer.runs import limits
-from visualizer.runs.compute import compute_run, encoded
-from visualizer.runs.limits import MAX_BYTES, MAX_TOKENS, estimate_bytes, problem_with, way_out
+from visualizer.runs.compute import compute_run
+from visualizer.runs.limits import MAX_BYTES, MAX_TOKENS, estimate_bytes, way_out
+from visualizer.runs.prepare import prepare
 from visualizer.runs.refusals import RefusedError
-from visualizer.runs.tokens import encode, tokenize
+from visualizer.runs.tokens import tokenize
 from visualizer.settings.fields import MAX_TEXT, WORKED_EXAMPLES
 from visualizer.settings.settings import Settings
 
@@ -181,21 +183,19 @@ def test_lines_that_do_not_fit_into_memory_together_are_counted():
 
 
 def test_a_text_that_is_too_long_is_refused_unread(monkeypatch):
-    """Cutting megabytes into tokens takes seconds, and what is kept of each text keeps the text."""
+    """Cutting megabytes into tokens takes seconds."""
     monkeypatch.setattr(limits, "tokenize", None)
     settings = Settings(text="word " * 1_000_000)
-    before = encode.cache_info().currsize
     assert problem_with(settings) == (
         "The text has 5,000,000 characters and 20,000 is the most that is read: at most 512 tokens of a line are "
         "drawn, so shorten it."
     )
     monkeypatch.undo()
     with pytest.raises(RefusedError, match="5,000,000 characters") as refused:
-        encoded(settings)
+        prepare(settings)
     assert refused.value.way_out is not None
     assert refused.value.way_out.changes == {"text": "word " * 512}
     with pytest.raises(RefusedError):
         compute_run(settings)
     with pytest.raises(RefusedError, match="600 tokens"):
-        encoded(Settings(text="w " * 600))
-    assert encode.cache_info().currsize == before
+        prepare(Settings(text="w " * 600))

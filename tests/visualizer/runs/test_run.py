@@ -7,9 +7,11 @@ from model import MASKS
 from model.names import MASK_NAMES
 from model.sources.worked_examples import WORKED_EXAMPLES as EXAMPLES
 from tests.visualizer.sample_runs import BASE, VARIANTS, run_of
+from visualizer.runs import tokens
 from visualizer.runs.compute import compute_run
-from visualizer.runs.limits import estimate_run
 from visualizer.runs.paths import with_layer
+from visualizer.runs.prepare import prepare
+from visualizer.runs.tokens import tokenize
 from visualizer.settings.fields import WORKED_EXAMPLES
 from visualizer.settings.settings import Settings, fitted
 from visualizer.settings.trained_models import TRAINED_MODELS
@@ -72,12 +74,12 @@ def test_memory_is_estimated_before_it_is_used(name):
     run = compute_run(settings)
     tensors = [*run.model.parameters(), *run.model.buffers(), *(stage.value for stage in run.trace.values())]
     storages = {tensor.untyped_storage().data_ptr(): tensor.untyped_storage().nbytes() for tensor in tensors}
-    assert estimate_run(settings) == pytest.approx(sum(storages.values()), rel=0.25)
+    assert prepare(settings).n_bytes == pytest.approx(sum(storages.values()), rel=0.25)
 
 
 def test_twelve_layers_of_twelve_heads_at_512_tokens_are_allowed():
     settings = Settings(text="word " * 512, n_layers=12, n_heads=12, d_model=96)
-    assert estimate_run(settings) < 2**30
+    assert prepare(settings).n_bytes < 2**30
 
 
 LEFT_PADDED = [
@@ -123,3 +125,19 @@ def test_a_row_after_padding_knows_its_position():
     assert run.trace[path].shape_text == "(B T D) = (1, 7, 16)"
     assert [run.position(path, row, 0) for row in range(7)] == [0, 0, 0, 1, 2, 3, 4]
     assert compute_run(BASE).trace[path].shape_text == "(T D) = (7, 16)"
+
+
+def test_each_line_is_cut_into_tokens_once(monkeypatch):
+    cut = []
+    monkeypatch.setattr(tokens, "tokenize", lambda line, kind: cut.append(line) or tokenize(line, kind))
+    compute_run(
+        Settings(architecture="encoder-decoder", text="a b\nc", target="d\ne f", mask=("custom",), custom="k <")
+    )
+    assert cut == ["a b", "c", "d", "e f"]
+
+
+def test_what_cannot_be_read_of_the_painting_is_left_out_and_said():
+    prepared = prepare(Settings(mask=("custom",), custom="k <"))
+    assert prepared.settings.custom == ""
+    assert len(prepared.complaints) == 1
+    assert compute_run(Settings(mask=("custom",), custom="k <")).complaints == prepared.complaints

@@ -9,7 +9,8 @@ from model.learning.checkpoints import Checkpoint, shipped
 from model.learning.tasks import EOS, TASKS, prompt, sequences
 from model.learning.training import MAX_LEN, RECIPES, Recipe, copied_weights, model_with
 from model.sources.weights import build_model
-from visualizer.runs.compute import compute_run, encoded
+from visualizer.runs.compute import compute_run
+from visualizer.runs.prepare import prepare
 from visualizer.runs.refusals import RefusedError
 from visualizer.runs.trained import checkpoint_of, keep, masks_of_training, shape_of
 from visualizer.settings.fields import TRAINED
@@ -58,7 +59,7 @@ def test_a_run_is_what_the_model_computes_on_the_sequences_of_the_task(task):
 
 def test_the_target_is_what_the_model_writes_right_or_wrong():
     settings = replace(settings_of("reverse"), checkpoint=keep(untrained("reverse")))
-    written = encoded(settings).targets[0]
+    written = prepare(settings).encoded.targets[0]
     model = model_with(untrained("reverse").recipe, untrained("reverse").weights)
     source, so_far = sequences(TASKS["reverse"], settings.text).source, prompt(TASKS["reverse"], settings.text)
     while len(so_far) <= 20:
@@ -96,7 +97,7 @@ def test_a_text_that_is_none_of_the_task_is_refused_with_what_is():
 
 
 def test_padding_is_added_on_the_side_chosen():
-    source = encoded(replace(settings_of("reverse"), pad=2, pad_side="left")).sources[0]
+    source = prepare(replace(settings_of("reverse"), pad=2, pad_side="left")).encoded.sources[0]
     assert source.is_padding[:3] == (True, True, False)
     assert source.labels[:2] == ("<pad>", "<pad>")
 

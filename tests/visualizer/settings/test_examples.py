@@ -2,9 +2,10 @@ from dataclasses import replace
 
 import pytest
 
-from visualizer.runs.compute import compute_run, encoded
-from visualizer.runs.limits import problem_with
+from tests.visualizer.sample_runs import problem_with
+from visualizer.runs.compute import compute_run
 from visualizer.runs.paths import with_layer
+from visualizer.runs.prepare import prepare
 from visualizer.runs.tokens import encode
 from visualizer.settings.examples import EXAMPLES, OPENING, note_on
 from visualizer.settings.fields import WORKED_EXAMPLES
@@ -41,7 +42,7 @@ def test_it_says_what_to_see_in_one_sentence(example):
 def test_it_looks_at_tokens_and_heads_that_exist(example):
     if example.settings.weights in WORKED_EXAMPLES:
         return
-    tokens = encoded(example.settings)
+    tokens = prepare(example.settings).encoded
     queries = (tokens.targets or tokens.sources)[0]
     assert example.selection.query < len(queries)
     assert example.selection.key < len(tokens.sources[0])
@@ -72,7 +73,7 @@ def test_the_single_token_is_single():
 
 def test_the_learned_letter_is_looked_at():
     example = by_name["reverse"]
-    tokens = encoded(example.settings)
+    tokens = prepare(example.settings).encoded
     written = tokens.targets[0].tokens[example.selection.query + 1]
     assert tokens.sources[0].tokens[example.selection.key] == written == "t"
 

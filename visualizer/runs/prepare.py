@@ -1,0 +1,67 @@
+"""From what was chosen to what is needed to run it: the tokens, the masks and the cost, each found once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from visualizer.components.axis import SequenceName
+from visualizer.runs.attention_masks import Masks, promised_masks, readable_painting
+from visualizer.runs.limits import bytes_for, problem_with_size, problem_with_text, way_out
+from visualizer.runs.refusals import RefusedError
+from visualizer.runs.tokens import Encoded, TokenSequence, encode
+from visualizer.runs.trained import checkpoint_of, encode_trained, shape_of
+from visualizer.settings.fields import TRAINED, WORKED_EXAMPLES
+from visualizer.settings.settings import Settings
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """Everything that a run needs, and what it will cost.
+
+    Attributes:
+        settings: what is run: without what cannot be read, and for a trained model with the shape that it has.
+        encoded: the tokens; None for a worked example, which brings its own inputs.
+        promised: the masks that were chosen, for each attention.
+        complaints: one sentence for each part of the painted mask that cannot be read.
+        n_bytes: the memory of the run; 0 for those that are always small.
+    """
+
+    settings: Settings
+    encoded: Encoded | None
+    promised: Masks
+    complaints: tuple[str, ...] = ()
+    n_bytes: int = 0
+
+    @property
+    def batches(self) -> Mapping[SequenceName, tuple[TokenSequence, ...]]:
+        """The sequences that are computed at once."""
+        return {} if self.encoded is None else _batches(self.encoded)
+
+
+def prepare(settings: Settings) -> Prepared:
+    """Read the texts and the masks of some settings.
+
+    Raises:
+        RefusedError: there is nothing to run or too much; the message is one sentence with what to do.
+        ValueError: a text is none of the task that the model was trained on, or that model is forgotten.
+    """
+    if settings.weights in WORKED_EXAMPLES:
+        return Prepared(settings, None, {})
+    if problem := problem_with_text(settings):
+        raise RefusedError(problem, way_out(settings))
+    if settings.weights == TRAINED:
+        encoded, n_bytes = encode_trained(settings), 0
+        settings = replace(settings, **shape_of(checkpoint_of(settings)))
+    else:
+        encoded = encode(settings)
+        if problem := problem_with_size(settings, encoded):
+            raise RefusedError(problem, way_out(settings))
+        n_bytes = bytes_for(settings, encoded)
+    settings, complaints = readable_painting(settings, (encoded.targets or encoded.sources)[0])
+    return Prepared(settings, encoded, promised_masks(settings, _batches(encoded)), complaints, n_bytes)
+
+
+def _batches(encoded: Encoded) -> dict[SequenceName, tuple[TokenSequence, ...]]:
+    batches: dict[SequenceName, tuple[TokenSequence, ...]] = {"source": encoded.sources}
+    return batches if encoded.targets is None else {**batches, "target": encoded.targets}
