@@ -143,13 +143,19 @@ class Run:
 
     @cached_property
     def structure(self) -> Hashable:
-        """What the dataflow depends on: modules, the lines of code that ran, and which stages are one tensor."""
+        """What the dataflow depends on: modules, widths, lines of code that ran, which stages are one tensor."""
         firsts: dict[int, int] = {}
-        lines = tuple(
-            (path, stage.location, firsts.setdefault(id(stage.value), i))
+        stages = tuple(
+            (
+                path,
+                stage.location,
+                firsts.setdefault(id(stage.value), i),
+                tuple(axis for axis in stage.dims if axis[0] not in _OF_THE_TEXT),
+            )
             for i, (path, stage) in enumerate(self.trace.items())
         )
-        return str(self.model), self.model.training, lines
+        modules = tuple((path, type(module).__qualname__) for path, module in self.model.named_modules())
+        return modules, self.model.training, stages
 
     def axes(self, path: str) -> tuple[Axis, Axis]:
         """The rows and columns of a stage, with their labels."""
@@ -247,6 +253,10 @@ class Run:
         if all(path in self.trace for path in inputs):
             return self.trace[inputs[0]].value is not self.trace[inputs[1]].value
         return "target" in self.batches
+
+
+_OF_THE_TEXT = frozenset({"B", "T", "Tq", "Tk", "Tn", "S", "V"})
+"""Axes whose sizes change with the text alone."""
 
 
 def side_by_side(parts: Sequence[str], size: int) -> tuple[str, ...]:

@@ -1,6 +1,9 @@
+from dataclasses import replace
+
 import pytest
 
 from tests.visualizer.sample_runs import VARIANTS, run_of
+from visualizer.runs.compute import compute_run
 from visualizer.runs.paths import attention_modules
 from visualizer.stages.operands import operands_of
 
@@ -60,3 +63,10 @@ def test_attentions_come_in_the_order_computed():
         "decoder.layers.1.self_attention",
         "decoder.layers.1.cross_attention",
     )
+
+
+def test_another_text_has_the_same_structure_and_another_width_has_not():
+    run = run_of("fused q, k, v")
+    assert compute_run(replace(run.settings, text="quite other words")).structure == run.structure
+    assert compute_run(replace(run.settings, head_dim=6)).structure != run.structure
+    assert run_of("dropout").structure != run_of("encoder").structure
