@@ -82,6 +82,7 @@ def _record(prepared: Prepared, encoded: Encoded, model: Transformer, head_names
         _repeat,
         complaints=prepared.complaints,
         n_bytes=prepared.n_bytes,
+        source_vocabulary=() if encoded.target_vocabulary is None else encoded.vocabulary.labels,
     )
 
 

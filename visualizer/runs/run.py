@@ -53,6 +53,7 @@ class Run:
         item: the sequence of the batch that is looked at.
         complaints: one sentence for each part of the painted mask that was left out, since it cannot be read.
         n_bytes: the memory that it was expected to take; 0 for those that are always small.
+        source_vocabulary: the label of every token id of the source; empty where it is ``vocabulary`` too.
     """
 
     settings: Settings
@@ -69,6 +70,7 @@ class Run:
     item: int = 0
     complaints: tuple[str, ...] = ()
     n_bytes: int = 0
+    source_vocabulary: tuple[str, ...] = ()
 
     @property
     def tokens(self) -> Mapping[SequenceName, TokenSequence]:
@@ -229,6 +231,10 @@ class Run:
     def blocked_by(self, module: str, query: int, key: int, batch: int, head: int) -> tuple[str, ...]:
         """The names of the masks that block a cell of an attention."""
         return self.mask_of(module).blocked_by(query, key, batch, head)
+
+    def vocabulary_of(self, path: str) -> tuple[str, ...]:
+        """The label of every token id in the part of the model that a stage or a parameter belongs to."""
+        return (self.source_vocabulary if path.startswith("encoder.") else ()) or self.vocabulary
 
     def _axis(self, path: str, symbol: str, size: int) -> Axis:
         sequence = self._sequence(path, symbol)

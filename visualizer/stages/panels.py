@@ -164,13 +164,20 @@ def _parameter_panel(run: Run, operand: Operand) -> Panel:
         title=_PARAMETERS.get(name, name),
         subtitle=f"{shown} = ({n_rows}, {n_columns})" if kind == "weight" else f"{shown} = ({n_columns},)",
         array=values,
-        rows=Axis("row", tuple(str(i) for i in range(n_rows)), None),
-        columns=Axis("column", side_by_side(_parts(operand), n_columns), None),
+        rows=_vocabulary(run, operand) if name == "tokens" else Axis("row", side_by_side(("",), n_rows)),
+        columns=_vocabulary(run, operand)
+        if name in _PER_TOKEN
+        else Axis("column", side_by_side(_parts(operand), n_columns)),
         role="neutral",
         palette="diverging",
         bounds=bounds(name, values),
         operator=operand.operator,
     )
+
+
+def _vocabulary(run: Run, operand: Operand) -> Axis:
+    """The rows of an embedding table or the columns of the last matrix: each is a token's."""
+    return Axis("vocabulary", run.vocabulary_of(operand.source))
 
 
 def _parts(operand: Operand) -> Sequence[str]:
@@ -181,6 +188,9 @@ def _parts(operand: Operand) -> Sequence[str]:
         return "qkv"
     return "q" if operand.rows[0] == 0 else "kv"
 
+
+_PER_TOKEN = ("unembedding", "b_u")
+"""Parameters with one column for each token of the vocabulary."""
 
 _PARAMETERS = {
     "tokens": "Embedding table",

@@ -116,8 +116,9 @@ function paintHeader(context, { sizes, labels, theme }, first, last) {
   const isLevel = sizes.labels === "level";
   for (let index = first; index <= last; index += 1) {
     const label = fitText(context, labels[index], isLevel ? sizes.column - 6 : LONGEST_LABEL);
-    const y = isLevel ? sizes.header / 2 : sizes.header - 3;
-    paintText(context, `\u2068${label}\u2069`, (index + 0.5) * sizes.column, y, isLevel ? "center" : "left");
+    const stands = isLevel || isOneCharacter(label);
+    const y = isLevel ? sizes.header / 2 : sizes.header - (stands ? 3 + TEXT_SIZE / 2 : 3);
+    paintText(context, `\u2068${label}\u2069`, (index + 0.5) * sizes.column, y, stands ? "center" : "left");
   }
 }
 

@@ -22,6 +22,12 @@ function tokenSpan(text) {
   return makeElement("bdi", "token", {}, [text]);
 }
 
+/** Whether a text is one character as a person sees it. */
+function isOneCharacter(text) {
+  isOneCharacter.segmenter ??= new Intl.Segmenter();
+  return text.length < 12 && [...isOneCharacter.segmenter.segment(text)].length === 1;
+}
+
 /** Set an element's text only when it differs: an unchanged node is not laid out again. */
 function setText(element, text) {
   if (element.textContent !== text) element.textContent = text;

@@ -197,7 +197,8 @@ class MatrixPanel {
     }
     if (!this.columnName.hidden) {
       setText(this.columnName, this.nameOf(this.matrix.columnAxis, column, columnLabels !== "ticks"));
-      const turn = columnLabels === "upright" ? "rotate(-90deg) translate(0, -50%)" : "translate(-50%, -100%)";
+      const upwards = readsUpwards(this.matrix.columnAxis.labels[column], columnLabels);
+      const turn = upwards ? "rotate(-90deg) translate(0, -50%)" : "translate(-50%, -100%)";
       this.columnName.style.transform = `translate(${left + (column + 0.5) * cellWidth}px, ${top - 3}px) ${turn}`;
     }
   }
@@ -334,8 +335,8 @@ function drawColumnLabels(context, axis, columns, { left, top, cellWidth, column
   const step = columnLabels === "ticks" ? tickStep(cellWidth, 26) : 1;
   for (let column = 0; column < columns; column += step) {
     const x = left + (column + 0.5) * cellWidth;
-    if (columnLabels === "upright") {
-      drawUpright(context, shortened(context, axis.labels[column], LONGEST_LABEL), x, top - 5);
+    if (readsUpwards(axis.labels[column], columnLabels)) {
+      drawUpwards(context, shortened(context, axis.labels[column], LONGEST_LABEL), x, top - 5);
       continue;
     }
     const text = columnLabels === "ticks" ? String(column) : axis.labels[column];
@@ -347,7 +348,7 @@ function drawColumnLabels(context, axis, columns, { left, top, cellWidth, column
 }
 
 /** Text that reads upwards from a point. */
-function drawUpright(context, text, x, y) {
+function drawUpwards(context, text, x, y) {
   context.save();
   context.translate(x, y);
   context.rotate(-Math.PI / 2);

@@ -1,5 +1,6 @@
 const LABEL_FONT_SIZE = 11;
-const LABEL_CELL = 14; // a cell this large has its own label
+const LABEL_CELL = 12; // a cell this large has its own label
+const LETTER_CELL = 9; // a cell this wide has room for a letter above it
 const NUMBER_CELL = { width: 32, height: 18 }; // a cell this large shows its number
 const SQUARE_CELL = 8; // from this size on, cells are square
 const NAMED_CELL = { size: 22, ratio: 8 }; // how far a cell of a long matrix grows along a side whose labels are words
@@ -11,14 +12,20 @@ const labelWidths = new WeakMap();
 
 /** The widest label of an axis in pixels, at most `axis.longest` or else LONGEST_LABEL. */
 function widestLabel(axis, font) {
+  return measuredLabels(axis, font).width;
+}
+
+/** {width, letters} of the labels of an axis: the widest, and whether each is a single character. */
+function measuredLabels(axis, font) {
   const known = labelWidths.get(axis);
-  if (known?.font === font) return known.width;
+  if (known?.font === font) return known;
   const context = textContext(font);
   let width = 0;
   for (const label of axis.labels) width = Math.max(width, context.measureText(label).width);
   width = Math.min(Math.ceil(width), axis.longest ?? LONGEST_LABEL);
-  labelWidths.set(axis, { font, width });
-  return width;
+  const measured = { font, width, letters: axis.labels.every(isOneCharacter) };
+  labelWidths.set(axis, measured);
+  return measured;
 }
 
 /** A canvas context for measuring text. */
@@ -68,8 +75,9 @@ function panelGeometry(matrix, limits, { labelled, font, pixelRatio }) {
 /** The room left of and above a plot for its labels, given the size of its cells. */
 function fullMargins({ rows, rowAxis, columnAxis }, font, cellWidth, cellHeight = cellWidth) {
   const rowRoom = cellHeight >= LABEL_CELL ? widestLabel(rowAxis, font) : String(rows).length * 7;
-  const columnRoom = widestLabel(columnAxis, font);
-  const columnLabels = cellWidth < LABEL_CELL ? "ticks" : columnRoom <= cellWidth - 4 ? "level" : "upright";
+  const { width: columnRoom, letters } = measuredLabels(columnAxis, font);
+  const fits = cellWidth >= LETTER_CELL && (letters || columnRoom <= cellWidth - 2);
+  const columnLabels = fits ? "level" : cellWidth < LABEL_CELL ? "ticks" : "upright";
   return {
     left: rowRoom + 8,
     top: AXIS_LINE + (columnLabels === "upright" ? columnRoom + 7 : 17),
@@ -80,6 +88,11 @@ function fullMargins({ rows, rowAxis, columnAxis }, font, cellWidth, cellHeight 
 /** How wide a panel has to be so that its cells are large enough for labels. */
 function roomForLabels(matrix, font) {
   return fullMargins(matrix, font, LABEL_CELL).left + LABEL_CELL * matrix.columnAxis.labels.length;
+}
+
+/** Whether the label of a column reads upwards: a single character never does, it is no narrower so. */
+function readsUpwards(label, columnLabels) {
+  return columnLabels === "upright" && !isOneCharacter(label);
 }
 
 /** The size of one cell: square where that is readable, else as large as each side allows. */
