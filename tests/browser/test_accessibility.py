@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.headlight_page import settle
+from visualizer.settings.examples import EXAMPLES
 from visualizer.settings.fields import FIELDS
 
 VIEWS = tuple(FIELDS["view"].choices)
@@ -84,3 +85,14 @@ def test_everything_is_reached_with_the_keyboard_and_has_a_text(open_app, view):
     page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowDown")
     expect(page.locator(".tooltip:popover-open")).to_contain_text("query 1")
+
+
+def test_no_two_buttons_have_one_name_and_no_tooltip_lies_over_the_views(open_app):
+    page = open_app()
+    texts = page.evaluate("() => [...document.querySelectorAll('button')].map((button) => button.innerText.trim())")
+    names = [text for text in texts if text]
+    assert {"Padding", "Padded text"} <= set(names)
+    assert len(names) == len(set(names)), names
+    expect(page.locator(".st-key-examples button")).to_have_count(len(EXAMPLES))
+    expect(page.locator(".st-key-examples [data-testid=stTooltipHoverTarget]")).to_have_count(0)
+    expect(page.locator(".st-key-n_heads [data-testid=stTooltipHoverTarget]")).to_have_count(1)

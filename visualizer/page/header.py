@@ -34,7 +34,7 @@ def header() -> None:
     """The choice of the view and the examples."""
     st.html(f"<style>{_STYLE}</style>")
     widgets.segments("view", help=None, label_visibility="collapsed")
-    examples("Examples", EXAMPLES, key="examples", button_key="example_{}")
+    examples("Examples", EXAMPLES, key="examples", button_key="example_{}", with_tooltips=False)
 
 
 def remarks(choices: Choices) -> None:

@@ -49,7 +49,7 @@ EXAMPLES = (
     ),
     Example(
         name="padding",
-        title="Padding",
+        title="Padded text",
         what_to_see="The hatched columns are padding: the uniform head shares its weight among the words only.",
         settings=Settings(
             text="Padding brings every sentence to one length",
