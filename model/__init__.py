@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from model.attention import MultiHeadAttention, scaled_dot_product_attention
+    from model.attention_alone import AttentionAlone
     from model.config import TransformerConfig
     from model.dropout import Dropout, seed_dropout
     from model.feed_forward import FeedForward
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "MASKS",
+    "AttentionAlone",
     "CombinedMask",
     "Decoder",
     "DecoderLayer",
@@ -45,6 +47,7 @@ __all__ = [
 ]
 
 _MODULES = {
+    "AttentionAlone": "model.attention_alone",
     "CombinedMask": "model.masks",
     "Decoder": "model.transformer",
     "DecoderLayer": "model.layers",

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from model import fused_projection
-from model.config import check_at_least, check_divisible
+from model.config import width_of_head
 from model.dropout import Dropout
 from model.fused_projection import Projection, thirds
 from model.tracing import Tap, TracedModule, untapped
@@ -114,26 +114,19 @@ class MultiHeadAttention(TracedModule):
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
-        check_at_least(1, "n_heads", n_heads)
-        if head_dim is None:
-            check_divisible(d_model, n_heads)
-            head_dim = d_model // n_heads
-        check_at_least(1, "head_dim", head_dim)
+        head_dim = width_of_head(d_model, n_heads, head_dim)
         d_inner = n_heads * head_dim
         if d_out is None:
             d_out = d_model if output_projection else d_inner
         if not output_projection and d_out != d_inner:
             raise ValueError(f"d_out ({d_out}) must be n_heads * head_dim ({d_inner}) without an output projection")
-        if output_bias is None:
-            output_bias = bias
+        output_bias = bias if output_bias is None else output_bias
         self.n_heads, self.head_dim, self.scale_scores = n_heads, head_dim, scale_scores
         self.fused_qkv = fused_qkv
         if fused_qkv:
             self.w_qkv = nn.Linear(d_model, 3 * d_inner, bias=bias)
         else:
-            self.w_q = nn.Linear(d_model, d_inner, bias=bias)
-            self.w_k = nn.Linear(d_model, d_inner, bias=bias)
-            self.w_v = nn.Linear(d_model, d_inner, bias=bias)
+            self.w_q, self.w_k, self.w_v = (nn.Linear(d_model, d_inner, bias=bias) for _ in range(3))
         self.w_o = nn.Linear(d_inner, d_out, bias=output_bias) if output_projection else None
         self.dropout = Dropout(dropout)
         self.inner_symbol = "D" if d_inner == d_model else "H*Dh"
@@ -172,9 +165,6 @@ class MultiHeadAttention(TracedModule):
             return tap("output", concat, f"B Tq {inner}")
         return tap("output", self.w_o(concat), f"B Tq {self.output_symbol}")
 
-    def projections(self) -> tuple[Projection, Projection, Projection]:
-        """What makes queries, keys and values, (H * Dh, d_model) and (H * Dh,) each, fused or not."""
-        if self.fused_qkv:
-            return thirds(self.w_qkv)
-        w_q, w_k, w_v = (Projection(layer.weight, layer.bias) for layer in (self.w_q, self.w_k, self.w_v))
-        return w_q, w_k, w_v
+    def projections(self) -> tuple[Projection | nn.Linear, ...]:
+        """What makes queries, keys and values, each with a weight (H * Dh, d_model) and a bias, fused or not."""
+        return thirds(self.w_qkv) if self.fused_qkv else (self.w_q, self.w_k, self.w_v)

@@ -6,7 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-Architecture = Literal["encoder", "decoder", "encoder-decoder"]
+TransformerArchitecture = Literal["encoder", "decoder", "encoder-decoder"]
+Architecture = Literal[TransformerArchitecture, "attention"]
 Norm = Literal["post", "pre"]
 Positions = Literal["sinusoidal", "learned", "none"]
 Activation = Literal["relu", "gelu"]
@@ -17,7 +18,8 @@ class TransformerConfig:
     """Everything that fixes the shape of a Transformer ("Attention Is All You Need", section 3).
 
     Attributes:
-        architecture: ``encoder`` (BERT-like), ``decoder`` (GPT-like, no cross-attention) or ``encoder-decoder``.
+        architecture: ``encoder`` (BERT-like), ``decoder`` (GPT-like, no cross-attention), ``encoder-decoder``, or
+            ``attention``: one self-attention alone, to which nothing said of layers applies.
         vocab_size: number of tokens in the vocabulary, shared by source and target (section 5.1).
         target_vocab_size: number of tokens in that of the target, where it has one of its own beside that of the
             source; no other architecture has a target. Embeddings are then not tied across the two sides.
@@ -25,6 +27,8 @@ class TransformerConfig:
         n_heads: attention heads per layer; must divide ``d_model`` unless ``head_dim`` is given.
         head_dim: width of one head (d_k = d_v in section 3.2.2); d_model / n_heads, as in the paper, unless given,
             as in T5 (Raffel et al. 2020).
+        d_out: width of what an attention alone puts out; ``d_model`` unless given. In a Transformer the residual
+            connection adds it to the stream, which fixes it to ``d_model`` (section 3.1).
         d_ff: width of the hidden feed-forward layer.
         n_layers: layers of the encoder and of the decoder.
         n_decoder_layers: layers of the decoder beside an encoder, where they are not as many, as
@@ -57,6 +61,7 @@ class TransformerConfig:
     d_model: int = 512
     n_heads: int = 8
     head_dim: int | None = None
+    d_out: int | None = None
     d_ff: int = 2048
     n_layers: int = 6
     n_decoder_layers: int | None = None
@@ -88,13 +93,16 @@ class TransformerConfig:
                     raise ValueError(
                         f"{name} ({value}) is for encoder-decoder alone: {self.architecture} has {instead}"
                     )
+        if self.d_out is not None:
+            check_at_least(1, "d_out", self.d_out)
+            if self.architecture != "attention" and self.d_out != self.d_model:
+                raise ValueError(
+                    f"d_out ({self.d_out}) must be d_model ({self.d_model}): the residual adds the two"
+                )
         check_dropout(self.dropout)
         if not 0.0 < self.layer_norm_eps < math.inf:
             raise ValueError(f"layer_norm_eps ({self.layer_norm_eps}) must be a number above 0")
-        if self.head_dim is None:
-            check_divisible(self.d_model, self.n_heads)
-        else:
-            check_at_least(1, "head_dim", self.head_dim)
+        _ = self.width_of_head
 
     @property
     def output_vocab_size(self) -> int:
@@ -109,7 +117,7 @@ class TransformerConfig:
     @property
     def width_of_head(self) -> int:
         """Width of one head, whether given or d_model / n_heads."""
-        return self.d_model // self.n_heads if self.head_dim is None else self.head_dim
+        return width_of_head(self.d_model, self.n_heads, self.head_dim)
 
 
 _CHOICES: dict[str, tuple[str, ...]] = {
@@ -134,6 +142,20 @@ def check_divisible(d_model: int, n_heads: int) -> None:
         raise ValueError(
             f"d_model ({d_model}) must be divisible by n_heads ({n_heads}): try {' or '.join(map(str, widths))}"
         )
+
+
+def width_of_head(d_model: int, n_heads: int, head_dim: int | None) -> int:
+    """``head_dim``, or d_model / n_heads where it is not given.
+
+    Raises:
+        ValueError: a number is below 1, or ``n_heads`` does not divide ``d_model``.
+    """
+    check_at_least(1, "n_heads", n_heads)
+    if head_dim is None:
+        check_divisible(d_model, n_heads)
+        return d_model // n_heads
+    check_at_least(1, "head_dim", head_dim)
+    return head_dim
 
 
 def check_dropout(dropout: float) -> None:

@@ -25,7 +25,7 @@ class EncoderLayer(TracedModule):
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
         self.pre_norm = config.norm == "pre"
-        self.self_attention = _attention(config)
+        self.self_attention = attention_of(config)
         self.norm1 = _layer_norm(config)
         self.feed_forward = _feed_forward(config)
         self.norm2 = _layer_norm(config)
@@ -52,9 +52,9 @@ class DecoderLayer(TracedModule):
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
         self.pre_norm = config.norm == "pre"
-        self.self_attention = _attention(config)
+        self.self_attention = attention_of(config)
         self.norm1 = _layer_norm(config)
-        self.cross_attention = _attention(config)
+        self.cross_attention = attention_of(config)
         self.norm2 = _layer_norm(config)
         self.feed_forward = _feed_forward(config)
         self.norm3 = _layer_norm(config)
@@ -107,11 +107,13 @@ def _dropped(layer: EncoderLayer | DecoderLayer, output: Tensor, name: str) -> T
     return layer.tap(name, layer.dropout(output), "B T D")
 
 
-def _attention(config: TransformerConfig) -> MultiHeadAttention:
+def attention_of(config: TransformerConfig) -> MultiHeadAttention:
+    """An attention as configured."""
     return MultiHeadAttention(
         config.d_model,
         config.n_heads,
         head_dim=config.head_dim,
+        d_out=config.d_out,
         bias=config.qkv_bias,
         output_bias=config.output_bias,
         fused_qkv=config.fused_qkv,

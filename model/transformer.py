@@ -133,6 +133,8 @@ class Transformer(TracedModule):
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
+        if config.architecture == "attention":
+            raise ValueError("architecture (attention) is no Transformer: build AttentionAlone")
         self.config = config
         self.encoder = Encoder(config) if config.architecture != "decoder" else None
         self.decoder = Decoder(config) if config.architecture != "encoder" else None

@@ -49,8 +49,11 @@ def test_every_view_of_every_architecture(view, architecture):
         "train": "headlight_tensor_grid",
         "generate": "generation_steps",
     }
-    if (view, architecture) == ("generate", "encoder"):
-        assert "An encoder only reads" in app.info[0].value
+    if view == "generate" and architecture in ("encoder", "attention"):
+        reason = (
+            "An encoder only reads" if architecture == "encoder" else "An attention alone gives each token a vector"
+        )
+        assert reason in app.info[0].value
     else:
         assert drawn[view] in components(app)
 
@@ -387,6 +390,17 @@ def test_details_of_published_models_can_be_chosen():
         *DETAIL_SWITCHES,
     }
     assert app.query_params["layer_norm_eps"] == "1e-12"
+
+
+def test_an_attention_alone_has_widths_of_its_own_and_none_of_what_surrounds_it():
+    app = open_app(architecture="attention", head_dim="5", stage="attention.output")
+    drawn = {widget.key for kind in (app.toggle, app.select_slider, app.slider) for widget in kind}
+    assert {"d_out", "head_dim", "fused_qkv", "qkv_bias", "output_bias"} <= drawn
+    assert not drawn & {"n_layers", "d_ff", "final_norm", "layer_norm_eps", "unembedding_bias", "n_decoder_layers"}
+    app.select_slider(key="d_out").set_value(24).run()
+    assert_healthy(app)
+    assert app.query_params["d_out"] == "24"
+    assert "headlight_tensor_grid" in components(app)
 
 
 def test_a_final_norm_is_no_choice_where_there_always_is_one():

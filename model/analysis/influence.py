@@ -28,8 +28,7 @@ from torch.nn import functional as F
 from model.analysis.reach import PAIR_STAGES, SequenceName, entry_path
 from model.dropout import Dropout
 from model.edits import replace
-from model.tracing import Edit, Trace, record
-from model.transformer import Transformer
+from model.tracing import Edit, Trace, TracedModule, record
 
 _CHUNK_BYTES = 2**21
 """The size of the largest stage of all directions pushed through at once: what a core's cache can hold."""
@@ -96,7 +95,7 @@ class Leak:
 
 
 def measure_influence(
-    model: Transformer,
+    model: TracedModule,
     run: Callable[[], object],
     sequence: SequenceName = "source",
     *,
@@ -109,7 +108,7 @@ def measure_influence(
     taken to be zero. Beside an encoder, the outputs are those of the decoder.
 
     Args:
-        model: any Transformer whose dropout is not active.
+        model: any Transformer or attention alone whose dropout is not active.
         run: calls the model with ids and masks, for one sequence or one pair of them. It is called a few times, in
             this thread, and must compute the same each time.
         sequence: whose embeddings the outputs are differentiated by.
@@ -123,7 +122,7 @@ def measure_influence(
     forward = _first_pass(model, run, edits or {}, sequence)
     outputs = _output_paths(forward.trace)
     n_tokens, d_model = forward.embedded.shape[-2:]
-    n_rows = forward.trace["logits"].value.shape[-2]
+    n_rows = forward.trace[outputs[-1]].value.shape[-2]
     chunks = _chunks(n_tokens * d_model, forward.trace)
     squares = torch.zeros(len(outputs), n_rows, n_tokens, dtype=torch.float64)
     with closing(_each_chunk(forward, outputs, chunks, _squared_norms)) as parts:
@@ -135,7 +134,7 @@ def measure_influence(
 
 
 def estimate_seconds(
-    model: Transformer,
+    model: TracedModule,
     run: Callable[[], object],
     sequence: SequenceName = "source",
     *,
@@ -172,7 +171,7 @@ def estimate_seconds(
 
 
 def measure_dependence(
-    model: Transformer,
+    model: TracedModule,
     run: Callable[[], object],
     generator: torch.Generator,
     sequence: SequenceName = "source",
@@ -251,7 +250,7 @@ def _verdict(path: str, norms: Tensor, forbidden: Tensor) -> Verdict:
 class _ForwardPass:
     """A pass that can be repeated with other embeddings at ``entry``."""
 
-    model: Transformer
+    model: TracedModule
     run: Callable[[], object]
     edits: Mapping[str, Edit]
     entry: str
@@ -270,7 +269,7 @@ class _ForwardPass:
 
 
 def _first_pass(
-    model: Transformer, run: Callable[[], object], edits: Mapping[str, Edit], sequence: SequenceName
+    model: TracedModule, run: Callable[[], object], edits: Mapping[str, Edit], sequence: SequenceName
 ) -> _ForwardPass:
     if any(isinstance(module, Dropout) and module.active for module in model.modules()):
         raise ValueError("dropout is active, so that no two passes are the same: measure in evaluation mode")
@@ -283,7 +282,9 @@ def _first_pass(
 
 
 def _output_paths(trace: Trace) -> tuple[str, ...]:
-    """The last stage of each layer of the last stack, and the logits."""
+    """The last stage of each layer of the last stack, and the logits; of an attention alone its output."""
+    if "logits" not in trace:
+        return (list(trace)[-1],)
     stack = "decoder" if "decoder.inputs.embedded" in trace else "encoder"
     layer = re.compile(rf"{stack}\.layers\.\d+")
     last_of_layer = {stage.module_path: path for path, stage in trace.items() if layer.fullmatch(stage.module_path)}

@@ -1,6 +1,7 @@
 """Which token can influence which, as far as the masks allow: boolean products of masks.
 
-A row of a layer's output depends on itself, by the residual connection, and on every key that it may attend to.
+A row of a layer's output depends on itself, by its query and the residual connection, and on every key that it may
+attend to.
 Over layers these relations compose, so that a stack of windows sees further than one (Longformer, section 3.1).
 """
 
@@ -20,8 +21,9 @@ SequenceName = Literal["source", "target"]
 PAIR_STAGES = frozenset({"scores", "scaled_scores", "mask", "masked_scores"})
 """Stages with a cell for each pair of tokens, blocked pairs too: not yet what a row takes from its keys."""
 
+_ENTRIES = ("encoder.inputs.embedded", "decoder.inputs.embedded", "inputs.embedded")
 _KEY_STAGES = frozenset({"key_input", "value_input", "kv", "k_proj", "v_proj", "k", "v"})
-_ATTENTION = re.compile(r"(encoder|decoder)\.layers\.\d+\.(self|cross)_attention")
+_ATTENTION = re.compile(r"(?:(encoder|decoder)\.layers\.\d+\.(self|cross)_)?attention")
 
 
 def reach(masks: Sequence[Tensor | None], n_tokens: int) -> Tensor:
@@ -56,12 +58,12 @@ def first_layer_reached(reached: Tensor) -> Tensor:
 def entry_path(trace: Trace, sequence: SequenceName) -> str:
     """The path of what enters the first layer for a sequence: its embedded tokens.
 
-    A model with one stack, encoder or decoder, reads one sequence, the source.
+    A model with one stack, encoder or decoder, or with an attention alone reads one sequence, the source.
 
     Raises:
         ValueError: the model has no target.
     """
-    entries = [path for path in ("encoder.inputs.embedded", "decoder.inputs.embedded") if path in trace]
+    entries = [path for path in _ENTRIES if path in trace]
     if sequence == "target" and len(entries) == 1:
         raise ValueError(f"sequence ({sequence!r}) must be 'source': this model reads one sequence")
     return entries[sequence == "target"]
@@ -88,8 +90,8 @@ def allowed_dependence(
         ValueError: as in ``reach`` and ``entry_path``, or an attention has no entry in ``masks``.
     """
     entry = entry_path(trace, sequence)
-    last_stack = "decoder" if "decoder.inputs.embedded" in trace else "encoder"
     reached = _before_layers(trace, entry)
+    last_stack = list(reached)[-1]
     allowed: dict[str, Tensor] = {}
     for path, stage in trace.items():
         if stage.name in PAIR_STAGES:
@@ -107,14 +109,13 @@ def allowed_dependence(
 def _before_layers(trace: Trace, entry: str) -> dict[str, Tensor]:
     """By stack: each token of the sequence that enters at ``entry`` reaches itself, and nothing of the other."""
     n_tokens = trace[entry].value.shape[-2]
-    paths = [f"{stack}.inputs.embedded" for stack in ("encoder", "decoder")]
     return {
         path.partition(".")[0]: (
             torch.eye(n_tokens, dtype=torch.bool)
             if path == entry
             else torch.zeros(trace[path].value.shape[-2], n_tokens, dtype=torch.bool)
         )
-        for path in paths
+        for path in _ENTRIES
         if path in trace
     }
 

@@ -22,7 +22,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from model.config import Architecture
+from model.config import TransformerArchitecture
 from model.masks import causal, padding
 
 Ids = tuple[int, ...]
@@ -82,7 +82,7 @@ class Task:
     name: str
     title: str
     description: str
-    architecture: Architecture
+    architecture: TransformerArchitecture
     texts: Texts
     symbols: str
     example: str

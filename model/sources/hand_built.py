@@ -33,6 +33,7 @@ import torch
 from torch import Tensor, nn
 
 from model.attention import MultiHeadAttention
+from model.attention_alone import AttentionAlone
 from model.config import TransformerConfig
 from model.feed_forward import FeedForward
 from model.layers import DecoderLayer, EncoderLayer
@@ -62,7 +63,7 @@ _VOTE_LENGTH, _FEED_FORWARD_LENGTH = 0.5, 0.05
 _UNANIMOUS_LOGIT = 12.0
 
 
-def fill_hand_built(model: Transformer, seed: int) -> None:
+def fill_hand_built(model: Transformer | AttentionAlone, seed: int) -> None:
     """Fill every parameter of a model.
 
     Each head gives what it looks for at least 0.9 of its weight in every layer: in texts of up to 512 tokens from
@@ -70,14 +71,15 @@ def fill_hand_built(model: Transformer, seed: int) -> None:
     uniform (``hand_built_names`` says which). Learned positions are filled with the sinusoids.
 
     Args:
-        model: with an untied final linear layer; tied to the embedding, it would read codes instead of votes.
+        model: with an untied final linear layer; tied to the embedding, it would read codes instead of votes. An
+            attention alone has none: what it puts out begins with the mean of the codes that its heads looked at.
         seed: of the codes and the feed-forward networks; what the heads do is the same for all.
 
     Raises:
         ValueError: the embeddings are tied, or d_model is below ``NARROWEST``.
     """
     config = model.config
-    if config.tied_embeddings:
+    if config.tied_embeddings and isinstance(model, Transformer):
         raise ValueError("tied_embeddings (True) must be False: votes are not counted with the embedding")
     if config.d_model < NARROWEST:
         raise ValueError(f"d_model ({config.d_model}) must be at least {NARROWEST} for hand-built heads")
@@ -85,6 +87,11 @@ def fill_hand_built(model: Transformer, seed: int) -> None:
     if config.target_vocab_size is not None:
         output_plan = _Plan(config, config.target_vocab_size, seed, "target codes")
     with torch.no_grad():
+        if isinstance(model, AttentionAlone):
+            _fill_inputs(plan, model.inputs)
+            mean_of_codes = torch.eye(config.d_out or config.d_model, plan.code_width) / config.n_heads
+            _fill_attention(plan, model.attention, 1.0, 1.0, mean_of_codes)
+            return
         if model.encoder is not None:
             _fill_part(plan, "encoder", model.encoder)
         if model.decoder is not None:
@@ -472,9 +479,9 @@ def _fill_part(plan: _Plan, name: str, part: Encoder | Decoder) -> None:
         write_later = 1.0 if is_pre_norm else normed
         attentions = 2 if isinstance(layer, DecoderLayer) else 1
         vote = _VOTE_LENGTH / (attentions * len(part.layers) * plan.config.n_heads)
-        _fill_attention(plan, layer.self_attention, read, read, vote * write)
+        _fill_attention(plan, layer.self_attention, read, read, _voting(plan, vote * write))
         if isinstance(layer, DecoderLayer):
-            _fill_attention(plan, layer.cross_attention, normed, normed, vote * write_later)
+            _fill_attention(plan, layer.cross_attention, normed, normed, _voting(plan, vote * write_later))
         noise = _FEED_FORWARD_LENGTH / len(part.layers) * write_later
         _fill_feed_forward(plan, layer.feed_forward, noise, f"{name}.layers.{index}.feed_forward")
     for module in part.modules():
@@ -488,8 +495,15 @@ def _fill_inputs(plan: _Plan, inputs: InputEmbedding) -> None:
         inputs.positions.table.copy_(sinusoidal_encoding(*inputs.positions.table.shape))
 
 
+def _voting(plan: _Plan, vote: float) -> Tensor:
+    """What one head writes to the residual stream of the code that it found: this part of it, to the votes."""
+    written = torch.zeros(plan.config.d_model, plan.code_width, dtype=torch.float64)
+    written[plan.votes] = vote * plan.basis.T
+    return written
+
+
 def _fill_attention(
-    plan: _Plan, attention: MultiHeadAttention, query_scale: float, key_scale: float, vote: float
+    plan: _Plan, attention: MultiHeadAttention, query_scale: float, key_scale: float, written: Tensor
 ) -> None:
     """Give each head its weights.
 
@@ -498,7 +512,7 @@ def _fill_attention(
         attention: to fill.
         query_scale: of the vectors that queries are read from.
         key_scale: of the vectors that keys and values are read from.
-        vote: the part of a token's code that one head adds to the votes.
+        written: what one head puts out of the code that it found, (d_out, code_width).
     """
     for parameter in attention.parameters():
         parameter.zero_()
@@ -514,7 +528,7 @@ def _fill_attention(
         values = slice(first, first + plan.code_width)
         w_v.weight[values] = _code_reader(plan) / key_scale
         if w_o is not None:
-            w_o.weight[plan.votes, values] = vote * plan.basis.T
+            w_o.weight[:, values] = written.to(w_o.weight.dtype)
 
 
 def _fill_feed_forward(plan: _Plan, feed_forward: FeedForward, length: float, name: str) -> None:

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from model.attention import MultiHeadAttention
+from model.attention_alone import AttentionAlone
 from model.config import TransformerConfig
 from model.feed_forward import FeedForward
 from model.fused_projection import Projection
@@ -31,7 +32,7 @@ class WeightSource:
         can_be_tied: whether the final linear layer may share the matrix of the embedding.
     """
 
-    fill: Callable[[Transformer, int], None]
+    fill: Callable[[Transformer | AttentionAlone, int], None]
     head_names: Callable[[TransformerConfig], tuple[str, ...]] = lambda config: ()
     can_be_tied: bool = True
 
@@ -51,6 +52,17 @@ def build_model(config: TransformerConfig, source: str, seed: int) -> Transforme
     return model.eval()
 
 
+def build_attention_alone(config: TransformerConfig, source: str, seed: int) -> AttentionAlone:
+    """An attention alone with weights, in evaluation mode.
+
+    Raises:
+        ValueError: there is no such source, or it cannot fill such a model.
+    """
+    model = AttentionAlone(config)
+    _source(source).fill(model, seed)
+    return model.eval()
+
+
 def head_names(config: TransformerConfig, source: str) -> tuple[str, ...]:
     """What each head of a layer does, in the order of the heads; empty where the source does not know.
 
@@ -60,7 +72,7 @@ def head_names(config: TransformerConfig, source: str) -> tuple[str, ...]:
     return _source(source).head_names(config)
 
 
-def fill_random(model: Transformer, seed: int) -> None:
+def fill_random(model: Transformer | AttentionAlone, seed: int) -> None:
     """Fill every parameter at random, as before training.
 
     Each is drawn by itself, so that another size of one part leaves all others as they are, and a longer vocabulary
@@ -85,6 +97,8 @@ def fill_random(model: Transformer, seed: int) -> None:
             elif isinstance(module, FeedForward):
                 _fill_linear(module.w_1, f"{name}.w_1", seed)
                 _fill_linear(module.w_2, f"{name}.w_2", seed)
+        if isinstance(model, AttentionAlone):
+            return
         if not model.config.tied_embeddings:
             _fill_vocabulary(model.unembedding.weight, "unembedding", seed, model.config.d_model**-0.5)
         if model.unembedding.bias is not None:

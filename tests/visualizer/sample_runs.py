@@ -48,6 +48,12 @@ VARIANTS = {
     "two vocabularies": replace(
         BASE, architecture="encoder-decoder", shared_vocabulary=False, target="the Katze", unembedding_bias=True
     ),
+    "attention alone": replace(
+        BASE, architecture="attention", d_out=6, head_dim=5, fused_qkv=True, output_bias=False
+    ),
+    "hand-built attention alone": replace(
+        BASE, architecture="attention", weights="hand_built", d_model=32, d_out=48, dropout=0.2
+    ),
     "large epsilon": replace(BASE, layer_norm_eps=0.1),
     "dropout": replace(BASE, dropout=0.3),
     "no mask": replace(BASE, mask=()),

@@ -22,6 +22,7 @@ from visualizer.settings.settings import (
     head_widths,
     in_mask_order,
     layer_norm_epsilons,
+    output_widths,
     widths,
 )
 from visualizer.settings.trained_models import TRAINED_MODELS
@@ -128,23 +129,18 @@ def _take(weights: str, task: str, pad: int) -> None:
 
 
 def _more(settings: Settings) -> None:
+    has_layers = settings.architecture != "attention"
     _control(widgets.segments, "tokens")
-    _control(widgets.slider, "n_layers")
-    if settings.architecture == "encoder-decoder":
-        _control(
-            widgets.option, "n_decoder_layers", range(int(FIELDS["n_decoder_layers"].most) + 1), zero="as many"
-        )
-        _control(widgets.switch, "shared_vocabulary")
+    if has_layers:
+        _depths(settings)
     offered = widths(1 if settings.head_dim else settings.n_heads, settings.d_model)
     _control(widgets.option, "d_model", offered)
     _control(widgets.option, "head_dim", head_widths(settings.head_dim), zero="model width / heads")
-    _control(widgets.option, "d_ff", feed_forward_widths(settings.d_ff))
-    _control(widgets.segments, "norm")
-    if settings.norm == "post":
-        _control(widgets.switch, "final_norm")
-    _control(widgets.option, "layer_norm_eps", layer_norm_epsilons(settings.layer_norm_eps))
+    if has_layers:
+        _feed_forward_and_norms(settings)
+    else:
+        _control(widgets.option, "d_out", output_widths(settings.d_out), zero="model width")
     _control(widgets.segments, "positions")
-    _control(widgets.segments, "activation")
     _padding(settings)
     if settings.weights == "random":
         _control(widgets.number, "seed")
@@ -152,9 +148,27 @@ def _more(settings: Settings) -> None:
     _control(widgets.switch, "fused_qkv")
     _control(widgets.switch, "qkv_bias")
     _control(widgets.switch, "output_bias")
-    _control(widgets.switch, "unembedding_bias")
+    if has_layers:
+        _control(widgets.switch, "unembedding_bias")
     _control(widgets.slider, "dropout", step=0.05)
     _control(widgets.choice, "fault")
+
+
+def _depths(settings: Settings) -> None:
+    _control(widgets.slider, "n_layers")
+    if settings.architecture == "encoder-decoder":
+        offered = range(int(FIELDS["n_decoder_layers"].most) + 1)
+        _control(widgets.option, "n_decoder_layers", offered, zero="as many")
+        _control(widgets.switch, "shared_vocabulary")
+
+
+def _feed_forward_and_norms(settings: Settings) -> None:
+    _control(widgets.option, "d_ff", feed_forward_widths(settings.d_ff))
+    _control(widgets.segments, "activation")
+    _control(widgets.segments, "norm")
+    if settings.norm == "post":
+        _control(widgets.switch, "final_norm")
+    _control(widgets.option, "layer_norm_eps", layer_norm_epsilons(settings.layer_norm_eps))
 
 
 def _padding(settings: Settings) -> None:

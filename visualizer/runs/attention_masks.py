@@ -14,7 +14,7 @@ from model.mask_tools.language import MaskContext, MaskExpressionError, parse
 from visualizer.components.axis import SequenceName
 from visualizer.runs.tokens import TokenSequence, segments
 from visualizer.settings.painted_mask import Scope, decode_cells, is_cells, read_planes, source_at, write_planes
-from visualizer.settings.settings import Settings
+from visualizer.settings.settings import Settings, masked_attention
 
 Masks = Mapping[str, tuple[CombinedMask, ...]]
 """The masks of each layer, by the attention's path without the layer's number."""
@@ -35,7 +35,7 @@ def promised_masks(settings: Settings, batches: Mapping[SequenceName, Batch]) ->
     """
     source = batches["source"]
     if settings.architecture != "encoder-decoder":
-        return {f"{settings.architecture}.self_attention": _in_each_layer(settings, source)}
+        return {masked_attention(settings.architecture): _in_each_layer(settings, source)}
     target = batches["target"]
     names = tuple(name for name in settings.mask if name == "padding")
     of_padding = {

@@ -10,19 +10,18 @@ from torch import Tensor
 from model import (
     CombinedMask,
     TracedModule,
-    Transformer,
     TransformerConfig,
     record,
     seed_dropout,
 )
 from model.learning.training import model_with
 from model.mask_tools.faults import FAULTS
-from model.sources.weights import build_model, head_names
+from model.sources.weights import build_attention_alone, build_model, head_names
 from model.sources.worked_examples import WORKED_EXAMPLES, WorkedExample
 from model.tracing import Edit
 from visualizer.components.axis import SequenceName
 from visualizer.runs.attention_masks import Masks, applied_masks
-from visualizer.runs.paths import attention_modules, without_layer
+from visualizer.runs.paths import attention_modules, in_layer, without_layer
 from visualizer.runs.prepare import Prepared, prepare
 from visualizer.runs.run import Run, positions_in
 from visualizer.runs.tokens import Encoded, TokenSequence
@@ -49,7 +48,8 @@ def compute(prepared: Prepared) -> Run:
         checkpoint = checkpoint_of(settings)
         return _record(prepared, encoded, model_with(checkpoint.recipe, checkpoint.weights), head_names=())
     config = _config(settings, encoded)
-    model = build_model(config, settings.weights, settings.seed)
+    build = build_attention_alone if settings.architecture == "attention" else build_model
+    model = build(config, settings.weights, settings.seed)
     if settings.dropout > 0:
         model.train()
         seed_dropout(model, settings.seed)
@@ -63,7 +63,7 @@ def _repeat(run: Run) -> None:
     _forward(run.model, run.batches, run.masks, run.positions)
 
 
-def _record(prepared: Prepared, encoded: Encoded, model: Transformer, head_names: tuple[str, ...]) -> Run:
+def _record(prepared: Prepared, encoded: Encoded, model: TracedModule, head_names: tuple[str, ...]) -> Run:
     """Run a model under the masks that the settings ask for."""
     settings, batches = prepared.settings, prepared.batches
     model.requires_grad_(False)
@@ -94,6 +94,7 @@ def _config(settings: Settings, encoded: Encoded) -> TransformerConfig:
         d_model=settings.d_model,
         n_heads=settings.n_heads,
         head_dim=settings.head_dim or None,
+        d_out=(settings.d_out or None) if settings.architecture == "attention" else None,
         d_ff=settings.d_ff,
         n_layers=settings.n_layers,
         n_decoder_layers=settings.depth if settings.architecture == "encoder-decoder" else None,
@@ -114,10 +115,7 @@ def _config(settings: Settings, encoded: Encoded) -> TransformerConfig:
 def _by_layer(masks: Masks) -> dict[str, CombinedMask]:
     """The masks of each attention, by its whole path."""
     return {
-        f"{stack}.layers.{layer}.{attention}": mask
-        for kind, in_layers in masks.items()
-        for stack, _, attention in [kind.partition(".")]
-        for layer, mask in enumerate(in_layers)
+        in_layer(kind, layer): mask for kind, in_layers in masks.items() for layer, mask in enumerate(in_layers)
     }
 
 

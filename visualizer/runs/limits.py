@@ -119,8 +119,9 @@ def estimate_bytes(
     stacks = _stacks(settings, n_source, n_target)
     n_output = stacks[-1].n_tokens
     embeddings = (vocabulary_size + target_vocabulary_size) * settings.d_model  # one also in the final linear layer
-    unembedding_bias = output_size if settings.unembedding_bias else 0
-    logits_and_probabilities = 2 * n_output * output_size
+    has_logits = settings.architecture != "attention"
+    unembedding_bias = output_size if has_logits and settings.unembedding_bias else 0
+    logits_and_probabilities = 2 * n_output * output_size if has_logits else 0
     weights = embeddings + unembedding_bias + sum(_stack_weights(settings, stack) for stack in stacks)
     stages = sum(_stack_stages(settings, stack) for stack in stacks) + logits_and_probabilities
     masks = sum(_mask_bytes(attention) for stack in stacks for attention in stack.attentions)
@@ -173,23 +174,31 @@ def _stack_stages(settings: Settings, stack: _Stack) -> int:
 
 
 def _has_last_norm(settings: Settings) -> bool:
-    return settings.norm == "pre" or settings.final_norm
+    return settings.architecture != "attention" and (settings.norm == "pre" or settings.final_norm)
 
 
 def _layer_weights(settings: Settings, stack: _Stack) -> int:
     width, hidden = settings.d_model, settings.d_ff
-    inner = _inner_width(settings)
-    biases = 3 * inner * settings.qkv_bias + width * settings.output_bias
-    attention = 4 * width * inner + biases  # w_q, w_k, w_v, w_o
+    attention = _attention_weights(settings)
+    if settings.architecture == "attention":
+        return attention
     feed_forward = 2 * width * hidden + hidden + width
     norm = 2 * width
     n_attentions = len(stack.attentions)
     return n_attentions * attention + feed_forward + (n_attentions + 1) * norm
 
 
+def _attention_weights(settings: Settings) -> int:
+    width, inner, output = settings.d_model, _inner_width(settings), _output_width(settings)
+    biases = 3 * inner * settings.qkv_bias + output * settings.output_bias
+    return 3 * width * inner + inner * output + biases  # w_q, w_k, w_v, w_o
+
+
 def _layer_stages(settings: Settings, stack: _Stack) -> int:
     width, n_tokens = settings.d_model, stack.n_tokens
     attentions = sum(_attention_stages(settings, attention) for attention in stack.attentions)
+    if settings.architecture == "attention":
+        return attentions
     feed_forward = n_tokens * (2 * settings.d_ff + width)  # hidden, activation, output
     n_sub_layers = len(stack.attentions) + 1
     residuals_and_norms = (2 + (settings.dropout > 0)) * n_sub_layers * n_tokens * width  # and dropped_output
@@ -197,15 +206,20 @@ def _layer_stages(settings: Settings, stack: _Stack) -> int:
 
 
 def _attention_stages(settings: Settings, attention: _Attention) -> int:
-    width, n_queries, n_keys = settings.d_model, attention.n_queries, attention.n_keys
+    n_queries, n_keys = attention.n_queries, attention.n_keys
     # scores, scaled_scores and weights always; masked_scores is scaled_scores itself where nothing is masked.
     n_grids = 3 + attention.is_masked + (settings.dropout > 0)
     grids = n_grids * settings.n_heads * n_queries * n_keys
     inner = _inner_width(settings)
     projections = (n_queries + 2 * n_keys) * inner  # q_proj, k_proj, v_proj; q, k and v are views of them
     # context and output; concat is a copy of context unless there is a single head.
-    results = (1 + (settings.n_heads > 1)) * n_queries * inner + n_queries * width
+    results = (1 + (settings.n_heads > 1)) * n_queries * inner + n_queries * _output_width(settings)
     return grids + projections + results
+
+
+def _output_width(settings: Settings) -> int:
+    """The width of what an attention puts out."""
+    return (settings.d_out if settings.architecture == "attention" else 0) or settings.d_model
 
 
 def _inner_width(settings: Settings) -> int:

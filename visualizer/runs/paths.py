@@ -14,6 +14,12 @@ def without_layer(path: str) -> str:
     return re.sub(r"layers\.\d+\.", "", path)
 
 
+def in_layer(kind: str, layer: int) -> str:
+    """``encoder.self_attention`` -> ``encoder.layers.0.self_attention``; an attention alone is in no layer."""
+    stack, _, attention = kind.partition(".")
+    return f"{stack}.layers.{layer}.{attention}" if attention else kind
+
+
 def with_layer(trace: Trace, stage: str, layer: int) -> str:
     """The path of a stage in the layer nearest to ``layer``.
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from model import Transformer
+from model import TracedModule
 from model.analysis.influence import (
     Influence,
     Leak,
@@ -27,7 +27,7 @@ from visualizer.components.axis import SequenceName
 from visualizer.runs.compute import edits
 from visualizer.runs.paths import without_layer
 from visualizer.runs.run import Run
-from visualizer.settings.settings import Claim, Settings
+from visualizer.settings.settings import Claim, Settings, masked_attention
 
 AT_ONCE = 64**2 * 64**2 * 2
 """The effort up to which nobody has to ask for a measurement: about two seconds on two cores."""
@@ -56,13 +56,15 @@ class Proof:
         allowed: by path, (rows, T) bool: where the claim lets a row depend on a token.
         verdicts: one per output.
         leak: the first stage that depends on what the claim forbids; None where there is none.
-        cut_off: (rows, T) bool: where the logits should depend on a token and the masks leave no way.
+        output: the path of what the model puts out: its logits, or what an attention alone finds.
+        cut_off: (rows, T) bool: where that should depend on a token and the masks leave no way.
         unmeasured: (rows, T) bool: where there is a way and what is measured of it is zero all the same.
     """
 
     allowed: Mapping[str, Tensor]
     verdicts: tuple[Verdict, ...]
     leak: Leak | None
+    output: str
     cut_off: Tensor
     unmeasured: Tensor
 
@@ -86,7 +88,7 @@ def effort(settings: Settings, n_tokens: int) -> int:
 def estimate(run: Run, sequence: SequenceName) -> float:
     """How long ``measure`` will take on this machine, in seconds, from the first derivatives."""
     broken = edits(run.settings, run.masks)
-    return estimate_seconds(_whole(run), lambda: run.forward(run), sequence, edits=broken)
+    return estimate_seconds(_measurable(run), lambda: run.forward(run), sequence, edits=broken)
 
 
 def measure(run: Run, sequence: SequenceName, progress: Callable[[float], None]) -> Measurement:
@@ -97,7 +99,7 @@ def measure(run: Run, sequence: SequenceName, progress: Callable[[float], None])
         sequence: whose embeddings.
         progress: called with the fraction done.
     """
-    model, broken = _whole(run), edits(run.settings, run.masks)
+    model, broken = _measurable(run), edits(run.settings, run.masks)
     started = time.perf_counter()
     influence = measure_influence(model, lambda: run.forward(run), sequence, edits=broken, progress=progress)
     generator = named_generator(run.settings.seed, "directions of the proof")
@@ -128,19 +130,18 @@ def prove(
         allowed = _intended(run, sequence, intended)
     else:
         allowed = promised if claim == "promised" else _causal(measurement)
-    may, masks_let = allowed[_LAST], promised[_LAST]
+    last = measurement.influence.paths[-1]
+    may, masks_let = allowed[last], promised[last]
     wanted = may & _read_rows(run)[:, None] if claim == "intended" else torch.zeros_like(may)
     silent = measurement.influence.norms[-1] == 0
     return Proof(
         allowed,
         judge(measurement.influence, allowed),
         first_leak(measurement.dependence, allowed),
+        output=last,
         cut_off=wanted & ~masks_let,
         unmeasured=wanted & masks_let & silent,
     )
-
-
-_LAST = "logits"
 
 
 def _read_rows(run: Run) -> Tensor:
@@ -150,23 +151,28 @@ def _read_rows(run: Run) -> Tensor:
 
 def _intended(run: Run, sequence: SequenceName, intended: Tensor) -> dict[str, Tensor]:
     """What may depend on what if every layer of the last stack attends as intended; padding rows may to all."""
-    stack = "decoder" if run.settings.architecture != "encoder" else "encoder"
+    attention = masked_attention(run.settings.architecture)
     is_read = _read_rows(run)[:, None]
     masks = {
-        path: intended | ~is_read if without_layer(path) == f"{stack}.self_attention" else mask.allowed
+        path: intended | ~is_read if without_layer(path) == attention else mask.allowed
         for path, mask in run.promised.items()
     }
     allowed = allowed_dependence(run.trace, masks, sequence)
     n_rows = len(is_read)
     return {
-        path: may | ~is_read if len(may) == n_rows and path.startswith((stack, "logits", "prob")) else may
+        path: may | ~is_read if len(may) == n_rows and not _is_of_source(run, path) else may
         for path, may in allowed.items()
     }
 
 
-def _whole(run: Run) -> Transformer:
-    if not isinstance(run.model, Transformer):
-        raise ValueError("only a whole Transformer can be measured: take other weights than a worked example's")
+def _is_of_source(run: Run, path: str) -> bool:
+    """Whether a stage is of the encoder beside a decoder."""
+    return "target" in run.tokens and path.startswith("encoder.")
+
+
+def _measurable(run: Run) -> TracedModule:
+    if run.example is not None:
+        raise ValueError("a worked example has no tokens to measure by: take other weights")
     return run.model
 
 

@@ -98,8 +98,10 @@ def writer_of(run: Run) -> Writer:
     Raises:
         ValueError: it cannot write; the message is one sentence.
     """
-    if run.settings.weights in WORKED_EXAMPLES or not isinstance(run.model, Transformer):
+    if run.settings.weights in WORKED_EXAMPLES:
         raise ValueError("A worked example is a single computation and writes nothing.")
+    if not isinstance(run.model, Transformer):
+        raise ValueError("An attention alone gives each token a vector: it has no logits, and writes nothing.")
     if run.model.config.architecture == "encoder":
         raise ValueError("An encoder only reads: it gives each token a vector and writes nothing.")
     has_encoder = run.model.config.architecture == "encoder-decoder"

@@ -104,8 +104,14 @@ SETTINGS_FIELDS = (
         "architecture",
         "choice",
         "Architecture",
-        "An encoder reads a text, a decoder continues one, an encoder-decoder turns one into another.",
-        choices={"encoder": "Encoder", "decoder": "Decoder", "encoder-decoder": "Encoder-decoder"},
+        "An encoder reads a text, a decoder continues one, an encoder-decoder turns one into another. An attention "
+        "alone is one self-attention over the embedded tokens, with no residual, norm or logits around it.",
+        choices={
+            "encoder": "Encoder",
+            "decoder": "Decoder",
+            "encoder-decoder": "Encoder-decoder",
+            "attention": "Attention alone",
+        },
     ),
     Field(
         "text",
@@ -176,6 +182,15 @@ SETTINGS_FIELDS = (
         "as in the paper, or any other, as in T5. What the heads find is then wider or narrower than the model.",
         least=0,
         most=256,
+    ),
+    Field(
+        "d_out",
+        "integer",
+        "Output width",
+        "The length of the vectors that an attention alone puts out (d_out). In a Transformer it is the model "
+        "width: the residual connection adds what comes out to what went in.",
+        least=0,
+        most=WIDEST,
     ),
     Field(
         "d_ff",

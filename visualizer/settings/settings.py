@@ -73,6 +73,7 @@ class Settings:
     shared_vocabulary: bool = True
     d_model: int = 64
     head_dim: int = 0
+    d_out: int = 0
     d_ff: int = 128
     norm: Norm = "post"
     positions: Positions = "sinusoidal"
@@ -102,7 +103,12 @@ class Settings:
 
     @property
     def depth(self) -> int:
-        """Layers of the stack that the masks are chosen for: the decoder's, where there is one."""
+        """Layers of the stack that the masks are chosen for: the decoder's, where there is one.
+
+        An attention alone counts as one.
+        """
+        if self.architecture == "attention":
+            return 1
         is_apart = self.architecture == "encoder-decoder" and self.n_decoder_layers
         return self.n_decoder_layers if is_apart else self.n_layers
 
@@ -168,6 +174,11 @@ def widths(n_heads: int, d_model: int) -> tuple[int, ...]:
     )
 
 
+def output_widths(d_out: int) -> tuple[int, ...]:
+    """The values of d_out to offer, ascending, among them the one in use; 0 is the width of the input."""
+    return tuple(sorted({0, 1, 2, 3, 4, 8, 16, 24, 32, 64, 128, 256, 512, WIDEST, d_out}))
+
+
 def head_widths(head_dim: int) -> tuple[int, ...]:
     """The values of head_dim to offer, ascending, among them the one in use; 0 shares the model width."""
     return tuple(sorted({0, 1, 2, 3, 4, 8, 16, 32, 64, 128, 256, head_dim}))
@@ -185,7 +196,14 @@ def layer_norm_epsilons(epsilon: float) -> tuple[float, ...]:
 
 def default_stage(architecture: Architecture) -> str:
     """The stage to open on: the attention weights that the masks are for."""
-    return f"{'encoder' if architecture == 'encoder' else 'decoder'}.self_attention.weights"
+    return f"{masked_attention(architecture)}.weights"
+
+
+def masked_attention(architecture: Architecture) -> str:
+    """The path, without a layer, of the attention that the masks are chosen for."""
+    if architecture == "attention":
+        return "attention"
+    return f"{'encoder' if architecture == 'encoder' else 'decoder'}.self_attention"
 
 
 def in_mask_order(names: Iterable[str]) -> tuple[str, ...]:
@@ -196,7 +214,7 @@ def in_mask_order(names: Iterable[str]) -> tuple[str, ...]:
 
 _SAME_FOR_TRAINED = (
     *("order", "dropout", "activation", "n_decoder_layers", "shared_vocabulary"),
-    *("head_dim", "final_norm", "layer_norm_eps"),
+    *("head_dim", "d_out", "final_norm", "layer_norm_eps"),
     *("qkv_bias", "fused_qkv", "output_bias", "unembedding_bias"),
 )
 

@@ -41,7 +41,8 @@ def facts_of(run: Run, path: str) -> Facts:
         facts |= {*_of_attention(run, module), *_of_mask(run, module)}
         values |= _attention_values(run, module)
     if kind == "inputs":
-        facts |= set(_of_positions(run, module))
+        has_layers = any(stage.name == "residual1" for stage in run.trace.values())
+        facts |= {"in_layer" if has_layers else "alone", *_of_positions(run, module)}
         values["root_d_model"] = square_root(d_model)
         values["vocab_size"] = _counted(run.model.get_parameter(f"{module}.tokens.weight").shape[0])
     if kind == "feed_forward":

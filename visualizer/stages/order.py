@@ -58,9 +58,13 @@ def _largest_difference(typed: Run, shuffled: Run) -> tuple[float, float]:
 
 
 def _outputs(run: Run) -> tuple[str, ...]:
-    """What leaves each stack: the logits, and beside a decoder what the encoder hands to it."""
+    """What leaves each stack: the logits, and beside a decoder what the encoder hands to it.
+
+    Of an attention alone, which has no logits, its output.
+    """
     of_encoder = [path for path in run.trace if path.startswith("encoder.")]
-    return (of_encoder[-1], "logits") if "target" in run.batches else ("logits",)
+    last = "logits" if "logits" in run.trace else list(run.trace)[-1]
+    return (of_encoder[-1], last) if "target" in run.batches else (last,)
 
 
 def _origins(shuffled: Run) -> Iterator[Tensor]:

@@ -193,7 +193,11 @@ EXPLANATIONS: Mapping[tuple[str, str], Explanation] = {
             ),
             If(("without_positions",), "The stamps are zero, so the cards stay as they were."),
             If(("dropout",), "Then [dropout] strikes out some of the numbers by chance, as in training."),
-            "The card goes with its token through all layers, and what is found on the way is added to it.",
+            If(
+                ("in_layer",),
+                "The card goes with its token through all layers, and what is found on the way is added to it.",
+            ),
+            If(("alone",), "From this card each token asks, and is found."),
         ),
         exact=(
             If(("some_positions",), "The sum of what a token is and where it stands."),
@@ -203,7 +207,11 @@ EXPLANATIONS: Mapping[tuple[str, str], Explanation] = {
                 "[Dropout](dropout) follows: it sets each number to zero with probability {p} and "
                 "divides the others by 1 - {p}.",
             ),
-            "Here the [residual stream] begins: every sub-layer reads it and adds its output to it.",
+            If(
+                ("in_layer",),
+                "Here the [residual stream] begins: every sub-layer reads it and adds its output to it.",
+            ),
+            If(("alone",), "It is all that the attention reads."),
         ),
     ),
     ("attention", "query_input"): Explanation(

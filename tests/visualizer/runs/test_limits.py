@@ -128,6 +128,16 @@ def test_a_vocabulary_of_the_target_adds_its_table_and_is_what_the_logits_are_ov
     assert more == 4 * (4 * 64 - (9 - 4) * (1 + 2 * 5))
 
 
+def test_an_attention_alone_is_no_more_than_that():
+    alone = Settings(
+        architecture="attention", n_heads=2, d_model=8, d_out=5, mask=(), norm="pre", unembedding_bias=True
+    )
+    s, v, d, h, o = 3, 5, 8, 2, 5
+    weights = v * d + 3 * (d * d + d) + (d * o + o) + MAX_TOKENS * d
+    stages = 3 * s * d + 3 * s * d + 3 * h * s * s + 2 * s * d + s * o
+    assert estimate_bytes(alone, s, 0, v) == 4 * (weights + stages)
+
+
 def test_beside_a_decoder_the_source_is_masked_by_padding_alone():
     both = Settings(architecture="encoder-decoder", n_layers=1, n_heads=4)
 

@@ -21,10 +21,10 @@ def test_inputs_are_computed_before_what_they_enter(name):
 
 @pytest.mark.parametrize("name", VARIANTS)
 def test_every_stage_leads_to_the_end(name):
-    """Walking back from the probabilities reaches every stage, if only under another name for the same tensor."""
+    """Walking back from the last stage reaches every stage, if only under another name for the same tensor."""
     run = run_of(name)
     trace = run.trace
-    reached, waiting = set(), ["probabilities"]
+    reached, waiting = set(), [list(trace)[-1]]
     while waiting:
         path = waiting.pop()
         if path not in reached:

@@ -87,7 +87,10 @@ SAYS_ONLY_WHERE: dict[str, Callable[[Run, str], bool]] = {
     r"\bsource\b|\btarget\b|[Cc]ross-attention": lambda run, path: (
         (run.is_cross_attention(module_of(path)) or run.trace[path].name == "residual2") and "target" in run.tokens
     ),
-    r"[Ss]elf-attention": lambda run, path: "self_attention" in path or run.example is not None,
+    r"[Ss]elf-attention": lambda run, path: (
+        "self_attention" in path or run.settings.architecture == "attention" or run.example is not None
+    ),
+    r"residual stream|all layers": lambda run, path: any("residual" in stage for stage in run.trace),
     r"\bencoder\b": lambda run, path: run.settings.architecture == "encoder-decoder",
     r"\bheads\b|librarians": lambda run, path: run.trace[f"{module_of(path)}.q"].value.shape[1] > 1,
     r"only librarian|one \[?head": lambda run, path: run.trace[f"{module_of(path)}.q"].value.shape[1] == 1,

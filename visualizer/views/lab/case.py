@@ -11,10 +11,11 @@ from model import CombinedMask
 from model.mask_tools.language import MaskContext
 from visualizer.components.axis import Axis, SequenceName
 from visualizer.runs.attention_masks import mask_context
+from visualizer.runs.paths import in_layer
 from visualizer.runs.run import Run
 from visualizer.runs.tokens import TokenSequence
 from visualizer.settings.painted_mask import Scope
-from visualizer.settings.settings import Selection
+from visualizer.settings.settings import Selection, masked_attention
 from visualizer.views.lab.mask_editing import scope_of
 
 
@@ -74,9 +75,8 @@ class Case:
 
 def case_of(run: Run, selection: Selection) -> Case:
     """The case that is looked at."""
-    stack = "encoder" if run.settings.architecture == "encoder" else "decoder"
     layer = min(selection.layer, run.settings.depth - 1)
-    module = f"{stack}.layers.{layer}.self_attention"
+    module = in_layer(masked_attention(run.settings.architecture), layer)
     sequence: SequenceName = "target" if "target" in run.tokens else "source"
     last = len(run.tokens[sequence]) - 1
     looked_at = replace(

@@ -40,7 +40,7 @@ def chosen_intent(case: Case) -> Intent | None:
 
 def guessed_intent(case: Case, allowed: Tensor, context: MaskContext) -> Intent:
     """What a mask was probably meant to be, in the model that is chosen."""
-    return guess(allowed, context, is_decoder=case.run.settings.architecture != "encoder")
+    return guess(allowed, context, is_decoder=case.module.startswith("decoder."))
 
 
 def read_intent(text: str) -> Intent:

@@ -85,7 +85,8 @@ def _verdict(case: Case, proof: Proof, claim: Claim) -> None:
         row, token = proof.cut_off.nonzero()[0].tolist()
         st.error(
             f"**Fails.** The masks cut off what should get through: {n_cut_off:,} "
-            f"{'cell' if n_cut_off == 1 else 'cells'} of the logits, such as row {row} from token {token}.",
+            f"{'cell' if n_cut_off == 1 else 'cells'} of {_named(proof.output)}, such as row {row} from token "
+            f"{token}.",
             icon=":material/close:",
         )
     if not leaking and not proof.cut_off.any():
@@ -102,8 +103,8 @@ def _verdict(case: Case, proof: Proof, claim: Claim) -> None:
 def _kept(case: Case, proof: Proof, claim: Claim, n_forbidden: int) -> None:
     """A claim that holds: green only if it could have failed, and what holds by construction is said to."""
     counted = (
-        f"all {n_forbidden:,} cells that must be zero after the last layer are exactly zero, and so are those "
-        "before it."
+        f"all {n_forbidden:,} cells of {_named(proof.output)} that must be zero are exactly zero, and so are those "
+        "of every stage before."
     )
     why = _by_construction(case, claim)
     if n_forbidden == 0:
@@ -113,8 +114,13 @@ def _kept(case: Case, proof: Proof, claim: Claim, n_forbidden: int) -> None:
     else:
         st.success(f"**Passes.** {_KEPT[claim]}: {counted}", icon=":material/check:")
     if claim == "intended":
-        n_through = int((proof.allowed["logits"] & ~proof.unmeasured).sum())
-        st.caption(f"Everything that should get through has a way; {n_through:,} cells of the logits do.")
+        n_through = int((proof.allowed[proof.output] & ~proof.unmeasured).sum())
+        output = _named(proof.output)
+        st.caption(f"Everything that should get through has a way; {n_through:,} cells of {output} do.")
+
+
+def _named(output: str) -> str:
+    return "the logits" if output == "logits" else "the output"
 
 
 def _by_construction(case: Case, claim: Claim) -> str:
