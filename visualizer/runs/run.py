@@ -145,7 +145,7 @@ class Run:
 
     @cached_property
     def structure(self) -> Hashable:
-        """What the dataflow depends on: modules, widths, lines of code that ran, which stages are one tensor."""
+        """What the dataflow depends on: modules, parameters, lines that ran, which stages are one tensor."""
         firsts: dict[int, int] = {}
         stages = tuple(
             (
@@ -157,7 +157,8 @@ class Run:
             for i, (path, stage) in enumerate(self.trace.items())
         )
         modules = tuple((path, type(module).__qualname__) for path, module in self.model.named_modules())
-        return modules, self.model.training, stages
+        parameters = tuple(name for name, _ in self.model.named_parameters())  # a bias is there or not
+        return modules, parameters, self.model.training, stages
 
     def axes(self, path: str) -> tuple[Axis, Axis]:
         """The rows and columns of a stage, with their labels."""

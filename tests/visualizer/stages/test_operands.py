@@ -70,3 +70,11 @@ def test_another_text_has_the_same_structure_and_another_width_has_not():
     assert compute_run(replace(run.settings, text="quite other words")).structure == run.structure
     assert compute_run(replace(run.settings, head_dim=6)).structure != run.structure
     assert run_of("dropout").structure != run_of("encoder").structure
+
+
+def test_a_model_with_a_bias_has_another_structure_than_one_without():
+    with_bias, without = run_of("encoder"), run_of("no bias of q, k, v")
+    path = "encoder.layers.0.self_attention.q_proj"
+    assert [operand.source for operand in operands_of(with_bias, path)][-1].endswith("w_q.bias")
+    assert not any(operand.source.endswith("bias") for operand in operands_of(without, path))
+    assert with_bias.structure != without.structure
