@@ -47,3 +47,10 @@ def test_the_rows_of_an_embedding_table_carry_their_tokens(open_app):
     assert "vocabulary" in table.locator("canvas[role=img]").first.get_attribute("aria-label")
     written = written_after(page, 1200)
     assert {"red", "green", "blue", "<pad>"} <= written.keys()
+    assert {written[text] for text in written if text.isdigit()} == {"level"}
+
+
+def test_the_cells_of_a_mask_are_one_or_blocked(open_app):
+    written = written_after(open_app(stage="encoder.self_attention.mask", text="red green blue", n_heads=1), 1200)
+    assert "1" in written
+    assert "1.00" not in written

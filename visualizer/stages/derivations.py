@@ -150,12 +150,12 @@ def _softmax(run: Run, cell: Cell, row: Numbers, keys: Axis, word: str) -> Deriv
         focus=cell.column,
         rows=(
             Terms("score", "weights", row),
-            Terms("exp(score - max)", "weights", exponentials),
+            Terms("exp(s - max)", "weights", exponentials),
             Terms("share", "weights", exponentials / total),
         ),
         steps=[
             Step("largest score of the row", float(greatest)),
-            Step("exp(score - max)", own),
+            Step("exp(s - max)", own),
             Step("sum over the row", total),
             Step("exp ÷ sum", own / total),
         ],

@@ -123,7 +123,7 @@ def _introduction(run: Run, path: str, depth: Depth) -> None:
             st.markdown(f"#### {explain(run.trace, path).title}", width="content")
             _depth()
         words([pieces(told(run, path, depth))], look="prose", key="stage_text")
-    with formula, st.container(key="formula", gap="xsmall"):
+    with formula, st.container(key="formula", gap="medium"):
         if latex := formula_of(run, path):
             st.latex(latex)
             _symbols(latex)

@@ -377,14 +377,15 @@ function drawNumbers(context, matrix, { left, top, cellWidth, cellHeight }, scal
   context.font = `${LABEL_FONT_SIZE}px ${scale.theme.font}`;
   context.textAlign = "center";
   context.textBaseline = "middle";
+  const isMask = matrix.values.every((value) => value === 0 || value === 1);
   for (let row = 0, i = 0; row < matrix.rows; row++) {
     for (let column = 0; column < matrix.columns; column++, i++) {
       if (matrix.blocked?.[i]) continue;
       context.fillStyle = inkOn(pixelFor(matrix.values[i], scale));
       const [x, y] = [left + (column + 0.5) * cellWidth, top + (row + 0.5) * cellHeight + 0.5];
-      const text = cellNumber(matrix.values[i]);
+      const text = isMask ? String(matrix.values[i]) : cellNumber(matrix.values[i]);
       // Cells that round to zero step back, so that the eye finds the others.
-      context.globalAlpha = text === "0.00" ? 0.35 : 1;
+      context.globalAlpha = Number(text) === 0 ? 0.35 : 1;
       context.fillText(text, x, y);
     }
   }

@@ -77,7 +77,8 @@ function fullMargins({ rows, rowAxis, columnAxis }, font, cellWidth, cellHeight 
   const rowRoom = cellHeight >= LABEL_CELL ? widestLabel(rowAxis, font) : String(rows).length * 7;
   const { width: columnRoom, letters } = measuredLabels(columnAxis, font);
   const fits = cellWidth >= LETTER_CELL && (letters || columnRoom <= cellWidth - 2);
-  const columnLabels = fits ? "level" : cellWidth < LABEL_CELL ? "ticks" : "upright";
+  // A number that does not fit is better left out than turned: its neighbours tell it.
+  const columnLabels = fits ? "level" : cellWidth < LABEL_CELL || !isNamed(columnAxis) ? "ticks" : "upright";
   return {
     left: rowRoom + 8,
     top: AXIS_LINE + (columnLabels === "upright" ? columnRoom + 7 : 17),
@@ -109,11 +110,15 @@ function cellSize({ rows, columns, rowAxis, columnAxis }, limits, margins, pixel
   return sized(grown(columnAxis), grown(rowAxis));
 }
 
+/** Whether the labels of an axis are more than its numbers. */
+function isNamed({ labels }) {
+  return labels.some((label, index) => label !== String(index));
+}
+
 /** How far a cell that is too small as a square grows along an axis. */
 function longestSide(axis, square) {
   const { labels } = axis;
-  const isNamed = labels.some((label, index) => label !== String(index));
-  if (isNamed) return clamp(NAMED_CELL.ratio * square, LABEL_CELL + 2, NAMED_CELL.size);
+  if (isNamed(axis)) return clamp(NAMED_CELL.ratio * square, LABEL_CELL + 2, NAMED_CELL.size);
   return Math.max(NUMBERED_CELL.ratio * square, NUMBERED_CELL.side / labels.length);
 }
 
