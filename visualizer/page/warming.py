@@ -17,8 +17,8 @@ async def warmed(_app: object) -> AsyncIterator[None]:
 
 
 def _warm() -> None:
-    """Import what draws a view, and run the default model once: its first run sets up PyTorch."""
+    """Import what draws a view, and keep the run that the page opens with."""
     import visualizer.page.show  # noqa: F401 - the import is what is wanted
-    from visualizer.runs.compute import compute_run
+    from visualizer.session.cache import cached_run
 
-    compute_run(Settings())
+    cached_run(Settings())

@@ -142,12 +142,6 @@ def text_in(key: str) -> str:
     return str(st.session_state.get(key) or "")
 
 
-def begin_with(key: str, value: object) -> None:
-    """Give the widget ``key`` its first value. Call it before the widget is drawn."""
-    if key not in st.session_state:
-        st.session_state[key] = value
-
-
 def show_in(key: str, value: object) -> None:
     """Have the widget ``key`` show a value that is kept elsewhere. Call it before the widget is drawn."""
     if key not in st.session_state or st.session_state[key] != value:

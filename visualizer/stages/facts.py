@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from torch import Tensor
 
 from model.learning.tasks import TASKS
-from visualizer.glossary import mask_piece, pieces
+from visualizer.glossary import mask_piece
 from visualizer.runs.run import Run
 from visualizer.runs.trained import checkpoint_of
 from visualizer.settings.fields import TRAINED, WORKED_EXAMPLES
@@ -23,11 +23,6 @@ def told(run: Run, path: str, depth: Depth) -> str:
     """The text on the stage at ``path``, with the marks of the words that open the glossary."""
     explanation = explain(run.trace, path)
     return explanation.told(depth, facts_of(run, path)) if explanation.exact else words_on(run, path)
-
-
-def unmarked(text: str) -> str:
-    """A text without the marks of the words that open the glossary."""
-    return "".join(piece.text for piece in pieces(text))
 
 
 def facts_of(run: Run, path: str) -> Facts:

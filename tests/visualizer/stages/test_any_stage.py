@@ -15,11 +15,12 @@ from torch.nn import functional as F
 from model import TracedModule, record
 from tests.visualizer.sample_runs import run_of
 from visualizer.components.stage_map import model_map
+from visualizer.glossary import pieces
 from visualizer.runs.run import Run
 from visualizer.stages.checks import checks
 from visualizer.stages.derivations import Cell, derive
 from visualizer.stages.explanations import code_line, explain
-from visualizer.stages.facts import told, unmarked
+from visualizer.stages.facts import told
 from visualizer.stages.numpy_lines import numpy_line
 from visualizer.stages.operands import operands_of
 from visualizer.stages.panels import operand_panel, stage_panel
@@ -79,7 +80,7 @@ def test_it_has_a_title_words_a_line_of_code_and_a_place_on_the_map(run):
         assert explain(run.trace, path).title
         assert stage.name in code_line(stage).code
         assert numpy_line(run, path) is None
-        assert unmarked(told(run, path, "exact")).endswith(".")
+        assert "".join(piece.text for piece in pieces(told(run, path, "exact"))).endswith(".")
     assert told(run, "mixed", "plain") == (
         "This stage is computed from rows, linear.weight, gain by linear, then silu, then mul."
     )

@@ -1,0 +1,134 @@
+"""What is said of a run above its picture: its batch, its order, what was broken in it, how it was trained."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import streamlit as st
+
+from model.mask_tools.faults import FAULTS
+from visualizer.runs.attention_masks import (
+    layer_left_out,
+    padding_is_seen,
+    promised_masks,
+    same_masks,
+)
+from visualizer.runs.run import Run
+from visualizer.runs.trained import masks_of_training
+from visualizer.session import state
+from visualizer.session.cache import cached_run
+from visualizer.session.state import Choices
+from visualizer.settings.fields import FIELDS, TRAINED, WORKED_EXAMPLES
+from visualizer.settings.settings import Selection
+from visualizer.stages.check_line import check_line
+from visualizer.stages.order import compare_orders
+
+
+def broken_on_purpose(run: Run) -> None:
+    """What is wrong with the model, where a mask bug was chosen."""
+    settings = run.settings
+    if settings.fault == "none" or settings.weights in WORKED_EXAMPLES:
+        return
+    if settings.fault == "padding_counted":
+        what = _padding_counted(run)
+    elif not settings.mask:
+        return
+    elif settings.fault == "left_out":
+        left_out, of_decoder = layer_left_out(settings.n_layers), layer_left_out(settings.depth)
+        what = f"Layer {left_out} goes without its mask."
+        if left_out != of_decoder:
+            what = f"Layer {of_decoder} of the decoder goes without its mask."
+            if "padding" in settings.mask:
+                what = (
+                    f"Layer {left_out} of the encoder and layer {of_decoder} of the decoder go without their masks."
+                )
+    else:
+        what = FAULTS[settings.fault].note
+    st.warning(f"This model is broken on purpose (More, Mask bug). {what}", icon=":material/bug_report:")
+
+
+def _padding_counted(run: Run) -> str:
+    n_before = max(sequence.is_padding.index(False) for sequence in run.tokens.values())
+    if n_before == 0:
+        return "It counts the padding on the left as positions, but there is none here, so nothing is wrong yet."
+    if run.settings.positions == "none":
+        return "It counts the padding on the left as positions, but without positions nothing is counted."
+    return (
+        f"Positions count the padding: the text begins at position {n_before} instead of 0, so the same words get "
+        "other vectors than without padding, whatever the masks hide."
+    )
+
+
+def not_as_trained(run: Run, choices: Choices) -> None:
+    """That a trained model runs under another mask than it learned with, and the way back."""
+    settings = choices.settings
+    if settings.weights != TRAINED or choices.selection.view == "compare":
+        return
+    as_trained = replace(settings, mask=masks_of_training(settings))
+    here = promised_masks(run.settings, run.batches)
+    in_training = promised_masks(replace(run.settings, mask=as_trained.mask), run.batches)
+    if same_masks(here, in_training):
+        return
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.warning(
+            f"This model learned its task with {_named(as_trained.mask)}; here it runs with "
+            f"{_named(settings.mask)}, which it was not trained for.",
+            icon=":material/model_training:",
+        )
+        st.button(
+            f"Back to {_named(as_trained.mask)}",
+            icon=":material/undo:",
+            key="mask_of_training",
+            on_click=state.change_masks,
+            args=(as_trained,),
+            width="content",
+        )
+
+
+def _named(masks: tuple[str, ...]) -> str:
+    """``the causal and padding masks``, ``the causal mask`` or ``no mask``."""
+    names = " and ".join(FIELDS["mask"].choices[mask].lower() for mask in masks)
+    return f"the {names} mask{'s' if len(masks) > 1 else ''}" if masks else "no mask"
+
+
+def another_order(run: Run, choices: Choices) -> None:
+    """What the model makes of the same tokens in another order, where they stand in one."""
+    if run.settings.order == 0 or run.settings.weights == TRAINED or run.example is not None:
+        return
+    told = "The tokens stand in another order than typed."
+    if choices.selection.view in ("step", "heads"):  # elsewhere other masks, or no whole text, are looked at
+        typed = cached_run(replace(run.settings, order=0))
+        told = f"{told} {check_line(compare_orders(typed, run))}"
+    st.caption(told)
+
+
+def about_batch(run: Run, selection: Selection) -> None:
+    """What brings the sequences to one length, and who hides it."""
+    if run.settings.weights in WORKED_EXAMPLES:
+        return
+    n_padded = sum(any(sequence.is_padding) for sequence in run.batches["source"])
+    length = len(run.tokens["source"])
+    if not n_padded:
+        about = "They are equally long, so that there is no padding."
+    elif selection.view == "generate" and run.settings.architecture == "decoder":
+        about = "Each is continued without its padding."
+    else:
+        about = _who_hides_padding(run, selection)
+    shorter = f", padded to {length} tokens" if n_padded else ""
+    st.caption(f"{run.n_batch_items} lines are a batch of {run.n_batch_items} sequences{shorter}. {about}")
+
+
+def _who_hides_padding(run: Run, selection: Selection) -> str:
+    """Whether a padding mask hides the padding; where two masks are compared, which of them does."""
+    if selection.view == "compare":
+        hiding = [name for name, masks in (("A", selection.mask_a), ("B", selection.mask_b)) if "padding" in masks]
+        return f"It is hidden in {' and '.join(hiding)}." if hiding else "It is hidden in neither A nor B."
+    seen = padding_is_seen(run.promised, run.batches)
+    if "padding" in run.settings.mask:
+        without = (
+            "take it off to see what goes wrong" if seen else "the other masks alone would hide it from all words"
+        )
+        return f"The padding mask follows from the lengths and hides it: {without}."
+    if seen:
+        return "The padding mask is off: words see the padding too, and take something from it."
+    return "The padding mask is off, but the other masks hide the padding from all words."
