@@ -8,6 +8,7 @@ from functools import cache
 import numpy as np
 
 from model.names import MASK_NAMES
+from visualizer.glossary import pieces
 from visualizer.runs.compute import compute_run
 from visualizer.runs.prepare import prepare
 from visualizer.runs.run import Run
@@ -77,3 +78,8 @@ def problem_with(settings: Settings) -> str | None:
     except ValueError as error:
         return str(error)
     return None
+
+
+def unmarked(text: str) -> str:
+    """A text without the marks of the words that open the glossary."""
+    return "".join(piece.text for piece in pieces(text))

@@ -10,12 +10,12 @@ from functools import cache
 import pytest
 
 from model.names import MASK_NAMES
-from tests.visualizer.sample_runs import BASE, VARIANTS, run_of
+from tests.visualizer.sample_runs import BASE, VARIANTS, run_of, unmarked
 from visualizer.runs.compute import compute_run
 from visualizer.runs.run import Run
 from visualizer.settings.fields import FIELDS, TRAINED, WORKED_EXAMPLES
 from visualizer.settings.settings import Settings, fitted
-from visualizer.stages.facts import facts_of, told, unmarked
+from visualizer.stages.facts import facts_of, told
 
 DEPTHS = tuple(FIELDS["depth"].choices)
 
