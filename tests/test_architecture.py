@@ -145,7 +145,7 @@ def test_the_model_has_no_other_names():
 @pytest.mark.parametrize("module", within("visualizer.session"))
 def test_what_lasts_knows_neither_the_page_nor_what_a_view_keeps(module):
     assert not refused(
-        module, "visualizer.page", "visualizer.views", "visualizer.runs.writer", "visualizer.runs.writing"
+        module, "visualizer.page", "visualizer.views", "visualizer.runs.writer", "visualizer.runs.written"
     )
 
 

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from model.mask_tools.conventions import HIGHEST_FILL
-from model.mask_tools.findings import NUMBER_TYPES, Severity
+from model.mask_tools.mask_case import NUMBER_TYPES, Severity
 
 Rows = Literal["queries", "sequences"]
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from model.mask_tools.findings import Finding
 from model.mask_tools.intent_kinds import INTENT_KINDS
 from model.mask_tools.language import MaskContext, parse
+from model.mask_tools.mask_case import Finding
 
 
 @dataclass(frozen=True)

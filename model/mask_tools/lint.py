@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 import torch
 from torch import Tensor
 
-from model.mask_tools.findings import SEVERITIES, Finding, MaskCase, Role, Severity, counted, listed, named
+from model.mask_tools.mask_case import SEVERITIES, Finding, MaskCase, Role, Severity, counted, listed, named
 
 __all__ = ["EXPLAINS", "RULES", "SEVERITIES", "Finding", "MaskCase", "Severity", "lint"]
 

@@ -17,7 +17,7 @@ from tests.browser.headlight_page import (
 )
 from visualizer.runs.compute import compute_run
 from visualizer.runs.writer import writer_of
-from visualizer.runs.writing import Beam, OneByOne, search, write
+from visualizer.runs.written import Beam, OneByOne, search, write
 from visualizer.settings.settings import Settings, fitted
 
 STEPS, TREE = "generation_steps", "generation_tree"

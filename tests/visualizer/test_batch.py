@@ -9,8 +9,8 @@ import torch
 
 from tests.test_app import assert_healthy, in_link, open_app
 from tests.visualizer.sample_runs import BASE, problem_with
-from visualizer.runs.attention_masks import mask_context
 from visualizer.runs.compute import compute_run
+from visualizer.runs.masks_in_force import mask_context
 from visualizer.runs.prepare import prepare
 from visualizer.runs.promises import measure, prove
 from visualizer.runs.tokens import encode
@@ -21,7 +21,7 @@ from visualizer.settings.link import read_query, write_query
 from visualizer.settings.painted_mask import EVERYWHERE
 from visualizer.settings.settings import Selection, Settings, fitted
 from visualizer.views.head_measures import measure_heads
-from visualizer.views.lab.mask_editing import mended, taken_over, with_expression
+from visualizer.views.lab.mask_edits import mended, taken_over, with_expression
 
 LINES = ("the cat saw the dog", "a dog", "the dog saw")
 TARGETS = ("la", "un chien noir", "le chien")

@@ -13,9 +13,9 @@ import torch
 from torch import Tensor
 
 from model.mask_tools.destinations import passed_to
-from model.mask_tools.findings import MaskCase
 from model.mask_tools.intents import Intent
 from model.mask_tools.language import MaskContext
+from model.mask_tools.mask_case import MaskCase
 from tests.test_app import open_app
 from visualizer.safe_text import markdown_safe
 from visualizer.views.lab.intent import findings_under, padding_of, write_intent

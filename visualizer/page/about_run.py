@@ -7,7 +7,7 @@ from dataclasses import replace
 import streamlit as st
 
 from model.mask_tools.faults import FAULTS
-from visualizer.runs.attention_masks import (
+from visualizer.runs.masks_in_force import (
     layer_left_out,
     padding_is_seen,
     promised_masks,

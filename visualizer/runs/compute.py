@@ -20,7 +20,7 @@ from model.sources.weights import build_attention_alone, build_model, head_names
 from model.sources.worked_examples import WORKED_EXAMPLES, WorkedExample
 from model.tracing import Edit
 from visualizer.components.axis import SequenceName
-from visualizer.runs.attention_masks import Masks, applied_masks
+from visualizer.runs.masks_in_force import Masks, applied_masks
 from visualizer.runs.paths import attention_modules, in_layer, without_layer
 from visualizer.runs.prepare import Prepared, prepare
 from visualizer.runs.run import Run, positions_in

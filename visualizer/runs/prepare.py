@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from visualizer.components.axis import SequenceName
-from visualizer.runs.attention_masks import Masks, promised_masks, readable_painting
 from visualizer.runs.limits import bytes_for, problem_with_size, problem_with_text, way_out
+from visualizer.runs.masks_in_force import Masks, promised_masks, readable_painting
 from visualizer.runs.refusals import RefusedError
 from visualizer.runs.tokens import Encoded, TokenSequence, encode
 from visualizer.runs.trained import checkpoint_of, encode_trained, shape_of

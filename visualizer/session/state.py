@@ -128,7 +128,7 @@ def change_masks(settings: Settings) -> None:
 
 
 def keep_in_step(key: str, text: str) -> None:
-    """Give the text field ``key`` another text when ``text`` has changed; what is being written there stays else.
+    """Give the text field ``key`` another text when ``text`` has changed; otherwise keep what is written there.
 
     Call it before the field is drawn.
     """

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from tests.test_app import open_app
-from visualizer.runs.attention_masks import mask_context
 from visualizer.runs.compute import compute_run
+from visualizer.runs.masks_in_force import mask_context
 from visualizer.runs.promises import measure, prove
 from visualizer.settings.settings import Settings
 from visualizer.views.lab.intent import read_intent

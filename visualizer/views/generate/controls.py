@@ -6,7 +6,7 @@ import streamlit as st
 
 from model.decoding import GREEDY, Sampling
 from visualizer.runs.writer import Writer
-from visualizer.runs.writing import Beam, OneByOne
+from visualizer.runs.written import Beam, OneByOne
 from visualizer.session import state, widgets
 from visualizer.settings.fields import FIELDS
 from visualizer.settings.settings import Selection

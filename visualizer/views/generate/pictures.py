@@ -13,7 +13,7 @@ from visualizer.components.axis import Axis
 from visualizer.components.generation.element import Bar, Node, StepPicture, StepsPicture, Tail
 from visualizer.runs.run import Run
 from visualizer.runs.writer import Writer
-from visualizer.runs.writing import OneByOne, Written
+from visualizer.runs.written import OneByOne, Written
 from visualizer.stages.panels import to_array
 
 N_BARS = 10

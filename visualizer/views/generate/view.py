@@ -9,7 +9,7 @@ import streamlit as st
 from visualizer.components.generation.element import generation_steps, generation_tree
 from visualizer.runs.run import Run
 from visualizer.runs.writer import Writer, writer_of
-from visualizer.runs.writing import Beam, Difference, OneByOne, Written
+from visualizer.runs.written import Beam, Difference, OneByOne, Written
 from visualizer.safe_text import markdown_safe
 from visualizer.session import state
 from visualizer.settings.link import chosen_in
@@ -17,10 +17,10 @@ from visualizer.settings.settings import Selection
 from visualizer.stages.check_line import check_line
 from visualizer.stages.checks import Check
 from visualizer.views.generate.controls import choose_strategy, chosen_strategy
+from visualizer.views.generate.kept import searched
+from visualizer.views.generate.last_written import written_now
 from visualizer.views.generate.others import offer
 from visualizer.views.generate.pictures import steps_picture, tree_picture
-from visualizer.views.generate.session import written_now
-from visualizer.views.generate.writings import searched
 
 
 def render(run: Run, selection: Selection) -> None:

@@ -10,13 +10,13 @@ from torch import Tensor
 from model import CombinedMask
 from model.mask_tools.language import MaskContext
 from visualizer.components.axis import Axis, SequenceName
-from visualizer.runs.attention_masks import mask_context
+from visualizer.runs.masks_in_force import mask_context
 from visualizer.runs.paths import in_layer
 from visualizer.runs.run import Run
 from visualizer.runs.tokens import TokenSequence
 from visualizer.settings.painted_mask import Scope
 from visualizer.settings.settings import Selection, masked_attention
-from visualizer.views.lab.mask_editing import scope_of
+from visualizer.views.lab.mask_edits import scope_of
 
 
 @dataclass(frozen=True, eq=False)

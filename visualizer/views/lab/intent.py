@@ -8,11 +8,11 @@ import streamlit as st
 import torch
 from torch import Tensor
 
-from model.mask_tools.findings import Finding, MaskCase
 from model.mask_tools.intent_kinds import INTENT_KINDS
 from model.mask_tools.intents import Intent, as_finding, compare, guess
 from model.mask_tools.language import MaskContext
 from model.mask_tools.lint import lint
+from model.mask_tools.mask_case import Finding, MaskCase
 from visualizer.session import state
 from visualizer.settings.fields import FIELDS, GUESSED, MAX_TOKENS
 from visualizer.views.lab.case import Case

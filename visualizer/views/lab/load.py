@@ -12,14 +12,14 @@ from torch import Tensor
 
 from model.mask_tools.conventions import read_as
 from model.mask_tools.destinations import DESTINATIONS, Passed, Remark, passed_to
-from model.mask_tools.findings import MaskCase
 from model.mask_tools.intents import Intent, recognise
 from model.mask_tools.language import MaskContext
+from model.mask_tools.mask_case import MaskCase
 from visualizer.components.axis import Axis
 from visualizer.components.tensor_grid.element import Panel, tensor_grid
 from visualizer.safe_text import markdown_safe
 from visualizer.session import state, widgets
-from visualizer.views.lab import mask_editing
+from visualizer.views.lab import mask_edits
 from visualizer.views.lab.case import Case
 from visualizer.views.lab.intent import (
     all_clear,
@@ -234,7 +234,7 @@ def _paint_button(case: Case, allowed: Tensor) -> None:
         return
 
     def paint() -> None:
-        settings = mask_editing.started_alone(case.run.settings, case.scope, allowed, case.context)
+        settings = mask_edits.started_alone(case.run.settings, case.scope, allowed, case.context)
         state.change_masks(settings)
 
     st.button("Paint this mask", icon=":material/brush:", key="paint_loaded", on_click=paint)

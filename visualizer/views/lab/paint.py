@@ -17,12 +17,12 @@ from visualizer.components.mask_painter.element import (
     parse_mend,
     parse_select,
 )
-from visualizer.runs.attention_masks import painted_cells
+from visualizer.runs.masks_in_force import painted_cells
 from visualizer.session import state, widgets
 from visualizer.settings.fields import FIELDS
 from visualizer.settings.painted_mask import Scope, read_planes
 from visualizer.stages.panels import to_array
-from visualizer.views.lab import mask_editing
+from visualizer.views.lab import mask_edits
 from visualizer.views.lab.case import Case
 from visualizer.views.lab.intent import all_clear, chosen_intent, findings_under, guessed_intent, padding_of
 
@@ -85,7 +85,7 @@ def _say_what_holds(scope: Scope) -> None:
 
 
 def _painter(case: Case, *, is_in_force: bool) -> None:
-    source = mask_editing.source_in(case.run.settings, case.scope) if "custom" in case.run.settings.mask else ""
+    source = mask_edits.source_in(case.run.settings, case.scope) if "custom" in case.run.settings.mask else ""
     painted = painted_cells(source, case.context)
     others = case.masks.without("custom")
     beside = others.allowed
@@ -99,15 +99,15 @@ def _painter(case: Case, *, is_in_force: bool) -> None:
     def paint(event: object) -> None:
         if (blocked := parse_mask(event, n_tokens)) is not None:
             allowed = torch.from_numpy(~blocked)
-            state.change_masks(mask_editing.with_cells(case.run.settings, case.scope, allowed, case.context))
+            state.change_masks(mask_edits.with_cells(case.run.settings, case.scope, allowed, case.context))
 
     def mend(event: object) -> None:
         index = parse_mend(event, len(findings))
         if index is not None and (mended := findings[index].mended) is not None:
-            state.change_masks(mask_editing.mended(case.run.settings, case.scope, mended, case.masks, case.context))
+            state.change_masks(mask_edits.mended(case.run.settings, case.scope, mended, case.masks, case.context))
 
     def take_over(_event: object) -> None:
-        state.change_masks(mask_editing.taken_over(case.run.settings, case.masks, case.context))
+        state.change_masks(mask_edits.taken_over(case.run.settings, case.masks, case.context))
 
     def select(event: object) -> None:
         if (place := parse_select(event, n_tokens)) is not None:

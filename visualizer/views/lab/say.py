@@ -11,7 +11,7 @@ from visualizer.safe_text import markdown_safe
 from visualizer.session import state
 from visualizer.settings.fields import FIELDS
 from visualizer.settings.settings import Settings, in_mask_order
-from visualizer.views.lab import mask_editing
+from visualizer.views.lab import mask_edits
 from visualizer.views.lab.case import Case
 
 _EXPRESSION = "expression"
@@ -26,8 +26,8 @@ def render(case: Case) -> None:
 
 
 def _expression(case: Case) -> None:
-    source = mask_editing.source_in(case.run.settings, case.scope)
-    shown = mask_editing.as_expression(source, case.context)
+    source = mask_edits.source_in(case.run.settings, case.scope)
+    shown = mask_edits.as_expression(source, case.context)
     state.keep_in_step(_EXPRESSION, shown)
 
     def write(text: str) -> None:
@@ -46,7 +46,7 @@ def _expression(case: Case) -> None:
 
 
 def _placeholder(case: Case) -> str:
-    if mask_editing.source_in(case.run.settings, case.scope):
+    if mask_edits.source_in(case.run.settings, case.scope):
         return "painted cell by cell: too irregular for a short expression"
     return "for example: k <= q and not is_pad(k)"
 
@@ -54,7 +54,7 @@ def _placeholder(case: Case) -> str:
 def _written(case: Case, text: str) -> Settings | None:
     """The settings with what was written; None where it is no expression."""
     try:
-        return mask_editing.with_expression(case.run.settings, case.scope, text, case.context)
+        return mask_edits.with_expression(case.run.settings, case.scope, text, case.context)
     except MaskExpressionError:
         return None
 
@@ -97,7 +97,7 @@ def start_from(case: Case) -> None:
             return
         name, text = starts[title]
         state.fill(_START, None)
-        state.change_masks(mask_editing.started_from(case.run.settings, case.scope, text, name))
+        state.change_masks(mask_edits.started_from(case.run.settings, case.scope, text, name))
 
     st.selectbox(
         "Start from",
@@ -113,7 +113,7 @@ def start_from(case: Case) -> None:
 def _starts(settings: Settings) -> dict[str, tuple[str, str]]:
     """What can be started from: title -> the mask of the list that it is, or "", and its expression."""
     masks = {
-        FIELDS["mask"].choices[name]: (name, write(settings)) for name, write in mask_editing.AS_EXPRESSIONS.items()
+        FIELDS["mask"].choices[name]: (name, write(settings)) for name, write in mask_edits.AS_EXPRESSIONS.items()
     }
     known = {text for _, text in masks.values()}
     ready = {f"{one.title}: {one.text}": ("", one.text) for one in READY if one.text not in known}

@@ -10,7 +10,7 @@ from model.mask_tools.translations import TRANSLATIONS, MaskToTranslate
 from visualizer.safe_text import markdown_safe
 from visualizer.settings.fields import FIELDS
 from visualizer.settings.painted_mask import read_planes
-from visualizer.views.lab import mask_editing
+from visualizer.views.lab import mask_edits
 from visualizer.views.lab.case import Case
 
 
@@ -56,5 +56,5 @@ def _condition(case: Case) -> str | None:
     """The masks of all heads as one line of code; None where heads differ or there is no expression."""
     if len(case.allowed_of_heads) > 1:
         return None
-    expression = mask_editing.whole_expression(case.run.settings, case.selection.layer, 0, case.context)
+    expression = mask_edits.whole_expression(case.run.settings, case.selection.layer, 0, case.context)
     return parse(expression).torch_code() if expression else None

@@ -12,7 +12,7 @@ from model.learning.tasks import PAD, TASKS, sequences
 from model.learning.training import Recipe, texts_of_step
 from visualizer.safe_text import markdown_safe, visible_whole
 from visualizer.views.train.controls import Look
-from visualizer.views.train.moments import Moment
+from visualizer.views.train.one_moment import Moment
 
 _PARTS = {"self_attention": "self-attention", "cross_attention": "cross-attention", "feed_forward": "feed-forward"}
 _NEARLY_ONE = 0.9999

@@ -1,4 +1,4 @@
-"""Train: a model learns a task before one's eyes, or two that differ in one thing."""
+"""Train: a model learns a task while it is watched, or two that differ in one thing."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ import streamlit as st
 
 from visualizer.safe_text import markdown_safe
 from visualizer.settings.training_settings import TrainingChoice
-from visualizer.views.train import controls, moments, progress, session
+from visualizer.views.train import controls, one_moment, picture, session
 from visualizer.views.train.plan import Plan, plan_of, usual_plan
 
 
 def render(choice: TrainingChoice) -> None:
     """Draw the view: what is chosen as it was recorded, as it is being trained, or as it was."""
-    moments.style()
+    one_moment.style()
     controls.choose_task()
     plan = _plan(choice)
     controls.choose_experiment(choice)
-    progress.elsewhere(choice, plan)
+    picture.elsewhere(choice, plan)
     look = controls.choose_look(choice, plan.task)
-    progress.render(choice, plan, look)
+    picture.render(choice, plan, look)
 
 
 def _plan(choice: TrainingChoice) -> Plan:

@@ -15,7 +15,7 @@ from visualizer.components.registry import module_source
 from visualizer.runs.compute import compute_run
 from visualizer.runs.run import Run
 from visualizer.runs.writer import writer_of
-from visualizer.runs.writing import Beam, OneByOne, search, write
+from visualizer.runs.written import Beam, OneByOne, search, write
 from visualizer.views.generate.pictures import N_BARS, steps_picture, tree_picture
 
 

@@ -13,7 +13,7 @@ from model.decoding import Reader, Sampling
 from tests.test_app import assert_healthy, components, in_link, open_app
 from visualizer.runs.compute import compute_run
 from visualizer.runs.writer import writer_of
-from visualizer.runs.writing import OneByOne, write
+from visualizer.runs.written import OneByOne, write
 from visualizer.settings.settings import Settings, fitted
 
 REVERSE = {"view": "generate", "weights": "trained", "task": "reverse", "text": "headlight"}

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 import torch
 
-from visualizer.runs.attention_masks import layer_left_out, painted_cells, readable_painting
-from visualizer.runs.attention_masks import mask_context as context_of
 from visualizer.runs.compute import compute_run
+from visualizer.runs.masks_in_force import layer_left_out, painted_cells, readable_painting
+from visualizer.runs.masks_in_force import mask_context as context_of
 from visualizer.runs.tokens import encode, segments
 from visualizer.settings.painted_mask import encode_cells
 from visualizer.settings.settings import Settings

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from model.mask_tools.language import MaskExpressionError, express, parse
 from model.names import MASK_NAMES
-from visualizer.runs.attention_masks import mask_context, promised_masks
+from visualizer.runs.masks_in_force import mask_context, promised_masks
 from visualizer.runs.tokens import encode
 from visualizer.settings.painted_mask import EVERYWHERE, Scope, encode_cells, read_planes
 from visualizer.settings.settings import Selection, Settings
-from visualizer.views.lab import mask_editing
-from visualizer.views.lab.mask_editing import AS_EXPRESSIONS
+from visualizer.views.lab import mask_edits
+from visualizer.views.lab.mask_edits import AS_EXPRESSIONS
 
 BASE = Settings(text="the cat saw the dog", n_heads=2, n_layers=2, mask=("causal",), pad=2)
 TOKENS = encode(BASE).sources[0]
@@ -47,7 +47,7 @@ def every_head():
 @given(masks, scopes, in_force)
 def test_painted_cells_are_what_the_heads_in_scope_are_given(cells, scope, names):
     before = replace(BASE, mask=names)
-    after = mask_editing.with_cells(before, scope, cells, CONTEXT)
+    after = mask_edits.with_cells(before, scope, cells, CONTEXT)
     for layer, head in every_head():
         expected = allowed(before, layer, head)
         assert torch.equal(allowed(after, layer, head), expected & cells if scope.covers(layer, head) else expected)
@@ -56,9 +56,9 @@ def test_painted_cells_are_what_the_heads_in_scope_are_given(cells, scope, names
 @few
 @given(masks, masks, scopes, in_force)
 def test_taking_over_changes_no_cell(everywhere, narrow, scope, names):
-    settings = mask_editing.with_cells(replace(BASE, mask=names), EVERYWHERE, everywhere, CONTEXT)
-    settings = mask_editing.with_cells(settings, scope, narrow, CONTEXT)
-    taken = mask_editing.taken_over(settings, masks_of(settings)[0], CONTEXT)
+    settings = mask_edits.with_cells(replace(BASE, mask=names), EVERYWHERE, everywhere, CONTEXT)
+    settings = mask_edits.with_cells(settings, scope, narrow, CONTEXT)
+    taken = mask_edits.taken_over(settings, masks_of(settings)[0], CONTEXT)
     assert taken.mask == (("custom",) if names else settings.mask)
     for layer, head in every_head():
         assert torch.equal(allowed(taken, layer, head), allowed(settings, layer, head))
@@ -68,7 +68,7 @@ def test_taking_over_changes_no_cell(everywhere, narrow, scope, names):
 @given(masks, in_force)
 def test_mending_gives_exactly_the_mended_mask(cells, names):
     before = replace(BASE, mask=names)
-    after = mask_editing.mended(before, EVERYWHERE, cells, masks_of(before)[0], CONTEXT)
+    after = mask_edits.mended(before, EVERYWHERE, cells, masks_of(before)[0], CONTEXT)
     assert torch.equal(allowed(after), cells)
 
 
@@ -77,21 +77,21 @@ def test_a_mask_of_the_list_is_its_expression(name):
     settings = replace(BASE, mask=(name,), window=2, prefix=4, stride=2)
     expression = AS_EXPRESSIONS[name](settings)
     assert torch.equal(allowed(settings), parse(expression).evaluate(CONTEXT))
-    started = mask_editing.started_from(settings, EVERYWHERE, expression, name)
+    started = mask_edits.started_from(settings, EVERYWHERE, expression, name)
     assert started.mask == ("custom",)
     assert torch.equal(allowed(started), allowed(settings))
 
 
 def test_the_other_masks_stay_when_one_is_started_from():
     settings = replace(BASE, mask=("causal", "padding"))
-    assert mask_editing.started_from(settings, EVERYWHERE, "k <= q", "causal").mask == ("padding", "custom")
+    assert mask_edits.started_from(settings, EVERYWHERE, "k <= q", "causal").mask == ("padding", "custom")
 
 
 @few
 @given(masks, in_force)
 def test_the_whole_expression_gives_the_same_cells_or_is_none(cells, names):
-    settings = mask_editing.with_cells(replace(BASE, mask=names), EVERYWHERE, cells, CONTEXT)
-    expression = mask_editing.whole_expression(settings, 0, 0, CONTEXT)
+    settings = mask_edits.with_cells(replace(BASE, mask=names), EVERYWHERE, cells, CONTEXT)
+    expression = mask_edits.whole_expression(settings, 0, 0, CONTEXT)
     assert bool(expression) == bool(settings.mask)
     if expression:
         assert torch.equal(parse(expression).evaluate(CONTEXT), allowed(settings))
@@ -100,11 +100,11 @@ def test_the_whole_expression_gives_the_same_cells_or_is_none(cells, names):
 @few
 @given(masks)
 def test_cells_without_a_short_expression_are_kept_cell_by_cell(cells):
-    source = mask_editing.as_source(cells, CONTEXT)
+    source = mask_edits.as_source(cells, CONTEXT)
     expression = express(cells, CONTEXT)
     if bool(cells.all()):
         assert source == ""
-    elif 0 < len(expression) <= mask_editing.SHORT:
+    elif 0 < len(expression) <= mask_edits.SHORT:
         assert source == expression
     else:
         assert source == encode_cells((~cells).numpy())
@@ -112,12 +112,12 @@ def test_cells_without_a_short_expression_are_kept_cell_by_cell(cells):
 
 def test_the_body_of_a_mask_mod_is_kept_in_the_words_of_the_lab():
     body = "return (q_idx >= kv_idx) & ~(kv_idx == 2)"
-    settings = mask_editing.with_expression(BASE, EVERYWHERE, body, CONTEXT)
+    settings = mask_edits.with_expression(BASE, EVERYWHERE, body, CONTEXT)
     assert settings.custom == "q >= k and (not k == 2)"
 
 
 def test_an_expression_is_kept_as_it_was_written_but_for_its_white_space():
-    settings = mask_editing.with_expression(BASE, EVERYWHERE, "  k<=q   and\n q-k < 3 ", CONTEXT)
+    settings = mask_edits.with_expression(BASE, EVERYWHERE, "  k<=q   and\n q-k < 3 ", CONTEXT)
     assert settings.custom == "k<=q and q-k < 3"
     assert settings.mask == ("causal", "custom")
 
@@ -125,26 +125,26 @@ def test_an_expression_is_kept_as_it_was_written_but_for_its_white_space():
 @pytest.mark.parametrize("text", ["k <=", "k; q", "q // (k - k) == 0", "lambda: 0", "~AAAA"])
 def test_what_is_no_expression_is_refused(text):
     with pytest.raises(MaskExpressionError):
-        mask_editing.with_expression(BASE, EVERYWHERE, text, CONTEXT)
+        mask_edits.with_expression(BASE, EVERYWHERE, text, CONTEXT)
 
 
 def test_an_empty_expression_leaves_a_head_to_the_wider_painting():
-    settings = mask_editing.with_expression(BASE, EVERYWHERE, "k == q", CONTEXT)
-    settings = mask_editing.with_expression(settings, Scope(None, 1), "k < 2", CONTEXT)
-    assert mask_editing.source_in(settings, Scope(0, 1)) == "k < 2"
-    settings = mask_editing.with_expression(settings, Scope(None, 1), "", CONTEXT)
+    settings = mask_edits.with_expression(BASE, EVERYWHERE, "k == q", CONTEXT)
+    settings = mask_edits.with_expression(settings, Scope(None, 1), "k < 2", CONTEXT)
+    assert mask_edits.source_in(settings, Scope(0, 1)) == "k < 2"
+    settings = mask_edits.with_expression(settings, Scope(None, 1), "", CONTEXT)
     assert read_planes(settings.custom) == {EVERYWHERE: "k == q"}
-    assert mask_editing.source_in(settings, Scope(0, 1)) == "k == q"
+    assert mask_edits.source_in(settings, Scope(0, 1)) == "k == q"
 
 
 def test_a_narrow_scope_begins_with_what_holds_there():
     settings = replace(BASE, custom="k <= q;1.*:k == q")
-    assert mask_editing.source_in(settings, Scope(None, 1)) == "k <= q"
-    assert mask_editing.source_in(settings, Scope(1, 1)) == "k == q"
+    assert mask_edits.source_in(settings, Scope(None, 1)) == "k <= q"
+    assert mask_edits.source_in(settings, Scope(1, 1)) == "k == q"
 
 
 def test_the_scope_follows_what_is_looked_at():
     looked_at = Selection(layer=1, head=3)
-    scopes = [mask_editing.scope_of(replace(looked_at, scope=scope)) for scope in ("all", "layer", "head")]
+    scopes = [mask_edits.scope_of(replace(looked_at, scope=scope)) for scope in ("all", "layer", "head")]
     assert scopes == [Scope(), Scope(1, None), Scope(None, 3)]
-    assert mask_editing.scope_of(replace(looked_at, scope="layer_head")) == Scope(1, 3)
+    assert mask_edits.scope_of(replace(looked_at, scope="layer_head")) == Scope(1, 3)

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 
 from visualizer.runs.run import Subject
 from visualizer.runs.writer import Writer
-from visualizer.runs.writing import OneByOne, Written, write
+from visualizer.runs.written import OneByOne, Written, write
 from visualizer.session import state
-from visualizer.views.generate.writings import WRITINGS
+from visualizer.views.generate.kept import WRITINGS
 
 _KEY = "generation"
 

@@ -15,11 +15,11 @@ from visualizer.safe_text import markdown_safe
 from visualizer.session import state
 from visualizer.session.theme import theme
 from visualizer.settings.training_settings import LAST_STEP, TrainingChoice
-from visualizer.views.train import moments, session
+from visualizer.views.train import one_moment, session
 from visualizer.views.train.controls import Look, summary
 from visualizer.views.train.job import UNWATCHED_SECONDS, JobState
 from visualizer.views.train.loss import lay_open
-from visualizer.views.train.moments import Moment, moment_at
+from visualizer.views.train.one_moment import Moment, moment_at
 from visualizer.views.train.plan import Plan
 from visualizer.views.train.session import Mine
 
@@ -167,11 +167,11 @@ def _sides(found: Sequence[Moment], look: Look, step: int | None) -> None:
     """One training: its curves beside its picture."""
     left, right = st.columns([1, 2], gap="medium")
     with left:
-        moments.numbers(found[0])
+        one_moment.numbers(found[0])
         _losses(found, step)
         _matches(found, step)
     with right:
-        moments.picture(found[0], look, "training_0")
+        one_moment.picture(found[0], look, "training_0")
 
 
 def _columns(found: Sequence[Moment], look: Look, step: int | None) -> None:
@@ -184,8 +184,8 @@ def _columns(found: Sequence[Moment], look: Look, step: int | None) -> None:
     for index, column in enumerate(st.columns(len(found), gap="medium")):
         with column:
             st.markdown(f"##### {markdown_safe(found[index].name)}")
-            moments.numbers(found[index])
-            moments.picture(found[index], look, f"training_{index}")
+            one_moment.numbers(found[index])
+            one_moment.picture(found[index], look, f"training_{index}")
 
 
 def _losses(found: Sequence[Moment], step: int | None) -> None:
@@ -227,4 +227,4 @@ def _onwards(found: Sequence[Moment], look: Look) -> None:
     for index, column in enumerate(st.columns(len(found), gap="medium")):
         with column:
             st.caption(summary(found[index].training.recipe))
-            moments.onwards(found[index], look, str(index))
+            one_moment.onwards(found[index], look, str(index))

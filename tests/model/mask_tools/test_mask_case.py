@@ -7,7 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from model.mask_tools.findings import MaskCase, counted, listed, named
+from model.mask_tools.mask_case import MaskCase, counted, listed, named
 
 
 def flags(*marked, size):

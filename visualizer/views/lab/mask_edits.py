@@ -10,7 +10,7 @@ from torch import Tensor
 
 from model import CombinedMask
 from model.mask_tools.language import MaskContext, express, from_mask_mod, parse
-from visualizer.runs.attention_masks import painted_cells
+from visualizer.runs.masks_in_force import painted_cells
 from visualizer.settings.lines import lines_of
 from visualizer.settings.painted_mask import (
     EVERYWHERE,

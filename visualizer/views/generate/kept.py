@@ -5,7 +5,7 @@ from __future__ import annotations
 from model.decoding import BeamTree
 from visualizer.runs.run import Subject
 from visualizer.runs.writer import Writer
-from visualizer.runs.writing import Beam, OneByOne, Written, search
+from visualizer.runs.written import Beam, OneByOne, Written, search
 from visualizer.session.cache import Kept
 
 WRITTEN_BYTES = 128 * 2**20

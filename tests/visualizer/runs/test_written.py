@@ -12,8 +12,8 @@ from tests.visualizer.runs.test_writer import TRAINED
 from tests.visualizer.sample_runs import run_of
 from visualizer.runs.compute import compute_run
 from visualizer.runs.writer import Writer, writer_of
-from visualizer.runs.writing import Beam, Difference, OneByOne, Sparing, search, write
-from visualizer.views.generate.session import account_of
+from visualizer.runs.written import Beam, Difference, OneByOne, Sparing, search, write
+from visualizer.views.generate.last_written import account_of
 
 WARM = Sampling(temperature=3.0, seed=5)
 
