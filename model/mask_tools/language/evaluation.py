@@ -2,48 +2,39 @@
 
 from __future__ import annotations
 
+import ast
 import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import assert_never
 
 import torch
 from torch import Tensor
 
 from model.mask_tools.language.context import MaskContext
+from model.mask_tools.language.parsing import span
 from model.mask_tools.language.spelling import LARGEST, MaskExpressionError, shortened
-from model.mask_tools.language.tree import (
-    Absolute,
-    Arithmetic,
-    Comparison,
-    Condition,
-    Fact,
-    Integer,
-    Junction,
-    Negation,
-    Negative,
-    Number,
-    Quantity,
-    Span,
-    Truth,
-)
 
-_COMPARE: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
-    "<": operator.lt,
-    "<=": operator.le,
-    "==": operator.eq,
-    "!=": operator.ne,
-    ">=": operator.ge,
-    ">": operator.gt,
+_COMPARE: dict[type[ast.cmpop], Callable[[Tensor, Tensor], Tensor]] = {
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.GtE: operator.ge,
+    ast.Gt: operator.gt,
 }
 
 
 @dataclass(frozen=True, eq=False)
-class _Number:
-    """A number of each cell, (Tq or 1, Tk or 1) int64 or a scalar, and how far from zero it can be at most."""
+class _Value:
+    """A number or a truth of each cell, (Tq or 1, Tk or 1) or a scalar.
+
+    Attributes:
+        cells: int64 or bool.
+        bound: how far from zero a number can be at most.
+    """
 
     cells: Tensor
-    bound: int
+    bound: int = 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,20 +45,24 @@ class _Grid:
     size: tuple[int, int]
     given: Mapping[str, Tensor]
 
-    def said(self, span: Span) -> str:
-        return shortened(" ".join(self.text[slice(*span)].split()))
+    def said(self, node: ast.expr) -> str:
+        return shortened(" ".join(self.text[slice(*span(node))].split()))
 
 
-def evaluate(condition: Condition, text: str, context: MaskContext) -> Tensor:
+def evaluate(condition: ast.expr, text: str, context: MaskContext) -> Tensor:
     """The cells, (Tq, Tk) bool, True = may attend.
+
+    Args:
+        condition: a checked tree.
+        text: what it was read from.
+        context: the facts about the queries and the keys.
 
     Raises:
         MaskExpressionError: a cell divides by zero, or a number can leave 64 bits.
     """
     size = (context.n_queries, context.n_keys)
     everywhere = torch.ones((), dtype=torch.bool)
-    cells = _condition(condition, _Grid(text, size, _given(context)), everywhere)
-    return cells.expand(size).clone()
+    return _value(condition, _Grid(text, size, _given(context)), everywhere).cells.expand(size).clone()
 
 
 def _given(context: MaskContext) -> dict[str, Tensor]:
@@ -85,80 +80,62 @@ def _given(context: MaskContext) -> dict[str, Tensor]:
     }
 
 
-def _condition(node: Condition, grid: _Grid, live: Tensor) -> Tensor:
-    """The truth of each cell; where ``live`` is False, Python would not have asked, and any answer will do."""
+def _value(node: ast.expr, grid: _Grid, live: Tensor) -> _Value:
+    """The value of each cell; where ``live`` is False, Python would not have asked, and any answer will do."""
     match node:
-        case Truth(value):
-            return torch.tensor(value)
-        case Fact(name):
-            return grid.given[name]
-        case Negation(operand):
-            return ~_condition(operand, grid, live)
-        case Junction("and", parts):
+        case ast.Constant(value=bool() | int() as value):
+            return _Value(torch.tensor(value), int(value))
+        case ast.Name(id=name):
+            cells = grid.given[name]
+            return _Value(cells, int(cells.abs().max()) if cells.dtype is torch.int64 and cells.numel() else 0)
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            return _Value(~_value(operand, grid, live).cells)
+        case ast.UnaryOp(operand=operand):
+            number = _value(operand, grid, live)
+            return _Value(-number.cells, number.bound)
+        case ast.Call(args=[operand]):
+            number = _value(operand, grid, live)
+            return _Value(number.cells.abs(), number.bound)
+        case ast.BinOp():
+            return _arithmetic(node, grid, live)
+        case ast.BoolOp(op=ast.And(), values=parts):
             for part in parts:
-                live = live & _condition(part, grid, live)
-            return live
-        case Junction(_, parts):
+                live = live & _value(part, grid, live).cells
+            return _Value(live)
+        case ast.BoolOp(values=parts):
             undecided = live
             for part in parts:
-                undecided = undecided & ~_condition(part, grid, undecided)
-            return live & ~undecided
-        case Comparison():
-            return _comparison(node, grid, live)
+                undecided = undecided & ~_value(part, grid, undecided).cells
+            return _Value(live & ~undecided)
+        case ast.Compare(left=left, ops=signs, comparators=others):
+            one = _value(left, grid, live)
+            for sign, operand in zip(signs, others, strict=True):
+                other = _value(operand, grid, live)
+                live = live & _COMPARE[type(sign)](one.cells, other.cells)
+                one = other
+            return _Value(live)
+    raise TypeError(f"a {type(node).__name__} is no part of a checked tree")
+
+
+def _arithmetic(node: ast.BinOp, grid: _Grid, live: Tensor) -> _Value:
+    left, right = _value(node.left, grid, live), _value(node.right, grid, live)
+    match node.op:
+        case ast.FloorDiv():
+            return _Value(left.cells // _divisor(node, right.cells, grid, live), left.bound)
+        case ast.Mod():
+            return _Value(left.cells % _divisor(node, right.cells, grid, live), right.bound)
+        case ast.Mult():
+            bound, compute = left.bound * right.bound, operator.mul
         case _:
-            assert_never(node)
+            bound = left.bound + right.bound
+            compute = operator.add if isinstance(node.op, ast.Add) else operator.sub
+    if bound > LARGEST:
+        what = f"'{grid.said(node)}' could go beyond 2**62, further than numbers are worked with here"
+        raise MaskExpressionError(what, *span(node))
+    return _Value(compute(left.cells, right.cells), bound)
 
 
-def _comparison(node: Comparison, grid: _Grid, live: Tensor) -> Tensor:
-    left = _operand(node.operands[0], grid, live)
-    for sign, operand in zip(node.operators, node.operands[1:], strict=True):
-        right = _operand(operand, grid, live)
-        live = live & _COMPARE[sign](left, right)
-        left = right
-    return live
-
-
-def _operand(node: Number | Condition, grid: _Grid, live: Tensor) -> Tensor:
-    if isinstance(node, Condition):
-        return _condition(node, grid, live)
-    return _number(node, grid, live).cells
-
-
-def _number(node: Number, grid: _Grid, live: Tensor) -> _Number:
-    match node:
-        case Integer(value):
-            return _Number(torch.tensor(value), value)
-        case Quantity(name):
-            cells = grid.given[name]
-            return _Number(cells, int(cells.abs().max()) if cells.numel() else 0)
-        case Negative(operand):
-            number = _number(operand, grid, live)
-            return _Number(-number.cells, number.bound)
-        case Absolute(operand):
-            number = _number(operand, grid, live)
-            return _Number(number.cells.abs(), number.bound)
-        case Arithmetic():
-            left, right = _number(node.left, grid, live), _number(node.right, grid, live)
-            return _arithmetic(node, left, right, grid, live)
-        case _:
-            assert_never(node)
-
-
-def _arithmetic(node: Arithmetic, left: _Number, right: _Number, grid: _Grid, live: Tensor) -> _Number:
-    match node.operator:
-        case "//":
-            return _Number(left.cells // _divisor(node, right.cells, grid, live), left.bound)
-        case "%":
-            return _Number(left.cells % _divisor(node, right.cells, grid, live), right.bound)
-        case "*":
-            _check_bound(node, left.bound * right.bound, grid)
-            return _Number(left.cells * right.cells, left.bound * right.bound)
-    _check_bound(node, left.bound + right.bound, grid)
-    cells = left.cells + right.cells if node.operator == "+" else left.cells - right.cells
-    return _Number(cells, left.bound + right.bound)
-
-
-def _divisor(node: Arithmetic, cells: Tensor, grid: _Grid, live: Tensor) -> Tensor:
+def _divisor(node: ast.BinOp, cells: Tensor, grid: _Grid, live: Tensor) -> Tensor:
     """The divisor, with 1 for a 0 where Python would not have divided.
 
     Raises:
@@ -168,17 +145,10 @@ def _divisor(node: Arithmetic, cells: Tensor, grid: _Grid, live: Tensor) -> Tens
     refused = (is_zero & live).expand(grid.size).nonzero()
     if len(refused):
         query, key = refused[0].tolist()
-        divisor = grid.said(node.right.span)
+        divisor = grid.said(node.right)
         raise MaskExpressionError(
-            f"'{grid.said(node.span)}' divides by 0 at query {query} and key {key}: "
+            f"'{grid.said(node)}' divides by 0 at query {query} and key {key}: "
             f"put a condition before it, as in '{divisor} != 0 and ...'",
-            *node.right.span,
+            *span(node.right),
         )
     return cells.masked_fill(is_zero, 1)
-
-
-def _check_bound(node: Arithmetic, bound: int, grid: _Grid) -> None:
-    if bound > LARGEST:
-        raise MaskExpressionError(
-            f"'{grid.said(node.span)}' could go beyond 2**62, further than numbers are worked with here", *node.span
-        )

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import ast
+from dataclasses import dataclass, field
 
 from torch import Tensor
 
 from model.mask_tools.language.code import code_of
 from model.mask_tools.language.context import MaskContext
 from model.mask_tools.language.evaluation import evaluate
-from model.mask_tools.language.parsing import read
-from model.mask_tools.language.tree import Condition, names_in
+from model.mask_tools.language.parsing import names_in, read
 
 
 @dataclass(frozen=True)
@@ -19,11 +19,11 @@ class Expression:
 
     Attributes:
         text: the expression as it was written.
-        condition: the expression as it was read.
+        condition: the expression as it was read: Python's own tree, checked (``parsing``).
     """
 
     text: str
-    condition: Condition
+    condition: ast.expr = field(compare=False, repr=False)
 
     @property
     def names(self) -> frozenset[str]:

@@ -1,47 +1,25 @@
-"""From text to a tree: Python's own parser, and then only what this language has."""
+"""From text to Python's own tree, which holds nothing but what this language has once it has been checked.
+
+A checked tree is made of these nodes, each with its columns in the text:
+
+condition:  Constant True or False, Name query_is_padding or key_is_padding, Compare, BoolOp, UnaryOp Not
+number:     Constant, Name q, k, n_queries, n_keys, query_token, ..., UnaryOp USub, Call of abs, BinOp of + - * // %
+"""
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from model.mask_tools.language.spelling import DEEPEST, MaskExpressionError, check_spelling, shortened, too_deep
-from model.mask_tools.language.tree import (
-    Absolute,
-    Arithmetic,
-    Comparison,
-    Condition,
-    Fact,
-    Integer,
-    Junction,
-    Negation,
-    Negative,
-    Number,
-    Quantity,
-    Span,
-    Truth,
-)
 
-_ARITHMETIC: dict[type[ast.operator], str] = {
-    ast.Add: "+",
-    ast.Sub: "-",
-    ast.Mult: "*",
-    ast.FloorDiv: "//",
-    ast.Mod: "%",
-}
-_COMPARISONS: dict[type[ast.cmpop], str] = {
-    ast.Lt: "<",
-    ast.LtE: "<=",
-    ast.Eq: "==",
-    ast.NotEq: "!=",
-    ast.GtE: ">=",
-    ast.Gt: ">",
-}
+_SIGNS: dict[type[ast.cmpop], str] = {ast.Lt: "<", ast.LtE: "<=", ast.GtE: ">=", ast.Gt: ">"}
 _CONDITION_NAMES = ("same_token", "is_pad")
 _SIDES = {"q": "query", "k": "key"}
 
 
-def read(text: str) -> Condition:
-    """The tree of an expression.
+def read(text: str) -> ast.expr:
+    """The checked tree of an expression.
 
     Raises:
         MaskExpressionError: the text is no condition of this language.
@@ -52,70 +30,81 @@ def read(text: str) -> Condition:
         body = ast.parse(f"({plain})", mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise too_deep(0, len(text)) from None
-    _check_depth(body)
+    _take_places(body)
     return _condition(body)
 
 
-def _check_depth(body: ast.expr) -> None:
+def names_in(tree: ast.expr) -> Iterator[str]:
+    """The names of everything given that a checked tree asks for, as often as it does."""
+    return (node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id != "abs")
+
+
+def span(node: ast.expr) -> tuple[int, int]:
+    """Where a part of a tree stands in the text: its first column, and the column after its last."""
+    return node.col_offset, node.end_col_offset or node.col_offset
+
+
+def _take_places(body: ast.expr) -> None:
+    """Columns become those of the text: the parser counts the bracket before it, and all that is left is ASCII."""
     waiting: list[tuple[ast.AST, int]] = [(body, 1)]
     while waiting:
         node, depth = waiting.pop()
         if isinstance(node, ast.expr):
+            node.col_offset, node.end_col_offset = (column - 1 for column in span(node))
             if depth > DEEPEST:
-                raise too_deep(*_span(node))
+                raise too_deep(*span(node))
             waiting += [(child, depth + 1) for child in ast.iter_child_nodes(node)]
 
 
-def _condition(node: ast.expr) -> Condition:
-    span = _span(node)
+def _condition(node: ast.expr) -> ast.expr:
     match node:
-        case ast.Constant(value=bool(value)):
-            return Truth(value, span)
+        case ast.Constant(value=bool()):
+            return node
         case ast.Name(id="same_token"):
-            tokens = (Quantity("query_token", span), Quantity("key_token", span))
-            return Comparison(tokens, ("==",), span)
+            tokens = [ast.copy_location(ast.Name(f"{side}_token"), node) for side in _SIDES.values()]
+            return ast.copy_location(ast.Compare(tokens[0], [ast.Eq()], [tokens[1]]), node)
         case ast.Call(func=ast.Name(id="is_pad")):
-            return Fact(f"{_side(node)}_is_padding", span)
-        case ast.UnaryOp(op=ast.Not(), operand=operand):
-            return Negation(_condition(operand), span)
-        case ast.BoolOp(op=word, values=parts):
-            return Junction("and" if isinstance(word, ast.And) else "or", tuple(map(_condition, parts)), span)
+            return _of_a_side(node, "is_padding")
+        case ast.UnaryOp(op=ast.Not()):
+            node.operand = _condition(node.operand)
+        case ast.BoolOp():
+            node.values = [_condition(part) for part in node.values]
         case ast.Compare():
-            return _comparison(node)
-    _number(node)
-    raise _refusal(node, f"is a number, and a condition is needed here: compare it, as in '{_said(node)} > 0'")
+            operands = [node.left, *node.comparators]
+            kind = _condition if all(map(_is_condition, operands)) else _number
+            _check_signs(node, compares_conditions=kind is _condition)
+            node.left, *node.comparators = map(kind, operands)
+        case _:
+            what = f"is a number, and a condition is needed here: compare it, as in '{_said(node)} > 0'"
+            refusal = _refusal(node, what)
+            _number(node)
+            raise refusal
+    return node
 
 
-def _comparison(node: ast.Compare) -> Comparison:
-    operators = tuple(_COMPARISONS[type(operator)] for operator in node.ops)
-    operands = [node.left, *node.comparators]
-    if not all(map(_is_condition, operands)):
-        return Comparison(tuple(map(_number, operands)), operators, _span(node))
-    for operator in operators:
-        if operator not in ("==", "!="):
-            raise _refusal(node, f"compares conditions by '{operator}', but only numbers are smaller or larger")
-    return Comparison(tuple(map(_condition, operands)), operators, _span(node))
-
-
-def _number(node: ast.expr) -> Number:
-    span = _span(node)
+def _number(node: ast.expr) -> ast.expr:
     match node:
         case ast.Constant(value=int(value)) if not isinstance(value, bool):
-            return Integer(value, span)
-        case ast.Name(id=("q" | "k" | "n_queries" | "n_keys") as name):
-            return Quantity(name, span)
+            return node
+        case ast.Name(id="q" | "k" | "n_queries" | "n_keys"):
+            return node
         case ast.Call(func=ast.Name(id=("token" | "segment") as name)):
-            return Quantity(f"{_side(node)}_{name}", span)
+            return _of_a_side(node, name)
         case ast.Call(func=ast.Name(id="abs"), args=[operand]):
-            return Absolute(_number(operand), span)
-        case ast.UnaryOp(op=ast.USub(), operand=operand):
-            return Negative(_number(operand), span)
+            node.args = [_number(operand)]
         case ast.UnaryOp(op=ast.UAdd(), operand=operand):
             return _number(operand)
-        case ast.BinOp(left=left, op=operator, right=right):
-            return Arithmetic(_ARITHMETIC[type(operator)], _number(left), _number(right), span)
-    _check_name(node)
-    raise _refusal(node, "is a condition (true or false), and a number is needed here")
+        case ast.UnaryOp(op=ast.USub()):
+            node.operand = _number(node.operand)
+        case ast.BinOp(op=ast.Add() | ast.Sub() | ast.Mult() | ast.FloorDiv() | ast.Mod()):
+            node.left, node.right = _number(node.left), _number(node.right)
+        case ast.Name(id=("is_pad" | "token" | "segment") as name):
+            raise _refusal(node, f"has to know of which token: write {name}(q) or {name}(k)")
+        case ast.Name(id="abs"):
+            raise _refusal(node, "has to know of what: write abs(q - k), for instance")
+        case _:
+            raise _refusal(node, "is a condition (true or false), and a number is needed here")
+    return node
 
 
 def _is_condition(node: ast.expr) -> bool:
@@ -129,22 +118,18 @@ def _is_condition(node: ast.expr) -> bool:
     return isinstance(node, ast.BoolOp | ast.Compare)
 
 
-def _side(call: ast.Call) -> str:
-    """Whether ``is_pad(...)``, ``token(...)`` or ``segment(...)`` asks about the query or about the key."""
+def _check_signs(node: ast.Compare, compares_conditions: bool) -> None:
+    for sign in (_SIGNS[type(sign)] for sign in node.ops if type(sign) in _SIGNS and compares_conditions):
+        raise _refusal(node, f"compares conditions by '{sign}', but only numbers are smaller or larger")
+
+
+def _of_a_side(call: ast.Call, what: str) -> ast.expr:
+    """``is_pad(...)``, ``token(...)`` or ``segment(...)``, as the name of that fact of the query or of the key."""
     match call.args:
         case [ast.Name(id=("q" | "k") as name)]:
-            return _SIDES[name]
+            return ast.copy_location(ast.Name(f"{_SIDES[name]}_{what}"), call)
     function = ast.unparse(call.func)
     raise _refusal(call, f"asks about neither the query nor the key: write {function}(q) or {function}(k)")
-
-
-def _check_name(node: ast.expr) -> None:
-    """A function's name alone is neither a number nor a condition."""
-    match node:
-        case ast.Name(id=("is_pad" | "token" | "segment") as name):
-            raise _refusal(node, f"has to know of which token: write {name}(q) or {name}(k)")
-        case ast.Name(id="abs"):
-            raise _refusal(node, "has to know of what: write abs(q - k), for instance")
 
 
 def _said(node: ast.expr) -> str:
@@ -152,9 +137,4 @@ def _said(node: ast.expr) -> str:
 
 
 def _refusal(node: ast.expr, what: str) -> MaskExpressionError:
-    return MaskExpressionError(f"'{_said(node)}' {what}", *_span(node))
-
-
-def _span(node: ast.expr) -> Span:
-    """Columns in the text: those of the parser count the bracket before it, and all that is left is ASCII."""
-    return node.col_offset - 1, (node.end_col_offset or node.col_offset) - 1
+    return MaskExpressionError(f"'{_said(node)}' {what}", *span(node))

@@ -9,6 +9,7 @@ import difflib
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 LONGEST = 2000
 """How many characters an expression may have."""
@@ -24,62 +25,45 @@ _VALUES = ("q", "k", "n_queries", "n_keys", "same_token", "True", "False")
 _CONNECTIVES = ("and", "or")
 _WORDS = (*_VALUES, *_FUNCTIONS, *_CONNECTIVES, "not")
 
-_MEANT = {
-    "q_idx": "q",
-    "kv_idx": "k",
-    "k_idx": "k",
-    "query": "q",
-    "i": "q",
-    "row": "q",
-    "key": "k",
-    "j": "k",
-    "col": "k",
-    "column": "k",
-    "AND": "and",
-    "OR": "or",
-    "NOT": "not",
-    "padding": "is_pad",
-    "pad": "is_pad",
-    "document": "segment",
-    "doc": "segment",
-    "id": "token",
-    "xor": "!=",
-}
-_REFUSED = {
-    "=": "to compare, write ==",
-    "===": "to compare, write ==",
-    "=>": "write >=",
-    "=<": "write <=",
-    "<>": "write !=",
-    "≤": "write <=",
-    "≥": "write >=",
-    "≠": "write !=",
-    "−": "write -",
-    "–": "write -",
-    "×": "write *",
-    "·": "write *",
-    "&&": "write and",
-    "&": "write and",
-    "∧": "write and",
-    "||": "write or",
-    "|": "write or",
-    "∨": "write or",
-    "!": "write not",
-    "~": "write not",
-    "¬": "write not",
-    "^": "write != between two conditions",
-    "**": "there are no powers, so multiply",
-    "/": "to divide, write // (rounded down)",
-    "÷": "to divide, write // (rounded down)",
-    ".": "only whole numbers are known",
-    ",": "same_token stands alone, and is_pad, segment, token and abs take one value each",
-    "'": "there is no text, but token(q) == token(k) compares tokens",
-    '"': "there is no text, but token(q) == token(k) compares tokens",
-    "[": "use round brackets",
-    "]": "use round brackets",
-    "{": "use round brackets",
-    "}": "use round brackets",
-}
+
+def _one_by_one(spellings: dict[str, str]) -> dict[str, str]:
+    """Each word of the values, with its key."""
+    return {word: key for key, words in spellings.items() for word in words.split()}
+
+
+_MEANT = _one_by_one(
+    {
+        "q": "q_idx query i row",
+        "k": "kv_idx k_idx key j col column",
+        "and": "AND",
+        "or": "OR",
+        "not": "NOT",
+        "is_pad": "padding pad",
+        "segment": "document doc",
+        "token": "id",
+        "!=": "xor",
+    }
+)
+_REFUSED = _one_by_one(
+    {
+        "to compare, write ==": "= ===",
+        "write >=": "=> ≥",
+        "write <=": "=< ≤",
+        "write !=": "<> ≠",
+        "write -": "− –",
+        "write *": "× ·",
+        "write and": "&& & ∧",
+        "write or": "|| | ∨",
+        "write not": "! ~ ¬",
+        "write != between two conditions": "^",
+        "there are no powers, so multiply": "**",
+        "to divide, write // (rounded down)": "/ ÷",
+        "only whole numbers are known": ".",
+        "same_token stands alone, and is_pad, segment, token and abs take one value each": ",",
+        "there is no text, but token(q) == token(k) compares tokens": "' \"",
+        "use round brackets": "[ ] { }",
+    }
+)
 _SYMBOL = re.compile(
     r"""(?P<space>\s+)
     | (?P<word>[^\W\d]\w*)
@@ -114,6 +98,14 @@ class _Symbol:
     def end(self) -> int:
         return self.start + len(self.text)
 
+    @property
+    def ends_a_value(self) -> bool:
+        return self.text == ")" or self.text in (*_VALUES, *_FUNCTIONS) or self.text.isdigit()
+
+    @property
+    def starts_a_value(self) -> bool:
+        return self.text in "(+-" or (self.text[0].isalnum() and self.text not in _CONNECTIVES)
+
     def refuse(self, sentence: str) -> MaskExpressionError:
         return MaskExpressionError(sentence, self.start, self.end)
 
@@ -132,13 +124,21 @@ def check_spelling(text: str) -> str:
         )
     symbols = list(_symbols(text))
     _check_brackets(symbols)
-    _check_order(symbols)
+    for before, after in pairwise([None, *symbols, None]):
+        _check_neighbours(before, after)
     return re.sub(r"\s", " ", text)
 
 
 def shortened(text: str) -> str:
     """A part of an expression as it is quoted in a sentence."""
     return text if len(text) <= 40 else f"{text[:37]}..."
+
+
+def too_deep(start: int, end: int) -> MaskExpressionError:
+    """The refusal of an expression whose parts stand inside one another more than ``DEEPEST`` times."""
+    return MaskExpressionError(
+        f"the expression is nested more than {DEEPEST} deep: use fewer brackets or shorter sums", start, end
+    )
 
 
 def _symbols(text: str) -> Iterator[_Symbol]:
@@ -195,50 +195,20 @@ def _check_brackets(symbols: list[_Symbol]) -> None:
         raise opened[-1].refuse("this ( is never closed: add a ) after what it holds")
 
 
-def too_deep(start: int, end: int) -> MaskExpressionError:
-    """The refusal of an expression whose parts stand inside one another more than ``DEEPEST`` times."""
-    return MaskExpressionError(
-        f"the expression is nested more than {DEEPEST} deep: use fewer brackets or shorter sums", start, end
-    )
-
-
-def _check_order(symbols: list[_Symbol]) -> None:
-    """Values and operators take turns."""
-    before: _Symbol | None = None
-    value_stands = False
-    for symbol in symbols:
-        if value_stands:
-            _check_after_value(before, symbol)
-            value_stands = symbol.text == ")"
-        else:
-            _check_before_value(before, symbol)
-            value_stands = symbol.text in (*_VALUES, *_FUNCTIONS) or symbol.text.isdigit()
-        before = symbol
-    if before is not None and not value_stands:
+def _check_neighbours(before: _Symbol | None, after: _Symbol | None) -> None:
+    """Values and operators take turns; None is the beginning or the end of the text."""
+    if before is not None and before.ends_a_value:
+        opens_a_call = before.text in _FUNCTIONS and after is not None and after.text == "("
+        if after is not None and after.starts_a_value and after.text not in "+-" and not opens_a_call:
+            what = f"an operator, such as 'and' or '<=', is missing between '{before.text}' and '{after.text}'"
+            raise MaskExpressionError(what, before.start, after.end)
+    elif before is not None and after is not None:
+        if after.text == "not" and before.text not in ("(", "not", *_CONNECTIVES):
+            raise after.refuse(f"after '{before.text}', 'not' and what it denies need brackets: (not ...)")
+        if not after.starts_a_value:
+            what = f"a value is missing between '{before.text}' and '{after.text}'"
+            raise MaskExpressionError(what, before.start, after.end)
+    elif before is not None:
         raise before.refuse(f"a value is missing after '{before.text}'")
-
-
-def _check_after_value(before: _Symbol | None, symbol: _Symbol) -> None:
-    opens_a_call = symbol.text == "(" and before is not None and before.text in _FUNCTIONS
-    is_operator = symbol.text in _CONNECTIVES or not (symbol.text[0].isalnum() or symbol.text == "(")
-    if not opens_a_call and not is_operator and before is not None:
-        raise MaskExpressionError(
-            f"an operator, such as 'and' or '<=', is missing between '{before.text}' and '{symbol.text}'",
-            before.start,
-            symbol.end,
-        )
-
-
-def _check_before_value(before: _Symbol | None, symbol: _Symbol) -> None:
-    if symbol.text == "not" and before is not None and before.text not in ("(", "not", *_CONNECTIVES):
-        raise symbol.refuse(f"after '{before.text}', 'not' and what it denies need brackets: (not ...)")
-    starts_a_value = symbol.text in ("(", "-", "+") or (
-        symbol.text[0].isalnum() and symbol.text not in _CONNECTIVES
-    )
-    if starts_a_value:
-        return
-    if before is None:
-        raise symbol.refuse(f"a value is missing before '{symbol.text}'")
-    raise MaskExpressionError(
-        f"a value is missing between '{before.text}' and '{symbol.text}'", before.start, symbol.end
-    )
+    elif after is not None and not after.starts_a_value:
+        raise after.refuse(f"a value is missing before '{after.text}'")

@@ -113,6 +113,7 @@ BAD = [
     ("- not q", "not", "need brackets"),
     ("q", "q", "'q' is a number"),
     ("q + 1", "q + 1", "'q + 1' is a number"),
+    ("+segment(q) - 1", "+segment(q) - 1", "'+segment(q) - 1' is a number"),
     ("not q", "q", "is a number"),
     ("k and 3", "k", "is a number"),
     ("k < q and 3", "3", "is a number"),
