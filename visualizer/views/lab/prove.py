@@ -16,7 +16,7 @@ from visualizer.settings.settings import Claim
 from visualizer.stages.explanations import explain
 from visualizer.views.lab.case import Case
 from visualizer.views.lab.intent import chosen_intent, intent_of
-from visualizer.views.lab.measuring import measurement_of
+from visualizer.views.lab.measure import measurement_of
 from visualizer.views.lab.outputs import influence_panel, output_title
 
 _KEPT: dict[Claim, str] = {

@@ -11,7 +11,7 @@ from visualizer.components.tensor_grid.element import Panel, tensor_grid
 from visualizer.runs.paths import without_layer
 from visualizer.safe_text import markdown_safe
 from visualizer.views.lab.case import Case
-from visualizer.views.lab.measuring import measurement_of
+from visualizer.views.lab.measure import measurement_of
 from visualizer.views.lab.outputs import influence_panel
 
 

@@ -1,32 +1,18 @@
-"""A training that runs by itself, in a process of its own, and can be looked at meanwhile."""
+"""A training as far as it has come, and the job that trains it in a process of its own."""
 
 from __future__ import annotations
 
-import math
-import threading
-import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 from model.learning.training import Progress, Recipe
-from model.learning.worker import Reports, Trainer, reports_of_a_process
+from model.learning.worker import Trainer, reports_of_a_process
+from visualizer.session.jobs import Job, Report
 
-AT_ONCE = 4
-"""How many jobs of one process may run at the same time."""
-
-UNWATCHED_SECONDS = 10.0
-"""A job that nobody has looked at for so long stops: the page was closed."""
-
-FORESEEN_FROM = 0.02
-"""How much must be done before the time left is foreseen: the held-out texts are asked often where it begins."""
-
-SLOTS = threading.BoundedSemaphore(AT_ONCE)
-"""One for each job that may run, shared by all sessions of the process."""
-
-Phase = Literal["running", "finished", "stopped", "unwatched", "failed", "recorded", "untrained"]
-"""What a job is doing, or why it no longer does; or what else there is to see without one."""
+Origin = Literal["trained", "recorded", "untrained"]
+"""Where numbers come from: a training on this server, a recording, or weights that no training has touched."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +27,7 @@ class Training:
         matches: the exact matches, one for each of ``matched``.
         snapshots: moments whose weights are kept, each with an exact match, the first before the first step.
         latest: the newest moment; None before there is one.
+        origin: where all of this comes from.
     """
 
     recipe: Recipe
@@ -50,6 +37,7 @@ class Training:
     matches: tuple[float, ...] = ()
     snapshots: tuple[Progress, ...] = ()
     latest: Progress | None = None
+    origin: Origin = "trained"
 
     def after(self, progress: Progress) -> Training:
         """The same with one more report."""
@@ -83,139 +71,35 @@ class Training:
         return sum(weight.nbytes for moment in self.moments for weight in moment.weights.values())
 
 
-@dataclass(frozen=True, eq=False)
-class JobState:
-    """A job at one moment.
-
-    Attributes:
-        trainings: one for each recipe.
-        phase: what it is doing.
-        seconds: how long it has been running, or ran.
-    """
-
-    trainings: tuple[Training, ...]
-    phase: Phase
-    seconds: float
-
-    @property
-    def is_running(self) -> bool:
-        """Whether there is more to come."""
-        return self.phase == "running"
-
-    @property
-    def fraction(self) -> float:
-        """How much of all steps is done, from 0 to 1."""
-        done = sum(training.fraction * training.recipe.steps for training in self.trainings)
-        return done / sum(training.recipe.steps for training in self.trainings)
-
-    @property
-    def seconds_left(self) -> float | None:
-        """How long it will still take if it goes on like this; None while too little is done to say."""
-        if self.fraction < FORESEEN_FROM:
-            return None
-        return self.seconds * (1 - self.fraction) / self.fraction
-
-    @property
-    def n_bytes(self) -> int:
-        """How much memory the weights take."""
-        return sum(training.n_bytes for training in self.trainings)
+Trainings = tuple[Training, ...]
+"""One for each recipe that is trained in turns, so that their curves grow side by side."""
 
 
-_PATIENCE = 1.0  # seconds for a job to end after its next report
-
-
-class TrainingJob:
-    """Trains one recipe, or several in turns so that their curves grow side by side.
-
-    Whoever looks at a job gets a ``JobState`` of its own, which never changes.
+def start_job(recipes: Sequence[Recipe], trained: Trainer = reports_of_a_process, **more: Any) -> Job[Trainings]:  # noqa: ANN401
+    """Train in the background.
 
     Args:
         recipes: what to train.
-        clock: seconds that pass.
-        slots: from which the job takes one while it runs.
         trained: trains, and says how it goes.
+        more: arguments of ``Job``.
 
     Raises:
-        ValueError: no slot is free.
+        ValueError: as ``Job``.
     """
+    begun = tuple(map(Training, recipes))
 
-    def __init__(
-        self,
-        recipes: Sequence[Recipe],
-        *,
-        clock: Callable[[], float] = time.monotonic,
-        slots: threading.Semaphore = SLOTS,
-        trained: Trainer = reports_of_a_process,
-    ) -> None:
-        if not slots.acquire(blocking=False):
-            raise ValueError("As many models as this server has room for are being trained: try again in a minute.")
-        self._clock, self._slots = clock, slots
-        self._lock, self._stop = threading.Lock(), threading.Event()
-        self._began = clock()
-        self._watched = {"": self._began}  # by whom, and when last
-        self._state = JobState(tuple(map(Training, recipes)), "running", 0.0)
-        self._thread = threading.Thread(target=self._run, args=(trained(recipes),), name="training", daemon=True)
-        self._thread.start()
+    def work(report: Report[Trainings]) -> None:
+        trainings = list(begun)
+        with closing(trained(recipes)) as reports:
+            for index, progress in reports:
+                for each in progress:
+                    trainings[index] = trainings[index].after(each)
+                report(tuple(trainings), fraction_of(trainings))
 
-    def peek(self) -> JobState:
-        """What there is, which does not keep the job from being stopped."""
-        with self._lock:
-            return self._state
+    return Job(tuple(recipes), begun, work, **more)
 
-    def look(self, watcher: str = "") -> JobState:
-        """What there is. A job that nobody looks at stops."""
-        with self._lock:
-            self._watched[watcher] = self._clock()
-            return self._state
 
-    def leave(self, watcher: str) -> JobState:
-        """Look no more: the job ends, unless somebody else looks at it. Gives what it has come to."""
-        with self._lock:
-            self._watched.pop(watcher, None)
-            self._watched.pop("", None)  # nobody in particular: it was just started
-        return self.peek() if self._is_watched() else self.stop()
-
-    def stop(self) -> JobState:
-        """End it after the current steps, and give what it came to."""
-        with self._lock:
-            self._stop.set()
-            if self._state.is_running:
-                self._state = replace(self._state, phase="stopped")
-        self._thread.join(_PATIENCE)
-        return self.peek()
-
-    def _is_watched(self) -> bool:
-        with self._lock:
-            last = max(self._watched.values(), default=-math.inf)
-        return self._clock() - last <= UNWATCHED_SECONDS
-
-    def _run(self, reports: Generator[Reports]) -> None:
-        phase: Phase = "failed"
-        try:
-            phase = self._follow(reports)
-        finally:
-            self._slots.release()
-            with self._lock:
-                self._state = replace(self._state, phase=phase, seconds=self._clock() - self._began)
-
-    def _follow(self, reports: Generator[Reports]) -> Phase:
-        """Take what is reported until there is no more, or no more is wanted."""
-        with closing(reports) as each:
-            for index, progress in each:
-                if self._stop.is_set():
-                    return "stopped"
-                if not self._is_watched():
-                    return "unwatched"
-                self._report(index, progress)
-        return "finished"
-
-    def _report(self, index: int, reports: Sequence[Progress]) -> None:
-        with self._lock:
-            if self._stop.is_set():
-                return
-            trainings = list(self._state.trainings)
-            if all(training.latest is None for training in trainings):
-                self._began = self._clock()  # until now the process was only starting
-            for progress in reports:
-                trainings[index] = trainings[index].after(progress)
-            self._state = JobState(tuple(trainings), "running", self._clock() - self._began)
+def fraction_of(trainings: Sequence[Training]) -> float:
+    """How much of all steps is done, from 0 to 1."""
+    done = sum(training.fraction * training.recipe.steps for training in trainings)
+    return done / sum(training.recipe.steps for training in trainings)

@@ -12,7 +12,8 @@ from functools import lru_cache
 from model.learning.recordings import recorded
 from model.learning.training import Progress, Recipe, train
 from model.learning.worker import Trainer, reports_of_a_process
-from visualizer.views.train.job import JobState, Training, TrainingJob
+from visualizer.session.jobs import Job, Seen
+from visualizer.views.train.job import Training, Trainings, start_job
 
 Recipes = tuple[Recipe, ...]
 
@@ -25,16 +26,16 @@ class Memory:
 
     Args:
         kept_bytes: the most memory that ended trainings may take together.
-        trained: how a job trains, as ``TrainingJob`` takes it.
+        trained: how a job trains, as ``start_job`` takes it.
     """
 
     def __init__(self, kept_bytes: int = KEPT_BYTES, trained: Trainer = reports_of_a_process) -> None:
         self._kept_bytes, self._trained = kept_bytes, trained
         self._lock = threading.Lock()
-        self._jobs: OrderedDict[Recipes, TrainingJob] = OrderedDict()
-        self._finished: OrderedDict[Recipes, JobState] = OrderedDict()
+        self._jobs: OrderedDict[Recipes, Job[Trainings]] = OrderedDict()
+        self._finished: OrderedDict[Recipes, Seen[Trainings]] = OrderedDict()
 
-    def start(self, recipes: Recipes) -> TrainingJob:
+    def start(self, recipes: Recipes) -> Job[Trainings]:
         """The job that trains these: the one that runs, or else a new one.
 
         Raises:
@@ -44,7 +45,7 @@ class Memory:
             before = self._jobs.get(recipes)
             if before is not None and before.peek().is_running:
                 return before
-            job = TrainingJob(recipes, trained=self._trained)
+            job = start_job(recipes, self._trained)
             if before is not None:
                 self._set_aside(recipes, before.peek())
             self._jobs[recipes] = job
@@ -52,13 +53,13 @@ class Memory:
             self._forget()
             return job
 
-    def running(self, recipes: Recipes) -> TrainingJob | None:
+    def running(self, recipes: Recipes) -> Job[Trainings] | None:
         """The job that is training these now."""
         with self._lock:
             job = self._jobs.get(recipes)
         return job if job is not None and job.peek().is_running else None
 
-    def finished(self, recipes: Recipes) -> JobState | None:
+    def finished(self, recipes: Recipes) -> Seen[Trainings] | None:
         """What these came to, where they were trained to the end."""
         with self._lock:
             job = self._jobs.get(recipes)
@@ -66,13 +67,13 @@ class Memory:
                 return job.peek()
             return self._finished.get(recipes)
 
-    def interrupted(self, recipes: Recipes) -> JobState | None:
+    def interrupted(self, recipes: Recipes) -> Seen[Trainings] | None:
         """What these came to, where their training was ended before that."""
         with self._lock:
             job = self._jobs.get(recipes)
         return job.peek() if job is not None and job.peek().phase in ("stopped", "unwatched") else None
 
-    def _set_aside(self, recipes: Recipes, state: JobState) -> None:
+    def _set_aside(self, recipes: Recipes, state: Seen[Trainings]) -> None:
         """Keep what was finished while the same is trained again."""
         if state.phase == "finished":
             self._finished[recipes] = state
@@ -81,14 +82,17 @@ class Memory:
     def _forget(self) -> None:
         """Forget the oldest of what has ended, until the rest fits."""
         ended = [recipes for recipes, job in self._jobs.items() if not job.peek().is_running]
-        sizes = [state.n_bytes for state in self._finished.values()]
-        total = sum(sizes) + sum(self._jobs[recipes].peek().n_bytes for recipes in ended)
+        total = sum(map(_n_bytes, [*self._finished.values(), *(self._jobs[recipes].peek() for recipes in ended)]))
         while total > self._kept_bytes and self._finished:
-            total -= self._finished.popitem(last=False)[1].n_bytes
+            total -= _n_bytes(self._finished.popitem(last=False)[1])
         for recipes in ended:
             if total <= self._kept_bytes:
                 return
-            total -= self._jobs.pop(recipes).peek().n_bytes
+            total -= _n_bytes(self._jobs.pop(recipes).peek())
+
+
+def _n_bytes(seen: Seen[Trainings]) -> int:
+    return sum(training.n_bytes for training in seen.value)
 
 
 MEMORY = Memory()
@@ -96,7 +100,7 @@ MEMORY = Memory()
 
 
 @lru_cache(maxsize=8)
-def recorded_state(recipes: Recipes) -> JobState | None:
+def recorded_state(recipes: Recipes) -> Seen[Trainings] | None:
     """The recordings of these; None where one of them was not recorded."""
     found = [recorded(recipe) for recipe in recipes]
     trainings = []
@@ -116,13 +120,15 @@ def recorded_state(recipes: Recipes) -> JobState | None:
                 tuple(recording.matches.values()),
                 snapshots,
                 snapshots[-1],
+                "recorded",
             )
         )
-    return JobState(tuple(trainings), "recorded", sum(each.seconds for each in found if each is not None))
+    seconds = sum(each.seconds for each in found if each is not None)
+    return Seen(tuple(trainings), "finished", 1.0, seconds)
 
 
 @lru_cache(maxsize=8)
-def untrained_state(recipes: Recipes) -> JobState:
+def untrained_state(recipes: Recipes) -> Seen[Trainings]:
     """These before the first step: what random weights do."""
-    trainings = tuple(Training(recipe).after(next(train(recipe))) for recipe in recipes)
-    return JobState(trainings, "untrained", 0.0)
+    trainings = (Training(recipe, origin="untrained").after(next(train(recipe))) for recipe in recipes)
+    return Seen(tuple(trainings), "stopped")

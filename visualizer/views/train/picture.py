@@ -13,11 +13,12 @@ from model.learning.tasks import TASKS
 from visualizer.colors import DIVERGING
 from visualizer.safe_text import markdown_safe
 from visualizer.session import state
+from visualizer.session.jobs import UNWATCHED_SECONDS, Seen, duration, watch
 from visualizer.session.theme import theme
 from visualizer.settings.training_settings import LAST_STEP, TrainingChoice
 from visualizer.views.train import one_moment, session
 from visualizer.views.train.controls import Look, summary
-from visualizer.views.train.job import UNWATCHED_SECONDS, JobState
+from visualizer.views.train.job import Trainings
 from visualizer.views.train.loss import lay_open
 from visualizer.views.train.one_moment import Moment, moment_at
 from visualizer.views.train.plan import Plan
@@ -25,9 +26,6 @@ from visualizer.views.train.session import Mine
 
 if TYPE_CHECKING:
     from visualizer.figures.loss_curve import Curve
-
-EVERY_SECONDS = 0.5
-"""How often the picture is drawn again while something is trained."""
 
 _MOMENT = "train_moment"
 _COLORS = (16, -16)  # places in the diverging scale, which every kind of colour blindness tells apart
@@ -40,7 +38,7 @@ def render(choice: TrainingChoice, plan: Plan, look: Look) -> None:
     if plan.question:
         st.markdown(f"##### {markdown_safe(plan.question)}")
     if found.is_running:
-        st.fragment(_watch, run_every=EVERY_SECONDS)(choice, plan, look)
+        watch(lambda: session.found(plan), lambda seen: _live(choice, plan, seen, look))
     else:
         _go_through(choice, plan, found, look)
 
@@ -49,39 +47,34 @@ def elsewhere(choice: TrainingChoice, plan: Plan) -> None:
     """How far the training of this session is while another plan is on the screen."""
     mine = session.elsewhere(plan)
     if mine is not None:
-        st.fragment(_watch_elsewhere, run_every=EVERY_SECONDS)(plan, mine)
+        watch(lambda: mine.job.peek() if session.elsewhere(plan) else None, lambda seen: _elsewhere(mine, seen))
 
 
-def _watch_elsewhere(plan: Plan, mine: Mine) -> None:
-    if session.elsewhere(plan) is None:
-        st.rerun()
-    job = mine.job.peek()
+def _elsewhere(mine: Mine, seen: Seen[Trainings]) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="elsewhere"):
-        st.progress(job.fraction, text=f"Training goes on: {markdown_safe(mine.plan.title)}. {_how_far(job)}")
+        title = markdown_safe(mine.plan.title)
+        st.progress(seen.fraction, text=f"Training goes on: {title}. {_how_far(seen)}")
         st.button("Show it", key="show_training", on_click=state.train, args=(mine.choice,), width="content")
         _stop(mine.choice, mine.plan)
 
 
-def _watch(choice: TrainingChoice, plan: Plan, look: Look) -> None:
-    job = session.found(plan)
-    if not job.is_running:
-        st.rerun()  # to be drawn without the clock
+def _live(choice: TrainingChoice, plan: Plan, seen: Seen[Trainings], look: Look) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
-        st.progress(job.fraction, text=_how_far(job))
+        st.progress(seen.fraction, text=_how_far(seen))
         _stop(choice, plan)
-    if all(training.snapshots for training in job.trainings):
-        _draw(plan, job, look, step=None)
+    if all(training.snapshots for training in seen.value):
+        _draw(plan, seen.value, look, step=None)
 
 
-def _go_through(choice: TrainingChoice, plan: Plan, job: JobState, look: Look) -> None:
+def _go_through(choice: TrainingChoice, plan: Plan, seen: Seen[Trainings], look: Look) -> None:
     """Draw the moment that is chosen, and offer the others."""
-    if any(not training.snapshots for training in job.trainings):
-        st.caption(_how_it_ended(job))
+    if any(not training.snapshots for training in seen.value):
+        st.caption(_how_it_ended(seen))
         return
-    step = _choose_step(choice, job)
-    found = _draw(plan, job, look, step)
+    step = _choose_step(choice, seen)
+    found = _draw(plan, seen.value, look, step)
     _onwards(found, look)
-    if job.phase not in ("recorded", "untrained"):
+    if seen.value[0].origin == "trained":
         st.caption(
             "The link carries what was trained and what is looked at, not the weights: opened again, it finds this "
             "training as long as the server remembers it; then Start repeats it."
@@ -89,9 +82,9 @@ def _go_through(choice: TrainingChoice, plan: Plan, job: JobState, look: Look) -
     lay_open(found, look)
 
 
-def _draw(plan: Plan, job: JobState, look: Look, step: int | None) -> list[Moment]:
-    found = [moment_at(name, training, step) for name, training in zip(plan.names, job.trainings, strict=True)]
-    marked = None if job.phase == "untrained" else step
+def _draw(plan: Plan, trainings: Trainings, look: Look, step: int | None) -> list[Moment]:
+    found = [moment_at(name, training, step) for name, training in zip(plan.names, trainings, strict=True)]
+    marked = None if trainings[0].origin == "untrained" else step
     if len(found) == 1:
         _sides(found, look, marked)
     else:
@@ -111,42 +104,40 @@ def _stop(choice: TrainingChoice, plan: Plan) -> None:
     )
 
 
-def _how_far(job: JobState) -> str:
-    left = job.seconds_left
-    done = sum(training.latest.step for training in job.trainings if training.latest is not None)
-    steps = sum(training.recipe.steps for training in job.trainings)
-    return f"Step {done:,} of {steps:,}" + ("" if left is None else f" · {_duration(left)} left")
+def _how_far(seen: Seen[Trainings]) -> str:
+    left = seen.seconds_left
+    done = sum(training.latest.step for training in seen.value if training.latest is not None)
+    steps = sum(training.recipe.steps for training in seen.value)
+    return f"Step {done:,} of {steps:,}" + ("" if left is None else f" · about {duration(left)} left")
 
 
-def _duration(seconds: float) -> str:
-    whole = math.ceil(seconds)
-    return f"{whole} s" if whole < 60 else f"{whole // 60} min {whole % 60} s"
-
-
-def _how_it_ended(job: JobState) -> str:
-    done = sorted({training.latest.step for training in job.trainings if training.latest is not None})
+def _how_it_ended(seen: Seen[Trainings]) -> str:
+    trainings = seen.value
+    done = sorted({training.latest.step for training in trainings if training.latest is not None})
     steps = " and ".join(f"{step:,}" for step in done) or "0"
-    seeds = " and ".join(str(seed) for seed in sorted({training.recipe.seed for training in job.trainings}))
-    both = "both " if len(job.trainings) > 1 else ""
+    seeds = " and ".join(str(seed) for seed in sorted({training.recipe.seed for training in trainings}))
+    both = "both " if len(trainings) > 1 else ""
+    origin = trainings[0].origin
     return {
-        "recorded": f"Recorded: {both}{steps} steps with seed {seeds}, {job.seconds:.0f} s of one core. Start "
+        "recorded": f"Recorded: {both}{steps} steps with seed {seeds}, {seen.seconds:.0f} s of one core. Start "
         "repeats it live, which takes longer where the page or others use the same cores. Go to any moment whose "
         "weights were kept, in half precision:",
         "untrained": "Not trained yet: this is what the random weights do that Start begins with.",
-        "finished": f"Trained {steps} steps in {job.seconds:.0f} s. Go back to any moment:",
+        "finished": f"Trained {steps} steps in {seen.seconds:.0f} s. Go back to any moment:",
         "stopped": f"Stopped after {steps} steps. What was learned until then is kept. Go back to any moment:",
         "unwatched": f"Stopped after {steps} steps, since this view was closed for more than "
         f"{UNWATCHED_SECONDS:.0f} s. What was learned until then is kept. Go back to any moment:",
-        "failed": "The training failed: start it again, or choose a smaller model.",
-    }[job.phase]
+        "failed": f"The training failed ({markdown_safe(seen.failure)}): start it again, or choose a smaller "
+        "model.",
+    }[seen.phase if origin == "trained" else origin]
 
 
-def _choose_step(choice: TrainingChoice, job: JobState) -> int:
+def _choose_step(choice: TrainingChoice, seen: Seen[Trainings]) -> int:
     """The moment to look at: the last one up to the step of the link."""
-    every = [{moment.step for moment in training.moments} for training in job.trainings]
+    every = [{moment.step for moment in training.moments} for training in seen.value]
     steps = sorted(set.intersection(*every) | {max(set.union(*every))})
     if len(steps) == 1:
-        st.caption(_how_it_ended(job))
+        st.caption(_how_it_ended(seen))
         return steps[0]
 
     def go_to(step: int) -> None:
@@ -154,7 +145,7 @@ def _choose_step(choice: TrainingChoice, job: JobState) -> int:
 
     state.show_in(_MOMENT, max(step for step in steps if step <= choice.train_step))
     chosen: int = st.select_slider(
-        _how_it_ended(job),
+        _how_it_ended(seen),
         steps,
         format_func=lambda step: f"step {step:,}",
         key=_MOMENT,

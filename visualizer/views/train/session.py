@@ -6,8 +6,9 @@ import secrets
 from dataclasses import dataclass, replace
 
 from visualizer.session import state
+from visualizer.session.jobs import Job, Seen
 from visualizer.settings.training_settings import TrainingChoice
-from visualizer.views.train.job import JobState, TrainingJob
+from visualizer.views.train.job import Trainings
 from visualizer.views.train.memory import MEMORY, recorded_state, untrained_state
 from visualizer.views.train.plan import Plan
 
@@ -28,8 +29,8 @@ class Mine:
 
     choice: TrainingChoice
     plan: Plan
-    job: TrainingJob
-    left: JobState | None = None
+    job: Job[Trainings]
+    left: Seen[Trainings] | None = None
 
 
 def start(choice: TrainingChoice, plan: Plan) -> None:
@@ -52,7 +53,7 @@ def stop(choice: TrainingChoice, plan: Plan) -> None:
         state.put_by(_KEY, Mine(choice, plan, job, replace(left, phase="stopped") if left.is_running else left))
 
 
-def found(plan: Plan) -> JobState:
+def found(plan: Plan) -> Seen[Trainings]:
     """What there is to see of a plan.
 
     What this session stopped, what is running, what was trained to its end, what is recorded, what was interrupted,

@@ -8,29 +8,27 @@ from __future__ import annotations
 import itertools
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from typing import Any
 
 import pytest
 import torch
 
 from model.learning.training import Recipe, milestones, train
 from model.learning.worker import packed, reports_in_turns, reports_of_a_process, unpacked
-from visualizer.views.train.job import UNWATCHED_SECONDS, JobState, Training, TrainingJob
+from visualizer.session.jobs import Job, Seen
+from visualizer.views.train.job import Trainings, start_job
 
 TINY = Recipe("copy", d_model=8, n_heads=2, d_ff=8, batch_size=4, steps=30)
 ENDLESS = Recipe("copy", d_model=8, n_heads=2, d_ff=8, batch_size=4, steps=20_000)
 PATIENCE = 60.0
 
 
-def begin(recipes: Sequence[Recipe], **choices: Any) -> TrainingJob:
-    return TrainingJob(recipes, trained=reports_in_turns, **choices)
+def begin(recipes: Sequence[Recipe]) -> Job[Trainings]:
+    return start_job(recipes, reports_in_turns)
 
 
-def wait_for(job: TrainingJob, condition: Callable[[JobState], bool]) -> JobState:
+def wait_for(job: Job[Trainings], condition: Callable[[Seen[Trainings]], bool]) -> Seen[Trainings]:
     deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
         if condition(state := job.look()):
@@ -39,7 +37,7 @@ def wait_for(job: TrainingJob, condition: Callable[[JobState], bool]) -> JobStat
     pytest.fail("the job did not come to it")
 
 
-def finished(job: TrainingJob) -> JobState:
+def finished(job: Job[Trainings]) -> Seen[Trainings]:
     return wait_for(job, lambda state: not state.is_running)
 
 
@@ -50,7 +48,7 @@ def same(one, other) -> bool:
 def test_it_trains_what_the_recipe_says_and_keeps_every_milestone():
     state = finished(begin([TINY]))
     reports = list(train(TINY))
-    (training,) = state.trainings
+    (training,) = state.value
     assert state.phase == "finished"
     assert state.fraction == training.fraction == 1.0
     assert state.seconds_left == 0.0
@@ -66,72 +64,41 @@ def test_it_trains_what_the_recipe_says_and_keeps_every_milestone():
 
 def test_what_was_looked_at_never_changes():
     job = begin([ENDLESS])
-    state = wait_for(job, lambda state: len(state.trainings[0].steps) > 1)
-    steps, fraction = state.trainings[0].steps, state.fraction
+    state = wait_for(job, lambda state: len(state.value[0].steps) > 1)
+    steps, fraction = state.value[0].steps, state.fraction
     wait_for(job, lambda later: later.fraction > fraction)
     job.stop()
-    assert state.trainings[0].steps == steps
+    assert state.value[0].steps == steps
     assert state.fraction == fraction
     assert state.is_running
 
 
 def test_a_stopped_job_keeps_what_there_is():
     job = begin([ENDLESS])
-    wait_for(job, lambda state: len(state.trainings[0].steps) >= 3)
+    wait_for(job, lambda state: len(state.value[0].steps) >= 3)
     state = job.stop()
-    (training,) = state.trainings
+    (training,) = state.value
     assert state.phase == "stopped"
     assert 0 < training.fraction < 1
     assert training.moments[-1] is training.latest
     assert training.latest.step == training.steps[-1]
     expected = next(report for report in train(ENDLESS) if report.step == training.latest.step)
     assert same(training.latest.weights, expected.weights)
-    assert job.stop().trainings == state.trainings
-
-
-def test_a_job_that_nobody_looks_at_stops():
-    now = [0.0]
-    job = begin([ENDLESS], clock=lambda: now[0])
-    now[0] = UNWATCHED_SECONDS
-    assert wait_for(job, lambda state: len(state.trainings[0].steps) > 1).is_running  # looked at in time
-    now[0] = 2 * UNWATCHED_SECONDS + 1
-    job._thread.join(PATIENCE)
-    assert job.look().phase == "unwatched"
-    assert job.look().seconds <= now[0]
-
-
-def test_a_look_keeps_a_job_going():
-    now = [0.0]
-    job = begin([ENDLESS], clock=lambda: now[0])
-    for _ in range(10):
-        now[0] += 0.9 * UNWATCHED_SECONDS
-        before = job.look().fraction
-        assert wait_for(job, lambda state, before=before: state.fraction > before).is_running
-    assert job.stop().phase == "stopped"
+    assert job.stop().value == state.value
 
 
 def test_two_recipes_advance_together_and_each_as_it_would_alone():
     recipes = [TINY, Recipe("sort", d_model=8, n_heads=1, d_ff=8, batch_size=4, steps=60)]
     job = begin(recipes)
     state = finished(job)
-    for training, recipe in zip(state.trainings, recipes, strict=True):
+    for training, recipe in zip(state.value, recipes, strict=True):
         assert same(training.latest.weights, list(train(recipe))[-1].weights)
-
-
-def test_the_time_left_is_in_proportion_to_what_is_left():
-    training = Training(TINY)
-    done = [replace(report, step=step) for report, step in zip(train(TINY), (0, 6, 15, 30), strict=False)]
-    left = []
-    for seconds, report in enumerate(done):
-        training = training.after(report)
-        left.append(JobState((training,), "running", float(seconds)).seconds_left)
-    assert left == [None, pytest.approx(4.0), pytest.approx(2.0), pytest.approx(0.0)]
 
 
 def test_two_recipes_take_turns():
     job = begin([ENDLESS, ENDLESS])
-    wait_for(job, lambda state: len(state.trainings[0].steps) > 5)
-    first, second = job.stop().trainings
+    wait_for(job, lambda state: len(state.value[0].steps) > 5)
+    first, second = job.stop().value
     assert abs(len(first.steps) - len(second.steps)) <= 1
 
 
@@ -139,27 +106,15 @@ def test_jobs_at_the_same_time_give_bitwise_the_weights_of_each_alone():
     recipes = [TINY, Recipe("reverse", d_model=8, n_heads=2, d_ff=8, batch_size=4, steps=40)]
     jobs = [begin([recipe]) for recipe in recipes]
     for job, recipe in zip(jobs, recipes, strict=True):
-        assert same(finished(job).trainings[0].latest.weights, list(train(recipe))[-1].weights)
+        assert same(finished(job).value[0].latest.weights, list(train(recipe))[-1].weights)
 
 
-def test_only_so_many_run_at_once():
-    slots = threading.BoundedSemaphore(1)
-    job = begin([ENDLESS], slots=slots)
-    with pytest.raises(ValueError, match=r"^As many models .*: try again in a minute\.$"):
-        begin([TINY], slots=slots)
-    job.stop()
-    assert finished(begin([TINY], slots=slots)).phase == "finished"
-    finished(begin([TINY], slots=slots))
-
-
-def test_a_failure_frees_the_place_of_the_job(monkeypatch):
+def test_a_process_that_fails_is_a_sentence():
     def broken(recipes):
         return reports_of_a_process(recipes, [sys.executable, "-c", "raise SystemExit(3)"])
 
-    monkeypatch.setattr(threading, "excepthook", lambda _failure: None)  # which would print it
-    slots = threading.BoundedSemaphore(1)
-    assert finished(TrainingJob([TINY], slots=slots, trained=broken)).phase == "failed"
-    assert finished(TrainingJob([TINY], slots=slots, trained=broken)).phase == "failed"
+    state = finished(start_job([TINY], broken))
+    assert (state.phase, state.failure) == ("failed", "the process that trains ended with 3")
 
 
 # In a process of its own.
@@ -167,9 +122,9 @@ def test_a_failure_frees_the_place_of_the_job(monkeypatch):
 
 def test_a_process_gives_bitwise_the_weights_and_the_curves_of_the_training():
     recipes = [TINY, Recipe("sort", d_model=8, n_heads=1, d_ff=8, batch_size=4, steps=60)]
-    state = finished(TrainingJob(recipes))
+    state = finished(start_job(recipes))
     assert state.phase == "finished"
-    for training, recipe in zip(state.trainings, recipes, strict=True):
+    for training, recipe in zip(state.value, recipes, strict=True):
         reports = list(train(recipe))
         assert training.losses == tuple(report.loss for report in reports)
         assert training.matched == milestones(recipe.steps)
@@ -188,13 +143,13 @@ def test_a_process_ends_when_it_is_stopped(monkeypatch):
             processes.append(self)
 
     monkeypatch.setattr(subprocess, "Popen", Noted)
-    job = TrainingJob([ENDLESS])
-    wait_for(job, lambda state: len(state.trainings[0].steps) >= 3)
+    job = start_job([ENDLESS])
+    wait_for(job, lambda state: len(state.value[0].steps) >= 3)
     assert job.stop().phase == "stopped"
     job._thread.join(PATIENCE)
     (process,) = processes
     assert process.poll() is not None
-    (training,) = job.peek().trainings
+    (training,) = job.peek().value
     expected = next(report for report in train(ENDLESS) if report.step == training.latest.step)
     assert same(training.latest.weights, expected.weights)
 

@@ -8,7 +8,8 @@ import pytest
 
 from model.learning.training import RECIPES, Recipe
 from model.learning.worker import reports_in_turns
-from visualizer.views.train.job import JobState
+from visualizer.session.jobs import Seen
+from visualizer.views.train.job import Trainings
 from visualizer.views.train.memory import Memory, recorded_state, untrained_state
 
 TINY = (Recipe("copy", d_model=8, n_heads=2, d_ff=8, batch_size=4, steps=6),)
@@ -17,7 +18,7 @@ ENDLESS = (Recipe("copy", d_model=8, n_heads=2, d_ff=8, batch_size=4, steps=20_0
 PATIENCE = 60.0
 
 
-def ended(memory: Memory, recipes: tuple[Recipe, ...]) -> JobState:
+def ended(memory: Memory, recipes: tuple[Recipe, ...]) -> Seen[Trainings]:
     job = memory.start(recipes)
     deadline = time.monotonic() + PATIENCE
     while job.look().is_running:
@@ -38,14 +39,6 @@ def test_what_is_running_is_found_by_its_recipe_and_started_once():
     assert memory.interrupted(ENDLESS).phase == "stopped"
 
 
-def test_a_job_ends_when_the_last_who_looks_leaves():
-    job = Memory(trained=reports_in_turns).start(ENDLESS)
-    job.look("one")
-    job.look("other")
-    assert job.leave("one").is_running
-    assert job.leave("other").phase == "stopped"
-
-
 def test_what_was_finished_stays_while_it_is_trained_anew():
     memory = Memory(trained=reports_in_turns)
     first = ended(memory, TINY)
@@ -53,7 +46,7 @@ def test_what_was_finished_stays_while_it_is_trained_anew():
     again = memory.start(TINY)
     assert memory.finished(TINY) is not None
     again.stop()
-    assert memory.finished(TINY).trainings[0].losses == first.trainings[0].losses
+    assert memory.finished(TINY).value[0].losses == first.value[0].losses
 
 
 def test_the_oldest_is_forgotten_where_there_is_no_room():
@@ -67,7 +60,7 @@ def test_the_oldest_is_forgotten_where_there_is_no_room():
 @pytest.mark.parametrize("task", ["reverse", "match_brackets"])
 def test_a_recording_is_a_training_that_has_ended(task):
     state = recorded_state((RECIPES[task],))
-    (training,) = state.trainings
+    (training,) = state.value
     assert not state.is_running
     assert training.fraction == 1.0
     assert len(training.steps) == len(training.losses)
@@ -76,6 +69,6 @@ def test_a_recording_is_a_training_that_has_ended(task):
 
 
 def test_before_the_first_step_there_are_random_weights():
-    (training,) = untrained_state(TINY).trainings
+    (training,) = untrained_state(TINY).value
     assert [moment.step for moment in training.moments] == [0]
     assert recorded_state(TINY) is None

@@ -1,0 +1,107 @@
+"""The influence of tokens on outputs, measured at once or in the background, for the parts that show it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import streamlit as st
+
+from visualizer.components.axis import SequenceName
+from visualizer.runs.promises import AT_ONCE, Measurement, effort, layers_passed
+from visualizer.runs.run import Subject
+from visualizer.safe_text import markdown_safe
+from visualizer.session import state
+from visualizer.session.jobs import Job, Report, Seen, duration, watch
+from visualizer.views.lab.case import Case
+from visualizer.views.lab.kept import Measured, estimated_seconds, measure_and_keep, measurement
+
+_JOB = "measuring"
+
+
+def measurement_of(case: Case, sequence: SequenceName) -> Measurement | None:
+    """The measurement of a case: at once where that is quick, else when it is asked for; None before."""
+    measured = (Subject(replace(case.run.settings, dropout=0.0), case.run.item), sequence)
+    if found := measurement(measured):
+        return found
+    n_tokens = len(case.run.tokens[sequence])
+    if effort(measured[0].settings, n_tokens) <= AT_ONCE:
+        return _at_once(measured)
+    job = _job()
+    if job is None or job.subject != measured or not job.peek().is_running:
+        job = _offer(measured, n_tokens)
+    if job is not None:
+        watch(job.look, lambda seen: _how_far(job, seen))
+    return None
+
+
+def _at_once(measured: Measured) -> Measurement:
+    bar = st.progress(0.0, text=_text(0.0))
+
+    def show(done: float) -> None:
+        bar.progress(done, text=_text(done))
+
+    found = measure_and_keep(measured, show)
+    bar.empty()
+    return found
+
+
+def _text(done: float, left: float | None = None) -> str:
+    remaining = "" if left is None else f", about {duration(left)} left"
+    return f"Differentiating every output by every embedding … {done:.0%}{remaining}"
+
+
+def _offer(measured: Measured, n_tokens: int) -> Job[None] | None:
+    """Say how much there is to do, and begin when that is wanted; None before."""
+    place, settings = st.empty(), measured[0].settings
+    n_directions = n_tokens * settings.d_model
+    with place.container():
+        if (last := _job()) is not None and last.subject == measured and last.peek().phase == "failed":
+            st.error(f"The measurement failed: {markdown_safe(last.peek().failure)}.", icon=":material/error:")
+        st.caption(
+            f"To measure it, {n_directions:,} directions ({n_tokens} tokens × {settings.d_model} numbers) go "
+            f"through {layers_passed(settings, measured[1])} layers. By the first of them, timed here, that takes "
+            f"about {duration(estimated_seconds(measured))}; it can be stopped."
+        )
+        if not st.button("Measure", icon=":material/science:", key="measure"):
+            return None
+    try:
+        job = _begin(measured)
+    except ValueError as error:
+        st.error(markdown_safe(str(error)), icon=":material/error:")
+        return None
+    place.empty()
+    return job
+
+
+def _begin(measured: Measured) -> Job[None]:
+    """Measure in the background, in place of what this session has been measuring.
+
+    Raises:
+        ValueError: too much is being computed already.
+    """
+
+    def work(report: Report[None]) -> None:
+        measure_and_keep(measured, lambda done: report(None, done))
+
+    if (before := _job()) is not None:
+        before.stop()
+    job = Job(measured, None, work)
+    state.put_by(_JOB, job)
+    return job
+
+
+def _how_far(job: Job[None], seen: Seen[None]) -> None:
+    """How far a measurement is, and the way to end it."""
+
+    def stop() -> None:
+        job.stop()
+
+    with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
+        st.progress(seen.fraction, text=_text(seen.fraction, seen.seconds_left))
+        st.button("Stop", icon=":material/stop:", key="stop_measuring", on_click=stop, width="content")
+
+
+def _job() -> Job[None] | None:
+    """The measurement that was begun last in this session."""
+    job = state.put_by_before(_JOB)
+    return job if isinstance(job, Job) else None
