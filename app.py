@@ -8,6 +8,7 @@ import streamlit as st
 from visualizer.page import header
 from visualizer.page.sidebar import sidebar
 from visualizer.page.warming import warmed
+from visualizer.routes.served import ROUTES
 from visualizer.session import state
 
 
@@ -33,4 +34,4 @@ def page_of_visitor() -> None:
 if __name__ == "__main__":
     page_of_visitor()
 else:
-    app = st.App(__file__, lifespan=warmed)
+    app = st.App(__file__, lifespan=warmed, routes=ROUTES)

@@ -28,8 +28,8 @@ MODULES = {name_of(source): source for source in SOURCES}
 ROOMS = (
     *("model", "model.mask_tools", "model.sources", "model.learning", "model.analysis"),
     *("visualizer", "visualizer.components", "visualizer.figures"),
-    *("visualizer.settings", "visualizer.runs", "visualizer.stages", "visualizer.session"),
-    *("visualizer.views", "visualizer.page", "app"),
+    *("visualizer.settings", "visualizer.runs", "visualizer.stages", "visualizer.pictures", "visualizer.session"),
+    *("visualizer.routes", "visualizer.views", "visualizer.page", "app"),
 )
 """The folders, each of which knows none but those before it: what is chosen, computed, known of it, kept, shown."""
 
@@ -126,7 +126,12 @@ def test_the_page_stands_before_torch_is_loaded(module):
 
 def test_what_is_chosen_and_the_page_bring_no_torch():
     page = ("header", "sidebar", "worked_examples_menu", "warming")
-    modules = ["model", *within("visualizer.settings"), *(f"visualizer.page.{name}" for name in page)]
+    modules = [
+        "model",
+        "visualizer.routes.served",
+        *within("visualizer.settings"),
+        *(f"visualizer.page.{name}" for name in page),
+    ]
     script = f"import sys, {', '.join(modules)}; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", script], cwd=ROOT, check=False).returncode == 0
 

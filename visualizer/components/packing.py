@@ -9,12 +9,15 @@ import json
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[Any]
+
+Precision = Literal["fit", "exact", "16", "8"]
+"""How exactly numbers travel: as ``fit_precision`` says, as float32, or in steps of 16 or 8 bits."""
 
 ALIGNMENT = 8
 DEFAULT_BUDGET_BYTES = 16 * 2**20
@@ -40,6 +43,22 @@ class Scaled:
 
     values: npt.NDArray[np.unsignedinteger[Any]]
     scale: float
+
+
+def in_precision(array: Array, precision: Precision) -> Array | Scaled:
+    """The array as it is to travel.
+
+    Raises:
+        ValueError: steps are asked for and not all numbers are between 0 and 1.
+    """
+    if precision == "fit":
+        return fit_precision(array)
+    single = np.asarray(array, dtype=np.float32)
+    if precision == "exact":
+        return single
+    if not bool(((single >= 0.0) & (single <= 1.0)).all()):
+        raise ValueError("Steps are for numbers from 0 to 1, and here are others: precision=exact gives them all.")
+    return _in_steps(single, np.uint16 if precision == "16" else np.uint8)
 
 
 def fit_precision(array: Array, budget_bytes: int = DEFAULT_BUDGET_BYTES) -> Array | Scaled:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import gc
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
+from contextlib import AbstractContextManager, nullcontext
 from threading import Lock
 from typing import Generic, TypeVar
 from weakref import WeakValueDictionary
 
 import streamlit as st
 import torch
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from visualizer.runs.compute import compute
 from visualizer.runs.prepare import prepare
@@ -73,8 +75,14 @@ def cached_run(settings: Settings) -> Run:
         prepared = prepare(settings)
         if prepared.n_bytes <= SMALL_RUN:
             return _SMALL_RUNS.keep(settings, compute(prepared))
-        with st.spinner("Computing every stage …"):
+        with _sign_of_work():
             return _LARGE_RUNS.keep(settings, compute(prepared))
+
+
+def _sign_of_work() -> AbstractContextManager[object]:
+    """A spinner on the page that waits; nothing where no page does, as when the server answers an address."""
+    is_page = get_script_run_ctx(suppress_warning=True) is not None
+    return st.spinner("Computing every stage …") if is_page else nullcontext()
 
 
 _TURNS: WeakValueDictionary[Settings, Lock] = WeakValueDictionary()

@@ -54,13 +54,40 @@ def read_query(query: Mapping[str, Sequence[str]]) -> tuple[Settings, Selection,
     chosen = fitted(settings)
     if chosen.d_model != settings.d_model and query.get("d_model"):
         given = _values_of(query, "d_model")[0]
-        complaint = f"is not a width that n_heads={settings.n_heads} can share evenly"
-        if settings.head_dim:
-            complaint = "is not even"
-        notices["d_model"] = _notice("d_model", given, complaint, f"{chosen.d_model} is used")
+        notices["d_model"] = _notice("d_model", given, _complaint_on_width(settings), f"{chosen.d_model} is used")
     defaults = Selection(stage=default_stage(chosen.architecture))
     selection, more_notices = read_fields(SELECTION_FIELDS, query, defaults)
     return chosen, selection, (*notices.values(), *more_notices.values())
+
+
+def _complaint_on_width(settings: Settings) -> str:
+    return (
+        "is not even" if settings.head_dim else f"is not a width that n_heads={settings.n_heads} can share evenly"
+    )
+
+
+def problem_with_link(query: Mapping[str, Sequence[str]], fields: Iterable[Field]) -> str | None:
+    """What is wrong with a link, in one sentence, for who takes no other value than the one given.
+
+    None where nothing is, and ``read_query`` has nothing to change.
+
+    Args:
+        query: every parameter with its values, as often as it is given.
+        fields: the parameters that are read.
+    """
+    known = {field.name: field for field in fields}
+    for name in query:
+        given = _values_of(query, name)
+        if name not in known:
+            nearest = _nearest(name, known)
+            return f"There is no parameter {_shown(name)}{f': did you mean {nearest}?' if nearest else '.'}"
+        if len(given) > 1:
+            return f"{name} is given more than once."
+        default = getattr(Settings(), name, getattr(Selection(), name, None))
+        if complaint := _READERS[known[name].kind](known[name], given[0], default).complaint:
+            return f"{name}={_shown(given[0])} {complaint}." if given[0] else f"{name} is empty."
+    settings, _, notices = read_query(query)
+    return f"d_model={query['d_model'][0]} {_complaint_on_width(settings)}." if notices else None
 
 
 def width_in(query: Mapping[str, Sequence[str]]) -> int:

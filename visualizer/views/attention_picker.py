@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from visualizer.pictures.heads import attention_of
 from visualizer.runs.paths import without_layer
 from visualizer.session import state
 
@@ -11,9 +12,7 @@ from visualizer.session import state
 def attention_kind(modules: tuple[str, ...], stage: str) -> str:
     """Which attention to draw, chosen where there are several: that of the current stage, or the last one."""
     kinds = list(dict.fromkeys(without_layer(module) for module in modules))
-    current = stage.rpartition(".")[0]
-    if current not in kinds:
-        current = kinds[-1]
+    current = attention_of(kinds, stage)
     if len(kinds) == 1:
         return current
     key = f"attention_{current}"

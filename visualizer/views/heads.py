@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import streamlit as st
 
 from model.analysis.metrics import METRICS
 from visualizer.components.attention_heads.element import attention_heads
-from visualizer.components.axis import Axis
-from visualizer.runs.paths import attention_modules, without_layer
+from visualizer.pictures.heads import heads_picture
+from visualizer.runs.paths import attention_modules
 from visualizer.runs.run import Run
-from visualizer.runs.tokens import read_then_predicted
 from visualizer.session import state
-from visualizer.settings.fields import TRAINED, WORKED_EXAMPLES
+from visualizer.settings.fields import WORKED_EXAMPLES
 from visualizer.settings.looks import looks_in, looks_of
 from visualizer.settings.settings import Selection
 from visualizer.stages.check_line import check_line
 from visualizer.stages.checks import attention_agreement
 from visualizer.stages.derivations import Cell
-from visualizer.stages.panels import blocked_in_layers, to_array
 from visualizer.views.attention_picker import attention_kind
 from visualizer.views.charts.section import charts, charts_of_heads
 from visualizer.views.head_measures import applying, measure_heads
@@ -34,13 +30,10 @@ def render(run: Run, selection: Selection) -> None:
         st.info("This worked example has no attention, so there are no heads to draw.")
         return
     kind = attention_kind(modules, selection.stage)
-    same = [module for module in modules if without_layer(module) == kind]
-    batch = min(selection.batch, run.batch_size(f"{same[0]}.weights") - 1)
-    weights = np.stack([to_array(run.trace[f"{module}.weights"].value[batch]) for module in same])
-    rows, columns = run.axes(f"{same[0]}.weights")
-    rows = _with_predictions(run, same[0], rows, batch)
-    blocked, names = blocked_in_layers(run, same, batch)
-    n_heads = weights.shape[1]
+    picture = heads_picture(run, kind, selection)
+    same = list(picture.modules)
+    rows, columns = picture.rows, picture.columns
+    n_heads = picture.weights.shape[1]
 
     def show(event: object) -> None:
         layer, head = state.index_in(event, "layer"), state.index_in(event, "head")
@@ -54,12 +47,12 @@ def render(run: Run, selection: Selection) -> None:
     st.caption(f"Layer {layer}: {check_line(attention_agreement(run.trace, same[layer]))}")
     key = f"attention_heads_{kind.replace('.', '_')}"
     attention_heads(
-        weights,
-        blocked=blocked,
-        blocked_by=names,
+        picture.weights,
+        blocked=picture.blocked,
+        blocked_by=picture.blocked_by,
         rows=rows,
         columns=columns,
-        head_names=[run.names_of(n_heads)] * len(same),
+        head_names=picture.head_names,
         layer=layer,
         head=min(selection.head, n_heads - 1),
         query=min(selection.query, len(rows.labels) - 1),
@@ -72,7 +65,7 @@ def render(run: Run, selection: Selection) -> None:
     )
     cell = Cell(
         f"{same[layer]}.weights",
-        batch=batch,
+        batch=min(selection.batch, run.batch_size(f"{same[0]}.weights") - 1),
         head=min(selection.head, n_heads - 1),
         row=min(selection.query, len(rows.labels) - 1),
         column=min(selection.key, len(columns.labels) - 1),
@@ -80,16 +73,6 @@ def render(run: Run, selection: Selection) -> None:
     charts(run, cell, charts_of_heads(run), selection.chart)
     if run.settings.weights not in WORKED_EXAMPLES:  # their vectors are no tokens
         _measures(run, same)
-
-
-def _with_predictions(run: Run, module: str, rows: Axis, batch: int) -> Axis:
-    """The rows of a decoder that learned a task, each with the token that this run predicts after it."""
-    if run.settings.weights != TRAINED or not module.startswith("decoder.") or rows.sequence is None:
-        return rows
-    chosen = run.trace["logits"].value[batch].argmax(-1).tolist()
-    pads = run.tokens[rows.sequence].is_padding
-    predicted = ["" if padding else run.vocabulary[token] for token, padding in zip(chosen, pads, strict=True)]
-    return replace(rows, labels=read_then_predicted(rows.labels, predicted))
 
 
 def _measures(run: Run, modules: list[str]) -> None:

@@ -9,7 +9,7 @@ from streamlit.components.v2.bidi_component import ComponentResult
 
 from visualizer.components.axis import Axis
 from visualizer.components.looks import Looks
-from visualizer.components.packing import Array, Scaled, fit_precision, pack
+from visualizer.components.packing import Array, Precision, Scaled, in_precision, pack
 from visualizer.components.registry import register
 
 _mount = register(
@@ -85,10 +85,11 @@ def payload(
     columns: Axis,
     head_names: Sequence[Sequence[str]],
     header: dict[str, Any],
+    precision: Precision = "fit",
 ) -> bytes:
     """What the browser receives."""
     check_shapes(weights, masks, rows=rows, columns=columns, head_names=head_names)
-    arrays: dict[str, Array | Scaled] = {"weights": fit_precision(weights)}
+    arrays: dict[str, Array | Scaled] = {"weights": in_precision(weights, precision)}
     arrays |= {name: mask.astype(np.uint8, copy=False) for name, mask in masks.items() if mask is not None}
     described = {
         "rows": rows.as_header(),

@@ -1,0 +1,247 @@
+"""Arrays by their address: what is sent is what the run holds, and a bad address costs one sentence."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlencode
+
+import anyio
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.testclient import TestClient
+from streamlit.web.server.starlette.starlette_gzip_middleware import SelectiveGZipMiddleware
+
+from visualizer.pictures.heads import heads_picture
+from visualizer.routes import served
+from visualizer.routes.address import PART_FIELDS, version_here
+from visualizer.routes.served import ROUTES
+from visualizer.session.cache import cached_run
+from visualizer.settings.fields import FIELDS
+from visualizer.settings.link import read_query
+from visualizer.settings.settings import Selection
+
+README = (Path(__file__).parents[3] / "README.md").read_text(encoding="utf-8")
+LINK = {"text": "the cat sat", "n_heads": "2", "d_model": "16", "weights": "random", "mask": "causal"}
+WEIGHTS = "encoder.layers.1.self_attention.weights"
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[TestClient]:
+    """The routes behind what Streamlit compresses answers with, without a browser and without the page."""
+    compressing = Middleware(SelectiveGZipMiddleware, minimum_size=1)
+    app = Starlette(routes=ROUTES, middleware=[compressing])
+    with TestClient(app) as found:
+        yield found
+
+
+def fetch(client: TestClient, name: str, **more: str):
+    return client.get(f"/numbers/{name}?{urlencode(LINK | more)}")
+
+
+def run_of(link):
+    return cached_run(read_query({name: [value] for name, value in link.items()})[0])
+
+
+def unpacked(body: bytes) -> tuple[dict, dict[str, np.ndarray]]:
+    """What the browser makes of packed bytes."""
+    (length,) = struct.unpack_from("<I", body)
+    header = json.loads(body[4 : 4 + length])
+    arrays = {}
+    for name, described in header["arrays"].items():
+        count = int(np.prod(described["shape"]))
+        kind = {"f4": np.float32, "u1": np.uint8, "u2": np.uint16}[described["dtype"]]
+        found = np.frombuffer(body, kind, count, 4 + length + described["offset"]).reshape(described["shape"])
+        arrays[name] = found * described.get("scale", 1)
+    return header, arrays
+
+
+def test_a_stage_is_sent_bit_by_bit(client):
+    answer = fetch(client, f"{WEIGHTS}.npy")
+    expected = run_of(LINK).trace[WEIGHTS].value.numpy()
+    found = np.load(io.BytesIO(answer.content))
+    assert found.dtype == expected.dtype
+    assert np.array_equal(found, expected)
+    assert answer.headers["headlight-axes"] == "B H Tq Tk"
+    assert answer.headers["content-encoding"] == "identity"
+
+
+def test_text_says_where_each_row_stands_and_loses_no_digit(client):
+    rows = fetch(client, f"{WEIGHTS}.csv").text.splitlines()
+    assert rows[0] == "B,H,Tq,Tk 0,Tk 1,Tk 2"
+    table = np.array([[float(number) for number in row.split(",")] for row in rows[1:]])
+    assert table[:, :3].tolist() == [[0, head, query] for head in range(2) for query in range(3)]
+    expected = run_of(LINK).trace[WEIGHTS].value.numpy()
+    assert np.array_equal(table[:, 3:].astype(np.float32), expected.reshape(-1, 3))
+
+
+def test_masks_are_zeros_and_ones_in_text_and_blocked_scores_minus_infinity(client):
+    assert fetch(client, "encoder.layers.0.self_attention.mask.csv", at="0,0").text.splitlines()[1] == "0,1,0,0"
+    assert fetch(client, "encoder.layers.0.self_attention.masked_scores.csv", at="0,0,0,2").text == "-inf\n"
+
+
+def test_a_path_without_its_layer_is_all_layers_or_those_that_are_named(client):
+    trace = run_of(LINK).trace
+    paths = [WEIGHTS.replace("1", str(layer)) for layer in range(2)]
+    both = np.stack([trace[path].value.numpy() for path in paths])
+    found = fetch(client, "encoder.self_attention.weights.npy")
+    assert found.headers["headlight-axes"] == "L B H Tq Tk"
+    assert np.array_equal(np.load(io.BytesIO(found.content)), both)
+    one = fetch(client, "encoder.self_attention.weights.npy", layers="1")
+    assert np.array_equal(np.load(io.BytesIO(one.content)), both[1:])
+
+
+def test_steps_are_near_and_the_exact_number_of_a_cell_is_there_on_demand(client):
+    expected = run_of(LINK).trace[WEIGHTS].value.numpy()
+    for bits, n_steps in (("8", 255), ("16", 65_535)):
+        header, arrays = unpacked(fetch(client, f"{WEIGHTS}.packed", precision=bits).content)
+        assert header["dims"] == [["B", 1], ["H", 2], ["Tq", 3], ["Tk", 3]]
+        assert np.abs(arrays["values"] - expected).max() <= 0.51 / n_steps
+    cell = fetch(client, f"{WEIGHTS}.csv", at="0,1,2,0").text
+    assert np.float32(cell) == expected[0, 1, 2, 0]
+    _, arrays = unpacked(fetch(client, f"{WEIGHTS}.packed").content)
+    assert np.array_equal(arrays["values"], expected)
+
+
+def test_a_picture_is_sent_by_layer_as_the_page_draws_it(client):
+    link = LINK | {"view": "heads"}
+    header, arrays = unpacked(client.get(f"/pictures/heads?{urlencode(link | {'layers': '1'})}").content)
+    picture = heads_picture(run_of(link), "encoder.self_attention", Selection(), (1,))
+    assert np.array_equal(arrays["weights"], picture.weights)
+    assert np.array_equal(arrays["blocked"], picture.blocked)
+    assert header["layers"] == [1]
+    assert header["rows"]["labels"] == ["the", "cat", "sat"]
+    assert header["blocked_by"] == ["causal"]
+
+
+def test_the_same_bytes_have_one_tag_and_are_sent_once(client):
+    first = fetch(client, f"{WEIGHTS}.npy")
+    assert first.headers["cache-control"] == "private, no-cache"
+    again = client.get(first.url, headers={"if-none-match": first.headers["etag"]})
+    assert (again.status_code, again.content) == (304, b"")
+    assert fetch(client, f"{WEIGHTS}.npy", seed="1").headers["etag"] != first.headers["etag"]
+    assert fetch(client, f"{WEIGHTS}.npy", at="0").headers["etag"] != first.headers["etag"]
+    named = fetch(client, f"{WEIGHTS}.npy", version=version_here())
+    assert "immutable" in named.headers["cache-control"]
+    assert "immutable" not in fetch(client, f"{WEIGHTS}.npy", version="earlier").headers["cache-control"]
+
+
+@pytest.mark.parametrize(
+    ("name", "more", "sentence"),
+    [
+        (f"{WEIGHTS}.npy", {"n_heads": "99"}, "n_heads=99 is not between 1 and 16."),
+        (f"{WEIGHTS}.npy", {"txet": "a"}, "There is no parameter txet: did you mean text?"),
+        (f"{WEIGHTS}.npy", {"n_heads": "3"}, "d_model=16 is not a width that n_heads=3 can share evenly."),
+        (f"{WEIGHTS}.npy", {"seed": ""}, "seed is empty."),
+        (f"{WEIGHTS}.npy", {"text": ""}, "There is nothing to run yet: type at least one word into the text."),
+        (
+            f"{WEIGHTS}.npy",
+            {"checkpoint": "0", "weights": "trained"},
+            "This model was trained on a server that has",
+        ),
+        (f"{WEIGHTS}.npy", {"text": "word " * 1_000}, "The text has 1,000 tokens and 512 is the most"),
+        (f"{WEIGHTS}s.npy", {}, f"There is no stage '{WEIGHTS}s' in this trace: did you mean '{WEIGHTS}'?"),
+        (f"{WEIGHTS}.pickle", {}, "A stage's numbers have the address of a stage and one of npy, csv, packed"),
+        (f"{WEIGHTS}.npy", {"at": "0,2"}, "at asks for H 2, and H has 2, counted from 0."),
+        (f"{WEIGHTS}.npy", {"at": "-1"}, "at is one place for each of the first axes"),
+        (f"{WEIGHTS}.npy", {"at": "0,0,0,0,0"}, "at has 5 places and the array 4 axes."),
+        (f"{WEIGHTS}.npy", {"layers": "0"}, f"{WEIGHTS} is in one layer"),
+        ("encoder.self_attention.weights.npy", {"layers": "2"}, "There is no layer 2: encoder.self_attention"),
+        (f"{WEIGHTS}.npy", {"precision": "8"}, "Numbers of a .npy are exact: leave out precision=8."),
+        ("logits.packed", {"precision": "8"}, "Steps are for numbers from 0 to 1, and here are others"),
+        (f"{WEIGHTS}.csv", {"text": "w " * 512, "n_heads": "4"}, "This array has 1,048,576 numbers and 1,000,000"),
+    ],
+    ids=lambda value: value if isinstance(value, str) and value.endswith(".") else "",
+)
+def test_a_bad_address_is_answered_by_one_sentence(client, name, more, sentence):
+    answer = fetch(client, name, **more)
+    assert answer.status_code == 400
+    assert answer.text.startswith(sentence)
+    assert answer.text.count("\n") == 1
+    assert answer.headers["cache-control"] == "no-store"
+
+
+@pytest.mark.parametrize(
+    ("address", "sentence"),
+    [
+        ("/numbers/logits.npy?seed=1&seed=2", "seed is given more than once."),
+        ("/numbers/nowhere.csv", "There is no stage 'nowhere' in this trace."),
+        ("/pictures/step", "The view whose picture has an address is heads."),
+        ("/pictures/heads?batch=3", "There is no sequence 3: there are 1, counted from 0."),
+        ("/pictures/heads?layers=5", "There is no layer 5: encoder.self_attention has 2, counted from 0."),
+    ],
+)
+def test_bad_addresses_of_other_kinds(client, address, sentence):
+    answer = client.get(address)
+    assert (answer.status_code, answer.text) == (400, f"{sentence}\n")
+
+
+NAMES = (*FIELDS, *(field.name for field in PART_FIELDS), "train_task", "nothing")
+VALUES = st.one_of(
+    st.text(max_size=12),
+    st.sampled_from(
+        ("-1", "1e9", "nan", "inf", "", "\0", "0", "1", "0,0", "none", "on", "causal,causal", "b64:", "1.5")
+    ),
+)
+PATHS = st.one_of(
+    st.sampled_from(("logits", WEIGHTS, "encoder.self_attention.weights", "attention.scores", "..", "encoder.")),
+    st.text(max_size=12),
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    path=PATHS,
+    ending=st.sampled_from((".npy", ".csv", ".packed", "", ".txt")),
+    query=st.lists(st.tuples(st.sampled_from(NAMES), VALUES), max_size=3),
+)
+def test_no_address_breaks_the_server(client, path, ending, query):
+    sent = urlencode([*query, ("n_layers", "1"), ("text", "a b")], errors="replace")
+    url = client.build_request("GET", "/numbers/x").url.copy_with(
+        raw_path=f"/numbers/{urlencode({'': path + ending}, errors='replace')[1:]}?{sent}".encode()
+    )
+    answer = client.get(url)  # it raises what the server would answer with 500
+    assert answer.status_code in (200, 400, 404)
+    if answer.status_code == 400:
+        assert answer.text.strip()
+        assert "Traceback" not in answer.text
+
+
+def test_the_server_takes_no_more_than_it_can_compute(client, monkeypatch):
+    monkeypatch.setattr(served, "MOST_WAITING", 0)
+    answer = fetch(client, f"{WEIGHTS}.npy")
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
+
+
+def test_a_request_that_nobody_waits_for_is_not_computed(monkeypatch):
+    computed = []
+    monkeypatch.setattr(served, "_stage", computed.append)
+    scope = {
+        **{"type": "http", "method": "GET", "path": "/numbers/logits.npy", "query_string": b"", "headers": []},
+        "path_params": {"file": "logits.npy"},
+    }
+
+    async def gone():
+        return {"type": "http.disconnect"}
+
+    anyio.run(served.numbers, served.Request(scope, gone))
+    assert not computed
+
+
+def test_the_line_of_the_readme_gives_what_it_says(client):
+    line = re.search(r"curl -o weights\.npy '(http://localhost:8501)?([^']*)'", README)
+    assert line is not None
+    found = np.load(io.BytesIO(client.get(line[2]).content))
+    settings_, _, notices = read_query(
+        {name: [value] for name, value in re.findall(r"(\w+)=([^&']*)", line[2].replace("+", " "))}
+    )
+    assert not notices
+    assert np.array_equal(found, cached_run(settings_).trace[WEIGHTS].value.numpy())

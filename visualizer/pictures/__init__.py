@@ -1,0 +1,1 @@
+"""What a picture draws: a run and a selection in, labelled arrays out."""

@@ -1,0 +1,138 @@
+"""The address of numbers: what a link chooses, which array of it, and how it is to be written."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import Literal, get_args
+
+from visualizer.settings.fields import FIELDS, Field
+from visualizer.settings.link import problem_with_link, read_fields, read_query
+from visualizer.settings.settings import Selection, Settings
+from visualizer.settings.training_settings import TRAINING
+
+Format = Literal["npy", "csv", "packed"]
+StepsOrExact = Literal["exact", "16", "8"]
+
+_MOST_AXES = 5
+_AT = re.compile(rf"\d{{1,6}}(,\d{{1,6}}){{0,{_MOST_AXES - 1}}}")
+_NAME = re.compile(r"([a-z_0-9.]{1,100})\.(npy|csv|packed)")
+
+PART_FIELDS = (
+    Field("layers", "places", "Layers", "The layers wanted, counted from 0; all where none are named.", most=11),
+    Field(
+        "precision",
+        "choice",
+        "Precision",
+        "Every number as it is, in float32, or in steps of 16 or 8 bits from 0 to 1.",
+        choices={"exact": "Exact", "16": "16 bits", "8": "8 bits"},
+    ),
+    Field("at", "text", "At", "The first places of the array, one for each axis, counted from 0."),
+    Field("version", "identifier", "Version", "The version of Headlight that computes it, as ``version_here``."),
+)
+"""The parameters of an address beside those of the link."""
+
+_FIELDS = (*FIELDS.values(), *TRAINING.values(), *PART_FIELDS)
+
+
+@dataclass(frozen=True)
+class Part:
+    """Which part of an array, and how.
+
+    Attributes:
+        layers: of a stage that is in several layers, or of a picture, these; all where empty.
+        precision: how exactly, where the bytes are packed.
+        at: the first places, as in the address: ``0,2``.
+        version: who asks for the numbers of one version of Headlight may keep them forever.
+    """
+
+    layers: tuple[int, ...] = ()
+    precision: StepsOrExact = "exact"
+    at: str = ""
+    version: str = ""
+
+    @property
+    def places(self) -> tuple[int, ...]:
+        """One place for each of the first axes."""
+        return tuple(int(place) for place in self.at.split(",")) if self.at else ()
+
+
+@dataclass(frozen=True)
+class Address:
+    """Numbers that are asked for.
+
+    Attributes:
+        name: the stage's path, with or without its layer, or the view whose picture it is.
+        format: how they are written.
+        settings: what they are computed from.
+        selection: what is looked at.
+        part: which of them.
+    """
+
+    name: str
+    format: Format
+    settings: Settings
+    selection: Selection
+    part: Part
+
+    @property
+    def tag(self) -> str:
+        """The same for the same bytes, and for no others: a hash of all that they depend on."""
+        wanted = (self.name, self.format, self.settings, self.selection, self.part.layers, self.part.precision)
+        return hashlib.sha256(repr((version_here(), *wanted, self.part.places)).encode()).hexdigest()[:32]
+
+
+def read_stage_address(file: str, query: Mapping[str, Sequence[str]]) -> Address:
+    """The numbers of a stage, by the last part of the path, such as ``encoder.self_attention.weights.npy``.
+
+    Raises:
+        ValueError: one sentence on what is wrong with it.
+    """
+    found = _NAME.fullmatch(file)
+    if found is None:
+        raise ValueError(
+            f"A stage's numbers have the address of a stage and one of {', '.join(get_args(Format))} behind it, as "
+            "in encoder.layers.0.self_attention.weights.npy."
+        )
+    return _read(found[1], found[2], query)
+
+
+def read_picture_address(view: str, query: Mapping[str, Sequence[str]]) -> Address:
+    """What the picture of a view draws.
+
+    Raises:
+        ValueError: one sentence on what is wrong with it.
+    """
+    if view != "heads":
+        raise ValueError("The view whose picture has an address is heads.")
+    return _read(view, "packed", query)
+
+
+def _read(name: str, format_: str, query: Mapping[str, Sequence[str]]) -> Address:
+    if problem := problem_with_link(query, _FIELDS):
+        raise ValueError(problem)
+    settings, selection, _ = read_query(query)
+    part, _ = read_fields(PART_FIELDS, query, Part())
+    if part.at and not _AT.fullmatch(part.at):
+        raise ValueError(f"at is one place for each of the first axes, {_MOST_AXES} at most, as in at=0,2.")
+    chosen_format: Format = next(known for known in get_args(Format) if known == format_)
+    if part.precision != "exact" and chosen_format != "packed":
+        raise ValueError(f"Numbers of a .{chosen_format} are exact: leave out precision={part.precision}.")
+    return Address(name, chosen_format, settings, selection, part)
+
+
+@cache
+def version_here() -> str:
+    """What computes the numbers: a hash of the sources, the trained weights, and the libraries' versions."""
+    found = hashlib.sha256(f"{version('torch')} {version('numpy')}".encode())
+    root = Path(__file__).parents[2]
+    for folder, kinds in (("model", ("py", "json", "safetensors")), ("visualizer", ("py",))):
+        for kind in kinds:
+            for file in sorted((root / folder).rglob(f"*.{kind}")):
+                found.update(file.read_bytes())
+    return found.hexdigest()[:16]

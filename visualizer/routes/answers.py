@@ -1,0 +1,135 @@
+"""Addresses to bytes: the run that an address asks for, computed or kept, and its numbers written."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
+
+from model import Trace
+from model.tracing import TraceError
+from visualizer.components.packing import in_precision, pack
+from visualizer.pictures.heads import attention_of, heads_picture
+from visualizer.routes.address import Address
+from visualizer.runs.paths import attention_modules, without_layer
+from visualizer.session.cache import cached_run
+
+MOST_IN_CSV = 1_000_000
+"""The most numbers that are written as text."""
+
+Dims = tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What is sent back.
+
+    Attributes:
+        body: the bytes.
+        axes: the symbols of the axes of an array, one for each; empty for a picture.
+    """
+
+    body: bytes
+    axes: str = ""
+
+
+def answer_stage(address: Address) -> Answer:
+    """The numbers of a stage, written as asked for.
+
+    Raises:
+        ValueError: one sentence on what is wrong with the address, or on why nothing was computed.
+    """
+    trace = cached_run(address.settings).trace
+    values, dims, layers = _found(trace, address.name, address.part.layers)
+    values, dims = _at(values, dims, address.part.places)
+    axes = " ".join(symbol for symbol, _ in dims)
+    if address.format == "npy":
+        return Answer(_as_npy(values), axes)
+    if address.format == "csv":
+        return Answer(_as_csv(values, dims), axes)
+    header = {"stage": address.name, "layers": list(layers), "dims": [list(axis) for axis in dims]}
+    shares = values.astype(np.uint8) if values.dtype == np.bool_ else in_precision(values, address.part.precision)
+    return Answer(pack(header, {"values": shares}), axes)
+
+
+def answer_picture(address: Address) -> Answer:
+    """What the picture of a view draws, packed as the page gets it.
+
+    Raises:
+        ValueError: one sentence on what is wrong with the address, or on why nothing was computed.
+    """
+    run, selection = cached_run(address.settings), address.selection
+    if selection.batch >= run.n_batch_items:
+        raise ValueError(f"There is no sequence {selection.batch}: there are {run.n_batch_items}, counted from 0.")
+    modules = attention_modules(run.trace)
+    if not modules:
+        raise ValueError("This worked example has no attention, so there are no heads to draw.")
+    seen = run.at(selection.batch).alone()
+    picture = heads_picture(seen, attention_of(modules, selection.stage), selection, address.part.layers)
+    return Answer(picture.packed(address.part.precision))
+
+
+def _found(trace: Trace, name: str, layers: Sequence[int]) -> tuple[NDArray[np.generic], Dims, tuple[int, ...]]:
+    """A stage by its path; or one that stands in several layers, by its path without them, in a first axis L."""
+    if name in trace:
+        if layers:
+            raise ValueError(f"{name} is in one layer: leave out layers, or the layer in the path.")
+        stage = trace[name]
+        return _numbers(stage.value), stage.dims, ()
+    alike = [stage for path, stage in trace.items() if without_layer(path) == name]
+    if not alike:
+        try:
+            trace[name]
+        except TraceError as error:
+            raise ValueError(f"There is {error}{'' if str(error).endswith('?') else '.'}") from None
+    if missing := [layer for layer in layers if layer >= len(alike)]:
+        raise ValueError(f"There is no layer {missing[0]}: {name} is in {len(alike)}, counted from 0.")
+    chosen = tuple(layers) or tuple(range(len(alike)))
+    values = np.stack([_numbers(alike[layer].value) for layer in chosen])
+    return values, (("L", len(chosen)), *alike[0].dims), chosen
+
+
+def _numbers(value: Tensor) -> NDArray[np.generic]:
+    numbers: NDArray[np.generic] = value.detach().numpy()
+    return numbers
+
+
+def _at(values: NDArray[np.generic], dims: Dims, places: tuple[int, ...]) -> tuple[NDArray[np.generic], Dims]:
+    """What stands at the first places of an array."""
+    if len(places) > len(dims):
+        raise ValueError(f"at has {len(places)} places and the array {len(dims)} axes.")
+    for place, (symbol, size) in zip(places, dims, strict=False):
+        if place >= size:
+            raise ValueError(f"at asks for {symbol} {place}, and {symbol} has {size}, counted from 0.")
+    return np.asarray(values[places]), dims[len(places) :]
+
+
+def _as_npy(values: NDArray[np.generic]) -> bytes:
+    written = io.BytesIO()
+    np.save(written, values, allow_pickle=False)
+    return written.getvalue()
+
+
+def _as_csv(values: NDArray[np.generic], dims: Dims) -> bytes:
+    """One line for each row, with its place in the axes before the last; a lone number by itself."""
+    if values.size > MOST_IN_CSV:
+        raise ValueError(
+            f"This array has {values.size:,} numbers and {MOST_IN_CSV:,} is the most that is written as text: take "
+            "the .npy, or a part of it with at."
+        )
+    return "".join(_lines(values, dims)).encode()
+
+
+def _lines(values: NDArray[np.generic], dims: Dims) -> Iterator[str]:
+    shown = values.astype(np.uint8) if values.dtype == np.bool_ else values
+    if not dims:
+        yield f"{shown}\n"
+        return
+    (*outer, (symbol, size)) = dims
+    yield ",".join([*(name for name, _ in outer), *(f"{symbol} {i}" for i in range(size))]) + "\n"
+    for place in np.ndindex(*shown.shape[:-1]):
+        yield ",".join([*map(str, place), *shown[place].astype(str)]) + "\n"

@@ -1,0 +1,108 @@
+"""The routes: numbers by their address, for the pictures of the page and for whoever asks.
+
+    /numbers/<stage>.npy, .csv or .packed      a stage of a run
+    /pictures/heads                            what the picture of a view draws
+
+The parameters are those of the page's link, and ``PART_FIELDS``.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from anyio import CapacityLimiter, to_thread
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from visualizer.routes.address import Address, Format, read_picture_address, read_stage_address, version_here
+
+if TYPE_CHECKING:  # it brings torch, which takes a second
+    from visualizer.routes.answers import Answer
+
+MOST_WAITING = 64
+"""Requests that wait for their turn; one more is told to come again."""
+
+_TYPES: Mapping[Format, str] = {
+    "npy": "application/octet-stream",
+    "csv": "text/csv; charset=utf-8",
+    "packed": "application/octet-stream",
+}
+_FOREVER = "private, max-age=31536000, immutable"
+_ASK_AGAIN = "private, no-cache"
+_PLAIN = {"Content-Encoding": "identity", "X-Content-Type-Options": "nosniff"}
+"""Streamlit would compress everything else, which takes longer than sending it to the same machine."""
+
+_Read = Callable[[str, Mapping[str, Sequence[str]]], Address]
+
+_turns = CapacityLimiter(max(2, os.cpu_count() or 1))
+
+
+async def numbers(request: Request) -> Response:
+    """A stage's numbers."""
+    return await _answered(request, read_stage_address, request.path_params["file"], _stage)
+
+
+async def pictures(request: Request) -> Response:
+    """What a picture draws."""
+    return await _answered(request, read_picture_address, request.path_params["view"], _picture)
+
+
+ROUTES: list[BaseRoute] = [Route("/numbers/{file}", numbers), Route("/pictures/{view}", pictures)]
+"""What the server answers beside the page."""
+
+
+async def _answered(request: Request, read: _Read, name: str, work: Callable[[Address], Answer]) -> Response:
+    """The bytes of an address; one sentence where it is none, or where the server has too much to do."""
+    try:
+        address = read(name, {key: request.query_params.getlist(key) for key in request.query_params})
+    except ValueError as error:
+        return _refused(error)
+    if f'"{address.tag}"' in request.headers.get("if-none-match", ""):
+        return Response(status_code=304, headers=_kept_for(address))
+    if _turns.statistics().tasks_waiting >= MOST_WAITING:
+        return _busy()
+    async with _turns:
+        if await request.is_disconnected():  # a newer request has taken its place
+            return _busy()
+        try:
+            answer = await to_thread.run_sync(work, address)
+        except ValueError as error:
+            return _refused(error)
+    return Response(
+        answer.body,
+        media_type=_TYPES[address.format],
+        headers={**_kept_for(address), **({"Headlight-Axes": answer.axes} if answer.axes else {})},
+    )
+
+
+def _kept_for(address: Address) -> dict[str, str]:
+    """How long a browser may keep an answer: forever where its version is named, else until it has asked again."""
+    is_fixed = address.part.version == version_here()
+    return {**_PLAIN, "ETag": f'"{address.tag}"', "Cache-Control": _FOREVER if is_fixed else _ASK_AGAIN}
+
+
+def _refused(error: ValueError) -> Response:
+    return PlainTextResponse(f"{error}\n", status_code=400, headers={**_PLAIN, "Cache-Control": "no-store"})
+
+
+def _busy() -> Response:
+    return PlainTextResponse(
+        "The server has too much to compute: ask again in a second.\n",
+        status_code=503,
+        headers={**_PLAIN, "Cache-Control": "no-store", "Retry-After": "1"},
+    )
+
+
+def _stage(address: Address) -> Answer:
+    from visualizer.routes.answers import answer_stage
+
+    return answer_stage(address)
+
+
+def _picture(address: Address) -> Answer:
+    from visualizer.routes.answers import answer_picture
+
+    return answer_picture(address)
