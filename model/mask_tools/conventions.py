@@ -193,7 +193,7 @@ def _why_no_mask(cells: Tensor) -> str:
     if cells.isnan().any():
         query, key = cells.isnan().nonzero()[0].tolist()
         return f"the array has NaN at query {query}, key {key}: a mask has none"
-    if _are_weights(cells):
+    if are_weights(cells):
         return "these look like attention weights, not like a mask: no entry is negative and the rows sum to one"
     values = sorted(set(cells.flatten().tolist()))
     lowest, highest = f"{values[0]:g}", f"{values[-1]:g}"
@@ -217,8 +217,8 @@ def _why_no_mask(cells: Tensor) -> str:
     )
 
 
-def _are_weights(cells: Tensor) -> bool:
-    """Whether every row sums to one, as far as printed digits tell, or to zero where a query has no key."""
+def are_weights(cells: Tensor) -> bool:
+    """Whether every row, (..., Tk), sums to one as far as printed digits tell, or to zero without a key."""
     sums = cells.sum(-1)
     near = ((sums - 1).abs() < _ROUNDING) | (cells == 0).all(-1)
     return bool((cells >= 0).all() and near.all())

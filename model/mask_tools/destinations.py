@@ -16,7 +16,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from model.mask_tools.conventions import HIGHEST_FILL
+from model.mask_tools.conventions import HIGHEST_FILL, are_weights
 from model.mask_tools.mask_case import NUMBER_TYPES, Severity
 
 Rows = Literal["queries", "sequences"]
@@ -129,17 +129,33 @@ def _remarks(numbers: Tensor, blocked: Tensor, dtype: torch.dtype) -> list[Remar
             )
         )
     elif kept.numel() and bool((kept != 0).any()):
-        lowest, highest = float(kept.min()), float(kept.max())
-        remarks.append(
-            Remark(
-                "warning",
-                f"Numbers from {lowest:g} to {highest:g} are added to scores that stay open, which is a bias and "
-                f"blocks nothing. To block takes -inf, or {HIGHEST_FILL:g} and lower.",
-            )
-        )
+        remarks.append(Remark("warning", _about_bias(numbers, kept)))
     if bool(blocked.any()):
         remarks += _about_fill(numbers, blocked, dtype)
     return remarks
+
+
+def _about_bias(numbers: Tensor, kept: Tensor) -> str:
+    """What numbers do that are added to scores and do not block; ``kept`` are those, ``numbers`` all."""
+    lowest, highest = float(kept.min()) + 0.0, float(kept.max()) + 0.0  # no -0
+    to_block = f"To block takes -inf, or {HIGHEST_FILL:g} and lower."
+    if lowest == highest and kept.numel() == numbers.numel():
+        return (
+            f"Every entry is {lowest:g}, and the softmax takes no notice of one number added everywhere. {to_block}"
+        )
+    if are_weights(numbers):
+        return (
+            "These look like attention weights, not like a mask: no entry is negative and the rows sum to one. "
+            f"Added to the scores they block nothing. {to_block}"
+        )
+    if highest == 0 and bool(((kept == 0) | (kept == lowest)).all()):
+        share = math.exp(lowest)
+        much = "as much as" if share > 0.999 else f"e^{lowest:g} = {share:.2g} of what"
+        return f"A cell with {lowest:g} still weighs {much} it would with 0: it is not blocked. {to_block}"
+    return (
+        f"Numbers from {lowest:g} to {highest:g} are added to scores that stay open, which is a bias and blocks "
+        f"nothing. {to_block}"
+    )
 
 
 def _about_fill(numbers: Tensor, blocked: Tensor, dtype: torch.dtype) -> list[Remark]:
@@ -175,11 +191,13 @@ def _about_fill(numbers: Tensor, blocked: Tensor, dtype: torch.dtype) -> list[Re
         )
     elif weakest >= lowest:
         margin = -weakest + _log_of_smallest(dtype)
+        is_safe = margin > 0
+        where = f"less than {margin:,.0f} above" if is_safe else f"more than {-margin:,.0f} below"
         remarks.append(
             Remark(
-                "note",
-                f"A fill of {weakest:g} gives a blocked key exactly 0 in {name} as long as its score is less than "
-                f"{margin:,.0f} above the highest open one; a row without an open key attends to blocked ones.",
+                "note" if is_safe else "warning",
+                f"A fill of {weakest:g} gives a blocked key exactly 0 in {name} only as long as its score is "
+                f"{where} the highest open one; a row without an open key attends to blocked ones.",
             )
         )
     return remarks

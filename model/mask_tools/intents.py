@@ -15,7 +15,7 @@ from torch import Tensor
 
 from model.mask_tools.intent_kinds import INTENT_KINDS
 from model.mask_tools.language import MaskContext, parse
-from model.mask_tools.mask_case import Finding
+from model.mask_tools.mask_case import Finding, counted
 
 
 @dataclass(frozen=True)
@@ -27,15 +27,18 @@ class Intent:
         number: the width, length, size or offset that the kind needs.
         documents: whether no query sees into another document.
         padding: whether no query sees padding.
+        cache: how many keys stand before query 0, as in a key/value cache; None sets the last query beside the last
+            key, or the first beside the first where there are fewer keys than queries.
 
     Raises:
-        ValueError: the kind is unknown, or its number is too small to leave each query a key.
+        ValueError: the kind is unknown, or a number is too small.
     """
 
     kind: str
     number: int = 0
     documents: bool = False
     padding: bool = False
+    cache: int | None = None
 
     def __post_init__(self) -> None:
         if self.kind not in INTENT_KINDS:
@@ -43,18 +46,36 @@ class Intent:
         least = INTENT_KINDS[self.kind].least
         if INTENT_KINDS[self.kind].number and self.number < least:
             raise ValueError(f"number ({self.number}) of {self.kind} must be at least {least}")
+        if self.cache is not None and self.cache < 0:
+            raise ValueError(f"cache ({self.cache}) must be at least 0")
+
+    def standing(self, context: MaskContext) -> Intent:
+        """The same with ``cache`` as a number, where it makes a difference to these tokens."""
+        if not INTENT_KINDS[self.kind].follows_position:
+            return replace(self, cache=None)
+        if context.n_queries == context.n_keys and not self.cache:
+            return replace(self, cache=None)
+        return replace(self, cache=self._before(context))
+
+    def _before(self, context: MaskContext) -> int:
+        return max(0, context.n_keys - context.n_queries) if self.cache is None else self.cache
 
     @property
     def words(self) -> str:
-        """``causal, documents isolated, padding ignored``."""
+        """``causal, after 5 keys in the cache, padding ignored``."""
         parts = [INTENT_KINDS[self.kind].words(self.number)]
+        if self.cache is not None:
+            parts.append(
+                f"after {counted('key', self.cache)} in the cache" if self.cache else "from the first key on"
+            )
         parts += ["documents isolated"] * self.documents + ["padding ignored"] * self.padding
         return ", ".join(parts)
 
     @property
     def expression(self) -> str:
-        """The cells that are open, as an expression; "" where all are."""
-        parts = [INTENT_KINDS[self.kind].expression(self.number)]
+        """The cells that are open, as an expression; "" where all are. Without a ``cache``, query 0 is at key 0."""
+        query = f"q + {self.cache}" if self.cache else "q"
+        parts = [INTENT_KINDS[self.kind].expression(self.number, query)]
         parts += ["segment(q) == segment(k)"] * self.documents + ["not is_pad(k)"] * self.padding
         given = [part for part in parts if part]
         return " and ".join(f"({part})" if " or " in part and len(given) > 1 else part for part in given)
@@ -63,9 +84,10 @@ class Intent:
         """The cells that should be open, (Tq, Tk) bool; None where whatever is painted is meant."""
         if self.kind == "painted":
             return None
-        if not self.expression:
+        expression = self.standing(context).expression
+        if not expression:
             return torch.ones(context.n_queries, context.n_keys, dtype=torch.bool)
-        return parse(self.expression).evaluate(context)
+        return parse(expression).evaluate(context)
 
     @property
     def hides_later(self) -> bool:
@@ -94,14 +116,22 @@ class Comparison:
 
     @property
     def sentence(self) -> str:
-        """``+7 cells, -0: query 3 sees key 4.``"""
+        """``+7 cells, -1: query 3 sees key 4, and query 5 does not see key 2.``"""
         if self.agrees:
             return "Every cell is as it should be."
         n_more, n_less = int(self.more.sum()), int(self.less.sum())
-        query, key = (self.more if n_more else self.less).nonzero()[0].tolist()
-        verb = "sees" if n_more else "does not see"
         cells = "cell" if n_more == 1 else "cells"
-        return f"+{n_more:,} {cells}, -{n_less:,}: query {query} {verb} key {key}."
+        first = [
+            "query {} {} key {}".format(*_first(marked, verb))
+            for marked, verb in ((self.more, "sees"), (self.less, "does not see"))
+            if marked.any()
+        ]
+        return f"+{n_more:,} {cells}, -{n_less:,}: {', and '.join(first)}."
+
+
+def _first(marked: Tensor, verb: str) -> tuple[int, str, int]:
+    query, key = marked.nonzero()[0].tolist()
+    return query, verb, key
 
 
 def compare(intent: Intent, allowed: Tensor, context: MaskContext) -> Comparison:
@@ -116,7 +146,7 @@ def compare(intent: Intent, allowed: Tensor, context: MaskContext) -> Comparison
     expected = intent.expected(context)
     if expected is None:
         expected = allowed
-    rows = _read_rows(context)
+    rows, intent = _read_rows(context), intent.standing(context)
     more, less = allowed & ~expected & rows, expected & ~allowed & rows
     agrees = not bool(more.any() or less.any())
     return Comparison(more, less, "" if agrees else _cause(intent, allowed, expected, context))
@@ -162,9 +192,7 @@ def guess(allowed: Tensor, context: MaskContext, *, is_decoder: bool) -> Intent:
     found = recognise(allowed, context)
     sees_later = found is not None and found.kind in ("bidirectional", "window_both", "cached")
     if found is None or (sees_later and is_decoder and context.n_keys == context.n_queries):
-        offset = max(0, context.n_keys - context.n_queries)
-        plain = Intent("cached", offset) if offset else Intent("causal")
-        found = plain if is_decoder or _is_mostly_hidden(allowed) else Intent("bidirectional")
+        found = Intent("causal") if is_decoder or _is_mostly_hidden(allowed) else Intent("bidirectional")
     return replace(found, padding=has_padding)
 
 
@@ -187,23 +215,33 @@ def _candidates(given: Tensor, context: MaskContext) -> Iterator[Intent]:
 
     The furthest open cell in each direction leaves one number for each kind.
     """
-    offset = max(0, context.n_keys - context.n_queries)
     query, key = given.nonzero().unbind(-1)
     if not len(query):
         return
-    back, ahead = int((query - key).max()), int((key - query).max())
-    seen_early = int(torch.where(key > query, key, 0).max())
-    first_row = int(key[query == query.min()].max())
-    kinds = [Intent("cached", offset)] if offset else []
-    kinds += [Intent("causal"), Intent("bidirectional"), Intent("window", max(1, back + 1))]
-    kinds += [Intent("window_both", max(back, ahead, 0) + 1), Intent("prefix", seen_early + 1)]
-    kinds += [Intent("block_causal", first_row + 1), Intent("cached", max(1, ahead))]
+    before = max(0, context.n_keys - context.n_queries)
+    kinds = list(_kinds_at(query + before, key, None))
+    if before:
+        kinds += list(_kinds_at(query, key, 0))
+    kinds.append(Intent("cached", max(1, int((key - query).max()))))
     documents = (False, True) if len(set(context.key_segments)) > 1 else (False,)
     padding = (False, True) if any(context.key_is_padding) else (False,)
     for kind in kinds:
         for isolated in documents:
             for ignored in padding:
                 yield replace(kind, documents=isolated, padding=ignored)
+
+
+def _kinds_at(position: Tensor, key: Tensor, cache: int | None) -> Iterator[Intent]:
+    """The kinds that open cells can be of; ``position`` is where their queries stand among the keys."""
+    back, ahead = int((position - key).max()), int((key - position).max())
+    seen_early = int(torch.where(key > position, key, 0).max())
+    first_row = int(key[position == position.min()].max())
+    yield Intent("causal", cache=cache)
+    yield Intent("bidirectional")
+    yield Intent("window", max(1, back + 1), cache=cache)
+    yield Intent("window_both", max(back, ahead, 0) + 1, cache=cache)
+    yield Intent("prefix", seen_early + 1, cache=cache)
+    yield Intent("block_causal", first_row + 1, cache=cache)
 
 
 def _cause(intent: Intent, allowed: Tensor, expected: Tensor, context: MaskContext) -> str:
@@ -213,17 +251,44 @@ def _cause(intent: Intent, allowed: Tensor, expected: Tensor, context: MaskConte
         return "Every cell is the wrong way round: it is inverted."
     if allowed.shape[0] == allowed.shape[1] and torch.equal(allowed.T & rows, expected & rows):
         return "Transposed it would be right: rows and columns are swapped."
-    if intent.hides_later and torch.equal(allowed & rows, expected & rows & ~_own(allowed)):
-        return "Every query's own key is hidden, k < q: off by one."
+    if intent.hides_later and torch.equal(allowed & rows, expected & rows & ~_own(allowed, intent.cache or 0)):
+        own = f"q + {intent.cache}" if intent.cache else "q"
+        return f"Every query's own key is hidden, k < {own}: off by one."
     for cause, without in _lacks(intent):
         cells = without.expected(context)
         if cells is not None and torch.equal(allowed & rows, cells & rows):
             return cause
-    return _of_another(intent, recognise(allowed, context))
+    if intent.kind == "causal" and (moved := _moved(intent, allowed, rows, context)):
+        return moved
+    other = recognise(allowed, context)
+    return _of_another(intent, None if other is None else other.standing(context))
 
 
-def _own(allowed: Tensor) -> Tensor:
-    return torch.eye(*allowed.shape, dtype=torch.bool)
+def _moved(intent: Intent, allowed: Tensor, rows: Tensor, context: MaskContext) -> str:
+    """How far a causal mask has its edge from where it should be; "" where it is none."""
+    query, key = (allowed & rows).nonzero().unbind(-1)
+    if not len(query):
+        return ""
+    edge, before = int((key - query).max()), intent.cache or 0
+    if edge == before or edge >= context.n_keys - 1:
+        return ""
+    cells = replace(intent, cache=max(edge, 0)).expected(context)
+    if cells is None or not torch.equal(allowed & rows, cells.tril(edge) & rows):
+        return ""
+    if edge == 0:
+        return (
+            "It is causal from the first key on, k <= q: query 0 stands beside key 0, not after the "
+            f"{counted('key', before)} in the cache."
+        )
+    count = abs(edge - before)
+    off = "one" if count == 1 else str(count)
+    keys = f"{off} {'key' if count == 1 else 'keys'} too {'many' if edge > before else 'few'}"
+    return f"Every query sees {keys}, k <= q {'+' if edge > 0 else '-'} {abs(edge)}: off by {off}."
+
+
+def _own(allowed: Tensor, before: int) -> Tensor:
+    query, key = torch.meshgrid(torch.arange(allowed.shape[0]), torch.arange(allowed.shape[1]), indexing="ij")
+    return key == query + before
 
 
 def _lacks(intent: Intent) -> Iterator[tuple[str, Intent]]:
@@ -242,13 +307,12 @@ def _lacks(intent: Intent) -> Iterator[tuple[str, Intent]]:
 def _of_another(intent: Intent, other: Intent | None) -> str:
     if other is None:
         return ""
-    title = INTENT_KINDS[other.kind].title.lower()
     if other.kind == intent.kind and INTENT_KINDS[intent.kind].number:
         away = other.number - intent.number
         off = "off by one" if abs(away) == 1 else f"off by {abs(away)}"
+        if away == 0 and other.cache != intent.cache:
+            return f"It is {other.words}."
         return f"It is {other.words}, not {intent.number}: {off}."
-    if intent.kind == "causal" and other == Intent("cached", 1, intent.documents, intent.padding):
-        return "Every query sees one key too many, k <= q + 1: off by one."
     if intent.kind == "causal" and other.kind == "prefix":
         return f"It is {other.words}: the first {other.number} tokens see each other."
-    return f"It is {other.words} ({title})." if other.words.lower() != title else f"It is {title}."
+    return f"It is {other.words}."

@@ -222,7 +222,7 @@ def aligned_top_left(case: MaskCase) -> Finding | None:
     """Causal from the first key on, though there are more keys than queries."""
     last = case.n_keys - case.n_queries
     hidden = case.tokens & case.reaching(last) & ~case.allowed
-    if not (case.causal and last > 0 and hidden.any() and _is_causal(case, 0)):
+    if not (case.causal and 0 < last == case.offset and hidden.any() and _is_causal(case, 0)):
         return None
     return Finding(
         rule="aligned_top_left",
@@ -259,7 +259,8 @@ def alignment_differs(case: MaskCase) -> Finding | None:
     """A causal mask that a library's own flag would align at the other corner."""
     last = case.n_keys - case.n_queries
     differing = case.tokens & (case.reaching(0) ^ case.reaching(last))
-    if not (case.causal and differing.any() and _is_causal(case, case.offset)):
+    aligned = case.offset == max(0, last)
+    if not (case.causal and aligned and differing.any() and _is_causal(case, case.offset)):
         return None
     sizes = f"With {counted('query', case.n_queries)} and {counted('key', case.n_keys)}"
     if last > 0:

@@ -39,6 +39,7 @@ class MaskCase:
         fill: what stands in the scores for a blocked cell, or is added to them; None is -inf.
         dtype: number type of the scores, one of ``NUMBER_TYPES``; None is float32.
         largest_score: how far from zero a scaled score can be, on either side.
+        cache: how many keys stand before query 0; None takes as many as there are more keys than queries.
 
     Raises:
         ValueError: shapes or types do not fit, ``fill`` is NaN or +inf, ``largest_score`` is below 0 or infinite.
@@ -51,6 +52,7 @@ class MaskCase:
     fill: float | None = None
     dtype: torch.dtype | None = None
     largest_score: float = 100.0
+    cache: int | None = None
 
     def __post_init__(self) -> None:
         if self.allowed.dim() != 2 or self.allowed.numel() == 0:
@@ -96,8 +98,8 @@ class MaskCase:
 
     @property
     def offset(self) -> int:
-        """How many keys stand before query 0: none, or as many as there are more keys than queries."""
-        return max(0, self.n_keys - self.n_queries)
+        """How many keys stand before query 0: as many as said, else as there are more keys than queries."""
+        return max(0, self.n_keys - self.n_queries) if self.cache is None else self.cache
 
     @property
     def future(self) -> Tensor:

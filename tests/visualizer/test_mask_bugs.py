@@ -23,6 +23,7 @@ from visualizer.views.lab.intent import findings_under, padding_of, write_intent
 T = 6
 LATER = torch.ones(T, T).triu(1)
 CAUSAL = LATER == 0
+QUERY, KEY = torch.arange(T)[:, None], torch.arange(T)
 LOWEST = {dtype: torch.finfo(dtype).min for dtype in (torch.float16, torch.bfloat16)}
 
 
@@ -85,7 +86,7 @@ BUGS = (
         torch.ones(3, 8).tril().bool(),
         "sdpa",
         Intent("cached", 5),
-        "+0 cells, -15: query 0 does not see key 1. It is causal.",
+        "+0 cells, -15: query 0 does not see key 1. It is causal, from the first key on.",
     ),
     Bug(
         "huggingface/transformers#46634",
@@ -123,6 +124,66 @@ BUGS = (
         Intent("painted"),
         "No key is left for queries 4 and 5",
     ),
+    Bug(
+        "tilde-research/nsa-release#3",
+        QUERY // 2 < KEY // 2,
+        "flex",
+        Intent("block_causal", 2),
+        "Every cell is the wrong way round: it is inverted",
+    ),
+    Bug(
+        "huggingface/transformers#30918",
+        torch.ones(T, T),
+        "hugging_face_4d",
+        Intent("prefix", 3),
+        "Every entry is 1, and the softmax takes no notice of one number added everywhere",
+    ),
+    Bug(
+        "huggingface/transformers#35855",
+        (KEY < 3) | CAUSAL,
+        "sdpa",
+        Intent("prefix", 3, padding=True),
+        "query 2 sees key 0. Padding is not ignored",
+        padding=(0, 1),
+    ),
+    Bug(
+        "trymirai/lalamo#200",
+        (torch.ones(3, 8).tril(5) * torch.ones(3, 8).triu(-2)).bool(),
+        "jax",
+        Intent("window", 3),
+        "+12 cells, -0: query 0 sees key 0. It is causal, after 5 keys in the cache",
+    ),
+    Bug(
+        "trymirai/lalamo#273",
+        KEY < QUERY - 1,
+        "jax",
+        Intent("causal"),
+        "Every query sees 2 keys too few, k <= q - 2: off by 2",
+    ),
+    Bug(
+        "onnx/onnx#8068",
+        torch.ones(3, 8).tril().bool(),
+        "sdpa",
+        Intent("causal"),
+        "k <= q: query 0 stands beside key 0, not after the 5 keys in the cache",
+    ),
+    Bug(
+        "pytorch/executorch#21384",
+        torch.zeros(T, T).masked_fill(LATER.bool(), -math.inf),
+        "added",
+        Intent("window", 2),
+        "+10 cells, -0: query 2 sees key 0. It is causal",
+    ),
+    Bug("keras-team/keras#23038", torch.ones(T, T).bool(), "keras", Intent("causal"), "It is bidirectional"),
+    Bug("HKUSTDial/flash-sparse-attention#146", CAUSAL.long(), "added", Intent("causal"), "1 and 0 block nothing"),
+    Bug(
+        "unslothai/unsloth#9848",
+        CAUSAL & ~PADDED_LEFT,
+        "sdpa",
+        Intent("causal", padding=True),
+        "No key is left for padding queries 0 and 1",
+        padding=(0, 1),
+    ),
 )
 
 
@@ -156,6 +217,20 @@ def test_what_was_wrong_is_said(bug):
 def test_the_right_mask_is_no_alarm(place):
     right = Bug("right", CAUSAL, place, Intent("causal"), "")
     assert sentences(right) == []
+
+
+@pytest.mark.parametrize(
+    ("array", "intent"),
+    [
+        (torch.ones(1, 8).bool(), Intent("causal")),
+        (torch.ones(3, 8).tril(5).bool(), Intent("causal")),
+        (torch.ones(3, 8).tril().bool(), Intent("causal", cache=0)),
+        ((torch.ones(3, 8).tril(5) * torch.ones(3, 8).triu(3)).bool(), Intent("window", 3)),
+        ((torch.ones(3, 8).tril(2) * torch.ones(3, 8).triu(1)).bool(), Intent("window", 2, cache=2)),
+    ],
+)
+def test_new_queries_after_a_cache_are_no_alarm(array, intent):
+    assert not [text for text in sentences(Bug("right", array, "sdpa", intent, "")) if "cell" in text]
 
 
 IN_THE_LAB = [bug for bug in BUGS if bug.source.endswith(("#38", "#1061", "#39408"))]

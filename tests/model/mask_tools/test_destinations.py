@@ -98,7 +98,7 @@ SAID = {
         "sdpa",
         torch.zeros(T, T, dtype=torch.float16).masked_fill(~CAUSAL, -1e4),
         "note",
-        "exactly 0 in float16 as long as its score is less than 9,983 above",
+        "exactly 0 in float16 only as long as its score is less than 9,983 above",
     ),
     "zero times infinity": ("added", (1 - CAUSAL.float()) * -math.inf, "error", "15 entries are NaN"),
     "two fills": ("sdpa", TWICE, "warning", "two fills seem to have been added"),
@@ -116,6 +116,16 @@ SAID = {
     ),
     "numbers for flags": ("keras", ADDED, "error", "whatever is not 0 counts as 1"),
     "a bias": ("sdpa", torch.arange(T * T).float().view(T, T) / 9, "warning", "which is a bias and blocks nothing"),
+    "one number everywhere": (
+        "sdpa",
+        torch.ones(T, T),
+        "warning",
+        "Every entry is 1, and the softmax takes no notice",
+    ),
+    "weights for a mask": ("sdpa", CAUSAL / CAUSAL.sum(-1, keepdim=True), "warning", "look like attention weights"),
+    "a small number": ("added", -1e-9 * ~CAUSAL, "warning", "A cell with -1e-09 still weighs as much as"),
+    "a logarithm": ("added", -20.0 * ~CAUSAL, "warning", "still weighs e^-20 = 2.1e-09 of what it would"),
+    "too small a fill": ("added", -100.0 * ~CAUSAL, "warning", "only as long as its score is more than 4 below"),
     "numbers in a mask_mod": ("flex", CAUSAL.float(), "error", "mask_mod has to return booleans"),
 }
 

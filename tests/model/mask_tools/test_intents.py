@@ -59,6 +59,17 @@ def test_every_kind_is_defined_here():
     assert {intent.kind for intent in DEFINITIONS} | {"painted"} == set(INTENT_KINDS)
 
 
+@pytest.mark.parametrize("cache", [None, 0, 2])
+@pytest.mark.parametrize("intent", DEFINITIONS, ids=lambda intent: intent.kind)
+def test_queries_stand_after_what_is_in_the_cache(intent, cache):
+    chosen = Intent(intent.kind, intent.number, cache=cache)
+    before = {None: 5, 0: 0, 2: 2}[cache] if intent.kind not in ("bidirectional", "cached") else 0
+    expected = chosen.expected(tokens(n_queries=3))
+    for query in range(3):
+        for key in range(T):
+            assert bool(expected[query, key]) == DEFINITIONS[intent](query + before, key)
+
+
 @pytest.mark.parametrize("intent", DEFINITIONS, ids=lambda intent: intent.kind)
 def test_a_mask_is_recognised(intent):
     expected = intent.expected(PLAIN)
@@ -86,6 +97,22 @@ FOUND = {
         PADDED,
         "+12 cells",
         "Padding is not ignored",
+    ),
+    "two keys too few": (Intent("causal"), "k < q - 1", PLAIN, "+0 cells, -15", "2 keys too few, k <= q - 2"),
+    "aligned top left": (Intent("causal"), "k <= q", tokens(n_queries=3), "+0 cells, -15", "from the first key on"),
+    "a cache too short": (
+        Intent("causal", cache=4),
+        "k <= q + 3",
+        tokens(n_queries=3),
+        "-3:",
+        "own key is hidden, k < q + 4",
+    ),
+    "too many and too few": (
+        Intent("causal"),
+        "k <= q and k != 2 or k == 7",
+        PLAIN,
+        "+7 cells, -6: query 0 sees key 7, and query 2 does not see key 2.",
+        "",
     ),
     "inverted": (Intent("causal"), "k > q", PLAIN, "+28 cells, -36", "inverted"),
     "transposed": (Intent("causal"), "q <= k", PLAIN, "+28 cells, -28", "swapped"),
@@ -129,7 +156,9 @@ GUESSES = {
     "packed": ("k <= q and segment(q) == segment(k)", PACKED, True, Intent("causal", documents=True)),
     "a hole in a causal mask": ("k <= q and not (q == 5 and k == 2)", PLAIN, False, Intent("causal")),
     "a hole in an encoder": ("not (q == 5 and k == 2)", PLAIN, False, Intent("bidirectional")),
-    "the last of more keys": ("k <= q + 3", tokens(n_queries=5), True, Intent("cached", 3)),
+    "the last of more keys": ("k <= q + 3", tokens(n_queries=5), True, Intent("causal")),
+    "the first of more keys": ("k <= q", tokens(n_queries=5), True, Intent("causal", cache=0)),
+    "a window after a cache": ("0 <= q + 3 - k < 2", tokens(n_queries=5), True, Intent("window", 2)),
 }
 
 

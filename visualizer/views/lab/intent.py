@@ -11,7 +11,7 @@ from torch import Tensor
 from model.mask_tools.intent_kinds import INTENT_KINDS
 from model.mask_tools.intents import Intent, as_finding, compare, guess
 from model.mask_tools.language import MaskContext
-from model.mask_tools.lint import lint
+from model.mask_tools.lint import lint, no_key_left
 from model.mask_tools.mask_case import Finding, MaskCase
 from visualizer.session import state
 from visualizer.settings.fields import FIELDS, GUESSED, MAX_TOKENS
@@ -142,7 +142,9 @@ def findings_under(
     """
     comparison = compare(intent, case.allowed, context) if whole else None
     difference = None if comparison is None else as_finding(intent, comparison, case.allowed)
-    by_rule = {finding.rule: finding for finding in lint(replace(case, causal=intent.hides_later))}
+    standing = intent.standing(context)
+    judged = replace(case, causal=intent.hides_later, cache=standing.cache)
+    by_rule = {finding.rule: finding for finding in lint(judged)}
     numbers = ("fill_overflows", "fill_leaks")
     if comparison is None or intent.kind == "painted":
         return tuple(by_rule.values())
@@ -150,6 +152,8 @@ def findings_under(
         kept = ("no_key_left", "padding_query_without_key", "alignment_differs", *numbers)
         return tuple(finding for rule, finding in by_rule.items() if rule in kept)
     said = _SAID_BY_COMPARISON | _CAUSES if comparison.cause else _SAID_BY_COMPARISON
+    if comparison.cause and "own_key_hidden" in by_rule and (keyless := no_key_left(judged)):
+        by_rule[keyless.rule] = keyless
     return (difference, *(finding for rule, finding in by_rule.items() if rule not in said))
 
 
