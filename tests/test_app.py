@@ -10,9 +10,10 @@ from streamlit.testing.v1.element_tree import Block
 
 from visualizer.safe_text import markdown_safe
 from visualizer.settings.examples import EXAMPLES
-from visualizer.settings.fields import FIELDS, MAX_TEXT, WORKED_EXAMPLES
+from visualizer.settings.fields import MAX_TEXT, WORKED_EXAMPLES
 from visualizer.settings.gallery import GALLERY
 from visualizer.settings.published import PUBLISHED
+from visualizer.settings.settings import FIELDS
 from visualizer.stages.checks import Check
 
 APP = str(Path(__file__).parents[1] / "app.py")

@@ -7,7 +7,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.headlight_page import settle
 from visualizer.settings.examples import EXAMPLES
-from visualizer.settings.fields import FIELDS
+from visualizer.settings.settings import FIELDS
 
 VIEWS = tuple(FIELDS["view"].choices)
 HEADS = "attention_heads_encoder_self_attention"

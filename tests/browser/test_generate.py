@@ -18,7 +18,8 @@ from tests.browser.headlight_page import (
 from visualizer.runs.compute import compute_run
 from visualizer.runs.writer import writer_of
 from visualizer.runs.written import Beam, OneByOne, search, write
-from visualizer.settings.settings import Settings, fitted
+from visualizer.settings.fitting import fitted
+from visualizer.settings.settings import Settings
 
 STEPS, TREE = "generation_steps", "generation_tree"
 REVERSE = {"view": "generate", "weights": "trained", "task": "reverse", "text": "headlight"}

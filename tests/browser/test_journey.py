@@ -24,7 +24,8 @@ from tests.browser.headlight_page import (
     type_text,
 )
 from visualizer.runs.compute import compute_run
-from visualizer.settings.settings import Settings, widths
+from visualizer.settings.fitting import widths
+from visualizer.settings.settings import Settings
 
 TEXT = "the dog saw the cat and the cat ran"
 N_HEADS, N_TOKENS = 6, 9

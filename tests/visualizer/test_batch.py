@@ -16,10 +16,11 @@ from visualizer.runs.promises import measure, prove
 from visualizer.runs.tokens import encode
 from visualizer.runs.writer import writer_of
 from visualizer.settings.fields import MAX_SEQUENCES
+from visualizer.settings.fitting import fitted
 from visualizer.settings.lines import lines_of
 from visualizer.settings.link import read_query, write_query
 from visualizer.settings.painted_mask import EVERYWHERE
-from visualizer.settings.settings import Selection, Settings, fitted
+from visualizer.settings.settings import Selection, Settings
 from visualizer.views.head_measures import measure_heads
 from visualizer.views.lab.mask_edits import mended, taken_over, with_expression
 

@@ -18,8 +18,8 @@ from visualizer.runs.trained import masks_of_training
 from visualizer.session import state
 from visualizer.session.cache import cached_run
 from visualizer.session.state import Choices
-from visualizer.settings.fields import FIELDS, TRAINED, WORKED_EXAMPLES
-from visualizer.settings.settings import Selection
+from visualizer.settings.fields import TRAINED, WORKED_EXAMPLES
+from visualizer.settings.settings import FIELDS, Selection
 from visualizer.stages.check_line import check_line
 from visualizer.stages.order import compare_orders
 

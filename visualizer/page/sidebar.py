@@ -13,18 +13,10 @@ from visualizer.glossary import Piece, mask_piece
 from visualizer.page.worked_examples_menu import worked_examples
 from visualizer.session import state, widgets
 from visualizer.session.widgets import SIZES
-from visualizer.settings.fields import FIELDS, MAX_ORDER, TRAINED, WORKED_EXAMPLES
+from visualizer.settings.fields import MAX_ORDER, TRAINED, WORKED_EXAMPLES
+from visualizer.settings.fitting import feed_forward_widths, head_widths, layer_norm_epsilons, output_widths, widths
 from visualizer.settings.lines import lines_of
-from visualizer.settings.settings import (
-    Selection,
-    Settings,
-    feed_forward_widths,
-    head_widths,
-    in_mask_order,
-    layer_norm_epsilons,
-    output_widths,
-    widths,
-)
+from visualizer.settings.settings import FIELDS, Selection, Settings, in_mask_order
 from visualizer.settings.trained_models import TRAINED_MODELS
 
 

@@ -17,8 +17,9 @@ from model.learning.tasks import EOS, LONGEST, NEVER_WRITTEN, SPECIALS, TASKS, I
 from model.learning.training import MAX_LEN, model_with
 from visualizer.runs.refusals import RefusedError, WayOut
 from visualizer.runs.tokens import Encoded, Vocabulary, padded_batch
+from visualizer.settings.fitting import PLAIN
 from visualizer.settings.lines import lines_of
-from visualizer.settings.settings import PLAIN, Settings
+from visualizer.settings.settings import Settings
 from visualizer.settings.trained_models import TRAINED_MODELS
 
 KEPT = 32

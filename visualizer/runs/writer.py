@@ -18,7 +18,8 @@ from visualizer.runs.paths import without_layer
 from visualizer.runs.run import Run
 from visualizer.runs.tokens import PADDING_ID, START_ID, TokenSequence
 from visualizer.runs.trained import LONGEST_ANSWER
-from visualizer.settings.fields import FAULTS_OF_MASKS, FIELDS, TRAINED, WORKED_EXAMPLES
+from visualizer.settings.fields import FAULTS_OF_MASKS, TRAINED, WORKED_EXAMPLES
+from visualizer.settings.settings import FIELDS
 
 USUAL_LIMIT = 12
 """How many tokens a model without an end token writes, unless told otherwise."""

@@ -16,8 +16,9 @@ from typing import Any
 import streamlit as st
 
 from visualizer.settings.fields import TRAINED
+from visualizer.settings.fitting import fitted
 from visualizer.settings.link import read_query, width_in, write_query
-from visualizer.settings.settings import Selection, Settings, View, fitted, in_mask_order
+from visualizer.settings.settings import Selection, Settings, View, in_mask_order
 from visualizer.settings.training_settings import (
     OPENING,
     TrainingChoice,

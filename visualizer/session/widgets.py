@@ -14,8 +14,8 @@ import streamlit as st
 from visualizer.safe_text import markdown_safe
 from visualizer.session import state
 from visualizer.settings.examples import Example
-from visualizer.settings.fields import FIELDS, MAX_TEXT, NO_MASK
-from visualizer.settings.settings import in_mask_order
+from visualizer.settings.fields import MAX_TEXT, NO_MASK
+from visualizer.settings.settings import FIELDS, in_mask_order
 from visualizer.settings.training_settings import TRAINING
 
 

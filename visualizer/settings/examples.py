@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from visualizer.settings.fields import TRAINED
-from visualizer.settings.settings import Selection, Settings, fitted
+from visualizer.settings.fitting import fitted
+from visualizer.settings.settings import Selection, Settings
 
 
 @dataclass(frozen=True)

@@ -13,18 +13,17 @@ from urllib.parse import quote
 from model.mask_tools.intent_kinds import INTENT_KINDS
 from visualizer.safe_text import visible_whole
 from visualizer.settings.fields import (
-    FIELDS,
     GUESSED,
     MAX_TOKENS,
     NO_MASK,
-    SELECTION_FIELDS,
-    SETTINGS_FIELDS,
     TRAINED,
     Field,
     Kind,
+    fields_of,
 )
+from visualizer.settings.fitting import fitted, usual_mask
 from visualizer.settings.painted_mask import read_planes, write_planes
-from visualizer.settings.settings import Selection, Settings, default_stage, fitted, in_mask_order, usual_mask
+from visualizer.settings.settings import FIELDS, Selection, Settings, default_stage, in_mask_order
 from visualizer.settings.trained_models import TRAINED_MODELS
 
 MAX_URL_TEXT = 8_000
@@ -49,14 +48,14 @@ def read_query(query: Mapping[str, Sequence[str]]) -> tuple[Settings, Selection,
         The settings, the selection, and one plain sentence for each parameter that was changed. The sentences
         quote what was given with everything invisible made visible, but still need ``markdown_safe`` to be drawn.
     """
-    first, _ = read_fields(SETTINGS_FIELDS, query, Settings())
-    settings, notices = read_fields(SETTINGS_FIELDS, query, _unsaid(first))
+    first, _ = read_part(query, Settings())
+    settings, notices = read_part(query, _unsaid(first))
     chosen = fitted(settings)
     if chosen.d_model != settings.d_model and query.get("d_model"):
         given = _values_of(query, "d_model")[0]
         notices["d_model"] = _notice("d_model", given, _complaint_on_width(settings), f"{chosen.d_model} is used")
     defaults = Selection(stage=default_stage(chosen.architecture))
-    selection, more_notices = read_fields(SELECTION_FIELDS, query, defaults)
+    selection, more_notices = read_part(query, defaults)
     return chosen, selection, (*notices.values(), *more_notices.values())
 
 
@@ -92,7 +91,7 @@ def problem_with_link(query: Mapping[str, Sequence[str]], fields: Iterable[Field
 
 def width_in(query: Mapping[str, Sequence[str]]) -> int:
     """The model width that a link asks for, whether or not its heads can share it."""
-    values, _ = read_fields((FIELDS["d_model"],), query, Settings())
+    values, _ = read_part(query, Settings())
     return values.d_model
 
 
@@ -116,8 +115,8 @@ def write_query(settings: Settings, selection: Selection) -> dict[str, str]:
     What ``left_out_of_link`` names is not in it: its reader gets the default there.
     """
     left_out = left_out_of_link(settings)
-    written = write_fields(SETTINGS_FIELDS, settings, _unsaid(settings))
-    written |= write_fields(SELECTION_FIELDS, selection, Selection(stage=default_stage(settings.architecture)))
+    written = write_part(settings, _unsaid(settings))
+    written |= write_part(selection, Selection(stage=default_stage(settings.architecture)))
     return {name: text for name, text in written.items() if name not in left_out}
 
 
@@ -132,7 +131,7 @@ def _unsaid(settings: Settings) -> Settings:
 
 def left_out_of_link(settings: Settings) -> tuple[str, ...]:
     """The names of the fields that are too long for a link (``MAX_URL_TEXT``)."""
-    long = (field.name for field in SETTINGS_FIELDS if field.kind in ("text", "cells"))
+    long = (field.name for field in fields_of(Settings).values() if field.kind in ("text", "cells"))
     return tuple(name for name in long if _length_in_link(getattr(settings, name)) > MAX_URL_TEXT)
 
 
@@ -150,13 +149,11 @@ class _Reading(NamedTuple):
     taken: str = ""
 
 
-def read_fields(
-    fields: Sequence[Field], query: Mapping[str, Sequence[str]], defaults: _Part
-) -> tuple[_Part, dict[str, str]]:
-    """The defaults with what a link gives of these fields, and by its field one sentence on each bad value."""
+def read_part(query: Mapping[str, Sequence[str]], defaults: _Part) -> tuple[_Part, dict[str, str]]:
+    """The defaults with what a link gives of their fields, and by its field one sentence on each bad value."""
     values: dict[str, Any] = {}
     notices: dict[str, str] = {}
-    for field in fields:
+    for field in fields_of(type(defaults)).values():
         given = _values_of(query, field.name)
         if given:
             values[field.name], notice = _read_field(field, given, getattr(defaults, field.name))
@@ -352,9 +349,13 @@ _READERS: Mapping[Kind, Callable[[Field, str, Any], _Reading]] = {
 }
 
 
-def write_fields(fields: Sequence[Field], part: _Part, defaults: _Part) -> dict[str, str]:
+def write_part(part: _Part, defaults: _Part) -> dict[str, str]:
     """The parameters of a link for the fields that differ from the defaults."""
-    changed = (field for field in fields if getattr(part, field.name) != getattr(defaults, field.name))
+    changed = (
+        field
+        for field in fields_of(type(part)).values()
+        if getattr(part, field.name) != getattr(defaults, field.name)
+    )
     return {field.name: _written(field, getattr(part, field.name)) for field in changed}
 
 

@@ -1,25 +1,32 @@
 """Everything a person can choose, as two frozen values, and the link that carries them.
 
-``Settings`` is what a forward pass depends on, ``Selection`` what is looked at. ``FIELDS`` describes each of their
-fields once; reading a link, writing one and drawing the controls all follow that table. The names in a link are the
-names of the fields.
+``Settings`` is what a forward pass depends on, ``Selection`` what is looked at. Each field says its type, default,
+bounds, label and help; reading a link, writing one and drawing the controls follow that. The names in a link are
+the names of the fields.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Literal
 
 from model.config import Activation, Architecture, Norm, Positions
 from model.names import MASK_NAMES
 from visualizer.settings.fields import (
     GUESSED,
+    MAX_ORDER,
+    MAX_SEQUENCES,
+    MAX_TOKENS,
     NARROWEST,
+    NO_CHART,
     TRAINED,
     WIDEST,
+    Field,
+    fields_of,
+    setting,
 )
-from visualizer.settings.lines import lines_of
+from visualizer.settings.published import PUBLISHED
 from visualizer.settings.trained_models import TRAINED_MODELS
 
 TokenKind = Literal["words", "characters", "bytes"]
@@ -50,51 +57,230 @@ Drawn = Literal["grids", "lines"]
 Curve = Literal["auto", "linear", "root"]
 
 
-_HEAD_DIMS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768)
-_FEED_FORWARD_WIDTHS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 3072, 4096)
-_EPSILONS = (1e-12, 1e-8, 1e-6, 1e-5, 1e-3, 0.1, 1.0)
+_MASK_LABELS = {
+    "causal": "Causal",
+    "padding": "Padding",
+    "sliding_window": "Sliding window",
+    "prefix": "Prefix",
+    "strided": "Strided",
+    "custom": "Painted",
+}
+
+
+_WEIGHT_LABELS = {
+    "hand_built": "Hand-built heads",
+    "random": "Random",
+    TRAINED: "Trained on a task",
+    **{name: example.title for name, example in PUBLISHED.items()},
+}
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What a forward pass depends on. Each field is described in ``SETTINGS_FIELDS``."""
+    """What a forward pass depends on."""
 
-    architecture: Architecture = "encoder"
-    text: str = "The cat sat on the mat because the cat was tired"
-    target: str = "Die Katze saß auf der Matte"
-    tokens: TokenKind = "words"
-    weights: str = "hand_built"
-    task: str = "reverse"
-    checkpoint: str = ""
-    seed: int = 0
-    n_heads: int = 4
-    n_layers: int = 2
-    n_decoder_layers: int = 0
-    shared_vocabulary: bool = True
-    d_model: int = 64
-    head_dim: int = 0
-    d_out: int = 0
-    d_ff: int = 128
-    norm: Norm = "post"
-    positions: Positions = "sinusoidal"
-    activation: Activation = "relu"
-    scale_scores: bool = True
-    final_norm: bool = False
-    qkv_bias: bool = True
-    fused_qkv: bool = False
-    output_bias: bool = True
-    layer_norm_eps: float = 1e-5
-    unembedding_bias: bool = False
-    dropout: float = 0.0
-    mask: tuple[str, ...] = ("causal",)
-    window: int = 3
-    prefix: int = 3
-    stride: int = 3
-    order: int = 0
-    pad: int = 0
-    pad_side: PadSide = "right"
-    fault: Fault = "none"
-    custom: str = ""
+    architecture: Architecture = setting(
+        "encoder",
+        "Architecture",
+        "An encoder reads a text, a decoder continues one, an encoder-decoder turns one into another. An attention "
+        "alone is one self-attention over the embedded tokens, with no residual, norm or logits around it.",
+        choices={
+            "encoder": "Encoder",
+            "decoder": "Decoder",
+            "encoder-decoder": "Encoder-decoder",
+            "attention": "Attention alone",
+        },
+    )
+    text: str = setting(
+        "The cat sat on the mat because the cat was tired",
+        "Text",
+        "What the model reads. Each line is a sequence of its own: several are computed at once, as a batch.",
+    )
+    target: str = setting(
+        "Die Katze saß auf der Matte",
+        "Target",
+        "What the decoder has written so far; it starts with <s>. One line for each line of the text.",
+    )
+    tokens: TokenKind = setting(
+        "words",
+        "Tokens",
+        "What one token is: a word or punctuation mark, a character as you see it, or a byte of UTF-8.",
+        choices={"words": "Words", "characters": "Characters", "bytes": "Bytes"},
+    )
+    weights: str = setting(
+        "hand_built",
+        "Model weights",
+        "Hand-built heads each do one known thing; random ones come from the seed; trained ones have learned a "
+        "task. Published numbers come with their own: see the worked examples below.",
+        choices=_WEIGHT_LABELS,
+    )
+    task: str = setting(
+        "reverse",
+        "Task",
+        "What the model has learned.",
+        choices={name: trained.title for name, trained in TRAINED_MODELS.items()},
+    )
+    checkpoint: str = setting(
+        "", "Training", "A model that was trained here, while the server remembers it.", kind="identifier"
+    )
+    seed: int = setting(0, "Seed", "The same seed gives the same random numbers.", most=2**32 - 1)
+    n_heads: int = setting(4, "Heads", "How many attention heads each layer has.", least=1, most=16)
+    n_layers: int = setting(2, "Layers", "How many layers are stacked.", least=1, most=12)
+    n_decoder_layers: int = setting(
+        0,
+        "Layers of the decoder",
+        "How many layers the decoder has, where they are not as many as the encoder's.",
+        most=12,
+    )
+    shared_vocabulary: bool = setting(
+        True,
+        "Shared vocabulary",
+        "Source and target take their ids from one vocabulary and share one embedding table, as in the paper. Off, "
+        "each has its own, and equal words of both are as different as any two.",
+    )
+    d_model: int = setting(
+        64,
+        "Model width",
+        "The length of each token's vector (d_model). The heads share it evenly.",
+        least=NARROWEST,
+        most=WIDEST,
+    )
+    head_dim: int = setting(
+        0,
+        "Head width",
+        "The length of one head's queries, keys and values (d_k = d_v): the model width shared among the heads, "
+        "as in the paper, or any other, as in T5. What the heads find is then wider or narrower than the model.",
+        most=256,
+    )
+    d_out: int = setting(
+        0,
+        "Output width",
+        "The length of the vectors that an attention alone puts out (d_out). In a Transformer it is the model "
+        "width: the residual connection adds what comes out to what went in.",
+        most=WIDEST,
+    )
+    d_ff: int = setting(
+        128,
+        "Feed-forward width",
+        "The length of the hidden vector of the feed-forward network (d_ff).",
+        least=1,
+        most=4096,
+    )
+    norm: Norm = setting(
+        "post",
+        "Layer norm",
+        "Post normalises after each residual sum, as in the paper; pre normalises what enters each sub-layer.",
+        choices={"post": "Post", "pre": "Pre"},
+    )
+    positions: Positions = setting(
+        "sinusoidal",
+        "Positions",
+        "How the model knows the order of the tokens. With none it cannot.",
+        choices={"sinusoidal": "Sinusoidal", "learned": "Learned", "none": "None"},
+    )
+    activation: Activation = setting(
+        "relu",
+        "Activation",
+        "The function between the two feed-forward matrices.",
+        choices={"relu": "ReLU", "gelu": "GELU"},
+    )
+    scale_scores: bool = setting(
+        True,
+        "Scale scores",
+        "Divide the scores by the square root of the head width, so that softmax does not saturate.",
+    )
+    final_norm: bool = setting(
+        False,
+        "Final norm",
+        "One more layer norm after the last layer, as nn.Transformer has it. With pre-norm it is always there.",
+    )
+    qkv_bias: bool = setting(
+        True,
+        "Bias of q, k, v",
+        "The projections to queries, keys and values add a bias, as in nn.MultiheadAttention; those of the paper "
+        "have none.",
+    )
+    fused_qkv: bool = setting(
+        False,
+        "One matrix for q, k, v",
+        "One matrix makes queries, keys and values, as in nn.MultiheadAttention (in_proj_weight) and GPT-2, "
+        "instead of three. The numbers stay the same.",
+    )
+    output_bias: bool = setting(
+        True,
+        "Bias of the output projection",
+        "The projection that mixes the heads adds a bias, as in nn.MultiheadAttention; the paper's has none.",
+    )
+    layer_norm_eps: float = setting(
+        1e-5,
+        "Layer norm ε",
+        "Added to the variance before its root is taken, so that nothing is divided by zero: 1e-5 in PyTorch, 1e-6 "
+        "in Tensor2Tensor, 1e-12 in BERT. A large one shows what it does.",
+        least=1e-12,
+        most=1,
+    )
+    unembedding_bias: bool = setting(
+        False,
+        "Bias of the logits",
+        "The final linear layer adds a number of its own to each token's logit, as in BERT; the paper's has none.",
+    )
+    dropout: float = setting(
+        0.0,
+        "Dropout",
+        "The share of values set to zero, as in training. The weights of a query then no longer sum to one.",
+        most=0.9,
+    )
+    mask: tuple[str, ...] = setting(
+        ("causal",), "Masks", "A query sees a key only where every mask chosen allows it.", choices=_MASK_LABELS
+    )
+    window: int = setting(
+        3,
+        "Window",
+        "Sliding window: a query sees the keys less than this far away, on either side.",
+        least=1,
+        most=MAX_TOKENS,
+    )
+    prefix: int = setting(
+        3,
+        "Prefix length",
+        "Prefix: every query sees this many first keys, and later ones causally.",
+        most=MAX_TOKENS,
+    )
+    stride: int = setting(
+        3, "Stride", "Strided: a query sees one key in this many, counted from itself.", least=1, most=MAX_TOKENS
+    )
+    order: int = setting(
+        0,
+        "Order",
+        "The order of the text's tokens: 0 as typed, 1 backwards, from 2 on shuffled in one way or another.",
+        most=MAX_ORDER,
+    )
+    pad: int = setting(
+        0, "Padding tokens", "How many <pad> tokens are added. The padding mask hides them.", most=64
+    )
+    pad_side: PadSide = setting(
+        "right",
+        "Padding side",
+        "Where the <pad> tokens stand: after the text, or before it as when a batch of prompts is continued.",
+        choices={"right": "Right", "left": "Left"},
+    )
+    fault: Fault = setting(
+        "none",
+        "Mask bug",
+        "Breaks the model on purpose, to see what a wrong mask does: the weights or the scores are multiplied by "
+        "the mask instead of filled with -∞ before the softmax, the middle layer goes without its mask, or "
+        "positions count the padding on the left, so that the text stands further on.",
+        choices={
+            "none": "None",
+            "after_softmax": "Weights times mask",
+            "before_softmax": "Scores times mask",
+            "left_out": "Left out in a layer",
+            "padding_counted": "Padding counted",
+        },
+    )
+    custom: str = setting(
+        "", "Painted mask", "The expression that you wrote, or the cells that you painted.", kind="cells"
+    )
 
     @property
     def has_two_vocabularies(self) -> bool:
@@ -115,83 +301,208 @@ class Settings:
 
 @dataclass(frozen=True)
 class Selection:
-    """What is looked at. Each field is described in ``SELECTION_FIELDS``.
+    """What is looked at.
 
     The indices may lie beyond what a run has; whoever looks them up takes the nearest. The defaults point at the
     second "cat" of the default text, which the same-token head joins to the first.
     """
 
-    view: View = "step"
-    layer: int = 0
-    head: int = 2
-    stage: str = "encoder.self_attention.weights"
-    query: int = 8
-    key: int = 1
-    batch: int = 0
-    mask_a: tuple[str, ...] = ()
-    mask_b: tuple[str, ...] = ("causal",)
-    scope: PaintScope = "all"
-    panel: LabPanel = "translate"
-    library: str = "multihead_attention"
-    depth: Depth = "plain"
-    claim: Claim = "intended"
-    embeddings: Embeddings = "target"
-    numbers: bool = False
-    relative: bool = False
-    drawn: Drawn = "grids"
-    shown: tuple[int, ...] = ()
-    curve: Curve = "auto"
-    least_weight: float = 0.01
-    pinned: str = ""
-    chart: Chart = "none"
-    strategy: Strategy = "greedy"
-    limit: int = 0
-    temperature: float = 1.0
-    top_k: int = 0
-    top_p: float = 1.0
-    draws: int = 0
-    beams: int = 3
-    length_penalty: float = 0.6
-    cached: bool = False
-    step: int = 0
-    row_layer: int = -1
-    node: int = -1
-    intent: str = GUESSED
-    passed_to: PassedTo = "ask"
-
-
-def widths(n_heads: int, d_model: int) -> tuple[int, ...]:
-    """The values of d_model to offer, ascending: usual ones that ``n_heads`` heads can share, and the one in use.
-
-    All are even, since sine and cosine come in pairs. The one in use is left out where the heads cannot share it.
-    Heads with a width of their own share nothing: for them ``n_heads`` is 1.
-    """
-    offered = {d_model, *(n_heads * head_dim for head_dim in _HEAD_DIMS)}
-    return tuple(
-        width
-        for width in sorted(offered)
-        if width % n_heads == 0 and width % 2 == 0 and NARROWEST <= width <= WIDEST
+    view: View = setting(
+        "step",
+        "View",
+        "Follow the computation, see all heads at once, set two masks side by side, paint and test a mask, train a "
+        "model, or let one write.",
+        choices={
+            "step": "Step through",
+            "heads": "Heads",
+            "compare": "Compare masks",
+            "lab": "Mask lab",
+            "train": "Train",
+            "generate": "Generate",
+        },
+    )
+    layer: int = setting(0, "Layer", "The layer that is looked at, counted from 0.", most=11)
+    head: int = setting(2, "Head", "The head that is looked at, counted from 0.", most=15)
+    stage: str = setting(
+        "encoder.self_attention.weights", "Stage", "The step of the computation that is looked at.", kind="stage"
+    )
+    query: int = setting(8, "Query", "The token that looks, counted from 0.", most=MAX_TOKENS - 1)
+    key: int = setting(1, "Key", "The token that is looked at, counted from 0.", most=MAX_TOKENS - 1)
+    batch: int = setting(
+        0, "Sequence", "Which sequence of the batch is looked at, counted from 0.", most=MAX_SEQUENCES - 1
+    )
+    mask_a: tuple[str, ...] = setting((), "Masks A", "The masks of the first of two runs.", choices=_MASK_LABELS)
+    mask_b: tuple[str, ...] = setting(
+        ("causal",), "Masks B", "The masks of the second of two runs.", choices=_MASK_LABELS
+    )
+    scope: PaintScope = setting(
+        "all",
+        "Paint for",
+        "The heads that a stroke is for. The narrowest painting holds: one head of one layer before a layer before "
+        "a head before all.",
+        choices={"all": "All heads", "layer": "This layer", "head": "This head", "layer_head": "Layer and head"},
+    )
+    panel: LabPanel = setting(
+        "translate",
+        "Tools",
+        "What to do with the mask.",
+        choices={
+            "translate": "Translate",
+            "load": "Load",
+            "apply": "Apply",
+            "reach": "Reach",
+            "prove": "Prove",
+        },
+    )
+    library: str = setting(
+        "multihead_attention",
+        "Library",
+        "What the mask is translated for.",
+        choices={
+            "multihead_attention": "nn.MultiheadAttention",
+            "multihead_attention_float": "nn.MultiheadAttention, float",
+            "multihead_attention_padding": "nn.MultiheadAttention, key_padding_mask",
+            "transformer_encoder": "nn.TransformerEncoder",
+            "transformer_decoder": "nn.TransformerDecoder",
+            "scaled_dot_product_attention": "F.scaled_dot_product_attention",
+            "flex_attention": "FlexAttention",
+            "hugging_face_2d": "Hugging Face, 2-D",
+            "hugging_face_4d": "Hugging Face, 4-D",
+            "numpy": "NumPy",
+        },
+    )
+    depth: Depth = setting(
+        "plain",
+        "Explanation",
+        "How a stage is explained: as a story of readers and books, or by what exactly is computed.",
+        choices={"plain": "Plain", "exact": "Exact"},
+    )
+    claim: Claim = setting(
+        "intended",
+        "Claim",
+        "What is to be proved: that the model does what the mask should be, that nothing passes where the masks "
+        "forbid it, whatever they are, or that no output depends on a later token.",
+        choices={"intended": "As it should be", "promised": "The masks hold", "causal": "No look ahead"},
+    )
+    embeddings: Embeddings = setting(
+        "target",
+        "Embeddings of the",
+        "Whose embeddings the outputs are differentiated by.",
+        choices={"target": "target", "source": "source"},
+    )
+    numbers: bool = setting(False, "Show the numbers", "Every number of the stage as a table.")
+    relative: bool = setting(
+        False,
+        "Relative to the length of A's vector",
+        "Divide the length of each difference by the length of the vector that it changed.",
+    )
+    drawn: Drawn = setting(
+        "grids",
+        "Heads as",
+        "Weights as a grid for each head, or as lines from the queries to the keys.",
+        choices={"grids": "Grids", "lines": "Lines"},
+    )
+    shown: tuple[int, ...] = setting(
+        (), "Heads shown", "The heads that are drawn, counted from 0; without any, all.", kind="places", most=15
+    )
+    curve: Curve = setting(
+        "auto",
+        "Colour scale",
+        "Linear, or by the square root, in which small weights can be seen; the second is usual for many tokens.",
+        choices={"auto": "As usual", "linear": "Linear", "root": "Square root"},
+    )
+    least_weight: float = setting(0.01, "Least weight", "Lines of less weight are left out.", most=0.5)
+    pinned: str = setting(
+        "", "Pinned token", "The token whose lines alone are drawn, such as q8 or k3.", kind="identifier"
+    )
+    chart: Chart = setting(
+        "none",
+        "Charts",
+        "A chart of what is looked at; it stays closed where it has nothing to say.",
+        choices={
+            NO_CHART: "None",
+            "positions": "Positions as curves",
+            "row": "This query's row",
+            "temperature": "Temperature",
+            "residual": "Residual stream",
+            "distance": "Attention by distance",
+            "directions": "Queries and keys",
+            "measures": "Measures of all heads",
+        },
+    )
+    strategy: Strategy = setting(
+        "greedy",
+        "Strategy",
+        "Greedy takes the most likely token; sampling draws one by its probability, after temperature, top-k and "
+        "top-p; beam search keeps the most probable sequences of each length side by side.",
+        choices={"greedy": "Greedy", "sampling": "Sampling", "beam": "Beam search"},
+    )
+    limit: int = setting(0, "Tokens at most", "How many tokens are written; 0: as many as usual.", most=32)
+    temperature: float = setting(
+        1.0,
+        "Temperature",
+        "What the logits are divided by. Below 1 the likely tokens gain, above 1 the unlikely ones.",
+        least=0.1,
+        most=3,
+    )
+    top_k: int = setting(
+        0, "Top-k", "Only so many of the most likely tokens are left. Empty, or 0 in a link: all.", most=10_000
+    )
+    top_p: float = setting(
+        1.0, "Top-p", "Of these, the fewest that together reach this probability.", least=0.05, most=1
+    )
+    draws: int = setting(
+        0, "Seed of the draws", "The same seed draws the same numbers, one for each place.", most=2**32 - 1
+    )
+    beams: int = setting(3, "Width", "How many sequences of each length are kept. 1 is greedy.", least=1, most=5)
+    length_penalty: float = setting(
+        0.6,
+        "Length penalty",
+        "The sum of log-probabilities is divided by ((5 + length) / 6) to this power; more favours long ones.",
+        most=2,
+    )
+    cached: bool = setting(
+        False,
+        "Key/value cache",
+        "Keep the keys and values of earlier tokens instead of computing them again at every step.",
+    )
+    step: int = setting(0, "Step", "The token that is being written, counted from 0.", most=31)
+    row_layer: int = setting(
+        -1,
+        "Layer of the row",
+        "The layer whose attention the written token rests on, counted from 0; -1: the last.",
+        least=-1,
+        most=11,
+    )
+    node: int = setting(-1, "Node", "The node of the tree, counted from 0; -1: the best.", least=-1, most=9_999)
+    intent: str = setting(
+        GUESSED,
+        "What should it be?",
+        "Everything that is said of a mask is a comparison with what it should be. Until you say, it is guessed.",
+        kind="intent",
+    )
+    passed_to: PassedTo = setting(
+        "ask",
+        "Where do you pass it?",
+        "The same array means opposite things in different places. Only what this place makes of it is judged.",
+        choices={
+            "ask": "Choose the function",
+            "sdpa": "F.scaled_dot_product_attention: attn_mask",
+            "mha_attn_mask": "nn.MultiheadAttention: attn_mask",
+            "mha_key_padding": "nn.MultiheadAttention: key_padding_mask",
+            "transformer": "nn.TransformerEncoder, nn.TransformerDecoder: mask, tgt_mask",
+            "hugging_face_2d": "Hugging Face: attention_mask of two axes",
+            "hugging_face_4d": "Hugging Face: attention_mask of four axes",
+            "flex": "FlexAttention: what mask_mod looks up",
+            "keras": "Keras MultiHeadAttention: attention_mask",
+            "jax": "JAX, Flax: mask",
+            "added": "Added to the scores by hand",
+        },
     )
 
 
-def output_widths(d_out: int) -> tuple[int, ...]:
-    """The values of d_out to offer, ascending, among them the one in use; 0 is the width of the input."""
-    return tuple(sorted({0, 1, 2, 3, 4, 8, 16, 24, 32, 64, 128, 256, 512, WIDEST, d_out}))
-
-
-def head_widths(head_dim: int) -> tuple[int, ...]:
-    """The values of head_dim to offer, ascending, among them the one in use; 0 shares the model width."""
-    return tuple(sorted({0, 1, 2, 3, 4, 8, 16, 32, 64, 128, 256, head_dim}))
-
-
-def feed_forward_widths(d_ff: int) -> tuple[int, ...]:
-    """The values of d_ff to offer, ascending, among them the one in use."""
-    return tuple(sorted({*_FEED_FORWARD_WIDTHS, d_ff}))
-
-
-def layer_norm_epsilons(epsilon: float) -> tuple[float, ...]:
-    """The values of the layer norm's ε to offer, ascending, among them the one in use."""
-    return tuple(sorted({*_EPSILONS, epsilon}))
+FIELDS: Mapping[str, Field] = {**fields_of(Settings), **fields_of(Selection)}
+"""Every parameter by name."""
 
 
 def default_stage(architecture: Architecture) -> str:
@@ -210,37 +521,3 @@ def in_mask_order(names: Iterable[str]) -> tuple[str, ...]:
     """The known masks among ``names``, each once, in one order, so that equal choices are equal settings."""
     chosen = set(names)
     return tuple(name for name in MASK_NAMES if name in chosen)
-
-
-_SAME_FOR_TRAINED = (
-    *("order", "dropout", "activation", "n_decoder_layers", "shared_vocabulary"),
-    *("head_dim", "d_out", "final_norm", "layer_norm_eps"),
-    *("qkv_bias", "fused_qkv", "output_bias", "unembedding_bias"),
-)
-
-PLAIN: Mapping[str, Any] = {name: getattr(Settings(), name) for name in _SAME_FOR_TRAINED}
-"""The settings that are the same for every model that was trained: the defaults."""
-
-
-def usual_mask(settings: Settings) -> tuple[str, ...]:
-    """The masks where none are named: a batch of several sequences comes with the padding mask.
-
-    A shipped model comes with what it was trained with.
-    """
-    is_batch = len(lines_of(settings.text)) > 1
-    if settings.weights == TRAINED:
-        return TRAINED_MODELS[settings.task].masks(settings.pad > 0 or is_batch)
-    return in_mask_order((*Settings().mask, "padding")) if is_batch else Settings().mask
-
-
-def fitted(settings: Settings) -> Settings:
-    """The nearest settings that can be combined.
-
-    A width that the heads can share, the masks in their order, and, for a model that was trained, what it is.
-    """
-    if settings.weights == TRAINED:
-        settings = replace(settings, mask=in_mask_order(settings.mask), **PLAIN)
-        return settings if settings.checkpoint else replace(settings, **TRAINED_MODELS[settings.task].shape)
-    offered = widths(1 if settings.head_dim else settings.n_heads, settings.d_model)
-    width = min(offered, key=lambda width: abs(width - settings.d_model))
-    return replace(settings, d_model=width, mask=in_mask_order(settings.mask))

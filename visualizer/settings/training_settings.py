@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 
-from visualizer.settings.fields import Field
-from visualizer.settings.link import read_fields, write_fields
+from visualizer.settings.fields import Field, fields_of, setting
+from visualizer.settings.link import read_part, write_part
 from visualizer.settings.trained_models import TRAINED_MODELS
 
 NO_EXPERIMENT = "none"
@@ -50,92 +50,73 @@ EXPERIMENT_TITLES: Mapping[str, ExperimentTitle] = {
 """The experiments, in the order of their buttons."""
 
 
-@dataclass(frozen=True)
-class TrainingChoice:
-    """What is trained, and what is looked at there. Each field is described in ``TRAINING_FIELDS``."""
-
-    train_task: str
-    train_experiment: str
-    train_n_heads: int
-    train_n_layers: int
-    train_d_model: int
-    train_d_ff: int
-    train_steps: int
-    train_seed: int
-    train_learning_rate: float
-    train_text: str
-    train_attention: str
-    train_layer: int
-    train_step: int
-
-
 LAST_STEP = 20_000
 """The most steps; as the moment that is looked at, the last of a training of any length."""
 
 NUMBERS = ("n_heads", "n_layers", "d_model", "d_ff", "steps", "seed", "learning_rate")
 """The numbers of a recipe that can be changed; with ``train_`` before it, each is the name of its field."""
 
-TRAINING_FIELDS = (
-    Field(
-        "train_task",
-        "choice",
+_REVERSE = TRAINED_MODELS["reverse"]
+
+
+@dataclass(frozen=True)
+class TrainingChoice:
+    """What is trained, and what is looked at there."""
+
+    train_task: str = setting(
+        "reverse",
         "Task",
         "What is to be learned.",
         choices={task: trained.title for task, trained in TRAINED_MODELS.items()},
-    ),
-    Field(
-        "train_experiment",
-        "choice",
+    )
+    train_experiment: str = setting(
+        NO_EXPERIMENT,
         "Break it",
         "Two trainings that differ in one thing, side by side.",
         choices={NO_EXPERIMENT: "Intact"} | {name: each.title for name, each in EXPERIMENT_TITLES.items()},
-    ),
-    Field("train_n_heads", "integer", "Heads", "How many attention heads each layer has.", least=1, most=16),
-    Field(
-        "train_n_layers",
-        "integer",
+    )
+    train_n_heads: int = setting(
+        _REVERSE.recipe["n_heads"], "Heads", "How many attention heads each layer has.", least=1, most=16
+    )
+    train_n_layers: int = setting(
+        _REVERSE.recipe["n_layers"],
         "Layers",
         "How many layers are stacked, in an encoder and a decoder each.",
         least=1,
         most=4,
-    ),
-    Field(
-        "train_d_model",
-        "integer",
+    )
+    train_d_model: int = setting(
+        _REVERSE.recipe["d_model"],
         "Model width",
         "The length of each token's vector (d_model). The heads share it evenly.",
         least=2,
         most=128,
-    ),
-    Field(
-        "train_d_ff",
-        "integer",
+    )
+    train_d_ff: int = setting(
+        _REVERSE.recipe["d_ff"],
         "Feed-forward width",
         "The length of the hidden vector of the feed-forward network (d_ff).",
         least=1,
         most=512,
-    ),
-    Field("train_steps", "integer", "Steps", "How often the weights are changed.", least=1, most=LAST_STEP),
-    Field(
-        "train_seed",
-        "integer",
+    )
+    train_steps: int = setting(
+        _REVERSE.recipe["steps"], "Steps", "How often the weights are changed.", least=1, most=LAST_STEP
+    )
+    train_seed: int = setting(
+        _REVERSE.recipe["seed"],
         "Seed",
         "Of the first weights and of the texts: the same seed gives the same model.",
-        least=0,
         most=2**32 - 1,
-    ),
-    Field(
-        "train_learning_rate",
-        "fraction",
+    )
+    train_learning_rate: float = setting(
+        _REVERSE.recipe["learning_rate"],
         "Learning rate",
         "The highest, reached after a warm-up; then it falls along half a cosine.",
-        least=0,
         most=0.1,
-    ),
-    Field("train_text", "text", "Ask it", "What the model is asked while it learns."),
-    Field(
-        "train_attention",
-        "choice",
+    )
+    train_text: str = setting(_REVERSE.example, "Ask it", "What the model is asked while it learns.")
+    train_attention: str = setting(
+        "decoder.cross_attention",
         "Attention",
         "Which attention is drawn.",
         choices={
@@ -143,13 +124,15 @@ TRAINING_FIELDS = (
             "decoder.self_attention": "Decoder self",
             "encoder.self_attention": "Encoder self",
         },
-    ),
-    Field("train_layer", "integer", "Layer", "The layer that is looked at, counted from 0.", least=0, most=3),
-    Field("train_step", "integer", "Moment", "The step that is looked at.", least=0, most=LAST_STEP),
-)
+    )
+    train_layer: int = setting(
+        _REVERSE.recipe["n_layers"] - 1, "Layer", "The layer that is looked at, counted from 0.", most=3
+    )
+    train_step: int = setting(LAST_STEP, "Moment", "The step that is looked at.", most=LAST_STEP)
 
-TRAINING: Mapping[str, Field] = {field.name: field for field in TRAINING_FIELDS}
-"""Every field by name."""
+
+TRAINING: Mapping[str, Field] = fields_of(TrainingChoice)
+"""Every parameter by name."""
 
 
 def usual_choice(task: str, experiment: str = NO_EXPERIMENT) -> TrainingChoice:
@@ -168,7 +151,7 @@ def usual_choice(task: str, experiment: str = NO_EXPERIMENT) -> TrainingChoice:
     )
 
 
-OPENING = usual_choice("reverse")
+OPENING = TrainingChoice()
 """What the view opens with."""
 
 
@@ -188,8 +171,8 @@ def fitted_training(choice: TrainingChoice) -> TrainingChoice:
 
 def read_training(query: Mapping[str, Sequence[str]]) -> tuple[TrainingChoice, tuple[str, ...]]:
     """Read Train's part of a link: the choice, and one plain sentence for each parameter that was changed."""
-    first, _ = read_fields(TRAINING_FIELDS[:2], query, OPENING)
-    given, notices = read_fields(TRAINING_FIELDS, query, usual_choice(first.train_task, first.train_experiment))
+    first, _ = read_part(query, OPENING)
+    given, notices = read_part(query, usual_choice(first.train_task, first.train_experiment))
     chosen = fitted_training(given)
     for field in fields(chosen):
         before, after = getattr(given, field.name), getattr(chosen, field.name)
@@ -202,6 +185,4 @@ def write_training(choice: TrainingChoice) -> dict[str, str]:
     """Train's part of the link: what differs from how the task, or the experiment, is opened."""
     usual = usual_choice(choice.train_task, choice.train_experiment)
     named = choice.train_task if choice.train_experiment != NO_EXPERIMENT else OPENING.train_task
-    return write_fields(
-        TRAINING_FIELDS, choice, replace(usual, train_task=named, train_experiment=OPENING.train_experiment)
-    )
+    return write_part(choice, replace(usual, train_task=named, train_experiment=OPENING.train_experiment))

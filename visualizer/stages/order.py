@@ -9,7 +9,7 @@ from torch import Tensor
 
 from visualizer.runs.run import Run
 from visualizer.runs.tokens import places
-from visualizer.settings.fields import FIELDS
+from visualizer.settings.settings import FIELDS
 from visualizer.stages.checks import TOLERANCE, Check
 
 ORDER_OF_SUMS = 10 * TOLERANCE

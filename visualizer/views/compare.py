@@ -18,10 +18,9 @@ from visualizer.runs.run import Run
 from visualizer.safe_text import markdown_safe
 from visualizer.session import state, widgets
 from visualizer.session.cache import cached_run
-from visualizer.settings.fields import FIELDS
 from visualizer.settings.looks import looks_in, looks_of
 from visualizer.settings.published import PUBLISHED
-from visualizer.settings.settings import Selection, Settings
+from visualizer.settings.settings import FIELDS, Selection, Settings
 from visualizer.stages.check_line import check_line
 from visualizer.stages.checks import attention_agreement
 from visualizer.stages.panels import blocked_in_layers, to_array

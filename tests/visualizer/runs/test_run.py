@@ -13,7 +13,8 @@ from visualizer.runs.paths import with_layer
 from visualizer.runs.prepare import prepare
 from visualizer.runs.tokens import tokenize
 from visualizer.settings.fields import WORKED_EXAMPLES
-from visualizer.settings.settings import Settings, fitted
+from visualizer.settings.fitting import fitted
+from visualizer.settings.settings import Settings
 from visualizer.settings.trained_models import TRAINED_MODELS
 
 

@@ -14,7 +14,8 @@ from visualizer.runs.prepare import prepare
 from visualizer.runs.refusals import RefusedError
 from visualizer.runs.trained import checkpoint_of, keep, masks_of_training, shape_of
 from visualizer.settings.fields import TRAINED
-from visualizer.settings.settings import Settings, fitted
+from visualizer.settings.fitting import fitted
+from visualizer.settings.settings import Settings
 from visualizer.settings.trained_models import TRAINED_MODELS
 from visualizer.stages.facts import told
 

@@ -12,7 +12,8 @@ from model.learning.tasks import EOS, SOS, TASKS
 from tests.visualizer.sample_runs import VARIANTS, run_of
 from visualizer.runs.compute import compute_run
 from visualizer.runs.writer import LIMIT_OF_LARGE, MOST_TOKENS, USUAL_LIMIT, tokens_given, writer_of
-from visualizer.settings.settings import Settings, fitted
+from visualizer.settings.fitting import fitted
+from visualizer.settings.settings import Settings
 from visualizer.views.generate.others import offers
 
 TRAINED = {

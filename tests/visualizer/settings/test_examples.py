@@ -9,8 +9,9 @@ from visualizer.runs.prepare import prepare
 from visualizer.runs.tokens import encode
 from visualizer.settings.examples import EXAMPLES, OPENING, note_on
 from visualizer.settings.fields import WORKED_EXAMPLES
+from visualizer.settings.fitting import fitted
 from visualizer.settings.link import read_query, write_query
-from visualizer.settings.settings import Selection, Settings, fitted
+from visualizer.settings.settings import Selection, Settings
 
 by_name = {example.name: example for example in EXAMPLES}
 every_example = pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.name)

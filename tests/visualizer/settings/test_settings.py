@@ -1,5 +1,6 @@
 import base64
-from dataclasses import FrozenInstanceError, fields
+from dataclasses import FrozenInstanceError
+from typing import Literal, get_args, get_origin, get_type_hints
 from urllib.parse import parse_qs, urlencode
 
 import pytest
@@ -9,22 +10,11 @@ from hypothesis import strategies as st
 from model.mask_tools.destinations import DESTINATIONS
 from model.mask_tools.translations import TRANSLATIONS
 from model.names import MASK_NAMES
-from visualizer.settings.fields import (
-    FIELDS,
-    SELECTION_FIELDS,
-    SETTINGS_FIELDS,
-    WORKED_EXAMPLES,
-)
+from visualizer.settings.fields import WORKED_EXAMPLES, fields_of
+from visualizer.settings.fitting import feed_forward_widths, fitted, widths
 from visualizer.settings.link import MAX_URL_TEXT, chosen_in, left_out_of_link, read_query, write_query
-from visualizer.settings.settings import (
-    Selection,
-    Settings,
-    default_stage,
-    feed_forward_widths,
-    fitted,
-    in_mask_order,
-    widths,
-)
+from visualizer.settings.settings import FIELDS, Selection, Settings, default_stage, in_mask_order
+from visualizer.settings.training_settings import TrainingChoice
 
 modest = settings(derandomize=True, max_examples=60, deadline=None)
 
@@ -61,8 +51,13 @@ def values_of(field):
             return st.from_regex(r"\A[a-z_0-9.]{1,40}\Z")
 
 
-good_settings = st.builds(Settings, **{field.name: values_of(field) for field in SETTINGS_FIELDS}).map(fitted)
-good_selections = st.builds(Selection, **{field.name: values_of(field) for field in SELECTION_FIELDS})
+def parts_of(kind):
+    """Every value of a dataclass whose fields are settings."""
+    return st.builds(kind, **{name: values_of(field) for name, field in fields_of(kind).items()})
+
+
+good_settings = parts_of(Settings).map(fitted)
+good_selections = parts_of(Selection)
 given_values = st.one_of(
     st.text(max_size=30),
     st.sampled_from(
@@ -81,18 +76,18 @@ def read_one(name, *values):
     return getattr(chosen if hasattr(chosen, name) else selection, name), notices
 
 
-def test_every_field_is_described_once_in_order_and_has_a_good_default():
-    assert [field.name for field in SETTINGS_FIELDS] == [field.name for field in fields(Settings)]
-    assert [field.name for field in SELECTION_FIELDS] == [field.name for field in fields(Selection)]
-    for part in (Settings(), Selection()):
-        for field in fields(part):
-            described, value = FIELDS[field.name], getattr(part, field.name)
-            assert described.label
-            assert described.help.endswith(".")
-            if described.kind in ("integer", "fraction"):
-                assert described.least <= value <= described.most
-            if described.kind == "choice":
-                assert value in described.choices
+@pytest.mark.parametrize("kind", [Settings, Selection, TrainingChoice])
+def test_every_field_has_a_label_a_sentence_and_a_default_that_is_good(kind):
+    types = get_type_hints(kind)
+    for name, field in fields_of(kind).items():
+        assert field.label
+        assert field.help.endswith(".")
+        if field.kind in ("integer", "fraction"):
+            assert field.least <= field.default <= field.most
+        if field.kind == "choice":
+            assert field.default in field.choices
+        if get_origin(types[name]) is Literal:
+            assert tuple(field.choices) == get_args(types[name]), "in the order of the type"
 
 
 def test_the_defaults_can_be_combined():

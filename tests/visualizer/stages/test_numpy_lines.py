@@ -15,7 +15,8 @@ from model import Dropout, record, seed_dropout
 from tests.visualizer.sample_runs import BASE, VARIANTS, run_of
 from visualizer.runs.compute import compute_run
 from visualizer.settings.fields import TRAINED, WORKED_EXAMPLES
-from visualizer.settings.settings import Settings, fitted
+from visualizer.settings.fitting import fitted
+from visualizer.settings.settings import Settings
 from visualizer.stages.numpy_lines import NUMPY_LINES, notes, numpy_line
 
 MORE = {

@@ -13,8 +13,9 @@ from model.names import MASK_NAMES
 from tests.visualizer.sample_runs import BASE, VARIANTS, run_of, unmarked
 from visualizer.runs.compute import compute_run
 from visualizer.runs.run import Run
-from visualizer.settings.fields import FIELDS, TRAINED, WORKED_EXAMPLES
-from visualizer.settings.settings import Settings, fitted
+from visualizer.settings.fields import TRAINED, WORKED_EXAMPLES
+from visualizer.settings.fitting import fitted
+from visualizer.settings.settings import FIELDS, Settings
 from visualizer.stages.facts import facts_of, told
 
 DEPTHS = tuple(FIELDS["depth"].choices)

@@ -9,7 +9,8 @@ from model.analysis.metrics import METRICS
 from visualizer.runs.compute import compute_run
 from visualizer.runs.paths import attention_modules
 from visualizer.settings.fields import TRAINED
-from visualizer.settings.settings import Settings, fitted
+from visualizer.settings.fitting import fitted
+from visualizer.settings.settings import Settings
 from visualizer.views.head_measures import applying, measure_heads
 
 BUILT = Settings(text="the dog saw the cat and the cat saw the dog", mask=(), n_heads=8, d_model=128, n_layers=1)

@@ -13,7 +13,7 @@ from visualizer.runs.paths import layer_of
 from visualizer.runs.run import Run
 from visualizer.safe_text import markdown_safe
 from visualizer.session.theme import theme
-from visualizer.settings.fields import FIELDS
+from visualizer.settings.settings import FIELDS
 from visualizer.stages.derivations import Cell
 from visualizer.stages.panels import blocked_cells, to_array
 

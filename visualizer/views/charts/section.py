@@ -8,7 +8,8 @@ import streamlit as st
 
 from visualizer.runs.run import Run
 from visualizer.session import state
-from visualizer.settings.fields import FIELDS, NO_CHART, WORKED_EXAMPLES
+from visualizer.settings.fields import NO_CHART, WORKED_EXAMPLES
+from visualizer.settings.settings import FIELDS
 from visualizer.stages.derivations import Cell
 from visualizer.views.charts import heads, measures, positions, residual, row
 

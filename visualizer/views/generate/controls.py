@@ -8,8 +8,7 @@ from model.decoding import GREEDY, Sampling
 from visualizer.runs.writer import Writer
 from visualizer.runs.written import Beam, OneByOne
 from visualizer.session import state, widgets
-from visualizer.settings.fields import FIELDS
-from visualizer.settings.settings import Selection
+from visualizer.settings.settings import FIELDS, Selection
 
 _SLIDER = 190
 """Width of a slider in pixels."""

@@ -8,7 +8,8 @@ import streamlit as st
 
 from visualizer.session import state
 from visualizer.settings.fields import TRAINED, WORKED_EXAMPLES
-from visualizer.settings.settings import Selection, Settings, default_stage, fitted
+from visualizer.settings.fitting import fitted
+from visualizer.settings.settings import Selection, Settings, default_stage
 from visualizer.settings.trained_models import TRAINED_MODELS
 
 

@@ -14,7 +14,8 @@ from model.mask_tools.language import MaskContext
 from model.mask_tools.lint import lint, no_key_left
 from model.mask_tools.mask_case import Finding, MaskCase
 from visualizer.session import state
-from visualizer.settings.fields import FIELDS, GUESSED, MAX_TOKENS
+from visualizer.settings.fields import GUESSED, MAX_TOKENS
+from visualizer.settings.settings import FIELDS
 from visualizer.views.lab.case import Case
 
 _EXTRAS = {"documents": "Documents isolated", "padding": "Padding ignored"}

@@ -19,8 +19,8 @@ from visualizer.components.mask_painter.element import (
 )
 from visualizer.runs.masks_in_force import painted_cells
 from visualizer.session import state, widgets
-from visualizer.settings.fields import FIELDS
 from visualizer.settings.painted_mask import Scope, read_planes
+from visualizer.settings.settings import FIELDS
 from visualizer.stages.panels import to_array
 from visualizer.views.lab import mask_edits
 from visualizer.views.lab.case import Case

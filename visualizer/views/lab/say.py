@@ -9,8 +9,7 @@ import streamlit as st
 from model.mask_tools.language import READY, MaskExpressionError, from_mask_mod, parse
 from visualizer.safe_text import markdown_safe
 from visualizer.session import state
-from visualizer.settings.fields import FIELDS
-from visualizer.settings.settings import Settings, in_mask_order
+from visualizer.settings.settings import FIELDS, Settings, in_mask_order
 from visualizer.views.lab import mask_edits
 from visualizer.views.lab.case import Case
 

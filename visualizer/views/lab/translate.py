@@ -8,8 +8,8 @@ import torch
 from model.mask_tools.language import parse
 from model.mask_tools.translations import TRANSLATIONS, MaskToTranslate
 from visualizer.safe_text import markdown_safe
-from visualizer.settings.fields import FIELDS
 from visualizer.settings.painted_mask import read_planes
+from visualizer.settings.settings import FIELDS
 from visualizer.views.lab import mask_edits
 from visualizer.views.lab.case import Case
 

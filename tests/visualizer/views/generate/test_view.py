@@ -14,7 +14,8 @@ from tests.test_app import assert_healthy, components, in_link, open_app
 from visualizer.runs.compute import compute_run
 from visualizer.runs.writer import writer_of
 from visualizer.runs.written import OneByOne, write
-from visualizer.settings.settings import Settings, fitted
+from visualizer.settings.fitting import fitted
+from visualizer.settings.settings import Settings
 
 REVERSE = {"view": "generate", "weights": "trained", "task": "reverse", "text": "headlight"}
 DECODER = {"view": "generate", "architecture": "decoder", "weights": "random"}

@@ -1,0 +1,84 @@
+"""Which settings can be combined: the values to offer, the masks where none are named, and the nearest that fit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from visualizer.settings.fields import NARROWEST, TRAINED, WIDEST
+from visualizer.settings.lines import lines_of
+from visualizer.settings.settings import Settings, in_mask_order
+from visualizer.settings.trained_models import TRAINED_MODELS
+
+_HEAD_DIMS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768)
+_FEED_FORWARD_WIDTHS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 3072, 4096)
+_EPSILONS = (1e-12, 1e-8, 1e-6, 1e-5, 1e-3, 0.1, 1.0)
+
+
+def widths(n_heads: int, d_model: int) -> tuple[int, ...]:
+    """The values of d_model to offer, ascending: usual ones that ``n_heads`` heads can share, and the one in use.
+
+    All are even, since sine and cosine come in pairs. The one in use is left out where the heads cannot share it.
+    Heads with a width of their own share nothing: for them ``n_heads`` is 1.
+    """
+    offered = {d_model, *(n_heads * head_dim for head_dim in _HEAD_DIMS)}
+    return tuple(
+        width
+        for width in sorted(offered)
+        if width % n_heads == 0 and width % 2 == 0 and NARROWEST <= width <= WIDEST
+    )
+
+
+def output_widths(d_out: int) -> tuple[int, ...]:
+    """The values of d_out to offer, ascending, among them the one in use; 0 is the width of the input."""
+    return tuple(sorted({0, 1, 2, 3, 4, 8, 16, 24, 32, 64, 128, 256, 512, WIDEST, d_out}))
+
+
+def head_widths(head_dim: int) -> tuple[int, ...]:
+    """The values of head_dim to offer, ascending, among them the one in use; 0 shares the model width."""
+    return tuple(sorted({0, 1, 2, 3, 4, 8, 16, 32, 64, 128, 256, head_dim}))
+
+
+def feed_forward_widths(d_ff: int) -> tuple[int, ...]:
+    """The values of d_ff to offer, ascending, among them the one in use."""
+    return tuple(sorted({*_FEED_FORWARD_WIDTHS, d_ff}))
+
+
+def layer_norm_epsilons(epsilon: float) -> tuple[float, ...]:
+    """The values of the layer norm's ε to offer, ascending, among them the one in use."""
+    return tuple(sorted({*_EPSILONS, epsilon}))
+
+
+_SAME_FOR_TRAINED = (
+    *("order", "dropout", "activation", "n_decoder_layers", "shared_vocabulary"),
+    *("head_dim", "d_out", "final_norm", "layer_norm_eps"),
+    *("qkv_bias", "fused_qkv", "output_bias", "unembedding_bias"),
+)
+
+PLAIN: Mapping[str, Any] = {name: getattr(Settings(), name) for name in _SAME_FOR_TRAINED}
+"""The settings that are the same for every model that was trained: the defaults."""
+
+
+def usual_mask(settings: Settings) -> tuple[str, ...]:
+    """The masks where none are named: a batch of several sequences comes with the padding mask.
+
+    A shipped model comes with what it was trained with.
+    """
+    is_batch = len(lines_of(settings.text)) > 1
+    if settings.weights == TRAINED:
+        return TRAINED_MODELS[settings.task].masks(settings.pad > 0 or is_batch)
+    return in_mask_order((*Settings().mask, "padding")) if is_batch else Settings().mask
+
+
+def fitted(settings: Settings) -> Settings:
+    """The nearest settings that can be combined.
+
+    A width that the heads can share, the masks in their order, and, for a model that was trained, what it is.
+    """
+    if settings.weights == TRAINED:
+        settings = replace(settings, mask=in_mask_order(settings.mask), **PLAIN)
+        return settings if settings.checkpoint else replace(settings, **TRAINED_MODELS[settings.task].shape)
+    offered = widths(1 if settings.head_dim else settings.n_heads, settings.d_model)
+    width = min(offered, key=lambda width: abs(width - settings.d_model))
+    return replace(settings, d_model=width, mask=in_mask_order(settings.mask))
