@@ -11,9 +11,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Literal, get_args
 
-from visualizer.settings.fields import FIELDS, Field
-from visualizer.settings.link import problem_with_link, read_fields, read_query
-from visualizer.settings.settings import Selection, Settings
+from visualizer.settings.fields import fields_of, setting
+from visualizer.settings.link import problem_with_link, read_part, read_query
+from visualizer.settings.settings import FIELDS, Selection, Settings
 from visualizer.settings.training_settings import TRAINING
 
 Format = Literal["npy", "csv", "packed"]
@@ -23,43 +23,32 @@ _MOST_AXES = 5
 _AT = re.compile(rf"\d{{1,6}}(,\d{{1,6}}){{0,{_MOST_AXES - 1}}}")
 _NAME = re.compile(r"([a-z_0-9.]{1,100})\.(npy|csv|packed)")
 
-PART_FIELDS = (
-    Field("layers", "places", "Layers", "The layers wanted, counted from 0; all where none are named.", most=11),
-    Field(
-        "precision",
-        "choice",
-        "Precision",
-        "Every number as it is, in float32, or in steps of 16 or 8 bits from 0 to 1.",
-        choices={"exact": "Exact", "16": "16 bits", "8": "8 bits"},
-    ),
-    Field("at", "text", "At", "The first places of the array, one for each axis, counted from 0."),
-    Field("version", "identifier", "Version", "The version of Headlight that computes it, as ``version_here``."),
-)
-"""The parameters of an address beside those of the link."""
-
-_FIELDS = (*FIELDS.values(), *TRAINING.values(), *PART_FIELDS)
-
 
 @dataclass(frozen=True)
 class Part:
-    """Which part of an array, and how.
+    """Which part of an array, and how: the parameters of an address beside those of the link."""
 
-    Attributes:
-        layers: of a stage that is in several layers, or of a picture, these; all where empty.
-        precision: how exactly, where the bytes are packed.
-        at: the first places, as in the address: ``0,2``.
-        version: who asks for the numbers of one version of Headlight may keep them forever.
-    """
-
-    layers: tuple[int, ...] = ()
-    precision: StepsOrExact = "exact"
-    at: str = ""
-    version: str = ""
+    layers: tuple[int, ...] = setting(
+        (), "Layers", "The layers wanted, counted from 0; all where none are named.", kind="places", most=11
+    )
+    precision: StepsOrExact = setting(
+        "exact",
+        "Precision",
+        "Every number as it is, in float32, or in steps of 16 or 8 bits from 0 to 1.",
+        choices={"exact": "Exact", "16": "16 bits", "8": "8 bits"},
+    )
+    at: str = setting("", "At", "The first places of the array, one for each axis, counted from 0, such as 0,2.")
+    version: str = setting(
+        "", "Version", "The version that computes it, whose numbers may be kept forever.", kind="identifier"
+    )
 
     @property
     def places(self) -> tuple[int, ...]:
         """One place for each of the first axes."""
         return tuple(int(place) for place in self.at.split(",")) if self.at else ()
+
+
+_FIELDS = (*FIELDS.values(), *TRAINING.values(), *fields_of(Part).values())
 
 
 @dataclass(frozen=True)
@@ -117,7 +106,7 @@ def _read(name: str, format_: str, query: Mapping[str, Sequence[str]]) -> Addres
     if problem := problem_with_link(query, _FIELDS):
         raise ValueError(problem)
     settings, selection, _ = read_query(query)
-    part, _ = read_fields(PART_FIELDS, query, Part())
+    part, _ = read_part(query, Part())
     if part.at and not _AT.fullmatch(part.at):
         raise ValueError(f"at is one place for each of the first axes, {_MOST_AXES} at most, as in at=0,2.")
     chosen_format: Format = next(known for known in get_args(Format) if known == format_)

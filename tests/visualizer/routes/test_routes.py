@@ -25,9 +25,8 @@ from visualizer.routes import served
 from visualizer.routes.address import PART_FIELDS, version_here
 from visualizer.routes.served import ROUTES
 from visualizer.session.cache import cached_run
-from visualizer.settings.fields import FIELDS
 from visualizer.settings.link import read_query
-from visualizer.settings.settings import Selection
+from visualizer.settings.settings import FIELDS, Selection
 
 README = (Path(__file__).parents[3] / "README.md").read_text(encoding="utf-8")
 LINK = {"text": "the cat sat", "n_heads": "2", "d_model": "16", "weights": "random", "mask": "causal"}
