@@ -22,9 +22,10 @@ from streamlit.web.server.starlette.starlette_gzip_middleware import SelectiveGZ
 
 from visualizer.pictures.heads import heads_picture
 from visualizer.routes import served
-from visualizer.routes.address import PART_FIELDS, version_here
+from visualizer.routes.address import Part, version_here
 from visualizer.routes.served import ROUTES
 from visualizer.session.cache import cached_run
+from visualizer.settings.fields import fields_of
 from visualizer.settings.link import read_query
 from visualizer.settings.settings import FIELDS, Selection
 
@@ -183,7 +184,7 @@ def test_bad_addresses_of_other_kinds(client, address, sentence):
     assert (answer.status_code, answer.text) == (400, f"{sentence}\n")
 
 
-NAMES = (*FIELDS, *(field.name for field in PART_FIELDS), "train_task", "nothing")
+NAMES = (*FIELDS, *fields_of(Part), "train_task", "nothing")
 VALUES = st.one_of(
     st.text(max_size=12),
     st.sampled_from(
