@@ -182,10 +182,44 @@ def test_a_product_of_symbols_is_checked():
 
 def test_two_passes_are_no_one_recording():
     model = small_transformer()
-    with record(model):
-        model(torch.tensor([[1, 2, 3]]))
-        with pytest.raises(TraceError, match=r"encoder\.inputs\.embedding was computed twice"):
+
+    def run_twice():
+        with record(model):
+            model(torch.tensor([[1, 2, 3]]))
             model(torch.tensor([[1, 2]]))
+
+    with pytest.raises(TraceError, match=r"encoder\.inputs\.embedding was computed twice"):
+        run_twice()
+
+
+def test_shapes_that_were_good_once_are_checked_again_with_other_sizes():
+    good = [("a", torch.zeros(2, 3), "B T"), ("b", torch.zeros(2, 3), "B T")]
+    module = Tapping(*good)
+    for _ in range(2):
+        traced(module, None)
+    module.taps = (good[0], ("b", torch.zeros(2, 4), "B T"))
+    with pytest.raises(TraceError, match=r"b \(B T\): T was 3 and is now 4"):
+        traced(module, None)
+
+
+def test_a_wrong_shape_is_named_even_where_a_later_operation_failed_on_it():
+    module = Tapping(("a", torch.zeros(2, 3), "B T"), ("b", torch.zeros(2, 4), "B T"))
+
+    def multiply():
+        with record(module):
+            module(None) @ torch.zeros(2, 3)
+
+    with pytest.raises(TraceError, match=r"T was 3 and is now 4") as refusal:
+        multiply()
+    assert isinstance(refusal.value.__context__, RuntimeError)
+
+
+def test_a_trace_can_be_read_while_the_pass_runs():
+    module = Tapping(("a", torch.zeros(2, 3), "B T"))
+    with record(module) as trace:
+        assert (len(trace), "a" in trace) == (0, False)
+        module(None)
+        assert trace["a"].dims == (("B", 2), ("T", 3))
 
 
 def test_a_stage_knows_whether_it_was_edited():

@@ -6,12 +6,14 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from threading import Thread
 
+from visualizer.session.allocator import keep_freed_memory
 from visualizer.settings.settings import Settings
 
 
 @asynccontextmanager
 async def warmed(_app: object) -> AsyncIterator[None]:
     """The life of the server: while it starts to answer, a thread loads all that a picture needs."""
+    keep_freed_memory()
     Thread(target=_warm, name="warming", daemon=True).start()
     yield
 
