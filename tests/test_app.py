@@ -46,9 +46,9 @@ def test_every_view_of_every_architecture(view, architecture):
         "step": "headlight_tensor_grid",
         "heads": "headlight_attention_heads",
         "compare": "headlight_compare_grids",
-        "lab": "mask_painter",
+        "lab": "headlight_mask_painter",
         "train": "headlight_tensor_grid",
-        "generate": "generation_steps",
+        "generate": "headlight_generation_steps",
     }
     if view == "generate" and architecture in ("encoder", "attention"):
         reason = (

@@ -183,8 +183,12 @@ def tokens(page: Page, sequence: str = "source") -> list[str]:
 
 def lit_cells(page: Page, key: str) -> list[tuple[int | None, int | None]]:
     """The lit row and column of each visible matrix of a component, None where none is."""
-    found = panels(page, key).evaluate_all(_LIT_CELLS)
-    return [(row, column) for row, column in found]
+    return lit_in(panels(page, key))
+
+
+def lit_in(matrices: Locator) -> list[tuple[int | None, int | None]]:
+    """The lit row and column of each of these matrices, None where none is."""
+    return [(row, column) for row, column in matrices.evaluate_all(_LIT_CELLS)]
 
 
 _LIT_CELLS = """panels => panels.map((panel) => {

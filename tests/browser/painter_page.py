@@ -20,6 +20,7 @@ from visualizer.components.mask_painter import (
     parse_mend,
     parse_select,
 )
+from visualizer.session.mount import mount
 
 Cells = NDArray[np.bool_]
 
@@ -134,24 +135,26 @@ def page() -> None:
     for bit, reason in enumerate(reasons):
         others |= blocked_by(reason.name, n_tokens).astype(np.uint8) << bit
     blocked = everything_blocked()
-    mask_painter(
-        painted,
-        others=others,
-        reasons=reasons,
-        weights=None if "plain" in st.query_params else weights_under(blocked),
-        weights_title="weight, layer 0 head 1",
-        findings=findings_of(blocked),
-        all_clear=ALL_CLEAR,
-        labels=tuple(words[i % len(words)] for i in range(n_tokens)),
-        sequence="source",
-        seq=st.session_state.seq,
-        key=KEY,
-        on_paint=on_paint,
-        on_take_over=on_take_over,
-        on_mend=on_mend,
-        on_select=on_select,
-        selected=st.session_state.selected,
-        scope=st.session_state.scope,
+    mount(
+        mask_painter(
+            painted,
+            others=others,
+            reasons=reasons,
+            weights=None if "plain" in st.query_params else weights_under(blocked),
+            weights_title="weight, layer 0 head 1",
+            findings=findings_of(blocked),
+            all_clear=ALL_CLEAR,
+            labels=tuple(words[i % len(words)] for i in range(n_tokens)),
+            sequence="source",
+            seq=st.session_state.seq,
+            key=KEY,
+            selected=st.session_state.selected,
+            scope=st.session_state.scope,
+        ),
+        paint=on_paint,
+        take_over=on_take_over,
+        mend=on_mend,
+        select=on_select,
     )
     st.button("Other heads", on_click=show_other_heads)
     with st.container(key="heard"):

@@ -14,6 +14,7 @@ from visualizer.components.token_strip import Token, TokenSequence, parse_token,
 from visualizer.runs.tokens import TokenSequence as Tokens
 from visualizer.safe_text import markdown_safe
 from visualizer.session import state, widgets
+from visualizer.session.mount import mount
 from visualizer.session.state import Choices
 from visualizer.session.widgets import examples, notices
 from visualizer.settings.examples import EXAMPLES, OPENING, note_on
@@ -75,20 +76,17 @@ def strip(
     key = "token_strip"
     selected = (queried, min(choices.selection.query, len(sequences[queried]) - 1)) if queried else None
     with st.container(key="sticky", horizontal=True, vertical_alignment="top", gap="small"):
-        token_strip(
-            drawn,
-            selected_query=selected,
-            seq=state.last_seq(key),
-            key=key,
-            on_select=state.on_event(key, "select", select),
+        mount(
+            token_strip(drawn, selected_query=selected, seq=state.last_seq(key), key=key),
+            select=state.on_event(key, "select", select),
         )
-        glossary(sizes, key="glossary")
+        mount(glossary(sizes, key="glossary"), width="content")
 
 
 def glossary_alone() -> None:
     """The glossary where there is no run, and so no token strip to stand beside."""
     with st.container(horizontal=True, horizontal_alignment="right"):
-        glossary({}, key="glossary")
+        mount(glossary({}, key="glossary"), width="content")
 
 
 def batch_items(beginnings: Sequence[str]) -> None:

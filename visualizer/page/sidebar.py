@@ -12,6 +12,7 @@ from visualizer.components.words import words
 from visualizer.glossary import Piece, mask_piece
 from visualizer.page.worked_examples_menu import worked_examples
 from visualizer.session import state, widgets
+from visualizer.session.mount import mount
 from visualizer.session.widgets import SIZES
 from visualizer.settings.fields import MAX_ORDER, TRAINED, WORKED_EXAMPLES
 from visualizer.settings.fitting import feed_forward_widths, head_widths, layer_norm_epsilons, output_widths, widths
@@ -192,7 +193,7 @@ def _mask_words() -> None:
     line = [Piece("Explained: ")]
     for name in MASK_NAMES:
         line += [mask_piece(name), Piece(" · ")]
-    words([line[:-1]], look="small", key="mask_words")
+    mount(words([line[:-1]], look="small", key="mask_words"))
 
 
 _SHAPE_THE_SIDEBAR = ("architecture", "weights", "n_heads", "d_model", "head_dim", "norm", "pad")

@@ -18,6 +18,7 @@ from visualizer.runs.run import Run
 from visualizer.safe_text import markdown_safe
 from visualizer.session import state, widgets
 from visualizer.session.cache import cached_run
+from visualizer.session.mount import mount
 from visualizer.settings.looks import looks_in, looks_of
 from visualizer.settings.published import PUBLISHED
 from visualizer.settings.settings import FIELDS, Selection, Settings
@@ -109,24 +110,26 @@ def _grids(a: Run, b: Run, modules: list[str], selection: Selection, batch: int)
         state.select(layer=state.index_in(event, "layer"), **looks_in(event))
 
     key = "compare_grids"
-    compare_grids(
-        before,
-        after,
-        blocked_a=blocked_a,
-        blocked_b=blocked_b,
-        blocked_by_a=names_a,
-        blocked_by_b=names_b,
-        title_a=f"A · {mask_title(names_a)}",
-        title_b=f"B · {mask_title(names_b) if b.example is None else 'as published'}",
-        rows=rows,
-        columns=columns,
-        head_names=[a.names_of(before.shape[1])] * len(modules),
-        layer=min(selection.layer, len(modules) - 1),
-        looks=looks_of(selection),
-        key=key,
-        seq=state.last_seq(key),
-        on_select=state.on_event(key, "select", select),
-        on_shown=state.on_event(key, "shown", show),
+    mount(
+        compare_grids(
+            before,
+            after,
+            blocked_a=blocked_a,
+            blocked_b=blocked_b,
+            blocked_by_a=names_a,
+            blocked_by_b=names_b,
+            title_a=f"A · {mask_title(names_a)}",
+            title_b=f"B · {mask_title(names_b) if b.example is None else 'as published'}",
+            rows=rows,
+            columns=columns,
+            head_names=[a.names_of(before.shape[1])] * len(modules),
+            layer=min(selection.layer, len(modules) - 1),
+            looks=looks_of(selection),
+            key=key,
+            seq=state.last_seq(key),
+        ),
+        select=state.on_event(key, "select", select),
+        shown=state.on_event(key, "shown", show),
     )
 
 
@@ -228,7 +231,7 @@ def _downstream(a: Run, b: Run, kind: str, batch: int, selection: Selection) -> 
         path = found.paths[min(state.index_in(event, "row"), len(found.paths) - 1)]
         state.select(stage=without_layer(path), layer=layer_of(path), query=state.index_in(event, "column"))
 
-    tensor_grid([panel], key=key, layout="row", on_select=state.on_event(key, "select", select))
+    mount(tensor_grid([panel], key=key, layout="row"), select=state.on_event(key, "select", select))
 
 
 def _downstream_panel(run: Run, found: Downstream, values: np.ndarray) -> Panel:

@@ -12,6 +12,7 @@ from visualizer.pictures.heads import heads_picture
 from visualizer.runs.paths import attention_modules
 from visualizer.runs.run import Run
 from visualizer.session import state
+from visualizer.session.mount import mount
 from visualizer.settings.fields import WORKED_EXAMPLES
 from visualizer.settings.looks import looks_in, looks_of
 from visualizer.settings.settings import Selection
@@ -46,22 +47,24 @@ def render(run: Run, selection: Selection) -> None:
     layer = min(selection.layer, len(same) - 1)
     st.caption(f"Layer {layer}: {check_line(attention_agreement(run.trace, same[layer]))}")
     key = f"attention_heads_{kind.replace('.', '_')}"
-    attention_heads(
-        picture.weights,
-        blocked=picture.blocked,
-        blocked_by=picture.blocked_by,
-        rows=rows,
-        columns=columns,
-        head_names=picture.head_names,
-        layer=layer,
-        head=min(selection.head, n_heads - 1),
-        query=min(selection.query, len(rows.labels) - 1),
-        key_index=min(selection.key, len(columns.labels) - 1),
-        looks=looks_of(selection),
-        key=key,
-        seq=state.last_seq(key),
-        on_select=state.on_event(key, "select", choose_cell),
-        on_shown=state.on_event(key, "shown", show),
+    mount(
+        attention_heads(
+            picture.weights,
+            blocked=picture.blocked,
+            blocked_by=picture.blocked_by,
+            rows=rows,
+            columns=columns,
+            head_names=picture.head_names,
+            layer=layer,
+            head=min(selection.head, n_heads - 1),
+            query=min(selection.query, len(rows.labels) - 1),
+            key_index=min(selection.key, len(columns.labels) - 1),
+            looks=looks_of(selection),
+            key=key,
+            seq=state.last_seq(key),
+        ),
+        select=state.on_event(key, "select", choose_cell),
+        shown=state.on_event(key, "shown", show),
     )
     cell = Cell(
         f"{same[layer]}.weights",

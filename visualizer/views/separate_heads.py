@@ -14,6 +14,7 @@ from model.analysis.separate_heads import SeparateHeads
 from visualizer.components.axis import Axis
 from visualizer.components.tensor_grid.element import Panel, tensor_grid
 from visualizer.runs.run import Run
+from visualizer.session.mount import mount
 from visualizer.stages.check_line import check_line
 from visualizer.stages.checks import Check, short
 from visualizer.stages.panels import head_panels, stage_panel, to_array
@@ -44,7 +45,7 @@ def separate_heads(run: Run, path: str, *, batch: int) -> None:
         f"Before the equals sign every head runs by itself, with a w_q, w_k and w_v of its own ({d_model} × "
         f"{width}); after it all heads share one of each ({d_model} × {together}), which holds theirs side by side."
     )
-    tensor_grid(both_ways(run, path, found[name], batch=batch), key="separate_heads", layout="row")
+    mount(tensor_grid(both_ways(run, path, found[name], batch=batch), key="separate_heads", layout="row"))
 
 
 def attention_with_heads(run: Run, module: str) -> MultiHeadAttention | None:

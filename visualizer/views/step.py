@@ -17,6 +17,7 @@ from visualizer.runs.run import Run
 from visualizer.safe_text import markdown_safe
 from visualizer.session import state, widgets
 from visualizer.session.citation import verdicts
+from visualizer.session.mount import mount
 from visualizer.session.theme import theme
 from visualizer.settings.settings import Depth, Selection
 from visualizer.stages.check_line import all_hold, check_line, summary_line
@@ -68,13 +69,9 @@ def _map(run: Run, path: str) -> None:
             go_to(choice.path)
 
     key = "stage_map"
-    stage_map(
-        model,
-        path,
-        verdicts=verdicts(run),
-        seq=state.last_seq(key),
-        key=key,
-        on_stage=state.on_event(key, "stage", move),
+    mount(
+        stage_map(model, path, verdicts=verdicts(run), seq=state.last_seq(key), key=key),
+        stage=state.on_event(key, "stage", move),
     )
 
 
@@ -107,11 +104,9 @@ def _picture(run: Run, cell: Cell) -> None:
         state.select(query=column, key=row) if operand.transposed else state.select(query=row, key=column)
 
     key = "picture"
-    tensor_grid(
-        panels,
-        selected=(output.name, cell.row, cell.column),
-        key=key,
-        on_select=state.on_event(key, "select", select),
+    mount(
+        tensor_grid(panels, selected=(output.name, cell.row, cell.column), key=key),
+        select=state.on_event(key, "select", select),
     )
 
 
@@ -122,7 +117,7 @@ def _introduction(run: Run, path: str, depth: Depth) -> None:
         with st.container(horizontal=True, vertical_alignment="center", gap="small", key="introduction"):
             st.markdown(f"#### {explain(run.trace, path).title}", width="content")
             _depth()
-        words([pieces(told(run, path, depth))], look="prose", key="stage_text")
+        mount(words([pieces(told(run, path, depth))], look="prose", key="stage_text"))
     with formula, st.container(key="formula", gap="medium"):
         if latex := formula_of(run, path):
             st.latex(latex)
@@ -133,7 +128,7 @@ def _symbols(formula: str) -> None:
     """The symbols of a formula, each with its name."""
     named = [Piece(f"{entry.symbol} {entry.name}".lstrip(), entry.name) for entry in entries_of_formula(formula)]
     if named:
-        words([[piece] for piece in named], look="symbols", key="symbols")
+        mount(words([[piece] for piece in named], look="symbols", key="symbols"))
 
 
 def _depth() -> None:
@@ -160,7 +155,7 @@ def _computation(run: Run, path: str) -> None:
     """How it was computed, in shapes and in code, and what must hold of it."""
     left, right = st.columns([5, 3], gap="medium")
     with left:
-        words(_shapes(run, path), look="code", key="shapes")
+        mount(words(_shapes(run, path), look="code", key="shapes"))
     with right:
         _facts(run, path)
     _code(run, path)
@@ -231,7 +226,7 @@ def _every_part(run: Run, cell: Cell) -> None:
 
     key = "every_part"
     st.markdown("##### Side by side in it")
-    tensor_grid(panels, layout="wrap", key=key, on_select=state.on_event(key, "select", select))
+    mount(tensor_grid(panels, layout="wrap", key=key), select=state.on_event(key, "select", select))
 
 
 def _every_head(run: Run, cell: Cell) -> None:
@@ -246,12 +241,9 @@ def _every_head(run: Run, cell: Cell) -> None:
 
     key = "every_head"
     st.markdown("##### Every head")
-    tensor_grid(
-        panels,
-        selected=(panels[0].name, cell.row, cell.column),
-        layout="wrap",
-        key=key,
-        on_select=state.on_event(key, "select", select),
+    mount(
+        tensor_grid(panels, selected=(panels[0].name, cell.row, cell.column), layout="wrap", key=key),
+        select=state.on_event(key, "select", select),
     )
 
 
@@ -271,7 +263,7 @@ def _likely_tokens(run: Run, cell: Cell) -> None:
 def _derivation(run: Run, cell: Cell) -> None:
     st.markdown("##### How this number came to be")
     for i, content in enumerate(derive(run, cell)):
-        derivation(content, key=f"derivation_{i}")
+        mount(derivation(content, key=f"derivation_{i}"))
 
 
 def _numbers(run: Run, cell: Cell, selection: Selection) -> None:

@@ -1,25 +1,16 @@
 """What the table of bar charts sends to the browser, and what it refuses."""
 
 import json
-import re
 import struct
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from visualizer.components import registry
 from visualizer.components.axis import Axis
 from visualizer.components.row_bars import BarCell, BarRow, Remark
 from visualizer.components.row_bars.element import payload
 
-SCRIPTS = (
-    "shared/matrix_pixels.js",
-    "shared/tooltip.js",
-    "row_bars/chart.js",
-    "row_bars/layout.js",
-    "row_bars/element.js",
-)
 KEYS = Axis("key", ("the", "cat", "sat"), "source")
 COLUMNS = ("float32", "float16")
 BLOCKED = np.array([False, False, True])
@@ -118,18 +109,3 @@ def test_without_a_reference_none_is_sent():
 def test_what_does_not_fit_is_refused(rows, changes, match):
     with pytest.raises(ValueError, match=match):
         sent(rows, **changes)
-
-
-def test_scripts_form_one_module_that_writes_no_markup():
-    source = registry.module_source(SCRIPTS)
-    assert source.count("export default function") == 1
-    assert "\nimport " not in source
-    names = re.findall(r"^(?:async )?(?:function|class|const|let) (\w+)", source, re.MULTILINE)
-    assert sorted(names) == sorted(set(names))
-    assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write", source)
-
-
-def test_the_style_sheets_of_table_and_tooltip_are_included():
-    sheet = registry.style_sheet(SCRIPTS)
-    assert ".row-bars .plot" in sheet
-    assert ".headlight .tooltip" in sheet

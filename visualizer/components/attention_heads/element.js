@@ -1,10 +1,28 @@
+import {
+  headLooks, headTitle, makeCurveControl, makeHeadChips, makeLayerControl, makeSegments, shownHeads,
+  Teller, writtenLooks,
+} from "../shared/controls.js";
+import { announcePainted, clamp, makeElement, oncePerFrame } from "../shared/dom.js";
+import { describeCell, describeMatrix, litPosition, marksOfCell, MatrixPanel } from "../shared/grid.js";
+import { galleryColumns, roomForLabels } from "../shared/grid_layout.js";
+import { publishHover, subscribeHover } from "../shared/hover.js";
+import { makeLegend } from "../shared/legend.js";
+import { MaskPlanes } from "../shared/mask_planes.js";
+import { makeScale } from "../shared/matrix_pixels.js";
+import { floats, unpack } from "../shared/payload.js";
+import { applyTheme, headColor } from "../shared/theme.js";
+import { makeTooltip, tooltipLine } from "../shared/tooltip.js";
+import { LinesView } from "./lines.js";
+import { Overview } from "./overview.js";
+
 const HEADS_GALLERY = { gap: 24, smallest: 190, height: 860 };
 const WIDEST_FOR_LABELS = 300; // how large the smallest grid may become so that its rows have labels
 
 /** Every head of every layer. Layer, heads and mode change here without a message to Python. */
 class AttentionHeads {
-  constructor(root) {
+  constructor(root, host) {
     this.root = root;
+    this.host = host;
     this.panels = [];
     this.seq = -1;
     this.build();
@@ -46,12 +64,9 @@ class AttentionHeads {
   }
 
   /** Take new data and draw it. */
-  update(data, { setTriggerValue, setStateValue }) {
-    this.setTriggerValue = setTriggerValue;
-    this.setStateValue = setStateValue;
-    this.data = unpack(data);
-    this.theme = readTheme(this.root);
-    applyPalette(this.root, this.theme);
+  update(bytes) {
+    this.data = unpack(bytes);
+    this.theme = applyTheme(this.root, this.host);
     const [layers, heads, rows, columns] = this.data.arrays.weights.shape;
     this.size = { layers, heads, rows, columns };
     this.masks = new MaskPlanes(this.data.arrays.blocked);
@@ -254,7 +269,7 @@ class AttentionHeads {
   /** Tell Python which layer and head are shown, and how. */
   tellShown() {
     const { layer, head, seq } = this;
-    this.setStateValue("shown", { ...writtenLooks(this.looks), layer, head, seq });
+    this.host.keep("shown", { ...writtenLooks(this.looks), layer, head, seq });
   }
 
   select(head, query, key) {
@@ -265,7 +280,7 @@ class AttentionHeads {
     this.markSelected();
     this.overview.mark(this.layer, head);
     const { layer, seq } = this;
-    this.setTriggerValue("select", { ...writtenLooks(this.looks), layer, head, query, key, seq });
+    this.host.send("select", { ...writtenLooks(this.looks), layer, head, query, key, seq });
   }
 
   markSelected() {
@@ -299,9 +314,9 @@ class AttentionHeads {
   }
 }
 
-export default function (component) {
-  if (!component.data) return undefined;
-  const { instance, cleanUp } = instanceFor(component.parentElement, (root) => new AttentionHeads(root));
-  instance.update(component.data, component);
-  return cleanUp;
+/** Draw the picture in `root`. */
+export function render(root, bytes, host) {
+  const picture = new AttentionHeads(root, host);
+  picture.update(bytes);
+  return picture;
 }

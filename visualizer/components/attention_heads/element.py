@@ -1,30 +1,15 @@
 """Every head of every layer: an overview, large grids on one scale, or lines between two columns of tokens."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from streamlit.components.v2.bidi_component import ComponentResult
 
 from visualizer.components.axis import Axis
 from visualizer.components.looks import Looks
 from visualizer.components.packing import Array, Precision, Scaled, in_precision, pack
-from visualizer.components.registry import register
-
-_mount = register(
-    "headlight_attention_heads",
-    "shared/matrix_pixels.js",
-    "shared/tooltip.js",
-    "shared/legend.js",
-    "shared/grid_layout.js",
-    "shared/grid.js",
-    "shared/mask_planes.js",
-    "shared/controls.js",
-    "attention_heads/overview.js",
-    "attention_heads/lines.js",
-    "attention_heads/element.js",
-)
+from visualizer.components.picture import Picture
 
 
 def attention_heads(
@@ -42,10 +27,8 @@ def attention_heads(
     seq: int = 0,
     query: int | None = None,
     key_index: int | None = None,
-    on_select: Callable[[], None] | None = None,
-    on_shown: Callable[[], None] | None = None,
-) -> ComponentResult:
-    """Mount the heads; `result.select` is a cell just selected, `result.shown` the layer and head last looked at.
+) -> Picture:
+    """The heads. Its events: `select` is a cell just selected, `shown` the layer and head last looked at.
 
     weights: (L, H, Tq, Tk) in [0, 1]. All layers are sent at once, so that changing the layer sends no message.
     blocked: (L or 1, H or 1, Tq, Tk) uint8, bit i set where mask `blocked_by[i]` blocks the cell; None without
@@ -74,7 +57,7 @@ def attention_heads(
             "selected": None if query is None or key_index is None else [query, key_index],
         },
     )
-    return _mount(key=key, data=data, on_select_change=on_select or _nothing, on_shown_change=on_shown or _nothing)
+    return Picture("attention_heads/element.js", data, key, ("select", "shown"))
 
 
 def payload(
@@ -124,7 +107,3 @@ def check_shapes(
 
 def _fits(mask: tuple[int, ...], weights: tuple[int, ...]) -> bool:
     return len(mask) == 4 and mask[2:] == weights[2:] and mask[0] in (1, weights[0]) and mask[1] in (1, weights[1])
-
-
-def _nothing() -> None:
-    """Streamlit gives a component only the events that have a callback."""

@@ -1,3 +1,7 @@
+import { clamp, makeElement, oncePerFrame, setText, tokenSpan } from "../shared/dom.js";
+import { setBox, sizedContext } from "../shared/grid.js";
+import { headColor, headDashes } from "../shared/theme.js";
+
 const ROW_HEIGHTS = { least: 20, most: 34, all: 420 }; // a token's, and that of few tokens together
 const MOST_LINES = 1200; // in the resting picture
 const OPACITY_STEPS = 16;
@@ -6,7 +10,7 @@ const THRESHOLDS = [0, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5]; //
 const LINE = { width: 1.6, apart: 3 }; // lines of several heads between the same tokens run side by side
 
 /** Two columns of tokens, query left and key right, joined by lines: opacity by weight, colour by head. */
-class LinesView {
+export class LinesView {
   /** host: {hover(marks), threshold(weight), pin(text)}: the person points at tokens, sets the least weight, pins. */
   constructor(host) {
     this.host = host;
@@ -302,7 +306,7 @@ function drawLines(context, { list }, { heads, theme, largest }, width, rowHeigh
   context.lineWidth = Math.min(LINE.width, Math.max(apart * 0.8, 0.8));
   heads.forEach(({ head }, order) => {
     context.strokeStyle = headColor(theme, head);
-    context.setLineDash(headDashes(head));
+    context.setLineDash(headDashes(theme, head));
     paths[order].forEach((path, step) => {
       if (!path) return;
       context.globalAlpha = (step + 0.5) / OPACITY_STEPS;

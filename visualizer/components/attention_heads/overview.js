@@ -1,10 +1,13 @@
+import { clamp, makeElement } from "../shared/dom.js";
+import { drawMatrix } from "../shared/matrix_pixels.js";
+
 const THUMBNAIL_BUDGET = 6; // milliseconds of drawing between two chances for the browser to react
 const LARGEST_THUMBNAIL = 40;
 const SMALLEST_THUMBNAIL = 20;
 const TALLEST_OVERVIEW = 290;
 
 /** A small picture of every head of every layer; a click selects the layer and the head. */
-class Overview {
+export class Overview {
   /** `onSelect(layer, head)` is called when a person selects a thumbnail. */
   constructor(onSelect) {
     this.onSelect = onSelect;

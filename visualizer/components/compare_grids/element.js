@@ -1,10 +1,25 @@
+import {
+  headLooks, headTitle, makeCurveControl, makeHeadChips, makeLayerControl, shownHeads, Teller,
+  writtenLooks,
+} from "../shared/controls.js";
+import { announcePainted, clamp, makeElement, oncePerFrame, setText } from "../shared/dom.js";
+import { describeMatrix, litPosition, marksOfCell, MatrixPanel } from "../shared/grid.js";
+import { publishHover, subscribeHover } from "../shared/hover.js";
+import { makeLegend } from "../shared/legend.js";
+import { MaskPlanes } from "../shared/mask_planes.js";
+import { makeScale } from "../shared/matrix_pixels.js";
+import { floats, formatNumber, unpack } from "../shared/payload.js";
+import { applyTheme, headColor } from "../shared/theme.js";
+import { blockedText, cellPositionLine, makeTooltip, tooltipLine } from "../shared/tooltip.js";
+
 const COMPARE_GAP = 24;
 const SIDES = ["a", "b", "difference"];
 
 /** For each head three grids, A, B and B − A, whose cells are locked together; the head that changed most is first. */
 class CompareGrids {
-  constructor(root) {
+  constructor(root, host) {
     this.root = root;
+    this.host = host;
     this.heads = [];
     this.seq = -1;
     this.build();
@@ -40,12 +55,9 @@ class CompareGrids {
   }
 
   /** Take new data and draw it. */
-  update(data, { setTriggerValue, setStateValue }) {
-    this.setTriggerValue = setTriggerValue;
-    this.setStateValue = setStateValue;
-    this.data = unpack(data);
-    this.theme = readTheme(this.root);
-    applyPalette(this.root, this.theme);
+  update(bytes) {
+    this.data = unpack(bytes);
+    this.theme = applyTheme(this.root, this.host);
     const [layers, heads, rows, columns] = this.data.arrays.a.shape;
     this.size = { layers, heads, rows, columns };
     this.followPython();
@@ -264,7 +276,7 @@ class CompareGrids {
   /** Tell Python which layer is shown, and how. */
   tellShown() {
     const { layer, seq } = this;
-    this.setStateValue("shown", { ...writtenLooks(this.looks), layer, seq });
+    this.host.keep("shown", { ...writtenLooks(this.looks), layer, seq });
   }
 
   send(head, query, key) {
@@ -272,7 +284,7 @@ class CompareGrids {
     this.teller.told();
     this.select({ head, row: query, column: key });
     const { layer, seq } = this;
-    this.setTriggerValue("select", { ...writtenLooks(this.looks), layer, head, query, key, seq });
+    this.host.send("select", { ...writtenLooks(this.looks), layer, head, query, key, seq });
   }
 
   select(cell) {
@@ -347,9 +359,9 @@ function signedNumber(value, dtype) {
   return value > 0 ? (text.startsWith("≈") ? `≈+${text.slice(1)}` : `+${text}`) : text;
 }
 
-export default function (component) {
-  if (!component.data) return undefined;
-  const { instance, cleanUp } = instanceFor(component.parentElement, (root) => new CompareGrids(root));
-  instance.update(component.data, component);
-  return cleanUp;
+/** Draw the picture in `root`. */
+export function render(root, bytes, host) {
+  const picture = new CompareGrids(root, host);
+  picture.update(bytes);
+  return picture;
 }

@@ -1,29 +1,16 @@
 """The same heads under two masks, A and B, and what the second changes: B − A."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from streamlit.components.v2.bidi_component import ComponentResult
 
 from visualizer.components.attention_heads.element import check_shapes
 from visualizer.components.axis import Axis
 from visualizer.components.looks import Looks
 from visualizer.components.packing import Array, Scaled, fit_precision, pack
-from visualizer.components.registry import register
-
-_mount = register(
-    "headlight_compare_grids",
-    "shared/matrix_pixels.js",
-    "shared/tooltip.js",
-    "shared/legend.js",
-    "shared/grid_layout.js",
-    "shared/grid.js",
-    "shared/mask_planes.js",
-    "shared/controls.js",
-    "compare_grids/element.js",
-)
+from visualizer.components.picture import Picture
 
 
 def compare_grids(
@@ -43,10 +30,8 @@ def compare_grids(
     looks: Looks,
     key: str,
     seq: int = 0,
-    on_select: Callable[[], None] | None = None,
-    on_shown: Callable[[], None] | None = None,
-) -> ComponentResult:
-    """Mount one row of three grids for each head: A, B and B − A, computed in the browser from these very numbers.
+) -> Picture:
+    """One row of three grids for each head: A, B and B − A, computed in the browser from these very numbers.
 
     a, b: weights (L, H, Tq, Tk) in [0, 1]. blocked_a, blocked_b: (L or 1, H or 1, Tq, Tk) uint8, bit i set where
     mask `blocked_by_a[i]` or `blocked_by_b[i]` blocks the cell; None without masks. The other arguments, `select`
@@ -69,7 +54,7 @@ def compare_grids(
             },
         },
     )
-    return _mount(key=key, data=data, on_select_change=on_select or _nothing, on_shown_change=on_shown or _nothing)
+    return Picture("compare_grids/element.js", data, key, ("select", "shown"))
 
 
 def payload(
@@ -95,7 +80,3 @@ def payload(
         "layer_max": [float(value) for value in np.nan_to_num(largest)],
     }
     return pack(header | described, arrays)
-
-
-def _nothing() -> None:
-    """Streamlit gives a component only the events that have a callback."""

@@ -1,5 +1,8 @@
 /** The signed bars of a derivation on a canvas: one band per row, one column per element. */
 
+import { isOneCharacter } from "../shared/dom.js";
+import { formatNumber, withMinusSign } from "../shared/payload.js";
+
 const BAR_HEIGHT = { numbered: 24, bare: 30 };
 const LEVEL_HEIGHT = { header: 15, number: 13 };
 const BAND_GAP = 4;
@@ -10,7 +13,7 @@ const LONGEST_LABEL = 60;
 const TEXT_SIZE = 11;
 
 /** Sizes in pixels for a picture in `available` pixels; numbers and names are level, upright, or "none". */
-function measureBars(picture, available) {
+export function measureBars(picture, available) {
   const { count, rows } = picture;
   const narrowest = count <= UPRIGHT_NUMBERS ? UPRIGHT_COLUMN : count <= 256 ? 6 : 3;
   const column = Math.min(WIDEST_COLUMN, Math.max(narrowest, available / Math.max(1, count)));
@@ -63,7 +66,7 @@ function barNumber(value) {
 }
 
 /** Lowest and highest finite value of a row, with zero always between. */
-function rangeOf(values) {
+export function rangeOf(values) {
   let low = 0;
   let high = 0;
   for (const value of values) {
@@ -75,7 +78,7 @@ function rangeOf(values) {
 }
 
 /** Paint the columns that are in view. */
-function paintBars(context, picture, view) {
+export function paintBars(context, picture, view) {
   const { sizes, rows } = picture;
   const first = Math.max(0, Math.floor(view.left / sizes.column));
   const last = Math.min(picture.count - 1, Math.ceil((view.left + view.width) / sizes.column));

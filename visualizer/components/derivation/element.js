@@ -5,6 +5,12 @@
  * lights that token everywhere on the page.
  */
 
+import { announcePainted, makeElement, oncePerFrame, setText } from "../shared/dom.js";
+import { publishHover, subscribeHover } from "../shared/hover.js";
+import { floats, formatNumber, unpack } from "../shared/payload.js";
+import { applyTheme } from "../shared/theme.js";
+import { measureBars, paintBars, rangeOf } from "./bars.js";
+
 const HOVER_ORIGIN = "derivation";
 const TABLE_LIMIT = 64;
 
@@ -32,7 +38,7 @@ function buildNodes(root) {
 
 /** The state of one mounted derivation. */
 function createDerivation(root) {
-  const view = { root, ...buildNodes(root), picture: null };
+  const view = { ...buildNodes(root), picture: null };
   view.requestPaint = oncePerFrame(() => paint(view));
   view.scroller.onpointermove = (event) => activate(view, elementAt(view, event), event);
   view.scroller.onpointerleave = () => activate(view, null);
@@ -212,11 +218,8 @@ function buildPicture({ rows, arrays, columns, sequence, focus }, theme) {
   };
 }
 
-export default function derivation({ data, parentElement }) {
-  const { instance: view, cleanUp } = instanceFor(parentElement, createDerivation);
-  const theme = readTheme(view.root);
-  applyPalette(view.root, theme);
-  const content = unpack(data);
+/** Show other content. */
+function receive(view, content, theme) {
   view.picture = buildPicture(content, theme);
   view.tip.hidden = true;
   setText(view.title, content.title);
@@ -229,5 +232,12 @@ export default function derivation({ data, parentElement }) {
   showAlternative(view, content.title);
   arrange(view);
   announcePainted("derivation", content.key);
-  return cleanUp;
+}
+
+/** Draw the picture in `root`. */
+export function render(root, bytes, host) {
+  const view = createDerivation(root);
+  const update = (latest) => receive(view, unpack(latest), applyTheme(root, host));
+  update(bytes);
+  return { update, destroy: view.destroy };
 }

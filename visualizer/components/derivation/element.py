@@ -1,4 +1,4 @@
-"""Mounts the picture of how one number came to be: elements as bars, then the steps that lead to the number."""
+"""The picture of how one number came to be: elements as bars, then the steps that lead to the number."""
 
 from __future__ import annotations
 
@@ -8,14 +8,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from streamlit.components.v2.bidi_component import ComponentResult
 
 from visualizer.colors import Role
 from visualizer.components.axis import SequenceName
 from visualizer.components.packing import pack
-from visualizer.components.registry import register
-
-_mount = register("derivation", "derivation/bars.js", "derivation/element.js")
+from visualizer.components.picture import Picture
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,13 +64,13 @@ class Derivation:
     focus: int | None = None
 
 
-def derivation(content: Derivation, *, key: str) -> ComponentResult:
-    """Mount the picture.
+def derivation(content: Derivation, *, key: str) -> Picture:
+    """The picture of it.
 
     Raises:
         ValueError: a row, or ``blocked``, does not have one value per column.
     """
-    return _mount(key=key, data=pack(describe_derivation(content, key), _arrays(content)))
+    return Picture("derivation/element.js", pack(describe_derivation(content, key), _arrays(content)), key)
 
 
 def describe_derivation(content: Derivation, key: str) -> dict[str, Any]:

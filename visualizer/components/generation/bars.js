@@ -1,7 +1,10 @@
 /** The probabilities of the next token as bars, the most likely first, the chosen one marked, the tail gathered. */
 
+import { clamp, makeElement, setText, tokenSpan } from "../shared/dom.js";
+import { formatNumber } from "../shared/payload.js";
+
 /** The list of bars; `update(step, sampled)` shows those of a step. */
-function makeBars() {
+export function makeBars() {
   const note = makeElement("div", "bars-note");
   const list = makeElement("ol", "bars-list");
   const element = makeElement("section", "next-token", {}, [

@@ -1,7 +1,9 @@
 /** Which rows of K and V each step computed and which came from the cache: a strip of cells per step. */
 
+import { makeElement, setText } from "../shared/dom.js";
+
 /** The strips; `update(data, index)` shows the steps up to `index`. */
-function makeCacheRows() {
+export function makeCacheRows() {
   const sum = makeElement("p", "part-note cache-sum");
   const fromCache = legendEntry("cache-kept", "from the cache");
   const computed = legendEntry("cache-computed", "computed in the step");

@@ -1,30 +1,17 @@
-"""Mounts the picture of what a model writes step by step, and the tree of a beam search."""
+"""The picture of what a model writes step by step, and the tree of a beam search."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from streamlit.components.v2.bidi_component import ComponentResult
 
 from visualizer.components.axis import Axis
 from visualizer.components.packing import Array, Scaled, fit_precision, pack
-from visualizer.components.registry import register
-
-_GRID = (
-    "shared/matrix_pixels.js",
-    "shared/tooltip.js",
-    "shared/grid_layout.js",
-    "shared/grid.js",
-    "shared/controls.js",
-)
-STEPS_SCRIPTS = (*_GRID, "generation/bars.js", "generation/cache_rows.js", "generation/steps.js")
-TREE_SCRIPTS = ("shared/controls.js", "generation/tree.js")
-_mount_steps = register("generation_steps", *STEPS_SCRIPTS)
-_mount_tree = register("generation_tree", *TREE_SCRIPTS)
+from visualizer.components.picture import Picture
 
 
 @dataclass(frozen=True)
@@ -137,17 +124,16 @@ def generation_steps(
     row_layer: int,
     key: str,
     seq: int = 0,
-    on_shown: Callable[[], None] | None = None,
-) -> ComponentResult:
-    """Mount the steps. All are sent at once: going back and forth draws at once and asks for nothing.
+) -> Picture:
+    """The steps. All are sent at once: going back and forth draws at once and asks for nothing.
 
     step: what to show first. row_layer: the layer of the attention row, -1 for the last. seq: the largest `seq`
     received from this component; the browser takes `step` and `row_layer` from here only when it is not older than
     what a person did.
-    `result.shown` is {"step", "row_layer", "seq"}, the first two as texts, once the person pauses.
+    Its event `shown` is {"step", "row_layer", "seq"}, the first two as texts, once the person pauses.
     """
     header = {"key": key, "seq": seq, "step": step, "row_layer": row_layer}
-    return _mount_steps(key=key, data=steps_payload(picture, header), on_shown_change=on_shown or _nothing)
+    return Picture("generation/steps.js", steps_payload(picture, header), key, ("shown",))
 
 
 def generation_tree(
@@ -157,19 +143,14 @@ def generation_tree(
     node: int,
     key: str,
     seq: int = 0,
-    on_shown: Callable[[], None] | None = None,
-) -> ComponentResult:
-    """Mount the tree.
+) -> Picture:
+    """The tree.
 
     best: the indices of the results, the best score first. node: the one to show first, -1 for the best result.
-    seq and `result.shown`, which is {"node", "seq"}: as for `generation_steps`.
+    seq and the event `shown`, which is {"node", "seq"}: as for `generation_steps`.
     """
     header = {"key": key, "seq": seq, "node": node, "nodes": [asdict(each) for each in nodes], "best": list(best)}
-    return _mount_tree(key=key, data=pack(header, {}), on_shown_change=on_shown or _nothing)
-
-
-def _nothing() -> None:
-    """Streamlit gives a component only the events that have a callback."""
+    return Picture("generation/tree.js", pack(header, {}), key, ("shown",))
 
 
 def steps_payload(picture: StepsPicture, header: dict[str, Any]) -> bytes:

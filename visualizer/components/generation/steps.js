@@ -5,6 +5,19 @@
  * All steps are here already: going from one to another asks the server for nothing.
  */
 
+import { makeLayerControl, Teller } from "../shared/controls.js";
+import {
+  announcePainted, clamp, makeElement, oncePerFrame, setText, tokenSpan,
+} from "../shared/dom.js";
+import { describeCell, describeMatrix, marksOfCell, MatrixPanel, rowsWithoutKey } from "../shared/grid.js";
+import { publishHover } from "../shared/hover.js";
+import { makeScale } from "../shared/matrix_pixels.js";
+import { floats, unpack } from "../shared/payload.js";
+import { applyTheme } from "../shared/theme.js";
+import { blockedText, cellPositionLine, makeTooltip, tooltipLine } from "../shared/tooltip.js";
+import { makeBars } from "./bars.js";
+import { makeCacheRows } from "./cache_rows.js";
+
 const STEP_KEYS = { ArrowLeft: -1, ArrowRight: 1, Home: -Infinity, End: Infinity };
 const LARGEST_CELL = 30; // below the size at which a cell of the mask would show its number
 const WIDEST_NAME = 0.4; // of the picture, what the names of the heads may take where it is narrow
@@ -15,8 +28,9 @@ const EARLIER_ROW = 0.3; // of the mask's rows, those before the new one are pal
 
 /** The state of one mounted picture. */
 class GenerationSteps {
-  constructor(root) {
+  constructor(root, host) {
     this.root = root;
+    this.host = host;
     this.width = 0;
     this.tooltip = makeTooltip(root);
     this.bars = makeBars();
@@ -98,11 +112,9 @@ class GenerationSteps {
   }
 
   /** Take new data; the step that was looked at stays, as far as there is one. */
-  update(data, { setStateValue }) {
-    this.setStateValue = setStateValue;
-    this.data = unpack(data);
-    this.theme = readTheme(this.root);
-    applyPalette(this.root, this.theme);
+  update(bytes) {
+    this.data = unpack(bytes);
+    this.theme = applyTheme(this.root, this.host);
     this.followPython();
     this.draw();
     announcePainted("generation_steps", this.data.key);
@@ -137,7 +149,7 @@ class GenerationSteps {
   tellShown() {
     const last = this.data.arrays.weights.shape[1] - 1;
     const layer = this.layer === last ? -1 : this.layer;
-    this.setStateValue("shown", { step: String(this.index), row_layer: String(layer), seq: this.seq });
+    this.host.keep("shown", { step: String(this.index), row_layer: String(layer), seq: this.seq });
   }
 
   /** The arrow keys of the page step, unless something that has the focus uses them itself. */
@@ -297,9 +309,9 @@ function usesArrows(element) {
   return Boolean(element?.closest?.(USE_ARROWS));
 }
 
-export default function (component) {
-  if (!component.data) return undefined;
-  const { instance, cleanUp } = instanceFor(component.parentElement, (root) => new GenerationSteps(root));
-  instance.update(component.data, component);
-  return cleanUp;
+/** Draw the picture in `root`. */
+export function render(root, bytes, host) {
+  const picture = new GenerationSteps(root, host);
+  picture.update(bytes);
+  return picture;
 }

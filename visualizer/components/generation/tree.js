@@ -3,6 +3,13 @@
  * walking to it with the arrow keys shows its tokens and its score, and lights the way to it.
  */
 
+import { Teller } from "../shared/controls.js";
+import {
+  announcePainted, clamp, makeElement, makeSvgElement, tokenSpan,
+} from "../shared/dom.js";
+import { formatNumber, unpack, withMinusSign } from "../shared/payload.js";
+import { applyTheme } from "../shared/theme.js";
+
 const ROW = 30;
 const NODE_HEIGHT = 23;
 const NODE_ROOM = { least: 38, most: 150, number: 42 }; // of a label, and beside it of the number, in pixels
@@ -11,8 +18,9 @@ const TREE_TOP = 22;
 
 /** The state of one mounted tree. */
 class GenerationTree {
-  constructor(root) {
+  constructor(root, host) {
     this.root = root;
+    this.host = host;
     this.svg = makeSvgElement("svg", { class: "tree-svg", role: "tree", "aria-label": "beam search" });
     this.scroller = makeElement("div", "tree-scroller", {}, [this.svg]);
     this.detail = makeElement("div", "tree-detail", { "aria-live": "polite" });
@@ -35,10 +43,9 @@ class GenerationTree {
   }
 
   /** Take a new tree; the best result is shown first, unless another node was chosen. */
-  update(data, { setStateValue }) {
-    this.setStateValue = setStateValue;
-    this.data = unpack(data);
-    applyPalette(this.root, readTheme(this.root));
+  update(bytes) {
+    this.data = unpack(bytes);
+    applyTheme(this.root, this.host);
     this.measureLabels();
     this.places = placeNodes(this.data.nodes, this.nodeWidth + COLUMN_GAP);
     this.followPython();
@@ -155,7 +162,7 @@ class GenerationTree {
 
   tellShown() {
     const node = this.chosen === this.data.best[0] ? -1 : this.chosen;
-    this.setStateValue("shown", { node: String(node), seq: this.seq });
+    this.host.keep("shown", { node: String(node), seq: this.seq });
   }
 
   /** Light the way to a node and say what it is. */
@@ -268,9 +275,9 @@ function factsOf({ score, total, probability }) {
   return `score ${formatNumber(score)} · ${sum} · probability of the last token ${formatNumber(probability)}`;
 }
 
-export default function (component) {
-  if (!component.data) return undefined;
-  const { instance, cleanUp } = instanceFor(component.parentElement, (root) => new GenerationTree(root));
-  instance.update(component.data, component);
-  return cleanUp;
+/** Draw the picture in `root`. */
+export function render(root, bytes, host) {
+  const picture = new GenerationTree(root, host);
+  picture.update(bytes);
+  return picture;
 }

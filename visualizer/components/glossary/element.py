@@ -1,24 +1,23 @@
-"""Mounts the glossary. Its text travels with its script, once; what a run adds are its sizes."""
+"""The glossary: every entry, and the sizes of a run."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from streamlit.components.v2.bidi_component import ComponentResult
-
 from visualizer.components.packing import pack
-from visualizer.components.registry import register
+from visualizer.components.picture import Picture
 from visualizer.glossary import GLOSSARY, Entry, pieces
 
 
-def glossary(sizes: Mapping[str, str], *, key: str) -> ComponentResult:
-    """Mount the button that opens the glossary; with it, every word of the page that has an entry opens it.
+def glossary(sizes: Mapping[str, str], *, key: str) -> Picture:
+    """The button that opens the glossary; with it, every word of the page that has an entry opens it.
 
     Args:
         sizes: what is known of this run, by ``Entry.size``.
         key: identifies the element on the page.
     """
-    return _mount(key=key, width="content", data=pack({"key": key, "sizes": dict(sizes)}, {}))
+    header = {"key": key, "entries": _ENTRIES, "sizes": dict(sizes)}
+    return Picture("glossary/element.js", pack(header, {}), key)
 
 
 def _described(entry: Entry) -> dict[str, object]:
@@ -35,12 +34,4 @@ def _described(entry: Entry) -> dict[str, object]:
     }
 
 
-_PAPER = "Attention Is All You Need, section "
-
-_mount = register(
-    "glossary",
-    "glossary/note.js",
-    "glossary/list.js",
-    "glossary/element.js",
-    GLOSSARY=[_described(entry) for entry in GLOSSARY.values()],
-)
+_ENTRIES = [_described(entry) for entry in GLOSSARY.values()]

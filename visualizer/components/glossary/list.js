@@ -1,6 +1,10 @@
+import { makeElement, setText } from "../shared/dom.js";
+import { entryNodes } from "./note.js";
+
 /** All entries in a window of their own, with a search. Built when it is opened for the first time. */
-class EntryList {
+export class EntryList {
   constructor() {
+    this.entries = [];
     this.search = makeElement("input", "entry-search", {
       type: "search",
       placeholder: "Search a symbol or a word",
@@ -19,9 +23,10 @@ class EntryList {
   }
 
   /** Open the list, at an entry where one is given. */
-  show(sizes, entry = null) {
+  show(entries, sizes, entry = null) {
+    this.entries = entries;
     this.items.replaceChildren(
-      ...GLOSSARY.map((one) => makeElement("article", "entry", { "data-name": one.name }, entryNodes(one, sizes))),
+      ...entries.map((one) => makeElement("article", "entry", { "data-name": one.name }, entryNodes(one, sizes))),
     );
     this.search.value = "";
     this.filter();
@@ -33,13 +38,13 @@ class EntryList {
   /** Show the entries that have what is looked for in their name, symbol or other names; else in their text. */
   filter() {
     const wanted = this.search.value.trim().toLowerCase();
-    const has = GLOSSARY.map(({ search }) => search.includes(wanted));
+    const has = this.entries.map(({ search }) => search.includes(wanted));
     const isNamed = has.some(Boolean);
     const isShown = (entry, i) => (isNamed ? has[i] : plainText(entry).toLowerCase().includes(wanted));
-    const shown = GLOSSARY.map(isShown);
+    const shown = this.entries.map(isShown);
     for (const [i, article] of [...this.items.children].entries()) article.hidden = !shown[i];
     const number = shown.filter(Boolean).length;
-    setText(this.count, number === 0 ? "No entry has that." : `${number} of ${GLOSSARY.length} entries`);
+    setText(this.count, number === 0 ? "No entry has that." : `${number} of ${this.entries.length} entries`);
   }
 
   /** Bring one entry into view, with all others around it. */

@@ -1,5 +1,8 @@
+import { wordNodes } from "../shared/define.js";
+import { clamp, makeElement } from "../shared/dom.js";
+
 /** An entry as its parts: symbol and name, its size in this run, what it means, and where it comes from. */
-function entryNodes(entry, sizes) {
+export function entryNodes(entry, sizes) {
   const heading = makeElement("div", "entry-heading", {}, [makeElement("span", "entry-name", {}, [entry.name])]);
   if (entry.symbol) heading.prepend(makeElement("span", "entry-symbol", {}, [entry.symbol]));
   const size = sizes[entry.size];
@@ -14,7 +17,7 @@ function entryNodes(entry, sizes) {
 const NOTE_GAP = 6;
 
 /** The note that opens beside a word: one entry, and the way to all of them. */
-class EntryNote {
+export class EntryNote {
   constructor(showAll) {
     this.showAll = showAll;
     this.from = null;

@@ -4,31 +4,31 @@
  */
 
 /** Cells from one bit each, the first in the highest bit, as NumPy packs them. */
-function unpackBits(bytes, count) {
+export function unpackBits(bytes, count) {
   return Uint8Array.from({ length: count }, (_, i) => (bytes[i >> 3] >> (7 - (i & 7))) & 1);
 }
 
 /** One bit per cell, the first in the highest bit. */
-function packBits(cells) {
+export function packBits(cells) {
   const bytes = new Uint8Array((cells.length + 7) >> 3);
   for (let i = 0; i < cells.length; i++) if (cells[i]) bytes[i >> 3] |= 128 >> (i & 7);
   return bytes;
 }
 
 /** Bytes as base64 text. */
-function toBase64(bytes) {
+export function toBase64(bytes) {
   let text = "";
   for (const byte of bytes) text += String.fromCharCode(byte);
   return btoa(text);
 }
 
 /** Whether both are blocked at the same places. */
-function sameCells(first, second) {
+export function sameCells(first, second) {
   return first.length === second.length && first.every((cell, i) => cell === second[i]);
 }
 
 /** The cells with a straight line between two places set to `value`, without gaps. */
-function withLine(cells, size, from, to, value) {
+export function withLine(cells, size, from, to, value) {
   const painted = cells.slice();
   const steps = Math.max(Math.abs(to.row - from.row), Math.abs(to.column - from.column), 1);
   for (let step = 0; step <= steps; step++) {
@@ -40,7 +40,7 @@ function withLine(cells, size, from, to, value) {
 }
 
 /** The cells with the rectangle between two opposite corners set to `value`. */
-function withRectangle(cells, size, corner, opposite, value) {
+export function withRectangle(cells, size, corner, opposite, value) {
   const painted = cells.slice();
   const left = Math.min(corner.column, opposite.column);
   const right = Math.max(corner.column, opposite.column);
@@ -52,37 +52,37 @@ function withRectangle(cells, size, corner, opposite, value) {
 }
 
 /** The first and the last place of a whole row, or with `row` -1 of a whole column. */
-function endsOfLine({ row, column }, size) {
+export function endsOfLine({ row, column }, size) {
   return row < 0
     ? [{ row: 0, column }, { row: size - 1, column }]
     : [{ row, column: 0 }, { row, column: size - 1 }];
 }
 
 /** Whether every cell of a row, or with `row` -1 of a column, is blocked. */
-function lineIsBlocked(cells, size, { row, column }) {
+export function lineIsBlocked(cells, size, { row, column }) {
   if (row >= 0) return cells.subarray(row * size, (row + 1) * size).every(Boolean);
   for (let i = column; i < cells.length; i += size) if (!cells[i]) return false;
   return true;
 }
 
 /** Open cells where there were blocked ones, and the reverse. */
-function invertedCells(cells) {
+export function invertedCells(cells) {
   return cells.map((cell) => 1 - cell);
 }
 
 /** Every cell open. */
-function openCells(size) {
+export function openCells(size) {
   return new Uint8Array(size * size);
 }
 
 /** How many cells are blocked. */
-function countBlocked(cells) {
+export function countBlocked(cells) {
   let count = 0;
   for (const cell of cells) count += cell;
   return count;
 }
 
 /** The cells with all that are `touched` set to `value`. */
-function withTouched(cells, touched, value) {
+export function withTouched(cells, touched, value) {
   return cells.map((cell, i) => (touched[i] ? value : cell));
 }

@@ -1,3 +1,23 @@
+import { announcePainted, clamp, makeElement, oncePerFrame, setText } from "../shared/dom.js";
+import { lineText } from "../shared/grid.js";
+import { makeLegend } from "../shared/legend.js";
+import { unpack } from "../shared/payload.js";
+import { applyTheme } from "../shared/theme.js";
+import {
+  endsOfLine, invertedCells, lineIsBlocked, openCells, packBits, toBase64, withRectangle, withTouched,
+} from "./cells.js";
+import { FindingsList } from "./findings.js";
+import { Outbox } from "./outbox.js";
+import { Painting } from "./painting.js";
+import { kindsOf, weightScale } from "./picture.js";
+import { CellPointer } from "./pointing.js";
+import { makeReasonLegend } from "./reasons.js";
+import { cellLine, cellLines, describePainting, labelLines, refusedText } from "./sentences.js";
+import { readContent, shownOf, withoutOthers } from "./shown.js";
+import { makeStatus } from "./status.js";
+import { MaskSurface } from "./surface.js";
+import { directionOfShortcut, makeToolbar } from "./toolbar.js";
+
 const FINDINGS_BESIDE = { from: 700, width: 300, gap: 28 }; // from this width on, findings stand beside the grid
 const LEAST_WIDTH = 320; // of the lines below a small grid
 
@@ -8,12 +28,13 @@ const LEAST_WIDTH = 320; // of the lines below a small grid
  * painted since: only a painting as new as the last event is taken over, and none while a stroke is under way.
  */
 class MaskPainter {
-  constructor(root) {
+  constructor(root, host) {
     this.root = root;
+    this.host = host;
     this.painting = new Painting();
     this.cursor = { row: 0, column: 0 };
     this.isPainting = true;
-    this.outbox = new Outbox();
+    this.outbox = new Outbox(host.send);
     this.schedulePaint = oncePerFrame(() => this.paint());
     this.build();
     this.resize = new ResizeObserver(oncePerFrame(() => this.width !== root.clientWidth && this.draw()));
@@ -58,7 +79,8 @@ class MaskPainter {
   }
 
   /** Show what Python sent; its painting only if the person has not painted since. */
-  receive(content, send) {
+  update(bytes) {
+    const content = unpack(bytes);
     const isOther = content.scope !== this.content?.scope;
     this.content = content;
     this.given = readContent(content);
@@ -66,7 +88,7 @@ class MaskPainter {
     const { size, cells } = this.given;
     if (isOther || size !== this.size) this.startAnew(size, cells);
     else if (content.seq >= this.outbox.seq && !this.painting.hasStroke) this.painting.become(cells);
-    this.outbox.receiveAnswer(content.seq, send);
+    this.outbox.receiveAnswer(content.seq);
     this.draw();
     announcePainted("mask_painter", content.key);
   }
@@ -81,8 +103,7 @@ class MaskPainter {
   draw() {
     this.width = this.root.clientWidth;
     if (!this.width || !this.size) return;
-    this.theme = readTheme(this.root);
-    applyPalette(this.root, this.theme);
+    this.theme = applyTheme(this.root, this.host);
     this.arrange();
     this.weightsLegend.element.hidden = !this.scale;
     if (this.scale) this.weightsLegend.update(this.scale, { text: this.content.weights_title });
@@ -296,9 +317,9 @@ class MaskPainter {
   }
 }
 
-export default function ({ data, parentElement, setTriggerValue }) {
-  if (!data) return undefined;
-  const { instance, cleanUp } = instanceFor(parentElement, (root) => new MaskPainter(root));
-  instance.receive(unpack(data), setTriggerValue);
-  return cleanUp;
+/** Draw the picture in `root`. */
+export function render(root, bytes, host) {
+  const picture = new MaskPainter(root, host);
+  picture.update(bytes);
+  return picture;
 }

@@ -1,45 +1,20 @@
-"""Mounts the mask painter and reads what a person did on it."""
+"""The mask painter, and reads what a person did on it."""
 
 from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from streamlit.components.v2.bidi_component import ComponentResult
 
 from visualizer.colors import MASK_COLORS
 from visualizer.components.axis import Axis, SequenceName
 from visualizer.components.packing import Array, pack
-from visualizer.components.registry import register
-
-_mount = register(
-    "mask_painter",
-    "shared/matrix_pixels.js",
-    "shared/tooltip.js",
-    "shared/legend.js",
-    "shared/controls.js",
-    "shared/grid_layout.js",
-    "shared/grid.js",
-    "mask_painter/cells.js",
-    "mask_painter/history.js",
-    "mask_painter/painting.js",
-    "mask_painter/reasons.js",
-    "mask_painter/shown.js",
-    "mask_painter/picture.js",
-    "mask_painter/sentences.js",
-    "mask_painter/surface.js",
-    "mask_painter/pointing.js",
-    "mask_painter/status.js",
-    "mask_painter/toolbar.js",
-    "mask_painter/findings.js",
-    "mask_painter/outbox.js",
-    "mask_painter/element.js",
-)
+from visualizer.components.picture import Picture
 
 Cells = NDArray[np.bool_]
 Bits = NDArray[np.uint8]
@@ -99,14 +74,10 @@ def mask_painter(
     sequence: SequenceName,
     seq: int,
     key: str,
-    on_paint: Callable[[], None],
-    on_take_over: Callable[[], None],
-    on_mend: Callable[[], None],
-    on_select: Callable[[], None],
     selected: tuple[int, int] | None = None,
     scope: str = "",
-) -> ComponentResult:
-    """Mount the painter: one row per query, one column per key.
+) -> Picture:
+    """The painter: one row per query, one column per key.
 
     Args:
         painted: which cells the painting blocks, (T, T).
@@ -121,16 +92,17 @@ def mask_painter(
         seq: ``seq`` of the last event that all of this takes account of, 0 before the first. The browser ignores a
             ``painted`` that is older than its own last event.
         key: identifies the element on the page.
-        on_paint: called before the next run when a stroke has ended; ``parse_mask`` reads the event.
-        on_take_over: called when the other masks are to become part of the painting, so that they can be painted
-            over. The answer is everything blocked as ``painted``, and no ``reasons``.
-        on_mend: called when a finding is to be mended; ``parse_mend`` reads the event.
-        on_select: called when a cell is chosen without painting it; ``parse_select`` reads the event.
         selected: query and key of the chosen cell, which gets an outline.
         scope: names the heads that ``painted`` is for. A stroke on those of one scope cannot be undone on others.
 
-    ``paint`` is {"blocked": base64 of one bit per cell, "n_tokens": T, "seq"}, ``take_over`` {"seq"}, ``mend``
-    {"finding": its index, "seq"} and ``select`` {"query", "key", "seq"}; ``seq`` counts all four together.
+    Its events; ``seq`` counts all four together:
+
+    - ``paint``, when a stroke has ended: {"blocked": base64 of one bit per cell, "n_tokens": T, "seq"}, which
+      ``parse_mask`` reads.
+    - ``take_over``, {"seq"}, when the other masks are to become part of the painting, so that they can be painted
+      over. The answer is everything blocked as ``painted``, and no ``reasons``.
+    - ``mend``, {"finding": its index, "seq"}, when a finding is to be mended; ``parse_mend`` reads it.
+    - ``select``, {"query", "key", "seq"}, when a cell is chosen without painting it; ``parse_select`` reads it.
 
     Raises:
         ValueError: an array does not have one row and one column per label, there is no label, or a reason has no
@@ -153,14 +125,7 @@ def mask_painter(
             "selected": None if selected is None else list(selected),
         },
     )
-    return _mount(
-        key=key,
-        data=data,
-        on_paint_change=on_paint,
-        on_take_over_change=on_take_over,
-        on_mend_change=on_mend,
-        on_select_change=on_select,
-    )
+    return Picture("mask_painter/element.js", data, key, ("paint", "take_over", "mend", "select"))
 
 
 def payload(

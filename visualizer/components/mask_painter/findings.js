@@ -1,3 +1,7 @@
+import { makeElement, makeSvgElement, setText } from "../shared/dom.js";
+import { countOf } from "./reasons.js";
+import { enable } from "./toolbar.js";
+
 const SEVERITY_SHAPES = {
   error: "M4 0H8L12 4V8L8 12H4L0 8V4Z",
   warning: "M6 0.5 12 11.5H0Z",
@@ -8,7 +12,7 @@ const SEVERITY_SHAPES = {
  * What looks wrong about a mask, as a list. Pointing at an entry lights its cells; a click keeps them lit.
  * host: {lightFound(), mend(index), focusGrid()}; `lit` is the index of the entry whose cells are to be lit, -1 for none.
  */
-class FindingsList {
+export class FindingsList {
   constructor(host) {
     this.host = host;
     this.findings = [];

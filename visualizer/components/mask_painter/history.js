@@ -1,7 +1,9 @@
+import { packBits, unpackBits } from "./cells.js";
+
 const LONGEST_HISTORY = 100;
 
 /** What was painted before and what was undone, one bit per cell. */
-class PaintHistory {
+export class PaintHistory {
   constructor() {
     this.past = [];
     this.future = [];

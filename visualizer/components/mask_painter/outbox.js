@@ -6,10 +6,10 @@ const PATIENCE = 5000; // milliseconds after which an event counts as heard, alt
  * While Python is busy, Streamlit keeps only the newest event of a component. A newer painting may replace an older
  * one; any other event waits until Python has answered the one before it, so that none is lost.
  */
-class Outbox {
-  constructor() {
+export class Outbox {
+  constructor(send) {
+    this.send = send;
     this.seq = 0;
-    this.send = () => {};
     this.unanswered = null;
     this.waiting = [];
   }
@@ -27,8 +27,7 @@ class Outbox {
   }
 
   /** Python has answered all events up to this number. */
-  receiveAnswer(seq, send) {
-    this.send = send;
+  receiveAnswer(seq) {
     this.seq = Math.max(this.seq, seq);
     if (seq >= this.unanswered?.facts.seq) this.unanswered = null;
     this.deliver();
@@ -41,6 +40,6 @@ class Outbox {
     this.unanswered = this.waiting.shift();
     this.send(next.name, next.facts);
     clearTimeout(this.patience);
-    this.patience = setTimeout(() => this.receiveAnswer(next.facts.seq, this.send), PATIENCE);
+    this.patience = setTimeout(() => this.receiveAnswer(next.facts.seq), PATIENCE);
   }
 }

@@ -1,5 +1,8 @@
+import { openCells, sameCells, withLine, withRectangle, withTouched } from "./cells.js";
+import { PaintHistory } from "./history.js";
+
 /** What is painted: the cells, the stroke under way, and what can be undone. */
-class Painting {
+export class Painting {
   constructor() {
     this.startAnew(0, openCells(0));
   }

@@ -1,14 +1,21 @@
+import { MANY_TOKENS } from "../shared/controls.js";
+import { clamp } from "../shared/dom.js";
+import { cellNumber, sizedContext } from "../shared/grid.js";
+import { LABEL_FONT_SIZE } from "../shared/grid_layout.js";
+import { inkOn, makeScale, paintPixels, pixelFor } from "../shared/matrix_pixels.js";
+import { Hatches } from "./reasons.js";
+
 const PLAIN = 1 << 15; // the kind of an open cell without a weight; that of one with a weight is 0
 const OTHER_CELLS = 0.72; // how much of the page's background covers the cells that a finding is not about
 
 /** The kind of every cell: the bits of what blocks it; of open cells, whether the weight shown is theirs. */
-function kindsOf({ bits, weights, answered }) {
+export function kindsOf({ bits, weights, answered }) {
   if (!weights) return bits.map((cell) => cell || PLAIN);
   return bits.map((cell, i) => cell || (answered[i] ? PLAIN : 0));
 }
 
 /** The cells on their canvas. Only rows that differ from what is on the canvas are drawn again. */
-class CellPicture {
+export class CellPicture {
   constructor(canvas) {
     this.canvas = canvas;
     this.kinds = null;
@@ -93,14 +100,14 @@ function weightsCanvas(weights, size, scale) {
 }
 
 /** From no weight to 1, or to the largest where all are small. */
-function weightScale(theme, weights, size) {
+export function weightScale(theme, weights, size) {
   let largest = 0;
   for (const weight of weights) if (weight > largest) largest = weight;
   return makeScale(theme, "sequential", [0, largest > 0.5 ? 1 : largest || 1], size >= MANY_TOKENS ? "root" : "linear");
 }
 
 /** Quiet lines between the cells, the quieter the closer they stand. */
-function drawLines(context, size, { left, top, plotWidth, cellWidth }, theme) {
+export function drawLines(context, size, { left, top, plotWidth, cellWidth }, theme) {
   context.fillStyle = theme.text;
   context.globalAlpha = clamp(cellWidth / 150, 0.05, 0.13);
   for (let i = 1; i < size; i++) {
@@ -117,7 +124,7 @@ function edgesOf(size, side) {
 }
 
 /** Cover all other cells with the background, and draw a line around those of a finding. Sizes are device pixels. */
-function drawFound(context, cells, size, side, theme) {
+export function drawFound(context, cells, size, side, theme) {
   const edges = edgesOf(size, side);
   context.globalAlpha = OTHER_CELLS;
   context.fillStyle = theme.background;

@@ -1,5 +1,9 @@
+import { litPosition, marksOfCell } from "../shared/grid.js";
+import { publishHover, subscribeHover } from "../shared/hover.js";
+import { makeTooltip } from "../shared/tooltip.js";
+
 /** The cell pointed at: its note, its lights, and what the rest of the page hears of it. */
-class CellPointer {
+export class CellPointer {
   /** `linesOf(place)` gives the lines of the note; a place with row or column -1 is a whole column or row. */
   constructor(root, surface, linesOf) {
     this.surface = surface;

@@ -1,3 +1,6 @@
+import { makeElement, setText } from "../shared/dom.js";
+import { parseColor } from "../shared/theme.js";
+
 // From which size of cells on stripes are so far apart and so wide, in pixels, and how much of their colours the ground
 // between them has. The smallest cells still show a piece of a stripe each.
 const STRIPES = [
@@ -12,18 +15,18 @@ const STRIPES = [
  */
 
 /** The bits of every cell: what the other masks block, and what is painted. */
-function blockedBits(painted, others, reasons) {
+export function blockedBits(painted, others, reasons) {
   const bit = 1 << (reasons.length - 1);
   return Uint16Array.from(others, (bits, i) => (painted[i] ? bits | bit : bits));
 }
 
 /** The reasons that bits stand for. */
-function reasonsOf(bits, reasons) {
+export function reasonsOf(bits, reasons) {
   return reasons.filter((_, index) => bits & (1 << index));
 }
 
 /** How many cells each reason blocks. */
-function countsOf(bits, reasons) {
+export function countsOf(bits, reasons) {
   return reasons.map((_, index) => {
     let count = 0;
     for (const cell of bits) count += (cell >> index) & 1;
@@ -32,17 +35,17 @@ function countsOf(bits, reasons) {
 }
 
 /** "causal, padding". */
-function namesOf(reasons) {
+export function namesOf(reasons) {
   return reasons.map(({ label }) => label).join(", ");
 }
 
 /** The colour of a reason's stripes, for style sheets. */
-function reasonVariable({ name }) {
+export function reasonVariable({ name }) {
   return `var(--hl-mask-${name})`;
 }
 
 /** The stripes of cells of one size, kept once they are drawn. */
-class Hatches {
+export class Hatches {
   constructor(reasons, theme, cellWidth, pixelRatio) {
     this.reasons = reasons;
     this.theme = theme;
@@ -88,7 +91,7 @@ function pixelOfParts([red, green, blue]) {
 }
 
 /** The colours present, each with the number of cells that its mask blocks. */
-function makeReasonLegend() {
+export function makeReasonLegend() {
   const element = makeElement("ul", "reasons", { "aria-label": "what blocks cells" });
   return {
     element,
@@ -115,6 +118,6 @@ function makeReasonEntry() {
 }
 
 /** "1 cell", "1,024 cells". */
-function countOf(count, noun) {
+export function countOf(count, noun) {
   return `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
 }

@@ -1,7 +1,13 @@
+import { makeElement } from "../shared/dom.js";
+import { formatNumber } from "../shared/payload.js";
+import { positionParts, tooltipLine } from "../shared/tooltip.js";
+import { lineIsBlocked } from "./cells.js";
+import { countOf, namesOf, reasonsOf, reasonVariable } from "./reasons.js";
+
 const DESCRIBED_ROWS = 24;
 
 /** What the note says about a cell; `shown` is what `shownOf` returns. */
-function cellLines(shown, place) {
+export function cellLines(shown, place) {
   const lines = [cellLine(shown, place)];
   if (shown.emptyRows?.[place.row]) lines.push(tooltipLine("tooltip-warning", "every key is blocked: no key left"));
   return lines;
@@ -11,7 +17,7 @@ function cellLines(shown, place) {
  * "query 3 sat may not see key 5 mat: causal; also padding", or "query 3 sat sees key 1 cat: weight 0.4123". A blocked
  * key that keeps a weight all the same, since the model is broken, has it said too.
  */
-function cellLine(shown, { row, column }) {
+export function cellLine(shown, { row, column }) {
   const { rowAxis, columnAxis } = shown.axes;
   const i = row * shown.size + column;
   const reasons = reasonsOf(shown.bits[i], shown.reasons);
@@ -42,7 +48,7 @@ function reasonParts(reasons) {
 }
 
 /** What the note says about a whole row or column, and what a click on its label does while cells are painted. */
-function labelLines({ axes, size, bits }, place, isPainting) {
+export function labelLines({ axes, size, bits }, place, isPainting) {
   const isRow = place.row >= 0;
   const parts = isRow ? positionParts(axes.rowAxis, place.row) : positionParts(axes.columnAxis, place.column);
   const verb = lineIsBlocked(bits, size, place) ? "free" : "block";
@@ -51,7 +57,7 @@ function labelLines({ axes, size, bits }, place, isPainting) {
 }
 
 /** That other masks still block cells which a stroke was to free; "" where none does. */
-function refusedText(refused, size, reasons) {
+export function refusedText(refused, size, reasons) {
   const cells = Array.from(refused.keys()).filter((i) => refused[i]);
   if (cells.length === 0) return "";
   const names = reasonsOf(cells.reduce((bits, i) => bits | refused[i], 0), reasons);
@@ -63,17 +69,17 @@ function refusedText(refused, size, reasons) {
 }
 
 /** "1 query has no key left". */
-function emptyText(count) {
+export function emptyText(count) {
   return count === 1 ? "1 query has no key left" : `${count} queries have no key left`;
 }
 
 /** "12 of 81 cells blocked". */
-function totalText(blocked, all) {
+export function totalText(blocked, all) {
   return `${blocked.toLocaleString("en")} of ${countOf(all, "cell")} blocked`;
 }
 
 /** The text alternative: how much is blocked and by what, then what each query may not see, while that is short. */
-function describePainting({ axes, size, bits, counts, reasons, findings }, summary) {
+export function describePainting({ axes, size, bits, counts, reasons, findings }, summary) {
   const rows = [];
   for (let row = 0; row < size && rows.length <= DESCRIBED_ROWS; row++) {
     const keys = blockedKeysText(bits, size, row, reasons);

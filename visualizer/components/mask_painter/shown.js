@@ -1,8 +1,13 @@
+import { rowsWithoutKey } from "../shared/grid.js";
+import { floats } from "../shared/payload.js";
+import { countBlocked, sameCells, unpackBits } from "./cells.js";
+import { blockedBits, countsOf } from "./reasons.js";
+
 /**
  * What Python sent, read: {axes, size, reasons, others, cells, bits, weights, findings, found}. `cells` is its painting,
  * `bits` what blocks every cell together, `found` the cells of each finding.
  */
-function readContent(content) {
+export function readContent(content) {
   const { rows, columns, reasons, arrays } = content;
   const size = rows.labels.length;
   const cells = unpackBits(arrays.painted.data, size * size);
@@ -28,7 +33,7 @@ function foundCells({ findings, arrays }, size) {
 }
 
 /** The same with the painting as the only mask. */
-function withoutOthers(given) {
+export function withoutOthers(given) {
   return { ...given, reasons: given.reasons.slice(-1), others: new Uint8Array(given.others.length) };
 }
 
@@ -37,7 +42,7 @@ function withoutOthers(given) {
  * every cell, what follows from them, and `answered`: the bits that the weights and the findings are about.
  * `isPending` says that the painting is newer than those.
  */
-function shownOf(cells, given) {
+export function shownOf(cells, given) {
   const { axes, size, reasons, weights, findings } = given;
   const bits = blockedBits(cells, given.others, reasons);
   return {

@@ -1,3 +1,7 @@
+import { makeElement, setText } from "../shared/dom.js";
+import { countBlocked } from "./cells.js";
+import { emptyText, totalText } from "./sentences.js";
+
 const HINTS = {
   mouse:
     "Click or drag to paint, Shift+drag for a rectangle, a label for its whole row or column. " +
@@ -7,7 +11,7 @@ const HINTS = {
 };
 
 /** The lines below the painting: how much is blocked, what went wrong with the last stroke, and how to paint. */
-function makeStatus() {
+export function makeStatus() {
   const counted = makeElement("span", "painted-count");
   const warning = makeElement("span", "painted-warning");
   const message = makeElement("div", "painted-message", { role: "status" });

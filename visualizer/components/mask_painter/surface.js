@@ -1,3 +1,8 @@
+import { makeElement } from "../shared/dom.js";
+import { drawEmptyRows, drawLabels, MatrixPanel, setBox, sizedContext } from "../shared/grid.js";
+import { panelGeometry } from "../shared/grid_layout.js";
+import { CellPicture, drawFound, drawLines } from "./picture.js";
+
 const PAINTING = { height: 640, cell: 40 };
 const LINED_CELL = 5; // from this size on, lines stand between the cells
 const FINGER = 84; // how far above a finger its note stands
@@ -13,7 +18,7 @@ const KEYS_TEXT =
  * choose(place), toggleLine(place), move(rowStep, columnStep, isPainting), space(event)}; a place with row or column
  * -1 is a whole column or row. While `host.isPainting` is false, a press chooses a cell.
  */
-class MaskSurface extends MatrixPanel {
+export class MaskSurface extends MatrixPanel {
   build() {
     super.build();
     this.picture = new CellPicture(this.pixels);

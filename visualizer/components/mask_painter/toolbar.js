@@ -1,3 +1,7 @@
+import { makeSegments } from "../shared/controls.js";
+import { makeElement, setText } from "../shared/dom.js";
+import { namesOf } from "./reasons.js";
+
 const PRESSES = [
   { value: "paint", text: "Paint" },
   { value: "look", text: "Look" },
@@ -7,7 +11,7 @@ const PRESSES = [
  * The buttons above the painting.
  * actions: {usePress("paint" | "look"), undo(), redo(), clear(), invert(), takeOver()}.
  */
-function makeToolbar(actions) {
+export function makeToolbar(actions) {
   const press = makeSegments("what a press does", PRESSES, actions.usePress);
   const undo = makeTool("Undo", "Ctrl+Z", actions.undo);
   const redo = makeTool("Redo", "Ctrl+Shift+Z or Ctrl+Y", actions.redo);
@@ -48,12 +52,12 @@ function makeTool(text, title, action) {
 }
 
 /** A button that would do nothing is marked so, but keeps the keyboard's focus: the next Ctrl+Z must arrive. */
-function enable(button, enabled) {
+export function enable(button, enabled) {
   button.setAttribute("aria-disabled", String(!enabled));
 }
 
 /** "undo", "redo" or, for any other key, null. */
-function directionOfShortcut({ key, ctrlKey, metaKey, shiftKey, altKey }) {
+export function directionOfShortcut({ key, ctrlKey, metaKey, shiftKey, altKey }) {
   if (!(ctrlKey || metaKey) || altKey) return null;
   const letter = key.toLowerCase();
   if (letter === "z") return shiftKey ? "redo" : "undo";

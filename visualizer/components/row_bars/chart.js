@@ -5,12 +5,14 @@
  * number that the full height stands for.
  */
 
+import { hatchTile } from "../shared/matrix_pixels.js";
+
 const LOWEST_BAR = 1; // pixels of a bar above zero, however small
 const LOWEST_LEAK = 3; // the same where there should be none
 const WIDEST_BAR = 26;
 
 /** Draw a series in `column` pixels a key and `height` pixels. */
-function drawChart(canvas, series, { column, height, theme }) {
+export function drawChart(canvas, series, { column, height, theme }) {
   const ratio = window.devicePixelRatio || 1;
   const width = column * series.values.length;
   canvas.width = Math.max(1, Math.round(width * ratio));
@@ -103,6 +105,6 @@ function drawNaN(context, { first, count }, column, height, theme) {
 }
 
 /** The largest number of an array that is one, at least a little above zero. */
-function largestNumber(values) {
+export function largestNumber(values) {
   return values.reduce((largest, value) => (value > largest ? value : largest), 1e-9);
 }

@@ -5,12 +5,21 @@
  * page. The whole table is one stop of the Tab key.
  */
 
+import { announcePainted, makeElement, oncePerFrame, setText } from "../shared/dom.js";
+import { publishHover, subscribeHover } from "../shared/hover.js";
+import { floats, formatNumber, unpack } from "../shared/payload.js";
+import { applyTheme } from "../shared/theme.js";
+import { makeTooltip, positionParts, tooltipLine } from "../shared/tooltip.js";
+import { drawChart, largestNumber } from "./chart.js";
+import { arrangeTable, makeKeyLabels } from "./layout.js";
+
 const CHART_HEIGHT = 46;
 const SMALL_HEIGHT = 18;
 
 class RowBars {
-  constructor(root) {
+  constructor(root, host) {
     this.root = root;
+    this.host = host;
     this.cells = [];
     this.cursor = { cell: 0, index: 0 };
     this.live = makeElement("div", "visually-hidden", { "aria-live": "polite" });
@@ -41,10 +50,9 @@ class RowBars {
   }
 
   /** Take new data and draw it. */
-  update(data) {
-    this.data = unpack(data);
-    this.theme = readTheme(this.root);
-    applyPalette(this.root, this.theme);
+  update(bytes) {
+    this.data = unpack(bytes);
+    this.theme = applyTheme(this.root, this.host);
     this.readNumbers();
     this.leave();
     this.build();
@@ -321,9 +329,9 @@ function remarkSpan({ text, warning }) {
   return makeElement("span", warning ? "remark warning" : "remark", {}, [text]);
 }
 
-export default function ({ data, parentElement }) {
-  if (!data) return undefined;
-  const { instance, cleanUp } = instanceFor(parentElement, (root) => new RowBars(root));
-  instance.update(data);
-  return cleanUp;
+/** Draw the picture in `root`. */
+export function render(root, bytes, host) {
+  const picture = new RowBars(root, host);
+  picture.update(bytes);
+  return picture;
 }

@@ -1,4 +1,4 @@
-"""Mounts a table of small bar charts: the weights of one row, one chart for each way of masking and number type."""
+"""A table of small bar charts: the weights of one row, one chart for each way of masking and number type."""
 
 from __future__ import annotations
 
@@ -8,20 +8,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from streamlit.components.v2.bidi_component import ComponentResult
 
 from visualizer.components.axis import Axis
 from visualizer.components.packing import pack
-from visualizer.components.registry import register
-
-_mount = register(
-    "row_bars",
-    "shared/matrix_pixels.js",
-    "shared/tooltip.js",
-    "row_bars/chart.js",
-    "row_bars/layout.js",
-    "row_bars/element.js",
-)
+from visualizer.components.picture import Picture
 
 Weights = NDArray[np.floating[Any]]
 
@@ -68,8 +58,8 @@ def row_bars(
     blocked: NDArray[np.bool_],
     reference: Weights | None = None,
     key: str,
-) -> ComponentResult:
-    """Mount the table. The charts share one scale, the fully blocked rows another.
+) -> Picture:
+    """The table. The charts share one scale, the fully blocked rows another.
 
     Args:
         rows: from top to bottom.
@@ -83,7 +73,7 @@ def row_bars(
         ValueError: a line does not have one chart per column, or an array not one number per key.
     """
     data = payload(rows, columns=columns, keys=keys, blocked=blocked, reference=reference, key=key)
-    return _mount(key=key, data=data)
+    return Picture("row_bars/element.js", data, key)
 
 
 def payload(

@@ -1,5 +1,7 @@
 /** How the table fits the width that it has. */
 
+import { makeElement, tokenSpan } from "../shared/dom.js";
+
 const NAME_WIDTH = 232;
 const GAP = 18;
 const NARROW_GAP = 12;
@@ -11,7 +13,7 @@ const LABEL_COLUMN = 12; // a key this wide has room for its name, upright
  * The first arrangement in which every key can be pointed at: names "beside" the charts of their line, names "above"
  * them, or all charts "stacked". `column` is the width of one key.
  */
-function arrangeTable(available, columns, keys) {
+export function arrangeTable(available, columns, keys) {
   const beside = (available - NAME_WIDTH) / columns - GAP;
   const above = (available - NARROW_GAP * (columns - 1)) / columns;
   if (beside >= Math.max(150, NARROWEST_COLUMN * keys)) return arrangement("beside", beside, keys);
@@ -24,7 +26,7 @@ function arrangement(name, width, keys) {
 }
 
 /** The names of the keys over their bars, or every so many an index where names do not fit. */
-function makeKeyLabels(labels, column) {
+export function makeKeyLabels(labels, column) {
   const inWords = column >= LABEL_COLUMN;
   const step = inWords ? 1 : tickStep(column);
   const strip = makeElement("div", inWords ? "labels labels-upright" : "labels", { "aria-hidden": "true" });

@@ -1,5 +1,8 @@
+import { clamp, makeElement, makeSvgElement, setText } from "./dom.js";
+import { headColor, headDashes } from "./theme.js";
+
 /** A slider with steppers for the layer shown. `onChange(layer)` is called for what a person does, never for `set`. */
-function makeLayerControl(onChange) {
+export function makeLayerControl(onChange) {
   const slider = makeElement("input", "layer-slider", { type: "range", min: "0", step: "1", "aria-label": "layer" });
   const back = makeElement("button", "layer-step", { type: "button", "aria-label": "previous layer" }, ["‹"]);
   const forward = makeElement("button", "layer-step", { type: "button", "aria-label": "next layer" }, ["›"]);
@@ -26,7 +29,7 @@ function makeLayerControl(onChange) {
 }
 
 /** A choice between a few texts, of which one is pressed. `onChange(value)` is called when a person chooses. */
-function makeSegments(label, options, onChange) {
+export function makeSegments(label, options, onChange) {
   const buttons = options.map(({ value, text }) => {
     const button = makeElement("button", "segment", { type: "button", "data-value": value }, [text]);
     button.addEventListener("click", () => onChange(value));
@@ -44,7 +47,7 @@ function makeSegments(label, options, onChange) {
  * the last.
  * `onChange(shown)` receives the Set of heads shown.
  */
-function makeHeadChips(onChange) {
+export function makeHeadChips(onChange) {
   const element = makeElement("div", "chips", { role: "group", "aria-label": "heads shown" });
   let shown = new Set();
   const mark = () => {
@@ -92,6 +95,7 @@ function makeHeadChips(onChange) {
     names.forEach((name, head) => {
       const chip = element.children[head] ?? element.appendChild(makeChip(head));
       chip.style.setProperty("--chip", headColor(theme, head));
+      setDashes(chip.querySelector("line"), headDashes(theme, head));
       setText(chip.lastChild, name ? `${head} · ${name}` : `head ${head}`);
     });
     mark();
@@ -103,32 +107,30 @@ function makeChip(head) {
   const title = "click: show or hide · double click or Shift+Enter: show alone";
   return makeElement("button", "chip", { type: "button", "data-head": head, title }, [
     makeElement("span", "chip-dot"),
-    makeChipLine(head),
+    makeChipLine(),
     makeElement("span", "chip-text"),
   ]);
 }
 
 /** A piece of the head's line, which stands for the dot where heads are drawn as lines. */
-function makeChipLine(head) {
-  const box = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-  box.setAttribute("class", "chip-line");
-  box.setAttribute("aria-hidden", "true");
-  const line = document.createElementNS("http://www.w3.org/2000/svg", "line");
-  const places = { x1: 0, x2: 30, y1: 4, y2: 4, "stroke-dasharray": headDashes(head).join(" ") };
-  for (const [name, value] of Object.entries(places)) line.setAttribute(name, value);
-  box.append(line);
-  return box;
+function makeChipLine() {
+  const line = makeSvgElement("line", { x1: 0, x2: 30, y1: 4, y2: 4 });
+  return makeSvgElement("svg", { class: "chip-line", "aria-hidden": "true" }, [line]);
+}
+
+function setDashes(line, dashes) {
+  line.setAttribute("stroke-dasharray", dashes.join(" "));
 }
 
 /** "head 0 · previous token", or "head 0" for a head without a name. */
-function headTitle(head, name) {
+export function headTitle(head, name) {
   return name ? `head ${head} · ${name}` : `head ${head}`;
 }
 
-const MANY_TOKENS = 48; // from here on, single weights are so small that the root curve is the better start
+export const MANY_TOKENS = 48; // from here on, single weights are so small that the root curve is the better start
 
 /** The looks of `Looks` in Python for so many heads and columns: `shown` as a Set, and the curve that is drawn. */
-function headLooks(looks, heads, columns) {
+export function headLooks(looks, heads, columns) {
   const found = looks.shown.filter((head) => head < heads);
   const shown = found.length ? found : Array.from({ length: heads }, (_, head) => head);
   const usual = columns >= MANY_TOKENS ? "root" : "linear";
@@ -136,17 +138,17 @@ function headLooks(looks, heads, columns) {
 }
 
 /** A Set of shown heads as Python has it: without any where all are shown. */
-function shownHeads(shown, heads) {
+export function shownHeads(shown, heads) {
   return shown.size === heads ? [] : [...shown].sort((a, b) => a - b);
 }
 
 /** Looks as texts, the form in which Python reads them. */
-function writtenLooks(looks) {
+export function writtenLooks(looks) {
   return Object.fromEntries(Object.entries(looks).map(([name, value]) => [name, String(value)]));
 }
 
 /** The choice between a linear colour scale and one by the square root, in which small weights can be seen. */
-function makeCurveControl(onChange) {
+export function makeCurveControl(onChange) {
   const options = [{ value: "linear", text: "linear" }, { value: "root", text: "√ lifts small" }];
   return makeSegments("colour scale", options, onChange);
 }
@@ -158,7 +160,7 @@ const MOVING_KEYS = new Set(["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown", 
  * Tells Python what a person changed in a picture, which is drawn already: once they pause, or before they turn to
  * something else, on the page or outside of it. `send` sends what is shown by then.
  */
-class Teller {
+export class Teller {
   constructor(root, send) {
     this.send = send;
     this.unsent = false;

@@ -1,3 +1,5 @@
+import { makeElement } from "./dom.js";
+
 const DEFINE_EVENT = "headlight:define";
 
 /** A button whose words open an entry of the glossary, beside them. */
@@ -11,21 +13,13 @@ function termButton(entry, text, attributes = {}) {
 }
 
 /** Call `callback({entry, from})` for every term on the page that is opened; returns the function that stops it. */
-function subscribeDefine(callback) {
+export function subscribeDefine(callback) {
   const listener = (event) => callback(event.detail);
   window.addEventListener(DEFINE_EVENT, listener);
   return () => window.removeEventListener(DEFINE_EVENT, listener);
 }
 
 /** The parts of a text, [text, entry] each: those with an entry as buttons that open it. */
-function wordNodes(pieces, attributes = {}) {
+export function wordNodes(pieces, attributes = {}) {
   return pieces.map(([text, entry]) => (entry ? termButton(entry, text, attributes) : text));
-}
-
-/** A shape such as "weights (B H Tq Tk) = (1, 4, 7, 7)" as parts: its symbols open the entries of their axes. */
-function shapePieces(text) {
-  const found = text.match(/^(.*?\()([A-Za-z0-9*\s]+)(\) = .*)$/);
-  if (!found) return [[text, ""]];
-  const symbols = found[2].split(/([A-Za-z]+)/).filter(Boolean);
-  return [[found[1], ""], ...symbols.map((symbol) => [symbol, AXES[symbol] ?? ""]), [found[3], ""]];
 }

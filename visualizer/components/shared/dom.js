@@ -1,5 +1,5 @@
 /** Make an element with a class, attributes and children; text children are set as text, never as markup. */
-function makeElement(tag, className = "", attributes = {}, children = []) {
+export function makeElement(tag, className = "", attributes = {}, children = []) {
   const element = document.createElement(tag);
   if (className) element.className = className;
   for (const [name, value] of Object.entries(attributes)) {
@@ -10,7 +10,7 @@ function makeElement(tag, className = "", attributes = {}, children = []) {
 }
 
 /** Make an SVG element with attributes and children. */
-function makeSvgElement(tag, attributes = {}, children = []) {
+export function makeSvgElement(tag, attributes = {}, children = []) {
   const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
   for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
   element.append(...children);
@@ -18,28 +18,28 @@ function makeSvgElement(tag, attributes = {}, children = []) {
 }
 
 /** A span around text a person typed: isolated, so that right-to-left text cannot reorder its surroundings. */
-function tokenSpan(text) {
+export function tokenSpan(text) {
   return makeElement("bdi", "token", {}, [text]);
 }
 
 /** Whether a text is one character as a person sees it. */
-function isOneCharacter(text) {
+export function isOneCharacter(text) {
   isOneCharacter.segmenter ??= new Intl.Segmenter();
   return text.length < 12 && [...isOneCharacter.segmenter.segment(text)].length === 1;
 }
 
 /** Set an element's text only when it differs: an unchanged node is not laid out again. */
-function setText(element, text) {
+export function setText(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
 
 /** `value` moved into the range from `low` to `high`. */
-function clamp(value, low, high) {
+export function clamp(value, low, high) {
   return Math.min(Math.max(value, low), high);
 }
 
 /** A function that runs `action` at most once per frame, however often it is called. */
-function oncePerFrame(action) {
+export function oncePerFrame(action) {
   let request = 0;
   const schedule = () => {
     request ||= requestAnimationFrame(() => {
@@ -55,32 +55,6 @@ function oncePerFrame(action) {
 }
 
 /** Tell tests and measurements that a component has drawn new data. */
-function announcePainted(component, key) {
+export function announcePainted(component, key) {
   window.dispatchEvent(new CustomEvent("headlight:painted", { detail: { component, key } }));
-}
-
-const liveInstances = new WeakMap();
-
-/**
- * The one instance that belongs to a mounted element, and the function that ends it.
- *
- * Streamlit calls a module's default export for every new data, and may call the clean-up of a call that a later one
- * has overtaken. `makeInstance(root)` therefore runs once per element, and only the clean-up of the latest call ends it.
- */
-function instanceFor(parentElement, makeInstance) {
-  let entry = liveInstances.get(parentElement);
-  if (!entry) {
-    const root = parentElement.querySelector(".headlight");
-    root.replaceChildren();
-    entry = { instance: makeInstance(root), calls: 0 };
-    liveInstances.set(parentElement, entry);
-  }
-  entry.calls += 1;
-  const call = entry.calls;
-  const cleanUp = () => {
-    if (entry.calls !== call || liveInstances.get(parentElement) !== entry) return;
-    liveInstances.delete(parentElement);
-    entry.instance.destroy?.();
-  };
-  return { instance: entry.instance, cleanUp };
 }

@@ -1,3 +1,13 @@
+import { wordNodes } from "./define.js";
+import { clamp, makeElement, setText } from "./dom.js";
+import {
+  LABEL_FONT_SIZE, LONGEST_LABEL, panelGeometry, readsUpwards, textContext, tickStep,
+} from "./grid_layout.js";
+import { shortNumber } from "./legend.js";
+import { drawMatrix, hatchCanvas, inkOn, pixelFor, signCanvas } from "./matrix_pixels.js";
+import { formatNumber, withMinusSign } from "./payload.js";
+import { axisRole, blockedText, cellPositionLine, tooltipLine } from "./tooltip.js";
+
 /**
  * One matrix as a panel: title, pixels, hatch, labels, numbers, and lights for what is pointed at.
  *
@@ -7,7 +17,7 @@
  * Uint8Array | null, dtype, marksSign}; `marksSign` puts lines over numbers below zero where they are not written.
  * A panel is drawn by `show(matrix, look)` and lit by `light(row, column)`.
  */
-class MatrixPanel {
+export class MatrixPanel {
   constructor(host) {
     this.host = host;
     this.cursor = null;
@@ -98,9 +108,9 @@ class MatrixPanel {
   showTexts() {
     const { title, subtitle, color, hint, description } = this.look;
     setText(this.titleText, title ?? "");
-    this.showShape(subtitle ?? "");
-    this.subtitle.hidden = !subtitle;
-    this.caption.hidden = !title && !subtitle;
+    this.showShape(subtitle ?? []);
+    this.subtitle.hidden = !subtitle?.length;
+    this.caption.hidden = !title && !subtitle?.length;
     this.dot.hidden = !color;
     this.dot.style.background = color ?? "";
     clearTimeout(this.describing);
@@ -111,9 +121,9 @@ class MatrixPanel {
   }
 
   /** The subtitle; the symbols of its shape open the glossary, by the pointer: by keyboard there are those below. */
-  showShape(text) {
-    if (this.subtitle.textContent === text) return;
-    this.subtitle.replaceChildren(...wordNodes(shapePieces(text), { tabindex: "-1" }));
+  showShape(pieces) {
+    if (this.subtitle.textContent === pieces.map(([text]) => text).join("")) return;
+    this.subtitle.replaceChildren(...wordNodes(pieces, { tabindex: "-1" }));
   }
 
   place() {
@@ -221,7 +231,7 @@ class MatrixPanel {
   }
 
   onKey(event) {
-    const { rows, columns } = this.matrix;
+    const { columns } = this.matrix;
     const steps = {
       ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1],
       PageUp: [-10, 0], PageDown: [10, 0], Home: [0, -columns], End: [0, columns],
@@ -254,7 +264,7 @@ class MatrixPanel {
 }
 
 /** Place and size an absolutely positioned element in CSS pixels; null leaves a coordinate alone. */
-function setBox(element, left, top, width, height) {
+export function setBox(element, left, top, width, height) {
   if (left !== null) element.style.left = `${left}px`;
   if (top !== null) element.style.top = `${top}px`;
   element.style.width = `${width}px`;
@@ -276,7 +286,7 @@ function setStyle(element, name, value) {
 }
 
 /** An empty drawing context of a canvas with this size in device pixels. */
-function sizedContext(canvas, width, height) {
+export function sizedContext(canvas, width, height) {
   const context = canvas.getContext("2d");
   if (canvas.width !== width || canvas.height !== height) {
     canvas.width = width;
@@ -289,7 +299,7 @@ function sizedContext(canvas, width, height) {
 }
 
 /** Draw the names of the axes and the labels or ticks of both sides. */
-function drawLabels(context, matrix, geometry, theme) {
+export function drawLabels(context, matrix, geometry, theme) {
   const { rowAxis, columnAxis } = matrix;
   context.font = `${LABEL_FONT_SIZE}px ${theme.font}`;
   drawAxisNames(context, rowAxis, columnAxis, geometry, theme);
@@ -367,7 +377,7 @@ function shortened(context, text, width) {
 }
 
 /** A number as it stands in a cell: two decimals where they fit. */
-function cellNumber(value) {
+export function cellNumber(value) {
   const size = Math.abs(value);
   return size < 10 ? withMinusSign(value.toFixed(2)).replace(/^−(?=0\.00$)/, "") : shortNumber(value);
 }
@@ -393,7 +403,7 @@ function drawNumbers(context, matrix, { left, top, cellWidth, cellHeight }, scal
 }
 
 /** Mark the rows whose every key is blocked: in words where there is room, else by a bar at the edge. */
-function drawEmptyRows(context, matrix, { left, top, cellHeight, plotWidth, labelled }, theme) {
+export function drawEmptyRows(context, matrix, { left, top, cellHeight, plotWidth, labelled }, theme) {
   context.fillStyle = theme.warning;
   context.font = `600 ${LABEL_FONT_SIZE}px ${theme.font}`;
   context.textAlign = "center";
@@ -420,7 +430,7 @@ function drawPlate(context, text, x, y, theme) {
 }
 
 /** What a tooltip says about a cell: where it is, its number, and what blocks it. */
-function describeCell(matrix, valueName, row, column) {
+export function describeCell(matrix, valueName, row, column) {
   const { values, columns, rowAxis, columnAxis, blocked, blockedBy, emptyRows, dtype } = matrix;
   const i = row * columns + column;
   const number = makeElement("b", "", {}, [formatNumber(values[i], dtype)]);
@@ -434,12 +444,12 @@ function describeCell(matrix, valueName, row, column) {
 }
 
 /** A tooltip line as plain text. */
-function lineText({ parts }) {
+export function lineText({ parts }) {
   return parts.map((part) => (typeof part === "string" ? part : part.textContent)).join("");
 }
 
 /** The text alternative of a matrix: name, size, range and what is blocked. */
-function describeMatrix(name, matrix) {
+export function describeMatrix(name, matrix) {
   const { values, rows, columns, rowAxis, columnAxis, blocked, blockedBy } = matrix;
   let low = Infinity;
   let high = -Infinity;
@@ -464,7 +474,7 @@ function describeMatrix(name, matrix) {
 }
 
 /** One flag per row: whether all its keys are blocked; null when that is true of none. */
-function rowsWithoutKey(blocked, rows, columns) {
+export function rowsWithoutKey(blocked, rows, columns) {
   if (!blocked) return null;
   const flags = new Uint8Array(rows);
   for (let row = 0; row < rows; row++) {
@@ -474,7 +484,7 @@ function rowsWithoutKey(blocked, rows, columns) {
 }
 
 /** The marks that hovering one cell publishes: its row's and its column's token, where the axes are tokens. */
-function marksOfCell(rowAxis, columnAxis, row, column) {
+export function marksOfCell(rowAxis, columnAxis, row, column) {
   const marks = [];
   if (rowAxis.sequence) marks.push({ sequence: rowAxis.sequence, index: row, role: markRole(rowAxis, "query") });
   if (columnAxis.sequence) {
@@ -489,7 +499,7 @@ function markRole(axis, sideRole) {
 }
 
 /** The position on an axis that marks light, -1 for none. */
-function litPosition(axis, sideRole, marks) {
+export function litPosition(axis, sideRole, marks) {
   if (!axis.sequence) return -1;
   const role = markRole(axis, sideRole);
   const mark = marks.find((one) => one.sequence === axis.sequence && (one.role === "token" || one.role === role));

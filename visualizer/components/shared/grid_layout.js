@@ -1,11 +1,13 @@
-const LABEL_FONT_SIZE = 11;
-const LABEL_CELL = 12; // a cell this large has its own label
+import { clamp, isOneCharacter } from "./dom.js";
+
+export const LABEL_FONT_SIZE = 11;
+export const LABEL_CELL = 12; // a cell this large has its own label
 const LETTER_CELL = 9; // a cell this wide has room for a letter above it
 const NUMBER_CELL = { width: 32, height: 18 }; // a cell this large shows its number
-const SQUARE_CELL = 8; // from this size on, cells are square
+export const SQUARE_CELL = 8; // from this size on, cells are square
 const NAMED_CELL = { size: 22, ratio: 8 }; // how far a cell of a long matrix grows along a side whose labels are words
 const NUMBERED_CELL = { ratio: 2, side: 18 }; // the same along a side of numbers, and the least of that whole side
-const LONGEST_LABEL = 84;
+export const LONGEST_LABEL = 84;
 const AXIS_LINE = 15;
 
 const labelWidths = new WeakMap();
@@ -29,14 +31,14 @@ function measuredLabels(axis, font) {
 }
 
 /** A canvas context for measuring text. */
-function textContext(font) {
+export function textContext(font) {
   textContext.context ??= new OffscreenCanvas(1, 1).getContext("2d");
   textContext.context.font = `${LABEL_FONT_SIZE}px ${font}`;
   return textContext.context;
 }
 
 /** Every how many positions a tick stands, so that ticks are at least `distance` pixels apart. */
-function tickStep(cellSize, distance) {
+export function tickStep(cellSize, distance) {
   const steps = [1, 2, 4, 5, 8, 10, 16, 20, 32, 50, 64, 100, 128, 256, 512, 1024, 4096];
   return steps.find((step) => step * cellSize >= distance) ?? 8192;
 }
@@ -47,7 +49,7 @@ function tickStep(cellSize, distance) {
  * take; the height of large cells where they are not to be square, and the least room above the plot, if given.
  * labelled: false for small pictures without any text.
  */
-function panelGeometry(matrix, limits, { labelled, font, pixelRatio }) {
+export function panelGeometry(matrix, limits, { labelled, font, pixelRatio }) {
   const { rows, columns } = matrix;
   let margins = labelled ? fullMargins(matrix, font, Infinity) : { left: 0, top: 0 };
   let cell = cellSize(matrix, limits, margins, pixelRatio);
@@ -73,7 +75,7 @@ function panelGeometry(matrix, limits, { labelled, font, pixelRatio }) {
 }
 
 /** The room left of and above a plot for its labels, given the size of its cells. */
-function fullMargins({ rows, rowAxis, columnAxis }, font, cellWidth, cellHeight = cellWidth) {
+export function fullMargins({ rows, rowAxis, columnAxis }, font, cellWidth, cellHeight = cellWidth) {
   const rowRoom = cellHeight >= LABEL_CELL ? widestLabel(rowAxis, font) : String(rows).length * 7;
   const { width: columnRoom, letters } = measuredLabels(columnAxis, font);
   const fits = cellWidth >= LETTER_CELL && (letters || columnRoom <= cellWidth - 2);
@@ -87,12 +89,12 @@ function fullMargins({ rows, rowAxis, columnAxis }, font, cellWidth, cellHeight 
 }
 
 /** How wide a panel has to be so that its cells are large enough for labels. */
-function roomForLabels(matrix, font) {
+export function roomForLabels(matrix, font) {
   return fullMargins(matrix, font, LABEL_CELL).left + LABEL_CELL * matrix.columnAxis.labels.length;
 }
 
 /** Whether the label of a column reads upwards: a single character never does, it is no narrower so. */
-function readsUpwards(label, columnLabels) {
+export function readsUpwards(label, columnLabels) {
   return columnLabels === "upright" && !isOneCharacter(label);
 }
 
@@ -111,7 +113,7 @@ function cellSize({ rows, columns, rowAxis, columnAxis }, limits, margins, pixel
 }
 
 /** Whether the labels of an axis are more than its numbers. */
-function isNamed({ labels }) {
+export function isNamed({ labels }) {
   return labels.some((label, index) => label !== String(index));
 }
 
@@ -131,7 +133,7 @@ function wholePixels(size, pixelRatio) {
  * How many panels go side by side so that all are large and the whole gallery is not too high; a few more where that
  * fills every row.
  */
-function galleryColumns(count, width, { gap, smallest, aspect, height }) {
+export function galleryColumns(count, width, { gap, smallest, aspect, height }) {
   const most = Math.max(1, Math.min(count, Math.floor((width + gap) / (smallest + gap))));
   const isLowEnough = (columns) => {
     const panelWidth = (width - gap * (columns - 1)) / columns;

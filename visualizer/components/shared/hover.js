@@ -5,12 +5,12 @@ const HOVER_EVENT = "headlight:hover";
  * marks: [{sequence: "source" | "target", index, role: "query" | "key" | "token"}]; none = nothing is pointed at.
  * origin: whoever publishes, so that it can tell its own marks from others'.
  */
-function publishHover(marks, origin) {
+export function publishHover(marks, origin) {
   window.dispatchEvent(new CustomEvent(HOVER_EVENT, { detail: { marks, origin } }));
 }
 
 /** Call `callback({marks, origin})` for every hover on the page; returns the function that stops it. */
-function subscribeHover(callback) {
+export function subscribeHover(callback) {
   const listener = (event) => callback(event.detail);
   window.addEventListener(HOVER_EVENT, listener);
   return () => window.removeEventListener(HOVER_EVENT, listener);

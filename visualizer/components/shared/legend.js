@@ -1,5 +1,9 @@
+import { makeElement, setText } from "./dom.js";
+import { formatNumber, withMinusSign } from "./payload.js";
+import { colorTable } from "./theme.js";
+
 /** A small colour bar with its numbers, and a hatch swatch where cells are blocked. */
-function makeLegend() {
+export function makeLegend() {
   const bar = makeElement("canvas", "legend-bar", { width: 256, height: 1, "aria-hidden": "true" });
   const ticks = makeElement("div", "legend-ticks");
   const scaleBox = makeElement("div", "legend-scale", {}, [bar, ticks]);
@@ -38,7 +42,7 @@ function drawLegendBar(canvas, scale) {
 }
 
 /** A number short enough for a cell or a tick: at most three digits. */
-function shortNumber(value) {
+export function shortNumber(value) {
   if (!Number.isFinite(value)) return formatNumber(value);
   const size = Math.abs(value);
   if (size === 0) return "0";

@@ -1,7 +1,9 @@
+import { rowsWithoutKey } from "./grid.js";
+
 /**
  * What is blocked in each head of each layer. One plane may serve every layer, every head, or both.
  */
-class MaskPlanes {
+export class MaskPlanes {
   /** `array` has shape (layers or 1, heads or 1, rows, columns); null where nothing is masked. */
   constructor(array) {
     this.array = array ?? null;

@@ -1,10 +1,12 @@
+import { colorTable, pixelOf } from "./theme.js";
+
 const ROOT_CURVE_STEPS = 4096;
 
 /**
  * How numbers become pixels.
  * palette: "sequential" | "sequential_neutral" | "diverging"; bounds: [low, high]; curve: "linear", or "root" to lift small numbers.
  */
-function makeScale(theme, palette, bounds, curve = "linear") {
+export function makeScale(theme, palette, bounds, curve = "linear") {
   const [low, high] = bounds;
   const colors = colorTable(theme, palette);
   const table = curve === "root" ? rootTable(colors) : colors;
@@ -30,7 +32,7 @@ function rootTable(colors) {
 }
 
 /** The pixel of one number. */
-function pixelFor(value, scale) {
+export function pixelFor(value, scale) {
   if (value === Infinity || value === -Infinity) return scale.infinite;
   if (value !== value) return scale.notANumber;
   const last = scale.table.length - 1;
@@ -39,7 +41,7 @@ function pixelFor(value, scale) {
 }
 
 /** Write the pixel of every number; a blocked cell stays transparent, so that the hatch below it shows. */
-function paintPixels(pixels, values, blocked, scale) {
+export function paintPixels(pixels, values, blocked, scale) {
   const { table, low, perStep } = scale;
   const last = table.length - 1;
   for (let i = 0; i < pixels.length; i++) {
@@ -78,7 +80,7 @@ function poolMatrix(matrix, outRows, outColumns) {
 }
 
 /** Draw a matrix one pixel a cell, or smaller where it has more cells than `maxWidth` by `maxHeight` device pixels. */
-function drawMatrix(canvas, matrix, scale, maxWidth, maxHeight) {
+export function drawMatrix(canvas, matrix, scale, maxWidth, maxHeight) {
   const columns = Math.max(1, Math.min(matrix.columns, Math.round(maxWidth)));
   const rows = Math.max(1, Math.min(matrix.rows, Math.round(maxHeight)));
   const smaller = columns < matrix.columns || rows < matrix.rows;
@@ -99,7 +101,7 @@ const hatchCache = new WeakMap();
  * The hatch of all blocked cells as a canvas of `width` by `height` device pixels, or null when nothing is blocked.
  * Heads share a mask, so the last size drawn is kept with the mask.
  */
-function hatchCanvas(blocked, rows, columns, width, height, theme, pixelRatio) {
+export function hatchCanvas(blocked, rows, columns, width, height, theme, pixelRatio) {
   if (!blocked || !blocked.some(Boolean)) return null;
   const cached = hatchCache.get(blocked);
   const cacheKey = `${width} ${height} ${theme.name}`;
@@ -127,7 +129,7 @@ const FAINT = 0.04; // of the largest: below, a number has hardly a colour, and 
  * Level lines over the numbers below zero as a canvas of `width` by `height` device pixels: with them the sign does
  * not depend on seeing colours. Null where no number is clearly below zero.
  */
-function signCanvas(matrix, scale, width, height, pixelRatio) {
+export function signCanvas(matrix, scale, width, height, pixelRatio) {
   const rows = Math.min(matrix.rows, height);
   const columns = Math.min(matrix.columns, width);
   const source = rows < matrix.rows || columns < matrix.columns ? poolMatrix(matrix, rows, columns) : matrix;
@@ -160,7 +162,7 @@ function maskCanvas(blocked, rows, columns) {
 }
 
 /** One tile of diagonal stripes on the hatch's ground. */
-function hatchTile(theme, pixelRatio) {
+export function hatchTile(theme, pixelRatio) {
   const size = Math.round(6 * pixelRatio);
   const tile = new OffscreenCanvas(size, size);
   const context = tile.getContext("2d");
@@ -179,7 +181,7 @@ function hatchTile(theme, pixelRatio) {
 }
 
 /** Black or white, whichever reads better on a canvas pixel. */
-function inkOn(pixel) {
+export function inkOn(pixel) {
   const luminance = 0.299 * (pixel & 255) + 0.587 * ((pixel >> 8) & 255) + 0.114 * ((pixel >> 16) & 255);
   return luminance > 150 ? "#14161c" : "#ffffff";
 }

@@ -4,7 +4,7 @@ const TYPED_ARRAYS = { f4: Float32Array, f2: Uint16Array, u1: Uint8Array, u2: Ui
  * Read what packing.py wrote: the header, with `arrays[name] = {data, dtype, shape, scale}`.
  * The data of a float16 array are its 16-bit patterns: read numbers with `floats`.
  */
-function unpack(bytes) {
+export function unpack(bytes) {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const dataStart = 4 + view.getUint32(0, true);
   const header = JSON.parse(new TextDecoder().decode(bytes.subarray(4, dataStart)));
@@ -37,7 +37,7 @@ function halfPrecisionTable() {
 }
 
 /** The numbers from `start` to `end` of an unpacked array as Float32Array: a view for float32, else a copy. */
-function floats(array, start = 0, end = array.data.length) {
+export function floats(array, start = 0, end = array.data.length) {
   const part = array.data.subarray(start, end);
   if (array.dtype === "f4") return part;
   const numbers = new Float32Array(part.length);
@@ -51,7 +51,7 @@ function floats(array, start = 0, end = array.data.length) {
 }
 
 /** A number as text with only the digits that its precision carries. */
-function formatNumber(value, dtype = "f4") {
+export function formatNumber(value, dtype = "f4") {
   if (Number.isNaN(value)) return "NaN";
   if (!Number.isFinite(value)) return value < 0 ? "−∞" : "∞";
   if (dtype === "u1" || dtype === "u2") return `≈${withMinusSign(value.toFixed(dtype === "u1" ? 2 : 4))}`;
@@ -63,6 +63,6 @@ function formatNumber(value, dtype = "f4") {
 }
 
 /** The same number text with a true minus sign. */
-function withMinusSign(text) {
+export function withMinusSign(text) {
   return text.replaceAll("-", "−");
 }

@@ -1,5 +1,5 @@
 /** Red, green and blue from 0 to 255 of a CSS colour, as the browser reads it. */
-function parseColor(text) {
+export function parseColor(text) {
   const canvas = (parseColor.canvas ??= new OffscreenCanvas(1, 1));
   const context = canvas.getContext("2d", { willReadFrequently: true });
   context.clearRect(0, 0, 1, 1);
@@ -8,25 +8,30 @@ function parseColor(text) {
   return [...context.getImageData(0, 0, 1, 1).data.subarray(0, 3)];
 }
 
-/** What a canvas needs of the theme: `name` is "light" or "dark", `roles` the colour grammar's text colours. */
-function readTheme(element) {
-  const style = getComputedStyle(element);
+/**
+ * Give a picture its colours, for style sheets as `--hl-*` variables (roles, heads, masks, hatch, warning).
+ * Returns what a canvas needs of them: `name` is "light" or "dark", `roles` the colour grammar's text colours. The
+ * host has said by `--hl-background`, `--hl-text` and `--hl-font` what is around the picture.
+ */
+export function applyTheme(root, { colors }) {
+  const style = getComputedStyle(root);
   const variable = (name, fallback) => style.getPropertyValue(name).trim() || fallback;
-  const background = variable("--st-background-color", "#ffffff");
+  const background = variable("--hl-background", "#ffffff");
   const [red, green, blue] = parseColor(background);
   const name = 0.299 * red + 0.587 * green + 0.114 * blue < 128 ? "dark" : "light";
-  return {
+  const theme = {
     name,
     background,
-    text: variable("--st-text-color", name === "dark" ? "#fafafa" : "#31333f"),
-    border: variable("--st-border-color", "#8884"),
-    font: variable("--st-font", "sans-serif"),
-    ...COLORS.themes[name],
+    text: variable("--hl-text", name === "dark" ? "#fafafa" : "#31333f"),
+    font: variable("--hl-font", "sans-serif"),
+    dashes: colors.dashes,
+    ...colors.themes[name],
   };
+  setVariables(root, theme);
+  return theme;
 }
 
-/** Give the style sheets of a component its palette as `--hl-*` variables (roles, heads, masks, hatch, warning). */
-function applyPalette(root, theme) {
+function setVariables(root, theme) {
   root.dataset.theme = theme.name;
   for (const [role, color] of Object.entries(theme.roles)) root.style.setProperty(`--hl-${role}`, color);
   theme.heads.forEach((color, head) => root.style.setProperty(`--hl-head-${head}`, color));
@@ -37,17 +42,17 @@ function applyPalette(root, theme) {
 }
 
 /** The colour of a head; after twelve heads the colours begin again. */
-function headColor(theme, head) {
+export function headColor(theme, head) {
   return theme.heads[head % theme.heads.length];
 }
 
 /** The line of a head: lengths in pixels that are drawn and left out, in turn; none for an unbroken one. */
-function headDashes(head) {
-  return COLORS.dashes[head % COLORS.dashes.length];
+export function headDashes({ dashes }, head) {
+  return dashes[head % dashes.length];
 }
 
 /** A 256-entry table of canvas pixels (ABGR) for a scale: "sequential", "sequential_neutral", "diverging". */
-function colorTable(theme, palette) {
+export function colorTable(theme, palette) {
   const tables = (colorTable.cache ??= new Map());
   const cacheKey = `${theme.name} ${palette}`;
   if (!tables.has(cacheKey)) tables.set(cacheKey, decodeTable(theme[palette]));
@@ -60,13 +65,7 @@ function decodeTable(hexText) {
 }
 
 /** The canvas pixel (opaque, ABGR) of a colour written rrggbb, with or without a leading #. */
-function pixelOf(hex) {
+export function pixelOf(hex) {
   const value = parseInt(hex.replace("#", ""), 16);
   return (0xff000000 | ((value & 255) << 16) | (value & 0xff00) | (value >> 16)) >>> 0;
-}
-
-/** The colour at `fraction` (0 to 1) of a scale as a CSS colour. */
-function scaleColor(theme, palette, fraction) {
-  const index = clamp(Math.round(fraction * 255), 0, 255);
-  return `#${theme[palette].slice(6 * index, 6 * index + 6)}`;
 }

@@ -1,5 +1,7 @@
+import { makeElement, tokenSpan } from "./dom.js";
+
 /** A note beside the pointer. It lives in the browser's top layer, so that nothing around the component clips it. */
-function makeTooltip(root) {
+export function makeTooltip(root) {
   const element = makeElement("div", "tooltip", { popover: "manual", role: "tooltip" });
   root.append(element);
   return {
@@ -25,24 +27,24 @@ function placeBeside(element, x, y) {
 }
 
 /** One line of a tooltip. */
-function tooltipLine(className, ...parts) {
+export function tooltipLine(className, ...parts) {
   return { className, parts };
 }
 
 /** "query 3 ⟨cat⟩" as nodes, the name in its role's colour; a label equal to its index is not repeated. */
-function positionParts(axis, index) {
+export function positionParts(axis, index) {
   const label = axis.labels[index] ?? "";
   const name = makeElement("span", `position position-${axisRole(axis)}`, {}, [`${axis.name} ${index}`]);
   return label === "" || label === String(index) ? [name] : [name, " ", tokenSpan(label)];
 }
 
 /** The role whose colour an axis has: "query", "key" or "neutral". */
-function axisRole(axis) {
+export function axisRole(axis) {
   return axis.name === "query" || axis.name === "key" ? axis.name : "neutral";
 }
 
 /** "query 3 cat → key 5 sat" as nodes; two axes that are not both tokens are joined by a dot. */
-function cellPositionLine(rowAxis, columnAxis, row, column) {
+export function cellPositionLine(rowAxis, columnAxis, row, column) {
   const joint = rowAxis.sequence && columnAxis.sequence ? " → " : " · ";
   return tooltipLine("tooltip-position", ...positionParts(rowAxis, row), joint, ...positionParts(columnAxis, column));
 }
@@ -53,7 +55,7 @@ function blockedNames(bits, names) {
 }
 
 /** "blocked by causal, padding". */
-function blockedText(bits, names) {
+export function blockedText(bits, names) {
   const found = blockedNames(bits, names);
   return found.length ? `blocked by ${found.join(", ")}` : "blocked";
 }

@@ -1,5 +1,8 @@
 /** Drawing the laid-out map as SVG. Colours and fonts are the style sheet's, by class and by data-role. */
 
+import { makeSvgElement } from "../shared/dom.js";
+import { labelLines, MARGIN } from "./layout.js";
+
 const CORNER = 7;
 
 /** Path data through points, the corners rounded. */
@@ -130,7 +133,7 @@ function drawTrack(placed) {
 }
 
 /** The whole picture, with the links between the frames and the blocks they end at. */
-function drawMap(layout) {
+export function drawMap(layout) {
   const links = makeSvgElement("g", { class: "links" });
   links.append(...layout.links.flatMap(drawLink), ...drawLinkCaption(layout.links, layout.tracks));
   return [...layout.tracks.map(drawTrack), links];

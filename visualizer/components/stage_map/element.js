@@ -5,6 +5,12 @@
  * if it is not older than the last thing the person did here.
  */
 
+import { announcePainted, clamp, makeElement, makeSvgElement } from "../shared/dom.js";
+import { unpack } from "../shared/payload.js";
+import { applyTheme } from "../shared/theme.js";
+import { drawMap } from "./draw.js";
+import { layoutMap } from "./layout.js";
+
 const SEND_INTERVAL = 70;
 const LARGEST_SCALE = 1.2;
 const FRAME_LABEL = "Map of the model. Arrow keys walk through the stages, page keys through the blocks.";
@@ -67,9 +73,10 @@ function walkButton(name, arrow) {
 }
 
 /** The state of one mounted map. */
-function createMap(root) {
+function createMap(root, host) {
   const map = {
     root,
+    host,
     ...buildMap(root),
     model: null,
     version: "",
@@ -83,7 +90,6 @@ function createMap(root) {
     rowOf: null,
     lastSent: 0,
     timer: 0,
-    send: () => {},
   };
   map.previous.onclick = () => go(map, map.index - 1);
   map.next.onclick = () => go(map, map.index + 1);
@@ -122,7 +128,7 @@ function tellPython(map) {
     return;
   }
   map.lastSent = performance.now();
-  map.send({ path: map.stages[map.index].path, seq: map.seq });
+  map.host.send("stage", { path: map.stages[map.index].path, seq: map.seq });
 }
 
 /** Draw everything that depends on the current stage. */
@@ -317,13 +323,16 @@ function receive(map, { model, current, verdicts, seq }) {
   map.seq = Math.max(map.seq, seq);
 }
 
-export default function stageMap({ data, parentElement, setTriggerValue }) {
-  const { instance: map, cleanUp } = instanceFor(parentElement, createMap);
-  map.send = (value) => setTriggerValue("stage", value);
-  applyPalette(map.root, readTheme(map.root));
-  const content = unpack(data);
-  receive(map, content);
-  if (map.stages.length > 0) show(map);
-  announcePainted("stage_map", content.key);
-  return cleanUp;
+/** Draw the picture in `root`. */
+export function render(root, bytes, host) {
+  const map = createMap(root, host);
+  const update = (latest) => {
+    applyTheme(root, host);
+    const content = unpack(latest);
+    receive(map, content);
+    if (map.stages.length > 0) show(map);
+    announcePainted("stage_map", content.key);
+  };
+  update(bytes);
+  return { update, destroy: map.destroy };
 }

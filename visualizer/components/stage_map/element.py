@@ -1,18 +1,14 @@
-"""Mounts the map of the model and reads what a person chose on it."""
+"""The map of the model, and reads what a person chose on it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from streamlit.components.v2.bidi_component import ComponentResult
-
 from visualizer.components.packing import pack
-from visualizer.components.registry import register
+from visualizer.components.picture import Picture
 from visualizer.components.stage_map.model_map import Block, Layer, ModelMap, Track
-
-_mount = register("stage_map", "stage_map/layout.js", "stage_map/draw.js", "stage_map/element.js")
 
 
 @dataclass(frozen=True)
@@ -30,9 +26,8 @@ def stage_map(
     verdicts: Mapping[str, bool],
     seq: int,
     key: str,
-    on_stage: Callable[[], None],
-) -> ComponentResult:
-    """Mount the map.
+) -> Picture:
+    """The map.
 
     Args:
         model: what to draw, from ``model_map``.
@@ -41,8 +36,8 @@ def stage_map(
         seq: ``StageChoice.seq`` of the last choice that ``current_path`` takes account of, 0 before the first.
             The browser ignores a ``current_path`` that is older than its own last step.
         key: identifies the element on the page.
-        on_stage: called before the next run when a person has moved; ``parse_stage(st.session_state[key]["stage"],
-            model)`` then says where to.
+
+    Its event `stage` says where a person has gone: `parse_stage` reads it.
     """
     header = {
         "key": key,
@@ -51,7 +46,7 @@ def stage_map(
         "verdicts": dict(verdicts),
         "seq": seq,
     }
-    return _mount(key=key, data=pack(header, {}), on_stage_change=on_stage)
+    return Picture("stage_map/element.js", pack(header, {}), key, ("stage",))
 
 
 def parse_stage(value: object, model: ModelMap) -> StageChoice | None:

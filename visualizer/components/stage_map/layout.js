@@ -5,7 +5,7 @@
  * each) and "closed" (a narrow frame that opens on a click).
  */
 
-const MARGIN = 6;
+export const MARGIN = 6;
 const BLOCK_HEIGHT = 42;
 const TITLE_HEIGHT = 16;
 const ARC_HEIGHT = 17;
@@ -25,7 +25,7 @@ const TICK_PITCH = 7;
 const FORMS = ["labelled", "pills", "closed"];
 
 /** The label in at most two lines: broken after its first hyphen or at its last space. */
-function labelLines(label) {
+export function labelLines(label) {
   const hyphen = label.indexOf("-");
   if (hyphen >= 0) return [label.slice(0, hyphen + 1), label.slice(hyphen + 1)];
   const space = label.lastIndexOf(" ");
@@ -239,7 +239,7 @@ function placeLinks(links, tracks) {
  * @param {Set<string>} openLayers ids of the layers whose blocks are drawn with names
  * @param {number} available width in pixels
  */
-function layoutMap(model, openLayers, available) {
+export function layoutMap(model, openLayers, available) {
   const room = available - 2 * MARGIN - (model.links.length > 0 ? 18 : 0);
   let top = MARGIN;
   const tracks = model.tracks.map((track, index) => {

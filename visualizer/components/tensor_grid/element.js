@@ -1,7 +1,20 @@
+import { announcePainted, makeElement, oncePerFrame, setText } from "../shared/dom.js";
+import {
+  describeCell, describeMatrix, litPosition, marksOfCell, MatrixPanel, rowsWithoutKey,
+} from "../shared/grid.js";
+import { publishHover, subscribeHover } from "../shared/hover.js";
+import { makeLegend } from "../shared/legend.js";
+import { makeScale } from "../shared/matrix_pixels.js";
+import { floats, unpack } from "../shared/payload.js";
+import { applyTheme } from "../shared/theme.js";
+import { makeTooltip, tooltipLine } from "../shared/tooltip.js";
+import { isWord, layoutEquation, layoutGallery, operatorRoom } from "./layout.js";
+
 /** Several matrices: in a row like an equation, or as a gallery of small ones. */
 class TensorGrid {
-  constructor(root) {
+  constructor(root, host) {
     this.root = root;
+    this.host = host;
     this.items = [];
     this.width = 0;
     this.sequenceNumber = 0;
@@ -20,11 +33,9 @@ class TensorGrid {
   }
 
   /** Take new data and draw it. */
-  update(data, send) {
-    this.send = send;
-    this.data = unpack(data);
-    this.theme = readTheme(this.root);
-    applyPalette(this.root, this.theme);
+  update(bytes) {
+    this.data = unpack(bytes);
+    this.theme = applyTheme(this.root, this.host);
     this.list.className = `tensors tensors-${this.data.layout}`;
     this.matrices = this.data.panels.map((panel, index) => this.matrixOf(panel, index));
     this.draw();
@@ -212,7 +223,7 @@ class TensorGrid {
       this.items.forEach((item) => item.panel.select(null));
       panel.select({ row, column });
     }
-    this.send("select", { panel: name, index, row, column, seq: this.sequenceNumber });
+    this.host.send("select", { panel: name, index, row, column, seq: this.sequenceNumber });
   }
 }
 
@@ -229,9 +240,9 @@ function groupsByScale(panels, line) {
   return groups;
 }
 
-export default function ({ data, parentElement, setTriggerValue }) {
-  if (!data) return undefined;
-  const { instance, cleanUp } = instanceFor(parentElement, (root) => new TensorGrid(root));
-  instance.update(data, setTriggerValue);
-  return cleanUp;
+/** Draw the picture in `root`. */
+export function render(root, bytes, host) {
+  const picture = new TensorGrid(root, host);
+  picture.update(bytes);
+  return picture;
 }

@@ -1,28 +1,17 @@
 """Matrices side by side: the inputs of a stage, its operator and its output, or one tensor for every head."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-from streamlit.components.v2.bidi_component import ComponentResult
 
 from visualizer.colors import Role
 from visualizer.components.axis import Axis
 from visualizer.components.packing import DEFAULT_BUDGET_BYTES, Array, Scaled, fit_precision, pack
-from visualizer.components.registry import register
-
-_mount = register(
-    "headlight_tensor_grid",
-    "shared/matrix_pixels.js",
-    "shared/tooltip.js",
-    "shared/legend.js",
-    "shared/grid_layout.js",
-    "shared/grid.js",
-    "tensor_grid/layout.js",
-    "tensor_grid/element.js",
-)
+from visualizer.components.picture import Picture
+from visualizer.glossary import shape_pieces
 
 
 @dataclass(frozen=True)
@@ -70,10 +59,9 @@ def tensor_grid(
     *,
     key: str,
     selected: tuple[str, int, int] | None = None,
-    on_select: Callable[[], None] | None = None,
     layout: Literal["row", "wrap"] = "row",
-) -> ComponentResult:
-    """Mount the panels; `result.select` is what was just selected.
+) -> Picture:
+    """The panels. Its event `select` is what was just selected.
 
     selected: (panel name, row, column) of the cell to outline.
     layout: "row" sets panels beside each other like an equation; "wrap" is a gallery of small ones, such as every
@@ -81,7 +69,7 @@ def tensor_grid(
     `select` is {"panel": name, "index": panel index, "row": row, "column": column, "seq": count}; row and column
     are None when a title was selected.
     """
-    return _mount(key=key, data=payload(panels, key, selected, layout), on_select_change=on_select or _nothing)
+    return Picture("tensor_grid/element.js", payload(panels, key, selected, layout), key, ("select",))
 
 
 def payload(
@@ -100,7 +88,7 @@ def payload(
             {
                 "name": panel.name,
                 "title": panel.title,
-                "subtitle": panel.subtitle,
+                "subtitle": shape_pieces(panel.subtitle) if panel.subtitle else (),
                 "rows": _index_of(panel.rows, axes),
                 "columns": _index_of(panel.columns, axes),
                 "role": panel.role,
@@ -141,7 +129,3 @@ def _index_of(axis: Axis, axes: list[Axis]) -> int:
     if axis not in axes:
         axes.append(axis)
     return axes.index(axis)
-
-
-def _nothing() -> None:
-    """Streamlit gives a component only the events that have a callback."""

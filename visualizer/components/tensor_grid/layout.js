@@ -1,3 +1,8 @@
+import { clamp } from "../shared/dom.js";
+import {
+  fullMargins, galleryColumns, LABEL_CELL, panelGeometry, SQUARE_CELL, textContext,
+} from "../shared/grid_layout.js";
+
 const GAP = 12; // between the panels of a line
 const OPERATOR = { least: 16, gap: 8 }; // the width of a sign, and the room between it and its panel
 const PANEL_TEXT = { least: 200, most: 260 }; // how wide a panel is at least, by its title
@@ -10,7 +15,7 @@ const GALLERY = { gap: 20, smallest: 150, aspect: 1.15, height: 820, labelled: 1
  * before its panel, so that it never ends a line.
  * Returns {lines: lists of indices, limits: for each panel what `panelGeometry` takes}.
  */
-function layoutEquation(panels, matrices, width, theme) {
+export function layoutEquation(panels, matrices, width, theme) {
   const pieces = panels.map((panel, index) => ({
     index,
     matrix: matrices[index],
@@ -31,14 +36,14 @@ function layoutEquation(panels, matrices, width, theme) {
 }
 
 /** The room that an operator takes before its panel. */
-function operatorRoom(operator, font) {
+export function operatorRoom(operator, font) {
   if (!operator) return 0;
   const size = isWord(operator) ? 13 : 20;
   return Math.max(OPERATOR.least, Math.ceil(textWidth(operator, `${size}px ${font}`))) + OPERATOR.gap;
 }
 
 /** Whether an operator is a word, such as "where". */
-function isWord(operator) {
+export function isWord(operator) {
   return operator.length > 1;
 }
 
@@ -121,7 +126,7 @@ function largestThat(fits, most) {
 }
 
 /** A gallery of small panels, all equally large. */
-function layoutGallery(matrices, width) {
+export function layoutGallery(matrices, width) {
   const columns = galleryColumns(matrices.length, width, GALLERY);
   const panelWidth = Math.min((width - GALLERY.gap * (columns - 1)) / columns, 360);
   const labelled = panelWidth >= GALLERY.labelled;

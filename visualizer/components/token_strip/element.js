@@ -5,17 +5,22 @@
  * makes it the query at once; Python hears of it as {sequence, index, seq}.
  */
 
+import { announcePainted, makeElement, tokenSpan } from "../shared/dom.js";
+import { publishHover, subscribeHover } from "../shared/hover.js";
+import { unpack } from "../shared/payload.js";
+import { applyTheme } from "../shared/theme.js";
+
 const HOVER_ORIGIN = "token_strip";
 const STEPS = { ArrowLeft: -1, ArrowRight: 1 };
 const ROW_STEPS = { ArrowUp: -1, ArrowDown: 1 };
 const FADED = 28; // how far a row fades out on a side, as in the style sheet
 
 /** The state of one mounted strip. */
-function createStrip(root) {
+function createStrip(root, host) {
   const frame = makeElement("div", "token-strip");
   root.append(frame);
   const strip = {
-    root,
+    host,
     frame,
     chips: new Map(),
     rows: new Map(),
@@ -23,7 +28,6 @@ function createStrip(root) {
     selected: null,
     seq: 0,
     version: "",
-    send: () => {},
   };
   frame.onpointerover = hoverChip;
   frame.onpointerleave = () => publishHover([], HOVER_ORIGIN);
@@ -121,7 +125,7 @@ function selectChip(strip, chip) {
   strip.selected = { sequence, index };
   strip.seq += 1;
   showSelected(strip);
-  strip.send({ sequence, index, seq: strip.seq });
+  strip.host.send("select", { sequence, index, seq: strip.seq });
 }
 
 /** Mark the selected chip; in every row one chip can be reached with the Tab key. */
@@ -218,12 +222,15 @@ function receive(strip, { sequences, selected, seq }) {
   arrange(strip);
 }
 
-export default function tokenStrip({ data, parentElement, setTriggerValue }) {
-  const { instance: strip, cleanUp } = instanceFor(parentElement, createStrip);
-  strip.send = (value) => setTriggerValue("select", value);
-  applyPalette(strip.root, readTheme(strip.root));
-  const content = unpack(data);
-  receive(strip, content);
-  announcePainted("token_strip", content.key);
-  return cleanUp;
+/** Draw the picture in `root`. */
+export function render(root, bytes, host) {
+  const strip = createStrip(root, host);
+  const update = (latest) => {
+    applyTheme(root, host);
+    const content = unpack(latest);
+    receive(strip, content);
+    announcePainted("token_strip", content.key);
+  };
+  update(bytes);
+  return { update, destroy: strip.destroy };
 }

@@ -1,18 +1,14 @@
-"""Mounts the token strip and reads which token a person chose on it."""
+"""The token strip, and reads which token a person chose on it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, TypeGuard
 
-from streamlit.components.v2.bidi_component import ComponentResult
-
 from visualizer.components.axis import SequenceName
 from visualizer.components.packing import pack
-from visualizer.components.registry import register
-
-_mount = register("token_strip", "token_strip/element.js")
+from visualizer.components.picture import Picture
 
 
 @dataclass(frozen=True)
@@ -57,17 +53,16 @@ def token_strip(
     selected_query: tuple[str, int] | None,
     seq: int,
     key: str,
-    on_select: Callable[[], None],
-) -> ComponentResult:
-    """Mount the strip.
+) -> Picture:
+    """The strip.
 
     Args:
         sequences: the rows, from top to bottom.
         selected_query: name of the sequence and index of the token that is the query, None for no query.
         seq: ``TokenChoice.seq`` of the last choice that ``selected_query`` takes account of, 0 before the first.
         key: identifies the element on the page.
-        on_select: called before the next run when a person has chosen a token;
-            ``parse_token(st.session_state[key]["select"], sequences)`` then says which.
+
+    Its event `select` says which token a person has chosen: `parse_token` reads it.
     """
     header = {
         "key": key,
@@ -75,7 +70,7 @@ def token_strip(
         "selected": _describe_query(selected_query),
         "seq": seq,
     }
-    return _mount(key=key, data=pack(header, {}), on_select_change=on_select)
+    return Picture("token_strip/element.js", pack(header, {}), key, ("select",))
 
 
 def parse_token(value: object, sequences: Sequence[TokenSequence]) -> TokenChoice | None:

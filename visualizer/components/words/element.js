@@ -1,19 +1,27 @@
 /** Lines of words: prose, symbols of a formula, shapes. What opens the glossary is a button. */
 
-/** Write the lines, unless they stand there already: a button that has the focus keeps it. */
-function write(instance, { look, lines }) {
-  const content = JSON.stringify([look, lines]);
-  if (instance.content === content) return;
-  instance.content = content;
-  const drawn = lines.map((line) => makeElement("div", "line", {}, wordNodes(line)));
-  instance.root.replaceChildren(makeElement("div", `words words-${look}`, {}, drawn));
+import { wordNodes } from "../shared/define.js";
+import { announcePainted, makeElement } from "../shared/dom.js";
+import { unpack } from "../shared/payload.js";
+import { applyTheme } from "../shared/theme.js";
+
+/** Draw the picture in `root`. */
+export function render(root, bytes, host) {
+  let written = "";
+  const update = (latest) => {
+    applyTheme(root, host);
+    const { key, look, lines } = unpack(latest);
+    const content = JSON.stringify([look, lines]);
+    // Not when the same stands there already: a button that has the focus keeps it.
+    if (content !== written) root.replaceChildren(makeLines(look, lines));
+    written = content;
+    announcePainted("words", key);
+  };
+  update(bytes);
+  return { update, destroy: () => {} };
 }
 
-export default function words({ data, parentElement }) {
-  const { instance, cleanUp } = instanceFor(parentElement, (root) => ({ root, content: "" }));
-  const content = unpack(data);
-  applyPalette(instance.root, readTheme(instance.root));
-  write(instance, content);
-  announcePainted("words", content.key);
-  return cleanUp;
+function makeLines(look, lines) {
+  const drawn = lines.map((line) => makeElement("div", "line", {}, wordNodes(line)));
+  return makeElement("div", `words words-${look}`, {}, drawn);
 }

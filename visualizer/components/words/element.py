@@ -1,23 +1,19 @@
-"""Mounts lines of words, some of which open an entry of the glossary."""
+"""Lines of words, some of which open an entry of the glossary."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Literal
 
-from streamlit.components.v2.bidi_component import ComponentResult
-
 from visualizer.components.packing import pack
-from visualizer.components.registry import register
+from visualizer.components.picture import Picture
 from visualizer.glossary import Piece
-
-_mount = register("words", "words/element.js")
 
 Look = Literal["prose", "symbols", "code", "small"]
 
 
-def words(lines: Sequence[Sequence[Piece]], *, look: Look, key: str) -> ComponentResult:
-    """Mount lines of text.
+def words(lines: Sequence[Sequence[Piece]], *, look: Look, key: str) -> Picture:
+    """Lines of text.
 
     Args:
         lines: their parts, from left to right; a part with an entry is a button that opens it.
@@ -25,4 +21,5 @@ def words(lines: Sequence[Sequence[Piece]], *, look: Look, key: str) -> Componen
             aligned lines, ``small`` for a caption.
         key: identifies the element on the page.
     """
-    return _mount(key=key, data=pack({"key": key, "look": look, "lines": [list(line) for line in lines]}, {}))
+    header = {"key": key, "look": look, "lines": [list(line) for line in lines]}
+    return Picture("words/element.js", pack(header, {}), key)

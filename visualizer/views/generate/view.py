@@ -12,6 +12,7 @@ from visualizer.runs.writer import Writer, writer_of
 from visualizer.runs.written import Beam, Difference, OneByOne, Written
 from visualizer.safe_text import markdown_safe
 from visualizer.session import state
+from visualizer.session.mount import mount
 from visualizer.settings.link import chosen_in
 from visualizer.settings.settings import Selection
 from visualizer.stages.check_line import check_line
@@ -51,13 +52,15 @@ def _one_by_one(run: Run, writer: Writer, how: OneByOne, selection: Selection) -
     if shown.written.difference is not None:
         st.markdown(check_line(cache_check(shown.written.difference)))
     key = "generation_steps"
-    generation_steps(
-        steps_picture(run, writer, how, shown.written),
-        step=selection.step,
-        row_layer=selection.row_layer,
-        key=key,
-        seq=state.last_seq(key),
-        on_shown=_take_from(key),
+    mount(
+        generation_steps(
+            steps_picture(run, writer, how, shown.written),
+            step=selection.step,
+            row_layer=selection.row_layer,
+            key=key,
+            seq=state.last_seq(key),
+        ),
+        shown=_take_from(key),
     )
 
 
@@ -72,7 +75,9 @@ def _beam(run: Run, writer: Writer, how: Beam, selection: Selection) -> None:
         f"compared by its score, that sum over the length penalty. {_never_written(run, writer)}"
     )
     key = "generation_tree"
-    generation_tree(nodes, best, node=selection.node, key=key, seq=state.last_seq(key), on_shown=_take_from(key))
+    mount(
+        generation_tree(nodes, best, node=selection.node, key=key, seq=state.last_seq(key)), shown=_take_from(key)
+    )
 
 
 def _take_from(key: str) -> Callable[[], None]:

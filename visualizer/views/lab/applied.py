@@ -10,6 +10,7 @@ import streamlit as st
 from model.mask_tools.application import APPLICATIONS, DTYPES, AppliedRow, applied
 from visualizer.components.row_bars import BarCell, BarRow, Remark, row_bars
 from visualizer.safe_text import markdown_safe
+from visualizer.session.mount import mount
 from visualizer.views.lab.case import Case
 
 _KEY = "row_bars"
@@ -30,13 +31,15 @@ def render(case: Case) -> None:
     )
     n_types, has_key = len(DTYPES), bool(allowed.any())
     reference = [row.weights.numpy() for row in found if row.application == _RIGHT]
-    row_bars(
-        [_row(found[start : start + n_types], has_key=has_key) for start in range(0, len(found), n_types)],
-        columns=[str(dtype).removeprefix("torch.") for dtype in DTYPES],
-        keys=keys,
-        blocked=(~allowed).numpy(),
-        reference=np.stack(reference),
-        key=_KEY,
+    mount(
+        row_bars(
+            [_row(found[start : start + n_types], has_key=has_key) for start in range(0, len(found), n_types)],
+            columns=[str(dtype).removeprefix("torch.") for dtype in DTYPES],
+            keys=keys,
+            blocked=(~allowed).numpy(),
+            reference=np.stack(reference),
+            key=_KEY,
+        )
     )
 
 

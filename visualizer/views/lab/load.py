@@ -19,6 +19,7 @@ from visualizer.components.axis import Axis
 from visualizer.components.tensor_grid.element import Panel, tensor_grid
 from visualizer.safe_text import markdown_safe
 from visualizer.session import state, widgets
+from visualizer.session.mount import mount
 from visualizer.views.lab import mask_edits
 from visualizer.views.lab.case import Case
 from visualizer.views.lab.intent import (
@@ -214,7 +215,7 @@ def _picture(case: Case, allowed: Tensor) -> None:
         blocked=blocked,
         blocked_by=("the array",),
     )
-    tensor_grid([panel], key="loaded_mask")
+    mount(tensor_grid([panel], key="loaded_mask"))
 
 
 def _axis(case: Case, name: str, size: int) -> Axis:

@@ -19,6 +19,7 @@ from visualizer.components.mask_painter.element import (
 )
 from visualizer.runs.masks_in_force import painted_cells
 from visualizer.session import state, widgets
+from visualizer.session.mount import mount
 from visualizer.settings.painted_mask import Scope, read_planes
 from visualizer.settings.settings import FIELDS
 from visualizer.stages.panels import to_array
@@ -114,24 +115,26 @@ def _painter(case: Case, *, is_in_force: bool) -> None:
             state.select(query=place[0], key=place[1])
 
     weights = case.run.trace[f"{case.module}.weights"].value[0, case.selection.head]
-    mask_painter(
-        ~painted.numpy(),
-        others=_bits(case, others),
-        reasons=tuple(Reason(name, FIELDS["mask"].choices[name].lower()) for name in others.names),
-        weights=to_array(weights) if is_in_force else None,
-        weights_title=f"weights of layer {case.selection.layer}, {case.run.head_label(case.selection.head)}",
-        findings=tuple(_mark(finding) for finding in findings),
-        all_clear=all_clear(intent, is_guess=chosen is None),
-        selected=(case.selection.query, case.selection.key),
-        scope=repr(case.scope),
-        labels=rows.labels,
-        sequence=case.sequence,
-        seq=state.last_seq(_KEY),
-        key=_KEY,
-        on_paint=state.on_event(_KEY, "paint", paint),
-        on_mend=state.on_event(_KEY, "mend", mend),
-        on_select=state.on_event(_KEY, "select", select),
-        on_take_over=state.on_event(_KEY, "take_over", take_over),
+    mount(
+        mask_painter(
+            ~painted.numpy(),
+            others=_bits(case, others),
+            reasons=tuple(Reason(name, FIELDS["mask"].choices[name].lower()) for name in others.names),
+            weights=to_array(weights) if is_in_force else None,
+            weights_title=f"weights of layer {case.selection.layer}, {case.run.head_label(case.selection.head)}",
+            findings=tuple(_mark(finding) for finding in findings),
+            all_clear=all_clear(intent, is_guess=chosen is None),
+            selected=(case.selection.query, case.selection.key),
+            scope=repr(case.scope),
+            labels=rows.labels,
+            sequence=case.sequence,
+            seq=state.last_seq(_KEY),
+            key=_KEY,
+        ),
+        paint=state.on_event(_KEY, "paint", paint),
+        mend=state.on_event(_KEY, "mend", mend),
+        select=state.on_event(_KEY, "select", select),
+        take_over=state.on_event(_KEY, "take_over", take_over),
     )
 
 

@@ -12,6 +12,7 @@ from visualizer.runs.paths import layer_of, without_layer
 from visualizer.runs.promises import Measurement, Proof, prove
 from visualizer.safe_text import markdown_safe
 from visualizer.session import state, widgets
+from visualizer.session.mount import mount
 from visualizer.settings.settings import Claim
 from visualizer.stages.explanations import explain
 from visualizer.views.lab.case import Case
@@ -195,7 +196,7 @@ def _grids(case: Case, measurement: Measurement, proof: Proof, sequence: Sequenc
                     subtitle="the cells that must be zero and are not",
                 )
             )
-    tensor_grid(panels, key="proof", layout="wrap")
+    mount(tensor_grid(panels, key="proof", layout="wrap"))
 
 
 def _of_leaks(verdict: Verdict) -> str:

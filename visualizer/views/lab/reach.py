@@ -10,6 +10,7 @@ from model.analysis.reach import first_layer_reached, reach
 from visualizer.components.tensor_grid.element import Panel, tensor_grid
 from visualizer.runs.paths import without_layer
 from visualizer.safe_text import markdown_safe
+from visualizer.session.mount import mount
 from visualizer.views.lab.case import Case
 from visualizer.views.lab.measure import measurement_of
 from visualizer.views.lab.outputs import influence_panel
@@ -38,7 +39,7 @@ def render(case: Case) -> None:
                 subtitle="norm of the Jacobian",
             )
         )
-    tensor_grid(panels, key="reach", layout="wrap")
+    mount(tensor_grid(panels, key="reach", layout="wrap"))
     if measurement is not None:
         _agreement(may, norms)
 

@@ -16,6 +16,7 @@ from visualizer.components.tensor_grid.element import Panel, tensor_grid
 from visualizer.runs.trained import keep, shape_of
 from visualizer.safe_text import markdown_safe
 from visualizer.session import state
+from visualizer.session.mount import mount
 from visualizer.session.theme import theme
 from visualizer.settings.fields import TRAINED
 from visualizer.settings.settings import Selection, Settings
@@ -114,7 +115,7 @@ def _attention(found: Heads, key: str) -> None:
         )
         for head, weights in enumerate(found.weights)
     ]
-    tensor_grid(panels, layout="wrap", key=key)
+    mount(tensor_grid(panels, layout="wrap", key=key))
 
 
 def onwards(moment: Moment, look: Look, key: str) -> None:

@@ -10,8 +10,7 @@ from model.decoding import GREEDY, Sampling
 from model.tracing import record
 from tests.visualizer.runs.test_writer import TRAINED
 from tests.visualizer.sample_runs import run_of
-from visualizer.components.generation.element import STEPS_SCRIPTS, TREE_SCRIPTS, StepsPicture, steps_payload
-from visualizer.components.registry import module_source
+from visualizer.components.generation.element import StepsPicture, steps_payload
 from visualizer.runs.compute import compute_run
 from visualizer.runs.run import Run
 from visualizer.runs.writer import writer_of
@@ -126,13 +125,6 @@ def test_what_does_not_fit_is_refused():
         StepsPicture(**{**vars(picture), "labels": picture.labels[:-1]})
     with pytest.raises(ValueError, match="weights"):
         StepsPicture(**{**vars(picture), "weights": picture.weights[:1]})
-
-
-@pytest.mark.parametrize("scripts", [STEPS_SCRIPTS, TREE_SCRIPTS])
-def test_scripts_form_one_module_without_markup(scripts):
-    source = module_source(scripts)
-    assert source.count("export default function") == 1
-    assert "innerHTML" not in source
 
 
 def test_what_is_never_written_keeps_its_probability_and_is_passed_over():

@@ -1,0 +1,135 @@
+"""Pictures in one HTML file, opened without a server: drawn, pointed at, chosen from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import BrowserContext, Page, Request, expect
+
+from tests.browser.headlight_page import click_cell, close_to, lit_in, point_at, tooltip, tooltip_numbers
+from visualizer.components.attention_heads.element import attention_heads
+from visualizer.components.derivation import derivation
+from visualizer.components.looks import Looks
+from visualizer.components.page import page as page_text
+from visualizer.components.picture import Picture
+from visualizer.components.stage_map import model_map, stage_map
+from visualizer.components.tensor_grid.element import tensor_grid
+from visualizer.runs.compute import compute_run
+from visualizer.runs.run import Run
+from visualizer.settings.settings import Settings
+from visualizer.stages.derivations import Cell, derive
+from visualizer.stages.panels import blocked_in_layers, stage_panel, to_array
+
+WEIGHTS = "encoder.layers.0.self_attention.weights"
+HEARD = """() => {
+  window.heard = [];
+  addEventListener("headlight:send", ({ detail }) => heard.push(detail));
+}"""
+
+
+@pytest.fixture(scope="module")
+def run() -> Run:
+    return compute_run(Settings())
+
+
+def pictures(run: Run) -> list[tuple[str, Picture]]:
+    """The heads, a matrix, the map and a derivation of a run."""
+    rows, columns = run.axes(WEIGHTS)
+    blocked, names = blocked_in_layers(run, [WEIGHTS.removesuffix(".weights")], 0)
+    heads = attention_heads(
+        to_array(run.trace[WEIGHTS].value),
+        blocked=blocked,
+        blocked_by=names,
+        rows=rows,
+        columns=columns,
+        head_names=[run.names_of(run.settings.n_heads)],
+        layer=0,
+        head=0,
+        looks=Looks(),
+        key="heads",
+    )
+    grid = tensor_grid([stage_panel(run, WEIGHTS, head=1, batch=0)], key="grid")
+    shapes = {path: stage.shape_text for path, stage in run.trace.items()}
+    model = stage_map(model_map(list(run.trace), shapes), WEIGHTS, verdicts={}, seq=0, key="map")
+    number = derive(run, Cell(WEIGHTS, batch=0, head=1, row=2, column=0))[-1]
+    titles = ("Heads </script><b>", "One <matrix>", "The model", "A number")
+    return list(zip(titles, (heads, grid, model, derivation(number, key="number")), strict=True))
+
+
+@pytest.fixture(scope="module")
+def page(run: Run, context: BrowserContext, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+    """The file in a browser. It may log no error, and ask for nothing but itself."""
+    file = tmp_path_factory.mktemp("page") / "headlight.html"
+    file.write_text(page_text(pictures(run), title="Headlight & <b>pictures</b>"), encoding="utf-8")
+    problems: list[str] = []
+
+    def note(request: Request) -> None:
+        if request.url != file.as_uri():
+            problems.append(f"asked for {request.url}")
+
+    opened = context.new_page()
+    opened.set_viewport_size({"width": 1280, "height": 1000})
+    opened.on("pageerror", lambda error: problems.append(str(error)))
+    opened.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
+    opened.on("request", note)
+    opened.goto(file.as_uri())
+    yield opened
+    opened.close()
+    assert not problems, problems
+
+
+def test_every_picture_is_drawn_under_its_heading(page, run):
+    expect(page.get_by_role("heading", level=1)).to_have_text("Headlight & <b>pictures</b>")
+    expect(page.get_by_role("heading", level=2)).to_have_text(
+        ["Heads </script><b>", "One <matrix>", "The model", "A number"]
+    )
+    expect(page.locator("[data-key=heads] .matrix:visible")).to_have_count(run.settings.n_heads)
+    expect(page.locator("[data-key=grid] .matrix:visible")).to_have_count(1)
+    expect(page.locator("[data-key=map] .block.current")).to_have_count(1)
+    expect(page.locator("[data-key=number] .verdict")).to_contain_text("equals the model's number")
+    for picture in page.locator(".matrix:visible .matrix-pixels, [data-key=number] canvas").all():
+        assert picture.evaluate(_COLORS) > 2
+
+
+_COLORS = """canvas => {
+  const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+  return new Set(new Uint32Array(data.buffer)).size;
+}"""
+
+
+def test_pointing_at_a_cell_names_it_and_lights_its_tokens_in_every_picture(page, run):
+    weights = to_array(run.trace[WEIGHTS].value)[0]
+    shape = weights.shape[1:]
+    point_at(page.locator("[data-key=heads] .matrix:visible").nth(1), 2, 0, shape)
+    assert tooltip_numbers(page) == close_to([weights[1, 2, 0]])
+    assert lit_in(page.locator("[data-key=heads] .matrix:visible")) == [(2, 0)] * len(weights)
+    assert lit_in(page.locator("[data-key=grid] .matrix:visible")) == [(2, 0)]
+    page.locator("[data-key=number] .scroller").hover()
+    expect(tooltip(page)).to_have_count(0)
+    expect(page.locator("[data-key=number] .derivation-tip")).to_contain_text("token")
+
+
+def test_a_click_chooses_and_tells_the_page(page, run):
+    page.evaluate(HEARD)
+    shape = run.trace[WEIGHTS].value.shape[-2:]
+    click_cell(page.locator("[data-key=heads] .matrix:visible").nth(1), 2, 0, shape)
+    click_cell(page.locator("[data-key=grid] .matrix:visible"), 1, 1, shape)
+    page.locator("[data-key=map] .next").click()
+    expect(page.locator("[data-key=map] .stage[aria-current=step]")).to_have_text("context")
+    expect(page.locator("[data-key=heads] .matrix-current .matrix-title")).to_contain_text("head 1")
+    heard = page.evaluate("heard")
+    assert [(event["key"], event["name"]) for event in heard] == [
+        ("heads", "select"),
+        ("grid", "select"),
+        ("map", "stage"),
+    ]
+    assert {name: heard[0]["value"][name] for name in ("head", "query", "key")} == {"head": 1, "query": 2, "key": 0}
+    assert heard[2]["value"]["path"] == WEIGHTS.replace("weights", "context")
+
+
+def test_a_dark_system_makes_dark_pictures(page):
+    page.emulate_media(color_scheme="dark")
+    expect(page.locator("[data-key=grid] .headlight")).to_have_attribute("data-theme", "dark")
+    page.emulate_media(color_scheme="light")
+    expect(page.locator("[data-key=grid] .headlight")).to_have_attribute("data-theme", "light")
