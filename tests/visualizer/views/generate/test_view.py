@@ -44,8 +44,8 @@ def choose(app: AppTest, strategy: str) -> AppTest:
 def test_every_strategy_of_every_model(query):
     app = open_app(**query)
     assert_healthy(app)
-    assert "generation_steps" in components(app)
-    for strategy, component in (("sampling", "generation_steps"), ("beam", "generation_tree")):
+    assert "headlight_generation_steps" in components(app)
+    for strategy, component in (("sampling", "headlight_generation_steps"), ("beam", "headlight_generation_tree")):
         choose(app, strategy)
         assert_healthy(app)
         assert component in components(app)
