@@ -13,12 +13,19 @@ from model import CombinedMask, MaskInputs, build_masks
 from model.mask_tools.language import MaskContext, MaskExpressionError, parse
 from visualizer.components.axis import SequenceName
 from visualizer.runs.tokens import TokenSequence, segments
-from visualizer.settings.painted_mask import Scope, decode_cells, is_cells, read_planes, source_at, write_planes
+from visualizer.settings.painted_mask import (
+    Scope,
+    asks_for_head,
+    decode_cells,
+    is_cells,
+    read_planes,
+    source_at,
+    write_planes,
+)
 from visualizer.settings.settings import Settings, masked_attention
 
 Masks = Mapping[str, tuple[CombinedMask, ...]]
 """The masks of each layer, by the attention's path without the layer's number."""
-
 
 Batch = Sequence[TokenSequence]
 """Sequences of one length that a model reads at once."""
@@ -111,8 +118,8 @@ def painted_cells(source: str, context: MaskContext) -> Tensor:
 
 
 @lru_cache(maxsize=64)
-def mask_context(sequence: TokenSequence) -> MaskContext:
-    """What an expression may ask of the tokens of a sequence that attends to itself."""
+def mask_context(sequence: TokenSequence, head: int = 0, item: int = 0) -> MaskContext:
+    """What an expression may ask in one head of a sequence that attends to itself, by its number in the batch."""
     of_segments = segments(sequence)
     return MaskContext(
         query_tokens=sequence.ids,
@@ -121,6 +128,8 @@ def mask_context(sequence: TokenSequence) -> MaskContext:
         key_is_padding=sequence.is_padding,
         query_segments=of_segments,
         key_segments=of_segments,
+        head=head,
+        sequence=item,
     )
 
 
@@ -142,11 +151,11 @@ def _in_each_layer(settings: Settings, batch: Batch) -> tuple[CombinedMask, ...]
     given = _given(settings, batch, batch)
     if "custom" not in settings.mask:
         return (build_masks(settings.mask, given),) * settings.depth
-    planes, contexts = read_planes(settings.custom), [mask_context(sequence) for sequence in batch]
+    planes = read_planes(settings.custom)
     built: dict[tuple[str, ...], CombinedMask] = {}
     for sources in (_sources(planes, settings, layer) for layer in range(settings.depth)):
         if sources not in built:
-            painted = replace(given, custom=_of_batch(sources, contexts))
+            painted = replace(given, custom=_of_batch(sources, batch))
             built[sources] = build_masks(settings.mask, painted)
     return tuple(built[_sources(planes, settings, layer)] for layer in range(settings.depth))
 
@@ -155,19 +164,20 @@ def _sources(planes: Mapping[Scope, str], settings: Settings, layer: int) -> tup
     return tuple(source_at(planes, layer, head) for head in range(settings.n_heads))
 
 
-def _of_batch(sources: Sequence[str], contexts: Sequence[MaskContext]) -> Tensor:
+def _of_batch(sources: Sequence[str], batch: Batch) -> Tensor:
     """What each head may attend to in each sequence, (B, H or 1, T, T); as ``_of_heads`` where it is the same."""
-    painted = [_of_heads(sources, context) for context in contexts]
+    painted = [_of_heads(sources, sequence, item) for item, sequence in enumerate(batch)]
     if all(torch.equal(cells, painted[0]) for cells in painted):
         return painted[0]
     return torch.stack([cells[(None,) * (3 - cells.dim())] for cells in painted])
 
 
-def _of_heads(sources: Sequence[str], context: MaskContext) -> Tensor:
-    """What each head may attend to, (H, T, T), or (T, T) where all heads have the same plane."""
-    if len(set(sources)) == 1:
-        return painted_cells(sources[0], context)
-    return torch.stack([painted_cells(source, context) for source in sources])
+def _of_heads(sources: Sequence[str], sequence: TokenSequence, item: int) -> Tensor:
+    """What each head may attend to, (H, T, T), or (T, T) where it is the same for all."""
+    if len(set(sources)) == 1 and not asks_for_head(sources[0]):
+        return painted_cells(sources[0], mask_context(sequence, 0, item))
+    contexts = [mask_context(sequence, head, item) for head in range(len(sources))]
+    return torch.stack([painted_cells(source, context) for source, context in zip(sources, contexts, strict=True)])
 
 
 def _given(settings: Settings, queries: Batch, keys: Batch) -> MaskInputs:

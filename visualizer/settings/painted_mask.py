@@ -26,6 +26,7 @@ _DEFLATED = 1 << 15
 _LARGEST = 512
 _PLACE = re.compile(r"(\*|\d{1,2})\.(\*|\d{1,2}):")
 _EXPRESSION = re.compile(r"[\x20-\x39\x3c-\x7d]*")  # printable ASCII but for the separators and the sign of cells
+_HEAD, _BATCH = re.compile(r"\bh\b"), re.compile(r"\bb\b")
 
 
 @dataclass(frozen=True)
@@ -83,6 +84,16 @@ def source_at(planes: Mapping[Scope, str], layer: int, head: int) -> str:
 def is_cells(source: str) -> bool:
     """Whether a plane is given cell by cell and not as an expression."""
     return source.startswith(_CELLS)
+
+
+def asks_for_head(source: str) -> bool:
+    """Whether an expression depends on ``h``, the number of the head, so that one plane is not the same for all."""
+    return not is_cells(source) and _HEAD.search(source) is not None
+
+
+def with_places(source: str, head: int, sequence: int) -> str:
+    """An expression with the numbers of a head and of a sequence for ``h`` and ``b``."""
+    return _BATCH.sub(str(sequence), _HEAD.sub(str(head), source))
 
 
 def encode_cells(blocked: Cells) -> str:

@@ -16,6 +16,8 @@ class MaskContext:
         key_is_padding: True = this key is padding.
         query_segments: the number of the document that each query is of.
         key_segments: the number of the document that each key is of.
+        head: the number of the head, from 0.
+        sequence: the number of the sequence in the batch, from 0.
 
     Raises:
         ValueError: the facts of the queries, or those of the keys, differ in number.
@@ -27,6 +29,8 @@ class MaskContext:
     key_is_padding: tuple[bool, ...]
     query_segments: tuple[int, ...]
     key_segments: tuple[int, ...]
+    head: int = 0
+    sequence: int = 0
 
     def __post_init__(self) -> None:
         _check_lengths("query", self.query_tokens, self.query_is_padding, self.query_segments)

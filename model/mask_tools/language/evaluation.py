@@ -71,6 +71,8 @@ def _given(context: MaskContext) -> dict[str, Tensor]:
         "k": torch.arange(context.n_keys)[None, :],
         "n_queries": torch.tensor(context.n_queries),
         "n_keys": torch.tensor(context.n_keys),
+        "h": torch.tensor(context.head),
+        "b": torch.tensor(context.sequence),
         "query_token": torch.tensor(context.query_tokens, dtype=torch.int64)[:, None],
         "key_token": torch.tensor(context.key_tokens, dtype=torch.int64)[None, :],
         "query_segment": torch.tensor(context.query_segments, dtype=torch.int64)[:, None],

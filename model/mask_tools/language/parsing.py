@@ -3,7 +3,8 @@
 A checked tree is made of these nodes, each with its columns in the text:
 
 condition:  Constant True or False, Name query_is_padding or key_is_padding, Compare, BoolOp, UnaryOp Not
-number:     Constant, Name q, k, n_queries, n_keys, query_token, ..., UnaryOp USub, Call of abs, BinOp of + - * // %
+number:     Constant, Name q, k, n_queries, n_keys, h, b, query_token, ..., UnaryOp USub, Call of abs,
+            BinOp of + - * // %
 """
 
 from __future__ import annotations
@@ -32,6 +33,15 @@ def read(text: str) -> ast.expr:
         raise too_deep(0, len(text)) from None
     _take_places(body)
     return _condition(body)
+
+
+def check_condition(tree: ast.expr) -> None:
+    """Check a tree of this language's own words, whose columns are those of the text; it is changed by that.
+
+    Raises:
+        MaskExpressionError: it is no condition of this language.
+    """
+    _condition(tree)
 
 
 def names_in(tree: ast.expr) -> Iterator[str]:
@@ -86,7 +96,7 @@ def _number(node: ast.expr) -> ast.expr:
     match node:
         case ast.Constant(value=int(value)) if not isinstance(value, bool):
             return node
-        case ast.Name(id="q" | "k" | "n_queries" | "n_keys"):
+        case ast.Name(id="q" | "k" | "n_queries" | "n_keys" | "h" | "b"):
             return node
         case ast.Call(func=ast.Name(id=("token" | "segment") as name)):
             return _of_a_side(node, name)

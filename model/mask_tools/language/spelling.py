@@ -21,7 +21,7 @@ LARGEST = 2**62
 """No number may become larger than this, so that sums and products never leave 64 bits."""
 
 _FUNCTIONS = ("is_pad", "segment", "token", "abs")
-_VALUES = ("q", "k", "n_queries", "n_keys", "same_token", "True", "False")
+_VALUES = ("q", "k", "n_queries", "n_keys", "h", "b", "same_token", "True", "False")
 _CONNECTIVES = ("and", "or")
 _WORDS = (*_VALUES, *_FUNCTIONS, *_CONNECTIVES, "not")
 
@@ -38,6 +38,10 @@ _MEANT = _one_by_one(
         "and": "AND",
         "or": "OR",
         "not": "NOT",
+        "n_queries": "Q_LEN q_len",
+        "n_keys": "KV_LEN kv_len seq_len SEQ_LEN S L",
+        "h": "head head_idx",
+        "b": "batch batch_idx",
         "is_pad": "padding pad",
         "segment": "document doc",
         "token": "id",
@@ -141,6 +145,23 @@ def too_deep(start: int, end: int) -> MaskExpressionError:
     )
 
 
+def meant_by(word: str) -> str | None:
+    """What a word that is not known was probably to be."""
+    return _MEANT.get(word) or next(iter(difflib.get_close_matches(word, _WORDS, n=1)), None)
+
+
+def check_signs(text: str) -> None:
+    """Of signs that Python does not have, such as &&, say what to write.
+
+    Raises:
+        MaskExpressionError: there is one.
+    """
+    for found in _SYMBOL.finditer(text):
+        symbol = _Symbol(found.group(), found.start())
+        if symbol.text in _REFUSED and symbol.text not in "=&|~^**/.,'\"[]{}":
+            raise symbol.refuse(_cannot_be_used(symbol.text))
+
+
 def _symbols(text: str) -> Iterator[_Symbol]:
     for found in _SYMBOL.finditer(text):
         symbol = _Symbol(found.group(), found.start())
@@ -165,7 +186,7 @@ def _cannot_be_used(sign: str) -> str:
 def _check_word(word: _Symbol) -> None:
     if word.text in _WORDS:
         return
-    meant = _MEANT.get(word.text) or next(iter(difflib.get_close_matches(word.text, _WORDS, n=1)), None)
+    meant = meant_by(word.text)
     known = f"did you mean {meant}?" if meant else f"the names are {', '.join((*_VALUES, *_FUNCTIONS))}"
     raise word.refuse(f"'{shortened(word.text)}' is not known here: {known}")
 

@@ -44,8 +44,8 @@ class Case:
 
     @property
     def context(self) -> MaskContext:
-        """What an expression may ask of the tokens."""
-        return mask_context(self.tokens)
+        """What an expression may ask of the tokens, the head and the sequence."""
+        return mask_context(self.tokens, self.selection.head, self.run.item)
 
     @property
     def scope(self) -> Scope:

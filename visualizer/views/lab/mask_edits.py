@@ -15,10 +15,12 @@ from visualizer.settings.lines import lines_of
 from visualizer.settings.painted_mask import (
     EVERYWHERE,
     Scope,
+    asks_for_head,
     encode_cells,
     is_cells,
     read_planes,
     source_at,
+    with_places,
     write_planes,
 )
 from visualizer.settings.settings import Selection, Settings, in_mask_order
@@ -66,7 +68,7 @@ def whole_expression(settings: Settings, layer: int, head: int, context: MaskCon
     """All masks in force on a head as one expression; "" where there is none."""
     written = {name: write(settings) for name, write in AS_EXPRESSIONS.items()}
     painted = source_at(read_planes(settings.custom), layer, head)
-    written["custom"] = as_expression(painted, context)
+    written["custom"] = with_places(as_expression(painted, context), head, context.sequence)
     parts = [written[name] for name in settings.mask if painted or name != "custom"]
     if not all(parts):
         return ""
@@ -126,8 +128,12 @@ def taken_over(settings: Settings, masks: CombinedMask, context: MaskContext) ->
         return settings
     planes = read_planes(settings.custom)
     planes.setdefault(EVERYWHERE, "")
+    written = [AS_EXPRESSIONS[name](settings) for name in beside.parts if name not in stays]
     combined = {
-        scope: as_source(painted_cells(source, context) & others[0, 0], context) for scope, source in planes.items()
+        scope: " and ".join(f"({part})" for part in (source, *written))
+        if asks_for_head(source)
+        else as_source(painted_cells(source, context) & others[0, 0], context)
+        for scope, source in planes.items()
     }
     return replace(settings, mask=(*stays, "custom"), custom=write_planes(combined))
 

@@ -12,6 +12,7 @@ from visualizer.session import state
 from visualizer.settings.settings import FIELDS, Settings, in_mask_order
 from visualizer.views.lab import mask_edits
 from visualizer.views.lab.case import Case
+from visualizer.views.lab.pointing import pointed_at
 
 _EXPRESSION = "expression"
 _START = "start_from"
@@ -37,9 +38,10 @@ def _expression(case: Case) -> None:
         "Allowed where",
         key=_EXPRESSION,
         placeholder=_placeholder(case),
-        help="q and k are the positions of query and key. Use + - * // %, comparisons, and, or, not, abs(), "
-        "is_pad(), segment(), token(), same_token. What a FlexAttention mask_mod returns, with q_idx, kv_idx, &, | "
-        "and ~, is understood too. An empty line takes away what is painted for these heads.",
+        help="q and k are the positions of query and key, h and b the numbers of the head and of the sequence. Use "
+        "+ - * // %, comparisons, and, or, not, abs(), is_pad(), segment(), token(), same_token. A mask_mod of "
+        "FlexAttention can be pasted as it is, with q_idx, kv_idx, &, |, ~, its comments and constants. An empty "
+        "line takes away what is painted for these heads.",
         on_change=state.on_change(_EXPRESSION, write),
     )
 
@@ -68,8 +70,7 @@ def _complaint(case: Case) -> None:
         expression = from_mask_mod(text)
         parse(expression).evaluate(case.context)
     except MaskExpressionError as error:
-        marked = " " * error.start + "^" * max(1, min(error.end, len(expression)) - error.start)
-        st.code(f"{expression}\n{marked}", language=None)
+        st.code(pointed_at(expression, error), language=None)
         st.caption(markdown_safe(f"{error}."))  # beside the code it would be cut, and not wrapped
 
 

@@ -1,14 +1,19 @@
-"""Bodies of mask_mod: the cells are those that Python itself makes of them, and what is no mask here is refused."""
+"""What engineers paste: the cells are those that FlexAttention makes of it, and what is no mask here is refused."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
+from torch.nn.attention.flex_attention import and_masks, create_mask, or_masks
 
 from model.mask_tools.language import MaskContext, MaskExpressionError, from_mask_mod, parse
+from model.mask_tools.language.spelling import LONGEST
 
 T = 7
 TOKENS = MaskContext((0,) * T, (0,) * T, (False,) * T, (False,) * T, (0,) * T, (0,) * T)
+DOCUMENTS = torch.tensor([[0, 0, 0, 1, 1, 2, 2]])
 
 BODIES = [
     "q_idx >= kv_idx",
@@ -17,32 +22,151 @@ BODIES = [
     "~(q_idx < kv_idx)",
     "(q_idx // 3 == kv_idx // 3) & ~(kv_idx == 1) | (kv_idx == 0)",
     "abs(q_idx - kv_idx) <= 2",
+    "(q_idx - kv_idx).abs() <= 2",
+    "torch.logical_and(q_idx >= kv_idx, torch.abs(q_idx - kv_idx) < 3)",
+    "torch.where(q_idx < 3, kv_idx < 3, q_idx >= kv_idx)",
+    "(q_idx >= kv_idx) ^ (kv_idx == 1)",
 ]
 
 
-@pytest.mark.parametrize("wrap", ["{}", "return {}", "lambda b, h, q_idx, kv_idx: {}", "{{}}"])
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        "{}",
+        "return {}",
+        "    return {}  # what it is",
+        "lambda b, h, q_idx, kv_idx: {}",
+        "def mask(b, h, q_idx, kv_idx): return {}",
+    ],
+)
 @pytest.mark.parametrize("body", BODIES)
 def test_the_cells_are_those_of_the_function(body, wrap):
-    text = wrap.format(body) if wrap != "{{}}" else f"def mask(b, h, q_idx, kv_idx): return {body}"
-    allowed = parse(from_mask_mod(text)).evaluate(TOKENS)
-    mask_mod = eval(f"lambda q_idx, kv_idx: {body}")
+    allowed = parse(from_mask_mod(wrap.format(body))).evaluate(TOKENS)
+    mask_mod = eval(f"lambda q_idx, kv_idx: {body}", {"torch": torch})
     position = torch.arange(T)
     assert torch.equal(allowed, mask_mod(position[:, None], position).expand(T, T))
 
 
-@pytest.mark.parametrize("text", ["k <= q and not is_pad(k)", "k <= q +", "x = 3", "", "k <= q & ("])
-def test_what_is_not_flex_attention_or_cannot_be_read_stays(text):
+FUNCTIONS = {
+    "captured": """WINDOW = 2
+
+def mask(b, h, q_idx, kv_idx):
+    # only the past
+    causal = q_idx >= kv_idx  # itself too
+    window = q_idx - kv_idx <= WINDOW
+    return causal & window
+""",
+    "documents": """
+def causal(b, h, q_idx, kv_idx):
+    return q_idx >= kv_idx
+
+def mask(b, h, q_idx, kv_idx):
+    same_doc = document_id[b, q_idx] == document_id[b, kv_idx]
+    return same_doc & causal(b, h, q_idx, kv_idx)
+""",
+    "a factory": """
+def causal(b, h, q_idx, kv_idx):
+    return q_idx >= kv_idx
+
+def generate_window(size: int = 9, *, near=1):
+    '''A window.'''
+    def window(b, h, q_idx, kv_idx):
+        return (q_idx - kv_idx <= size) & (q_idx - kv_idx >= near)
+    return window
+
+mask = or_masks(and_masks(causal, generate_window(3)), lambda b, h, q, k: k == 0)
+""",
+    "per head": """
+def mask(batch, head, q, kv):
+    local = q - kv < 2
+    return torch.where(head < 1, local, torch.ones_like(kv) > 0) if False else (q >= kv) & ((head > 0) | local)
+""",
+    "changed on the way": """
+def mask(_, __, q, k):
+    side, other = q // 3, k // 3
+    allowed = side == other
+    allowed |= k == 0
+    allowed &= ~(q == 1)
+    return allowed
+""",
+}
+
+
+@pytest.mark.parametrize("flat", [False, True], ids=["lines", "one line"])
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_whole_functions_mean_what_flex_attention_makes_of_them(name, flat):
+    text = FUNCTIONS[name]
+    if "torch.ones_like" in text:
+        text = text.replace("torch.where(head < 1, local, torch.ones_like(kv) > 0) if False else ", "")
+    names = {"and_masks": and_masks, "or_masks": or_masks, "document_id": DOCUMENTS}
+    exec(text, names)
+    expected = create_mask(names["mask"], 1, 2, T, T, device="cpu")[0]
+    expression = parse(from_mask_mod(text.replace("\n", " ") if flat else text))
+    segments = tuple(DOCUMENTS[0].tolist())
+    context = replace(TOKENS, query_segments=segments, key_segments=segments)
+    for head in range(2):
+        assert torch.equal(expression.evaluate(replace(context, head=head)), expected[head])
+
+
+def test_the_head_and_the_sequence_are_numbers():
+    expression = parse(from_mask_mod("(h == 1) & (b == 2) & (q_idx >= kv_idx)"))
+    assert expression.names == {"h", "b", "q", "k"}
+    assert not expression.evaluate(TOKENS).any()
+    assert torch.equal(expression.evaluate(replace(TOKENS, head=1, sequence=2)), torch.ones(T, T).tril().bool())
+
+
+@pytest.mark.parametrize("text", ["k <= q and not is_pad(k)", "k <= q +", "x = 3", ""])
+def test_what_has_nothing_of_flex_attention_stays(text):
     assert from_mask_mod(text) == text
 
 
 @pytest.mark.parametrize(
-    ("text", "sentence"),
+    ("text", "part", "sentence"),
     [
-        ("(q_idx >= kv_idx) & (h == 0)", "'h', the head, is not known here"),
-        ("(document_id[b, q_idx] == 0) & (q_idx >= kv_idx)", "the sequence of the batch"),
-        ("q_idx >= kv_idx & q_idx - kv_idx < 3", "put each comparison in brackets"),
+        ("q_idx >= kv_idx & q_idx - kv_idx < 3", "q_idx >= kv_idx & q_idx - kv_idx < 3", "in brackets, as in (q_idx"),
+        ("q_idx >= kv_idx && kv_idx > 1", "&&", "write and"),
+        ("k <= q & (", "(", "was never closed"),
+        ("def f(b, h, q_idx, kv_idx)\n    return q_idx >= kv_idx", "\n", "expected ':'"),
+        ("return q_idx >= kvidx", "kvidx", "did you mean kv_idx?"),
+        ("q_idx - kv_idx <= WINDOW", "WINDOW", "as in WINDOW = 4"),
+        ("q_idx < KV_LEN", "KV_LEN", "did you mean n_keys?"),
+        ("W = 3\nreturn q_idx - kv_idx & W", "q_idx - kv_idx", "'q - k' is a number"),
+        ("q_idx - kv_idx", "q_idx - kv_idx", "compare it"),
+        ("kv_idx < lengths[b]", "lengths[b]", "write ~is_pad(kv_idx)"),
+        ("padding_mask[b, kv_idx] & (q_idx >= kv_idx)", "padding_mask[b, kv_idx]", "is_pad(kv_idx) for what is"),
+        ("bias[q_idx, kv_idx] & True", "bias[q_idx, kv_idx]", "there are segment(kv_idx)"),
+        ("(kv_idx < prefix[b]) | (q_idx >= kv_idx)", "prefix[b]", "put its number in its place"),
+        ("q_idx - kv_idx < config.window", "config.window", "put its number in its place"),
+        ("(q_idx / 4) == kv_idx", "q_idx / 4", "write //"),
+        ("q_idx in [0, 1]", "q_idx in [0, 1]", "join comparisons by |"),
+        ("other(b, h, q_idx, kv_idx) & True", "other(b, h, q_idx, kv_idx)", "paste the lines"),
+        ("def f(b, h, q, k):\n  return f(b, h, q, k)", "f(b, h, q, k)", "paste the lines"),
+        ("lambda score, b, h, q, k: score", "lambda score, b, h, q, k: score", "a score_mod"),
+        ("def f(b, h, q, k):\n  if q > k:\n    return True", "if q > k:\n    return True", "cannot branch"),
+        ("größe & (q_idx >= kv_idx)", "größe", "as in größe = 4"),
+        ("# größe\nreturn (q_idx >= kv)", "kv", "did you mean"),
+        ("__import__('os').system('x') & q_idx", "'os'", "not known in a mask"),
     ],
 )
-def test_what_means_something_else_is_refused(text, sentence):
-    with pytest.raises(MaskExpressionError, match=sentence):
+def test_what_is_refused_and_where(text, part, sentence):
+    with pytest.raises(MaskExpressionError) as caught:
         from_mask_mod(text)
+    assert sentence in str(caught.value)
+    assert text[caught.value.start : caught.value.end] == part
+
+
+HOSTILE = [
+    "~" * (LONGEST - 10) + "True",
+    "".join(f"a{i + 1} = a{i} & a{i}\n" for i in range(30)).replace("a0", "(k < q)"),
+    "def f(q, k):\n  return g(q, k)\ndef g(q, k):\n  return f(q, k)",
+    "\0 & q_idx",
+    "\ud800 & q_idx",
+    "q_idx & " * 900,
+]
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=lambda text: f"{text[:8]!r} {len(text)}")
+def test_hostile_text_is_refused_like_any_other(text):
+    with pytest.raises(MaskExpressionError) as caught:
+        parse(from_mask_mod(text))
+    assert "\n" not in str(caught.value)

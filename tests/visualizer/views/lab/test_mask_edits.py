@@ -148,3 +148,21 @@ def test_the_scope_follows_what_is_looked_at():
     scopes = [mask_edits.scope_of(replace(looked_at, scope=scope)) for scope in ("all", "layer", "head")]
     assert scopes == [Scope(), Scope(1, None), Scope(None, 3)]
     assert mask_edits.scope_of(replace(looked_at, scope="layer_head")) == Scope(1, 3)
+
+
+def test_an_expression_of_the_head_holds_in_each_head_and_survives_being_taken_over():
+    settings = mask_edits.with_expression(BASE, EVERYWHERE, "(h == 1) | (kv_idx == 0)", CONTEXT)
+    assert settings.custom == "h == 1 or k == 0"
+    local = torch.arange(N) == 0
+    causal = torch.ones(N, N).tril().bool()
+    for taken in (settings, mask_edits.taken_over(settings, masks_of(settings)[0], CONTEXT)):
+        assert torch.equal(allowed(taken, head=0), causal & local)
+        assert torch.equal(allowed(taken, head=1), causal)
+    written = mask_edits.whole_expression(settings, 0, 1, CONTEXT)
+    assert torch.equal(parse(written).evaluate(CONTEXT), causal)
+
+
+def test_an_expression_of_the_sequence_holds_in_each_of_a_batch():
+    settings = mask_edits.with_expression(replace(BASE, mask=()), EVERYWHERE, "b == 1 or k <= q", CONTEXT)
+    painted = promised_masks(settings, {"source": (TOKENS, TOKENS)})["encoder.self_attention"][0].allowed
+    assert painted[:, 0].sum((1, 2)).tolist() == [N * (N + 1) // 2, N * N]

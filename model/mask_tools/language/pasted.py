@@ -1,0 +1,320 @@
+"""What a pasted ``mask_mod`` returns, as an expression: its names are looked up, its functions are written out."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from model.mask_tools.language.pasted_text import PastedText
+from model.mask_tools.language.spelling import LONGEST, MaskExpressionError, meant_by, shortened
+
+_Made = TypeVar("_Made", bound=ast.expr)
+
+
+@dataclass(frozen=True, eq=False)
+class _Named:
+    """A value that has a name, and the names that it may use: it is read when it is asked for."""
+
+    value: ast.expr
+    scope: Scope
+
+
+@dataclass(frozen=True, eq=False)
+class _Function:
+    """A function, and the names that it may use."""
+
+    parameters: tuple[str, ...]
+    defaults: Mapping[str, ast.expr]
+    body: Sequence[ast.stmt]
+    scope: Scope
+
+
+Scope = Mapping[str, "ast.expr | _Named | _Function"]
+
+_POSITIONS = {name: ast.Name(name) for name in ("b", "h", "q", "k")}
+_KNOWN: Scope = {
+    **_POSITIONS,
+    **{name: ast.Name(name) for name in ("n_queries", "n_keys", "same_token")},
+    "q_idx": ast.Name("q"),
+    "kv_idx": ast.Name("k"),
+}
+_SIGNS: dict[type[ast.operator], ast.boolop] = {ast.BitAnd: ast.And(), ast.BitOr: ast.Or()}
+_JOINING: dict[str, ast.boolop] = {
+    "and_masks": ast.And(),
+    "or_masks": ast.Or(),
+    "logical_and": ast.And(),
+    "logical_or": ast.Or(),
+}
+_COMPARING: dict[str, ast.cmpop] = {
+    **{"eq": ast.Eq(), "ne": ast.NotEq(), "logical_xor": ast.NotEq()},
+    **{"le": ast.LtE(), "lt": ast.Lt(), "ge": ast.GtE(), "gt": ast.Gt()},
+}
+_SAME = ("bool", "to", "create_block_mask", "create_mask")
+"""Functions that leave the mask what it is."""
+
+_FACTS = {
+    "is_pad": re.compile(r"^(is_)?pad(ding|ded)?$|^is_pad", re.I),
+    "segment": re.compile(r"doc|seg|seq(uence)?_ids?$|sample", re.I),
+    "token": re.compile(r"token|ids?$", re.I),
+}
+_ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod)
+_ORDER = (ast.Lt, ast.LtE, ast.Eq, ast.NotEq, ast.GtE, ast.Gt)
+_HINTS: dict[type[ast.AST], str] = {
+    ast.Div: "to divide, write // (rounded down)",
+    ast.Pow: "there are no powers, so multiply",
+    ast.In: "'in' is not known here: join comparisons by |, as in (kv_idx == 0) | (kv_idx == 1)",
+    ast.NotIn: "'not in' is not known here: join comparisons by &, as in (kv_idx != 0) & (kv_idx != 1)",
+    ast.Is: "'is' is not known here: to compare, write ==",
+    ast.If: "a mask cannot branch by 'if': write (condition & one) | (~condition & other)",
+    ast.For: "a mask cannot loop: say what holds of one query and one key",
+}
+
+
+class Reader:
+    """Reads one text; the expression has the language's own words, and places in the text."""
+
+    def __init__(self, text: PastedText) -> None:
+        self._text = text
+        self._n_parts = 0
+
+    def read(self) -> ast.expr:
+        """What the last function or expression of the text says of a query and a key.
+
+        Raises:
+            MaskExpressionError: it cannot be read, or asks for what is not known here.
+        """
+        statements = self._text.statements()
+        returned = self._returned(statements, _KNOWN)
+        if returned is None:
+            raise MaskExpressionError("there is no condition in this: write one, such as q_idx >= kv_idx", 0, 1)
+        return self._expression(returned.value, returned.scope)
+
+    def _returned(self, statements: Sequence[ast.stmt], scope: Scope) -> _Named | None:
+        """What statements return, or else the last that they name or say."""
+        last: _Named | None = None
+        for statement in statements:
+            match statement:
+                case ast.Return(value=ast.expr() as value):
+                    return _Named(value, scope)
+                case ast.FunctionDef(name=name, args=arguments, body=body):
+                    scope = {**scope, name: _function(arguments, body, scope)}
+                    last = _Named(ast.copy_location(ast.Name(name), statement), scope)
+                case (
+                    ast.Assign(targets=[ast.Name(id=name)], value=value)
+                    | ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value)
+                ):
+                    named = _Named(value, scope)
+                    scope = {**scope, name: named}
+                    last = named if last is None or not isinstance(value, ast.Constant) else last
+                case ast.Assign(targets=[ast.Tuple(elts=names)], value=ast.Tuple(elts=values)):
+                    pairs = zip(names, values, strict=False)
+                    scope = {
+                        **scope,
+                        **{one.id: _Named(value, scope) for one, value in pairs if isinstance(one, ast.Name)},
+                    }
+                case ast.AugAssign(target=ast.Name(id=name) as before, op=sign, value=value):
+                    changed = ast.copy_location(ast.BinOp(before, sign, value), statement)
+                    last = _Named(changed, scope)
+                    scope = {**scope, name: last}
+                case ast.Expr(value=ast.Constant(value=str())) | ast.Import() | ast.ImportFrom() | ast.Pass():
+                    continue
+                case ast.Expr(value=value):
+                    last = _Named(value, scope)
+                case _:
+                    raise self._refusal(statement, _HINTS.get(type(statement), "this is not known in a mask"))
+        return last
+
+    def _expression(self, node: ast.expr, scope: Scope) -> ast.expr:
+        self._n_parts += 1
+        if self._n_parts > 2 * LONGEST:
+            raise self._refusal(node, "this comes to too long an expression when its names are written out")
+        match node:
+            case ast.Constant(value=bool() | int() as value):
+                return self._at(node, ast.Constant(value))
+            case ast.Name(id=name):
+                return self._looked_up(node, name, scope)
+            case ast.Lambda(args=arguments, body=body):
+                inner = [ast.copy_location(ast.Return(body), body)]
+                return self._applied(node, _function(arguments, inner, scope), (), scope)
+            case ast.UnaryOp(op=sign, operand=operand):
+                sign = ast.Not() if isinstance(sign, ast.Invert) else sign
+                return self._at(node, ast.UnaryOp(sign, self._expression(operand, scope)))
+            case ast.BinOp(left=left, op=sign, right=right):
+                parts = [self._expression(left, scope), self._expression(right, scope)]
+                return self._joined(node, sign, parts)
+            case ast.BoolOp(op=word, values=values):
+                return self._at(node, ast.BoolOp(word, [self._expression(value, scope) for value in values]))
+            case ast.Compare(left=left, ops=signs, comparators=others):
+                self._check_comparison(node)
+                operands = [self._expression(operand, scope) for operand in (left, *others)]
+                return self._at(node, ast.Compare(operands[0], signs, operands[1:]))
+            case ast.IfExp(test=test, body=one, orelse=other):
+                return self._either(node, test, one, other, scope)
+            case ast.Call():
+                return self._call(node, scope)
+            case ast.Subscript():
+                return self._fact(node, scope)
+            case ast.Attribute():
+                raise self._refusal(node, f"{self._said(node)} is not defined here: put its number in its place")
+        raise self._refusal(node, f"{self._said(node)} is not known in a mask: say it by comparisons, &, | and ~")
+
+    def _looked_up(self, node: ast.Name, name: str, scope: Scope) -> ast.expr:
+        match scope.get(name):
+            case ast.Name(id=known):
+                return self._at(node, ast.Name(known))
+            case _Named(value, own_scope):
+                return self._expression(value, own_scope)
+            case _Function() as function:
+                return self._applied(node, function, (), scope)
+        meant = next(iter(difflib.get_close_matches(name, scope, n=1)), None) or meant_by(name)
+        known = f"did you mean {meant}?" if meant else f"write a line above, as in {name} = 4, or its number for it"
+        raise self._refusal(node, f"'{shortened(name)}' is not known here: {known}")
+
+    def _applied(self, node: ast.expr, function: _Function, given: Sequence[ast.expr], scope: Scope) -> ast.expr:
+        """What a function returns, for the query and the key where no arguments are given."""
+        names = function.parameters
+        own: dict[str, ast.expr | _Named | _Function] = {
+            name: _Named(value, function.scope) for name, value in function.defaults.items()
+        }
+        if given:
+            own |= {name: _Named(value, scope) for name, value in zip(names, given, strict=False)}
+        elif len(names) in (2, 4):
+            own |= dict(zip(names, list(_POSITIONS.values())[-len(names) :], strict=True))
+        elif len(names) == 5:
+            raise self._refusal(node, "this changes scores, so it is a score_mod and no mask")
+        outside = {name: value for name, value in function.scope.items() if name not in names}
+        returned = self._returned(function.body, {**outside, **own})
+        if returned is None:
+            raise self._refusal(node, "this function returns nothing: end it with return and a condition")
+        return self._expression(returned.value, returned.scope)
+
+    def _joined(self, node: ast.BinOp, sign: ast.operator, parts: list[ast.expr]) -> ast.expr:
+        if type(sign) in _SIGNS:
+            return self._at(node, ast.BoolOp(_SIGNS[type(sign)], parts))
+        if isinstance(sign, ast.BitXor):
+            return self._at(node, ast.Compare(parts[0], [ast.NotEq()], [parts[1]]))
+        if not isinstance(sign, _ARITHMETIC):
+            raise self._refusal(
+                node, f"{self._said(node)}: {_HINTS.get(type(sign), 'this sign is not known here')}"
+            )
+        return self._at(node, ast.BinOp(parts[0], sign, parts[1]))
+
+    def _either(self, node: ast.expr, test: ast.expr, one: ast.expr, other: ast.expr, scope: Scope) -> ast.expr:
+        """Python's ``one if test else other``, and ``torch.where``."""
+        asked, denied = (self._expression(test, scope) for _ in range(2))
+        negation = self._at(test, ast.UnaryOp(ast.Not(), denied))
+        ways = [
+            self._at(node, ast.BoolOp(ast.And(), [asked, self._expression(one, scope)])),
+            self._at(node, ast.BoolOp(ast.And(), [negation, self._expression(other, scope)])),
+        ]
+        return self._at(node, ast.BoolOp(ast.Or(), [*ways]))
+
+    def _call(self, node: ast.Call, scope: Scope) -> ast.expr:
+        match node.func:
+            case ast.Name(id=name):
+                arguments = node.args
+            case ast.Attribute(value=ast.Name(id="torch" | "np" | "numpy" | "math"), attr=name):
+                arguments = node.args
+            case ast.Attribute(value=value, attr=name):
+                arguments = [value, *node.args]
+            case _:
+                raise self._refusal(node, f"{self._said(node)} is not known here")
+        match scope.get(name), name, arguments:
+            case _Function() as function, _, _:
+                return self._applied(node, function, arguments, scope)
+            case _Named(ast.Lambda(args=parameters, body=body), own_scope), _, _:
+                inner = [ast.copy_location(ast.Return(body), body)]
+                return self._applied(node, _function(parameters, inner, own_scope), arguments, scope)
+            case _, "where", [test, one, other]:
+                return self._either(node, test, one, other, scope)
+            case _, "is_pad" | "segment" | "token", [argument]:
+                return self._at(node, ast.Call(ast.Name(name), [self._expression(argument, scope)], []))
+            case _, _, [argument, *_] if name in _SAME:
+                return self._expression(argument, scope)
+        parts = [self._expression(argument, scope) for argument in arguments]
+        match name, parts:
+            case "abs" | "absolute", [part]:
+                return self._at(node, ast.Call(ast.Name("abs"), [part], []))
+            case "logical_not" | "bitwise_not", [part]:
+                return self._at(node, ast.UnaryOp(ast.Not(), part))
+            case _, [_, _, *_] if name in _JOINING:
+                return self._at(node, ast.BoolOp(_JOINING[name], parts))
+            case _, [one, other] if name in _COMPARING:
+                return self._at(node, ast.Compare(one, [_COMPARING[name]], [other]))
+        raise self._refusal(node, f"{shortened(name)}(...) is not known here: paste the lines that define it too")
+
+    def _fact(self, node: ast.Subscript, scope: Scope) -> ast.expr:
+        """``document_id[b, q_idx]`` and the like: what is known here of the token at a position."""
+        indices: list[ast.expr] = []
+        table: ast.expr = node
+        while isinstance(table, ast.Subscript):
+            parts = table.slice.elts if isinstance(table.slice, ast.Tuple) else [table.slice]
+            indices, table = [*(self._expression(part, scope) for part in parts), *indices], table.value
+        sides = [index.id for index in indices if isinstance(index, ast.Name) and index.id in "qk"]
+        name = table.attr if isinstance(table, ast.Attribute) else getattr(table, "id", "")
+        known = [fact for fact, spelling in _FACTS.items() if spelling.search(name)]
+        if len(sides) == 1 and known and all(isinstance(index, ast.Name) for index in indices):
+            return self._at(node, ast.Call(ast.Name(known[0]), [ast.Name(sides[0])], []))
+        raise self._refusal(node, f"{self._said(node)} looks up what is not known here: {_known_of(sides, name)}")
+
+    def _check_comparison(self, node: ast.Compare) -> None:
+        operands = [node.left, *node.comparators]
+        if any(isinstance(operand, ast.BinOp) and type(operand.op) in _SIGNS for operand in operands):
+            start, end = self._text.place(node)
+            what = "& and | bind more tightly than comparisons: put each comparison in brackets"
+            raise self._refusal(node, f"{what}, as in {_as_meant(self._text.text[start:end])}")
+        for sign in node.ops:
+            if not isinstance(sign, _ORDER):
+                raise self._refusal(node, _HINTS.get(type(sign), _HINTS[ast.Is]))
+
+    def _said(self, node: ast.expr) -> str:
+        return f"'{shortened(ast.unparse(node))}'"
+
+    def _at(self, node: ast.expr, made: _Made) -> _Made:
+        made.col_offset, made.end_col_offset = self._text.place(node)
+        return made
+
+    def _refusal(self, node: ast.stmt | ast.expr, what: str) -> MaskExpressionError:
+        return MaskExpressionError(what, *self._text.place(node))
+
+
+def _function(arguments: ast.arguments, body: Sequence[ast.stmt], scope: Scope) -> _Function:
+    names = tuple(one.arg for one in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs))
+    placed = names[: len(names) - len(arguments.kwonlyargs)]
+    defaults = dict(zip(placed[len(placed) - len(arguments.defaults) :], arguments.defaults, strict=True))
+    for one, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
+        if default is not None:
+            defaults[one.arg] = default
+    return _Function(names, defaults, body, scope)
+
+
+def _known_of(sides: Sequence[str], name: str) -> str:
+    if re.search("^(seq|kv|q|context|actual|input)?_?len(gth)?s?$", name, re.I):
+        return "for tokens before the padding, write ~is_pad(kv_idx)"
+    if re.search("mask|pad|valid|keep", name, re.I):
+        return "write is_pad(kv_idx) for what is padding, or ~is_pad(kv_idx) for what is none"
+    if not sides:
+        return "put its number in its place"
+    return "of a token there are segment(kv_idx), is_pad(kv_idx) and token(kv_idx)"
+
+
+def _as_meant(comparison: str) -> str:
+    """A comparison beside & or |, with brackets where they were meant."""
+    try:
+        read = ast.parse(f"({comparison.replace('&', ' and ').replace('|', ' or ')})", mode="eval").body
+    except SyntaxError:
+        return "(q_idx >= kv_idx) & (q_idx - kv_idx < 4)"
+    return _bracketed(read)
+
+
+def _bracketed(node: ast.expr) -> str:
+    match node:
+        case ast.BoolOp(op=word, values=values):
+            return (" & " if isinstance(word, ast.And) else " | ").join(
+                f"({_bracketed(value)})" for value in values
+            )
+    return ast.unparse(node)

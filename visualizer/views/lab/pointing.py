@@ -1,0 +1,32 @@
+"""Where an expression is wrong: the line that it is in, and a mark below the place."""
+
+from __future__ import annotations
+
+from model.mask_tools.language import MaskExpressionError
+
+_WIDEST = 44
+"""Characters of a line that a narrow screen shows without wrapping."""
+
+
+def pointed_at(text: str, error: MaskExpressionError) -> str:
+    """Two lines: what stands around the place of the error, and ``^`` below it.
+
+    Args:
+        text: what was written, of one line or several.
+        error: what is wrong with it.
+    """
+    start = min(error.start, len(text))
+    first = text.rfind("\n", 0, start) + 1
+    last = text.find("\n", start)
+    line = text[first : len(text) if last < 0 else last].replace("\t", " ").replace("\r", " ")
+    column, end = start - first, max(start + 1, error.end) - first
+    if len(line) <= _WIDEST:
+        return _marked(line, column, end)
+    skipped = max(0, min(column - 8, len(line) - _WIDEST))
+    shown = line[skipped : skipped + _WIDEST]
+    before, after = "…" if skipped else "", "…" if skipped + _WIDEST < len(line) else ""
+    return _marked(before + shown + after, column - skipped + len(before), end - skipped + len(before))
+
+
+def _marked(line: str, start: int, end: int) -> str:
+    return f"{line}\n{' ' * start}{'^' * max(1, min(end, len(line)) - start)}"
