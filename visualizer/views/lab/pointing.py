@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from model.mask_tools.language import MaskExpressionError
 
-_WIDEST = 44
+_WIDEST = 38
 """Characters of a line that a narrow screen shows without wrapping."""
 
 

@@ -123,7 +123,11 @@ def test_what_has_nothing_of_flex_attention_stays(text):
 @pytest.mark.parametrize(
     ("text", "part", "sentence"),
     [
-        ("q_idx >= kv_idx & q_idx - kv_idx < 3", "q_idx >= kv_idx & q_idx - kv_idx < 3", "in brackets, as in (q_idx"),
+        (
+            "q_idx >= kv_idx & q_idx - kv_idx < 3",
+            "q_idx >= kv_idx & q_idx - kv_idx < 3",
+            "in brackets, as in (q_idx",
+        ),
         ("q_idx >= kv_idx && kv_idx > 1", "&&", "write and"),
         ("k <= q & (", "(", "was never closed"),
         ("def f(b, h, q_idx, kv_idx)\n    return q_idx >= kv_idx", "\n", "expected ':'"),

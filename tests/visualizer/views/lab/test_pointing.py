@@ -1,4 +1,4 @@
-"""The mark below an expression stands below the part that is wrong, also where the line is long or one of several."""
+"""The mark stands below the part of an expression that is wrong, also in a long line or in one of several."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_the_mark_is_below_the_part(text, part):
     start = text.index(part)
     line, marks = pointed_at(text, MaskExpressionError("", start, start + len(part))).split("\n")
     assert line[marks.index("^") :][: marks.count("^")] == part
-    assert len(line) <= 46
+    assert len(line) <= 40
 
 
 def test_a_part_of_several_lines_is_marked_to_the_end_of_its_first():
