@@ -10,42 +10,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import torch
 from torch import Tensor
 
 from model.mask_tools.conventions import HIGHEST_FILL, are_weights
-from model.mask_tools.mask_case import NUMBER_TYPES, Severity
+from model.mask_tools.mask_case import NUMBER_TYPES
+from model.mask_tools.planes import BOTH, Axes, Passed, Remark, of_queries, of_sequences
 
 Rows = Literal["queries", "sequences"]
-
-
-@dataclass(frozen=True)
-class Remark:
-    """One thing to know about the numbers of an array where it is passed to."""
-
-    severity: Severity
-    text: str
-
-
-@dataclass(frozen=True, eq=False)
-class Passed:
-    """What a function makes of an array.
-
-    Attributes:
-        allowed: (..., Tq, Tk) bool, True = may attend, in the axes of the array; (B, 1, Tk) for rows that are
-            sequences; None where the function refuses the array.
-        remarks: what is to be known beside the cells, or why it is refused; most severe first.
-        fill: what is added to the scores of blocked cells; the weakest of several, None where nothing is.
-        dtype: the number type that it is added in.
-    """
-
-    allowed: Tensor | None
-    remarks: tuple[Remark, ...] = ()
-    fill: float | None = None
-    dtype: torch.dtype | None = None
 
 
 @dataclass(frozen=True)
@@ -57,16 +32,28 @@ class Destination:
         note: what it takes, in one sentence.
         read: what it makes of an array.
         rows: what the rows of a matrix are to it.
+        leading: what the axes before the last two can be.
     """
 
     title: str
     note: str
     read: Callable[[Tensor], Passed]
     rows: Rows = "queries"
+    leading: tuple[Axes, ...] = ((), ("head",), ("sequence", "head"))
+
+    @property
+    def takes_heads_of_batch(self) -> bool:
+        """Whether one axis holds the heads of all sequences."""
+        return (BOTH,) in self.leading
 
 
-def passed_to(array: Tensor, destination: str) -> Passed:
+def passed_to(array: Tensor, destination: str, n_heads: int = 1) -> Passed:
     """What a function makes of an array of booleans, integers or floats, of one axis or more.
+
+    Args:
+        array: as it is passed.
+        destination: a name in ``DESTINATIONS``.
+        n_heads: how many heads the attention has, where an axis is both sequences and heads.
 
     Raises:
         ValueError: the destination is unknown, or the array has no entries or no axis.
@@ -79,8 +66,10 @@ def passed_to(array: Tensor, destination: str) -> Passed:
     found = chosen.read(array)
     if found.allowed is None:
         return found
-    rows = found.allowed.reshape(-1, 1, array.shape[-1]) if chosen.rows == "sequences" else found.allowed
-    return Passed(rows if rows.dim() > 1 else rows[None], found.remarks, found.fill, found.dtype)
+    if chosen.rows == "sequences":
+        return of_sequences(found)
+    rows = found.allowed if found.allowed.dim() > 1 else found.allowed[None]
+    return of_queries(replace(found, allowed=rows), rows, chosen.leading, n_heads)
 
 
 # What functions do.
@@ -271,6 +260,7 @@ DESTINATIONS: Mapping[str, Destination] = {
         "nn.MultiheadAttention: attn_mask",
         "Booleans: True = blocked. Floats are added to the scores.",
         _torch_module,
+        leading=((), (BOTH,)),
     ),
     "mha_key_padding": Destination(
         "nn.MultiheadAttention: key_padding_mask",
@@ -282,6 +272,7 @@ DESTINATIONS: Mapping[str, Destination] = {
         "nn.TransformerEncoder, nn.TransformerDecoder: mask, tgt_mask",
         "Booleans: True = blocked. Floats are added to the scores.",
         _torch_module,
+        leading=((), (BOTH,)),
     ),
     "hugging_face_2d": Destination(
         "Hugging Face: attention_mask of two axes",
@@ -293,6 +284,7 @@ DESTINATIONS: Mapping[str, Destination] = {
         "Hugging Face: attention_mask of four axes",
         "Booleans: True = may attend. Numbers are added to the scores as they are.",
         _by_type(_true_attends, _added, _added),
+        leading=((), ("sequence",), ("sequence", "head")),
     ),
     "flex": Destination(
         "FlexAttention: what mask_mod looks up",
@@ -307,6 +299,7 @@ DESTINATIONS: Mapping[str, Destination] = {
         "Keras MultiHeadAttention: attention_mask",
         "1 or True = may attend, 0 or False = blocked.",
         _by_type(_true_attends, _flags, _flags),
+        leading=((), ("sequence",), ("sequence", "head")),
     ),
     "jax": Destination(
         "JAX, Flax: mask",

@@ -257,3 +257,66 @@ def test_what_is_judged_by_a_guess_says_so():
     app.text_area(key="pasted_mask").set_value(str(CAUSAL.tolist())).run()
     assert any("it is inverted" in text.value for text in app.markdown)
     assert any("causal is a guess" in caption.value for caption in app.caption)
+
+
+HEADS_OUTSIDE = torch.stack([CAUSAL, CAUSAL & ~PADDED_LEFT]).repeat(2, 1, 1)
+LOADED = {
+    # line/lighthouse#77: the masks of the sequences are repeated where each is to be repeated for its heads.
+    "tiled": (
+        ~HEADS_OUTSIDE,
+        {"passed_to": "mha_attn_mask", "array_heads": "2"},
+        "mask.repeat_interleave(n_heads, 0)",
+    ),
+    # pytorch/pytorch#64706: one mask for each sequence where there must be one for each head of each.
+    "not repeated": (CAUSAL.expand(3, T, T), {"passed_to": "mha_attn_mask"}, "3 is no multiple of 4 heads"),
+    # pytorch/pytorch#103749: the padding of a batch passed where queries by keys are asked for.
+    "padding": (
+        torch.ones(3, T).tril(3).bool().flip(0),
+        {"passed_to": "sdpa"},
+        "look like the padding of 3 sequences",
+    ),
+    "one head is wrong": (
+        torch.stack([CAUSAL, CAUSAL, window(3)]),
+        {"passed_to": "sdpa"},
+        "In head 2: +0 cells, -6",
+    ),
+    "one sequence is wrong": (
+        torch.stack([CAUSAL, CAUSAL.T])[:, None],
+        {"passed_to": "hugging_face_4d"},
+        "In sequence 1: +15 cells, -15",
+    ),
+    "a row for each sequence": (
+        torch.tensor([[True] * T, [True] * 4 + [False] * 2]),
+        {"passed_to": "mha_key_padding"},
+        "In sequence 0: Every key of the sequence is blocked",
+    ),
+    "top left": (torch.ones(3, 8).tril().bool(), {"passed_to": "sdpa"}, "from the first key on"),
+    "a cache that is longer": (
+        torch.ones(3, 8).tril(5).bool(),
+        {"passed_to": "sdpa", "keys_before": "4"},
+        "one key too many",
+    ),
+    "every query alike": (
+        torch.ones(1, 1, 1, T).bool(),
+        {"passed_to": "sdpa"},
+        "+15 cells, -0: query 0 sees key 1. It is bidirectional",
+    ),
+}
+
+
+@pytest.mark.parametrize(("array", "chosen", "sentence"), LOADED.values(), ids=LOADED)
+def test_all_masks_of_an_array_are_judged(array, chosen, sentence):
+    link = {"view": "lab", "panel": "load", "architecture": "decoder", "text": "a b c d e f", "weights": "random"}
+    app = open_app(**link, **chosen, intent="causal")
+    app.text_area(key="pasted_mask").set_value(str(array.tolist())).run()
+    drawn = [element.value for kind in (app.error, app.warning, app.markdown) for element in kind]
+    assert any(markdown_safe(sentence) in text for text in drawn), drawn
+
+
+def test_a_text_of_as_many_tokens_is_made_by_one_click():
+    app = open_app(view="lab", panel="load", architecture="decoder", text="a b c", passed_to="sdpa")
+    app.text_area(key="pasted_mask").set_value(str(CAUSAL.tolist())).run()
+    app.button(key="make_text").click().run()
+    assert app.session_state["text"] == "t0 t1 t2 t3 t4 t5"
+    app.button(key="paint_loaded").click().run()
+    assert app.session_state["custom"] == "k <= q"

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as st_np
 from torch.testing import assert_close
 
-from visualizer.views.lab.mask_files import MAX_BYTES, read_pasted, read_upload
-from visualizer.views.lab.mask_files.entries import MAX_SIDE
+from visualizer.views.lab.mask_files import uploaded
+from visualizer.views.lab.mask_files.entries import MAX_ENTRIES, MAX_SIDE
+from visualizer.views.lab.mask_files.reading import MAX_BYTES, MAX_TEXT_BYTES, read_pasted, read_upload
 
 CAUSAL = np.tri(5, dtype=np.bool_)
 ADDED = np.where(CAUSAL, 0.0, -np.inf)
@@ -51,11 +52,9 @@ def with_header(header: str, entries: bytes = b"", version: int = 1) -> bytes:
 
 
 def assert_same(found: np.ndarray, expected: np.ndarray) -> None:
-    """The same entries in the same kind of type."""
-    assert (
-        found.dtype
-        == {"b": np.bool_, "i": np.int64, "u": np.int64, "f": expected.dtype.newbyteorder("=")}[expected.dtype.kind]
-    )
+    """The same entries in the same type; whole numbers that PyTorch has no type for are int64."""
+    own = expected.dtype.newbyteorder("=")
+    assert found.dtype == (np.int64 if own in (np.uint16, np.uint32, np.uint64) else own)
     np.testing.assert_array_equal(found, expected)
 
 
@@ -76,10 +75,10 @@ def test_npy_of_every_version_comes_back(version):
     assert_same(read_upload("mask.npy", saved(CAUSAL, version)), CAUSAL)
 
 
-def test_npy_of_one_row_comes_back_and_axes_of_size_one_are_dropped():
-    assert_same(read_upload("mask.npy", saved(CAUSAL[2])), CAUSAL[2])
-    assert_same(read_upload("mask.npy", saved(CAUSAL[None, None])), CAUSAL)
-    assert_same(read_upload("mask.npy", saved(CAUSAL[2][None, None, None])), CAUSAL[2][None])
+@pytest.mark.parametrize("axes", [(5,), (1, 5), (1, 1, 5, 5), (2, 1, 1, 5), (4, 5, 5), (2, 3, 5, 5)])
+def test_npy_of_every_shape_comes_back(axes):
+    array = np.resize(CAUSAL, axes)
+    assert_same(read_upload("mask.npy", saved(array)), array)
 
 
 def test_what_was_read_can_be_made_a_tensor_without_a_warning():
@@ -148,15 +147,15 @@ HEADER = "{'descr': '<f8', 'fortran_order': False, 'shape': (2, 2), }"
         (saved(CAUSAL.astype(str)), "type '<U5': a mask has"),
         (saved(np.zeros((2, 2), dtype="M8[s]")), r"type '<M8\[s\]'"),
         (saved(np.zeros((2, 2), dtype="S1048576")[:0]), "type '.S1048576'"),
-        (saved(np.zeros((513, 1), dtype=np.bool_)), "more than 512 rows"),
-        (saved(np.zeros((2, 513), dtype=np.bool_)), "more than 512 columns"),
-        (saved(np.zeros(513, dtype=np.bool_)), "more than 512 columns"),
-        (saved(np.zeros((4, 2, 2))), r"shape \(4, 2, 2\), such as heads"),
-        (saved(np.zeros((1, 4, 2, 2))), r"shape \(4, 2, 2\), such as heads"),
+        (saved(np.zeros((2049, 1), dtype=np.bool_)), "more than 2,048 rows"),
+        (saved(np.zeros((2, 2049), dtype=np.bool_)), "more than 2,048 columns"),
+        (saved(np.zeros(2049, dtype=np.bool_)), "more than 2,048 columns"),
+        (saved(np.zeros((2, 1, 4, 2, 2))), r"5 axes, and a mask has at most 4: \(B, H, Tq, Tk\)"),
+        (saved(np.zeros((5, 1024, 1024), dtype=np.bool_)), "more than 4,194,304 entries, which is the most"),
         (saved(np.zeros((0, 3))), r"empty: its shape is \(0, 3\)"),
         (saved(np.float64(1)), "a single number"),
-        (with_header(HEADER.replace("2, 2", "9" * 900)), "more than 512 columns"),
-        (with_header(HEADER.replace("2, 2", "99999999999, 99999999999")), "more than 512 rows"),
+        (with_header(HEADER.replace("2, 2", "9" * 900)), "more than 2,048 columns"),
+        (with_header(HEADER.replace("2, 2", "99999999999, 99999999999")), "more than 2,048 rows"),
         (with_header(HEADER.replace("2, 2", "-2, 2")), "does not say which shape"),
         (with_header(HEADER.replace("2, 2", "2,, 2")), "does not say which shape"),
         (with_header(HEADER.replace("2, 2", "2 2")), "does not say which shape"),
@@ -166,7 +165,7 @@ HEADER = "{'descr': '<f8', 'fortran_order': False, 'shape': (2, 2), }"
         (with_header(HEADER.replace("<f8", "(9999,9999)f8")), "type"),
         (with_header("", version=2), "of which type"),
         (b"\x93NUMPY\x02\x00\xff\xff\xff\xff", "header .* has 4,294,967,295 bytes"),
-        (bytes(MAX_BYTES + 1), "1.0 MiB, and 1 MiB is the most"),
+        (bytes(MAX_BYTES + 1), "16.0 MiB, and 16 MiB is the most"),
     ],
 )
 def test_a_wrong_npy_is_refused_with_the_reason(data, message):
@@ -230,8 +229,7 @@ def written_in_python(mask: np.ndarray) -> list[str]:
         str(rows),
         str(tuple(map(tuple, rows))),
         f"mask = {rows}",
-        f"np.array({rows}, dtype=bool)",
-        f"[[{rows}]]",
+        f"np.array({rows}, order='C')",
     ]
 
 
@@ -263,7 +261,14 @@ def test_what_torch_adds_to_a_tensor_is_no_trouble():
 def test_a_single_list_is_one_row():
     assert_same(read_pasted("[1, 1, 0]"), np.array([1, 1, 0]))
     assert_same(read_pasted("tensor([ True, False])"), np.array([True, False]))
-    assert_same(read_pasted("[[[1, 1, 0]]]"), np.array([[1, 1, 0]]))
+
+
+@pytest.mark.parametrize("axes", [(1, 1, 5, 5), (2, 1, 1, 5), (4, 5, 5), (2, 3, 5, 5)])
+def test_what_is_printed_of_several_axes_comes_back(axes):
+    array = np.resize(CAUSAL, axes)
+    for text in (str(array), repr(array), repr(torch.from_numpy(array)), str(array.tolist())):
+        assert_same(read_pasted(text), array)
+    assert_same(read_pasted(str([[array.tolist()]])), array) if array.ndim == 4 else None
 
 
 @pytest.mark.parametrize(
@@ -297,7 +302,8 @@ def test_a_single_list_is_one_row():
         ("[[1, 0], [[1, 1]]]", "row 2 is nested in 3 brackets and row 1 in 2"),
         ("[[1,, 0]]", "row 1 has a comma without a value before it"),
         ("[, 1]", "row 1 has a comma without a value before it"),
-        ("[[[1, 0], [1, 1]], [[1, 0], [1, 1]]]", "there are 2 arrays in one"),
+        ("[[[1, 0], [1, 1]], [[1, 0]]]", "before row 4 a list of 1 ends, and the first of its kind has 2"),
+        ("[[[[[1]], [[1]]]], [[[[1]], [[1]]]]]", "5 axes, and a mask has at most 4"),
         ("[[1 0 ... 0]\n ...\n [1 1 ... 1]]", "printed with ... in place of entries"),
         (repr(np.zeros((2000, 2000))), "printed with ... in place of entries"),
         ("tensor([[1, 0]])[0]", "comes no array in brackets that ends with the text"),
@@ -311,16 +317,16 @@ def test_a_single_list_is_one_row():
         ("-" * 100_000, "has no numbers"),
         ("[" + "-" * 100_000, "row 1, column 1 has '-{40}…'"),
         ("[" + "9" * 100_000 + "]", "row 1, column 1 has '9{40}…'"),
-        ("1 " * 513, "more than 512 columns"),
-        ("1\n" * 513, "more than 512 rows"),
-        ("[" + "1," * 513 + "]", "more than 512 columns"),
-        ("[" + "[1]," * 513 + "]", "more than 512 rows"),
-        ("[" + "[]" * 513 + "]", "more than 512 rows"),
+        ("1 " * 2049, "more than 2,048 columns"),
+        ("1\n" * 2049, "more than 2,048 rows"),
+        ("[" + "1," * 2049 + "]", "more than 2,048 columns"),
+        ("[" + "[1]," * 2049 + "]", "more than 2,048 rows"),
+        ("[" + "[]" * 2049 + "]", "more than 2,048 rows"),
         ("[[" + "," * 500_000, "a comma without a value"),
         ("," * 500, "row 1, column 1 is empty"),
-        ("," * 500_000, "more than 512 columns"),
-        ("1," + "," * 500_000, "more than 512 columns"),
-        ("a" * MAX_BYTES + "b", "1.0 MiB, and 1 MiB is the most"),
+        ("," * 500_000, "more than 2,048 columns"),
+        ("1," + "," * 500_000, "more than 2,048 columns"),
+        ("a" * MAX_TEXT_BYTES + "b", "4.0 MiB, and 4 MiB is the most"),
     ],
 )
 def test_a_wrong_text_is_refused_with_the_place(text, message):
@@ -333,10 +339,10 @@ def test_a_wrong_text_is_refused_with_the_place(text, message):
 @pytest.mark.parametrize(
     ("name", "data", "message"),
     [
-        ("mask.pt", b"1", "ends in '.pt': it must end in .npy, .csv, .tsv, .txt or .json"),
+        ("mask.bin", b"1", "ends in '.bin': it must end in one of .npy, .npz, .safetensors, .pt, .csv"),
         ("mask", b"1", "ends in ''"),
         ("npy", b"1", "ends in ''"),
-        ("mask.npz", saved(CAUSAL), "ends in '.npz'"),
+        ("mask.npz", saved(CAUSAL), "this is no .npz file, or a damaged one"),
         ("mask." + "x" * 1000, b"1", "ends in '.xxxx"),
         ("mask.csv", b"\xff1,0", "not text in UTF-8"),
         ("mask.csv", b"\xff\xfe1", "not text in UTF-8"),
@@ -344,12 +350,12 @@ def test_a_wrong_text_is_refused_with_the_place(text, message):
         ("mask.csv", saved(CAUSAL), "not text in UTF-8"),
         ("mask.json", b'{"mask": [[1]]}', "an object in braces"),
         ("mask.json", b"null", "row 1, 'null', has no numbers"),
-        ("mask.csv", b" " * (MAX_BYTES + 1), "1 MiB is the most"),
+        ("mask.csv", b" " * (MAX_BYTES + 1), "16 MiB is the most"),
     ],
 )
 def test_a_wrong_file_is_refused_with_the_reason(name, data, message):
     with pytest.raises(ValueError, match=message):
-        read_upload(name, data)
+        uploaded(name, data)
 
 
 def assert_it_is_an_array_or_refused(read, *given_to_it) -> None:
@@ -360,9 +366,9 @@ def assert_it_is_an_array_or_refused(read, *given_to_it) -> None:
     except ValueError as error:
         refusal = str(error)
     else:
-        assert array.ndim in (1, 2)
-        assert 0 < array.size <= MAX_SIDE**2
-        assert array.dtype in (np.bool_, np.int64, np.float64)
+        assert 1 <= array.ndim <= 4
+        assert 0 < array.size <= MAX_ENTRIES
+        assert array.dtype.kind in "biuf"
     assert "\n" not in refusal
     assert len(refusal) < 250
 
@@ -428,7 +434,13 @@ def test_a_damaged_npy_is_read_or_refused(mask, changes, n_lost):
 
 @pytest.mark.parametrize(
     "text",
-    ["[" * MAX_BYTES, "," * MAX_BYTES, "1," * (MAX_BYTES // 2), "1\n" * (MAX_BYTES // 2), "[]" * (MAX_BYTES // 2)],
+    [
+        "[" * MAX_TEXT_BYTES,
+        "," * MAX_TEXT_BYTES,
+        "1," * (MAX_TEXT_BYTES // 2),
+        "1\n" * (MAX_TEXT_BYTES // 2),
+        "[]" * (MAX_TEXT_BYTES // 2),
+    ],
     ids=["brackets", "commas", "one line", "many lines", "empty lists"],
 )
 def test_the_largest_texts_take_little_memory(text):

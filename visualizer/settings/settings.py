@@ -48,6 +48,7 @@ PassedTo = Literal[
     "jax",
     "added",
 ]
+OneRow = Literal["usual", "one", "all"]
 LabPanel = Literal["translate", "load", "apply", "reach", "prove"]
 Chart = Literal["none", "positions", "row", "temperature", "residual", "distance", "directions", "measures"]
 Claim = Literal["intended", "promised", "causal"]
@@ -499,6 +500,31 @@ class Selection:
             "added": "Added to the scores by hand",
         },
     )
+    array_heads: int = setting(
+        0,
+        "Heads of the attention",
+        "An axis of B * n_heads holds the heads of the first sequence, then those of the next. 0: as many as the "
+        "model here has.",
+        most=128,
+    )
+    one_row: OneRow = setting(
+        "usual",
+        "The one row is for",
+        "A mask with one row is for one new query, as in decoding with a cache, or for every query alike. As "
+        "usual: (1, Tk) is one query, (B, 1, 1, Tk) every query.",
+        choices={"usual": "As usual", "one": "One new query", "all": "Every query"},
+    )
+    keys_before: int = setting(
+        -1,
+        "Keys before the first query",
+        "How many keys of the cache stand before query 0. -1: as many as there are more keys than queries, so that "
+        "the last query is beside the last key (bottom right); 0 sets the first beside the first (top left).",
+        least=-1,
+        most=2_048,
+    )
+    plane: int = setting(0, "Mask shown", "Which mask of the array is drawn, counted from 0.", most=65_535)
+    crop_query: int = setting(0, "From query", "The first query that is drawn of a large mask.", most=2_047)
+    crop_key: int = setting(0, "From key", "The first key that is drawn of a large mask.", most=2_047)
 
 
 FIELDS: Mapping[str, Field] = {**fields_of(Settings), **fields_of(Selection)}

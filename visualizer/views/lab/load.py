@@ -2,38 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
-import numpy as np
 import streamlit as st
-import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from model.mask_tools.conventions import read_as
-from model.mask_tools.destinations import DESTINATIONS, Passed, Remark, passed_to
-from model.mask_tools.intents import Intent, recognise
-from model.mask_tools.language import MaskContext
-from model.mask_tools.mask_case import MaskCase
-from visualizer.components.axis import Axis
-from visualizer.components.tensor_grid.element import Panel, tensor_grid
+from model.mask_tools.destinations import DESTINATIONS, passed_to
+from model.mask_tools.planes import Passed, Remark
 from visualizer.safe_text import markdown_safe
 from visualizer.session import state, widgets
-from visualizer.session.mount import mount
+from visualizer.settings.fields import TRAINED
 from visualizer.views.lab import mask_edits
 from visualizer.views.lab.case import Case
-from visualizer.views.lab.intent import (
-    all_clear,
-    chosen_intent,
-    findings_under,
-    guessed_intent,
-    padding_of,
-    plain_context,
-)
-from visualizer.views.lab.mask_files import MAX_BYTES, read_pasted, read_upload
+from visualizer.views.lab.crop import Crop, crop_of
+from visualizer.views.lab.findings_of_array import ICONS, draw_findings, elsewhere
+from visualizer.views.lab.mask_files import ENDINGS, MAX_BYTES, pasted, uploaded
+from visualizer.views.lab.planes import Plane, planes_of
 
 _EXAMPLE = "[[1, 0, 0],\n [1, 1, 0],\n [1, 1, 1]]"
-_ICONS = {"error": ":material/error:", "warning": ":material/warning:", "note": ":material/info:"}
 
 
 def render(case: Case) -> None:
@@ -44,12 +32,13 @@ def render(case: Case) -> None:
         key="pasted_mask",
         height=140,
         placeholder=_EXAMPLE,
-        help="Nested lists, CSV, or what NumPy or PyTorch prints. Queries are rows, keys are columns.",
+        help="Nested lists, JSON, CSV, what NumPy, PyTorch or JAX prints, or what Translate writes. The last two "
+        "axes are queries and keys.",
         persist_state="page",
     )
     upload = uploading.file_uploader(
         f"Or upload a file, up to {MAX_BYTES // 2**20} MiB",
-        type=["npy", "csv", "tsv", "txt", "json"],
+        type=[ending[1:] for ending in ENDINGS],
         key="mask_file",
     )
     widgets.choice("passed_to")
@@ -57,9 +46,9 @@ def render(case: Case) -> None:
         if upload is not None:
             if text.strip():
                 st.caption("What is shown is the file: remove it to read what is pasted.")
-            array = read_upload(upload.name, upload.getvalue())
+            array = _one_of(uploaded(upload.name, upload.getvalue()))
         elif text.strip():
-            array = read_pasted(text)
+            array = pasted(text)
         else:
             return
     except ValueError as error:
@@ -68,37 +57,66 @@ def render(case: Case) -> None:
     _array(case, array)
 
 
+def _one_of(arrays: Mapping[str, Tensor]) -> Tensor:
+    """The array of a file, or the one that is chosen of several."""
+    names = list(arrays)
+    if len(names) == 1:
+        return arrays[names[0]]
+    chosen = st.selectbox(
+        "Array in the file",
+        names,
+        format_func=lambda name: f"{markdown_safe(name)}: {_shape(arrays[name])}, {_type_of(arrays[name])}",
+        key="array_in_file",
+    )
+    return arrays[chosen]
+
+
 def _refuse(error: ValueError) -> None:
     sentence = str(error)
     st.error(markdown_safe(sentence[:1].upper() + sentence[1:]), icon=":material/error:")
 
 
-def _array(case: Case, array: NDArray[np.generic]) -> None:
-    given = torch.from_numpy(array)
-    shape = " × ".join(str(size) for size in array.shape)
+def _array(case: Case, given: Tensor) -> None:
     place = case.selection.passed_to
+    described = f"An array of **{_shape(given)}**, {_type_of(given)}."
     if place == "ask":
-        st.markdown(f"An array of **{shape}**, {_type_of(given)}. What it means depends on where it goes.")
+        st.markdown(f"{described} What it means depends on where it goes.")
         _possible(given)
         return
     destination = DESTINATIONS[place]
-    st.markdown(f"An array of **{shape}**, {_type_of(given)}. {markdown_safe(destination.note)}")
-    passed = passed_to(given, place)
+    st.markdown(f"{described} {markdown_safe(destination.note)}")
+    n_heads = _heads_in(case, given, place)
+    passed = passed_to(given, place, n_heads)
     for remark in passed.remarks:
         _remark(remark)
     if passed.allowed is not None:
-        _judged(case, passed, passed.allowed, is_of_keys=destination.rows == "sequences" or given.dim() == 1)
-    _elsewhere(given, place, passed)
+        _judged(case, passed, is_of_keys=destination.rows == "sequences")
+    elsewhere(given, place, passed, n_heads)
+
+
+def _shape(given: Tensor) -> str:
+    return " × ".join(f"{size:,}" for size in given.shape)
 
 
 def _type_of(given: Tensor) -> str:
     return str(given.dtype).removeprefix("torch.")
 
 
+def _heads_in(case: Case, given: Tensor, place: str) -> int:
+    """How many heads an axis of sequences and heads has; asked for where there is such an axis."""
+    if given.dim() != 3 or not DESTINATIONS[place].takes_heads_of_batch:
+        return 1
+    widgets.number("array_heads", width=200)
+    return case.selection.array_heads or case.run.settings.n_heads
+
+
 def _possible(given: Tensor) -> None:
     """What the array could be, for who does not know where it goes; nothing of it is judged."""
+    first = given.reshape(-1, *given.shape[-2:])[0] if given.dim() > 2 else given
+    if given.dim() > 2 and len(first) < given.numel() / given.shape[-1]:
+        st.caption("The first of its masks:")
     try:
-        readings = read_as(given)
+        readings = read_as(first)
     except ValueError as error:
         _refuse(error)
         return
@@ -108,134 +126,84 @@ def _possible(given: Tensor) -> None:
 
 def _remark(remark: Remark) -> None:
     draw = {"error": st.error, "warning": st.warning, "note": st.info}[remark.severity]
-    draw(markdown_safe(remark.text), icon=_ICONS[remark.severity])
+    draw(f"**{remark.severity.capitalize()}.** {markdown_safe(remark.text)}", icon=ICONS[remark.severity])
 
 
-def _judged(case: Case, passed: Passed, planes: Tensor, *, is_of_keys: bool) -> None:
-    """The picture of one plane, and what is wrong with it."""
-    flat = planes.reshape(-1, *planes.shape[-2:])
-    index = _choose_plane(len(flat), is_of_keys=is_of_keys)
-    allowed = flat[index]
-    n_tokens = len(case.tokens)
-    if is_of_keys and allowed.shape[1] == n_tokens:
-        allowed = allowed.expand(n_tokens, -1)
-    picture, judged = st.columns([2, 3])
+def _judged(case: Case, passed: Passed, *, is_of_keys: bool) -> None:
+    """The picture of one mask, and what is wrong with any of them."""
+    if not is_of_keys:
+        passed = _with_rows(case, passed)
+    planes = planes_of(passed)
+    shown = _choose_plane(case, planes)
+    if not is_of_keys:
+        _ask_for_cache(shown)
+    crop = crop_of(case, shown.allowed)
+    picture, found = st.columns([2, 3])
     with picture:
-        _picture(case, allowed)
-    with judged:
-        _findings(case, passed, allowed, is_of_keys=is_of_keys)
-        _paint_button(case, allowed)
+        crop.draw(case)
+    with found:
+        draw_findings(case, passed, planes, shown, is_of_keys=is_of_keys)
+        if not is_of_keys:
+            _paint_button(case, crop)
 
 
-def _choose_plane(count: int, *, is_of_keys: bool) -> int:
-    if count == 1:
-        return 0
-    name = "Sequence" if is_of_keys else "Mask"
-    return int(
-        st.number_input(
-            f"{name}, of {count}", min_value=0, max_value=count - 1, value=0, step=1, key="loaded_plane"
-        )
-    )
+def _with_rows(case: Case, passed: Passed) -> Passed:
+    """The one row of a mask for every query, where that is meant."""
+    allowed = passed.allowed
+    if allowed is None or allowed.shape[-2] != 1:
+        return passed
+    widgets.segments("one_row", required=True)
+    chosen = case.selection.one_row
+    if chosen == "one" or (chosen == "usual" and not passed.axes):
+        return passed
+    return replace(passed, allowed=allowed.expand(*allowed.shape[:-2], allowed.shape[-1], -1))
 
 
-def _findings(case: Case, passed: Passed, allowed: Tensor, *, is_of_keys: bool) -> None:
-    context = _context(case, allowed)
-    chosen = chosen_intent(case)
-    if is_of_keys:
-        padding = any(context.key_is_padding)
-        intent, chosen = Intent("bidirectional", padding=True) if padding else Intent("painted"), None
-    else:
-        intent = chosen or guessed_intent(case, allowed, context)
-    query_is_padding, key_is_padding = padding_of(context)
-    mask = MaskCase(
-        allowed=allowed,
-        query_is_padding=query_is_padding,
-        key_is_padding=key_is_padding,
-        causal=intent.hides_later,
-        fill=passed.fill,
-        dtype=passed.dtype,
-    )
-    findings = findings_under(intent, mask, context)
-    for finding in findings:
-        st.markdown(f"{_ICONS[finding.severity]} **{markdown_safe(finding.title)}.** {markdown_safe(finding.why)}")
-        st.caption(markdown_safe(finding.mend))
-    if findings:
-        if chosen is None and not is_of_keys:
-            st.caption(markdown_safe(f"That it should be {intent.words} is a guess: say above what it should be."))
+def _choose_plane(case: Case, planes: tuple[Plane, ...]) -> Plane:
+    if len(planes) == 1:
+        return planes[0]
+    widgets.number("plane", width=200)
+    plane = planes[min(case.selection.plane, len(planes) - 1)]
+    st.caption(f"{plane.name.capitalize()}, of {len(planes)} masks. All of them are judged." if plane.name else "")
+    return plane
+
+
+def _ask_for_cache(shown: Plane) -> None:
+    n_queries, n_keys = shown.allowed.shape
+    if n_queries != n_keys:
+        widgets.number("keys_before", width=240)
+
+
+def _paint_button(case: Case, crop: Crop) -> None:
+    """Paint what is drawn, after making a text of as many tokens where it has others."""
+    n_rows, n_columns = crop.cells.shape
+    if n_rows != n_columns:
+        st.caption("It cannot be painted here: a text attends to itself, with as many queries as keys.")
         return
-    if is_of_keys:
-        n_open = int(allowed[0].sum())
-        st.caption(f"Every query may attend to {n_open} of {allowed.shape[1]} keys.")
-    else:
-        st.caption(markdown_safe(all_clear(intent, is_guess=chosen is None)))
-
-
-def _context(case: Case, allowed: Tensor) -> MaskContext:
-    """The tokens of the text where the mask is over as many, else tokens of which nothing is known."""
     n_tokens = len(case.tokens)
-    return case.context if allowed.shape == (n_tokens, n_tokens) else plain_context(*allowed.shape)
-
-
-def _elsewhere(given: Tensor, place: str, passed: Passed) -> None:
-    """What the array would be in other places, one line for each mask that has a name."""
-    places: dict[str, list[str]] = {}
-    for name, destination in DESTINATIONS.items():
-        if name == place or destination.rows == "sequences" or given.dim() == 1:
-            continue
-        allowed = passed_to(given, name).allowed
-        if allowed is None or (passed.allowed is not None and torch.equal(allowed, passed.allowed)):
-            continue
-        if (words := _name_of(allowed)) is not None:
-            places.setdefault(words, []).append(destination.title)
-    for words, titles in places.items():
-        first = titles[0] if len(titles) == 1 else f"{titles[0]} and {len(titles) - 1} more"
-        st.caption(markdown_safe(f"Under {first} this would be {words}."))
-
-
-def _name_of(allowed: Tensor) -> str | None:
-    """The mask that every plane is, in words; None where it has no name."""
-    flat = allowed.reshape(-1, *allowed.shape[-2:])
-    context = plain_context(*flat.shape[-2:])
-    found = {recognise(plane, context) for plane in flat}
-    intent = found.pop() if len(found) == 1 else None
-    return None if intent is None else replace(intent, documents=False, padding=False).words
-
-
-def _picture(case: Case, allowed: Tensor) -> None:
-    rows, columns = (_axis(case, name, size) for name, size in zip(("query", "key"), allowed.shape, strict=True))
-    blocked = (~allowed).numpy().astype(np.uint8)
-    panel = Panel(
-        name="loaded",
-        title="May attend",
-        array=allowed.float().numpy(),
-        rows=rows,
-        columns=columns,
-        role="weights",
-        bounds=(0.0, 1.0),
-        blocked=blocked,
-        blocked_by=("the array",),
-    )
-    mount(tensor_grid([panel], key="loaded_mask"))
-
-
-def _axis(case: Case, name: str, size: int) -> Axis:
-    if size == len(case.tokens):
-        return Axis(name, case.tokens.labels, case.sequence)
-    return Axis(name, tuple(str(index) for index in range(size)), None)
-
-
-def _paint_button(case: Case, allowed: Tensor) -> None:
-    n_tokens = len(case.tokens)
-    if allowed.shape != (n_tokens, n_tokens):
-        shape = " × ".join(str(size) for size in allowed.shape)
-        st.caption(
-            f"It cannot be painted here: the text has {n_tokens} tokens and the array is {shape}. "
-            f"Give the text as many tokens as the array has rows and columns."
+    if n_rows == n_tokens:
+        st.button(
+            "Paint this mask", icon=":material/brush:", key="paint_loaded", on_click=_paint, args=(case, crop.cells)
         )
         return
+    st.caption(f"To be painted, it needs a text of {n_rows} tokens: this one has {n_tokens}.")
 
-    def paint() -> None:
-        settings = mask_edits.started_alone(case.run.settings, case.scope, allowed, case.context)
-        state.change_masks(settings)
+    def make() -> None:
+        state.change(**_text_of(case, n_rows))
+        state.redraw_page()
 
-    st.button("Paint this mask", icon=":material/brush:", key="paint_loaded", on_click=paint)
+    st.button(f"Make a text of {n_rows} tokens", icon=":material/text_fields:", key="make_text", on_click=make)
+
+
+def _paint(case: Case, allowed: Tensor) -> None:
+    state.change_masks(mask_edits.started_alone(case.run.settings, case.scope, allowed, case.context))
+
+
+def _text_of(case: Case, n_tokens: int) -> dict[str, object]:
+    """The settings of a text with so many tokens, in the sequence that the masks are for."""
+    settings = case.run.settings
+    is_target = case.sequence == "target"
+    words = " ".join(f"t{index}" for index in range(n_tokens - is_target))  # the target begins with <s>
+    text = {"target": words, "text": settings.text.split("\n")[0]} if is_target else {"text": words}
+    weights = {"weights": "random"} if settings.weights == TRAINED else {}
+    return {**text, **weights, "tokens": "words", "pad": 0, "order": 0}

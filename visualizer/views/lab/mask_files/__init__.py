@@ -3,6 +3,6 @@
 Nothing of them is ever evaluated or unpickled, and what is too large is refused before memory is taken for it.
 """
 
-from visualizer.views.lab.mask_files.reading import MAX_BYTES, read_pasted, read_upload
+from visualizer.views.lab.mask_files.reading import ENDINGS, MAX_BYTES, pasted, uploaded
 
-__all__ = ["MAX_BYTES", "read_pasted", "read_upload"]
+__all__ = ["ENDINGS", "MAX_BYTES", "pasted", "uploaded"]

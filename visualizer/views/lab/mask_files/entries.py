@@ -9,11 +9,17 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-MAX_SIDE = 512
-"""The most rows, and the most entries in a row."""
+MAX_SIDE = 2048
+"""The most rows of one mask, and the most entries in a row."""
+
+MAX_ENTRIES = 2**22
+"""The most entries of all masks together: one mask of the greatest size, or 64 of 256 tokens."""
+
+MAX_AXES = 4
+"""As many as (B, H, Tq, Tk)."""
 
 Entry = bool | int | float
-Array = NDArray[np.bool_] | NDArray[np.int64] | NDArray[np.floating]
+Array = NDArray[np.bool_] | NDArray[np.integer] | NDArray[np.floating]
 
 _INTEGER = re.compile(r"[+-]?\d{1,18}", re.ASCII)
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
@@ -64,8 +70,37 @@ def check_side(n_rows: int, n_columns: int) -> None:
         ValueError: it has.
     """
     if max(n_rows, n_columns) > MAX_SIDE:
-        kind = "rows" if n_rows > MAX_SIDE else "columns"
-        raise ValueError(f"the array has more than {MAX_SIDE} {kind}, which is the most")
+        kind, part = ("rows", "[:{0}]") if n_rows > MAX_SIDE else ("columns", "[:, :{0}]")
+        part = f"mask{part.format(MAX_SIDE)}"
+        raise ValueError(f"the array has more than {MAX_SIDE:,} {kind}, which is the most: give a part, as {part}")
+
+
+def check_entries(count: int) -> None:
+    """Refuse arrays that have too many entries together.
+
+    Raises:
+        ValueError: they have.
+    """
+    if count > MAX_ENTRIES:
+        raise ValueError(
+            f"the array has more than {MAX_ENTRIES:,} entries, which is the most: give some of its masks"
+        )
+
+
+def check_shape(shape: Sequence[int]) -> None:
+    """Refuse a shape that no mask has, or that is too large.
+
+    Raises:
+        ValueError: it is one.
+    """
+    if not shape:
+        raise ValueError("this is a single number: a mask has one entry for each query and key")
+    if len(shape) > MAX_AXES:
+        raise ValueError(f"the array has {len(shape)} axes, and a mask has at most {MAX_AXES}: (B, H, Tq, Tk)")
+    check_side(shape[-2] if len(shape) > 1 else 1, shape[-1])
+    if 0 in shape:
+        raise ValueError(f"the array is empty: its shape is {tuple(shape)}")
+    check_entries(math.prod(shape))
 
 
 def array_of(rows: Sequence[Sequence[Entry]]) -> Array:

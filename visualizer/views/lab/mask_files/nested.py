@@ -1,14 +1,25 @@
-"""Arrays written with brackets: JSON, Python, and what NumPy and PyTorch print."""
+"""Arrays written with brackets: JSON, Python, and what NumPy, PyTorch and JAX print."""
 
 from __future__ import annotations
 
 import re
-from collections import Counter
 from dataclasses import dataclass, field
 
-from visualizer.views.lab.mask_files.entries import Array, Entry, array_of, check_side, quoted, read_entry_at
+from visualizer.views.lab.mask_files.entries import (
+    MAX_AXES,
+    Array,
+    Entry,
+    array_of,
+    check_entries,
+    check_shape,
+    check_side,
+    quoted,
+    read_entry_at,
+)
 
-_CALL = re.compile(r"(?:\w{1,40}\s*=\s*)?(?:(?:np|numpy|torch)\.)?(?:as)?(?:array|tensor)\s*\(", re.IGNORECASE)
+_CALL = re.compile(
+    r"(?:\w{1,40}\s*=\s*)?(?:(?:np|numpy|torch|jnp|jax\.numpy)\.)?(?:as)?(?:array|tensor)\s*\(", re.IGNORECASE
+)
 _ASSIGNED = re.compile(r"\w{1,40}\s*=\s*(?=[\[(])")
 _AFTER_ARRAY = re.compile(r"\s*(,[^()\[\]]*)?\)\s*;?")
 _TOKEN = re.compile(r"[\[\](),]|[^\s\[\](),]+")
@@ -22,10 +33,9 @@ def is_nested(text: str) -> bool:
 
 
 def read_nested(text: str) -> Array:
-    """The array in brackets: (rows, columns), or (columns,) if written without inner brackets.
+    """The array in brackets, with as many axes as brackets, at most four: what is around these counts for nothing.
 
-    Values may be separated by commas or by blanks, as NumPy prints them. Outer brackets around a single array count
-    for nothing.
+    Values may be separated by commas or by blanks, as NumPy prints them.
 
     Raises:
         ValueError: it is none; the message says where.
@@ -69,12 +79,12 @@ class _Lists:
     open: list[_List] = field(default_factory=list)
     rows: list[list[Entry]] = field(default_factory=list)
     row_depth: int = 0
-    n_closed: Counter[int] = field(default_factory=Counter)
+    sizes: dict[int, int] = field(default_factory=dict)
     previous: str = ""
 
     def take(self, token: str) -> None:
         """Read one bracket, comma or entry."""
-        if self.n_closed and not self.open:
+        if self.rows and not self.open:
             raise ValueError(f"after the array comes {quoted(token)}")
         if token in _CLOSING:
             self._open(token)
@@ -92,12 +102,11 @@ class _Lists:
         if self.open:
             raise ValueError(f"a {self.open[-1].bracket!r} is never closed")
         array = array_of(self.rows or [[]])
-        if self.row_depth == 1:
-            return array.reshape(-1)
-        n_arrays = self.n_closed[self.row_depth - 1]
-        if n_arrays > 1:
-            raise ValueError(f"there are {n_arrays} arrays in one, such as heads or sequences: give one of them")
-        return array
+        shape = [*(self.sizes[depth] for depth in range(1, self.row_depth)), array.shape[1]]
+        while len(shape) > MAX_AXES and shape[0] == 1:
+            del shape[0]
+        check_shape(shape)
+        return array.reshape(shape)
 
     @property
     def _row(self) -> int:
@@ -121,9 +130,15 @@ class _Lists:
                 raise ValueError(f"row {self._row} is nested in {depth} brackets and row 1 in {self.row_depth}")
             self.rows.append(closed.entries)
             self.row_depth = depth
-            check_side(len(self.rows), 0)
-        self.n_closed[depth] += 1
+            check_entries(len(self.rows) * max(1, len(closed.entries)))
+        elif self.sizes.setdefault(depth, closed.n_lists) != closed.n_lists:
+            raise ValueError(
+                f"before row {self._row} a list of {closed.n_lists} ends, and the first of its kind has "
+                f"{self.sizes[depth]}"
+            )
         self.open.pop()
+        if self.open:
+            check_side(self.open[-1].n_lists, 0)
 
     def _add(self, text: str) -> None:
         if not self.open:

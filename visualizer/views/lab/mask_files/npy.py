@@ -11,7 +11,7 @@ import re
 
 import numpy as np
 
-from visualizer.views.lab.mask_files.entries import Array, check_side, quoted
+from visualizer.views.lab.mask_files.entries import Array, check_shape, quoted
 
 _MAGIC = b"\x93NUMPY"
 _LENGTH_BYTES = {1: 2, 2: 4, 3: 4}
@@ -21,11 +21,12 @@ _ORDER = re.compile(r"""["']fortran_order["']\s*:\s*(True|False)""")
 _SHAPE = re.compile(r"""["']shape["']\s*:\s*\(((?:\s*[0-9]+\s*,)*(?:\s*[0-9]+)?)\s*\)""")
 _INTEGERS = re.compile(r"[0-9]+")
 _NUMBERS = re.compile(r"[<>|=]?([iu][1248]|f[248])")
+_KEPT = ("uint8", "int8", "int16", "int32", "int64")
 _BOOLEANS = re.compile(r"[<>|=]?b1|\?")
 
 
 def read_npy(data: bytes) -> Array:
-    """The array of a .npy file: (rows, columns), or (columns,).
+    """The array of a .npy file, of one axis to four, in its own number type where PyTorch has it.
 
     Raises:
         ValueError: it is no such file, cut off, or has entries or a shape that no mask has.
@@ -44,6 +45,8 @@ def read_npy(data: bytes) -> Array:
     if kind.kind == "f":
         with np.errstate(invalid="ignore"):  # a signalling NaN
             return array.astype(kind.newbyteorder("="))
+    if kind.newbyteorder("=").name in _KEPT:
+        return array.astype(kind.newbyteorder("="))
     if (array > np.iinfo(np.int64).max).any():
         return array.astype(np.float64)
     return array.astype(np.int64)
@@ -89,18 +92,9 @@ def _type_of(header: str) -> np.dtype[np.generic]:
 
 
 def _shape_of(header: str) -> tuple[int, ...]:
-    """The shape, without axes of size 1 before the last two."""
     found = _SHAPE.search(header)
     if found is None:
         raise ValueError("the header of the .npy file does not say which shape the array has")
-    shape = [int(size) for size in _INTEGERS.findall(found.group(1))]
-    while len(shape) > 2 and shape[0] == 1:
-        del shape[0]
-    if not shape:
-        raise ValueError("the .npy file holds a single number: a mask has one entry for each query and key")
-    if len(shape) > 2:
-        raise ValueError(f"the array has shape {tuple(shape)}, such as heads or sequences: give one mask of it")
-    check_side(shape[0] if len(shape) == 2 else 1, shape[-1])
-    if 0 in shape:
-        raise ValueError(f"the array is empty: its shape is {tuple(shape)}")
-    return tuple(shape)
+    shape = tuple(int(size) for size in _INTEGERS.findall(found.group(1)))
+    check_shape(shape)
+    return shape

@@ -7,6 +7,7 @@ from visualizer.views.lab.mask_files.entries import (
     Array,
     Entry,
     array_of,
+    check_entries,
     check_side,
     quoted,
     read_entry,
@@ -28,6 +29,7 @@ def read_table(text: str) -> Array:
         if line.strip():
             rows.append(_row(line, separator, len(rows) + 1))
             check_side(len(rows), len(rows[-1]))
+            check_entries(len(rows) * len(rows[-1]))
     array = array_of(rows)
     return array.reshape(-1) if array.shape[1] == 1 else array
 

@@ -1,0 +1,206 @@
+"""Files with several arrays come back by name and type; nothing of them is run, what is too large is refused."""
+
+from __future__ import annotations
+
+import io
+import pickle
+import zipfile
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import save
+
+from model.mask_tools.destinations import passed_to
+from model.mask_tools.language import MaskContext, parse
+from model.mask_tools.translations import TRANSLATIONS, MaskToTranslate
+from visualizer.views.lab.mask_files import pasted, uploaded
+
+CAUSAL = torch.ones(5, 5).tril().bool()
+ADDED = torch.zeros(5, 5, dtype=torch.bfloat16).masked_fill(~CAUSAL, torch.finfo(torch.bfloat16).min)
+HEADS = torch.stack([CAUSAL, CAUSAL.T])
+TENSORS = {"mask": CAUSAL, "added": ADDED, "heads": HEADS, "row": CAUSAL[2].to(torch.uint8)}
+
+
+def pt(value: object) -> bytes:
+    file = io.BytesIO()
+    torch.save(value, file)
+    return file.getvalue()
+
+
+def npz(**arrays: np.ndarray) -> bytes:
+    file = io.BytesIO()
+    np.savez_compressed(file, **arrays)
+    return file.getvalue()
+
+
+def changed(data: bytes, part: str, *, old: bytes = b"", new: bytes = b"", whole: bytes | None = None) -> bytes:
+    """A zip file with one of its parts changed."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(data)) as before, zipfile.ZipFile(file, "w") as after:
+        for info in before.infolist():
+            content = before.read(info)
+            if info.filename.endswith(part):
+                assert whole is not None or old in content
+                content = content.replace(old, new) if whole is None else whole
+            after.writestr(info.filename, content)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize(("name", "write"), [("mask.pt", pt), ("mask.safetensors", save)])
+def test_tensors_come_back_by_name_and_type(name, write):
+    read = uploaded(name, write(TENSORS))
+    assert read.keys() == TENSORS.keys()
+    for key, tensor in TENSORS.items():
+        assert read[key].dtype is tensor.dtype
+        assert torch.equal(read[key], tensor)
+
+
+def test_npz_comes_back():
+    read = uploaded("mask.npz", npz(mask=CAUSAL.numpy(), heads=HEADS.float().numpy(), names=np.array(["a"])))
+    assert torch.equal(read["mask"], CAUSAL)
+    assert torch.equal(read["heads"], HEADS.float())
+    assert read.keys() == {"mask", "heads"}  # what is no mask is left out
+
+
+@pytest.mark.parametrize("value", [CAUSAL, [CAUSAL], torch.nn.Parameter(ADDED.float()), CAUSAL.T, CAUSAL[1:, :3]])
+def test_pt_of_one_tensor_comes_back(value):
+    (read,) = uploaded("mask.pt", pt(value)).values()
+    assert torch.equal(read, value[0] if isinstance(value, list) else value.detach())
+
+
+class Trap:
+    """Says so if it is ever unpickled."""
+
+    def __reduce__(self):
+        return spring, ()
+
+
+SPRUNG = []
+
+
+def spring() -> None:
+    SPRUNG.append("sprung")
+
+
+ZEROS = b"\0" * 2**26
+WRONG = {
+    "code": ("mask.pt", pt({"mask": CAUSAL, "trap": Trap()}), "holds more than tensors: it names"),
+    "a bare pickle": ("mask.pt", pickle.dumps(Trap()), "this is no .pt file"),
+    "an old .pt": ("mask.pt", b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19.", "this is no .pt file"),
+    "a storage that says more": (
+        "mask.pt",
+        changed(pt(CAUSAL), "data.pkl", old=b"cpuq\x04K\x19", new=b"cpuq\x04K\xff"),
+        "the .pt file is damaged",
+    ),
+    "a tensor that says more": (
+        "mask.pt",
+        changed(pt(CAUSAL), "data.pkl", old=b"K\x05K\x05\x86", new=b"K\x05K\xff\x86"),
+        "damaged, or holds more",
+    ),
+    "no pickle": ("mask.pt", npz(mask=CAUSAL.numpy()), "this is no .pt file of torch.save"),
+    "no tensor": ("mask.pt", pt({"n": 3}), "there is no array in the file"),
+    "a strange type": ("mask.pt", pt(torch.zeros(2, 2, dtype=torch.complex64)), "more than tensors|complex64"),
+    "too large": ("mask.npz", npz(mask=np.zeros((2049, 2))), "'mask': the array has more than 2,048 rows"),
+    "a bomb": ("mask.npz", npz(mask=np.frombuffer(ZEROS, dtype=np.uint8)), "unpacks to more than 32 MiB"),
+    "many parts": ("mask.npz", npz(**{f"a{i}": np.zeros(1) for i in range(65)}), "holds 65 parts"),
+    "objects": ("mask.npz", npz(mask=np.array([[Trap()]], dtype=object)), "Python objects"),
+    "nothing": ("mask.npz", npz(), "there is no array in the file"),
+    "no safetensors": ("mask.safetensors", b"\xff" * 99, "this is no .safetensors file"),
+    "a cut safetensors": ("mask.safetensors", save({"mask": CAUSAL})[:-1], "this is no .safetensors file"),
+    "a scalar": ("mask.safetensors", save({"a": torch.tensor(1.0)}), "'a': this is a single number"),
+}
+
+
+@pytest.mark.parametrize(("name", "data", "message"), WRONG.values(), ids=WRONG)
+def test_a_wrong_archive_is_refused_with_the_reason(name, data, message):
+    with pytest.raises(ValueError, match=message):
+        uploaded(name, data)
+    assert not SPRUNG
+
+
+def test_a_view_of_one_number_takes_no_memory():
+    huge = torch.zeros(1, dtype=torch.bool).expand(10**6, 10**6)
+    file = io.BytesIO()
+    torch.save(huge, file)
+    with pytest.raises(ValueError, match="more than 2,048 rows"):
+        uploaded("mask.pt", file.getvalue())
+
+
+@pytest.mark.parametrize(
+    ("text", "dtype"),
+    [
+        (repr(ADDED), torch.bfloat16),
+        (repr(CAUSAL.to(torch.uint8)), torch.uint8),
+        ("Array([[ True, False],\n       [ True,  True]], dtype=bool)", torch.bool),
+        ("jnp.array([[0., -1e4], [0., 0.]], dtype=jnp.float16)", torch.float16),
+        ("np.array([[1, 0], [1, 1]], dtype=bool)", torch.bool),
+        ("[[1, 0], [1, 1]]", torch.int64),
+    ],
+)
+def test_a_printed_type_counts(text, dtype):
+    assert pasted(text).dtype is dtype
+
+
+PLACES = {
+    "multihead_attention": "mha_attn_mask",
+    "multihead_attention_float": "mha_attn_mask",
+    "multihead_attention_padding": "mha_attn_mask",
+    "transformer_encoder": "transformer",
+    "transformer_decoder": "transformer",
+    "scaled_dot_product_attention": "sdpa",
+    "flex_attention": "flex",
+    "hugging_face_4d": "hugging_face_4d",
+    "numpy": "added",
+}
+FACTS = MaskContext((0, 1, 2, 0, 1), (0, 1, 2, 0, 1), *((False,) * 4 + (True,),) * 2, *((0, 0, 1, 1, 1),) * 2)
+
+
+@pytest.mark.parametrize("library", PLACES)
+@pytest.mark.parametrize(
+    "source",
+    [
+        "k <= q",
+        "segment(q) == segment(k) and not is_pad(k) and k <= q",
+        "same_token or token(k) == 2",
+    ],
+)
+def test_what_the_lab_prints_comes_back(library, source):
+    expression = parse(source)
+    allowed = expression.evaluate(FACTS)
+    is_padding = torch.tensor(FACTS.key_is_padding)
+    for planes in (allowed[None], torch.stack([allowed, allowed.T])):
+        for condition in (expression.torch_code(), None):
+            given = MaskToTranslate(planes, is_padding, is_padding, 2, condition, FACTS)
+            written = TRANSLATIONS[library].write(given)
+            found = passed_to(pasted(written), PLACES[library], n_heads=2).allowed
+            assert torch.equal(found.reshape(-1, 5, 5).expand_as(planes), planes)
+
+
+def test_a_padding_mask_that_the_lab_prints_comes_back():
+    allowed, is_padding = parse("not is_pad(k)").evaluate(FACTS), torch.tensor(FACTS.key_is_padding)
+    given = MaskToTranslate(allowed[None], is_padding, is_padding, 2)
+    for library, place in (
+        ("multihead_attention_padding", "mha_key_padding"),
+        ("hugging_face_2d", "hugging_face_2d"),
+    ):
+        assert torch.equal(passed_to(pasted(TRANSLATIONS[library].write(given)), place).allowed[0, 0], ~is_padding)
+
+
+def test_a_picture_of_cells_is_read():
+    assert torch.equal(pasted("1....\n11...\n111..\n1111.\n11111"), CAUSAL)
+    assert pasted("1.\n1.\n0.").tolist() == [1.0, 1.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("allowed = k <= q", "does not say how many queries and keys"),
+        ("T = 4\nallowed = __import__('os')", "the condition of the code cannot be read"),
+        ("T = 9999\nallowed = k <= q", "more than 2,048 rows"),
+        ("T = 3\nkey_is_padding = torch.tensor([1])\nallowed = ~key_is_padding[k]", "as much of each token"),
+    ],
+)
+def test_code_that_cannot_be_read_says_why(text, message):
+    with pytest.raises(ValueError, match=message):
+        pasted(text)

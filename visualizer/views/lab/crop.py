@@ -1,0 +1,81 @@
+"""What of a large mask is drawn, and can be painted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import streamlit as st
+from torch import Tensor
+
+from visualizer.components.axis import Axis
+from visualizer.components.tensor_grid.element import Panel, tensor_grid
+from visualizer.session import widgets
+from visualizer.session.mount import mount
+from visualizer.settings.fields import MAX_TOKENS
+from visualizer.views.lab.case import Case
+
+LARGEST = MAX_TOKENS
+"""The most queries or keys that are drawn at once."""
+
+
+@dataclass(frozen=True, eq=False)
+class Crop:
+    """A part of a mask.
+
+    Attributes:
+        cells: (queries, keys) bool, True = may attend.
+        query: the first query of the part.
+        key: the first key of the part.
+    """
+
+    cells: Tensor
+    query: int
+    key: int
+
+    def draw(self, case: Case) -> None:
+        """Draw its cells with the tokens of the text, where it has as many, else with their numbers."""
+        sizes, firsts = self.cells.shape, (self.query, self.key)
+        rows, columns = (
+            _axis(case, name, size, first)
+            for name, size, first in zip(("query", "key"), sizes, firsts, strict=True)
+        )
+        panel = Panel(
+            name="loaded",
+            title="May attend",
+            array=self.cells.float().numpy(),
+            rows=rows,
+            columns=columns,
+            role="weights",
+            bounds=(0.0, 1.0),
+            blocked=(~self.cells).numpy().astype(np.uint8),
+            blocked_by=("the array",),
+        )
+        mount(tensor_grid([panel], key="loaded_mask"))
+
+
+def crop_of(case: Case, allowed: Tensor) -> Crop:
+    """The part of a mask, (Tq, Tk), that is drawn; asks from where, and says so, where it is not all of it."""
+    n_queries, n_keys = allowed.shape
+    if max(n_queries, n_keys) <= LARGEST:
+        return Crop(allowed, 0, 0)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        if n_queries > LARGEST:
+            widgets.number("crop_query", step=LARGEST // 2, width=140)
+        if n_keys > LARGEST:
+            widgets.number("crop_key", step=LARGEST // 2, width=140)
+    query = min(case.selection.crop_query, max(0, n_queries - LARGEST))
+    key = min(case.selection.crop_key, max(0, n_keys - LARGEST))
+    cells = allowed[query : query + LARGEST, key : key + LARGEST]
+    last_query, last_key = query + cells.shape[0] - 1, key + cells.shape[1] - 1
+    st.caption(
+        f"Drawn are queries {query:,} to {last_query:,} of {n_queries:,} and keys {key:,} to {last_key:,} of "
+        f"{n_keys:,}. What is said of the mask is of all of it."
+    )
+    return Crop(cells, query, key)
+
+
+def _axis(case: Case, name: str, size: int, first: int) -> Axis:
+    if size == len(case.tokens) and first == 0:
+        return Axis(name, case.tokens.labels, case.sequence)
+    return Axis(name, tuple(str(index) for index in range(first, first + size)), None)
