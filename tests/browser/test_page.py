@@ -18,8 +18,9 @@ from visualizer.components.tensor_grid.element import tensor_grid
 from visualizer.runs.compute import compute_run
 from visualizer.runs.run import Run
 from visualizer.settings.settings import Settings
-from visualizer.stages.derivations import Cell, derive
+from visualizer.stages.derivations import Cell
 from visualizer.stages.panels import blocked_in_layers, stage_panel, to_array
+from visualizer.stages.registry import derive, on_map
 
 WEIGHTS = "encoder.layers.0.self_attention.weights"
 HEARD = """() => {
@@ -50,8 +51,7 @@ def pictures(run: Run) -> list[tuple[str, Picture]]:
         key="heads",
     )
     grid = tensor_grid([stage_panel(run, WEIGHTS, head=1, batch=0)], key="grid")
-    shapes = {path: stage.shape_text for path, stage in run.trace.items()}
-    model = stage_map(model_map(list(run.trace), shapes), WEIGHTS, verdicts={}, seq=0, key="map")
+    model = stage_map(model_map(on_map(run)), WEIGHTS, verdicts={}, seq=0, key="map")
     number = derive(run, Cell(WEIGHTS, batch=0, head=1, row=2, column=0))[-1]
     titles = ("Heads </script><b>", "One <matrix>", "The model", "A number")
     return list(zip(titles, (heads, grid, model, derivation(number, key="number")), strict=True))

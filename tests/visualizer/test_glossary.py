@@ -10,9 +10,8 @@ from model.names import MASK_NAMES
 from tests.visualizer.sample_runs import VARIANTS, run_of, unmarked
 from visualizer.glossary import AXES, GLOSSARY, entries_of_formula, mask_piece, pieces, shape_pieces
 from visualizer.settings.fields import WORKED_EXAMPLES
-from visualizer.stages.formulas import formula_of
+from visualizer.stages.registry import ENTRIES, formula_of
 from visualizer.stages.sizes import sizes_of
-from visualizer.stages.texts import EXPLANATIONS
 
 
 @pytest.mark.parametrize("name", [*VARIANTS, *WORKED_EXAMPLES])
@@ -45,7 +44,7 @@ def test_a_symbol_without_an_entry_is_an_error():
 
 
 def test_every_mark_leads_to_an_entry():
-    sentences = chain.from_iterable((*one.plain, *one.exact) for one in EXPLANATIONS.values())
+    sentences = chain.from_iterable((*one.plain, *one.exact) for one in chain.from_iterable(ENTRIES.values()))
     texts = [sentence if isinstance(sentence, str) else sentence.text for sentence in sentences]
     marked = {piece.entry for text in texts for piece in pieces(text) if piece.entry}
     marked |= {piece.entry for entry in GLOSSARY.values() for piece in pieces(entry.text) if piece.entry}

@@ -12,7 +12,7 @@ from tests.test_app import assert_healthy, in_link, open_app
 from tests.visualizer.sample_runs import BASE
 from visualizer.page.hints import sentences
 from visualizer.runs.compute import compute_run
-from visualizer.stages.operands import operands_of
+from visualizer.stages.registry import operands_of
 
 
 @pytest.mark.parametrize(

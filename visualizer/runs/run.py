@@ -156,7 +156,10 @@ class Run:
             )
             for i, (path, stage) in enumerate(self.trace.items())
         )
-        modules = tuple((path, type(module).__qualname__) for path, module in self.model.named_modules())
+        modules = tuple(
+            (path, type(module).__qualname__, getattr(module, "eps", None))  # a number in a norm's expression
+            for path, module in self.model.named_modules()
+        )
         parameters = tuple(name for name, _ in self.model.named_parameters())  # a bias is there or not
         return modules, parameters, self.model.training, stages
 
@@ -220,10 +223,6 @@ class Run:
     def activation(self, path: str) -> str:
         """The activation function of the feed-forward network that ``path`` belongs to."""
         return str(self.model.get_submodule(path.rpartition(".")[0]).activation)
-
-    def layer_norm_eps(self, path: str) -> float:
-        """What the layer norm at ``path`` adds to the variance."""
-        return float(self.model.get_submodule(path).eps)  # type: ignore[arg-type]  # a module's attributes are untyped
 
     def mask_of(self, module: str) -> CombinedMask:
         """The masks of one attention."""

@@ -1,206 +1,395 @@
-"""How any number came to be, from the expression that its stage was computed by, whatever its name is."""
+"""What follows from the operation that computed a stage: what must hold, a line of NumPy, how a number came to be.
+
+An entry takes from here what it does not say itself, or the pieces to say it with.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
+from torch.nn import functional as F
 
-from model.dataflow import (
-    Dataflow,
-    Node,
-    Operation,
-    ParameterInput,
-    Slot,
-    StageInput,
-    evaluate,
-    operations_of,
-)
-from visualizer.components.derivation import Step, Terms
-from visualizer.runs.run import Run
-
-_SHAPE_ONLY = frozenset(
-    {
-        *("transpose", "mT", "T", "t", "swapaxes", "permute", "movedim", "view", "view_as", "reshape", "flatten"),
-        *("unflatten", "squeeze", "unsqueeze", "expand", "expand_as", "getitem", "chunk", "split", "unbind"),
-        *("narrow", "select", "contiguous", "clone", "to", "float", "double"),
-    }
-)
-"""Operations that move numbers and compute none."""
+from model.dataflow import Constant, Node, Operation, ParameterInput, StageInput, inputs_of, parameters_of
+from visualizer.components.axis import Axis
+from visualizer.components.derivation import Derivation, Step, Terms
+from visualizer.stages import derivations
+from visualizer.stages.checks import TOLERANCE, Check, again, dropped, product, short, some_rows
+from visualizer.stages.derivations import Cell, Numbers, Reckoning, as_numbers
+from visualizer.stages.entry import StageInRun
+from visualizer.stages.numpy_lines import NumpyLine, variable
+from visualizer.stages.operands import used
 
 
-@dataclass(frozen=True)
-class Reckoning:
-    """How one number came to be: the elements it was computed from, the steps that lead to it, and itself."""
-
-    steps: tuple[Step, ...]
-    value: float
-    rows: tuple[Terms, ...] = ()
-
-
-def reckon(run: Run, path: str, index: tuple[int, ...]) -> Reckoning:
-    """How the number at ``index`` of a stage came to be."""
-    flow = run.dataflow
-    with torch.no_grad():
-        return _Reader(run, flow).number(flow[path], index)
-
-
-@dataclass(frozen=True)
-class _Reader:
-    """Follows one number back through expressions."""
-
-    run: Run
-    flow: Dataflow
-
-    def number(self, node: Node, index: tuple[int, ...]) -> Reckoning:
-        value = float(self.values(node)[index])
-        if not isinstance(node, Operation):
-            return Reckoning((Step(f"{_name(node)}{_place(index)}", value),), value)
-        if node.name in _SHAPE_ONLY and len(node.inputs) == 1:
-            return self._moved(node, index)
-        find = {
-            **dict.fromkeys(("matmul", "mm", "bmm"), self._product),
-            "linear": self._linear,
-            "softmax": self._softmax,
-            "layer_norm": self._norm,
-            "embedding": self._looked_up,
-        }.get(node.name)
-        return find(node, index) if find else self._by_element(node, index)
-
-    def values(self, node: Node) -> Tensor:
-        return evaluate(node, self.run.trace, self.run.model)
-
-    def _moved(self, node: Operation, index: tuple[int, ...]) -> Reckoning:
-        """Where a number stood before it was moved, found by moving the places themselves."""
-        (before,) = node.inputs
-        shape = self.values(before).shape
-        places = torch.arange(math.prod(shape), dtype=torch.float64).reshape(shape)
-        origin = np.unravel_index(int(node.apply((places,))[index]), shape)
-        return self.number(before, tuple(int(i) for i in origin))
-
-    def _product(self, node: Operation, index: tuple[int, ...]) -> Reckoning:
-        left, right = (self.values(part) for part in node.inputs)
-        *place, row, column = index
-        x = left[(*_broadcast(place, left.shape[:-2]), row)]
-        y = right[_broadcast(place, right.shape[:-2])][..., column]
-        return _dot(x, y, _words(node.inputs[0]), _words(node.inputs[1]))
-
-    def _linear(self, node: Operation, index: tuple[int, ...]) -> Reckoning:
-        x, weight, *bias = (self.values(part) for part in node.inputs)
-        found = _dot(x[index[:-1]], weight[index[-1]], _words(node.inputs[0]), _words(node.inputs[1]))
-        if not bias:
-            return found
-        added = float(bias[0][index[-1]])
-        total = found.value + added
-        return Reckoning((*found.steps, Step(f"+ bias ({added:.4g})", total)), total, found.rows)
-
-    def _softmax(self, node: Operation, index: tuple[int, ...]) -> Reckoning:
-        scores, axis = self.values(node.inputs[0]), _axis(node)
-        row = _array(scores.movedim(axis, -1)[_without(index, axis)])
-        greatest = float(row.max())
-        exponentials = np.exp(row - greatest)
-        own, total = float(exponentials[index[axis]]), float(exponentials.sum())
-        steps = (
-            Step("largest number of the row", greatest),
-            Step("exp(number - largest)", own),
-            Step("sum over the row", total),
-            Step("exp ÷ sum", own / total),
-        )
-        rows = (Terms(_words(node.inputs[0]), "neutral", row), Terms("share", "neutral", exponentials / total))
-        return Reckoning(steps, own / total, rows)
-
-    def _norm(self, node: Operation, index: tuple[int, ...]) -> Reckoning:
-        row = _array(self.values(node.inputs[0])[index[:-1]])
-        result = float(self.values(node)[index])
-        centred = float(row[index[-1]] - row.mean())
-        steps = (
-            Step("x", float(row[index[-1]])),
-            Step("- mean of the row", centred),
-            Step("÷ standard deviation of the row, × γ + β", result),
-        )
-        return Reckoning(steps, result, (Terms(_words(node.inputs[0]), "neutral", row),))
-
-    def _looked_up(self, node: Operation, index: tuple[int, ...]) -> Reckoning:
-        ids, table = node.inputs
-        row = int(self.values(ids)[index[:-1]])
-        return self.number(table, (row, index[-1]))
-
-    def _by_element(self, node: Operation, index: tuple[int, ...]) -> Reckoning:
-        """The numbers at the same place of every input, then what the operation makes of them."""
-        result = self.values(node)
-        steps: list[Step] = []
-        rows: tuple[Terms, ...] = ()
-        shown: dict[int, str] = {}
-        for i, part in enumerate(node.inputs):
-            before = self.values(part)
-            if not _fits(before.shape, result.shape):
-                shown[i] = _words(part)
-                continue
-            found = self.number(part, _broadcast(index, before.shape))
-            steps += found.steps
-            rows = rows or found.rows
-            shown[i] = f"{found.value:.4g}"
-        given = [_shown(part, shown) for part in (*node.arguments, *node.keywords.values())]
-        value = float(result[index])
-        return Reckoning((*steps, Step(f"{node.name}({', '.join(given)})", value)), value, rows)
-
-
-def _dot(x: Tensor, y: Tensor, left: str, right: str) -> Reckoning:
-    one, other = _array(x), _array(y)
-    total = float((one * other).sum())
-    rows = (
-        Terms(left, "neutral", one),
-        Terms(right, "neutral", other, "×"),
-        Terms("product", "neutral", one * other, "="),
+def is_one_operation(stage: StageInRun) -> bool:
+    """Whether one operation made a stage of other stages themselves, and of parameters or parts of them."""
+    node = stage.node
+    return isinstance(node, Operation) and not any(
+        isinstance(part, StageInput)
+        for computed in node.inputs
+        if isinstance(computed, Operation)
+        for part in inputs_of(computed)
     )
-    return Reckoning((Step("sum of the products", total),), total, rows)
 
 
-def _axis(node: Operation) -> int:
+# What must hold.
+
+
+def checks(stage: StageInRun) -> Sequence[Check]:
+    """What must hold of a stage by its operation, computed again in float64."""
+    is_simple = is_one_operation(stage) and len(stage.inputs) == 1 and stage.value.dim() > 1
+    find = _CHECKS.get(stage.operation) if is_simple else None
+    return find(stage) if find else ()
+
+
+def linear_check(stage: StageInRun) -> Sequence[Check]:
+    """The product with a matrix, and a bias."""
+    weight, *biases = parameters(stage)
+    (x,) = stage.inputs
+    return (product("x W + b" if biases else "x W", stage.value, x.value, weight.T, *biases),)
+
+
+def softmax_checks(stage: StageInRun, *, keyless: Tensor | None = None) -> Sequence[Check]:
+    """Rows that sum to one, but for those (...) without any key, which are zero."""
+    value, before = stage.value, stage.inputs[0]
+    total = torch.ones(value.shape[:-1], dtype=value.dtype)
+    which = "every row"
+    if keyless is not None and keyless.any():
+        total, which = (~keyless).to(value.dtype), "every row with a key"
+    error = (value.sum(-1) - total).abs().max().item()
+    rows, where = some_rows(value)
+    expected = before.value[..., rows, :].double().softmax(-1)
+    if keyless is not None:
+        expected = expected.masked_fill(keyless[..., rows, None], 0.0)
+    return (
+        Check(f"{which} sums to one (largest error {short(error)})", error < TOLERANCE),
+        again(f"softmax of the {before.entry.title.lower()}", where, value[..., rows, :], expected),
+    )
+
+
+def _softmax_checks(stage: StageInRun) -> Sequence[Check]:
+    return softmax_checks(stage) if _axis(stage) in (-1, stage.value.dim() - 1) else ()
+
+
+def _axis(stage: StageInRun) -> int:
     """The axis that an operation goes along; the last unless given."""
-    given = [part for part in (*node.arguments, *node.keywords.values()) if isinstance(part, int)]
-    return given[0] if given else -1
+    node = stage.node
+    given = (*node.arguments, *node.keywords.values()) if isinstance(node, Operation) else ()
+    return next((part for part in given if isinstance(part, int)), -1)
 
 
-def _without(index: tuple[int, ...], axis: int) -> tuple[int, ...]:
-    return tuple(i for at, i in enumerate(index) if at != axis % len(index))
+def _activation_check(stage: StageInRun) -> Sequence[Check]:
+    rows, where = some_rows(stage.value)
+    x, value = stage.inputs[0].value[..., rows, :].double(), stage.value[..., rows, :]
+    if stage.operation == "relu":
+        return (again("ReLU", where, value, F.relu(x)),)
+    return (again("GELU", where, value, F.gelu(x), 1 + x.abs()),)
 
 
-def _broadcast(index: Iterable[int], shape: torch.Size) -> tuple[int, ...]:
-    """A place of a result as a place of an input that was broadcast to it."""
-    places = tuple(index)
-    own = places[len(places) - len(shape) :]
-    return tuple(i if size > 1 else 0 for i, size in zip(own, shape, strict=True))
+def _norm_checks(stage: StageInRun) -> Sequence[Check]:
+    value, x, norm = stage.value, stage.inputs[0].value.double(), norm_of(stage)
+    if norm is None:
+        return ()
+    gamma, beta = norm.gamma.double(), norm.beta.double()
+    variance = x.var(-1, correction=0, keepdim=True)
+    reach = x.abs().amax(-1, keepdim=True) / (variance + norm.epsilon).sqrt()
+    expected = F.layer_norm(x, gamma.shape, gamma, beta, norm.epsilon)
+    found = [again("LayerNorm(x)", "", value, expected, 1 + gamma.abs() * reach + beta.abs())]
+    if gamma.all():
+        normal = (value.double() - beta) / gamma
+        found.append(_mean_and_variance(normal, variance / (variance + norm.epsilon), reach))
+    return found
 
 
-def _fits(shape: torch.Size, result: torch.Size) -> bool:
-    sizes = zip(reversed(shape), reversed(result), strict=False)
-    return len(shape) <= len(result) and all(size in (1, other) for size, other in sizes)
+def _mean_and_variance(normal: Tensor, expected: Tensor, reach: Tensor) -> Check:
+    mean, variance = normal.mean(-1, keepdim=True).abs(), normal.var(-1, correction=0, keepdim=True)
+    errors = torch.maximum(mean, (variance - expected).abs())
+    span = f"{variance.min():.4f} to {variance.max():.4f}"
+    text = f"before γ and β mean 0 (largest |mean| {short(mean.max())}), variance 1 but for ε ({span})"
+    return Check(text, bool((errors <= 10 * TOLERANCE * (1 + reach)).all()))
 
 
-def _shown(argument: object, numbers: dict[int, str]) -> str:
-    return numbers[argument.index] if isinstance(argument, Slot) else str(argument)
+_CHECKS: dict[str, Callable[[StageInRun], Sequence[Check]]] = {
+    "linear": linear_check,
+    "softmax": _softmax_checks,
+    "relu": _activation_check,
+    "gelu": _activation_check,
+    "layer_norm": _norm_checks,
+}
 
 
-def _words(node: Node) -> str:
-    return f"{', '.join(operations_of(node))} of inputs" if isinstance(node, Operation) else _name(node)
+def dropout_check(what: str) -> Callable[[StageInRun], Iterable[Check]]:
+    """That dropout did nothing else to ``what`` was its input."""
+    return lambda stage: (dropped(what, stage.value, stage.inputs[0].value, stage.dropout),)
 
 
-def _name(node: Node) -> str:
-    if isinstance(node, StageInput):
-        return node.path.rpartition(".")[2]
-    return node.name if isinstance(node, ParameterInput) else "given from outside"
+def parameters(stage: StageInRun) -> tuple[Tensor, ...]:
+    """The parameters among the inputs of a stage, or the rows of them that are used."""
+    return tuple(used(stage.run.model, operand) for operand in stage.operands if operand.is_parameter)
 
 
-def _place(index: tuple[int, ...]) -> str:
-    return f"[{', '.join(map(str, index))}]" if index else ""
+class LayerNorm(NamedTuple):
+    """What a layer norm multiplies by, adds, and adds to the variance."""
+
+    gamma: Tensor
+    beta: Tensor
+    epsilon: float
 
 
-def _array(value: Tensor) -> NDArray[np.float64]:
-    array: NDArray[np.float64] = value.detach().to(torch.float64).numpy()
-    return array
+def norm_of(stage: StageInRun) -> LayerNorm | None:
+    """What the layer norm that computed a stage works with; None where it is no ``nn.LayerNorm`` with both."""
+    found = [part.name for part in _inputs(stage) if isinstance(part, ParameterInput)]
+    epsilon = stage.node.keywords.get("eps") if isinstance(stage.node, Operation) else None
+    if len(found) != 2 or epsilon is None:
+        return None
+    gamma, beta = (parameters_of(stage.run.model)[name] for name in found)
+    return LayerNorm(gamma, beta, float(epsilon))
+
+
+def _inputs(stage: StageInRun) -> tuple[Node, ...]:
+    return stage.node.inputs if isinstance(stage.node, Operation) else ()
+
+
+# In symbols.
+
+
+def linear_formula(result: str, entering: str, matrix: str, bias: str) -> Callable[[StageInRun], str]:
+    """A product with a matrix, and a bias where the model adds one."""
+
+    def write(stage: StageInRun) -> str:
+        signs = [operand.operator for operand in stage.operands]
+        return f"{result} = {entering} {matrix}" + (f" + {bias}" if "+" in signs else "")
+
+    return write
+
+
+# In NumPy.
+
+
+def numpy_line(stage: StageInRun) -> NumpyLine | None:
+    """The line that does the same; None where nobody has written one for the operation."""
+    if isinstance(stage.node, StageInput):
+        return from_inputs("{0}")(stage)
+    if isinstance(stage.node, Constant):
+        outside = stage.name.removesuffix("_input").replace("input", "x")
+        return NumpyLine(f"{stage.name} = {outside}", {}, (outside,))
+    write = _NUMPY.get(stage.operation)
+    return write(stage) if write else None
+
+
+def linear_line(stage: StageInRun) -> NumpyLine:
+    """A product with a matrix as ``nn.Linear`` stores it."""
+    names = {variable(operand.source, stage.path): operand.source for operand in stage.operands}
+    x, weight, *biases = [
+        f"{name}[{':'.join(map(str, operand.rows))}]" if operand.rows else name
+        for name, operand in zip(names, stage.operands, strict=True)
+    ]
+    return NumpyLine(f"{stage.name} = {' + '.join([f'{x} @ {weight}.T', *biases])}", names)
+
+
+def softmax_line(stage: StageInRun) -> NumpyLine:
+    """Shares along the rows."""
+    return from_inputs(
+        "exponentials / exponentials.sum(-1, keepdims=True)",
+        before=("exponentials = np.exp({0} - {0}.max(-1, keepdims=True))",),
+    )(stage)
+
+
+def _norm_line(stage: StageInRun) -> NumpyLine | None:
+    norm = norm_of(stage)
+    if norm is None:
+        return None
+    line = from_inputs(
+        "gamma * normal + beta",
+        before=(
+            "centred = {0} - {0}.mean(-1, keepdims=True)",
+            f"normal = centred / np.sqrt({{0}}.var(-1, keepdims=True) + {norm.epsilon:g})",
+        ),
+    )(stage)
+    return NumpyLine(line.code, {**line.reads, "gamma": f"{stage.path}.weight", "beta": f"{stage.path}.bias"})
+
+
+def from_inputs(expression: str, *, before: Sequence[str] = ()) -> Callable[[StageInRun], NumpyLine]:
+    """Lines whose ``{0}``, ``{1}`` are the inputs of the stage, the last of which gives it."""
+
+    def write(stage: StageInRun) -> NumpyLine:
+        names = {variable(operand.source, stage.path): operand.source for operand in stage.operands}
+        lines = [*before, f"{stage.name} = {expression}"]
+        return NumpyLine("\n".join(line.format(*names) for line in lines), names)
+
+    return write
+
+
+def with_dropout(without: str, inside: str = "") -> Callable[[StageInRun], NumpyLine]:
+    """The same where dropout may act on the result, which is ``inside`` what it multiplies."""
+
+    def write(stage: StageInRun) -> NumpyLine:
+        if stage.dropout == 0:
+            return from_inputs(without)(stage)
+        line = from_inputs(f"{inside or without} * keep / (1 - {stage.dropout:g})")(stage)
+        return NumpyLine(line.code, line.reads, ("keep",))
+
+    return write
+
+
+_NUMPY: dict[str, Callable[[StageInRun], NumpyLine | None]] = {
+    "linear": linear_line,
+    "softmax": softmax_line,
+    "layer_norm": _norm_line,
+    "matmul": from_inputs("{0} @ {1}"),
+    "add": from_inputs("{0} + {1}"),
+    "relu": from_inputs("np.maximum(0, {0})"),
+    "gelu": from_inputs("{0} * (1 + np.vectorize(math.erf)({0} / math.sqrt(2))) / 2"),
+}
+
+
+# How a number came to be.
+
+
+def derivation(stage: StageInRun, cell: Cell) -> Derivation | None:
+    """A number by the operation of its stage; None where nobody has written it down for the operation."""
+    if isinstance(stage.node, Constant):
+        number = number_at(stage, cell)
+        return in_steps(stage, cell, "an input", "given from outside", [Step("given", number)])
+    if isinstance(stage.node, StageInput):
+        (before,) = stage.inputs
+        return moved(stage, cell, f"the same number as in {before.name}", number_at(before, cell))
+    find = _DERIVATIONS.get(stage.operation)
+    return find(stage, cell) if find and is_one_operation(stage) else None
+
+
+def _linear(stage: StageInRun, cell: Cell) -> Derivation:
+    """A row of the input times a column of the matrix, plus the bias."""
+    (x,), (weight, *biases) = stage.inputs, parameters(stage)
+    found = derivations.dot(
+        Terms(f"x, token {cell.row}", x.entry.role, row_of(x, cell)),
+        Terms(f"w, column {cell.column}", stage.entry.role, as_numbers(weight[cell.column])),
+        bias=float(biases[0][cell.column]) if biases else None,
+    )
+    return framed(stage, cell, "row times column", "y = x · w + b" if biases else "y = x · w", found)
+
+
+def softmax(stage: StageInRun, cell: Cell, *, word: str = "") -> Derivation:
+    """A share, called ``word``, of the numbers of its row."""
+    (before,) = stage.inputs
+    columns = stage.run.axes(before.path)[1]
+    row = row_of(before, cell)
+    if row.max(initial=-math.inf) == -math.inf:
+        nothing = Reckoning((Step("no key left", 0.0),), 0.0, (Terms("masked score", "weights", row),))
+        formula = "every key of this query is blocked: all its weights are zero"
+        return framed(stage, cell, "no key left", formula, nothing, word=word, columns=columns)
+    found = derivations.softmax(row, cell.column, role="weights")
+    formula = "a = exp(s - max) / Σ exp(s - max)"
+    return framed(
+        stage, cell, "softmax along the row", formula, found, word=word, columns=columns, focus=cell.column
+    )
+
+
+def _norm(stage: StageInRun, cell: Cell) -> Derivation | None:
+    norm, (before,), at = norm_of(stage), stage.inputs, cell.column
+    if norm is None:
+        return None
+    x = Terms(f"x, token {cell.row}", before.entry.role, row_of(before, cell))
+    gamma, beta = float(norm.gamma[at]), float(norm.beta[at])
+    found = derivations.layer_norm(x, at, gamma=gamma, beta=beta, epsilon=norm.epsilon)
+    formula = "y = γ (x - mean) / √(variance + ε) + β"
+    return framed(stage, cell, "shift and scale of the row", formula, found, word="norm")
+
+
+def _relu(stage: StageInRun, cell: Cell) -> Derivation:
+    return in_steps(stage, cell, "ReLU", "max(0, x)", derivations.relu(number_at(stage.inputs[0], cell)))
+
+
+def _gelu(stage: StageInRun, cell: Cell) -> Derivation:
+    return in_steps(stage, cell, "GELU", "x · Φ(x)", derivations.gelu(number_at(stage.inputs[0], cell)))
+
+
+_DERIVATIONS: dict[str, Callable[[StageInRun, Cell], Derivation | None]] = {
+    "linear": _linear,
+    "softmax": softmax,
+    "layer_norm": _norm,
+    "relu": _relu,
+    "gelu": _gelu,
+}
+
+
+def dropout(stage: StageInRun, cell: Cell) -> Derivation:
+    """What dropout made of a number."""
+    (before,) = stage.inputs
+    number = number_at(before, cell)
+    drawn = derivations.dropout(number, stage.dropout, is_zero=number_at(stage, cell) == 0.0)
+    steps = [Step(before.entry.title.lower(), number), drawn]
+    return in_steps(stage, cell, "dropout", "x / (1 - p) or 0", steps)
+
+
+def moved(stage: StageInRun, cell: Cell, origin: str, number: float) -> Derivation:
+    """A number that stands elsewhere too."""
+    return in_steps(stage, cell, "moved, not computed", origin, [Step(origin, number)])
+
+
+def in_steps(
+    stage: StageInRun,
+    cell: Cell,
+    what: str,
+    formula: str,
+    steps: Sequence[Step],
+    result: float | None = None,
+) -> Derivation:
+    """A number that comes to be step by step, without rows."""
+    value = steps[-1].value if result is None else result
+    return framed(stage, cell, what, formula, Reckoning(tuple(steps), value))
+
+
+def framed(
+    stage: StageInRun,
+    cell: Cell,
+    what: str,
+    formula: str,
+    found: Reckoning,
+    *,
+    word: str = "",
+    columns: Axis | None = None,
+    focus: int | None = None,
+) -> Derivation:
+    """A reckoning under its title, and whether it gives the model's own number.
+
+    Args:
+        stage: what the number is of.
+        cell: where it stands.
+        what: what is done.
+        formula: the same in symbols.
+        found: the reckoning.
+        word: what such a number is called; by the name of the stage unless given.
+        columns: the labels of the elements; counted unless given.
+        focus: the element that the number belongs to.
+    """
+    rows, own_columns = stage.run.axes(stage.path)
+    title = f"{word or stage.name} of {rows.name} {cell.row}, {own_columns.name} {cell.column}"
+    n_elements = len(found.rows[0].values) if found.rows else 0
+    number = number_at(stage, cell)
+    difference = 0.0 if number == found.value else abs(number - found.value)
+    return Derivation(
+        title=f"{title}: {what}" if what else title,
+        columns=columns.labels if columns else tuple(map(str, range(n_elements))),
+        sequence=columns.sequence if columns else None,
+        rows=found.rows,
+        steps=found.steps,
+        result=found.value,
+        formula=formula,
+        agrees=difference <= derivations.TOLERANCE * max(1.0, abs(number)),
+        difference=difference,
+        focus=focus,
+    )
+
+
+def row_of(stage: StageInRun, cell: Cell) -> Numbers:
+    """The numbers of a stage in the row of a cell of another."""
+    return as_numbers(stage.value[cell.index(stage.value.dim())[:-1]])
+
+
+def number_at(stage: StageInRun, cell: Cell) -> float:
+    """The number of a stage in the place of a cell of another."""
+    return float(stage.value[cell.index(stage.value.dim())])

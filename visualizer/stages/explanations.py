@@ -1,21 +1,14 @@
-"""Which explanation a stage has, and the line of PyTorch that computed it."""
+"""The line of PyTorch that computed a stage, and what keeps a head from what its name says."""
 
 from __future__ import annotations
 
 import ast
-import re
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Literal
 
-from model import Stage, Trace
-from visualizer.stages.texts import EXPLANATIONS, Explanation
-
-Kind = Literal["inputs", "attention", "feed_forward", "layer", "model", "other"]
-
-FUSED = {"qkv": ("q_proj", "k_proj", "v_proj"), "kv": ("k_proj", "v_proj")}
-"""Stages of one matrix for several projections, which lie side by side in it."""
+from model import Stage
+from visualizer.stages.entry import source_of
 
 
 @dataclass(frozen=True)
@@ -24,52 +17,6 @@ class CodeLine:
 
     code: str
     place: str
-
-
-def explain(trace: Trace, path: str) -> Explanation:
-    """The explanation of the stage at ``path``; ``stage_facts`` says what of it is told in a run."""
-    module, _, name = path.rpartition(".")
-    kind = kind_of(trace, path)
-    if name in ("query_input", "key_input", "value_input") and _is_cross_attention(trace, module):
-        name = f"cross_{name}"
-    if name in ("q", "k", "v") and f"{module}.{name}_proj" not in trace:
-        name = f"given_{name}"
-    if fused_stage(trace, path):
-        name = f"part_{name}"
-    if (kind, name) == ("model", "norm") and not is_pre_norm(trace, f"{module}.layers.0"):
-        name = "final_norm"
-    known = EXPLANATIONS.get((kind, name.rstrip("0123456789")))
-    return known or Explanation(name.replace("_", " ").capitalize(), "neutral", plain=(), exact=())
-
-
-def kind_of(trace: Trace, path: str) -> Kind:
-    """Which part of the model computed the stage at ``path``; ``other`` for a model that was not made here."""
-    if not Path(trace[path].location[0]).is_relative_to(_TOP / "model"):
-        return "other"
-    module, _, name = path.rpartition(".")
-    if f"{module}.scores" in trace:
-        return "attention"
-    if f"{module}.hidden" in trace:
-        return "feed_forward"
-    if re.fullmatch(r"(residual|norm|dropped_output)\d", name):
-        return "layer"
-    return "inputs" if f"{module}.embedded" in trace else "model"
-
-
-def fused_stage(trace: Trace, path: str) -> str:
-    """The fused stage, such as ``qkv``, of which the projection at ``path`` is a part; empty where none is."""
-    module, _, name = path.rpartition(".")
-    return next((fused for fused, parts in FUSED.items() if name in parts and f"{module}.{fused}" in trace), "")
-
-
-def is_pre_norm(trace: Trace, layer: str) -> bool:
-    """Whether a layer, such as ``encoder.layers.0``, normalises what enters its sub-layers."""
-    stages = list(trace)
-    return stages.index(f"{layer}.norm1") < stages.index(f"{layer}.residual1")
-
-
-def _is_cross_attention(trace: Trace, module: str) -> bool:
-    return trace[f"{module}.query_input"].value is not trace[f"{module}.key_input"].value
 
 
 def head_note(name: str, masks: tuple[str, ...], *, is_cross: bool, two_vocabularies: bool = False) -> str:
@@ -133,17 +80,8 @@ def code_line(stage: Stage) -> CodeLine:
         end = call.end_lineno or call.lineno
         if call.lineno <= line <= end and _names(call, stage.name):
             expression = ast.unparse(call.args[1])
-            return CodeLine(f"{stage.name} = {expression}", f"{_place(file)}, line {call.lineno}")
-    return CodeLine(stage.name, f"{_place(file)}, line {line}")
-
-
-def _place(file: str) -> str:
-    """A source file as a reader finds it: from the top of the project on, or by its name where it is of another."""
-    path = Path(file)
-    return path.relative_to(_TOP).as_posix() if path.is_relative_to(_TOP) else path.name
-
-
-_TOP = Path(__file__).parents[2]
+            return CodeLine(f"{stage.name} = {expression}", f"{source_of(file)}, line {call.lineno}")
+    return CodeLine(stage.name, f"{source_of(file)}, line {line}")
 
 
 @cache

@@ -1,4 +1,4 @@
-"""What the picture of a stage shows before it: the inputs of its expression, and the signs between."""
+"""What a stage was computed from: its expression, and the inputs in it as its picture shows them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from torch import Tensor, nn
 
 from model.dataflow import Constant, Node, Operation, ParameterInput, StageInput, parameters_of
 from visualizer.runs.run import Run
-from visualizer.stages.explanations import explain
 
 
 @dataclass(frozen=True)
@@ -32,8 +31,18 @@ class Operand:
     rows: tuple[int, int] | None = None
 
 
-Wiring = Mapping[str, tuple[Operand, ...]]
-"""The operands of each stage by its path, from left to right in its expression; none for what is from outside."""
+@dataclass(frozen=True)
+class Wired:
+    """How a stage hangs together with others in every run of one structure.
+
+    Attributes:
+        node: its expression, without the tensors from outside and with the sizes of one of the runs.
+        operands: the inputs in it from left to right; none for what is from outside.
+    """
+
+    node: Node
+    operands: tuple[Operand, ...]
+
 
 _SIGNS = {
     **dict.fromkeys(("matmul", "mm", "bmm", "linear"), "×"),
@@ -49,31 +58,35 @@ _TRANSPOSES = ("mT", "T", "t", "transpose", "swapaxes")
 
 
 _MOST_WIRINGS = 64
-_WIRINGS: dict[Hashable, Wiring] = {}
+_WIRINGS: dict[Hashable, Mapping[str, Wired]] = {}
 """The wirings of the structures that were looked at last: names alone, no tensors."""
 
 
-def operands_of(run: Run, path: str) -> tuple[Operand, ...]:
-    """The inputs of a stage as drawn before it, in the order of its formula."""
-    left_out = explain(run.trace, path).left_out
-    return tuple(operand for operand in _wiring(run)[path] if operand.source.rpartition(".")[2] not in left_out)
-
-
-def _wiring(run: Run) -> Wiring:
-    """The operands of every stage, recorded once for all runs of one structure."""
+def wired(run: Run, path: str) -> Wired:
+    """How the stage at ``path`` was computed, recorded once for all runs of one structure."""
     if run.structure not in _WIRINGS:
         parameters = parameters_of(run.model)
-        found = {path: _operands(node, parameters) for path, node in run.record_dataflow().items()}
+        flow = run.record_dataflow().items()
+        found = {path: Wired(_without_tensors(node), _operands(node, parameters)) for path, node in flow}
         while len(_WIRINGS) >= _MOST_WIRINGS:
             _WIRINGS.pop(next(iter(_WIRINGS)), None)
         _WIRINGS[run.structure] = found
-    return _WIRINGS[run.structure]
+    return _WIRINGS[run.structure][path]
 
 
 def used(model: nn.Module, operand: Operand) -> Tensor:
     """The parameter that an operand names, or the rows of it that are used."""
     value = parameters_of(model)[operand.source]
     return value if operand.rows is None else value[slice(*operand.rows)]
+
+
+_NOTHING = Constant(torch.empty(0))
+
+
+def _without_tensors(node: Node) -> Node:
+    if isinstance(node, Operation):
+        return replace(node, inputs=tuple(_without_tensors(part) for part in node.inputs))
+    return _NOTHING if isinstance(node, Constant) else node
 
 
 def _operands(node: Node, parameters: Mapping[str, Tensor]) -> tuple[Operand, ...]:

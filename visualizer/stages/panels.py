@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TypedDict
+from typing import Literal, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,29 +13,27 @@ from torch import Tensor
 from visualizer.components.axis import Axis
 from visualizer.components.tensor_grid.element import Panel
 from visualizer.runs.run import Run, side_by_side
-from visualizer.stages.explanations import FUSED, explain
+from visualizer.stages.entry import Numbers, StageEntry
 from visualizer.stages.operands import Operand, used
-
-SHARES = ("weights", "dropped_weights", "probabilities", "mask")
-"""Stages whose numbers are shares or yes-and-no, from 0 up; all others have a sign."""
+from visualizer.stages.registry import entry_of, stage_of
 
 
 def stage_panel(run: Run, path: str, *, head: int, batch: int, operator: str = "") -> Panel:
     """One stage, or one head of it."""
-    stage, explanation = run.trace[path], explain(run.trace, path)
+    stage, entry = run.trace[path], entry_of(run, path)
     rows, columns = run.axes(path)
     values = matrix(stage.value, head=head, batch=batch)
     n_heads = run.n_heads(path)
     return Panel(
         name=stage.name,
-        title=explanation.title if n_heads is None else f"{explanation.title} · head {head}",
+        title=entry.title if n_heads is None else f"{entry.title} · head {head}",
         subtitle=f"{stage.name} {stage.shape_text}",
         array=values,
         rows=rows,
         columns=columns,
-        role=explanation.role,
-        palette="sequential" if stage.name in SHARES else "diverging",
-        bounds=bounds(stage.name, values),
+        role=entry.role,
+        palette=_palette(entry),
+        bounds=bounds(values, entry.numbers),
         operator=operator,
         **_blocking(run, path, batch, head),
     )
@@ -43,10 +41,10 @@ def stage_panel(run: Run, path: str, *, head: int, batch: int, operator: str = "
 
 def head_panels(run: Run, path: str, *, batch: int) -> tuple[Panel, ...]:
     """Every head of a per-head stage, on one scale."""
-    stage = run.trace[path]
+    stage, entry = run.trace[path], entry_of(run, path)
     n_heads = run.n_heads(path) or 0
     every = stage.value[batch]
-    shared = bounds(stage.name, to_array(every))
+    shared = bounds(to_array(every), entry.numbers)
     rows, columns = run.axes(path)
     return tuple(
         Panel(
@@ -55,8 +53,8 @@ def head_panels(run: Run, path: str, *, batch: int) -> tuple[Panel, ...]:
             array=to_array(every[head]),
             rows=rows,
             columns=columns,
-            role=explain(run.trace, path).role,
-            palette="sequential" if stage.name in SHARES else "diverging",
+            role=entry.role,
+            palette=_palette(entry),
             bounds=shared,
             **_blocking(run, path, batch, head),
         )
@@ -66,10 +64,9 @@ def head_panels(run: Run, path: str, *, batch: int) -> tuple[Panel, ...]:
 
 def part_panels(run: Run, path: str, *, batch: int) -> tuple[Panel, ...]:
     """The parts that lie side by side in a fused projection, each in its colour; none for any other stage."""
-    module, _, name = path.rpartition(".")
-    panels = []
-    for part, projection in enumerate(FUSED.get(name, ())):
-        panel = stage_panel(run, f"{module}.{projection}", head=0, batch=batch)
+    stage, panels = stage_of(run, path), []
+    for part, projection in enumerate(stage.entry.parts):
+        panel = stage_panel(run, stage.beside(projection).path, head=0, batch=batch)
         first = part * len(panel.columns.labels)
         title = f"{panel.title}: columns {first} to {first + len(panel.columns.labels) - 1}"
         panels.append(replace(panel, title=title, hint=f"click: go to {projection}"))
@@ -104,13 +101,17 @@ def to_array(value: Tensor) -> NDArray[np.float32]:
     return array
 
 
-def bounds(name: str, values: NDArray[np.float32]) -> tuple[float, float]:
+def _palette(entry: StageEntry) -> Literal["sequential", "diverging"]:
+    return "diverging" if entry.numbers == "signed" else "sequential"
+
+
+def bounds(values: NDArray[np.float32], numbers: Numbers = "signed") -> tuple[float, float]:
     """The ends of the colour scale: from zero up for shares, symmetric about zero for what has a sign."""
     finite = values[np.isfinite(values)]
     greatest = float(np.abs(finite).max()) if finite.size else 1.0
-    if name in ("weights", "dropped_weights", "mask"):
+    if numbers == "shares":
         return 0.0, max(1.0, greatest)
-    if name == "probabilities":
+    if numbers == "distribution":
         return 0.0, greatest
     return -(greatest or 1.0), greatest or 1.0
 
@@ -140,10 +141,9 @@ def blocked_in_layers(
 
 
 def _blocking(run: Run, path: str, batch: int, head: int) -> _Blocking:
-    module, _, name = path.rpartition(".")
-    if name not in ("mask", "masked_scores", "weights", "dropped_weights"):
+    if not entry_of(run, path).marks_blocked:
         return {"blocked": None, "blocked_by": ()}
-    bits, names = blocked_cells(run, module, batch)
+    bits, names = blocked_cells(run, run.trace[path].module_path, batch)
     return {"blocked": None if bits is None else bits[min(head, len(bits) - 1)], "blocked_by": names}
 
 
@@ -170,7 +170,7 @@ def _parameter_panel(run: Run, operand: Operand) -> Panel:
         else Axis("column", side_by_side(_parts(operand), n_columns)),
         role="neutral",
         palette="diverging",
-        bounds=bounds(name, values),
+        bounds=bounds(values),
         operator=operand.operator,
     )
 

@@ -12,6 +12,7 @@ from torch import Tensor
 from model import Trace
 from visualizer.runs.paths import attention_modules, without_layer
 from visualizer.runs.run import Run
+from visualizer.stages.registry import entry_of
 
 Numbers = NDArray[np.float32]
 
@@ -122,7 +123,7 @@ def downstream(a: Run, b: Run, *, batch: int, prefix: str) -> Downstream | None:
 
     None where there is no such stage, as in an attention by itself.
     """
-    paths = tuple(path for path in a.trace if path in b.trace and _is_on_the_way(path, prefix))
+    paths = tuple(path for path in a.trace if path in b.trace and _is_on_the_way(a, path, prefix))
     if not paths:
         return None
     norms, relative = [], []
@@ -154,23 +155,9 @@ def _all_allowed(run: Run, module: str, batch: int) -> Tensor:
     return torch.ones(run.trace[f"{module}.weights"].value.shape[1:], dtype=torch.bool)
 
 
-_ON_THE_WAY = (
-    "embedded",
-    "output",
-    "residual1",
-    "norm1",
-    "residual2",
-    "norm2",
-    "residual3",
-    "norm3",
-    "norm",
-    "logits",
-)
-
-
-def _is_on_the_way(path: str, prefix: str) -> bool:
-    name = path.rpartition(".")[2]
-    return name in _ON_THE_WAY and (without_layer(path).startswith(prefix) or path == "logits")
+def _is_on_the_way(run: Run, path: str, prefix: str) -> bool:
+    leads_on = without_layer(path).startswith(prefix) or path == "logits"
+    return leads_on and entry_of(run, path).on_the_stream
 
 
 def _vectors(trace: Trace, path: str, batch: int) -> Tensor:

@@ -21,14 +21,22 @@ from visualizer.session.mount import mount
 from visualizer.session.theme import theme
 from visualizer.settings.settings import Depth, Selection
 from visualizer.stages.check_line import all_hold, check_line, summary_line
-from visualizer.stages.checks import checks, summarize
-from visualizer.stages.derivations import Cell, derive
-from visualizer.stages.explanations import code_line, explain, head_note
-from visualizer.stages.facts import told
-from visualizer.stages.formulas import formula_of
-from visualizer.stages.numpy_lines import notes, numpy_line
-from visualizer.stages.operands import Operand, operands_of, used
+from visualizer.stages.checks import summarize
+from visualizer.stages.derivations import Cell
+from visualizer.stages.explanations import code_line, head_note
+from visualizer.stages.numpy_lines import notes
+from visualizer.stages.operands import Operand, used
 from visualizer.stages.panels import head_panels, matrix, operand_panel, part_panels, stage_panel
+from visualizer.stages.registry import (
+    checks,
+    derive,
+    entry_of,
+    formula_of,
+    numpy_line,
+    on_map,
+    operands_of,
+    told,
+)
 from visualizer.views.charts.section import charts, charts_at
 from visualizer.views.separate_heads import separate_heads
 
@@ -44,8 +52,7 @@ def render(run: Run, selection: Selection) -> None:
     _introduction(run, path, selection.depth)
     _picture(run, cell)
     _head_note(run, cell)
-    if explain(run.trace, path).exact:  # a chart is of a stage whose meaning is known
-        charts(run, cell, charts_at(run, path), selection.chart)
+    charts(run, cell, charts_at(run, path), selection.chart)
     _derivation(run, cell)
     _every_part(run, cell)
     _every_head(run, cell)
@@ -62,7 +69,7 @@ def go_to(path: str) -> None:
 
 
 def _map(run: Run, path: str) -> None:
-    model = model_map(list(run.trace), {path: stage.shape_text for path, stage in run.trace.items()})
+    model = model_map(on_map(run))
 
     def move(event: object) -> None:
         if choice := parse_stage(event, model):
@@ -115,7 +122,7 @@ def _introduction(run: Run, path: str, depth: Depth) -> None:
     text, formula = st.columns([5, 3], gap="medium", vertical_alignment="center")
     with text:
         with st.container(horizontal=True, vertical_alignment="center", gap="small", key="introduction"):
-            st.markdown(f"#### {explain(run.trace, path).title}", width="content")
+            st.markdown(f"#### {entry_of(run, path).title}", width="content")
             _depth()
         mount(words([pieces(told(run, path, depth))], look="prose", key="stage_text"))
     with formula, st.container(key="formula", gap="medium"):

@@ -1,5 +1,8 @@
 """The map of the model, read off trace paths."""
 
+from collections.abc import Sequence
+from itertools import chain
+
 import pytest
 import torch
 
@@ -12,8 +15,18 @@ from model import (
 )
 from model.sources.worked_examples import WORKED_EXAMPLES
 from tests.visualizer.sample_runs import VARIANTS, run_of
-from visualizer.components.stage_map import INPUT, Block, Layer, ModelMap, StageChoice, model_map, parse_stage
-from visualizer.stages.explanations import explain
+from visualizer.components.stage_map import (
+    INPUT,
+    Block,
+    Layer,
+    ModelMap,
+    StageChoice,
+    StageRef,
+    model_map,
+    parse_stage,
+)
+from visualizer.stages.entry import StageEntry, beside
+from visualizer.stages.registry import ENTRIES, entry_of, on_map
 
 ATTENTION = [
     *("query_input", "key_input", "value_input", "q_proj", "k_proj", "v_proj", "q", "k", "v", "scores"),
@@ -21,6 +34,21 @@ ATTENTION = [
 ]
 FEED_FORWARD = ["hidden", "activation", "output"]
 INPUTS = ["embedding", "scaled_embedding", "positional_encoding", "embedded"]
+
+
+def mapped(paths: Sequence[str]) -> ModelMap:
+    """The map of stages of which only the paths are made up; what else it shows of them is the registry's."""
+    return model_map([named(path, paths) for path in paths])
+
+
+def named(path: str, paths: Sequence[str]) -> StageRef:
+    """A stage as the part of the model that has one of its name describes it."""
+    name = path.rpartition(".")[2]
+    of_network = beside(path, "hidden") in paths
+    sources = ["model/feed_forward.py"] if of_network else ENTRIES
+    every = chain.from_iterable(ENTRIES[source] for source in sources)
+    entry = next((entry for entry in every if entry.name == name.rstrip("123")), StageEntry(name, name))
+    return StageRef(path, name, entry.role, "", entry.block, entry.is_telling)
 
 
 def attention(prefix: str) -> list[str]:
@@ -74,22 +102,20 @@ def named_residuals(layer: Layer) -> list[tuple[str, str]]:
 @pytest.mark.parametrize("n_layers", [1, 2, 12])
 def test_every_stage_is_on_the_map_in_computing_order(architecture, pre_norm, n_layers):
     paths = model_paths(architecture, n_layers, pre_norm=pre_norm)
-    assert list(model_map(paths).paths) == paths
+    assert list(mapped(paths).paths) == paths
 
 
 @pytest.mark.parametrize("variant", [*VARIANTS, *WORKED_EXAMPLES])
 def test_previous_and_next_walk_in_the_order_of_the_trace(variant):
-    paths = list(run_of(variant).trace)
-    assert list(model_map(paths).paths) == paths
+    run = run_of(variant)
+    assert list(model_map(on_map(run)).paths) == list(run.trace)
 
 
 @pytest.mark.parametrize("variant", [*VARIANTS, *WORKED_EXAMPLES])
 def test_a_stage_has_the_colour_role_of_its_explanation(variant):
     run = run_of(variant)
-    stages = [stage for block in model_map(list(run.trace)).blocks for stage in block.stages]
-    assert {stage.path: stage.role for stage in stages} == {
-        path: explain(run.trace, path).role for path in run.trace
-    }
+    stages = [stage for block in model_map(on_map(run)).blocks for stage in block.stages]
+    assert {stage.path: stage.role for stage in stages} == {path: entry_of(run, path).role for path in run.trace}
 
 
 def test_dropout_is_among_the_runs():
@@ -98,7 +124,7 @@ def test_dropout_is_among_the_runs():
 
 
 def test_post_norm_layer():
-    (track,) = model_map(model_paths("encoder", 2)).tracks
+    (track,) = mapped(model_paths("encoder", 2)).tracks
     assert [layer.label for layer in track.layers] == ["layer 0", "layer 1"]
     for layer in track.layers:
         assert labels(layer) == ["self-attention", "add & norm", "feed-forward", "add & norm"]
@@ -107,7 +133,7 @@ def test_post_norm_layer():
 
 
 def test_pre_norm_layer():
-    (track,) = model_map(model_paths("decoder", 1, pre_norm=True)).tracks
+    (track,) = mapped(model_paths("decoder", 1, pre_norm=True)).tracks
     (layer,) = track.layers
     assert labels(layer) == ["norm", "self-attention", "add", "norm", "feed-forward", "add"]
     assert named_residuals(layer) == [(INPUT, "2 add"), ("2 add", "5 add")]
@@ -116,7 +142,7 @@ def test_pre_norm_layer():
 
 
 def test_post_norm_decoder_layer_with_cross_attention():
-    layer = model_map(model_paths("encoder-decoder", 1)).tracks[1].layers[0]
+    layer = mapped(model_paths("encoder-decoder", 1)).tracks[1].layers[0]
     assert labels(layer) == [
         "self-attention",
         "add & norm",
@@ -133,7 +159,7 @@ def test_post_norm_decoder_layer_with_cross_attention():
 
 
 def test_pre_norm_decoder_layer_with_cross_attention():
-    layer = model_map(model_paths("encoder-decoder", 1, pre_norm=True)).tracks[1].layers[0]
+    layer = mapped(model_paths("encoder-decoder", 1, pre_norm=True)).tracks[1].layers[0]
     assert [label for label in labels(layer) if label not in {"norm", "add"}] == [
         "self-attention",
         "cross-attention",
@@ -144,19 +170,19 @@ def test_pre_norm_decoder_layer_with_cross_attention():
 
 @pytest.mark.parametrize(("pre_norm", "source"), [(False, "encoder.layers.2.residual2"), (True, "encoder.norm")])
 def test_the_encoder_feeds_every_cross_attention(pre_norm, source):
-    links = model_map(model_paths("encoder-decoder", 3, pre_norm=pre_norm)).links
+    links = mapped(model_paths("encoder-decoder", 3, pre_norm=pre_norm)).links
     assert links == tuple((source, f"decoder.layers.{layer}.cross_attention") for layer in range(3))
 
 
 @pytest.mark.parametrize("architecture", ["encoder", "decoder"])
 def test_one_track_has_no_links(architecture):
-    model = model_map(model_paths(architecture, 2))
+    model = mapped(model_paths(architecture, 2))
     assert model.links == ()
     assert [track.name for track in model.tracks] == [architecture]
 
 
 def test_block_ids_are_unique():
-    ids = [block.id for block in model_map(model_paths("encoder-decoder", 3, pre_norm=True)).blocks]
+    ids = [block.id for block in mapped(model_paths("encoder-decoder", 3, pre_norm=True)).blocks]
     assert len(ids) == len(set(ids))
 
 
@@ -171,17 +197,17 @@ def test_block_ids_are_unique():
     ],
 )
 def test_choosing_a_block_opens_its_most_telling_stage(block_id, telling):
-    assert block_of(model_map(model_paths("encoder", 1)), block_id).telling_path == telling
+    assert block_of(mapped(model_paths("encoder", 1)), block_id).telling_path == telling
 
 
 def test_dropped_weights_do_not_stand_for_the_attention():
     paths = ["self_attention.weights", "self_attention.dropped_weights", "self_attention.context"]
-    (block,) = model_map(paths).blocks
+    (block,) = mapped(paths).blocks
     assert block.telling_path == "self_attention.weights"
 
 
 def test_colour_roles_of_stages():
-    block = block_of(model_map(model_paths("encoder", 1)), "encoder.layers.0.self_attention")
+    block = block_of(mapped(model_paths("encoder", 1)), "encoder.layers.0.self_attention")
     roles = {stage.label: stage.role for stage in block.stages}
     assert block.role == "weights"
     assert [roles[stage] for stage in ("query_input", "q_proj", "k", "v", "weights", "output")] == [
@@ -195,13 +221,13 @@ def test_colour_roles_of_stages():
 
 
 def test_shapes_are_carried_to_their_stages():
-    model = model_map(["scores", "weights"], {"weights": "B H Tq Tk = 1 2 3 3"})
-    assert [stage.shape for stage in model.blocks[0].stages] == ["", "B H Tq Tk = 1 2 3 3"]
+    model = model_map([StageRef("scores", "scores"), StageRef("weights", "weights", shape="B H Tq Tk = 1 2 3 3")])
+    assert [block.stages[0].shape for block in model.blocks] == ["", "B H Tq Tk = 1 2 3 3"]
 
 
 def only_layer(paths: list[str]) -> Layer:
     """The single nameless layer of a part that is traced on its own."""
-    model = model_map(paths)
+    model = mapped(paths)
     (track,) = model.tracks
     assert (track.name, track.title, track.inputs, track.end, model.output) == ("", "", None, None, None)
     (layer,) = track.layers
@@ -232,12 +258,12 @@ def test_an_encoder_layer_on_its_own():
 
 
 def test_a_layer_under_a_name_of_its_own_is_one_frame():
-    (track,) = model_map(list(run_of("encoder_layer").trace)).tracks
+    (track,) = model_map(on_map(run_of("encoder_layer"))).tracks
     (layer,) = track.layers
     assert layer.label == "encoder layer"
     assert labels(layer) == ["self-attention", "add & norm", "feed-forward", "add & norm"]
     assert named_residuals(layer) == [(INPUT, "1 add & norm"), ("1 add & norm", "3 add & norm")]
-    assert block_of(model_map(list(run_of("encoder_layer").trace)), "encoder_layer.residual2").telling_path == (
+    assert block_of(model_map(on_map(run_of("encoder_layer"))), "encoder_layer.residual2").telling_path == (
         "encoder_layer.norm2"
     )
 
@@ -264,12 +290,12 @@ def test_parts_of_the_real_model_have_a_map(module, arguments):
     with record(module) as trace:
         module(*arguments)
     paths = list(trace)
-    assert list(model_map(paths).paths) == paths
+    assert list(mapped(paths).paths) == paths
 
 
 def test_an_unknown_module_becomes_a_neutral_block():
     layer = (
-        model_map(["decoder.layers.0.self_attention.q", "decoder.layers.0.key_value_cache.hit"]).tracks[0].layers[0]
+        mapped(["decoder.layers.0.self_attention.q", "decoder.layers.0.key_value_cache.hit"]).tracks[0].layers[0]
     )
     assert labels(layer) == ["self-attention", "key value cache"]
     assert layer.blocks[1].role == "neutral"
@@ -281,7 +307,7 @@ def test_no_paths_make_an_empty_map():
 
 def test_a_path_with_an_empty_name_is_refused():
     with pytest.raises(ValueError, match="names joined by dots"):
-        model_map(["encoder."])
+        mapped(["encoder."])
 
 
 def block_of(model: ModelMap, block_id: str) -> Block:
@@ -303,8 +329,8 @@ def block_of(model: ModelMap, block_id: str) -> Block:
     ],
 )
 def test_a_bad_choice_from_the_browser_is_none(value):
-    assert parse_stage(value, model_map(["scores"])) is None
+    assert parse_stage(value, mapped(["scores"])) is None
 
 
 def test_a_good_choice_from_the_browser():
-    assert parse_stage({"path": "scores", "seq": 4}, model_map(["scores"])) == StageChoice("scores", 4)
+    assert parse_stage({"path": "scores", "seq": 4}, mapped(["scores"])) == StageChoice("scores", 4)

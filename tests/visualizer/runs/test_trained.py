@@ -17,7 +17,7 @@ from visualizer.settings.fields import TRAINED
 from visualizer.settings.fitting import fitted
 from visualizer.settings.settings import Settings
 from visualizer.settings.trained_models import TRAINED_MODELS
-from visualizer.stages.facts import told
+from visualizer.stages.registry import told
 
 every_task = pytest.mark.parametrize("task", TASKS)
 

@@ -17,13 +17,21 @@ from tests.visualizer.sample_runs import run_of
 from visualizer.components.stage_map import model_map
 from visualizer.glossary import pieces
 from visualizer.runs.run import Run
-from visualizer.stages.checks import checks
-from visualizer.stages.derivations import Cell, derive
-from visualizer.stages.explanations import code_line, explain
-from visualizer.stages.facts import told
-from visualizer.stages.numpy_lines import numpy_line
-from visualizer.stages.operands import operands_of
+from visualizer.stages.derivations import Cell
+from visualizer.stages.entry import If, StageEntry
+from visualizer.stages.explanations import code_line
 from visualizer.stages.panels import operand_panel, stage_panel
+from visualizer.stages.registry import (
+    ENTRIES,
+    checks,
+    derive,
+    entry_of,
+    formula_of,
+    numpy_line,
+    on_map,
+    operands_of,
+    told,
+)
 
 
 class Toy(TracedModule):
@@ -75,9 +83,9 @@ def run():
 
 
 def test_it_has_a_title_words_a_line_of_code_and_a_place_on_the_map(run):
-    assert set(model_map(list(run.trace)).paths) == set(run.trace)
+    assert set(model_map(on_map(run)).paths) == set(run.trace)
     for path, stage in run.trace.items():
-        assert explain(run.trace, path).title
+        assert entry_of(run, path).title
         assert stage.name in code_line(stage).code
         assert numpy_line(run, path) is None
         assert "".join(piece.text for piece in pieces(told(run, path, "exact"))).endswith(".")
@@ -125,6 +133,40 @@ def test_every_number_of_it_is_derived(run):
     assert looked_up.steps[0].text == "table.weight[4, 3]"
 
 
+def test_what_its_operation_promises_is_checked(run):
+    weights, looked_up = ([check.text for check in checks(run, path)] for path in ("weights", "rows"))
+    assert weights[1].startswith("every row sums to one")
+    assert weights[2].startswith("softmax of the blocked recomputed in float64")
+    assert len(looked_up) == 2, "that it can be computed again, and has no NaN"
+
+
+def test_one_entry_says_everything_else(run, monkeypatch):
+    """Its title, colour, text, formula and place; what the entry leaves out still follows from the operation."""
+    entry = StageEntry(
+        "weights",
+        "Shares of the rows",
+        "weights",
+        exact=("A [softmax] of {d_model} scores.", If(("dropout",), "Some are dropped.")),
+        formula="A = softmax(S)",
+        numbers="shares",
+        block="attention",
+        is_telling=True,
+    )
+    monkeypatch.setitem(ENTRIES, "tests/visualizer/stages/test_any_stage.py", (entry,))
+    assert told(run, "weights", "exact") == "A [softmax] of 4 scores."
+    assert formula_of(run, "weights") == "A = softmax(S)"
+    (shown,) = (block for block in model_map(on_map(run)).blocks if block.telling_path == "weights")
+    assert (shown.label, shown.role) == ("attention", "weights")
+    panel = stage_panel(run, "weights", head=0, batch=0)
+    assert (panel.title, panel.palette, panel.bounds) == ("Shares of the rows", "sequential", (0.0, 1.0))
+    (share,) = derive(run, Cell("weights", 0, 0, 2, 1))
+    assert share.agrees
+    assert share.title == "weights of token 2, column 1: softmax along the row"
+    assert numpy_line(run, "weights").code.splitlines()[-1].startswith("weights = exponentials / ")
+    assert [check.holds for check in checks(run, "weights")] == [True, True, True]
+    assert entry_of(run, "blocked").title == "Blocked", "no other stage is described by it"
+
+
 def page(path: str) -> None:
     """A script that draws the page of one stage."""
     from tests.visualizer.stages.test_any_stage import toy_run
@@ -138,4 +180,4 @@ def page(path: str) -> None:
 def test_its_page_is_drawn(run, path):
     app = AppTest.from_function(page, args=(path,)).run(timeout=30)
     assert not app.exception
-    assert explain(run.trace, path).title in app.markdown[0].value
+    assert entry_of(run, path).title in app.markdown[0].value

@@ -8,7 +8,8 @@ from model import record, seed_dropout
 from tests.visualizer.sample_runs import BASE, VARIANTS, run_of
 from visualizer.runs.compute import compute_run
 from visualizer.settings.fields import WORKED_EXAMPLES
-from visualizer.stages.checks import attention_agreement, checks, equals_published, summarize
+from visualizer.stages.checks import attention_agreement, equals_published, summarize
+from visualizer.stages.registry import checks
 
 
 @pytest.mark.parametrize("name", [*VARIANTS, *WORKED_EXAMPLES])

@@ -4,7 +4,8 @@ from tests.visualizer.sample_runs import VARIANTS, run_of
 from visualizer.runs.compute import compute_run
 from visualizer.settings.fields import WORKED_EXAMPLES
 from visualizer.settings.settings import Settings
-from visualizer.stages.derivations import Cell, derive
+from visualizer.stages.derivations import Cell
+from visualizer.stages.registry import derive
 
 
 def corners(n_rows, n_columns):

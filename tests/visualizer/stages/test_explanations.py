@@ -4,15 +4,15 @@ import pytest
 
 from tests.visualizer.sample_runs import VARIANTS, run_of
 from visualizer.settings.fields import WORKED_EXAMPLES
-from visualizer.stages.explanations import code_line, explain, head_note
-from visualizer.stages.facts import told
+from visualizer.stages.explanations import code_line, head_note
+from visualizer.stages.registry import entry_of, told
 
 
 @pytest.mark.parametrize("name", [*VARIANTS, *WORKED_EXAMPLES])
 def test_every_stage_has_a_title_and_its_line_of_code(name):
-    trace = run_of(name).trace
-    for path, stage in trace.items():
-        assert explain(trace, path).title
+    run = run_of(name)
+    for path, stage in run.trace.items():
+        assert entry_of(run, path).title
         code = code_line(stage).code
         ast.parse(code)
         assert code.startswith(f"{stage.name} = ")
@@ -32,7 +32,7 @@ def test_the_code_is_the_line_that_ran():
 
 def test_a_last_norm_is_explained_by_what_stands_before_it():
     after_post, after_pre = run_of("final norm"), run_of("pre-norm")
-    assert explain(after_post.trace, "encoder.norm").title == explain(after_pre.trace, "encoder.norm").title
+    assert entry_of(after_post, "encoder.norm").title == entry_of(after_pre, "encoder.norm").title
     assert "has just normalised its sum" in told(after_post, "encoder.norm", "exact")
     assert "never normalised themselves" in told(after_pre, "encoder.norm", "exact")
 

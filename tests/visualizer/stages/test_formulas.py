@@ -4,8 +4,7 @@ import pytest
 
 from tests.visualizer.sample_runs import VARIANTS, run_of
 from visualizer.settings.fields import WORKED_EXAMPLES
-from visualizer.stages.formulas import FORMULAS, formula_of
-from visualizer.stages.texts import EXPLANATIONS
+from visualizer.stages.registry import formula_of
 
 
 @pytest.mark.parametrize("name", [*VARIANTS, *WORKED_EXAMPLES])
@@ -14,10 +13,6 @@ def test_every_stage_has_a_formula(name):
     for path in run.trace:
         formula = formula_of(run, path)
         assert " = " in formula or r" \in " in formula or "&=" in formula, path
-
-
-def test_every_formula_has_its_text():
-    assert FORMULAS.keys() <= EXPLANATIONS.keys()
 
 
 @pytest.mark.parametrize("name", ["encoder-decoder", "pre-norm encoder-decoder", "dropout"])

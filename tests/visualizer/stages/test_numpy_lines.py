@@ -17,7 +17,8 @@ from visualizer.runs.compute import compute_run
 from visualizer.settings.fields import TRAINED, WORKED_EXAMPLES
 from visualizer.settings.fitting import fitted
 from visualizer.settings.settings import Settings
-from visualizer.stages.numpy_lines import NUMPY_LINES, notes, numpy_line
+from visualizer.stages.numpy_lines import notes
+from visualizer.stages.registry import ENTRIES, entry_of, numpy_line
 
 MORE = {
     "dropout with pre-norm": replace(
@@ -120,12 +121,10 @@ def test_a_line_reads_what_it_names_and_assigns_its_stage(name):
         assert loaded - assigned - {"np", "math"} == {*line.reads, *line.given}
 
 
-def test_no_line_is_left_over():
-    seen = set()
-    for name in (*VARIANTS, *WORKED_EXAMPLES):
-        run = run_of(name)
-        seen |= {stage.name.rstrip("0123456789") for stage in run.trace.values()}
-    assert {name for _, name in NUMPY_LINES} == seen
+def test_no_entry_is_left_over():
+    runs = [run_of(name) for name in (*VARIANTS, *WORKED_EXAMPLES)]
+    seen = {id(entry_of(run, path)) for run in runs for path in run.trace}
+    assert [entry.name for entries in ENTRIES.values() for entry in entries if id(entry) not in seen] == []
 
 
 def test_a_line_reads_like_the_formula():

@@ -5,7 +5,7 @@ import pytest
 from tests.visualizer.sample_runs import VARIANTS, run_of
 from visualizer.runs.compute import compute_run
 from visualizer.runs.paths import attention_modules
-from visualizer.stages.operands import operands_of
+from visualizer.stages.registry import operands_of
 
 
 @pytest.mark.parametrize("name", VARIANTS)

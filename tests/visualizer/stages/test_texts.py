@@ -16,7 +16,7 @@ from visualizer.runs.run import Run
 from visualizer.settings.fields import TRAINED, WORKED_EXAMPLES
 from visualizer.settings.fitting import fitted
 from visualizer.settings.settings import FIELDS, Settings
-from visualizer.stages.facts import facts_of, told
+from visualizer.stages.registry import facts_of, told
 
 DEPTHS = tuple(FIELDS["depth"].choices)
 

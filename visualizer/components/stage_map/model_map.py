@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 INPUT = "input"
@@ -11,25 +11,7 @@ INPUT = "input"
 
 _PATH = re.compile(r"(?:(encoder|decoder)\.)?(?:(inputs|layers\.(\d+))\.)?(?:(.+)\.)?([^.]+)")
 _TITLES = {"encoder": "Encoder", "decoder": "Decoder"}
-_OUTPUT_STAGES = frozenset({"logits", "probabilities"})
 _NO_LAYERS = frozenset({"inputs", "end", "output"})
-_TELLING_STAGES = frozenset({"weights", "activation", "embedded", "probabilities"})
-
-# In an attention: what enters and what leaves is the residual stream.
-_ATTENTION_ROLES = {
-    **dict.fromkeys(("query_input", "key_input", "value_input", "output"), "residual"),
-    **dict.fromkeys(("qkv", "kv"), "neutral"),
-    **dict.fromkeys(("q_proj", "q"), "query"),
-    **dict.fromkeys(("k_proj", "k"), "key"),
-    **dict.fromkeys(("v_proj", "v", "context", "concat"), "value"),
-    **dict.fromkeys(("scores", "scaled_scores", "mask", "masked_scores"), "weights"),
-    **dict.fromkeys(("weights", "dropped_weights"), "weights"),
-}
-_STAGE_MODULES = {
-    **dict.fromkeys(_ATTENTION_ROLES.keys() - {"output"}, "attention"),
-    **dict.fromkeys(("hidden", "activation", "dropped_activation"), "feed_forward"),
-    **dict.fromkeys(("embedding", "scaled_embedding", "positional_encoding", "embedded"), "inputs"),
-}
 _MODULE_LABELS = {
     "self_attention": "self-attention",
     "cross_attention": "cross-attention",
@@ -39,12 +21,20 @@ _MODULE_LABELS = {
 
 @dataclass(frozen=True)
 class StageRef:
-    """One stage: its trace path, its short name, its colour role and, if known, its shape in words."""
+    """One stage.
+
+    path: where it stands in the trace. label: its short name. role: its colour. shape: in words, where it is known.
+    block: the box that it is drawn in where no module of its own says so: "inputs", "attention", "feed_forward",
+        "add" (with the norm straight after), "norm" or "output"; a box of its own where it is empty.
+    is_telling: whether it is the one to open when its whole box is chosen.
+    """
 
     path: str
     label: str
     role: str = "neutral"
     shape: str = ""
+    block: str = ""
+    is_telling: bool = False
 
 
 @dataclass(frozen=True)
@@ -53,13 +43,22 @@ class Block:
 
     id: str
     label: str
-    role: str
     stages: tuple[StageRef, ...]
 
     @property
-    def telling_path(self) -> str:
+    def telling(self) -> StageRef:
         """The stage to open when the whole block is chosen: an attention's weights, an add & norm's norm."""
-        return next((stage.path for stage in self.stages if stage.label in _TELLING_STAGES), self.stages[-1].path)
+        return next((stage for stage in self.stages if stage.is_telling), self.stages[-1])
+
+    @property
+    def telling_path(self) -> str:
+        """Its path."""
+        return self.telling.path
+
+    @property
+    def role(self) -> str:
+        """The colour of the block: that of its most telling stage."""
+        return self.telling.role
 
 
 @dataclass(frozen=True)
@@ -111,48 +110,43 @@ class ModelMap:
 
 @dataclass(frozen=True)
 class _Place:
-    """Where a stage belongs: its track, the section of the track, its module there, its own name.
+    """Where a stage belongs: its track, the section of the track, its module there.
 
     A section is ``inputs``, ``end``, ``output``, or a layer: ``layers.N``, the name of a layer traced on its
     own, or ``part`` for everything else.
     """
 
-    path: str
+    stage: StageRef
     track: str
     section: str
     module: str
-    stage: str
 
 
-def model_map(paths: Sequence[str], shapes: Mapping[str, str] | None = None) -> ModelMap:
-    """Draw up the map of a model from the paths of its trace.
+def model_map(stages: Sequence[StageRef]) -> ModelMap:
+    """Draw up the map of a model from the stages of its trace.
 
     Args:
-        paths: trace paths in computing order, such as ``encoder.layers.0.self_attention.scores``; a part traced
+        stages: in computing order, with paths such as ``encoder.layers.0.self_attention.scores``; a part traced
             on its own has shorter ones, down to a bare ``scores``.
-        shapes: by path, the stage's shape in words, such as ``B H Tq Tk = 1 4 9 9``.
 
     Returns:
         The map. Blocks keep the order of their first stages.
     """
-    places = _in_layers_of_their_own([_place(path) for path in paths])
-    build = _Builder(shapes or {})
+    places = _in_layers_of_their_own([_place(stage) for stage in stages])
     names = dict.fromkeys(place.track for place in places if place.section != "output")
-    tracks = tuple(build.track(name, [place for place in places if place.track == name]) for name in names)
-    output = build.block("output", "output", [place for place in places if place.section == "output"])
+    tracks = tuple(_track(name, [place for place in places if place.track == name]) for name in names)
+    output = _block("output", [place for place in places if place.section == "output"])
     return ModelMap(tracks, output, _links(tracks))
 
 
-def _place(path: str) -> _Place:
-    match = _PATH.fullmatch(path)
+def _place(stage: StageRef) -> _Place:
+    match = _PATH.fullmatch(stage.path)
     if match is None:
-        raise ValueError(f"path ({path!r}) must be names joined by dots")
-    track, section, _, module, stage = match.groups(default="")
-    if not section and not module and stage in _OUTPUT_STAGES:
-        return _Place(path, track, "output", module, stage)
-    if not section:
-        section = "end" if track else "part"
-    return _Place(path, track, section, module, stage)
+        raise ValueError(f"path ({stage.path!r}) must be names joined by dots")
+    track, section, _, module, _ = match.groups(default="")
+    if not section and not module and stage.block == "output":
+        return _Place(stage, track, "output", module)
+    return _Place(stage, track, section or ("end" if track else "part"), module)
 
 
 def _in_layers_of_their_own(places: Sequence[_Place]) -> list[_Place]:
@@ -170,49 +164,34 @@ def _in_layers_of_their_own(places: Sequence[_Place]) -> list[_Place]:
     return moved
 
 
-@dataclass(frozen=True)
-class _Builder:
-    """Builds blocks, layers and tracks; holds the shapes that stages are labelled with."""
+def _track(name: str, places: Sequence[_Place]) -> Track:
+    prefix = f"{name}." if name else ""
+    sections: dict[str, list[_Place]] = {}
+    for place in places:
+        sections.setdefault(place.section, []).append(place)
+    return Track(
+        name,
+        _TITLES.get(name, ""),
+        _block(f"{prefix}inputs", sections.get("inputs", [])),
+        tuple(_layer(prefix, section, inside) for section, inside in sections.items() if section not in _NO_LAYERS),
+        _block(f"{prefix}norm", sections.get("end", [])),
+    )
 
-    shapes: Mapping[str, str]
 
-    def track(self, name: str, places: Sequence[_Place]) -> Track:
-        prefix = f"{name}." if name else ""
-        sections: dict[str, list[_Place]] = {}
-        for place in places:
-            sections.setdefault(place.section, []).append(place)
-        layers = tuple(
-            self.layer(prefix, section, inside) for section, inside in sections.items() if section not in _NO_LAYERS
-        )
-        return Track(
-            name,
-            _TITLES.get(name, ""),
-            self.block(f"{prefix}inputs", "inputs", sections.get("inputs", [])),
-            layers,
-            self.block(f"{prefix}norm", "norm", sections.get("end", [])),
-        )
+def _layer(prefix: str, section: str, places: Sequence[_Place]) -> Layer:
+    inside = f"{prefix}{section}." if section != "part" else prefix
+    members: dict[str, list[_Place]] = {}
+    for place in places:
+        members.setdefault(_block_key(place, list(members)[-1] if members else ""), []).append(place)
+    blocks = tuple(block for key, of_key in members.items() if (block := _block(f"{inside}{key}", of_key)))
+    return Layer(f"{inside}*", _layer_label(section), blocks, _residuals(blocks))
 
-    def layer(self, prefix: str, section: str, places: Sequence[_Place]) -> Layer:
-        keys = _block_keys(places)
-        inside = f"{prefix}{section}." if section != "part" else prefix
-        blocks = []
-        for key in dict.fromkeys(keys):
-            members = [place for place, its_key in zip(places, keys, strict=True) if its_key == key]
-            block = self.block(f"{inside}{key}", key, members)
-            if block is not None:
-                blocks.append(block)
-        return Layer(f"{inside}*", _layer_label(section), tuple(blocks), _residuals(blocks))
 
-    def block(self, block_id: str, key: str, places: Sequence[_Place]) -> Block | None:
-        """One block; None when it has no stages."""
-        if not places:
-            return None
-        role = _block_role(key)
-        stages = tuple(
-            StageRef(place.path, place.stage, _stage_role(place.stage, role), self.shapes.get(place.path, ""))
-            for place in places
-        )
-        return Block(block_id, _block_label(key, places), role, stages)
+def _block(block_id: str, places: Sequence[_Place]) -> Block | None:
+    """One block; None when it has no stages."""
+    if not places:
+        return None
+    return Block(block_id, _block_label(block_id, places), tuple(place.stage for place in places))
 
 
 def _layer_label(section: str) -> str:
@@ -221,48 +200,25 @@ def _layer_label(section: str) -> str:
     return section.replace("layers.", "layer ").replace("_", " ")
 
 
-def _block_keys(places: Sequence[_Place]) -> list[str]:
-    """For each stage the key of its block; what dropout leaves and a norm straight after share their sum's."""
-    keys: list[str] = []
-    for place in places:
-        previous = keys[-1] if keys else place.stage
-        keys.append(_block_key(place, previous))
-    return keys
-
-
 def _block_key(place: _Place, previous: str) -> str:
+    """Which block of its layer a stage is of; what dropout leaves and a norm straight after are their sum's."""
+    stage = place.stage
     if place.module:
         return place.module
-    number = place.stage.removeprefix("norm")
-    if place.stage != number and previous == f"residual{number}":
-        return previous
-    if place.stage == "output":
-        return previous
-    if place.stage.startswith("dropped_output"):
-        return place.stage.replace("dropped_output", "residual")
-    return _STAGE_MODULES.get(place.stage, place.stage)
+    number = stage.label[len(stage.label.rstrip("0123456789")) :]
+    if stage.block == "add" or (stage.block == "norm" and previous == f"residual{number}"):
+        return f"residual{number}"
+    return stage.label if stage.block in ("", "norm") else stage.block
 
 
-def _block_label(key: str, places: Sequence[_Place]) -> str:
-    if key.startswith("residual"):
-        return "add & norm" if places[-1].stage.startswith("norm") else "add"
-    if key.startswith("norm"):
+def _block_label(block_id: str, places: Sequence[_Place]) -> str:
+    first, last = places[0].stage, places[-1].stage
+    if places[0].module or first.block not in ("add", "norm"):
+        key = block_id.rpartition(".")[2]
+        return _MODULE_LABELS.get(key, key.replace("_", " "))
+    if first.block == "norm":
         return "norm"
-    return _MODULE_LABELS.get(key, key.rpartition(".")[2].replace("_", " "))
-
-
-def _block_role(key: str) -> str:
-    if key.startswith(("residual", "norm")) or key == "inputs":
-        return "residual"
-    if key.endswith("attention"):
-        return "weights"
-    return "feed_forward" if key.endswith("feed_forward") else "neutral"
-
-
-def _stage_role(stage: str, block_role: str) -> str:
-    if stage == "input":
-        return "residual"
-    return _ATTENTION_ROLES.get(stage, "neutral") if block_role == "weights" else block_role
+    return "add & norm" if last.block == "norm" else "add"
 
 
 def _residuals(blocks: Sequence[Block]) -> tuple[tuple[str, str], ...]:

@@ -12,9 +12,9 @@ from visualizer.runs.run import Run
 from visualizer.safe_text import markdown_safe
 from visualizer.session.theme import theme
 from visualizer.stages.derivations import Cell
-from visualizer.stages.facts import sublayer_output
-from visualizer.stages.operands import operands_of
+from visualizer.stages.layer import sublayer_output
 from visualizer.stages.panels import matrix
+from visualizer.stages.registry import stage_of
 
 if TYPE_CHECKING:
     from visualizer.figures.residual_stream import Addition
@@ -55,16 +55,15 @@ def additions(run: Run, paths: list[str], batch: int) -> list[Addition]:
 
     found = []
     for path in paths:
-        stream, _ = operands_of(run, path)
-        sublayer = sublayer_output(run, path).rpartition(".")[0]
-        is_attention = f"{sublayer}.scores" in run.trace
-        part = sublayer.rpartition(".")[2].replace("_", "-")
+        stage = stage_of(run, path)
+        stream, output = stage.inputs[0], sublayer_output(stage)
+        part = output.module.rpartition(".")[2].replace("_", "-")
         found.append(
             Addition(
                 title=f"{layer_of(path)} {part}" if "layers." in path else part,
-                kind="attention" if is_attention else "feed_forward",
-                before=matrix(run.trace[stream.source].value, head=0, batch=batch),
-                after=matrix(run.trace[path].value, head=0, batch=batch),
+                kind="attention" if output.has_beside("scores") else "feed_forward",
+                before=matrix(stream.value, head=0, batch=batch),
+                after=matrix(stage.value, head=0, batch=batch),
             )
         )
     return found

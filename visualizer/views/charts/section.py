@@ -11,6 +11,7 @@ from visualizer.session import state
 from visualizer.settings.fields import NO_CHART, WORKED_EXAMPLES
 from visualizer.settings.settings import FIELDS
 from visualizer.stages.derivations import Cell
+from visualizer.stages.registry import entry_of
 from visualizer.views.charts import heads, measures, positions, residual, row
 
 CHARTS: Mapping[str, Callable[[Run, Cell], None]] = {
@@ -24,21 +25,11 @@ CHARTS: Mapping[str, Callable[[Run, Cell], None]] = {
 }
 """What draws each chart, by its name in the link."""
 
-_AT_STAGES: Mapping[str, tuple[str, ...]] = {
-    "positional_encoding": ("positions",),
-    **dict.fromkeys(("q", "k"), ("directions",)),
-    **dict.fromkeys(("scores", "scaled_scores", "mask", "masked_scores"), ("row", "temperature", "directions")),
-    "weights": ("row", "temperature", "directions", "distance"),
-}
-_OF_THE_STREAM = ("embedded", "residual", "norm", "output", "logits")
-
 
 def charts_at(run: Run, path: str) -> tuple[str, ...]:
     """The names of the charts that say something about a stage."""
-    name = run.trace[path].name
-    if name.rstrip("0123456789") in _OF_THE_STREAM and residual.sums_beside(run, path):
-        return ("residual",)
-    return _AT_STAGES.get(name, ())
+    entry = entry_of(run, path)
+    return ("residual",) if entry.on_the_stream and residual.sums_beside(run, path) else entry.charts
 
 
 def charts_of_heads(run: Run) -> tuple[str, ...]:

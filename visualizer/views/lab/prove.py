@@ -14,7 +14,7 @@ from visualizer.safe_text import markdown_safe
 from visualizer.session import state, widgets
 from visualizer.session.mount import mount
 from visualizer.settings.settings import Claim
-from visualizer.stages.explanations import explain
+from visualizer.stages.registry import entry_of
 from visualizer.views.lab.case import Case
 from visualizer.views.lab.intent import chosen_intent, intent_of
 from visualizer.views.lab.measure import measurement_of
@@ -156,7 +156,7 @@ def _leak(case: Case, proof: Proof, sequence: SequenceName) -> None:
     rows, columns = case.tokens.labels, case.run.tokens[sequence].labels
     row = f"{leak.row} “{markdown_safe(rows[leak.row])}”"
     token = f"{leak.token} “{markdown_safe(columns[leak.token])}”"
-    title = explain(case.run.trace, path).title
+    title = entry_of(case.run, path).title
     st.markdown(
         f"It begins in **{markdown_safe(path)}** ({title}): there row {row} first depends on token {token}."
     )

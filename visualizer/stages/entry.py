@@ -1,0 +1,248 @@
+"""Everything that is known of a kind of stage as one entry, and one stage of one run beside its entry.
+
+What an entry leaves out follows from the operation that was recorded, so that a stage needs none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Literal
+
+from torch import Tensor
+
+from model import Dropout, Stage, Trace
+from model.dataflow import Node, Operation
+from visualizer.colors import Role
+from visualizer.components.derivation import Derivation
+from visualizer.runs.run import Run
+from visualizer.settings.settings import Depth
+from visualizer.stages.checks import Check
+from visualizer.stages.derivations import Cell
+from visualizer.stages.numpy_lines import NumpyLine
+from visualizer.stages.operands import Operand, wired
+
+OfAttention = Literal[
+    "self", "cross", "memory", "one_head", "several_heads", "projected", "unprojected", "scaled", "unscaled"
+]
+OfMask = Literal[
+    # how an attention is masked, of which exactly one holds; the last two are mask bugs
+    "unmasked", "blocks_nothing", "masked", "scores_zeroed", "masked_late",
+    "several_masks", "keyless", "causal", "padding", "sliding_window", "prefix", "strided", "custom",
+]  # fmt: skip
+OfPart = Literal[
+    "dropout", "no_dropout", "in_layer", "alone", "pre_norm", "post_norm", "relu", "gelu",
+    "after_self_attention", "after_cross_attention", "after_feed_forward",
+]  # fmt: skip
+OfPositions = Literal["sinusoidal", "learned", "without_positions", "some_positions", "counted_from_first"]
+OfWeights = Literal["trained", "untrained", "hand_built", "random"]
+OfOutput = Literal["output_bias", "answers_in_place", "expects_next"]
+Fact = OfAttention | OfMask | OfPart | OfPositions | OfWeights | OfOutput
+"""What may be true of a stage in a run, and so may be told."""
+
+
+@dataclass(frozen=True)
+class If:
+    """A sentence that is told only where all of ``facts`` hold."""
+
+    facts: tuple[Fact, ...]
+    text: str
+
+
+Sentence = str | If
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is true of a stage in a run.
+
+    Attributes:
+        holding: the facts that hold.
+        values: what the placeholders of the texts stand for.
+    """
+
+    holding: frozenset[Fact] = frozenset()
+    values: Mapping[str, str] = field(default_factory=dict)
+
+    def __or__(self, other: Facts) -> Facts:
+        return Facts(self.holding | other.holding, {**self.values, **other.values})
+
+
+Numbers = Literal["signed", "shares", "distribution"]
+"""Numbers with a sign; shares of one whole, or yes and no; the shares of a row, on a scale of their own."""
+
+
+@dataclass(frozen=True)
+class StageEntry:
+    """Everything that is known of a kind of stage.
+
+    The plain text is one story carried through all stages, of a library: every token has a *card* (its vector),
+    writes a *slip* with what it looks for (its query), and has a *book* with a label on its *spine* (its key) and
+    its content (its value); a *head* is a librarian with a question of its own. The exact text says what is
+    computed. ``{d_k}`` in a text stands for a number of the run, and ``[words]`` or ``[words](entry)`` for words
+    that open an entry of the glossary.
+
+    Attributes:
+        name: what the stage is called where it is tapped, without a number.
+        title: its name in words.
+        role: its colour.
+        plain: the sentences of the story; those of the operation where there are none.
+        exact: the sentences that say what is computed; those of the operation where there are none.
+        facts: what may be told of it is true in a run.
+        formula: LaTeX in the symbols of the paper, as a function where it varies.
+        numpy: the line of NumPy; that of the operation unless given.
+        checks: what must hold of it; what must of its operation unless given.
+        derive: how a number of it came to be; by its operation unless given.
+        when: where it is this entry that describes a stage of that name; everywhere unless given.
+        left_out: the inputs, by name, that its picture leaves out.
+        parts: the stages, by name, that lie side by side in it.
+        numbers: what kind of numbers it holds, and so their colour scale.
+        marks_blocked: whether its cells are those of a mask, and blocked ones are marked.
+        on_the_stream: whether it stands on the way of the tokens' vectors to the output.
+        charts: the names of the charts that say something about it.
+        block: the block of the map that it is of where no module of its own says so.
+        is_telling: whether it is the one to open when its block is chosen.
+    """
+
+    name: str
+    title: str
+    role: Role = "neutral"
+    plain: tuple[Sentence, ...] = ()
+    exact: tuple[Sentence, ...] = ()
+    facts: Callable[[StageInRun], Facts] = lambda stage: Facts()
+    formula: str | Callable[[StageInRun], str] = ""
+    numpy: Callable[[StageInRun], NumpyLine] | None = None
+    checks: Callable[[StageInRun], Iterable[Check]] | None = None
+    derive: Callable[[StageInRun, Cell], Derivation | tuple[Derivation, ...]] | None = None
+    when: Callable[[Trace, str], bool] = lambda trace, path: True
+    left_out: tuple[str, ...] = ()
+    parts: tuple[str, ...] = ()
+    numbers: Numbers = "signed"
+    marks_blocked: bool = False
+    on_the_stream: bool = False
+    charts: tuple[str, ...] = ()
+    block: str = ""
+    is_telling: bool = False
+
+    @property
+    def is_described(self) -> bool:
+        """Whether somebody wrote down what it computes."""
+        return bool(self.exact)
+
+    def told(self, depth: Depth, facts: Facts) -> str:
+        """The text at a depth where ``facts`` hold, with the marks of the words that open the glossary."""
+        sentences = self.plain if depth == "plain" else self.exact
+        told = (
+            sentence if isinstance(sentence, str) else sentence.text
+            for sentence in sentences
+            if isinstance(sentence, str) or facts.holding.issuperset(sentence.facts)
+        )
+        return " ".join(told).format_map(facts.values)
+
+
+Entries = Mapping[str, Sequence[StageEntry]]
+"""The entries of the stages that a source file taps, by the file."""
+
+
+@dataclass(frozen=True, eq=False)
+class StageInRun:
+    """One stage of one run, and what is known of it.
+
+    Attributes:
+        run: the run.
+        path: the stage's place in its trace.
+        entries: what is known.
+    """
+
+    run: Run
+    path: str
+    entries: Entries
+
+    @property
+    def stage(self) -> Stage:
+        """What was recorded of it."""
+        return self.run.trace[self.path]
+
+    @property
+    def value(self) -> Tensor:
+        """Its tensor."""
+        return self.stage.value
+
+    @property
+    def name(self) -> str:
+        """The last part of its path."""
+        return self.stage.name
+
+    @property
+    def module(self) -> str:
+        """The path of the module that computed it."""
+        return self.stage.module_path
+
+    @cached_property
+    def entry(self) -> StageEntry:
+        """What is known of its kind."""
+        return find_entry(self.entries, self.run.trace, self.path)
+
+    @property
+    def node(self) -> Node:
+        """The expression that computed it, without tensors from outside."""
+        return wired(self.run, self.path).node
+
+    @property
+    def operation(self) -> str:
+        """The last operation of its expression; empty for the very tensor of another stage, or one from outside."""
+        return self.node.name if isinstance(self.node, Operation) else ""
+
+    @property
+    def operands(self) -> tuple[Operand, ...]:
+        """Its inputs as drawn before it, in the order of its formula."""
+        found, left_out = wired(self.run, self.path).operands, self.entry.left_out
+        return tuple(operand for operand in found if operand.source.rpartition(".")[2] not in left_out)
+
+    @property
+    def inputs(self) -> tuple[StageInRun, ...]:
+        """The stages among its inputs."""
+        return tuple(self.at(operand.source) for operand in self.operands if not operand.is_parameter)
+
+    @property
+    def dropout(self) -> float:
+        """The probability with which its module drops numbers; 0 where its dropout is off."""
+        dropout = getattr(self.run.model.get_submodule(self.module), "dropout", None)
+        return dropout.p if isinstance(dropout, Dropout) and dropout.active else 0.0
+
+    def at(self, path: str) -> StageInRun:
+        """Another stage of the run."""
+        return replace(self, path=path)
+
+    def beside(self, name: str) -> StageInRun:
+        """Another stage of the same module."""
+        return self.at(beside(self.path, name))
+
+    def has_beside(self, name: str) -> bool:
+        """Whether its module has a stage of that name."""
+        return beside(self.path, name) in self.run.trace
+
+
+def beside(path: str, name: str) -> str:
+    """The path of another stage of the same module."""
+    module, dot, _ = path.rpartition(".")
+    return f"{module}{dot}{name}"
+
+
+def find_entry(entries: Entries, trace: Trace, path: str) -> StageEntry:
+    """The entry of the stage at ``path``, or one with its name alone where nobody has written any."""
+    stage = trace[path]
+    kind = stage.name.rstrip("0123456789")
+    for entry in entries.get(source_of(stage.location[0]), ()):
+        if entry.name == kind and entry.when(trace, path):
+            return entry
+    return StageEntry(kind, stage.name.replace("_", " ").capitalize())
+
+
+@lru_cache(maxsize=256)
+def source_of(file: str) -> str:
+    """A source file as a reader finds it: from the top of the project on, or by its name where it is of another."""
+    path, top = Path(file), Path(__file__).parents[2]
+    return path.relative_to(top).as_posix() if path.is_relative_to(top) else path.name

@@ -1,0 +1,136 @@
+"""The stages of the position-wise feed-forward network ("Attention Is All You Need", section 3.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+
+import torch
+from torch import Tensor
+
+from model import FeedForward, record
+from visualizer.stages import by_operation
+from visualizer.stages.by_operation import dropout, dropout_check, with_dropout
+from visualizer.stages.checks import TOLERANCE, Check, short, some_rows
+from visualizer.stages.entry import Facts, If, StageEntry, StageInRun
+
+
+def facts(stage: StageInRun) -> Facts:
+    """What is true of the network that a stage is of."""
+    is_relu = stage.run.activation(stage.path) == "relu"
+    d_ff = stage.beside("hidden").value.shape[-1]
+    return Facts(frozenset({"relu" if is_relu else "gelu"}), {"d_ff": str(d_ff)})
+
+
+def _activation_formula(stage: StageInRun) -> str:
+    if stage.run.activation(stage.path) == "relu":
+        return r"a = \operatorname{ReLU}(h) = \max(0, h)"
+    return r"a = \operatorname{GELU}(h) = h \, \Phi(h)"
+
+
+def _output_formula(stage: StageInRun) -> str:
+    return r"y = \tilde a W_2 + b_2" if stage.has_beside("dropped_activation") else "y = a W_2 + b_2"
+
+
+def _activation_checks(stage: StageInRun) -> Iterable[Check]:
+    yield from by_operation.checks(stage)
+    inactive = (stage.value <= 0).double().mean().item()
+    yield Check(f"{inactive:.0%} of the hidden units are not positive after it", None)
+    yield from _position_wise(stage)
+
+
+def _checks(stage: StageInRun) -> Iterable[Check]:
+    return (*by_operation.checks(stage), *_position_wise(stage))
+
+
+def _position_wise(stage: StageInRun) -> Iterable[Check]:
+    """Whether one token alone, sent through the feed-forward network by itself, gives the same row of a stage."""
+    feed_forward = stage.run.model.get_submodule(stage.module)
+    if not isinstance(feed_forward, FeedForward) or feed_forward.dropout.active:
+        return  # dropout draws anew for each pass
+    (x,) = stage.beside("hidden").inputs
+    rows, where = some_rows(stage.value)
+    with torch.inference_mode():
+        each = [_alone(feed_forward, x.value[..., row : row + 1, :], stage.name) for row in rows]
+    alone = torch.cat(each, dim=-2)
+    difference = (alone - stage.value[..., rows, :]).abs()
+    text = f"position-wise: each token sent through alone gives the same row{where}"
+    holds = bool((difference <= TOLERANCE * (1 + alone.abs().max())).all())
+    yield Check(f"{text}, max |difference| = {short(difference.max())}", holds)
+
+
+def _alone(feed_forward: FeedForward, x: Tensor, name: str) -> Tensor:
+    """A stage of the network for one token."""
+    with record(feed_forward) as trace:
+        feed_forward(x)
+    return trace[name].value
+
+
+_stage = partial(StageEntry, facts=facts, block="feed_forward")
+
+ENTRIES: tuple[StageEntry, ...] = (
+    _stage(
+        "hidden",
+        "Hidden layer",
+        "feed_forward",
+        formula="h = x W_1 + b_1",
+        checks=_checks,
+        plain=(
+            "At its own desk, every token thinks by itself: its card is held against {d_ff} patterns, and each "
+            "gets a number for how well it fits.",
+        ),
+        exact=(
+            "Each token by itself is spread over {d_ff} [hidden units](hidden unit). The same matrix serves every "
+            "position, and no token sees another here.",
+        ),
+    ),
+    _stage(
+        "activation",
+        "Activation",
+        "feed_forward",
+        formula=_activation_formula,
+        checks=_activation_checks,
+        is_telling=True,
+        plain=(
+            If(("relu",), "Patterns that fit stay; those that do not, below zero, become zero."),
+            If(("gelu",), "Patterns that fit stay; those that do not, below zero, fade to almost zero."),
+        ),
+        exact=(
+            If(("relu",), "[ReLU](relu) cuts negative units to zero."),
+            If(("gelu",), "[GELU](gelu) brings negative units close to zero, with a smooth bend."),
+            "Without an [activation] two linear layers would be no more than one.",
+        ),
+    ),
+    _stage(
+        "dropped_activation",
+        "Activation after dropout",
+        "feed_forward",
+        formula=r"\tilde a = \operatorname{dropout}(a)",
+        numpy=with_dropout("{0}"),
+        checks=dropout_check("hidden units"),
+        derive=dropout,
+        plain=(
+            "As in training, [dropout] strikes out each pattern with a chance of {p} and enlarges the others to "
+            "make up for it on average.",
+        ),
+        exact=(
+            "[Dropout](dropout) sets each [hidden unit] to zero with probability {p} and divides the others by "
+            "1 - {p}, as in training. Set it to 0 to see the model as it is used.",
+        ),
+    ),
+    _stage(
+        "output",
+        "Feed-forward output",
+        "feed_forward",
+        formula=_output_formula,
+        checks=_checks,
+        on_the_stream=True,
+        plain=(
+            "From the patterns that fit, every token writes itself a note, {d_model} numbers long like its card.",
+        ),
+        exact=(
+            "A second [linear layer] mixes the {d_ff} [hidden units](hidden unit) back into {d_model} numbers per "
+            "token.",
+        ),
+    ),
+)

@@ -1,0 +1,315 @@
+"""The stages that lead from token ids into the first layer ("Attention Is All You Need", sections 3.4 and 3.5)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from functools import partial
+
+from torch import Tensor, nn
+
+from model.positional_encoding import LearnedPositions, NoPositions
+from visualizer.components.derivation import Derivation, Step
+from visualizer.stages import derivations
+from visualizer.stages.by_operation import (
+    from_inputs,
+    in_steps,
+    number_at,
+    parameters,
+    with_dropout,
+)
+from visualizer.stages.checks import Check, dropped, equal, near, square_root
+from visualizer.stages.derivations import Cell
+from visualizer.stages.entry import Fact, Facts, If, StageEntry, StageInRun
+from visualizer.stages.numpy_lines import NumpyLine
+
+# What is true of the inputs.
+
+
+def _facts(stage: StageInRun) -> Facts:
+    run, d_model = stage.run, stage.value.shape[-1]
+    has_layers = any(other.name == "residual1" for other in run.trace.values())
+    n_tokens = run.model.get_parameter(f"{stage.module}.tokens.weight").shape[0]
+    values = {"root_d_model": square_root(d_model), "vocab_size": f"{n_tokens:,}"}
+    return Facts(frozenset({"in_layer" if has_layers else "alone", *_of_positions(stage)}), values)
+
+
+def _of_positions(stage: StageInRun) -> Iterable[Fact]:
+    run, kind = stage.run, stage.run.settings.positions
+    yield "without_positions" if kind == "none" else "learned" if kind == "learned" else "sinusoidal"
+    if kind != "none":
+        yield "some_positions"
+        name = "target" if stage.module.startswith("decoder.") and "target" in run.tokens else "source"
+        if name in run.positions:
+            yield "counted_from_first"
+
+
+# Embeddings.
+
+
+def _embedding_line(stage: StageInRun) -> NumpyLine:
+    (table,) = stage.operands
+    return NumpyLine("embedding = embedding_table[ids]", {"embedding_table": table.source}, ("ids",))
+
+
+def _looked_up(stage: StageInRun, cell: Cell) -> Derivation:
+    (table,), token_id = parameters(stage), stage.run.token_id(stage.path, cell.row)
+    text = f"row {token_id} of the embedding table, column {cell.column}"
+    return in_steps(stage, cell, "looked up", text, [Step(text, float(table[token_id, cell.column]))])
+
+
+def _scaled_checks(stage: StageInRun) -> Iterable[Check]:
+    (before,), width = stage.inputs, stage.value.shape[-1]
+    text = f"every number was multiplied by √d_model = {square_root(width)}"
+    yield equal(text, stage.value, before.value * math.sqrt(width))
+
+
+def _scaled(stage: StageInRun, cell: Cell) -> Derivation:
+    number, width = number_at(stage.inputs[0], cell), stage.value.shape[-1]
+    root = math.sqrt(width)
+    steps = [Step("embedding", number), Step(f"× √{width} ({root:.4g})", number * root)]
+    return in_steps(stage, cell, "scaled", "e · √d_model", steps)
+
+
+# Positions.
+
+SINUSOIDS = (
+    r"\begin{aligned} P_{t,2i} &= \sin (t / 10000^{2i/d}) \\ "
+    r"P_{t,2i+1} &= \cos (t / 10000^{2i/d}) \end{aligned}"
+)
+
+
+def _positions(stage: StageInRun) -> nn.Module | None:
+    """The module that gives positions; None for sinusoids by themselves."""
+    found: nn.Module | None = getattr(stage.run.model.get_submodule(stage.module), "positions", None)
+    return found
+
+
+def _positions_formula(stage: StageInRun) -> str:
+    if isinstance(_positions(stage), LearnedPositions):
+        return r"P_t = W_P[t]"
+    return r"P_t = 0" if isinstance(_positions(stage), NoPositions) else SINUSOIDS
+
+
+def positions_line(stage: StageInRun) -> NumpyLine:
+    """Positions in NumPy."""
+    *_, n_tokens, width = stage.value.shape
+    are_given = stage.value.dim() == 3
+    given = ("positions",) if are_given else ()
+    first = [] if are_given else [f"positions = np.arange({n_tokens})"]
+    positions = _positions(stage)
+    if isinstance(positions, LearnedPositions):
+        lines = [*first, "positional_encoding = position_table[positions]"]
+        return NumpyLine("\n".join(lines), {"position_table": f"{stage.module}.positions.table"}, given)
+    if isinstance(positions, NoPositions):
+        lines = [*first, f"positional_encoding = np.zeros((*positions.shape, {width}))"]
+        return NumpyLine("\n".join(lines), {}, given)
+    cut = f"[..., :{width}]" if width % 2 else ""
+    waves = [
+        f"angle = positions[..., None] / 10000 ** (np.arange(0, {width}, 2) / {width})",
+        "sines_and_cosines = np.stack([np.sin(angle), np.cos(angle)], axis=-1)",
+        f"positional_encoding = sines_and_cosines.reshape(*positions.shape, -1){cut}",
+    ]
+    return NumpyLine("\n".join([*first, *waves]), {}, given)
+
+
+def positions_checks(stage: StageInRun) -> Iterable[Check]:
+    """What must hold of sinusoids; of a learned table nothing must."""
+    value, positions = stage.value, _positions(stage)
+    if isinstance(positions, LearnedPositions):
+        return
+    if isinstance(positions, NoPositions):
+        yield Check("no positions: zero everywhere", not bool(value.any()))
+        return
+    if value.dim() == 3:
+        yield Check("positions count from the first token that is no padding", None)
+    n_pairs = value.shape[-1] // 2
+    pairs: Tensor = value[..., 0 : 2 * n_pairs : 2] ** 2 + value[..., 1 : 2 * n_pairs : 2] ** 2
+    yield Check("sin² + cos² = 1 in every pair of columns", bool(near(pairs, pairs.new_ones(())).all()))
+
+
+def position(stage: StageInRun, cell: Cell) -> Derivation:
+    """A number of a position: of a wave or of a table."""
+    place, before_it = stage.run.position(stage.path, cell.row, cell.batch), []
+    if place != cell.row:
+        text = f"position of row {cell.row}, counted from the first token after the padding"
+        before_it = [Step(text, place)]
+    positions = _positions(stage)
+    if isinstance(positions, NoPositions):
+        return in_steps(stage, cell, "no positions", "p = 0", [Step("zero for every position", 0.0)])
+    if isinstance(positions, LearnedPositions):
+        text = f"row {place} of the position table, column {cell.column}"
+        return in_steps(stage, cell, "looked up", text, [*before_it, Step(text, number_at(stage, cell))])
+    width, even = stage.value.shape[-1], cell.column - cell.column % 2
+    angle = place / 10000.0 ** (even / width)
+    wave = "cos" if cell.column % 2 else "sin"
+    steps = [
+        *before_it,
+        Step(f"angle = {place} / 10000^({even}/{width})", angle),
+        Step(f"{wave}(angle)", getattr(math, wave)(angle)),
+    ]
+    return in_steps(stage, cell, "a wave", f"{wave}(t / 10000^(2i/d_model))", steps)
+
+
+# Their sum.
+
+
+def _embedded_formula(stage: StageInRun) -> str:
+    return r"x = \operatorname{dropout}(\hat E + P)" if stage.dropout else r"x = \hat E + P"
+
+
+def _embedded_checks(stage: StageInRun) -> Iterable[Check]:
+    embedding, positions = (before.value for before in stage.inputs)
+    if stage.dropout == 0:
+        yield equal("exactly scaled_embedding + positional_encoding", stage.value, embedding + positions)
+    else:
+        yield dropped("sums", stage.value, embedding + positions, stage.dropout)
+
+
+def _embedded(stage: StageInRun, cell: Cell) -> Derivation:
+    token, place = (number_at(before, cell) for before in stage.inputs)
+    steps = [
+        Step("scaled embedding", token),
+        Step(f"+ positional encoding ({place:.4g})", token + place),
+    ]
+    if stage.dropout == 0:
+        return in_steps(stage, cell, "sum", "e · √d_model + p", steps)
+    is_zero = number_at(stage, cell) == 0.0
+    steps.append(derivations.dropout(token + place, stage.dropout, is_zero=is_zero))
+    return in_steps(stage, cell, "sum", "dropout(e · √d_model + p)", steps)
+
+
+_stage = partial(StageEntry, facts=_facts, block="inputs")
+
+ENTRIES: tuple[StageEntry, ...] = (
+    _stage(
+        "embedding",
+        "Token embedding",
+        "residual",
+        formula=r"E = W_E[\text{id}]",
+        numpy=_embedding_line,
+        derive=_looked_up,
+        plain=(
+            "Every [token] gets a card: a list of {d_model} numbers, fetched from a table by the token's id. Equal "
+            "tokens get equal cards, wherever they stand.",
+            If(("trained",), "Training wrote this table."),
+            If(("hand_built",), "This table was written by hand."),
+            If(("random",), "This table is random: nothing was learned yet."),
+        ),
+        exact=(
+            "Each token's id picks one row of the [embedding] table, which has {d_model} numbers for each of the "
+            "{vocab_size} tokens of the [vocabulary]. Nothing here knows where a token stands.",
+            If(("trained",), "The table was learned."),
+            If(("hand_built",), "The table was filled by hand."),
+            If(("random",), "The table was drawn at random."),
+        ),
+    ),
+    _stage(
+        "scaled_embedding",
+        "Scaled embedding",
+        "residual",
+        formula=r"\hat E = \sqrt{d_{model}} \, E",
+        numpy=from_inputs("np.sqrt({0}.shape[-1]) * {0}"),
+        checks=_scaled_checks,
+        derive=_scaled,
+        plain=(
+            "The numbers of every card are multiplied by {root_d_model}.",
+            If(("some_positions",), "So what the token is will not drown in where it stands, which is added next."),
+        ),
+        exact=(
+            "The [embeddings](embedding) are multiplied by √d_model = {root_d_model} (section 3.4).",
+            If(
+                ("some_positions",),
+                "The entries of such a table are usually about 1/√d_model in size, and this brings them to the "
+                "size of the positions.",
+            ),
+        ),
+    ),
+    _stage(
+        "positional_encoding",
+        "Positional encoding",
+        "residual",
+        formula=_positions_formula,
+        numpy=positions_line,
+        checks=positions_checks,
+        derive=position,
+        charts=("positions",),
+        left_out=("table",),
+        plain=(
+            If(
+                ("some_positions",),
+                "A card does not say where its token stands, so every place gets a stamp of its own, its "
+                "[position](positional encoding).",
+            ),
+            If(
+                ("sinusoidal",),
+                "It is made of waves, quick ones on the left and slow ones on the right, like the "
+                "hands of a clock.",
+            ),
+            If(("learned", "trained"), "Training wrote these stamps."),
+            If(("learned", "hand_built"), "The stamps could be learned; here they are filled with waves by hand."),
+            If(("learned", "random"), "The stamps could be learned; here they are still random."),
+            If(
+                ("without_positions",),
+                "No place gets a stamp here, its [position](positional encoding): all zeros. A card does not say "
+                "where its token stands.",
+            ),
+        ),
+        exact=(
+            If(("some_positions",), "Attention by itself does not see order, so every position gets a vector."),
+            If(
+                ("sinusoidal",),
+                "These are [sinusoids](positional encoding): sines in the even columns and cosines in the odd "
+                "ones, fast on the left and slow on the right (section 3.5).",
+            ),
+            If(("learned",), "Each is a row of a table with one [vector per position](positional encoding)."),
+            If(("learned", "trained"), "The table was learned."),
+            If(("learned", "hand_built"), "The table is filled with the sinusoids by hand: nothing was learned."),
+            If(("learned", "random"), "The table was drawn at random."),
+            If(
+                ("without_positions",),
+                "[Positions](positional encoding) are left out, which is all zeros: nothing in a vector says "
+                "where its token stands.",
+            ),
+            If(("counted_from_first",), "Positions count from the first token that is no [padding]."),
+        ),
+    ),
+    _stage(
+        "embedded",
+        "Embedding plus position",
+        "residual",
+        formula=_embedded_formula,
+        numpy=with_dropout("{0} + {1}", "({0} + {1})"),
+        checks=_embedded_checks,
+        derive=_embedded,
+        on_the_stream=True,
+        is_telling=True,
+        plain=(
+            If(
+                ("some_positions",),
+                "Card and stamp are added: one list of numbers says what a token is and where it stands.",
+            ),
+            If(("without_positions",), "The stamps are zero, so the cards stay as they were."),
+            If(("dropout",), "Then [dropout] strikes out some of the numbers by chance, as in training."),
+            If(
+                ("in_layer",),
+                "The card goes with its token through all layers, and what is found on the way is added to it.",
+            ),
+            If(("alone",), "From this card each token asks, and is found."),
+        ),
+        exact=(
+            If(("some_positions",), "The sum of what a token is and where it stands."),
+            If(("without_positions",), "The scaled embedding plus zero, since positions are left out."),
+            If(
+                ("dropout",),
+                "[Dropout](dropout) follows: it sets each number to zero with probability {p} and "
+                "divides the others by 1 - {p}.",
+            ),
+            If(
+                ("in_layer",),
+                "Here the [residual stream] begins: every sub-layer reads it and adds its output to it.",
+            ),
+            If(("alone",), "It is all that the attention reads."),
+        ),
+    ),
+)

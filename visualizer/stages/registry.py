@@ -1,0 +1,104 @@
+"""The one registry of what is known of stages, and what it says of a stage of a run.
+
+An entry is found by the source file that taps the stage, and by its name there. Of a stage without an entry
+everything here is said all the same: it follows from the operations that computed it.
+"""
+
+from __future__ import annotations
+
+from visualizer.components.derivation import Derivation
+from visualizer.components.stage_map import StageRef
+from visualizer.runs.run import Run
+from visualizer.settings.settings import Depth
+from visualizer.stages import attention, by_operation, feed_forward, given, inputs, layer, model_output
+from visualizer.stages.checks import Check, equals_published
+from visualizer.stages.derivations import Cell
+from visualizer.stages.entry import Facts, StageEntry, StageInRun, find_entry
+from visualizer.stages.expressions import is_its_expression, words_on
+from visualizer.stages.facts import common_facts
+from visualizer.stages.following import reckon
+from visualizer.stages.numpy_lines import NumpyLine
+from visualizer.stages.operands import Operand
+
+ENTRIES: dict[str, tuple[StageEntry, ...]] = {
+    "model/transformer.py": (*inputs.ENTRIES, *model_output.ENTRIES),
+    "model/attention.py": attention.ENTRIES,
+    "model/fused_projection.py": attention.ENTRIES,
+    "model/feed_forward.py": feed_forward.ENTRIES,
+    "model/layers.py": layer.ENTRIES,
+    "model/sources/worked_examples.py": given.ENTRIES,
+}
+"""The entries of the stages that each source file taps."""
+
+
+def entry_of(run: Run, path: str) -> StageEntry:
+    """What is known of the kind of the stage at ``path``; its name alone where nobody has written an entry."""
+    return find_entry(ENTRIES, run.trace, path)
+
+
+def stage_of(run: Run, path: str) -> StageInRun:
+    """The stage at ``path``, and what is known of it."""
+    return StageInRun(run, path, ENTRIES)
+
+
+def told(run: Run, path: str, depth: Depth) -> str:
+    """The text on the stage at ``path``, with the marks of the words that open the glossary."""
+    entry = entry_of(run, path)
+    return entry.told(depth, facts_of(run, path)) or words_on(run, path)
+
+
+def facts_of(run: Run, path: str) -> Facts:
+    """What is true of the stage at ``path``."""
+    stage = stage_of(run, path)
+    return common_facts(stage) | stage.entry.facts(stage)
+
+
+def formula_of(run: Run, path: str) -> str:
+    """The formula of the stage at ``path``; empty where nobody has written one."""
+    formula = entry_of(run, path).formula
+    return formula if isinstance(formula, str) else formula(stage_of(run, path))
+
+
+def numpy_line(run: Run, path: str) -> NumpyLine | None:
+    """The line for the stage at ``path``; None where nobody has written one."""
+    entry = entry_of(run, path)
+    write = entry.numpy or (by_operation.numpy_line if entry.is_described else None)
+    return write(stage_of(run, path)) if write else None
+
+
+def operands_of(run: Run, path: str) -> tuple[Operand, ...]:
+    """The inputs of a stage as drawn before it, in the order of its formula."""
+    return stage_of(run, path).operands
+
+
+def checks(run: Run, path: str) -> tuple[Check, ...]:
+    """Everything that must hold of the stage at ``path``, and that it is what was published for it."""
+    stage, published = stage_of(run, path), run.published.get(path)
+    entry = stage.entry
+    found = [] if published is None else [equals_published(stage.value, published)]
+    if not entry.is_described:
+        found.append(Check(*is_its_expression(run, path)))
+    found += (entry.checks or by_operation.checks)(stage)
+    if stage.stage.edited:
+        found.append(Check("changed on purpose by the mask bug that is chosen", None))
+    return (*found, Check("no NaN", not bool(stage.value.isnan().any())))
+
+
+def derive(run: Run, cell: Cell) -> tuple[Derivation, ...]:
+    """The derivations of one number, in the order in which they were computed."""
+    stage = stage_of(run, cell.path)
+    find = stage.entry.derive or (by_operation.derivation if stage.entry.is_described else None)
+    found = find(stage, cell) if find else None
+    if found is None:
+        reckoned = reckon(run, cell.path, cell.index(stage.value.dim()))
+        found = by_operation.framed(stage, cell, "", words_on(run, cell.path), reckoned)
+    return found if isinstance(found, tuple) else (found,)
+
+
+def on_map(run: Run) -> tuple[StageRef, ...]:
+    """Every stage as the map of the model shows it."""
+    found = [(stage, entry_of(run, path)) for path, stage in run.trace.items()]
+    return tuple(
+        StageRef(stage.path, stage.name, entry.role, stage.shape_text, entry.block, entry.is_telling)
+        for stage, entry in found
+    )
