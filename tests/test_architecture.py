@@ -15,7 +15,8 @@ import pytest
 import model
 
 ROOT = Path(__file__).resolve().parent.parent
-SOURCES = sorted([ROOT / "app.py", *ROOT.glob("model/**/*.py"), *ROOT.glob("visualizer/**/*.py")])
+PACKAGES = ("headlight", "model", "visualizer")
+SOURCES = sorted([ROOT / "app.py", *(source for name in PACKAGES for source in ROOT.glob(f"{name}/**/*.py"))])
 
 
 def name_of(source: Path) -> str:
@@ -27,6 +28,7 @@ VIEWS = ("step", "heads", "compare", "lab", "train", "generate")
 MODULES = {name_of(source): source for source in SOURCES}
 ROOMS = (
     *("model", "model.mask_tools", "model.sources", "model.learning", "model.analysis"),
+    "headlight",
     *("visualizer", "visualizer.components", "visualizer.figures"),
     *("visualizer.settings", "visualizer.runs", "visualizer.stages", "visualizer.pictures", "visualizer.session"),
     *("visualizer.routes", "visualizer.views", "visualizer.page", "app"),
@@ -85,6 +87,12 @@ def test_the_model_needs_torch_and_the_standard_library_alone(module):
     others = {name.partition(".")[0] for name in imports_of(module)} - sys.stdlib_module_names
     reads_weights = module in {f"model.learning.{name}" for name in ("checkpoints", "recordings", "worker")}
     assert others <= {"torch", "model"} | ({"safetensors"} if reads_weights else set())
+
+
+@pytest.mark.parametrize("module", within("headlight"))
+def test_watching_needs_torch_and_the_standard_library_alone(module):
+    others = {name.partition(".")[0] for name in imports_of(module)} - sys.stdlib_module_names
+    assert others <= {"torch", "model", "headlight"}
 
 
 @pytest.mark.parametrize("module", within("visualizer.figures", "visualizer.components"))
@@ -229,7 +237,7 @@ def undocumented(scope: ast.Module | ast.ClassDef) -> Iterator[str]:
 
 def test_what_the_documents_name_is_there():
     text = "".join((ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "CONTRIBUTING.md"))
-    named = set(re.findall(r"`((?:model|visualizer|tests|benchmarks|\.ci)/[\w./]*)`", text))
+    named = set(re.findall(r"`((?:headlight|model|visualizer|tests|benchmarks|\.ci)/[\w./]*)`", text))
     tree = text.partition("## Where things are")[2].partition("```\n")[2].partition("```")[0]
     room = ""
     for line in tree.splitlines():

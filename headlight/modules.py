@@ -1,0 +1,84 @@
+"""Which module of a model is running: known from hooks that stand beside the model and not in it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from torch import nn
+from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
+
+Entered = Callable[[nn.Module], None]
+Left = Callable[[nn.Module, Any, Any, Any], Any]
+
+
+class RunningModules:
+    """The modules of one model that are running in one thread, the innermost last."""
+
+    def __init__(self, model: nn.Module) -> None:
+        self._names: dict[int, str] = {
+            id(module): name.replace("_orig_mod", "")
+            .replace("..", ".")
+            .strip(".")  # what torch.compile puts around
+            for name, module in model.named_modules()
+        }
+        self._running: list[nn.Module] = []
+        self._thread = threading.get_ident()
+
+    @property
+    def path(self) -> str:
+        """The path of the innermost running module; "" for the model itself, and where none runs."""
+        return self.path_of(self._running[-1]) if self._running else ""
+
+    @property
+    def innermost(self) -> nn.Module | None:
+        """The innermost running module; None where none runs."""
+        return self._running[-1] if self._running else None
+
+    @property
+    def n_running(self) -> int:
+        """How many modules of the model are running, each within the one before."""
+        return len(self._running)
+
+    def path_of(self, module: nn.Module) -> str:
+        """The path of a module of the model."""
+        return self._names[id(module)]
+
+    @contextmanager
+    def followed(self, entered: Entered, left: Left) -> Iterator[None]:
+        """Follow what runs until the block ends.
+
+        Args:
+            entered: called with each module of the model before its ``forward``.
+            left: called after it with the module, its arguments, its keywords and its output, which is None where
+                the module raised an error. What it returns, unless that is None, is the output in its place.
+        """
+
+        def before(module: nn.Module, args: Any) -> None:  # noqa: ANN401 - arguments of any module
+            if self._is_followed(module):
+                self._running.append(module)
+                entered(module)
+
+        def after(module: nn.Module, args: Any, *rest: Any) -> Any:  # noqa: ANN401
+            if not self._is_followed(module):
+                return None
+            while self._running and self._running.pop() is not module:  # those that an error ended with it
+                pass
+            kwargs, output = rest if len(rest) == 2 else ({}, None)  # after an error PyTorch leaves keywords out
+            return left(module, args, kwargs, output)
+
+        # Hooks for all modules leave those of the model untouched, which PyTorch asks before it takes a fused path.
+        handles = (
+            register_module_forward_pre_hook(before),
+            register_module_forward_hook(after, with_kwargs=True, always_call=True),
+        )
+        try:
+            yield
+        finally:
+            for handle in handles:
+                handle.remove()
+
+    def _is_followed(self, module: nn.Module) -> bool:
+        return id(module) in self._names and threading.get_ident() == self._thread

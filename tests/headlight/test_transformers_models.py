@@ -1,0 +1,90 @@
+"""Small random models of the families of ``transformers``: the weights are those that the library reports."""
+
+import pytest
+import torch
+
+import headlight
+
+transformers = pytest.importorskip("transformers", reason="transformers is not installed")
+
+IDS = torch.tensor([[5, 9, 22, 31, 8, 60, 17]])
+PADDED = {
+    "input_ids": torch.cat([IDS, IDS.flip(1)]),
+    "attention_mask": torch.tensor([[1] * 7, [1] * 4 + [0] * 3]),
+}
+NAMES = {"vocab_size": 99, "bos_token_id": 1, "eos_token_id": 2, "pad_token_id": 0}
+GPT = {**NAMES, "n_embd": 16, "n_layer": 2, "n_head": 4}
+USUAL = {**NAMES, "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 32}
+GROUPED = {**USUAL, "num_key_value_heads": 2, "head_dim": 4}
+TWO_STACKS = {
+    **{f"{side}_{what}": number for side in ("encoder", "decoder") for what, number in
+       (("layers", 2), ("attention_heads", 4), ("ffn_dim", 32))},
+    "d_model": 16,
+}  # fmt: skip
+
+DECODERS = {
+    "gpt2": ("GPT2LMHeadModel", GPT),
+    "gptj": ("GPTJForCausalLM", {**GPT, "rotary_dim": 4}),
+    "bloom": ("BloomForCausalLM", {**NAMES, "hidden_size": 16, "n_layer": 2, "n_head": 4}),
+    "llama": ("LlamaForCausalLM", GROUPED),
+    "qwen3": ("Qwen3ForCausalLM", GROUPED),
+    "mistral": ("MistralForCausalLM", {**GROUPED, "sliding_window": 3}),
+    "gemma2": ("Gemma2ForCausalLM", {**GROUPED, "sliding_window": 3, "query_pre_attn_scalar": 4}),
+    "gpt_neox": ("GPTNeoXForCausalLM", USUAL),
+    "falcon": ("FalconForCausalLM", {**USUAL, "multi_query": True}),
+    "opt": ("OPTForCausalLM", {**USUAL, "ffn_dim": 32, "word_embed_proj_dim": 16, "max_position_embeddings": 16}),
+}
+ENCODERS = {
+    "bert": ("BertModel", USUAL),
+    "distilbert": ("DistilBertModel", {**NAMES, "dim": 16, "n_layers": 2, "n_heads": 4, "hidden_dim": 32}),
+}
+ENCODER_DECODERS = {
+    "bart": ("BartModel", {**NAMES, **TWO_STACKS}),
+    "t5": (
+        "T5ForConditionalGeneration",
+        {**NAMES, "d_model": 16, "d_kv": 4, "num_layers": 2, "num_heads": 4, "d_ff": 32},
+    ),
+}
+FAMILIES = {**DECODERS, **ENCODERS, **ENCODER_DECODERS}
+
+
+KEY_HEADS = {"llama": 2, "qwen3": 2, "mistral": 2, "gemma2": 2, "falcon": 1}
+
+
+def built(family, **more):
+    """A random model of a family, in evaluation mode."""
+    name, options = FAMILIES[family]
+    model = getattr(transformers, name)
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        return model._from_config(model.config_class(**options), **more).eval()
+
+
+def reported(family, inputs):
+    """The weights that the library gives itself, computed by its own written-out attention."""
+    output = built(family, attn_implementation="eager")(**inputs, output_attentions=True)
+    names = ("encoder_attentions", "decoder_attentions", "cross_attentions", "attentions")
+    return [weights for name in names for weights in getattr(output, name, None) or ()]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_weights_are_those_that_the_library_reports(family):
+    model, inputs = built(family), {**PADDED}
+    if family in ENCODER_DECODERS:
+        inputs["decoder_input_ids"] = IDS.expand(2, -1)
+    with torch.no_grad():
+        plain = model(**inputs)[0]
+        with headlight.watch(model) as trace:
+            assert torch.equal(model(**inputs)[0], plain)
+        expected = reported(family, inputs)
+    assert trace.notes == ()
+    assert len(trace) == len(expected)
+    if family in ENCODER_DECODERS:  # theirs are sorted, ours are in the order computed: self, cross, self, cross
+        trace = [*trace[:2], *trace[2::2], *trace[3::2]]
+    for seen, weights in zip(trace, expected, strict=True):
+        for item, n_real in (
+            (0, 7),
+            (1, 4),
+        ):  # what a padding query sees differs from one implementation to another
+            torch.testing.assert_close(seen.weights[item, :, :n_real], weights[item, :, :n_real].float())
+        assert seen.key_heads == KEY_HEADS.get(family, 4)

@@ -1,0 +1,353 @@
+"""Watching sees the weights that a model computes, whatever way it computes them, and changes nothing."""
+
+import math
+import threading
+import warnings
+from functools import partial
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+from torch.nn.attention.bias import causal_lower_right
+from torch.nn.attention.flex_attention import create_block_mask, flex_attention
+
+import headlight
+from tests.headlight.small_models import N_HEADS, WIDTH, Attention, causal, seeded, stacked, vectors, written_out
+
+LATER_BLOCKED = ~causal(6)
+FLOAT_MASK = torch.zeros(6, 6).masked_fill(LATER_BLOCKED, -math.inf)
+LOWEST = torch.finfo(torch.float32).min
+PADDED = torch.tensor([[False] * 6, [False] * 4 + [True] * 2])
+
+
+def encoder(**options):
+    layer = partial(nn.TransformerEncoderLayer, WIDTH, N_HEADS, 32, batch_first=True, **options)
+    return seeded(lambda: nn.TransformerEncoder(layer(), 2))
+
+
+def alibi(score, b, h, q, k):
+    return score - 0.5**h * (q - k)
+
+
+def with_baddbmm(q, k, v):
+    batch, heads, n, width = q.shape
+    q, k, v = (x.flatten(0, 1) for x in (q, k, v))
+    scores = torch.baddbmm(FLOAT_MASK.expand(batch * heads, n, n), q, k.mT, alpha=1 / math.sqrt(width))
+    return torch.bmm(scores.view(batch, heads, n, n).softmax(-1).flatten(0, 1), v).view(batch, heads, n, width)
+
+
+def with_einsum(q, k, v):
+    scores = torch.einsum("bhqd,bhkd->bhqk", q, k) / math.sqrt(q.shape[-1])
+    scores[..., LATER_BLOCKED] = -math.inf
+    return torch.einsum("bhqk,bhkd->bhqd", scores.softmax(-1), v)
+
+
+CAUSAL = {
+    "sdpa flag": partial(F.scaled_dot_product_attention, is_causal=True),
+    "sdpa boolean": partial(F.scaled_dot_product_attention, attn_mask=~LATER_BLOCKED),
+    "sdpa float": partial(F.scaled_dot_product_attention, attn_mask=FLOAT_MASK),
+    "sdpa lowest number": partial(F.scaled_dot_product_attention, attn_mask=FLOAT_MASK.clamp(min=LOWEST)),
+    "sdpa causal bias": lambda q, k, v: F.scaled_dot_product_attention(q, k, v, causal_lower_right(6, 6)),
+    "masked_fill": written_out(),
+    "masked_fill -1e9": written_out(lambda scores: scores.masked_fill(LATER_BLOCKED, -1e9)),
+    "where": written_out(lambda scores: torch.where(LATER_BLOCKED, -math.inf, scores)),
+    "tensor where": written_out(lambda scores: scores.where(~LATER_BLOCKED, torch.tensor(-math.inf))),
+    "added": written_out(lambda scores: scores + FLOAT_MASK),
+    "subtracted": written_out(lambda scores: scores - 1e10 * LATER_BLOCKED),
+    "in place": written_out(lambda scores: scores.masked_fill_(LATER_BLOCKED, -math.inf)),
+    "baddbmm": with_baddbmm,
+    "einsum": with_einsum,
+}
+
+
+@pytest.mark.parametrize("attend", CAUSAL.values(), ids=CAUSAL)
+def test_each_way_to_attend_causally_gives_the_same_weights_and_mask(attend):
+    model, x = stacked(attend), vectors()
+    with headlight.watch(model) as trace:
+        model(x)
+    assert trace.paths == ("0", "1")
+    q, k, _ = model[0].heads(x)
+    expected = (q @ k.mT / 2).masked_fill(LATER_BLOCKED, -math.inf).softmax(-1)
+    seen = trace["0"]
+    torch.testing.assert_close(seen.weights, expected)
+    assert torch.equal(seen.allowed.expand(2, N_HEADS, 6, 6), causal(6).expand(2, N_HEADS, 6, 6))
+    assert (seen.bias, seen.shape, seen.key_heads, seen.remarks) == (None, (2, 4, 6, 6), 4, ())
+    assert seen.scale == pytest.approx(0.5)
+    assert seen.difference is None or seen.difference < 1e-6
+
+
+def test_flex_attention_is_seen_with_its_score_and_block_masks():
+    block_mask = create_block_mask(lambda b, h, q, k: q >= k, None, None, 6, 6, device="cpu")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = stacked(
+            partial(flex_attention, score_mod=alibi, block_mask=block_mask, enable_gqa=True), key_heads=2
+        )
+        with torch.no_grad():
+            plain = model(vectors())
+            with headlight.watch(model) as trace:
+                assert torch.equal(model(vectors()), plain)
+            with headlight.watch(model, item=1, heads=[3]) as part:
+                model(vectors())
+    seen = trace[0]
+    distance = torch.arange(6)[:, None] - torch.arange(6)
+    slopes = 0.5 ** torch.arange(4)[:, None, None]
+    torch.testing.assert_close(seen.bias[0], -slopes * distance, check_dtype=False)
+    assert torch.equal(seen.allowed[1, 3], causal(6))
+    assert (seen.key_shape, seen.key_heads) == ((2, 2, 6, 4), 2)
+    assert seen.difference < 1e-6
+    torch.testing.assert_close(part[0].weights[0, 0], seen.weights[1, 3])
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"bias": False}, {"add_bias_kv": True}, {"add_zero_attn": True}, {"kdim": 16}]
+)
+@pytest.mark.parametrize("need_weights", [True, False])
+def test_multi_head_attention_gives_its_own_weights(options, need_weights):
+    model, x = seeded(lambda: nn.MultiheadAttention(WIDTH, N_HEADS, batch_first=True, **options)), vectors()
+    masks = {"key_padding_mask": PADDED, "attn_mask": LATER_BLOCKED}
+    expected = model(x, x, x, **masks, average_attn_weights=False)[1]
+    with headlight.watch(model) as trace:
+        model(x, x, x, **masks, need_weights=need_weights)
+    torch.testing.assert_close(trace["model"].weights, expected)
+    assert trace["model"].difference < 1e-6
+
+
+def test_a_bias_is_apart_from_the_mask():
+    bias = torch.randn(N_HEADS, 6, 6, generator=torch.Generator().manual_seed(0))
+    model = stacked(partial(F.scaled_dot_product_attention, attn_mask=bias + FLOAT_MASK.clamp(min=LOWEST)))
+    with headlight.watch(model) as trace:
+        model(vectors())
+    torch.testing.assert_close(trace[0].bias, bias.masked_fill(LATER_BLOCKED, 0.0))
+    assert torch.equal(trace[0].allowed[0], causal(6))
+    assert trace[0].fill == LOWEST
+
+
+def test_shared_key_heads_are_seen_however_they_are_repeated():
+    def repeated(q, k, v):
+        return F.scaled_dot_product_attention(q, k.repeat_interleave(2, 1), v.repeat_interleave(2, 1))
+
+    for attend in (repeated, partial(F.scaled_dot_product_attention, enable_gqa=True)):
+        model = stacked(attend, key_heads=2)
+        with headlight.watch(model) as trace:
+            model(vectors())
+        assert trace[0].key_heads == 2
+        assert trace[0].weights.shape == (2, 4, 6, 6)
+
+
+def test_what_is_masked_after_the_softmax_or_along_another_axis_is_remarked():
+    def after(q, k, v):
+        return (q @ k.mT).softmax(-1).masked_fill(LATER_BLOCKED, 0.0) @ v
+
+    def over_queries(q, k, v):
+        return F.softmax(q @ k.mT, dim=2) @ v
+
+    def multiplied(q, k, v):
+        return (q @ k.mT * ~LATER_BLOCKED).softmax(-1) @ v
+
+    remarks = ("changed_after_softmax", "softmax_over_queries", "multiplied_by_zero")
+    for attend, remark in zip((after, over_queries, multiplied), remarks, strict=True):
+        model = stacked(attend, n_layers=1)
+        with headlight.watch(model) as trace:
+            model(vectors())
+        assert trace[0].remarks == (remark,)
+
+
+def test_a_softmax_that_is_no_attention_is_not_taken_for_one():
+    class Router(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.gate = nn.Linear(WIDTH, 4)
+            self.out = nn.Linear(4, WIDTH, bias=False)
+
+        def forward(self, x):
+            return self.out(self.gate(x).softmax(-1)) + (x @ self.gate.weight.T).softmax(-1) @ self.gate.weight
+
+    model = seeded(Router)
+    with headlight.watch(model) as trace:
+        model(vectors())
+    assert len(trace) == 0
+
+
+def test_additive_attention_is_seen_by_what_it_does_with_values():
+    class Additive(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.score = nn.Linear(WIDTH, 1)
+
+        def forward(self, x):
+            return self.score(torch.tanh(x[:, :, None] + x[:, None])).squeeze(-1).softmax(-1) @ x
+
+    model = seeded(Additive)
+    with headlight.watch(model) as trace:
+        model(vectors())
+    assert trace["model"].shape == (2, 1, 6, 6)
+
+
+UNCHANGED = {
+    "training with dropout": (lambda: encoder(dropout=0.3).train(), {}),
+    "gradients in evaluation": (encoder, {}),
+    "padding": (encoder, {"src_key_padding_mask": PADDED}),
+    "causal": (encoder, {"mask": LATER_BLOCKED}),
+    "bfloat16": (lambda: encoder().bfloat16(), {}),
+    "sdpa with dropout": (lambda: stacked(partial(F.scaled_dot_product_attention, dropout_p=0.3)), {}),
+    "written out, in place": (lambda: stacked(CAUSAL["in place"]), {}),
+    "multi-head attention": (lambda: seeded(lambda: SelfAttention()), {}),
+}
+
+
+class SelfAttention(nn.MultiheadAttention):
+    def __init__(self):
+        super().__init__(WIDTH, N_HEADS, batch_first=True)
+
+    def forward(self, x):
+        return super().forward(x, x, x)[0]
+
+
+def one_pass(model, x, options, *, trains, watched):
+    """The output, the gradients and the random state after it."""
+    torch.manual_seed(3)
+    model.zero_grad()
+    x = x.clone().requires_grad_(trains)
+    with torch.set_grad_enabled(trains):
+        if watched:
+            with headlight.watch(model, keep="all"):
+                output = model(x, **options)
+        else:
+            output = model(x, **options)
+    if trains:
+        output.float().square().sum().backward()
+    gradients = [parameter.grad for parameter in model.parameters()] + [x.grad]
+    return [output, *gradients, torch.get_rng_state()]
+
+
+@pytest.mark.parametrize("trains", [True, False])
+@pytest.mark.parametrize(("make", "options"), UNCHANGED.values(), ids=UNCHANGED)
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
+def test_output_gradients_and_random_state_are_bitwise_as_without_watching(make, options, trains):
+    model = make()
+    x = vectors().to(next(model.parameters()).dtype)
+    plain, watched = (one_pass(model, x, options, trains=trains, watched=watched) for watched in (False, True))
+    for one, other in zip(plain, watched, strict=True):
+        assert (one is None and other is None) or torch.equal(one, other)
+
+
+def test_no_hook_and_no_mode_is_left_even_after_an_error():
+    def broken(q, k, v):
+        F.scaled_dot_product_attention(q, k, v)
+        raise RuntimeError("broken")
+
+    model = stacked(broken)
+    with headlight.watch(model) as trace, pytest.raises(RuntimeError, match="broken"):
+        model(vectors())
+    assert not any(module._forward_hooks or module._forward_pre_hooks for module in model.modules())
+    assert trace.paths == ("0",)
+    assert not nn.modules.module._global_forward_hooks
+    assert not nn.modules.module._global_forward_pre_hooks
+    assert torch.overrides._get_current_function_mode() is None
+
+
+def test_hooks_of_the_model_run_once():
+    model, calls = encoder(), []
+    model.layers[0].norm1.register_forward_hook(lambda *_: calls.append(1))
+    with torch.no_grad(), headlight.watch(model):
+        model(vectors())
+    assert calls == [1]
+
+
+def test_another_thread_is_not_seen():
+    model = stacked(F.scaled_dot_product_attention, n_layers=1)
+    with headlight.watch(model) as trace:
+        other = threading.Thread(target=lambda: model(vectors()))
+        other.start()
+        other.join()
+    assert len(trace) == 0
+
+
+def test_only_what_is_asked_for_is_kept():
+    model, x = stacked(CAUSAL["sdpa flag"], n_layers=3), vectors()
+    with headlight.watch(model) as everything:
+        model(x)
+    with headlight.watch(model, layers=[1], item=1, heads=[2, 0], to="cpu") as some:
+        model(x)
+    assert some.paths == ("1",)
+    assert torch.equal(some["1"].weights, everything["1"].weights[1:, [2, 0]])
+    with headlight.watch(model, layers=["0", "2*"], keep="all") as named:
+        model(x)
+    assert named.paths == ("0", "2")
+    torch.testing.assert_close(named["0"].context, named["0"].weights @ named["0"].value)
+    written = stacked(written_out(), n_layers=1)
+    with headlight.watch(written, item=0, heads=[3], keep="all") as one:
+        written(x)
+    assert one[0].weights.shape == (1, 1, 6, 6)
+    with pytest.raises(IndexError, match=r"head \(4\) must be from 0 to 3"), headlight.watch(model, heads=[4]):
+        model(x)
+    with pytest.raises(ValueError, match="shapes, weights, all"), headlight.watch(model, keep="everything"):
+        model(x)
+
+
+def test_the_memory_is_known_before():
+    model, x = stacked(CAUSAL["sdpa float"]), vectors()
+    with headlight.watch(model) as trace:
+        model(x)
+    assert headlight.memory(model, x) == sum(seen.weights.nbytes for seen in trace) == 2 * 2 * 4 * 36 * 4
+    with headlight.watch(model, keep="all") as trace:
+        model(x)
+    kept = [(seen.weights, seen.query, seen.key, seen.value, seen.context) for seen in trace]
+    assert headlight.memory(model, x, keep="all") == sum(tensor.nbytes for seen in kept for tensor in seen)
+    with headlight.watch(model, keep="shapes") as shapes:
+        model(x)
+    assert shapes.nbytes == 0
+
+
+def test_a_module_that_runs_twice_has_two_names():
+    shared = seeded(lambda: Attention(F.scaled_dot_product_attention))
+    model = nn.Sequential(shared, nn.ReLU(), shared)
+    with headlight.watch(model) as trace:
+        model(vectors())
+    assert trace.paths == ("0", "0:2")
+    with pytest.raises(KeyError, match="did you mean '0:2'"):
+        trace["0:3"]
+
+
+def test_a_kernel_that_hides_its_attention_is_named():
+    @torch.library.custom_op("headlight_tests::flash_attention", mutates_args=())
+    def kernel(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+        return F.scaled_dot_product_attention(q, k, v)
+
+    model = stacked(kernel, n_layers=1)
+    with torch.no_grad(), headlight.watch(model) as trace:
+        model(vectors())
+    assert len(trace) == 0
+    assert trace.notes == (
+        "0 (Attention) ran, but no attention was seen in it: it is computed in "
+        "headlight_tests.flash_attention.default, which nothing can look into.",
+    )
+
+
+def test_a_compiled_model_runs_as_it_was_written_and_is_named():
+    model = stacked(CAUSAL["sdpa flag"])
+    model[1] = torch.compile(model[1], backend="eager")
+    with headlight.watch(model) as trace:
+        model(vectors())
+    assert trace.paths == ("0", "1")
+    assert trace.notes[0].startswith("1 is compiled by torch.compile: it ran as the Python")
+
+
+def test_half_precision_is_computed_again_in_single():
+    for attend in (CAUSAL["sdpa flag"], written_out()):
+        model = stacked(attend).bfloat16()
+        with headlight.watch(model) as trace:
+            model(vectors().bfloat16())
+        assert trace[0].weights.dtype is torch.float32
+        assert trace[0].dtype is torch.bfloat16
+        assert 0 < trace[0].difference < 0.02
+
+
+def test_under_autocast_the_weights_are_exact():
+    model = encoder()
+    with torch.autocast("cpu", dtype=torch.bfloat16), headlight.watch(model) as trace:
+        model(vectors())
+    assert trace[0].weights.dtype is torch.float32
+    torch.testing.assert_close(trace[0].weights.sum(-1), torch.ones(2, 4, 6))
