@@ -24,9 +24,7 @@ from visualizer.views.lab.intent import (
     padding_of,
     plain_context,
 )
-from visualizer.views.lab.planes import Found, Plane, judged
-
-ICONS = {"error": ":material/error:", "warning": ":material/warning:", "note": ":material/info:"}
+from visualizer.views.lab.planes import ICONS, Found, Plane, judged
 
 _ASSUMES_SCORES = "fill_leaks"
 """A finding of the lint that needs to know the scores; of an array alone the fill's margin is said instead."""

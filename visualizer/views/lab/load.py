@@ -17,9 +17,9 @@ from visualizer.settings.fields import TRAINED
 from visualizer.views.lab import mask_edits
 from visualizer.views.lab.case import Case
 from visualizer.views.lab.crop import Crop, crop_of
-from visualizer.views.lab.findings_of_array import ICONS, draw_findings, elsewhere
+from visualizer.views.lab.findings_of_array import draw_findings, elsewhere
 from visualizer.views.lab.mask_files import ENDINGS, MAX_BYTES, pasted, uploaded
-from visualizer.views.lab.planes import Plane, planes_of
+from visualizer.views.lab.planes import ICONS, Plane, planes_of
 
 _EXAMPLE = "[[1, 0, 0],\n [1, 1, 0],\n [1, 1, 1]]"
 

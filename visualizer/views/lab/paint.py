@@ -23,7 +23,7 @@ from visualizer.session.mount import mount
 from visualizer.settings.painted_mask import Scope, read_planes
 from visualizer.settings.settings import FIELDS
 from visualizer.stages.panels import to_array
-from visualizer.views.lab import mask_edits
+from visualizer.views.lab import everywhere, mask_edits
 from visualizer.views.lab.case import Case
 from visualizer.views.lab.intent import all_clear, chosen_intent, findings_under, guessed_intent, padding_of
 
@@ -136,6 +136,7 @@ def _painter(case: Case, *, is_in_force: bool) -> None:
         select=state.on_event(_KEY, "select", select),
         take_over=state.on_event(_KEY, "take_over", take_over),
     )
+    everywhere.render(case, findings if is_in_force else ())
 
 
 def findings_of(case: Case, allowed: torch.Tensor, intent: Intent) -> tuple[Finding, ...]:

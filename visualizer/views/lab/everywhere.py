@@ -1,0 +1,89 @@
+"""What is wrong with the masks of all layers, heads and sequences, of which the painter shows one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import streamlit as st
+import torch
+
+from model.mask_tools.intents import Intent
+from model.mask_tools.mask_case import Finding, MaskCase
+from visualizer.runs.masks_in_force import mask_context
+from visualizer.runs.paths import layer_of, without_layer
+from visualizer.safe_text import markdown_safe
+from visualizer.session import state
+from visualizer.session.cache import cached_run
+from visualizer.views.lab.case import Case
+from visualizer.views.lab.intent import chosen_intent, findings_under, guessed_intent, padding_of
+from visualizer.views.lab.planes import ICONS, Found, Plane, index_of, judged
+
+
+@dataclass(frozen=True)
+class Place:
+    """A head of a layer, in a sequence of the batch."""
+
+    item: int
+    layer: int
+    head: int
+
+
+def found_everywhere(case: Case, shown: tuple[Finding, ...]) -> tuple[Found, ...]:
+    """What is wrong with the masks of other layers, heads and sequences, and not with the one that is shown.
+
+    Nothing where there is but one mask.
+    """
+    planes = dict(_planes(case))
+    if len({(plane.tokens, plane.allowed.numpy().tobytes()) for plane in planes.values()}) < 2:
+        return ()
+    said = {(finding.rule, finding.title, finding.why) for finding in shown}
+    found = judged(tuple(planes.values()), lambda plane: _findings(case, plane))
+    return tuple(one for one in found if (one.finding.rule, one.finding.title, one.finding.why) not in said)
+
+
+def render(case: Case, shown: tuple[Finding, ...]) -> None:
+    """Draw what is found elsewhere, with the way there."""
+    found = found_everywhere(case, shown)
+    if not found:
+        return
+    with st.container(key="found_elsewhere", gap="small"):
+        st.caption("In masks that are not shown here")
+        for index, one in enumerate(found):
+            _draw(case, one, index)
+
+
+def _draw(case: Case, one: Found, index: int) -> None:
+    finding = one.finding
+    head = markdown_safe(f"{finding.severity.capitalize()}: {finding.title}")
+    st.markdown(f"{ICONS[finding.severity]} **{head}.** {markdown_safe(one.where + finding.why)}")
+    place = next(place for place, plane in _planes(case) if plane.index == one.planes[0].index)
+
+    def show() -> None:
+        state.select(layer=place.layer, head=place.head, batch=place.item)
+        state.redraw_page()
+
+    st.button("Show it", key=f"show_found_{index}", on_click=show, type="tertiary")
+
+
+def _planes(case: Case) -> Iterator[tuple[Place, Plane]]:
+    """Every mask of the self-attention that is painted, with its name where there are several."""
+    run, kind = cached_run(case.run.settings), without_layer(case.module)
+    masks = {layer_of(path): mask for path, mask in run.promised.items() if without_layer(path) == kind}
+    n_items, n_heads = len(run.batches[case.sequence]), run.settings.n_heads
+    size = len(case.tokens)
+    for layer, mask in masks.items():
+        given = torch.ones(1, 1, 1, 1, dtype=torch.bool) if mask.allowed is None else mask.allowed
+        allowed = given.expand(n_items, n_heads, size, size)
+        for item in range(n_items):
+            for head in range(n_heads):
+                sizes = (("sequence", item, n_items), ("layer", layer, len(masks)), ("head", head, n_heads))
+                yield Place(item, layer, head), Plane(index_of(sizes), allowed[item, head], tokens=item)
+
+
+def _findings(case: Case, plane: Plane) -> tuple[Finding, ...]:
+    """What is wrong with one of them, beside what it should be, over the tokens of its sequence."""
+    context = mask_context(cached_run(case.run.settings).batches[case.sequence][plane.tokens])
+    intent: Intent = chosen_intent(case) or guessed_intent(case, plane.allowed, context)
+    mask = MaskCase(plane.allowed, *padding_of(context), causal=intent.hides_later)
+    return tuple(finding for finding in findings_under(intent, mask, context) if finding.severity != "note")
