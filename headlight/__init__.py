@@ -4,10 +4,12 @@ import headlight
 
 with headlight.watch(model) as trace:
     model(**batch)
+headlight.check(model, **batch)
 """
 
 from headlight.attention import Attention
+from headlight.checking import Report, check
 from headlight.trace import Trace
 from headlight.watching import memory, watch
 
-__all__ = ["Attention", "Trace", "memory", "watch"]
+__all__ = ["Attention", "Report", "Trace", "check", "memory", "watch"]

@@ -1,0 +1,154 @@
+"""What a mask and a bias are, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from model.mask_tools.intents import Intent, recognise
+from model.mask_tools.language import MaskContext, express
+
+_LONGEST_EXPRESSION = 60
+_LARGEST_EXPRESSED = 48 * 48
+
+
+@dataclass(frozen=True, eq=False)
+class Tokens:
+    """What is known of the queries and keys of one sequence.
+
+    Attributes:
+        query_is_padding: (Tq,) bool.
+        key_is_padding: (Tk,) bool.
+    """
+
+    query_is_padding: Tensor
+    key_is_padding: Tensor
+
+    @staticmethod
+    def without_padding(n_queries: int, n_keys: int) -> Tokens:
+        """Tokens of which none is padding."""
+        return Tokens(torch.zeros(n_queries, dtype=torch.bool), torch.zeros(n_keys, dtype=torch.bool))
+
+    def context(self, segments: Sequence[int] | None = None) -> MaskContext:
+        """The facts that an expression may ask for."""
+        n_queries, n_keys = len(self.query_is_padding), len(self.key_is_padding)
+        of_keys = tuple(segments or (0,) * n_keys)
+        return MaskContext(
+            query_tokens=(0,) * n_queries,
+            key_tokens=(0,) * n_keys,
+            query_is_padding=tuple(self.query_is_padding.tolist()),
+            key_is_padding=tuple(self.key_is_padding.tolist()),
+            query_segments=of_keys[:n_queries] if n_queries <= n_keys else (0,) * n_queries,
+            key_segments=of_keys,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Description:
+    """A mask in words.
+
+    Attributes:
+        words: ``causal, padding ignored on the right``.
+        intent: what it is, to the cell; None where it is none of those that have a name.
+        tokens: which of them are padding, read from the mask itself if that was not known.
+    """
+
+    words: str
+    intent: Intent | None
+    tokens: Tokens
+
+
+def describe(allowed: Tensor, tokens: Tokens) -> Description:
+    """A mask, (Tq, Tk) bool, in words."""
+    if bool(allowed.all()):
+        return Description("every query sees every key", Intent("bidirectional"), tokens)
+    for known in (tokens, _with_edges_as_padding(allowed, tokens)):
+        for segments in (None, _segments(allowed)):
+            context = known.context(segments)
+            intent = recognise(allowed, context)
+            if intent is not None:
+                return Description(_named(intent.standing(context), known), intent, known)
+    return Description(_irregular(allowed, tokens), None, tokens)
+
+
+def _named(intent: Intent, tokens: Tokens) -> str:
+    words = replace(intent, padding=False, documents=False).words
+    words += ", documents isolated" if intent.documents else ""
+    return words + (f", padding ignored {_side(tokens.key_is_padding)}" if intent.padding else "")
+
+
+def _side(is_padding: Tensor) -> str:
+    """Where padding stands among the keys."""
+    places = is_padding.nonzero().flatten().tolist()
+    left = places == list(range(len(places)))
+    right = places == list(range(len(is_padding) - len(places), len(is_padding)))
+    if left or right:
+        return "on the left" if left else "on the right"
+    n_left = int((~is_padding).int().argmax())
+    n_right = int((~is_padding).flip(0).int().argmax())
+    return "on both sides" if n_left + n_right == len(places) else "in between"
+
+
+def _with_edges_as_padding(allowed: Tensor, tokens: Tokens) -> Tokens:
+    """The keys at either end that no query sees taken for padding, if that of the tokens was not known."""
+    if bool(tokens.key_is_padding.any()) or bool(allowed.all()) or not bool(allowed.any()):
+        return tokens
+    seen = allowed.any(0)
+    first, last = int(seen.int().argmax()), len(seen) - int(seen.flip(0).int().argmax())
+    keys = torch.ones_like(seen)
+    keys[first:last] = False
+    is_square = allowed.shape[0] == allowed.shape[1]
+    return Tokens(keys if is_square else tokens.query_is_padding, keys)
+
+
+def _segments(allowed: Tensor) -> list[int] | None:
+    """The number of each token's document, where each query sees nothing before the start of its own."""
+    if allowed.shape[0] != allowed.shape[1] or not bool(allowed.diagonal().all()):
+        return None
+    starts = allowed.int().argmax(-1)
+    is_first = starts == torch.arange(len(starts))
+    return (is_first.cumsum(0) - 1).tolist() if bool((starts.diff() >= 0).all()) else None
+
+
+def _irregular(allowed: Tensor, tokens: Tokens) -> str:
+    if not bool(allowed.any()):
+        return "no query sees any key"
+    expression = express(allowed, tokens.context()) if allowed.numel() <= _LARGEST_EXPRESSED else ""
+    if expression and len(expression) <= _LONGEST_EXPRESSION:
+        return f"keys where {expression}"
+    return f"irregular: {int(allowed.sum()):,} of {allowed.numel():,} cells open"
+
+
+def bias_in_words(bias: Tensor | None, allowed: Tensor | None) -> str:
+    """A bias, broadcastable to (B, H, Tq, Tk), in words; "" where there is none."""
+    if bias is None:
+        return ""
+    if not bool(bias.isfinite().all()):
+        return "a bias that is not finite"
+    shape = (bias if allowed is None else bias + allowed.to(bias)).shape
+    cells = bias.expand(shape)[(None,) * (4 - len(shape))][:1]
+    is_open = torch.ones_like(cells, dtype=torch.bool)
+    if allowed is not None:
+        is_open = allowed.expand(shape)[(None,) * (4 - len(shape))][:1]
+    spread = f"from {float(bias.min()) + 0.0:.3g} to {float(bias.max()) + 0.0:.3g}"  # and never -0
+    if _is_linear(cells, is_open):
+        return f"a bias linear in the key's position, {spread}"
+    return f"a bias by distance alone, {spread}" if _is_relative(cells, is_open) else f"a bias {spread}"
+
+
+def _is_linear(cells: Tensor, is_open: Tensor) -> bool:
+    """Whether each step from one key to the next changes the bias of a query by the same number, as in ALiBi."""
+    steps, both = cells.diff(dim=-1), is_open[..., 1:] & is_open[..., :-1]
+    change, compared = steps.diff(dim=-1), both[..., 1:] & both[..., :-1]
+    near = change.abs() <= 1e-4 * cells.abs().amax()
+    return bool(compared.any()) and bool(near[compared].all())
+
+
+def _is_relative(cells: Tensor, is_open: Tensor) -> bool:
+    """Whether the bias of a cell is that of the next query and the next key, as T5's."""
+    compared = is_open[..., 1:, 1:] & is_open[..., :-1, :-1]
+    near = torch.isclose(cells[..., 1:, 1:], cells[..., :-1, :-1], atol=1e-6)
+    return bool(compared.any()) and bool(near[compared].all())
