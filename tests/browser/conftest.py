@@ -16,13 +16,25 @@ from urllib.parse import urlencode
 from urllib.request import urlopen
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request, expect, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    ConsoleMessage,
+    Error,
+    Page,
+    Request,
+    expect,
+    sync_playwright,
+)
 
-from tests.browser.headlight_page import PROBE, settle
+from tests.browser.headlight_page import PROBE, follow_link, settle
 
 APP = Path(__file__).parents[2] / "app.py"
 START_SECONDS = 60
 HEIGHT = 1000
+RESTING = "/_stcore/health"
+"""What is left of a page between two tests: an address of the same server without a script."""
+
 ARGUMENTS = (
     "--no-sandbox",
     "--disable-gpu",
@@ -35,7 +47,9 @@ OpenApp = Callable[..., Page]
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    executable = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+    """Chromium; its shell without a window, where that is installed, needs a quarter less time."""
+    known = filter(None, map(shutil.which, ("chromium-headless-shell", "chromium", "chromium-browser")))
+    executable = os.environ.get("CHROMIUM") or next(known, None)
     if executable is None:
         reason = "no browser: install chromium, or name one in the variable CHROMIUM"
         if os.environ.get("CI") == "true":
@@ -67,7 +81,7 @@ def served(script: Path, log: Path) -> Iterator[str]:
         server = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, cwd=APP.parent, env=environment)
         try:
             address = f"http://127.0.0.1:{port}"
-            wait_for_server(f"{address}/_stcore/health", server, log)
+            wait_for_server(f"{address}{RESTING}", server, log)
             yield address
         finally:
             server.terminate()
@@ -110,10 +124,36 @@ def open_app_once(context: BrowserContext, app_url: str) -> Iterator[OpenApp]:
         yield open_page
 
 
+@pytest.fixture
+def open_link(open_app_once: OpenApp, shared_page: dict[str, Page]) -> OpenApp:
+    """Opens a link in the page that all tests of a module share, as Back and Forward do: it is not loaded anew."""
+
+    def open_page(*, dark: bool = False, width: int = 1280, **query: object) -> Page:
+        page = shared_page.get("page")
+        if page is None or page.get_by_test_id("stException").count():
+            page = shared_page["page"] = open_app_once(dark=dark, width=width, **query)
+        else:
+            page.set_viewport_size({"width": width, "height": HEIGHT})
+            page.emulate_media(color_scheme="dark" if dark else "light")
+            follow_link(page, urlencode(query))
+        return page
+
+    return open_page
+
+
+@pytest.fixture(scope="module")
+def shared_page() -> dict[str, Page]:
+    return {}
+
+
 @contextmanager
 def visit(context: BrowserContext, app_url: str) -> Iterator[OpenApp]:
+    """Opens the app on pages that rest afterwards: a new page for each test costs twice as much."""
     pages: list[Page] = []
     problems: list[str] = []
+
+    def note_error(error: Error) -> None:
+        problems.append(str(error))
 
     def note_console(message: ConsoleMessage) -> None:
         if message.type == "error":
@@ -123,14 +163,16 @@ def visit(context: BrowserContext, app_url: str) -> Iterator[OpenApp]:
         if not request.url.startswith((app_url, "data:", "blob:")):
             problems.append(f"asked for {request.url}")
 
+    listeners = {"pageerror": note_error, "console": note_console, "request": note_request}
+
     def open_page(*, dark: bool = False, width: int = 1280, **query: object) -> Page:
-        page = context.new_page()
+        page = resting_page(context) or context.new_page()
         pages.append(page)
+        page.bring_to_front()
         page.set_viewport_size({"width": width, "height": HEIGHT})
         page.emulate_media(color_scheme="dark" if dark else "light")
-        page.on("pageerror", lambda error: problems.append(str(error)))
-        page.on("console", note_console)
-        page.on("request", note_request)
+        for event, listener in listeners.items():
+            page.on(event, listener)
         page.goto(f"{app_url}/?{urlencode(query)}")
         settle(page)
         return page
@@ -138,5 +180,13 @@ def visit(context: BrowserContext, app_url: str) -> Iterator[OpenApp]:
     yield open_page
     for page in pages:
         expect(page.get_by_test_id("stException")).to_have_count(0)
-        page.close()
+        for event, listener in listeners.items():
+            page.remove_listener(event, listener)
+        page.mouse.move(0, 0)
+        page.goto(f"{app_url}{RESTING}")
     assert not problems, problems
+
+
+def resting_page(context: BrowserContext) -> Page | None:
+    """A page that no test uses any more."""
+    return next((page for page in context.pages if page.url.endswith(RESTING)), None)

@@ -10,7 +10,11 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 PROBE = """
-const probe = (window.probe = { painted: {}, finished: 0, sent: 0 });
+const probe = (window.probe = { painted: {}, finished: 0, sent: 0, acted: 0 });
+
+for (const deed of ["pointerdown", "keydown", "input"]) {
+  addEventListener(deed, () => (probe.acted = performance.now()), { capture: true });
+}
 
 addEventListener("headlight:painted", ({ detail }) => {
   probe.painted[detail.key] = (probe.painted[detail.key] ?? 0) + 1;
@@ -56,6 +60,9 @@ function fieldsOf(bytes) {
 """
 """Counts in every page: pictures painted, by their key; finished runs of the script; messages to the server."""
 
+PAUSE = 450
+"""Milliseconds after which Python has heard of what was done in a picture: controls.js waits for 400."""
+
 _EVERY_COMPONENT_IS_DRAWN = """() => {
   const roots = [...document.querySelectorAll("[data-testid=stBidiComponentIsolated]")].map(
     (host) => host.shadowRoot?.querySelector(".headlight"),
@@ -91,6 +98,19 @@ def rerun(page: Page, *painted: str) -> Iterator[None]:
         "counts => counts.every(([key, before]) => (probe.painted[key] ?? 0) > before)", arg=counts, timeout=30_000
     )
     settle(page)
+
+
+def follow_link(page: Page, query: str) -> None:
+    """Open a link in place, as if nobody had touched the page before."""
+    page.wait_for_function("pause => performance.now() - probe.acted > pause", arg=PAUSE)
+    page.mouse.move(0, 0)
+    page.evaluate("document.activeElement?.blur()")
+    page.evaluate("document.querySelector('[data-testid=stMain]').scrollTo(0, 0)")
+    with rerun(page):
+        page.evaluate(
+            "query => { history.pushState(null, '', `?${query}`); dispatchEvent(new PopStateEvent('popstate')); }",
+            query,
+        )
 
 
 def messages_sent(page: Page) -> int:

@@ -49,8 +49,8 @@ _CANVASES_WITHOUT_TEXT = """() => {
 
 
 @pytest.mark.parametrize("view", VIEWS)
-def test_dark_and_narrow(open_app, view):
-    page = open_app(view=view, dark=True, width=420)
+def test_dark_and_narrow(open_link, view):
+    page = open_link(view=view, dark=True, width=420)
     fits(page)
     expect(page.locator(".headlight").first).to_have_attribute("data-theme", "dark")
     page.set_viewport_size({"width": 1280, "height": 1000})
@@ -87,8 +87,8 @@ def test_everything_is_reached_with_the_keyboard_and_has_a_text(open_app, view):
     expect(page.locator(".tooltip:popover-open")).to_contain_text("query 1")
 
 
-def test_no_two_buttons_have_one_name_and_no_tooltip_lies_over_the_views(open_app):
-    page = open_app()
+def test_no_two_buttons_have_one_name_and_no_tooltip_lies_over_the_views(open_link):
+    page = open_link()
     texts = page.evaluate("() => [...document.querySelectorAll('button')].map((button) => button.innerText.trim())")
     names = [text for text in texts if text]
     assert {"Padding", "Padded text"} <= set(names)

@@ -31,8 +31,8 @@ A = Settings(weights="random", seed=5, mask=())
 B = replace(A, mask=("causal",))
 
 
-def test_cells_are_locked_together_in_every_layer(open_app):
-    page = open_app(view="compare", weights="random", seed=5)
+def test_cells_are_locked_together_in_every_layer(open_link):
+    page = open_link(view="compare", weights="random", seed=5)
     a, b = (compute_run(settings).trace for settings in (A, B))
     for layer in (0, 1):
         if layer:
@@ -51,8 +51,8 @@ def test_cells_are_locked_together_in_every_layer(open_app):
     expect(tooltip(page)).to_contain_text("blocked by causal")
 
 
-def test_the_words_and_the_picture_downstream_are_the_models(open_app):
-    page = open_app(view="compare", weights="random", seed=5)
+def test_the_words_and_the_picture_downstream_are_the_models(open_link):
+    page = open_link(view="compare", weights="random", seed=5)
     a, b = compute_run(A), compute_run(B)
     with rerun(page, "compare_grids"):
         click_cell(compared(page, 1).first, 3, 0, SHAPE)
@@ -87,9 +87,9 @@ def test_the_words_and_the_picture_downstream_are_the_models(open_app):
     expect(page.get_by_test_id("glide-cell-2-0")).to_contain_text(f"{word} {best.values[0].item():.1%}")
 
 
-def test_the_head_that_changed_most_is_first_and_the_sign_needs_no_colour(open_app):
+def test_the_head_that_changed_most_is_first_and_the_sign_needs_no_colour(open_link):
     text = " ".join(f"w{i % 7}" for i in range(44))
-    page = open_app(view="compare", weights="random", seed=5, text=text)
+    page = open_link(view="compare", weights="random", seed=5, text=text)
     settings = replace(A, text=text)
     before, after = (
         compute_run(replace(settings, mask=mask)).trace["encoder.layers.0.self_attention.weights"].value[0]
@@ -129,8 +129,8 @@ _LINED_CELLS = """(panel, [rows, columns]) => {
 }"""
 
 
-def test_no_mask_is_a_choice_of_its_own(open_app):
-    page = open_app(view="compare")
+def test_no_mask_is_a_choice_of_its_own(open_link):
+    page = open_link(view="compare")
     expect(pill(page, "mask_a", "No mask")).to_have_attribute("aria-pressed", "true")
     with rerun(page, "compare_grids"):
         pill(page, "mask_a", "Padding").click()

@@ -47,8 +47,8 @@ def choose_strategy(page: Page, name: str, key: str) -> None:
         page.locator(".st-key-strategy").get_by_role("radio", name=name).click()
 
 
-def test_stepping_forward_and_back_is_drawn_at_once_and_told_in_one_message(open_app):
-    page = open_app(**REVERSE)
+def test_stepping_forward_and_back_is_drawn_at_once_and_told_in_one_message(open_link):
+    page = open_link(**REVERSE)
     writer = writer_of(compute_run(fitted(Settings(weights="trained", text="headlight"))))
     steps = write(writer, OneByOne(GREEDY, 20)).steps
     sent = messages_sent(page)
@@ -90,8 +90,8 @@ def test_stepping_forward_and_back_is_drawn_at_once_and_told_in_one_message(open
     expect(page.get_by_role("button", name="step back")).to_be_disabled()
 
 
-def test_nothing_is_shown_before_it_is_written(open_app):
-    page = open_app(**REVERSE)
+def test_nothing_is_shown_before_it_is_written(open_link):
+    page = open_link(**REVERSE)
     assert tokens(page) == [*"headlight", "<eos>"]
     assert tokens(page, "target") == []
     page.get_by_role("button", name="to the end").click()
@@ -99,16 +99,16 @@ def test_nothing_is_shown_before_it_is_written(open_app):
     expect(page.locator(".st-key-token_strip .chip[aria-selected=true]")).to_have_count(0)
 
 
-def test_a_click_leads_from_what_only_reads_to_what_writes(open_app):
-    page = open_app(view="generate")
+def test_a_click_leads_from_what_only_reads_to_what_writes(open_link):
+    page = open_link(view="generate")
     with rerun(page, STEPS):
         page.get_by_role("button", name="Trained: Reverse").click()
     assert written(page) == ["<sos>", "t"]
     expect(place(page)).to_have_text("Step 1 of 10")
 
 
-def test_the_mask_grows_by_one_row_and_the_new_row_is_lit(open_app):
-    page = open_app(**DECODER)
+def test_the_mask_grows_by_one_row_and_the_new_row_is_lit(open_link):
+    page = open_link(**DECODER)
     for n_read in (4, 5, 6):
         name = matrix(page, "growing-mask").locator(".light-name-row")
         expect(name).to_be_visible()
@@ -120,8 +120,8 @@ def test_the_mask_grows_by_one_row_and_the_new_row_is_lit(open_app):
         page.keyboard.press("ArrowRight")
 
 
-def test_another_temperature_keeps_the_place_and_what_was_computed(open_app):
-    page = open_app(**DECODER)
+def test_another_temperature_keeps_the_place_and_what_was_computed(open_link):
+    page = open_link(**DECODER)
     settings = fitted(Settings(architecture="decoder", weights="random", text="a b c d", seed=7))
     run = compute_run(settings)
     choose_strategy(page, "Sampling", STEPS)
@@ -144,8 +144,8 @@ def test_another_temperature_keeps_the_place_and_what_was_computed(open_app):
     assert written(page) == [*"abcd", *labels[:4]]
 
 
-def test_the_cache_shows_which_rows_were_computed(open_app):
-    page = open_app(**REVERSE)
+def test_the_cache_shows_which_rows_were_computed(open_link):
+    page = open_link(**REVERSE)
     with rerun(page, STEPS):
         page.locator(".st-key-cached").get_by_text("Key/value cache").click()
     page.get_by_role("button", name="to the end").click()
@@ -155,8 +155,8 @@ def test_the_cache_shows_which_rows_were_computed(open_app):
     expect(page.get_by_text("With the cache as without")).to_be_visible()
 
 
-def test_the_tree_tells_every_node(open_app):
-    page = open_app(**REVERSE)
+def test_the_tree_tells_every_node(open_link):
+    page = open_link(**REVERSE)
     choose_strategy(page, "Beam search", TREE)
     writer = writer_of(compute_run(fitted(Settings(weights="trained", text="headlight"))))
     tree = search(writer, Beam(3, 0.6, 20))
@@ -183,8 +183,8 @@ def test_the_tree_tells_every_node(open_app):
 
 @pytest.mark.parametrize("dark", [False, True])
 @pytest.mark.parametrize("width", [1280, 420])
-def test_nothing_is_wider_than_the_page(open_app, width, dark):
-    page = open_app(**REVERSE, width=width, dark=dark)
+def test_nothing_is_wider_than_the_page(open_link, width, dark):
+    page = open_link(**REVERSE, width=width, dark=dark)
     page.get_by_role("button", name="to the end").click()
     assert widest(page) <= width
     choose_strategy(page, "Beam search", TREE)
@@ -197,8 +197,8 @@ def widest(page: Page) -> int:
 
 
 @pytest.mark.parametrize("width", [1280, 390])
-def test_names_are_whole(open_app, width):
-    page = open_app(view="generate", architecture="encoder-decoder", width=width)
+def test_names_are_whole(open_link, width):
+    page = open_link(view="generate", architecture="encoder-decoder", width=width)
     plot = matrix(page, "chosen-by").locator(".matrix-plot")
     room, needed = plot.evaluate("""plot => {
       const context = document.createElement("canvas").getContext("2d");

@@ -41,8 +41,8 @@ def head_chip(page: Page, head: int):
     return page.get_by_role("button", name=f"{head} · {NAMES[head]}", exact=True)
 
 
-def test_heads_carry_their_names_and_are_toggled_and_shown_alone(open_app):
-    page = open_app(view="heads")
+def test_heads_carry_their_names_and_are_toggled_and_shown_alone(open_link):
+    page = open_link(view="heads")
     assert titles(page) == titled(0, 1, 2, 3)
     head_chip(page, 1).click()
     expect(panels(page, HEADS)).to_have_count(3)
@@ -66,8 +66,8 @@ def test_heads_carry_their_names_and_are_toggled_and_shown_alone(open_app):
     expect(panels(page, HEADS)).to_have_count(4)
 
 
-def test_lines_join_a_token_to_those_it_attends_to(open_app):
-    page = open_app(view="heads")
+def test_lines_join_a_token_to_those_it_attends_to(open_link):
+    page = open_link(view="heads")
     weights = compute_run(Settings()).trace["encoder.layers.0.self_attention.weights"].value[0]
     page.get_by_role("button", name="Lines", exact=True).click()
     expect(panels(page, HEADS)).to_have_count(0)
@@ -85,6 +85,7 @@ def test_lines_join_a_token_to_those_it_attends_to(open_app):
     head_chip(page, 2).dblclick()
     page.locator(".lines-query .lines-token").nth(8).hover()
     expect(page.locator(".lines-note")).to_have_text(re.compile(": 2 lines of weight"))
+    page.wait_for_url(lambda url: "drawn=lines" in url and "shown=" in url)
 
 
 def drawn_pixels(canvas) -> int:
@@ -100,8 +101,8 @@ def drawn_pixels(canvas) -> int:
     return drawn
 
 
-def test_the_layer_changes_at_once_and_other_views_know_it(open_app):
-    page = open_app(view="heads", weights="random", seed=3, n_layers=4)
+def test_the_layer_changes_at_once_and_other_views_know_it(open_link):
+    page = open_link(view="heads", weights="random", seed=3, n_layers=4)
     trace = compute_run(Settings(weights="random", seed=3, n_layers=4)).trace
     layer_1 = trace["encoder.layers.1.self_attention.weights"].value[0]
     sent = messages_sent(page)
@@ -128,12 +129,13 @@ def test_the_layer_changes_at_once_and_other_views_know_it(open_app):
     assert tooltip_numbers(page) == [close_to(layer_2[2, 7, 4].item())]
 
 
-def test_a_thumbnail_selects_and_a_cell_is_told_with_its_layer(open_app):
-    page = open_app(view="heads", n_layers=3)
+def test_a_thumbnail_selects_and_a_cell_is_told_with_its_layer(open_link):
+    page = open_link(view="heads", n_layers=3)
     page.get_by_role("button", name="layer 2, head 1 · next token").click()
     expect(page.locator(".layer-text")).to_have_text("Layer 2")
     with rerun(page):
         click_cell(panels(page, HEADS).nth(3), 6, 0, SHAPE)
+    page.wait_for_url(lambda url: "query=6" in url)
     assert link_of(page) == {
         "n_layers": "3",
         "view": "heads",
@@ -145,8 +147,8 @@ def test_a_thumbnail_selects_and_a_cell_is_told_with_its_layer(open_app):
     expect(tooltip(page)).to_contain_text("head 3 · first token")
 
 
-def test_each_head_has_a_line_of_its_own_kind(open_app):
-    page = open_app(view="heads", weights="random")
+def test_each_head_has_a_line_of_its_own_kind(open_link):
+    page = open_link(view="heads", weights="random")
     page.evaluate(
         """() => {
           window.dashes = new Set();

@@ -39,8 +39,8 @@ def expression(page: Page) -> str:
     return page.locator(".st-key-expression input").input_value()
 
 
-def test_a_painted_cell_is_in_the_link_in_words_and_in_every_view(open_app):
-    page = open_app(view="lab", text=TEXT, mask="none", head=0)
+def test_a_painted_cell_is_in_the_link_in_words_and_in_every_view(open_link):
+    page = open_link(view="lab", text=TEXT, mask="none", head=0)
     with rerun(page, PAINTER):
         click_cell(painter(page), 2, 0, SHAPE)
     assert link_of(page)["mask"] == "custom"
@@ -59,8 +59,8 @@ def test_a_painted_cell_is_in_the_link_in_words_and_in_every_view(open_app):
     assert link_of(page)["view"] == "lab"
 
 
-def test_an_expression_paints_and_a_stroke_rewrites_it(open_app):
-    page = open_app(view="lab", text=TEXT, mask="none")
+def test_an_expression_paints_and_a_stroke_rewrites_it(open_link):
+    page = open_link(view="lab", text=TEXT, mask="none")
     write(page, "k <= q")
     assert link_of(page)["custom"] == "k <= q"
     with rerun(page, PAINTER):
@@ -71,8 +71,8 @@ def test_an_expression_paints_and_a_stroke_rewrites_it(open_app):
     assert expression(page) == "k <= q"
 
 
-def test_a_mistake_in_an_expression_is_pointed_at_and_loses_nothing(open_app):
-    page = open_app(view="lab", text=TEXT, mask="custom", custom="k <= q")
+def test_a_mistake_in_an_expression_is_pointed_at_and_loses_nothing(open_link):
+    page = open_link(view="lab", text=TEXT, mask="custom", custom="k <= q")
     write(page, "k <= same_tokens")
     expect(page.get_by_test_id("stCode").first).to_contain_text("same_token")
     assert expression(page) == "k <= same_tokens"
@@ -81,8 +81,8 @@ def test_a_mistake_in_an_expression_is_pointed_at_and_loses_nothing(open_app):
     assert link_of(page)["custom"] == "k < 2"
 
 
-def test_one_head_of_one_layer_can_be_painted(open_app):
-    page = open_app(view="lab", text=TEXT, mask="custom", custom="k <= q", scope="layer_head", layer=1, head=2)
+def test_one_head_of_one_layer_can_be_painted(open_link):
+    page = open_link(view="lab", text=TEXT, mask="custom", custom="k <= q", scope="layer_head", layer=1, head=2)
     with rerun(page, PAINTER):
         click_cell(painter(page), 0, 3, SHAPE)
     assert link_of(page)["custom"].startswith("k <= q;1.2:")
@@ -95,8 +95,8 @@ def test_one_head_of_one_layer_can_be_painted(open_app):
     expect(tooltip(page)).to_contain_text("blocked by custom")
 
 
-def test_dragging_sends_nothing_until_the_stroke_ends(open_app):
-    page = open_app(view="lab", text=" ".join(f"w{i}" for i in range(64)), mask="none")
+def test_dragging_sends_nothing_until_the_stroke_ends(open_link):
+    page = open_link(view="lab", text=" ".join(f"w{i}" for i in range(64)), mask="none")
     box = page.locator(f".st-key-{PAINTER} .matrix-plot").first.bounding_box()
     page.mouse.move(box["x"] + 5, box["y"] + 5)
     before = messages_sent(page)
@@ -110,8 +110,8 @@ def test_dragging_sends_nothing_until_the_stroke_ends(open_app):
     assert len(page.url) < 2_000
 
 
-def test_a_finding_is_mended_by_one_click(open_app):
-    page = open_app(view="lab", text=TEXT, architecture="decoder", mask="custom", custom="q <= k")
+def test_a_finding_is_mended_by_one_click(open_link):
+    page = open_link(view="lab", text=TEXT, architecture="decoder", mask="custom", custom="q <= k")
     finding = page.locator(".finding").filter(has_text="transposed")
     with rerun(page, PAINTER):
         finding.get_by_role("button", name="Mend").click()
@@ -119,8 +119,8 @@ def test_a_finding_is_mended_by_one_click(open_app):
     assert expression(page) == "k <= q"
 
 
-def test_the_other_masks_can_be_taken_into_the_painting(open_app):
-    page = open_app(view="lab", text=TEXT, mask="causal,padding", pad=1)
+def test_the_other_masks_can_be_taken_into_the_painting(open_link):
+    page = open_link(view="lab", text=TEXT, mask="causal,padding", pad=1)
     with rerun(page):
         page.get_by_role("button", name="Paint over causal, padding").click()
     assert link_of(page)["mask"] == "custom"
@@ -129,8 +129,8 @@ def test_the_other_masks_can_be_taken_into_the_painting(open_app):
 
 
 @pytest.mark.parametrize(("case", "verdict"), [("Causal", "Passes"), ("Mask after softmax", "Fails")])
-def test_the_proof_of_a_case(open_app, case, verdict):
-    page = open_app(view="lab")
+def test_the_proof_of_a_case(open_link, case, verdict):
+    page = open_link(view="lab")
     with rerun(page):
         page.locator(".st-key-gallery").get_by_role("button", name=case, exact=True).click()
     settle(page)
@@ -142,15 +142,15 @@ def test_the_proof_of_a_case(open_app, case, verdict):
         expect(page.get_by_text("changed on purpose by the mask bug")).to_be_visible()
 
 
-def test_a_translation_follows_the_painting(open_app):
-    page = open_app(view="lab", text=TEXT, mask="custom", custom="q - k < 2 and k <= q", panel="translate")
+def test_a_translation_follows_the_painting(open_link):
+    page = open_link(view="lab", text=TEXT, mask="custom", custom="q - k < 2 and k <= q", panel="translate")
     expect(page.get_by_test_id("stCode").last).to_contain_text("(q - k < 2) & (k <= q)")
     with rerun(page):
         page.locator(".st-key-library").get_by_text("FlexAttention", exact=True).click()
     expect(page.get_by_test_id("stCode").last).to_contain_text("mask_mod")
 
 
-def test_compare_takes_the_painting_as_one_of_its_masks(open_app):
-    page = open_app(view="compare", text=TEXT, custom="k == q", mask_a="causal", mask_b="custom")
+def test_compare_takes_the_painting_as_one_of_its_masks(open_link):
+    page = open_link(view="compare", text=TEXT, custom="k == q", mask_a="causal", mask_b="custom")
     point_at(panels(page, "compare_grids").nth(1), 3, 0, SHAPE)
     expect(tooltip(page)).to_contain_text("blocked by custom")

@@ -35,8 +35,8 @@ def chip(page: Page, index: int):
     return page.locator(".st-key-token_strip .chip").nth(index)
 
 
-def test_fast_arrow_keys_lose_nothing(open_app):
-    page = open_app()
+def test_fast_arrow_keys_lose_nothing(open_link):
+    page = open_link()
     paths = list(compute_run(Settings()).trace)
     target = paths[paths.index(WEIGHTS) + 8]
     for _ in range(8):
@@ -51,8 +51,8 @@ def test_fast_arrow_keys_lose_nothing(open_app):
     )
 
 
-def test_arrow_keys_are_the_texts_own_while_typing(open_app):
-    page = open_app()
+def test_arrow_keys_are_the_texts_own_while_typing(open_link):
+    page = open_link()
     area = page.locator(".st-key-text textarea")
     area.focus()
     sent = messages_sent(page)
@@ -66,8 +66,8 @@ def test_arrow_keys_are_the_texts_own_while_typing(open_app):
     expect(page.locator(".stage-map [aria-current=step]")).to_have_text("masked_scores")
 
 
-def test_pointing_lights_rows_and_columns_without_a_message(open_app):
-    page = open_app()
+def test_pointing_lights_rows_and_columns_without_a_message(open_link):
+    page = open_link()
     sent = messages_sent(page)
 
     chip(page, 3).hover()
@@ -91,16 +91,16 @@ def test_pointing_lights_rows_and_columns_without_a_message(open_app):
     assert link_of(page) == {"query": "3"}
 
 
-def test_a_blocked_cell_says_which_masks_block_it(open_app):
-    page = open_app(text="a b c", pad=2, mask="causal,padding", head=0)
+def test_a_blocked_cell_says_which_masks_block_it(open_link):
+    page = open_link(text="a b c", pad=2, mask="causal,padding", head=0)
     for column, masks in ((2, "causal"), (4, "causal, padding")):
         point_at(panels(page, "picture").last, 1, column, (5, 5))
         expect(tooltip(page)).to_contain_text(re.compile(f"blocked by {masks}$"))
         assert tooltip_numbers(page) == [0]
 
 
-def test_blocks_stages_and_heads_are_chosen_with_the_pointer(open_app):
-    page = open_app(d_ff=16)
+def test_blocks_stages_and_heads_are_chosen_with_the_pointer(open_link):
+    page = open_link(d_ff=16)
     with rerun(page, "picture"):
         panels(page, "every_head").nth(1).locator(".matrix-title").click()
     assert link_of(page)["head"] == "1"
@@ -119,9 +119,9 @@ def test_blocks_stages_and_heads_are_chosen_with_the_pointer(open_app):
     assert number(page.locator(".st-key-derivation_0 .result .value").inner_text()) == close_to(value)
 
 
-def test_every_stage_is_reached_with_the_arrow_keys(open_app):
+def test_every_stage_is_reached_with_the_arrow_keys(open_link):
     small = {"architecture": "decoder", "text": "a b a", "n_layers": 1, "n_heads": 2, "d_model": 8, "d_ff": 8}
-    page = open_app(**small)
+    page = open_link(**small)
     paths = list(compute_run(Settings(**small)).trace)
     page.locator(".stage-map").focus()
     with rerun(page, "picture"):
@@ -136,8 +136,8 @@ def test_every_stage_is_reached_with_the_arrow_keys(open_app):
                 page.keyboard.press("ArrowRight")
 
 
-def test_the_page_keys_walk_from_block_to_block(open_app):
-    page = open_app(architecture="encoder-decoder", text="a b a", target="c d", n_layers=1)
+def test_the_page_keys_walk_from_block_to_block(open_link):
+    page = open_link(architecture="encoder-decoder", text="a b a", target="c d", n_layers=1)
     page.locator(".stage-map").focus()
     with rerun(page, "picture"):
         page.keyboard.press("End")
@@ -148,8 +148,8 @@ def test_the_page_keys_walk_from_block_to_block(open_app):
         expect(page.locator(".st-key-derivation_0 .verdict")).to_have_text(re.compile("^equals"))
 
 
-def test_a_worked_example_shows_the_published_numbers(open_app):
-    page = open_app()
+def test_a_worked_example_shows_the_published_numbers(open_link):
+    page = open_link()
     with rerun(page, "token_strip", "picture"):
         page.get_by_role("button", name="Two causal heads").click()
     published = json.loads((FOLDER / "two_causal_heads.json").read_text())["expected"]
@@ -165,8 +165,8 @@ def test_a_worked_example_shows_the_published_numbers(open_app):
         assert tooltip_numbers(page) == [close_to(published["context"][0][0][query][1])]
 
 
-def test_a_worked_example_is_chosen_from_the_menu_that_cites_it(open_app):
-    page = open_app(view="generate")
+def test_a_worked_example_is_chosen_from_the_menu_that_cites_it(open_link):
+    page = open_link(view="generate")
     with rerun(page):
         page.get_by_role("button", name="Worked examples").click()
     menu = page.get_by_test_id("stPopoverBody")
@@ -187,8 +187,8 @@ def test_a_worked_example_is_chosen_from_the_menu_that_cites_it(open_app):
     expect(page.locator(".st-key-token_strip .id")).to_have_count(0)
 
 
-def test_a_batch_with_a_citation_leaves_the_picture_in_sight_and_the_formula_whole(open_app):
-    page = open_app(weights="cross_attention")
+def test_a_batch_with_a_citation_leaves_the_picture_in_sight_and_the_formula_whole(open_link):
+    page = open_link(weights="cross_attention")
     assert page.locator(".st-key-picture").bounding_box()["y"] < 0.9 * page.viewport_size["height"]
     cut = page.locator(".katex-display").evaluate("formula => formula.scrollHeight - formula.clientHeight")
     assert cut == 0

@@ -32,8 +32,8 @@ _ROW = """row => ({
 
 
 @pytest.mark.parametrize("dark", [False, True])
-def test_what_is_scrolled_below_the_strip_is_covered(open_app, dark):
-    page = open_app(width=390, dark=dark, text="the quick brown fox " * 15)
+def test_what_is_scrolled_below_the_strip_is_covered(open_link, dark):
+    page = open_link(width=390, dark=dark, text="the quick brown fox " * 15)
     page.get_by_test_id("stMain").evaluate("main => main.scrollTop = 700")
     settle(page)
     strip = page.evaluate(_STRIP)
@@ -50,8 +50,8 @@ def test_what_is_scrolled_below_the_strip_is_covered(open_app, dark):
     assert measured["overflow"] > 1000
 
 
-def test_the_keys_scroll_the_row_and_lead_from_row_to_row(open_app):
-    page = open_app(architecture="encoder-decoder", text="the quick brown fox " * 15, target="a b c", width=390)
+def test_the_keys_scroll_the_row_and_lead_from_row_to_row(open_link):
+    page = open_link(architecture="encoder-decoder", text="the quick brown fox " * 15, target="a b c", width=390)
     source, target = page.locator(".st-key-token_strip .chips").all()
     source.locator(".chip").first.focus()
     page.keyboard.press("End")
