@@ -12,6 +12,7 @@ from visualizer.glossary import AXES, GLOSSARY, entries_of_formula, mask_piece, 
 from visualizer.settings.fields import WORKED_EXAMPLES
 from visualizer.stages.registry import ENTRIES, formula_of
 from visualizer.stages.sizes import sizes_of
+from visualizer.stages.texts import sentences
 
 
 @pytest.mark.parametrize("name", [*VARIANTS, *WORKED_EXAMPLES])
@@ -44,8 +45,8 @@ def test_a_symbol_without_an_entry_is_an_error():
 
 
 def test_every_mark_leads_to_an_entry():
-    sentences = chain.from_iterable((*one.plain, *one.exact) for one in chain.from_iterable(ENTRIES.values()))
-    texts = [sentence if isinstance(sentence, str) else sentence.text for sentence in sentences]
+    entries = chain.from_iterable(ENTRIES.values())
+    texts = [sentence.text for one in entries for text in (one.plain, one.exact) for sentence in sentences(text)]
     marked = {piece.entry for text in texts for piece in pieces(text) if piece.entry}
     marked |= {piece.entry for entry in GLOSSARY.values() for piece in pieces(entry.text) if piece.entry}
     marked |= {mask_piece(mask).entry for mask in MASK_NAMES}

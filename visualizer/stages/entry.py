@@ -6,7 +6,7 @@ What an entry leaves out follows from the operation that was recorded, so that a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Literal
@@ -23,52 +23,7 @@ from visualizer.stages.checks import Check
 from visualizer.stages.derivations import Cell
 from visualizer.stages.numpy_lines import NumpyLine
 from visualizer.stages.operands import Operand, wired
-
-OfAttention = Literal[
-    "self", "cross", "memory", "one_head", "several_heads", "projected", "unprojected", "scaled", "unscaled"
-]
-OfMask = Literal[
-    # how an attention is masked, of which exactly one holds; the last two are mask bugs
-    "unmasked", "blocks_nothing", "masked", "scores_zeroed", "masked_late",
-    "several_masks", "keyless", "causal", "padding", "sliding_window", "prefix", "strided", "custom",
-]  # fmt: skip
-OfPart = Literal[
-    "dropout", "no_dropout", "in_layer", "alone", "pre_norm", "post_norm", "relu", "gelu",
-    "after_self_attention", "after_cross_attention", "after_feed_forward",
-]  # fmt: skip
-OfPositions = Literal["sinusoidal", "learned", "without_positions", "some_positions", "counted_from_first"]
-OfWeights = Literal["trained", "untrained", "hand_built", "random"]
-OfOutput = Literal["output_bias", "answers_in_place", "expects_next"]
-Fact = OfAttention | OfMask | OfPart | OfPositions | OfWeights | OfOutput
-"""What may be true of a stage in a run, and so may be told."""
-
-
-@dataclass(frozen=True)
-class If:
-    """A sentence that is told only where all of ``facts`` hold."""
-
-    facts: tuple[Fact, ...]
-    text: str
-
-
-Sentence = str | If
-
-
-@dataclass(frozen=True)
-class Facts:
-    """What is true of a stage in a run.
-
-    Attributes:
-        holding: the facts that hold.
-        values: what the placeholders of the texts stand for.
-    """
-
-    holding: frozenset[Fact] = frozenset()
-    values: Mapping[str, str] = field(default_factory=dict)
-
-    def __or__(self, other: Facts) -> Facts:
-        return Facts(self.holding | other.holding, {**self.values, **other.values})
-
+from visualizer.stages.texts import Facts, told
 
 Numbers = Literal["signed", "shares", "distribution"]
 """Numbers with a sign; shares of one whole, or yes and no; the shares of a row, on a scale of their own."""
@@ -78,11 +33,7 @@ Numbers = Literal["signed", "shares", "distribution"]
 class StageEntry:
     """Everything that is known of a kind of stage.
 
-    The plain text is one story carried through all stages, of a library: every token has a *card* (its vector),
-    writes a *slip* with what it looks for (its query), and has a *book* with a label on its *spine* (its key) and
-    its content (its value); a *head* is a librarian with a question of its own. The exact text says what is
-    computed. ``{d_k}`` in a text stands for a number of the run, and ``[words]`` or ``[words](entry)`` for words
-    that open an entry of the glossary.
+    Its texts are written as ``told`` reads them.
 
     Attributes:
         name: what the stage is called where it is tapped, without a number.
@@ -109,8 +60,8 @@ class StageEntry:
     name: str
     title: str
     role: Role = "neutral"
-    plain: tuple[Sentence, ...] = ()
-    exact: tuple[Sentence, ...] = ()
+    plain: str = ""
+    exact: str = ""
     facts: Callable[[StageInRun], Facts] = lambda stage: Facts()
     formula: str | Callable[[StageInRun], str] = ""
     numpy: Callable[[StageInRun], NumpyLine] | None = None
@@ -133,13 +84,7 @@ class StageEntry:
 
     def told(self, depth: Depth, facts: Facts) -> str:
         """The text at a depth where ``facts`` hold, with the marks of the words that open the glossary."""
-        sentences = self.plain if depth == "plain" else self.exact
-        told = (
-            sentence if isinstance(sentence, str) else sentence.text
-            for sentence in sentences
-            if isinstance(sentence, str) or facts.holding.issuperset(sentence.facts)
-        )
-        return " ".join(told).format_map(facts.values)
+        return told(self.plain if depth == "plain" else self.exact, facts)
 
 
 Entries = Mapping[str, Sequence[StageEntry]]

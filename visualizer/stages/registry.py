@@ -10,19 +10,20 @@ from visualizer.components.derivation import Derivation
 from visualizer.components.stage_map import StageRef
 from visualizer.runs.run import Run
 from visualizer.settings.settings import Depth
-from visualizer.stages import attention, by_operation, feed_forward, given, inputs, layer, model_output
+from visualizer.stages import attention, by_operation, dot_product, feed_forward, given, inputs, layer, model_output
 from visualizer.stages.checks import Check, equals_published
 from visualizer.stages.derivations import Cell
-from visualizer.stages.entry import Facts, StageEntry, StageInRun, find_entry
+from visualizer.stages.entry import StageEntry, StageInRun, find_entry
 from visualizer.stages.expressions import is_its_expression, words_on
 from visualizer.stages.facts import common_facts
 from visualizer.stages.following import reckon
 from visualizer.stages.numpy_lines import NumpyLine
 from visualizer.stages.operands import Operand
+from visualizer.stages.texts import Facts
 
 ENTRIES: dict[str, tuple[StageEntry, ...]] = {
     "model/transformer.py": (*inputs.ENTRIES, *model_output.ENTRIES),
-    "model/attention.py": attention.ENTRIES,
+    "model/attention.py": (*attention.ENTRIES, *dot_product.ENTRIES),
     "model/fused_projection.py": attention.ENTRIES,
     "model/feed_forward.py": feed_forward.ENTRIES,
     "model/layers.py": layer.ENTRIES,

@@ -18,7 +18,7 @@ from visualizer.components.stage_map import model_map
 from visualizer.glossary import pieces
 from visualizer.runs.run import Run
 from visualizer.stages.derivations import Cell
-from visualizer.stages.entry import If, StageEntry
+from visualizer.stages.entry import StageEntry
 from visualizer.stages.explanations import code_line
 from visualizer.stages.panels import operand_panel, stage_panel
 from visualizer.stages.registry import (
@@ -146,7 +146,7 @@ def test_one_entry_says_everything_else(run, monkeypatch):
         "weights",
         "Shares of the rows",
         "weights",
-        exact=("A [softmax] of {d_model} scores.", If(("dropout",), "Some are dropped.")),
+        exact="A [softmax] of {d_model} scores.\ndropout: Some are dropped.",
         formula="A = softmax(S)",
         numbers="shares",
         block="attention",
