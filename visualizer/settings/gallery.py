@@ -48,6 +48,14 @@ GALLERY = (
         replace(_LOOK, intent="causal+padding", panel="apply", query=1, key=4),
     ),
     _case(
+        "padding_counted",
+        "Positions count the padding",
+        "The masks are right, and yet the same words give other logits than without the padding: the first word "
+        "stands at position 2. Choose no mask bug, under More, and the padding changes nothing.",
+        replace(_DECODER, mask=("causal", "padding"), pad=2, pad_side="left", fault="padding_counted"),
+        replace(_LOOK, intent="causal+padding", panel="prove", query=5, key=3),
+    ),
+    _case(
         "no_key_left",
         "Fully blocked row",
         "Query 3 may see nothing. What comes out depends on how the mask is applied: compare the rows under Apply.",

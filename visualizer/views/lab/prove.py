@@ -8,6 +8,7 @@ import streamlit as st
 from model.analysis.influence import Verdict
 from visualizer.components.axis import SequenceName
 from visualizer.components.tensor_grid.element import tensor_grid
+from visualizer.runs.padding import effect_of_padding
 from visualizer.runs.paths import layer_of, without_layer
 from visualizer.runs.promises import Measurement, Proof, prove
 from visualizer.safe_text import markdown_safe
@@ -33,7 +34,8 @@ _BROKEN: dict[Claim, str] = {
 
 
 def render(case: Case) -> None:
-    """Draw the claim, the verdicts and the grids."""
+    """Draw what padding does, the claim, the verdicts and the grids."""
+    _padding(case)
     claim, sequence = _choose(case)
     intent = intent_of(case)
     if claim == "intended":
@@ -55,6 +57,30 @@ def render(case: Case) -> None:
         "Each cell is the Frobenius norm of the Jacobian of one row's output with respect to one token's "
         "embedding, exact and over every number of both: it is zero only where nothing passes. Measured in "
         f"{measurement.seconds:.1f} s."
+    )
+
+
+def _padding(case: Case) -> None:
+    """Whether padding changes the outputs of the tokens, by a run with and without."""
+    effect = effect_of_padding(case.run)
+    if effect is None:
+        return
+    what = "the logits" if effect.output == "logits" else "the output"
+    if not effect.changes:
+        st.success(
+            f"**Passes.** Padding changes nothing: run without it, {what} of every token are the same: the largest "
+            f"difference is {effect.largest:.2g}.",
+            icon=":material/check:",
+        )
+        return
+    label = markdown_safe(case.tokens.labels[effect.row])
+    fault = case.run.settings.fault
+    whys = {"padding_counted": "positions count the padding", "none": "the masks let tokens see it"}
+    why = whys.get(fault, "the mask bug lets it through")
+    st.error(
+        f"**Fails.** Padding changes {what}: run without it, they differ by up to {effect.largest:.3g}, most at "
+        f"token {effect.row} “{label}”: {why}.",
+        icon=":material/close:",
     )
 
 
