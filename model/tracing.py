@@ -171,7 +171,7 @@ class _Recorder:
 
     def check(self) -> None:
         """Hold every name to one value, and each symbol to one size per module."""
-        taps = tuple((id(module), name, shape, value.shape) for module, name, value, shape, *_ in self._taken)
+        taps = tuple([part for tap in self._taken for part in (id(tap[0]), tap[1], tap[3], tap[2].shape)])
         if taps not in _GOOD:
             self._check_each()
             if len(_GOOD) >= _MOST_GOOD:
@@ -271,8 +271,8 @@ def record(model: nn.Module, edits: Mapping[str, Edit] | None = None) -> Iterato
     recorder.check_edits()
 
 
-_GOOD: set[tuple[tuple[int, str, str, torch.Size], ...]] = set()
-"""Taps that have been checked: which module, as told apart in one pass, name, shape and sizes."""
+_GOOD: set[tuple[int | str | torch.Size, ...]] = set()
+"""Passes that have been checked: of each tap its module, as told apart in one pass, name, shape and sizes."""
 
 _MOST_GOOD = 64
 
@@ -285,10 +285,10 @@ def _module_paths(model: nn.Module) -> dict[int, str]:
         path, module = waiting.pop()
         if id(module) not in paths:
             paths[id(module)] = path
-            children = [
-                (_joined(path, name), child) for name, child in module._modules.items() if child is not None
-            ]
-            waiting += reversed(children)
+            prefix = path and f"{path}."
+            for name, child in reversed(module._modules.items()):
+                if child is not None:
+                    waiting.append((prefix + name, child))
     return paths
 
 
