@@ -5,9 +5,8 @@ The server imports this file and finds ``app``; for each visitor it runs the fil
 
 import streamlit as st
 
-from visualizer.page import header
-from visualizer.page.sidebar import sidebar
-from visualizer.page.warming import warmed
+from visualizer.page import header, sidebar
+from visualizer.page.warming import is_warm, warmed
 from visualizer.routes.served import ROUTES
 from visualizer.session import state
 
@@ -23,12 +22,19 @@ def picture() -> None:
 
 
 def page_of_visitor() -> None:
-    """The page from top to bottom."""
+    """The page. Its picture is sent before what stands around it, unless PyTorch is still being loaded."""
     st.set_page_config(page_title="Headlight", page_icon=header.ICON, layout="wide")
-    chosen = state.load()
-    sidebar(chosen.settings, chosen.selection, chosen.width)
-    header.header()
-    picture()
+    chosen, picture_first = state.load(), is_warm()
+    header.style()
+    sidebar.title()
+    top = st.container(key="top")
+    if picture_first:
+        picture()
+    sidebar.controls(chosen.settings, chosen.selection, chosen.width)
+    with top:
+        header.header()
+    if not picture_first:
+        picture()
 
 
 if __name__ == "__main__":

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.element_tree import Block
 
+from visualizer.page import header, show, sidebar, warming
 from visualizer.safe_text import markdown_safe
 from visualizer.settings.examples import EXAMPLES
 from visualizer.settings.fields import MAX_TEXT, WORKED_EXAMPLES
@@ -57,6 +59,34 @@ def test_every_view_of_every_architecture(view, architecture):
         assert reason in app.info[0].value
     else:
         assert drawn[view] in components(app)
+
+
+def test_a_warm_server_sends_the_picture_first_and_the_page_is_the_same(monkeypatch):
+    order = {}
+    for is_warm in (False, True):
+        monkeypatch.setattr(warming, "is_warm", lambda is_warm=is_warm: is_warm)
+        drawn = []
+        for module, name in ((show, "show"), (sidebar, "controls"), (header, "header")):
+            monkeypatch.setattr(module, name, noted(drawn, name, getattr(module, name)))
+        order[is_warm] = (open_app(), drawn)
+        monkeypatch.undo()
+    (cold, controls_first), (warm, picture_first) = order[False], order[True]
+    assert_healthy(warm)
+    assert controls_first == ["controls", "header", "show"]
+    assert picture_first == ["show", "controls", "header"]
+    assert [each.proto.bytes for each in warm.get("bidi_component")] == [
+        each.proto.bytes for each in cold.get("bidi_component")
+    ]
+
+
+def noted(drawn: list[str], name: str, draw: Callable[..., object]) -> Callable[..., object]:
+    """A function that also notes that it was called."""
+
+    def draw_and_note(*given: object) -> object:
+        drawn.append(name)
+        return draw(*given)
+
+    return draw_and_note
 
 
 @pytest.mark.parametrize("case", GALLERY, ids=lambda case: case.name)

@@ -31,9 +31,13 @@ _TITLES: Mapping[SequenceName, str] = {"source": "Source", "target": "Target"}
 _TITLES_OF_VECTORS: Mapping[SequenceName, str] = {"source": "Keys", "target": "Queries"}
 
 
+def style() -> None:
+    """How the page looks where the theme does not say it."""
+    st.html(f"<style>{_STYLE}</style>")
+
+
 def header() -> None:
     """The choice of the view and the examples."""
-    st.html(f"<style>{_STYLE}</style>")
     widgets.segments("view", help=None, label_visibility="collapsed")
     examples("Examples", EXAMPLES, key="examples", button_key="example_{}", with_tooltips=False)
 

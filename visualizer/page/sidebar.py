@@ -21,8 +21,13 @@ from visualizer.settings.settings import FIELDS, Selection, Settings, in_mask_or
 from visualizer.settings.trained_models import TRAINED_MODELS
 
 
-def sidebar(settings: Settings, selection: Selection, width: int) -> None:
-    """Draw the controls; their values are in the state before this is called.
+def title() -> None:
+    """The name above the controls; with it the sidebar takes its place, so that nothing is moved by it later."""
+    st.sidebar.markdown("## :material/highlight: Headlight")
+
+
+def controls(settings: Settings, selection: Selection, width: int) -> None:
+    """Draw the controls below the title; their values are in the state before this is called.
 
     Args:
         settings: what is chosen.
@@ -30,7 +35,6 @@ def sidebar(settings: Settings, selection: Selection, width: int) -> None:
         width: the ``d_model`` asked for, which may be none that the heads can share.
     """
     with st.sidebar:
-        st.markdown("## :material/highlight: Headlight")
         if selection.view == "train":
             st.caption("A training has settings of its own: they stand beside it. What was chosen here is kept.")
             return

@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from threading import Thread
+from threading import Event, Thread
 
 from visualizer.session.allocator import keep_freed_memory
 from visualizer.settings.settings import Settings
+
+_IS_WARM = Event()
+
+
+def is_warm() -> bool:
+    """Whether all that a picture needs is loaded; False where no server loads it beforehand."""
+    return _IS_WARM.is_set()
 
 
 @asynccontextmanager
@@ -24,3 +31,4 @@ def _warm() -> None:
     from visualizer.session.cache import cached_run
 
     cached_run(Settings())
+    _IS_WARM.set()

@@ -1,0 +1,181 @@
+"""A browser on a bare DevTools connection, and a server to look at.
+
+No domain of the protocol is on that watches the network: with it, as test drivers have it, every message of the
+page is copied as text through two more processes, which costs more than drawing the picture.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.request import urlopen
+
+from websockets.sync.client import ClientConnection, connect
+
+ROOT = Path(__file__).resolve().parents[1]
+CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or "chromium"
+FLAGS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run")
+
+PROBE = """
+window.probe = {acted: 0, painted: {}, bytes: 0};
+const Socket = window.WebSocket;
+window.WebSocket = class extends Socket {
+  constructor(...options) {
+    super(...options);
+    this.addEventListener("message", (event) => (window.probe.bytes += event.data.byteLength ?? event.data.size));
+  }
+};
+addEventListener("pointerdown", () => (window.probe.acted = performance.now()), true);
+addEventListener("input", () => (window.probe.acted = performance.now()), true);
+addEventListener("headlight:painted", (event) => {
+  requestAnimationFrame(() => {
+    const channel = new MessageChannel();
+    channel.port1.onmessage = () => (window.probe.painted[event.detail.component] = performance.now());
+    channel.port2.postMessage(0);
+  });
+});
+"""
+"""Notes when a person acted, when a component was painted, and what came over the page's socket."""
+
+
+class Browser:
+    """One connection to a browser."""
+
+    def __init__(self, address: str) -> None:
+        self.socket: ClientConnection = connect(address, max_size=None, compression=None)
+        self.count = 0
+
+    def call(self, method: str, session: str | None = None, **parameters: Any) -> Any:
+        """The result of a method of the protocol."""
+        self.count += 1
+        message = {"id": self.count, "method": method, "params": parameters}
+        self.socket.send(json.dumps(message | ({"sessionId": session} if session else {})))
+        while True:
+            answer = json.loads(self.socket.recv(timeout=120))
+            if answer.get("id") == self.count:
+                if "error" in answer:
+                    raise RuntimeError(f"{method}: {answer['error']}")
+                return answer["result"]
+
+
+class Page:
+    """A page in a context of its own: nothing is kept from earlier ones."""
+
+    def __init__(self, browser: Browser) -> None:
+        self.browser = browser
+        self.context = browser.call("Target.createBrowserContext")["browserContextId"]
+        target = browser.call("Target.createTarget", url="about:blank", browserContextId=self.context)["targetId"]
+        self.session = browser.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        self.call("Page.enable")
+        self.call("Emulation.setDeviceMetricsOverride", width=1280, height=1000, deviceScaleFactor=1, mobile=False)
+        self.call("Page.addScriptToEvaluateOnNewDocument", source=PROBE)
+
+    def call(self, method: str, **parameters: Any) -> Any:
+        return self.browser.call(method, self.session, **parameters)
+
+    def evaluate(self, script: str) -> Any:
+        answer = self.call("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
+        if "exceptionDetails" in answer:
+            raise RuntimeError(str(answer["exceptionDetails"]))
+        return answer["result"].get("value")
+
+    def go(self, url: str) -> None:
+        self.call("Page.navigate", url=url)
+
+    def wait(self, condition: str, seconds: float = 60) -> None:
+        """Ask again and again until a condition holds."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            try:
+                if self.evaluate(f"!!({condition})"):
+                    return
+            except RuntimeError:  # the page is just being left
+                pass
+            time.sleep(0.02)
+        raise TimeoutError(condition)
+
+    def click(self, element: str) -> None:
+        """Click in the middle of an element."""
+        x, y = self.evaluate(
+            f"(() => {{ const one = {element}; one.scrollIntoView({{block: 'center'}});"
+            " const box = one.getBoundingClientRect(); return [box.x + box.width / 2, box.y + box.height / 2] })()"
+        )
+        self.mouse("mouseMoved", x, y)
+        self.mouse("mousePressed", x, y)
+        self.mouse("mouseReleased", x, y)
+
+    def mouse(self, kind: str, x: float, y: float) -> None:
+        pressed = {} if kind == "mouseMoved" else {"button": "left", "clickCount": 1}
+        self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, **pressed)
+
+    def close(self) -> None:
+        self.browser.call("Target.disposeBrowserContext", browserContextId=self.context)
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    """A browser with a folder of its own."""
+    folder = tempfile.mkdtemp(prefix="chromium-")
+    options = [*FLAGS, "--remote-debugging-port=0", f"--user-data-dir={folder}", "about:blank"]
+    process = subprocess.Popen([CHROMIUM, *options], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        yield Browser(address_of(Path(folder) / "DevToolsActivePort"))
+    finally:
+        process.terminate()
+        process.wait(20)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def address_of(file: Path) -> str:
+    """Where a browser that has just been started can be reached."""
+    for _ in range(600):
+        lines = file.read_text(encoding="ascii").split("\n") if file.exists() else []
+        if len(lines) >= 2:
+            return f"ws://127.0.0.1:{lines[0]}{lines[1]}"
+        time.sleep(0.05)
+    raise TimeoutError("the browser does not answer")
+
+
+@contextmanager
+def server(folder: Path = ROOT) -> Iterator[str]:
+    """The app, from the moment at which it answers."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    options = [f"--server.port={port}", "--server.address=127.0.0.1", "--server.headless=true"]
+    command = [sys.executable, "-m", "streamlit", "run", "app.py", *options]
+    process = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        yield answering(f"http://127.0.0.1:{port}")
+    finally:
+        process.terminate()
+        process.wait(20)
+
+
+def answering(address: str) -> str:
+    """The address of a server, once it answers."""
+    for _ in range(1_200):
+        try:
+            urlopen(f"{address}/_stcore/health", timeout=1).read()
+        except OSError:
+            time.sleep(0.05)
+        else:
+            return address
+    raise TimeoutError("the server does not answer")
+
+
+def spread(times: Sequence[float]) -> str:
+    """The median of some milliseconds, with its quartiles."""
+    low, middle, high = statistics.quantiles(times, n=4)
+    return f"{middle:6.0f} ms (quartiles {low:.0f} to {high:.0f}, n={len(times)})"

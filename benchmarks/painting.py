@@ -1,0 +1,94 @@
+"""From an act of a person to the painted picture, over a bare DevTools connection.
+
+    python benchmarks/painting.py first            first picture, of a new server and of one that is warm
+    python benchmarks/painting.py changes          a changed control of the sidebar
+    python benchmarks/painting.py                  both
+
+The view ``heads`` has 2 layers of 8 heads. Another clone is measured with ``--folder=PATH``.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import sys
+import time
+from pathlib import Path
+from urllib.parse import urlencode
+
+from devtools import ROOT, Browser, Page, chromium, server, spread
+
+COMPONENTS = {"heads": "attention_heads", "step": "tensor_grid", "compare": "compare_grids"}
+"""What is waited for in each view."""
+
+CASES = (("heads", 128), ("heads", 512), ("step", 128), ("compare", 512))
+N_CHANGES, N_VISITS, N_SERVERS = 20, 12, 4
+WORDS = ("the", "cat", "sat", "on", "a", "mat", "and", "saw", "that", "every", "other", "one", "had", "gone")
+PLUS = "document.querySelector('.st-key-seed [data-testid=stNumberInputStepUp]')"
+MORE = "[...document.querySelectorAll('summary')].find((one) => one.textContent.includes('More'))"
+
+
+def main() -> None:
+    wanted = {word for word in sys.argv[1:] if not word.startswith("--")} or {"first", "changes"}
+    folders = [Path(word.removeprefix("--folder=")) for word in sys.argv[1:] if word.startswith("--folder=")]
+    folder = folders[0] if folders else ROOT
+    print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, {folder.name}", flush=True)
+    with chromium() as browser:
+        if "first" in wanted:
+            first_pictures(browser, folder)
+        if "changes" in wanted:
+            with server(folder) as address:
+                for view, n_tokens in CASES:
+                    times, megabytes = changes(browser, address, view, n_tokens)
+                    print(f"  {view} T={n_tokens}: {spread(times)}, {megabytes:.1f} MB a change", flush=True)
+
+
+def first_pictures(browser: Browser, folder: Path) -> None:
+    """From asking for the address to the picture, of the first visitor and of later ones."""
+    waited, first, later = [], [], []
+    for _ in range(N_SERVERS):
+        started = time.monotonic()
+        with server(folder) as address:
+            first.append(first_picture(browser, address))
+            waited.append(1000 * (time.monotonic() - started))
+            later += [first_picture(browser, address) for _ in range(N_VISITS // N_SERVERS)]
+    print(f"  first picture, from the start of a server: {spread(waited)}")
+    print(f"  first picture, first visitor of a server:  {spread(first)}")
+    print(f"  first picture, later visitors:             {spread(later)}", flush=True)
+
+
+def first_picture(browser: Browser, address: str) -> float:
+    page = Page(browser)
+    page.go(address)
+    page.wait("window.probe?.painted.tensor_grid")
+    painted: float = page.evaluate("window.probe.painted.tensor_grid")
+    page.close()
+    return painted
+
+
+def changes(browser: Browser, address: str, view: str, n_tokens: int) -> tuple[list[float], float]:
+    """From the pointer on the step of the seed to the picture, and what was sent on the average."""
+    component = COMPONENTS[view]
+    page = Page(browser)
+    text = " ".join(itertools.islice(itertools.cycle(WORDS), n_tokens))
+    link = {"text": text, "n_heads": 8, "d_model": 128, "weights": "random", "view": view}
+    page.go(f"{address}/?{urlencode(link)}")
+    page.wait(f"window.probe?.painted.{component}")
+    time.sleep(1)
+    page.click(MORE)
+    page.wait(PLUS)
+    time.sleep(1)
+    times = []
+    for number in range(N_CHANGES + 2):
+        page.evaluate("window.probe.painted = {}" + ("; window.probe.bytes = 0" if number == 2 else ""))
+        page.click(PLUS)
+        page.wait(f"window.probe.painted.{component}")
+        time.sleep(0.4)  # what comes after the picture
+        times.append(page.evaluate(f"window.probe.painted.{component} - window.probe.acted"))
+    megabytes = page.evaluate("window.probe.bytes") / N_CHANGES / 1e6
+    page.close()
+    return times[2:], megabytes
+
+
+if __name__ == "__main__":
+    main()
