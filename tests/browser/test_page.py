@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import BrowserContext, Page, Request, expect
 
-from tests.browser.headlight_page import click_cell, close_to, lit_in, point_at, tooltip, tooltip_numbers
+from tests.browser.headlight_page import click_cell, close_to, lit_in, point_at, tooltip_numbers
 from visualizer.components.attention_heads.element import attention_heads
 from visualizer.components.derivation import derivation
 from visualizer.components.looks import Looks
@@ -106,8 +106,8 @@ def test_pointing_at_a_cell_names_it_and_lights_its_tokens_in_every_picture(page
     assert lit_in(page.locator("[data-key=heads] .matrix:visible")) == [(2, 0)] * len(weights)
     assert lit_in(page.locator("[data-key=grid] .matrix:visible")) == [(2, 0)]
     page.locator("[data-key=number] .scroller").hover()
-    expect(tooltip(page)).to_have_count(0)
-    expect(page.locator("[data-key=number] .derivation-tip")).to_contain_text("token")
+    expect(page.locator("[data-key=heads] .tooltip")).to_be_hidden()
+    expect(page.locator("[data-key=number] .tooltip")).to_contain_text("token")
 
 
 def test_a_click_chooses_and_tells_the_page(page, run):

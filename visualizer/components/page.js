@@ -6,7 +6,9 @@
  */
 export function show(modules, colors) {
   const sheets = new Map(Object.entries(modules).map(([name, { style }]) => [name, makeSheet(style)]));
-  const drawn = Array.from(document.querySelectorAll(".picture"), (section) => {
+  /** @type {NodeListOf<HTMLElement>} */
+  const sections = document.querySelectorAll(".picture");
+  const drawn = Array.from(sections, (section) => {
     const { module } = section.dataset;
     return draw(section, modules[module].render, sheets.get(module), colors);
   });

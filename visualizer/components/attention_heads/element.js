@@ -1,17 +1,13 @@
-import {
-  headLooks, headTitle, makeCurveControl, makeHeadChips, makeLayerControl, makeSegments, shownHeads,
-  Teller, writtenLooks,
-} from "../shared/controls.js";
-import { announcePainted, clamp, makeElement, oncePerFrame } from "../shared/dom.js";
+import { makeSegments } from "../shared/controls.js";
+import { clamp, makeElement } from "../shared/dom.js";
 import { describeCell, describeMatrix, litPosition, marksOfCell, MatrixPanel } from "../shared/grid.js";
 import { galleryColumns, roomForLabels } from "../shared/grid_layout.js";
-import { publishHover, subscribeHover } from "../shared/hover.js";
+import { HeadControls } from "../shared/head_controls.js";
 import { makeLegend } from "../shared/legend.js";
 import { MaskPlanes } from "../shared/mask_planes.js";
-import { makeScale } from "../shared/matrix_pixels.js";
-import { floats, unpack } from "../shared/payload.js";
-import { applyTheme, headColor } from "../shared/theme.js";
-import { makeTooltip, tooltipLine } from "../shared/tooltip.js";
+import { Picture, startPicture } from "../shared/picture.js";
+import { headColor } from "../shared/theme.js";
+import { tooltipLine } from "../shared/tooltip.js";
 import { LinesView } from "./lines.js";
 import { Overview } from "./overview.js";
 
@@ -19,160 +15,100 @@ const HEADS_GALLERY = { gap: 24, smallest: 190, height: 860 };
 const WIDEST_FOR_LABELS = 300; // how large the smallest grid may become so that its rows have labels
 
 /** Every head of every layer. Layer, heads and mode change here without a message to Python. */
-class AttentionHeads {
+class AttentionHeads extends Picture {
   constructor(root, host) {
-    this.root = root;
-    this.host = host;
+    super(root, host, "attention_heads");
     this.panels = [];
-    this.seq = -1;
+    this.controls = new HeadControls(root, host, {
+      draw: () => this.redraw(),
+      move: (isOtherLayer) => this.move(isOtherLayer),
+    });
+    this.overview = new Overview((layer, head) => this.controls.choose(layer, head));
+    const modes = [{ value: "grids", text: "Grids" }, { value: "lines", text: "Lines" }];
+    this.mode = makeSegments("view", modes, (drawn) => this.controls.change({ drawn }));
+    this.legend = makeLegend();
+    this.lines = new LinesView({
+      hover: (marks) => this.publish(marks),
+      threshold: (weight) => this.controls.change({ least_weight: weight }),
+      pin: (pinned) => this.controls.change({ pinned }),
+    });
+    this.endings.push(() => this.controls.destroy(), () => this.overview.destroy(), () => this.lines.destroy());
     this.build();
-    this.stopHover = subscribeHover((detail) => this.onHover(detail));
-    this.resize = new ResizeObserver(oncePerFrame(() => this.onResize()));
-    this.resize.observe(root);
-    this.teller = new Teller(root, () => this.tellShown());
-  }
-
-  destroy() {
-    this.teller.stop();
-    this.resize.disconnect();
-    this.stopHover();
-    this.overview.destroy();
-    this.lines.destroy();
-    this.tooltip.hide();
   }
 
   build() {
-    this.tooltip = makeTooltip(this.root);
-    this.overview = new Overview((layer, head) => this.choose(layer, head));
-    this.layerControl = makeLayerControl((layer) => this.choose(layer, this.head));
-    const modes = [{ value: "grids", text: "Grids" }, { value: "lines", text: "Lines" }];
-    this.mode = makeSegments("view", modes, (drawn) => this.change({ drawn }));
-    this.curve = makeCurveControl((curve) => this.change({ curve }));
-    this.chips = makeHeadChips((shown) => this.change({ shown: shownHeads(shown, this.size.heads) }));
-    this.legend = makeLegend();
-    this.lines = new LinesView({
-      hover: (marks) => publishHover(marks, this),
-      threshold: (weight) => this.change({ least_weight: weight }),
-      pin: (pinned) => this.change({ pinned }),
-    });
+    const { layers, chips, curve } = this.controls;
     this.grids = makeElement("div", "heads-grids");
-    this.scaleRow = makeElement("div", "heads-scale", {}, [this.legend.element, this.curve.element]);
-    const bar = makeElement("div", "heads-bar", {}, [this.layerControl.element, this.mode.element]);
-    const controls = makeElement("div", "heads-controls", {}, [bar, this.chips.element, this.scaleRow]);
-    this.top = makeElement("div", "heads-top", {}, [this.overview.element, controls]);
-    this.root.prepend(this.top, this.grids, this.lines.element);
+    this.scaleRow = makeElement("div", "heads-scale", {}, [this.legend.element, curve.element]);
+    const bar = makeElement("div", "heads-bar", {}, [layers.element, this.mode.element]);
+    const controls = makeElement("div", "heads-controls", {}, [bar, chips.element, this.scaleRow]);
+    const top = makeElement("div", "heads-top", {}, [this.overview.element, controls]);
+    this.root.prepend(top, this.grids, this.lines.element);
   }
 
-  /** Take new data and draw it. */
-  update(bytes) {
-    this.data = unpack(bytes);
-    this.theme = applyTheme(this.root, this.host);
-    const [layers, heads, rows, columns] = this.data.arrays.weights.shape;
-    this.size = { layers, heads, rows, columns };
-    this.masks = new MaskPlanes(this.data.arrays.blocked);
-    this.followPython();
-    this.choices = headLooks(this.looks, heads, columns);
+  receive() {
+    const { weights, blocked } = this.data.arrays;
+    this.masks = new MaskPlanes(blocked);
+    if (this.controls.receive(this.data, weights.shape)) this.selected = this.data.selected;
     this.cachedLayer = null;
-    this.draw();
-    this.drawOverview();
-    announcePainted("attention_heads", this.data.key);
-  }
-
-  /** Take Python's layer, head and looks, unless the person has changed them since Python last heard of it. */
-  followPython() {
-    const { layers, heads } = this.size;
-    if (this.data.seq >= this.seq) {
-      this.seq = this.data.seq;
-      this.layer = this.data.layer;
-      this.head = this.data.head;
-      this.selected = this.data.selected;
-      this.looks = this.data.looks;
-    }
-    this.layer = clamp(this.layer, 0, layers - 1);
-    this.head = clamp(this.head, 0, heads - 1);
-  }
-
-  name(layer, head) {
-    return headTitle(head, this.data.head_names[layer][head]);
   }
 
   /** One head's matrix, decoded when it is first needed. Only those of the layer shown are kept. */
   matrix(layer, head) {
-    if (layer !== this.layer) return this.decode(layer, head);
+    const { controls, data } = this;
+    const decode = () => controls.matrix(data.arrays.weights, this.masks, data.blocked_by, layer, head);
+    if (layer !== controls.layer) return decode();
     if (this.cachedLayer !== layer) {
       this.cachedLayer = layer;
       this.cachedMatrices = [];
     }
-    return (this.cachedMatrices[head] ??= this.decode(layer, head));
-  }
-
-  decode(layer, head) {
-    const { heads, rows, columns } = this.size;
-    const array = this.data.arrays.weights;
-    const start = (layer * heads + head) * rows * columns;
-    return {
-      values: floats(array, start, start + rows * columns),
-      dtype: array.dtype,
-      rows,
-      columns,
-      rowAxis: this.data.rows,
-      columnAxis: this.data.columns,
-      blockedBy: this.data.blocked_by,
-      ...this.masks.at(layer, head),
-    };
-  }
-
-  /** A layer's heads have one scale: to 1, or to the largest weight where all weights are small. */
-  scale(layer) {
-    const largest = this.data.layer_max[layer];
-    return makeScale(this.theme, "sequential", [0, largest > 0.5 ? 1 : largest || 1], this.choices.curve);
+    return (this.cachedMatrices[head] ??= decode());
   }
 
   draw() {
-    this.width = this.root.clientWidth;
-    if (!this.width) return;
-    const { layers } = this.size;
-    const asGrids = this.choices.drawn === "grids";
-    this.layerControl.set(this.layer, layers);
-    this.mode.set(this.choices.drawn);
-    this.curve.set(this.choices.curve);
-    this.chips.set(this.data.head_names[this.layer], this.theme, this.choices.shown);
-    const blocked = this.masks.anyIn(this.layer, this.size.heads);
-    this.legend.update(this.scale(this.layer), { text: "weight", blocked });
+    const { controls, theme } = this;
+    const { choices, layer, size } = controls;
+    const asGrids = choices.drawn === "grids";
+    controls.show(theme);
+    this.mode.set(choices.drawn);
+    this.legend.update(controls.scale(theme), { text: "weight", blocked: this.masks.anyIn(layer, size.heads) });
     this.scaleRow.hidden = !asGrids;
     this.grids.hidden = !asGrids;
     this.lines.element.hidden = asGrids;
-    this.chips.element.classList.toggle("chips-of-lines", !asGrids);
+    controls.chips.element.classList.toggle("chips-of-lines", !asGrids);
     if (asGrids) this.drawGrids();
     else this.drawLines();
+    if (this.overviewed?.data !== this.data || this.overviewed.width !== this.width) this.drawOverview();
   }
 
   drawOverview() {
-    const { layers, heads } = this.size;
-    if (!this.width) return;
+    const { controls, data, width } = this;
+    const { layers, heads } = controls.size;
+    this.overviewed = { data, width };
     this.overview.element.hidden = layers * heads === 1;
     const source = {
       layers,
       heads,
       matrix: (layer, head) => this.matrix(layer, head),
-      scale: (layer) => this.scale(layer),
-      name: (layer, head) => this.name(layer, head),
+      scale: (layer) => controls.scale(this.theme, layer),
+      name: (layer, head) => controls.title(head, layer),
     };
-    this.overview.show(source, this.layer, this.head, this.width < 640 ? this.width : this.width * 0.46);
+    this.overview.show(source, controls.layer, controls.head, width < 640 ? width : width * 0.46);
   }
 
   drawGrids() {
-    const shown = [...this.choices.shown].sort((a, b) => a - b);
-    while (this.panels.length < this.size.heads) this.panels.push(this.makePanel());
-    while (this.panels.length > this.size.heads) this.panels.pop().element.remove();
-    this.panels.forEach((panel, head) => (panel.element.hidden = !this.choices.shown.has(head)));
+    const { choices, size } = this.controls;
+    const shown = [...choices.shown].sort((a, b) => a - b);
+    while (this.panels.length < size.heads) this.panels.push(this.makePanel());
+    while (this.panels.length > size.heads) this.panels.pop().element.remove();
+    this.panels.forEach((panel, head) => (panel.element.hidden = !choices.shown.has(head)));
     const limits = this.panelLimits(Math.max(1, shown.length));
     for (const head of shown) this.drawPanel(head, limits);
     this.markSelected();
   }
 
   panelLimits(count) {
-    const { rows, columns } = this.size;
+    const { rows, columns } = this.controls.size;
     const aspect = clamp(rows / columns, 0.3, 2) * 1.05;
     const smallest = this.smallestGrid();
     const side = galleryColumns(count, this.width, { ...HEADS_GALLERY, smallest, aspect });
@@ -190,16 +126,18 @@ class AttentionHeads {
   }
 
   drawPanel(head, limits) {
-    const matrix = this.matrix(this.layer, head);
-    const title = this.name(this.layer, head);
+    const { controls, theme } = this;
+    const { layer } = controls;
+    const matrix = this.matrix(layer, head);
+    const title = controls.title(head);
     this.panels[head].show(matrix, {
-      scale: this.scale(this.layer),
+      scale: controls.scale(theme),
       title,
-      color: headColor(this.theme, head),
+      color: headColor(theme, head),
       valueName: "weight",
       limits,
       labelled: limits.labelled,
-      description: () => describeMatrix(`attention weights of layer ${this.layer}, ${title}`, matrix),
+      description: () => describeMatrix(`attention weights of layer ${layer}, ${title}`, matrix),
     });
   }
 
@@ -210,8 +148,8 @@ class AttentionHeads {
       select: (one, row, column) => this.select(this.panels.indexOf(one), row, column),
       title: (one, solo) => {
         const head = this.panels.indexOf(one);
-        if (solo) this.chips.solo(head);
-        else this.choose(this.layer, head);
+        if (solo) this.controls.chips.solo(head);
+        else this.controls.choose(this.controls.layer, head);
       },
     });
     this.grids.append(panel.element);
@@ -219,104 +157,75 @@ class AttentionHeads {
   }
 
   drawLines() {
-    const { rows, columns } = this.size;
-    const heads = [...this.choices.shown].sort((a, b) => a - b);
+    const { choices, layer, size } = this.controls;
+    const heads = [...choices.shown].sort((a, b) => a - b);
     this.lines.show({
-      heads: heads.map((head) => ({ head, ...this.matrix(this.layer, head) })),
-      rows,
-      columns,
+      heads: heads.map((head) => ({ head, ...this.matrix(layer, head) })),
+      rows: size.rows,
+      columns: size.columns,
       rowAxis: this.data.rows,
       columnAxis: this.data.columns,
       theme: this.theme,
-      largest: this.scale(this.layer).high,
-      threshold: this.choices.least_weight,
-      pinned: this.choices.pinned,
+      largest: this.controls.scale(this.theme).high,
+      threshold: choices.least_weight,
+      pinned: choices.pinned,
       selectedQuery: this.selected?.[0] ?? -1,
-      title: `attention of layer ${this.layer} as lines`,
+      title: `attention of layer ${layer} as lines`,
     });
   }
 
-  onResize() {
-    if (!this.data || this.root.clientWidth === this.width) return;
-    this.draw();
-    this.drawOverview();
-  }
-
-  /** Draw heads in another way; Python hears of it later, see `Teller`. */
-  change(looks) {
-    const { heads, columns } = this.size;
-    this.looks = { ...this.looks, ...looks };
-    this.choices = headLooks(this.looks, heads, columns);
-    this.seq += 1;
-    this.teller.changed();
-    this.draw();
-  }
-
-  /** Show a layer and mark a head; Python hears of it later, see `Teller`. */
-  choose(layer, head) {
-    const sameLayer = layer === this.layer;
-    if (sameLayer && head === this.head) return;
-    this.layer = layer;
-    this.head = head;
-    this.seq += 1;
-    this.teller.changed();
-    if (!sameLayer) this.draw();
+  /** Another layer or head is shown. */
+  move(isOtherLayer) {
+    const { layer, head } = this.controls;
+    if (isOtherLayer) this.redraw();
     else this.markSelected();
     this.overview.mark(layer, head);
-    announcePainted("attention_heads", `${this.data.key} layer ${layer}`);
-  }
-
-  /** Tell Python which layer and head are shown, and how. */
-  tellShown() {
-    const { layer, head, seq } = this;
-    this.host.keep("shown", { ...writtenLooks(this.looks), layer, head, seq });
+    this.announce(`${this.data.key} layer ${layer}`);
   }
 
   select(head, query, key) {
-    this.head = head;
-    this.seq += 1;
-    this.teller.told();
     this.selected = [query, key];
+    this.controls.select(head, query, key);
     this.markSelected();
-    this.overview.mark(this.layer, head);
-    const { layer, seq } = this;
-    this.host.send("select", { ...writtenLooks(this.looks), layer, head, query, key, seq });
+    this.overview.mark(this.controls.layer, head);
   }
 
   markSelected() {
     const [row, column] = this.selected ?? [];
     this.panels.forEach((panel, head) => {
-      panel.element.classList.toggle("matrix-current", head === this.head);
-      panel.select(this.selected && head === this.head ? { row, column } : null);
+      const isCurrent = head === this.controls.head;
+      panel.element.classList.toggle("matrix-current", isCurrent);
+      panel.select(this.selected && isCurrent ? { row, column } : null);
     });
   }
 
   hover(panel, row, column, point) {
-    for (const one of this.panels) one.light(row, column);
+    this.lightAll(row, column);
     const lines = describeCell(panel.matrix, "weight", row, column);
     this.tooltip.show([tooltipLine("tooltip-head", panel.look.title), ...lines], point.x, point.y);
-    publishHover(marksOfCell(this.data.rows, this.data.columns, row, column), this);
+    this.publish(marksOfCell(this.data.rows, this.data.columns, row, column));
   }
 
   leave() {
     this.tooltip.hide();
-    for (const panel of this.panels) panel.light(-1, -1);
-    publishHover([], this);
+    this.lightAll(-1, -1);
+    this.publish([]);
   }
 
-  onHover({ marks, origin }) {
-    if (origin === this || !this.data) return;
+  onHover(marks) {
     this.tooltip.hide();
     const row = litPosition(this.data.rows, "query", marks);
     const column = litPosition(this.data.columns, "key", marks);
-    if (this.choices.drawn === "lines") this.lines.lightFromOutside(row, column);
-    else for (const panel of this.panels) panel.light(row, column);
+    if (this.controls.choices.drawn === "lines") this.lines.lightFromOutside(row, column);
+    else this.lightAll(row, column);
+  }
+
+  lightAll(row, column) {
+    for (const panel of this.panels) panel.light(row, column);
   }
 }
 
 /** Draw the picture in `root`. */
 export function render(root, bytes, host) {
-  const picture = new AttentionHeads(root, host);
-  picture.update(bytes);
-  return picture;
+  return startPicture(AttentionHeads, root, bytes, host);
 }

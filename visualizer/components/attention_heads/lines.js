@@ -1,5 +1,5 @@
+import { setBox, sizedContext } from "../shared/canvas.js";
 import { clamp, makeElement, oncePerFrame, setText, tokenSpan } from "../shared/dom.js";
-import { setBox, sizedContext } from "../shared/grid.js";
 import { headColor, headDashes } from "../shared/theme.js";
 
 const ROW_HEIGHTS = { least: 20, most: 34, all: 420 }; // a token's, and that of few tokens together
@@ -215,7 +215,7 @@ function strengthsFrom({ heads, rows, columns }, { side, index }) {
 }
 
 /** The lines of one token: {list: [{head, row, column, weight}], text}. */
-function linesOfToken(picture, { side, index }) {
+export function linesOfToken(picture, { side, index }) {
   const { heads, rows, columns, rowAxis, columnAxis, emptyRows, threshold } = picture;
   const list = [];
   const others = side === "query" ? columns : rows;
@@ -248,7 +248,7 @@ function counted(count, noun) {
 }
 
 /** The strongest lines of all heads together, at most MOST_LINES, and how many there are. */
-function strongestLines({ heads, rows, columns, threshold }) {
+export function strongestLines({ heads, rows, columns, threshold }) {
   const { histogram, total } = weightHistogram(heads, threshold);
   let bin = histogram.length - 1;
   let room = MOST_LINES;

@@ -1,87 +1,43 @@
-import {
-  headLooks, headTitle, makeCurveControl, makeHeadChips, makeLayerControl, shownHeads, Teller,
-  writtenLooks,
-} from "../shared/controls.js";
-import { announcePainted, clamp, makeElement, oncePerFrame, setText } from "../shared/dom.js";
+import { makeElement, setText } from "../shared/dom.js";
 import { describeMatrix, litPosition, marksOfCell, MatrixPanel } from "../shared/grid.js";
-import { publishHover, subscribeHover } from "../shared/hover.js";
+import { HeadControls } from "../shared/head_controls.js";
 import { makeLegend } from "../shared/legend.js";
 import { MaskPlanes } from "../shared/mask_planes.js";
 import { makeScale } from "../shared/matrix_pixels.js";
-import { floats, formatNumber, unpack } from "../shared/payload.js";
-import { applyTheme, headColor } from "../shared/theme.js";
-import { blockedText, cellPositionLine, makeTooltip, tooltipLine } from "../shared/tooltip.js";
+import { formatNumber } from "../shared/payload.js";
+import { Picture, startPicture } from "../shared/picture.js";
+import { headColor } from "../shared/theme.js";
+import { blockedText, cellPositionLine, tooltipLine } from "../shared/tooltip.js";
 
 const COMPARE_GAP = 24;
 const SIDES = ["a", "b", "difference"];
 
 /** For each head three grids, A, B and B − A, whose cells are locked together; the head that changed most is first. */
-class CompareGrids {
+class CompareGrids extends Picture {
   constructor(root, host) {
-    this.root = root;
-    this.host = host;
+    super(root, host, "compare_grids");
     this.heads = [];
-    this.seq = -1;
+    this.controls = new HeadControls(root, host, { draw: () => this.redraw(), move: () => this.move() });
+    this.endings.push(() => this.controls.destroy(), () => clearTimeout(this.timer));
     this.build();
-    this.stopHover = subscribeHover((detail) => this.onHover(detail));
-    this.resize = new ResizeObserver(oncePerFrame(() => this.onResize()));
-    this.resize.observe(root);
-    this.teller = new Teller(root, () => this.tellShown());
-  }
-
-  destroy() {
-    clearTimeout(this.timer);
-    this.teller.stop();
-    this.resize.disconnect();
-    this.stopHover();
-    this.tooltip.hide();
   }
 
   build() {
-    this.tooltip = makeTooltip(this.root);
-    this.layerControl = makeLayerControl((layer) => this.choose(layer));
-    this.chips = makeHeadChips((shown) => this.change({ shown: shownHeads(shown, this.size.heads) }));
-    this.curve = makeCurveControl((curve) => this.change({ curve }));
+    const { layers, chips, curve } = this.controls;
     this.weightLegend = makeLegend();
     this.differenceLegend = makeLegend();
-    const bar = makeElement("div", "compare-bar", {}, [this.layerControl.element, this.chips.element]);
-    this.legends = makeElement("div", "compare-legends", {}, [
-      this.weightLegend.element,
-      this.differenceLegend.element,
-      this.curve.element,
-    ]);
+    const bar = makeElement("div", "compare-bar", {}, [layers.element, chips.element]);
+    const legends = [this.weightLegend.element, this.differenceLegend.element, curve.element];
+    const top = makeElement("div", "compare-top", {}, [bar, makeElement("div", "compare-legends", {}, legends)]);
     this.rows = makeElement("div", "compare-rows");
-    this.root.prepend(makeElement("div", "compare-top", {}, [bar, this.legends]), this.rows);
+    this.root.prepend(top, this.rows);
   }
 
-  /** Take new data and draw it. */
-  update(bytes) {
-    this.data = unpack(bytes);
-    this.theme = applyTheme(this.root, this.host);
-    const [layers, heads, rows, columns] = this.data.arrays.a.shape;
-    this.size = { layers, heads, rows, columns };
-    this.followPython();
-    this.choices = headLooks(this.looks, heads, columns);
-    this.masks = { a: new MaskPlanes(this.data.arrays.blocked_a), b: new MaskPlanes(this.data.arrays.blocked_b) };
+  receive() {
+    const { a, blocked_a: blockedA, blocked_b: blockedB } = this.data.arrays;
+    this.masks = { a: new MaskPlanes(blockedA), b: new MaskPlanes(blockedB) };
+    this.controls.receive(this.data, a.shape);
     this.decodedLayer = null;
-    this.draw();
-    announcePainted("compare_grids", this.data.key);
-  }
-
-  followPython() {
-    if (this.data.seq >= this.seq) {
-      this.seq = this.data.seq;
-      this.layer = this.data.layer;
-      this.looks = this.data.looks;
-    }
-    this.layer = clamp(this.layer, 0, this.size.layers - 1);
-  }
-
-  /** What is blocked in a head of the layer shown; the difference is hatched where both sides are. */
-  masksOf(head) {
-    const a = this.masks.a.at(this.layer, head);
-    const b = this.masks.b.at(this.layer, head);
-    return { a, b, difference: { blocked: this.blockedInBoth(a.blocked, b.blocked), emptyRows: null } };
   }
 
   /** The cells that both block; kept while the same two are asked for, since heads often share them. */
@@ -95,36 +51,26 @@ class CompareGrids {
 
   /** The three matrices of each head of the layer shown. */
   matrices() {
-    if (this.decodedLayer !== this.layer) {
-      this.decodedLayer = this.layer;
+    const { layer, size } = this.controls;
+    if (this.decodedLayer !== layer) {
+      this.decodedLayer = layer;
       this.largestChange = 0;
-      this.decoded = Array.from({ length: this.size.heads }, (_, head) => this.decode(head));
+      this.decoded = Array.from({ length: size.heads }, (_, head) => this.decode(layer, head));
     }
     return this.decoded;
   }
 
-  decode(head) {
-    const { heads, rows, columns } = this.size;
-    const start = (this.layer * heads + head) * rows * columns;
-    const { a, b } = this.data.arrays;
-    const numbers = { a: floats(a, start, start + rows * columns), b: floats(b, start, start + rows * columns) };
-    const { difference, taken } = this.differenceOf(numbers.a, numbers.b);
-    const masks = this.masksOf(head);
-    const matrix = (values, side) => ({
-      values,
-      rows,
-      columns,
-      dtype: a.dtype,
-      rowAxis: this.data.rows,
-      columnAxis: this.data.columns,
-      blockedBy: this.data.sides[side]?.blocked_by ?? [],
-      ...masks[side],
-    });
+  decode(layer, head) {
+    const { controls, data, masks } = this;
+    const [a, b] = ["a", "b"].map((side) =>
+      controls.matrix(data.arrays[side], masks[side], data.sides[side].blocked_by, layer, head));
+    const { difference, taken } = this.differenceOf(a.values, b.values);
+    const blocked = this.blockedInBoth(a.blocked, b.blocked);
     return {
-      a: matrix(numbers.a, "a"),
-      b: matrix(numbers.b, "b"),
-      difference: { ...matrix(difference, "difference"), marksSign: true },
-      moved: taken / rows,
+      a,
+      b,
+      difference: { ...a, values: difference, blocked, blockedBy: [], emptyRows: null, marksSign: true },
+      moved: taken / a.rows,
     };
   }
 
@@ -148,21 +94,17 @@ class CompareGrids {
   }
 
   scales() {
-    const largest = this.data.layer_max[this.layer];
-    const weight = makeScale(this.theme, "sequential", [0, largest > 0.5 ? 1 : largest || 1], this.choices.curve);
+    const weight = this.controls.scale(this.theme);
     const change = this.largestChange || 1;
     return { a: weight, b: weight, difference: makeScale(this.theme, "diverging", [-change, change]) };
   }
 
   draw() {
-    this.width = this.root.clientWidth;
-    if (!this.width) return;
+    const { controls } = this;
     const matrices = this.matrices();
     const scales = this.scales();
-    this.layerControl.set(this.layer, this.size.layers);
-    this.chips.set(this.data.head_names[this.layer], this.theme, this.choices.shown);
-    this.curve.set(this.choices.curve);
-    const anyBlocked = Object.values(this.masks).some((masks) => masks.anyIn(this.layer, this.size.heads));
+    controls.show(this.theme);
+    const anyBlocked = Object.values(this.masks).some((masks) => masks.anyIn(controls.layer, controls.size.heads));
     this.weightLegend.update(scales.a, { text: "A, B", blocked: anyBlocked });
     this.differenceLegend.update(scales.difference, { text: "B − A" });
     this.arrange(matrices);
@@ -174,7 +116,7 @@ class CompareGrids {
   /** Draw at once the heads that can be seen, and the others in slices, so that nothing waits for them. */
   drawHeads(drawHead) {
     clearTimeout(this.timer);
-    const shown = this.order.filter((head) => this.choices.shown.has(head));
+    const shown = this.order.filter((head) => this.controls.choices.shown.has(head));
     const later = [];
     // Asked one by one: a head that is drawn for the first time pushes those after it down.
     for (const head of shown) {
@@ -196,9 +138,10 @@ class CompareGrids {
 
   /** One row of panels for each head, from the one that changed most to the one that changed least. */
   arrange(matrices) {
-    while (this.heads.length < this.size.heads) this.heads.push(this.makeHead(this.heads.length));
-    while (this.heads.length > this.size.heads) this.heads.pop().element.remove();
-    this.heads.forEach(({ element }, head) => (element.hidden = !this.choices.shown.has(head)));
+    const { choices, size } = this.controls;
+    while (this.heads.length < size.heads) this.heads.push(this.makeHead(this.heads.length));
+    while (this.heads.length > size.heads) this.heads.pop().element.remove();
+    this.heads.forEach(({ element }, head) => (element.hidden = !choices.shown.has(head)));
     this.order = matrices.map((_, head) => head).sort((a, b) => matrices[b].moved - matrices[a].moved || a - b);
     this.order.forEach((head, rank) => {
       const { element } = this.heads[head];
@@ -232,7 +175,7 @@ class CompareGrids {
 
   drawHead(head, matrices, scales, limits) {
     const { dot, text, moved, panels } = this.heads[head];
-    const name = headTitle(head, this.data.head_names[this.layer][head]);
+    const name = this.controls.title(head);
     const titles = { a: this.data.sides.a.title, b: this.data.sides.b.title, difference: "B − A" };
     dot.style.background = headColor(this.theme, head);
     setText(text, name);
@@ -244,47 +187,20 @@ class CompareGrids {
         valueName: "weight",
         limits,
         labelled: true,
-        description: () => describeMatrix(`${name}, ${titles[side]}, layer ${this.layer}`, matrices[side]),
+        description: () => describeMatrix(`${name}, ${titles[side]}, layer ${this.controls.layer}`, matrices[side]),
       });
     });
     this.differenceLegend.element.classList.toggle("legend-lined", !panels[2].geometry.numbers);
   }
 
-  onResize() {
-    if (this.data && this.root.clientWidth !== this.width) this.draw();
+  move() {
+    this.redraw();
+    this.announce(`${this.data.key} layer ${this.controls.layer}`);
   }
 
-  choose(layer) {
-    if (layer === this.layer) return;
-    this.layer = layer;
-    this.seq += 1;
-    this.teller.changed();
-    this.draw();
-    announcePainted("compare_grids", `${this.data.key} layer ${layer}`);
-  }
-
-  /** Draw heads in another way; Python hears of it later, see `Teller`. */
-  change(looks) {
-    const { heads, columns } = this.size;
-    this.looks = { ...this.looks, ...looks };
-    this.choices = headLooks(this.looks, heads, columns);
-    this.seq += 1;
-    this.teller.changed();
-    this.draw();
-  }
-
-  /** Tell Python which layer is shown, and how. */
-  tellShown() {
-    const { layer, seq } = this;
-    this.host.keep("shown", { ...writtenLooks(this.looks), layer, seq });
-  }
-
-  send(head, query, key) {
-    this.seq += 1;
-    this.teller.told();
-    this.select({ head, row: query, column: key });
-    const { layer, seq } = this;
-    this.host.send("select", { ...writtenLooks(this.looks), layer, head, query, key, seq });
+  send(head, row, column) {
+    this.select({ head, row, column });
+    this.controls.select(head, row, column);
   }
 
   select(cell) {
@@ -297,16 +213,15 @@ class CompareGrids {
   hover(head, row, column, point) {
     this.lightAll(row, column);
     this.tooltip.show(this.describe(head, row, column), point.x, point.y);
-    publishHover(marksOfCell(this.data.rows, this.data.columns, row, column), this);
+    this.publish(marksOfCell(this.data.rows, this.data.columns, row, column));
   }
 
   /** All three values of one cell, and what blocks it on either side. */
   describe(head, row, column) {
     const { a, b, difference } = this.matrices()[head];
-    const i = row * this.size.columns + column;
-    const name = headTitle(head, this.data.head_names[this.layer][head]);
+    const i = row * a.columns + column;
     return [
-      tooltipLine("tooltip-head", name),
+      tooltipLine("tooltip-head", this.controls.title(head)),
       cellPositionLine(this.data.rows, this.data.columns, row, column),
       compareLine("A", formatNumber(a.values[i], a.dtype), noteOn(a, row, i)),
       compareLine("B", formatNumber(b.values[i], b.dtype), noteOn(b, row, i)),
@@ -317,11 +232,10 @@ class CompareGrids {
   leave() {
     this.tooltip.hide();
     this.lightAll(-1, -1);
-    publishHover([], this);
+    this.publish([]);
   }
 
-  onHover({ marks, origin }) {
-    if (origin === this || !this.data) return;
+  onHover(marks) {
     this.tooltip.hide();
     this.lightAll(litPosition(this.data.rows, "query", marks), litPosition(this.data.columns, "key", marks));
   }
@@ -361,7 +275,5 @@ function signedNumber(value, dtype) {
 
 /** Draw the picture in `root`. */
 export function render(root, bytes, host) {
-  const picture = new CompareGrids(root, host);
-  picture.update(bytes);
-  return picture;
+  return startPicture(CompareGrids, root, bytes, host);
 }

@@ -1,6 +1,9 @@
 /** The signed bars of a derivation on a canvas: one band per row, one column per element. */
 
+import { barPlace, drawBar, drawHatch } from "../shared/bars.js";
+import { shortened, textContext } from "../shared/canvas.js";
 import { isOneCharacter } from "../shared/dom.js";
+import { LABEL_FONT_SIZE, labelFont } from "../shared/grid_layout.js";
 import { formatNumber, withMinusSign } from "../shared/payload.js";
 
 const BAR_HEIGHT = { numbered: 24, bare: 30 };
@@ -10,7 +13,6 @@ const WIDEST_COLUMN = 72;
 const UPRIGHT_COLUMN = 13; // a column this wide has room for upright text
 const UPRIGHT_NUMBERS = 16; // as many elements have upright numbers where level ones do not fit
 const LONGEST_LABEL = 60;
-const TEXT_SIZE = 11;
 
 /** Sizes in pixels for a picture in `available` pixels; numbers and names are level, upright, or "none". */
 export function measureBars(picture, available) {
@@ -51,14 +53,13 @@ function formOfLabels(column, numbers, widest) {
 /** The widest number and the widest name in pixels; of many elements neither is ever written. */
 function widestTexts({ count, rows, labels, theme }) {
   if (count > 128) return { number: Infinity, label: 0 };
-  const context = (widestTexts.context ??= new OffscreenCanvas(1, 1).getContext("2d"));
-  context.font = `${TEXT_SIZE}px ${theme.font}`;
+  const context = textContext(labelFont(theme.font));
   const widest = (texts) => Math.ceil(Math.max(0, ...texts.map((text) => context.measureText(text).width)));
   return { number: widest(rows.flatMap(({ values }) => Array.from(values, barNumber))), label: widest(labels) };
 }
 
 /** A number under its bar: three digits, and two where it needs a power of ten. */
-function barNumber(value) {
+export function barNumber(value) {
   const size = Math.abs(value);
   if (!Number.isFinite(value) || value === 0) return formatNumber(value);
   if (size < 1e-3 || size >= 1e4) return withMinusSign(value.toExponential(1).replace("+", ""));
@@ -115,12 +116,12 @@ function paintFocus(context, { sizes, focus, theme }) {
 /** The names of the elements over their columns. */
 function paintHeader(context, { sizes, labels, theme }, first, last) {
   context.fillStyle = theme.roles.neutral;
-  context.font = `${TEXT_SIZE}px ${theme.font}`;
+  context.font = labelFont(theme.font);
   const isLevel = sizes.labels === "level";
   for (let index = first; index <= last; index += 1) {
-    const label = fitText(context, labels[index], isLevel ? sizes.column - 6 : LONGEST_LABEL);
+    const label = shortened(context, labels[index], isLevel ? sizes.column - 6 : LONGEST_LABEL);
     const stands = isLevel || isOneCharacter(label);
-    const y = isLevel ? sizes.header / 2 : sizes.header - (stands ? 3 + TEXT_SIZE / 2 : 3);
+    const y = isLevel ? sizes.header / 2 : sizes.header - (stands ? 3 + LABEL_FONT_SIZE / 2 : 3);
     paintText(context, `\u2068${label}\u2069`, (index + 0.5) * sizes.column, y, stands ? "center" : "left");
   }
 }
@@ -136,14 +137,6 @@ function paintText(context, text, x, y, align) {
   context.restore();
 }
 
-/** The text, cut with an ellipsis where it is wider than `width`. */
-function fitText(context, text, width) {
-  if (context.measureText(text).width <= width) return text;
-  const characters = [...new Intl.Segmenter().segment(text)].map((part) => part.segment);
-  while (characters.length > 1 && context.measureText(`${characters.join("")}…`).width > width) characters.pop();
-  return `${characters.join("")}…`;
-}
-
 /** One row: its zero line, its bars, its numbers. */
 function paintBand(context, picture, row, top, first, last) {
   const { sizes, theme, blocked } = picture;
@@ -153,7 +146,11 @@ function paintBand(context, picture, row, top, first, last) {
   context.fillRect(first * sizes.column, Math.round(zero) - 0.5, (last - first + 1) * sizes.column, 1);
   context.globalAlpha = 1;
   for (let index = first; index <= last; index += 1) {
-    if (blocked[index]) paintHatching(context, picture, index, top);
+    if (blocked[index]) {
+      const edge = Math.min(3, sizes.column * 0.15);
+      const box = { left: index * sizes.column + edge, top, width: sizes.column - 2 * edge, height: sizes.bar };
+      drawHatch(context, box, theme, window.devicePixelRatio || 1);
+    }
     else paintBar(context, picture, row, index, zero);
   }
   if (sizes.numbers !== "none") paintNumbers(context, picture, row, top, first, last);
@@ -163,36 +160,15 @@ function paintBand(context, picture, row, top, first, last) {
 function paintBar(context, { sizes, theme }, row, index, zero) {
   const value = row.values[index];
   if (!Number.isFinite(value)) return;
-  const width = Math.min(28, Math.max(1.5, sizes.column * 0.72));
-  const height = (Math.abs(value) / row.range.span) * sizes.bar;
-  const x = (index + 0.5) * sizes.column - width / 2;
-  context.fillStyle = theme.roles[row.role];
+  const size = Math.max((Math.abs(value) / row.range.span) * sizes.bar, value === 0 ? 0 : 0.75);
   context.globalAlpha = value < 0 ? 0.6 : 1;
-  context.fillRect(x, value < 0 ? zero : zero - height, width, Math.max(height, value === 0 ? 0 : 0.75));
+  drawBar(context, barPlace(index, sizes.column), zero, Math.sign(value) * size, theme.roles[row.role]);
   context.globalAlpha = 1;
-}
-
-/** Diagonal lines where a mask blocks the element. */
-function paintHatching(context, { sizes, theme }, index, top) {
-  const left = index * sizes.column + Math.min(3, sizes.column * 0.15);
-  const width = sizes.column - 2 * Math.min(3, sizes.column * 0.15);
-  context.save();
-  context.beginPath();
-  context.rect(left, top, width, sizes.bar);
-  context.clip();
-  context.strokeStyle = theme.hatch;
-  context.beginPath();
-  for (let offset = -sizes.bar; offset < width; offset += 6) {
-    context.moveTo(left + offset, top + sizes.bar);
-    context.lineTo(left + offset + sizes.bar, top);
-  }
-  context.stroke();
-  context.restore();
 }
 
 /** The values under the bars. */
 function paintNumbers(context, { sizes, theme }, row, top, first, last) {
-  context.font = `${TEXT_SIZE}px ${theme.font}`;
+  context.font = labelFont(theme.font);
   context.fillStyle = theme.text;
   const isLevel = sizes.numbers === "level";
   const y = top + sizes.bar + (isLevel ? LEVEL_HEIGHT.number / 2 + 1 : 4);

@@ -5,59 +5,78 @@
  * lights that token everywhere on the page.
  */
 
-import { announcePainted, makeElement, oncePerFrame, setText } from "../shared/dom.js";
-import { publishHover, subscribeHover } from "../shared/hover.js";
-import { floats, formatNumber, unpack } from "../shared/payload.js";
-import { applyTheme } from "../shared/theme.js";
+import { setBox, sizedContext } from "../shared/canvas.js";
+import { makeElement, oncePerFrame, setText } from "../shared/dom.js";
+import { floats, formatNumber } from "../shared/payload.js";
+import { Picture, startPicture } from "../shared/picture.js";
+import { tooltipLine } from "../shared/tooltip.js";
 import { measureBars, paintBars, rangeOf } from "./bars.js";
 
-const HOVER_ORIGIN = "derivation";
 const TABLE_LIMIT = 64;
 
 /** The elements of a derivation, in the order of the page. */
 function buildNodes(root) {
-  const nodes = {
-    title: makeElement("div", "title"),
-    formula: makeElement("code", "formula"),
-    names: makeElement("div", "names", { "aria-hidden": "true" }),
-    canvas: makeElement("canvas", "", { "aria-hidden": "true" }),
-    spacer: makeElement("div", "spacer"),
-    steps: makeElement("ol", "steps"),
-    verdict: makeElement("div", "verdict"),
-    alternative: makeElement("div", "visually-hidden"),
-    tip: makeElement("div", "derivation-tip", { hidden: "", "aria-live": "polite" }),
-  };
-  nodes.scroller = makeElement("div", "scroller", { tabindex: "0", role: "group" }, [nodes.canvas, nodes.spacer]);
-  nodes.bars = makeElement("div", "bars", {}, [nodes.names, nodes.scroller]);
-  const { title, formula, bars, steps, verdict, alternative, tip } = nodes;
+  const title = makeElement("div", "title");
+  const formula = makeElement("code", "formula");
+  const verdict = makeElement("div", "verdict");
+  const names = makeElement("div", "names", { "aria-hidden": "true" });
+  const canvas = makeElement("canvas", "", { "aria-hidden": "true" });
+  const spacer = makeElement("div", "spacer");
+  const scroller = makeElement("div", "scroller", { tabindex: "0", role: "group" }, [canvas, spacer]);
+  const bars = makeElement("div", "bars", {}, [names, scroller]);
+  const steps = makeElement("ol", "steps");
+  const alternative = makeElement("div", "visually-hidden");
+  const live = makeElement("div", "visually-hidden", { "aria-live": "polite" });
   const heading = makeElement("div", "heading", {}, [title, formula, verdict]);
-  nodes.frame = makeElement("div", "derivation", {}, [heading, bars, steps, alternative, tip]);
-  root.append(nodes.frame);
-  return nodes;
+  root.prepend(makeElement("div", "derivation", {}, [heading, bars, steps, alternative, live]));
+  return { title, formula, verdict, names, canvas, spacer, scroller, bars, steps, alternative, live };
 }
 
-/** The state of one mounted derivation. */
-function createDerivation(root) {
-  const view = { ...buildNodes(root), picture: null };
-  view.requestPaint = oncePerFrame(() => paint(view));
-  view.scroller.onpointermove = (event) => activate(view, elementAt(view, event), event);
-  view.scroller.onpointerleave = () => activate(view, null);
-  view.scroller.onscroll = view.requestPaint;
-  view.scroller.onkeydown = (event) => pressKey(view, event);
-  view.scroller.onblur = () => activate(view, null);
-  const observer = new ResizeObserver(() => view.picture && arrange(view));
-  observer.observe(view.scroller);
-  const unsubscribe = subscribeHover((detail) => followHover(view, detail));
-  view.destroy = () => {
-    view.requestPaint.cancel();
-    observer.disconnect();
-    unsubscribe();
-  };
-  return view;
+class DerivationPicture extends Picture {
+  constructor(root, host) {
+    super(root, host, "derivation");
+    this.nodes = buildNodes(root);
+    this.picture = null;
+    this.requestPaint = oncePerFrame(() => paint(this));
+    const { scroller } = this.nodes;
+    scroller.onpointermove = (event) => activate(this, elementAt(this, event), event);
+    scroller.onpointerleave = () => activate(this, null);
+    scroller.onscroll = this.requestPaint;
+    scroller.onkeydown = (event) => pressKey(this, event);
+    scroller.onblur = () => activate(this, null);
+    this.endings.push(() => this.requestPaint.cancel());
+  }
+
+  receive() {
+    const { data, nodes } = this;
+    this.picture = buildPicture(data, this.theme);
+    this.tooltip.hide();
+    setText(nodes.title, data.title);
+    setText(nodes.formula, data.formula);
+    setText(nodes.verdict, data.verdict);
+    nodes.verdict.dataset.agrees = data.agrees;
+    nodes.bars.hidden = this.picture.rows.length === 0 || this.picture.count === 0;
+    showNames(this);
+    showSteps(this, data);
+    showAlternative(this, data.title);
+  }
+
+  draw() {
+    arrange(this);
+  }
+
+  /** Light the element that another part of the page points at. */
+  onHover(marks) {
+    const { picture } = this;
+    if (!picture.sequence) return;
+    const mark = marks.find(({ sequence, role }) => sequence === picture.sequence && role !== "query");
+    picture.active = mark && mark.index < picture.count ? mark.index : null;
+    this.requestPaint();
+  }
 }
 
 /** The element under the pointer, null beside them. */
-function elementAt({ scroller, picture }, event) {
+function elementAt({ nodes: { scroller }, picture }, event) {
   const x = event.clientX - scroller.getBoundingClientRect().left + scroller.scrollLeft;
   const index = Math.floor(x / picture.sizes.column);
   return index >= 0 && index < picture.count ? index : null;
@@ -72,30 +91,16 @@ function activate(view, index, event = null) {
   view.requestPaint();
   if (!picture.sequence) return;
   const marks = index === null ? [] : [{ sequence: picture.sequence, index, role: "key" }];
-  publishHover(marks, HOVER_ORIGIN);
-}
-
-/** Light the element that another part of the page points at. */
-function followHover(view, { marks, origin }) {
-  const { picture } = view;
-  if (origin === HOVER_ORIGIN || !picture?.sequence) return;
-  const mark = marks.find(({ sequence, role }) => sequence === picture.sequence && role !== "query");
-  picture.active = mark && mark.index < picture.count ? mark.index : null;
-  view.requestPaint();
+  view.publish(marks);
 }
 
 /** Paint the part of the rows that is in view. */
-function paint({ canvas, scroller, picture }) {
+function paint({ nodes: { canvas, scroller }, picture }) {
   const ratio = window.devicePixelRatio || 1;
   const width = scroller.clientWidth;
   const { height } = picture.sizes;
-  if (canvas.width !== Math.round(width * ratio) || canvas.height !== Math.round(height * ratio)) {
-    canvas.width = Math.round(width * ratio);
-    canvas.height = Math.round(height * ratio);
-    canvas.style.width = `${width}px`;
-    canvas.style.height = `${height}px`;
-  }
-  const context = canvas.getContext("2d");
+  const context = sizedContext(canvas, Math.round(width * ratio), Math.round(height * ratio));
+  setBox(canvas, null, null, width, height);
   context.setTransform(ratio, 0, 0, ratio, 0, 0);
   paintBars(context, picture, { left: scroller.scrollLeft, width });
 }
@@ -103,30 +108,25 @@ function paint({ canvas, scroller, picture }) {
 /** Sizes for the present width, then paint. */
 function arrange(view) {
   const { picture } = view;
-  const available = view.scroller.clientWidth;
+  const available = view.nodes.scroller.clientWidth;
   if (available === 0) return;
   picture.sizes = measureBars(picture, available);
-  view.spacer.style.width = `${picture.sizes.width}px`;
-  [...view.names.children].forEach((name, index) => {
+  view.nodes.spacer.style.width = `${picture.sizes.width}px`;
+  [...view.nodes.names.children].forEach((name, index) => {
     name.style.top = `${picture.sizes.bandTop(index)}px`;
     name.style.height = `${picture.sizes.band}px`;
   });
-  view.names.style.height = `${picture.sizes.height}px`;
+  view.nodes.names.style.height = `${picture.sizes.height}px`;
   paint(view);
 }
 
 /** The tooltip: the element's name and its value in every row. */
-function showTip({ tip, frame, picture, scroller }, index, event) {
-  tip.hidden = index === null;
-  if (index === null) return;
-  tip.textContent = describeElement(picture, index).join("\n");
-  const outer = frame.getBoundingClientRect();
+function showTip({ nodes: { scroller }, tooltip, picture }, index, event) {
+  if (index === null) return tooltip.hide();
   const inner = scroller.getBoundingClientRect();
   const x = event?.clientX ?? inner.left + (index + 0.5) * picture.sizes.column - scroller.scrollLeft;
   const y = event?.clientY ?? inner.top + picture.sizes.header;
-  const left = Math.min(x - outer.left + 14, outer.width - tip.offsetWidth - 4);
-  tip.style.left = `${Math.max(0, left)}px`;
-  tip.style.top = `${y - outer.top + 16}px`;
+  tooltip.show(describeElement(picture, index).map((line) => tooltipLine("", line)), x, y);
 }
 
 /** An element in words: its name, then one line per row. */
@@ -139,7 +139,7 @@ function describeElement({ labels, rows, blocked, sequence }, index) {
 
 /** Arrow keys walk through the elements, Home and End go to the ends, Escape leaves. */
 function pressKey(view, event) {
-  const { picture, scroller } = view;
+  const { nodes: { scroller }, picture } = view;
   const last = picture.count - 1;
   const here = picture.active ?? (event.key === "ArrowLeft" ? last + 1 : -1);
   const targets = { ArrowLeft: here - 1, ArrowRight: here + 1, Home: 0, End: last, Escape: null };
@@ -153,7 +153,7 @@ function pressKey(view, event) {
   const right = left + picture.sizes.column;
   if (right > scroller.scrollLeft + scroller.clientWidth) scroller.scrollLeft = right - scroller.clientWidth;
   activate(view, index);
-  view.scroller.setAttribute("aria-label", describeElement(picture, index).join(", "));
+  setText(view.nodes.live, describeElement(picture, index).join(", "));
 }
 
 /** The largest value of a row, with a sign where the row goes both ways. */
@@ -162,7 +162,7 @@ function sizeInWords({ low, high }) {
 }
 
 /** The rows' names beside their bars, with the largest size that the bars stand for. */
-function showNames({ names, picture }) {
+function showNames({ nodes: { names }, picture }) {
   const rowName = ({ operator, label, role, range }) =>
     makeElement("div", "row-name", { "data-role": role }, [
       makeElement("span", "label", {}, [operator ? `${operator} ${label}` : label]),
@@ -172,7 +172,7 @@ function showNames({ names, picture }) {
 }
 
 /** The chain of steps, the last one large and in the colour of what it gives. */
-function showSteps({ steps: list }, { steps, role }) {
+function showSteps({ nodes: { steps: list } }, { steps, role }) {
   list.dataset.role = role;
   const items = steps.map(({ text, value }, index) =>
     makeElement("li", index === steps.length - 1 ? "step result" : "step", {}, [
@@ -185,7 +185,7 @@ function showSteps({ steps: list }, { steps, role }) {
 }
 
 /** For those who do not see the canvas: a table of few elements, a sentence about many. */
-function showAlternative({ alternative, scroller, picture }, title) {
+function showAlternative({ nodes: { alternative, scroller }, picture }, title) {
   scroller.setAttribute("aria-label", `${title}: ${picture.count} elements. Arrow keys read them one by one.`);
   if (picture.count > TABLE_LIMIT || picture.rows.length === 0) {
     alternative.replaceChildren();
@@ -218,26 +218,7 @@ function buildPicture({ rows, arrays, columns, sequence, focus }, theme) {
   };
 }
 
-/** Show other content. */
-function receive(view, content, theme) {
-  view.picture = buildPicture(content, theme);
-  view.tip.hidden = true;
-  setText(view.title, content.title);
-  setText(view.formula, content.formula);
-  setText(view.verdict, content.verdict);
-  view.verdict.dataset.agrees = content.agrees;
-  view.bars.hidden = view.picture.rows.length === 0 || view.picture.count === 0;
-  showNames(view);
-  showSteps(view, content);
-  showAlternative(view, content.title);
-  arrange(view);
-  announcePainted("derivation", content.key);
-}
-
 /** Draw the picture in `root`. */
 export function render(root, bytes, host) {
-  const view = createDerivation(root);
-  const update = (latest) => receive(view, unpack(latest), applyTheme(root, host));
-  update(bytes);
-  return { update, destroy: view.destroy };
+  return startPicture(DerivationPicture, root, bytes, host);
 }

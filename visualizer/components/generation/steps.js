@@ -5,16 +5,14 @@
  * All steps are here already: going from one to another asks the server for nothing.
  */
 
-import { makeLayerControl, Teller } from "../shared/controls.js";
-import {
-  announcePainted, clamp, makeElement, oncePerFrame, setText, tokenSpan,
-} from "../shared/dom.js";
+import { makeLayerControl } from "../shared/controls.js";
+import { clamp, makeElement, setText, tokenSpan } from "../shared/dom.js";
+import { ShownEvents } from "../shared/events.js";
 import { describeCell, describeMatrix, marksOfCell, MatrixPanel, rowsWithoutKey } from "../shared/grid.js";
-import { publishHover } from "../shared/hover.js";
 import { makeScale } from "../shared/matrix_pixels.js";
-import { floats, unpack } from "../shared/payload.js";
-import { applyTheme } from "../shared/theme.js";
-import { blockedText, cellPositionLine, makeTooltip, tooltipLine } from "../shared/tooltip.js";
+import { floats } from "../shared/payload.js";
+import { Picture, startPicture } from "../shared/picture.js";
+import { blockedText, cellPositionLine, tooltipLine } from "../shared/tooltip.js";
 import { makeBars } from "./bars.js";
 import { makeCacheRows } from "./cache_rows.js";
 
@@ -26,36 +24,23 @@ const USE_ARROWS = ["input", "textarea", "select", "[contenteditable]"]
   .join(", ");
 const EARLIER_ROW = 0.3; // of the mask's rows, those before the new one are paler
 
-/** The state of one mounted picture. */
-class GenerationSteps {
+class GenerationSteps extends Picture {
   constructor(root, host) {
-    this.root = root;
-    this.host = host;
-    this.width = 0;
-    this.tooltip = makeTooltip(root);
+    super(root, host, "generation_steps");
     this.bars = makeBars();
     this.cacheRows = makeCacheRows();
-    this.seq = -1;
     this.layerControl = makeLayerControl((layer) => {
       this.layer = layer;
-      this.changed();
+      this.events.changed();
       this.drawAttention();
     });
     this.attention = this.makePanel((row, column) => this.describeWeight(row, column));
     this.mask = this.makePanel((row, column) => this.describeMask(row, column));
     this.build();
-    this.onDocumentKey = (event) => this.pressKey(event);
-    document.addEventListener("keydown", this.onDocumentKey);
-    this.resize = new ResizeObserver(oncePerFrame(() => this.onResize()));
-    this.resize.observe(root);
-    this.teller = new Teller(root, () => this.tellShown());
-  }
-
-  destroy() {
-    this.teller.stop();
-    document.removeEventListener("keydown", this.onDocumentKey);
-    this.resize.disconnect();
-    this.tooltip.hide();
+    const pressKey = (event) => this.pressKey(event);
+    document.addEventListener("keydown", pressKey);
+    this.events = new ShownEvents(root, host, () => this.shown());
+    this.endings.push(() => this.events.destroy(), () => document.removeEventListener("keydown", pressKey));
   }
 
   build() {
@@ -100,31 +85,21 @@ class GenerationSteps {
       hover: (panel, row, column, point) => {
         panel.light(row, column);
         this.tooltip.show(describe(row, column), point.x, point.y);
-        publishHover(marksOfCell(panel.matrix.rowAxis, panel.matrix.columnAxis, row, column), this);
+        this.publish(marksOfCell(panel.matrix.rowAxis, panel.matrix.columnAxis, row, column));
       },
       leave: () => {
         this.tooltip.hide();
         this.restLights();
-        publishHover([], this);
+        this.publish([]);
       },
       select: () => {},
     });
   }
 
-  /** Take new data; the step that was looked at stays, as far as there is one. */
-  update(bytes) {
-    this.data = unpack(bytes);
-    this.theme = applyTheme(this.root, this.host);
-    this.followPython();
-    this.draw();
-    announcePainted("generation_steps", this.data.key);
-  }
-
   /** Take Python's step and layer, unless the person has changed them since Python last heard of it. */
-  followPython() {
+  receive() {
     const last = this.data.arrays.weights.shape[1] - 1;
-    if (this.data.seq >= this.seq) {
-      this.seq = this.data.seq;
+    if (this.events.areKnown(this.data.seq)) {
       this.index = this.data.step;
       this.layer = this.data.row_layer < 0 ? last : this.data.row_layer;
     }
@@ -135,21 +110,14 @@ class GenerationSteps {
   /** Go to a step. */
   go(index) {
     this.index = clamp(index, 0, this.data.steps.length - 1);
-    this.changed();
+    this.events.changed();
     this.tooltip.hide();
-    this.draw();
+    this.redraw();
   }
 
-  /** Python hears of it later, see `Teller`. */
-  changed() {
-    this.seq += 1;
-    this.teller.changed();
-  }
-
-  tellShown() {
+  shown() {
     const last = this.data.arrays.weights.shape[1] - 1;
-    const layer = this.layer === last ? -1 : this.layer;
-    this.host.keep("shown", { step: String(this.index), row_layer: String(layer), seq: this.seq });
+    return { step: String(this.index), row_layer: String(this.layer === last ? -1 : this.layer) };
   }
 
   /** The arrow keys of the page step, unless something that has the focus uses them itself. */
@@ -161,8 +129,6 @@ class GenerationSteps {
   }
 
   draw() {
-    this.width = this.root.clientWidth;
-    if (!this.width) return;
     const { data, index } = this;
     this.drawTransport();
     this.drawTokens();
@@ -298,10 +264,6 @@ class GenerationSteps {
     const text = bits ? blockedText(bits, blockedBy) : "may attend";
     return [cellPositionLine(rowAxis, columnAxis, row, column), tooltipLine("tooltip-note", text)];
   }
-
-  onResize() {
-    if (this.data && this.root.clientWidth !== this.width) this.draw();
-  }
 }
 
 /** Whether an element has a use of its own for the arrow keys. */
@@ -311,7 +273,5 @@ function usesArrows(element) {
 
 /** Draw the picture in `root`. */
 export function render(root, bytes, host) {
-  const picture = new GenerationSteps(root, host);
-  picture.update(bytes);
-  return picture;
+  return startPicture(GenerationSteps, root, bytes, host);
 }

@@ -3,12 +3,11 @@
  * walking to it with the arrow keys shows its tokens and its score, and lights the way to it.
  */
 
-import { Teller } from "../shared/controls.js";
-import {
-  announcePainted, clamp, makeElement, makeSvgElement, tokenSpan,
-} from "../shared/dom.js";
-import { formatNumber, unpack, withMinusSign } from "../shared/payload.js";
-import { applyTheme } from "../shared/theme.js";
+import { shortened, textContext } from "../shared/canvas.js";
+import { clamp, makeElement, makeSvgElement, tokenSpan } from "../shared/dom.js";
+import { ShownEvents } from "../shared/events.js";
+import { formatNumber, withMinusSign } from "../shared/payload.js";
+import { Picture, startPicture } from "../shared/picture.js";
 
 const ROW = 30;
 const NODE_HEIGHT = 23;
@@ -16,11 +15,9 @@ const NODE_ROOM = { least: 38, most: 150, number: 42 }; // of a label, and besid
 const COLUMN_GAP = 30;
 const TREE_TOP = 22;
 
-/** The state of one mounted tree. */
-class GenerationTree {
+class GenerationTree extends Picture {
   constructor(root, host) {
-    this.root = root;
-    this.host = host;
+    super(root, host, "generation_tree");
     this.svg = makeSvgElement("svg", { class: "tree-svg", role: "tree", "aria-label": "beam search" });
     this.scroller = makeElement("div", "tree-scroller", {}, [this.svg]);
     this.detail = makeElement("div", "tree-detail", { "aria-live": "polite" });
@@ -34,48 +31,39 @@ class GenerationTree {
     root.prepend(this.results, this.detail, this.legend, this.scroller);
     this.svg.addEventListener("keydown", (event) => this.pressKey(event));
     this.svg.addEventListener("pointerleave", () => this.show(this.chosen));
-    this.seq = -1;
-    this.teller = new Teller(root, () => this.tellShown());
-  }
-
-  destroy() {
-    this.teller.stop();
-  }
-
-  /** Take a new tree; the best result is shown first, unless another node was chosen. */
-  update(bytes) {
-    this.data = unpack(bytes);
-    applyTheme(this.root, this.host);
-    this.measureLabels();
-    this.places = placeNodes(this.data.nodes, this.nodeWidth + COLUMN_GAP);
-    this.followPython();
-    this.drawTree();
-    this.drawResults();
-    this.show(this.chosen);
-    announcePainted("generation_tree", this.data.key);
+    this.events = new ShownEvents(root, host, () => {
+      const node = this.chosen === this.data.best[0] ? -1 : this.chosen;
+      return { node: String(node) };
+    });
+    this.endings.push(() => this.events.destroy());
   }
 
   /** Take Python's node, unless the person has chosen another one since Python last heard of it. */
-  followPython() {
+  receive() {
     const { nodes, best, node, seq } = this.data;
-    if (seq >= this.seq) {
-      this.seq = seq;
-      this.chosen = node < 0 ? best[0] : node;
-    }
+    if (this.events.areKnown(seq)) this.chosen = node < 0 ? best[0] : node;
     if (this.chosen >= nodes.length) this.chosen = best[0];
+    this.measureLabels();
+    this.places = placeNodes(nodes, this.nodeWidth + COLUMN_GAP);
+    this.drawTree();
+    this.drawResults();
+    this.show(this.chosen);
   }
 
   /** Nodes are as wide as their longest label needs, up to a limit. */
   measureLabels() {
-    const context = new OffscreenCanvas(1, 1).getContext("2d");
-    context.font = `600 12px ${getComputedStyle(this.root).fontFamily}`;
+    const context = this.textContext();
     const widest = Math.max(...this.data.nodes.map(({ label }) => context.measureText(label).width));
     this.labelRoom = clamp(Math.ceil(widest), NODE_ROOM.least, NODE_ROOM.most);
     this.nodeWidth = this.labelRoom + NODE_ROOM.number;
-    this.fits = (text, room) => context.measureText(text).width <= room;
+  }
+
+  textContext() {
+    return textContext(`600 12px ${getComputedStyle(this.root).fontFamily}`);
   }
 
   drawTree() {
+    const context = this.textContext();
     const { nodes } = this.data;
     const deepest = nodes.at(-1).depth;
     const rows = Math.max(...this.places.map(({ row }) => row)) + 1;
@@ -88,7 +76,7 @@ class GenerationTree {
     // The pruned first, so that the others lie above them.
     const order = nodes.map((_, index) => index).sort((a, b) => Number(nodes[a].kept) - Number(nodes[b].kept));
     this.edges = nodes.map((node, index) => (node.parent === null ? null : this.makeEdge(node, index)));
-    this.items = nodes.map((node, index) => this.makeNode(node, index));
+    this.items = nodes.map((node, index) => this.makeNode(node, index, context));
     const inOrder = (list) => order.map((index) => list[index]).filter(Boolean);
     this.svg.replaceChildren(...heads, ...inOrder(this.edges), ...inOrder(this.items));
   }
@@ -116,11 +104,11 @@ class GenerationTree {
     return makeSvgElement("path", { class: `tree-edge ${stateOf(node)}`, d });
   }
 
-  makeNode(node, index) {
+  makeNode(node, index, context) {
     const { x, y } = this.places[index];
     const size = { width: this.nodeWidth, height: NODE_HEIGHT };
     const box = makeSvgElement("rect", { x, y: y - NODE_HEIGHT / 2, ...size, rx: 6 });
-    const text = this.shortLabel(node.label, this.labelRoom);
+    const text = `\u2068${shortened(context, node.label, this.labelRoom)}\u2069`;
     const label = makeSvgElement("text", { class: "tree-label", x: x + 7, y: y + 4 }, [text]);
     const number = makeSvgElement("text", { class: "tree-number", x: x + this.nodeWidth - 5, y: y + 4 });
     if (node.parent !== null) number.append(treeNumber(node.total));
@@ -143,26 +131,11 @@ class GenerationTree {
     this.items[index].focus();
   }
 
-  /** As much of a token as there is room for. */
-  shortLabel(label, room) {
-    const characters = Array.from(new Intl.Segmenter().segment(label), ({ segment }) => segment);
-    let count = characters.length;
-    const text = () => (count < characters.length ? `${characters.slice(0, count).join("")}…` : label);
-    while (count > 1 && !this.fits(text(), room)) count -= 1;
-    return `\u2068${text()}\u2069`;
-  }
-
-  /** Keep showing a node when the pointer leaves; Python hears of it later, see `Teller`. */
+  /** Keep showing a node when the pointer leaves; the host hears of it once the person pauses. */
   keep(index) {
     this.chosen = index;
-    this.seq += 1;
-    this.teller.changed();
+    this.events.changed();
     this.show(index);
-  }
-
-  tellShown() {
-    const node = this.chosen === this.data.best[0] ? -1 : this.chosen;
-    this.host.keep("shown", { node: String(node), seq: this.seq });
   }
 
   /** Light the way to a node and say what it is. */
@@ -277,7 +250,5 @@ function factsOf({ score, total, probability }) {
 
 /** Draw the picture in `root`. */
 export function render(root, bytes, host) {
-  const picture = new GenerationTree(root, host);
-  picture.update(bytes);
-  return picture;
+  return startPicture(GenerationTree, root, bytes, host);
 }

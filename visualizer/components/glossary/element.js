@@ -5,35 +5,35 @@
  */
 
 import { subscribeDefine } from "../shared/define.js";
-import { announcePainted, makeElement, makeSvgElement } from "../shared/dom.js";
-import { unpack } from "../shared/payload.js";
-import { applyTheme } from "../shared/theme.js";
+import { makeElement, makeSvgElement } from "../shared/dom.js";
+import { Picture, startPicture } from "../shared/picture.js";
 import { EntryList } from "./list.js";
 import { EntryNote } from "./note.js";
 
 const BOOK = "M4 5.5C6.5 4 9.5 4 12 5.5v14c-2.5-1.5-5.5-1.5-8 0zM20 5.5c-2.5-1.5-5.5-1.5-8 0v14c2.5-1.5 5.5-1.5 8 0z";
 
-/** Draw the button in `root`; the list and the note come with it. */
-export function render(root, bytes, host) {
-  let entries = [];
-  let sizes = {};
-  const list = new EntryList();
-  const note = new EntryNote((entry) => list.show(entries, sizes, entry));
-  root.append(makeElement("div", "glossary", {}, [makeButton(() => list.show(entries, sizes)), list.element, note.element]));
-  const destroy = subscribeDefine(({ entry: name, from }) => {
-    const entry = entries.find((one) => one.name === name);
+class Glossary extends Picture {
+  constructor(root, host) {
+    super(root, host, "glossary");
+    this.list = new EntryList();
+    this.note = new EntryNote((entry) => this.list.show(this.data, entry));
+    const button = makeButton(() => this.list.show(this.data));
+    root.prepend(makeElement("div", "glossary", {}, [button, this.list.element, this.note.element]));
+    this.endings.push(subscribeDefine(({ entry, from }) => this.open(entry, from)));
+  }
+
+  /** Open the entry of this name beside the word that asks for it, or within the list that the word stands in. */
+  open(name, from) {
+    const entry = this.data.entries.find((one) => one.name === name);
     if (!entry) return;
-    if (list.element.contains(from)) list.goTo(entry);
-    else note.show(entry, sizes, from);
-  });
-  const update = (latest) => {
-    applyTheme(root, host);
-    const content = unpack(latest);
-    ({ entries, sizes } = content);
-    announcePainted("glossary", content.key);
-  };
-  update(bytes);
-  return { update, destroy };
+    if (this.list.element.contains(from)) this.list.goTo(entry);
+    else this.note.show(entry, this.data.sizes, from);
+  }
+}
+
+/** Draw the picture in `root`. */
+export function render(root, bytes, host) {
+  return startPicture(Glossary, root, bytes, host);
 }
 
 function makeButton(open) {

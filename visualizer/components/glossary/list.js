@@ -23,7 +23,7 @@ export class EntryList {
   }
 
   /** Open the list, at an entry where one is given. */
-  show(entries, sizes, entry = null) {
+  show({ entries, sizes }, entry = null) {
     this.entries = entries;
     this.items.replaceChildren(
       ...entries.map((one) => makeElement("article", "entry", { "data-name": one.name }, entryNodes(one, sizes))),

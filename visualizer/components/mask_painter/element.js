@@ -1,15 +1,14 @@
-import { announcePainted, clamp, makeElement, oncePerFrame, setText } from "../shared/dom.js";
+import { clamp, makeElement, oncePerFrame, setText } from "../shared/dom.js";
 import { lineText } from "../shared/grid.js";
 import { makeLegend } from "../shared/legend.js";
-import { unpack } from "../shared/payload.js";
-import { applyTheme } from "../shared/theme.js";
+import { Picture, startPicture } from "../shared/picture.js";
 import {
   endsOfLine, invertedCells, lineIsBlocked, openCells, packBits, toBase64, withRectangle, withTouched,
 } from "./cells.js";
 import { FindingsList } from "./findings.js";
 import { Outbox } from "./outbox.js";
 import { Painting } from "./painting.js";
-import { kindsOf, weightScale } from "./picture.js";
+import { kindsOf, scaleOf } from "./picture.js";
 import { CellPointer } from "./pointing.js";
 import { makeReasonLegend } from "./reasons.js";
 import { cellLine, cellLines, describePainting, labelLines, refusedText } from "./sentences.js";
@@ -27,18 +26,16 @@ const LEAST_WIDTH = 320; // of the lines below a small grid
  * Python hears of each finished stroke as {blocked, n_tokens, seq}. What Python sends back may be older than what was
  * painted since: only a painting as new as the last event is taken over, and none while a stroke is under way.
  */
-class MaskPainter {
+class MaskPainter extends Picture {
   constructor(root, host) {
-    this.root = root;
-    this.host = host;
+    super(root, host, "mask_painter");
     this.painting = new Painting();
     this.cursor = { row: 0, column: 0 };
     this.isPainting = true;
-    this.outbox = new Outbox(host.send);
+    this.outbox = new Outbox(host);
     this.schedulePaint = oncePerFrame(() => this.paint());
     this.build();
-    this.resize = new ResizeObserver(oncePerFrame(() => this.width !== root.clientWidth && this.draw()));
-    this.resize.observe(root);
+    this.endings.push(() => this.schedulePaint.cancel(), () => this.outbox.destroy());
   }
 
   build() {
@@ -63,34 +60,25 @@ class MaskPainter {
       makeElement("div", "painter-body", {}, [this.column, this.findings.element]),
     ]);
     this.frame.addEventListener("keydown", (event) => this.onShortcut(event));
-    this.root.append(this.frame);
-    this.pointer = new CellPointer(this.root, this.surface, (place) => this.linesOf(place));
+    this.root.prepend(this.frame);
+    this.pointer = new CellPointer(this, this.surface, (place) => this.linesOf(place));
   }
 
   get size() {
     return this.painting.size;
   }
 
-  destroy() {
-    this.schedulePaint.cancel();
-    this.resize.disconnect();
-    this.outbox.destroy();
-    this.pointer.destroy();
-  }
-
-  /** Show what Python sent; its painting only if the person has not painted since. */
-  update(bytes) {
-    const content = unpack(bytes);
-    const isOther = content.scope !== this.content?.scope;
-    this.content = content;
+  /** Take over what Python sent; its painting only if the person has not painted since. */
+  receive() {
+    const content = this.data;
+    const isOther = content.scope !== this.scope;
+    this.scope = content.scope;
     this.given = readContent(content);
     this.pointer.axes = this.given.axes;
     const { size, cells } = this.given;
     if (isOther || size !== this.size) this.startAnew(size, cells);
-    else if (content.seq >= this.outbox.seq && !this.painting.hasStroke) this.painting.become(cells);
+    else if (this.outbox.areKnown(content.seq) && !this.painting.hasStroke) this.painting.become(cells);
     this.outbox.receiveAnswer(content.seq);
-    this.draw();
-    announcePainted("mask_painter", content.key);
   }
 
   startAnew(size, cells) {
@@ -101,13 +89,10 @@ class MaskPainter {
   }
 
   draw() {
-    this.width = this.root.clientWidth;
-    if (!this.width || !this.size) return;
-    this.theme = applyTheme(this.root, this.host);
     this.arrange();
     this.weightsLegend.element.hidden = !this.scale;
-    if (this.scale) this.weightsLegend.update(this.scale, { text: this.content.weights_title });
-    this.findings.show(this.given.findings, this.content.all_clear);
+    if (this.scale) this.weightsLegend.update(this.scale, { text: this.data.weights_title });
+    this.findings.show(this.given.findings, this.data.all_clear);
     this.paint();
   }
 
@@ -116,10 +101,10 @@ class MaskPainter {
     const width = isWide ? this.width - FINDINGS_BESIDE.width - FINDINGS_BESIDE.gap : this.width;
     const { theme } = this;
     const { axes, reasons, weights } = this.given;
-    this.scale = weights && weightScale(theme, weights, this.size);
+    this.scale = weights && scaleOf(theme, weights, this.size);
     this.surface.arrange(axes, width, { theme, reasons, weights, scale: this.scale });
-    const [query, key] = this.content.selected ?? [];
-    this.surface.select(this.content.selected && { row: query, column: key });
+    const [query, key] = this.data.selected ?? [];
+    this.surface.select(this.data.selected && { row: query, column: key });
     this.frame.classList.toggle("painter-wide", isWide);
     this.column.style.width = `${Math.max(this.surface.width, Math.min(width, LEAST_WIDTH))}px`;
   }
@@ -149,6 +134,10 @@ class MaskPainter {
 
   lightFound() {
     this.schedulePaint();
+  }
+
+  onHover(marks) {
+    this.pointer.onHover(marks);
   }
 
   // Strokes: painted at once, sent and remembered when they end.
@@ -237,7 +226,7 @@ class MaskPainter {
     this.painting.become(this.shown.bits.map((cell) => (cell ? 1 : 0)));
     this.given = withoutOthers(this.given);
     this.outbox.add("take_over", {});
-    this.draw();
+    this.redraw();
   }
 
   mend(index) {
@@ -319,7 +308,5 @@ class MaskPainter {
 
 /** Draw the picture in `root`. */
 export function render(root, bytes, host) {
-  const picture = new MaskPainter(root, host);
-  picture.update(bytes);
-  return picture;
+  return startPicture(MaskPainter, root, bytes, host);
 }

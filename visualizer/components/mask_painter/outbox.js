@@ -1,3 +1,5 @@
+import { Events } from "../shared/events.js";
+
 const PATIENCE = 5000; // milliseconds after which an event counts as heard, although no answer has come
 
 /**
@@ -6,10 +8,9 @@ const PATIENCE = 5000; // milliseconds after which an event counts as heard, alt
  * While Python is busy, Streamlit keeps only the newest event of a component. A newer painting may replace an older
  * one; any other event waits until Python has answered the one before it, so that none is lost.
  */
-export class Outbox {
-  constructor(send) {
-    this.send = send;
-    this.seq = 0;
+export class Outbox extends Events {
+  constructor(host) {
+    super(host);
     this.unanswered = null;
     this.waiting = [];
   }
@@ -19,8 +20,7 @@ export class Outbox {
   }
 
   add(name, facts) {
-    this.seq += 1;
-    const event = { name, facts: { ...facts, seq: this.seq } };
+    const event = { name, facts: { ...facts, seq: this.count() } };
     if (this.waiting.at(-1)?.name === "paint" && name === "paint") this.waiting.pop();
     this.waiting.push(event);
     this.deliver();
@@ -38,7 +38,7 @@ export class Outbox {
     const mayReplace = next?.name === "paint" && this.unanswered?.name === "paint";
     if (!next || (this.unanswered && !mayReplace)) return;
     this.unanswered = this.waiting.shift();
-    this.send(next.name, next.facts);
+    this.host.send(next.name, next.facts);
     clearTimeout(this.patience);
     this.patience = setTimeout(() => this.receiveAnswer(next.facts.seq), PATIENCE);
   }

@@ -1,8 +1,8 @@
-import { MANY_TOKENS } from "../shared/controls.js";
+import { sizedContext } from "../shared/canvas.js";
 import { clamp } from "../shared/dom.js";
-import { cellNumber, sizedContext } from "../shared/grid.js";
+import { cellNumber } from "../shared/grid.js";
 import { LABEL_FONT_SIZE } from "../shared/grid_layout.js";
-import { inkOn, makeScale, paintPixels, pixelFor } from "../shared/matrix_pixels.js";
+import { inkOn, paintPixels, pixelFor, usualCurve, weightScale } from "../shared/matrix_pixels.js";
 import { Hatches } from "./reasons.js";
 
 const PLAIN = 1 << 15; // the kind of an open cell without a weight; that of one with a weight is 0
@@ -99,11 +99,11 @@ function weightsCanvas(weights, size, scale) {
   return canvas;
 }
 
-/** From no weight to 1, or to the largest where all are small. */
-export function weightScale(theme, weights, size) {
+/** The scale of the largest of some weights. */
+export function scaleOf(theme, weights, size) {
   let largest = 0;
   for (const weight of weights) if (weight > largest) largest = weight;
-  return makeScale(theme, "sequential", [0, largest > 0.5 ? 1 : largest || 1], size >= MANY_TOKENS ? "root" : "linear");
+  return weightScale(theme, largest, usualCurve(size));
 }
 
 /** Quiet lines between the cells, the quieter the closer they stand. */

@@ -1,22 +1,14 @@
 import { litPosition, marksOfCell } from "../shared/grid.js";
-import { publishHover, subscribeHover } from "../shared/hover.js";
-import { makeTooltip } from "../shared/tooltip.js";
 
 /** The cell pointed at: its note, its lights, and what the rest of the page hears of it. */
 export class CellPointer {
   /** `linesOf(place)` gives the lines of the note; a place with row or column -1 is a whole column or row. */
-  constructor(root, surface, linesOf) {
+  constructor(painter, surface, linesOf) {
+    this.painter = painter;
     this.surface = surface;
     this.linesOf = linesOf;
     this.axes = null;
     this.pointed = null;
-    this.tooltip = makeTooltip(root);
-    this.stopHover = subscribeHover((detail) => this.onHover(detail));
-  }
-
-  destroy() {
-    this.stopHover();
-    this.tooltip.hide();
   }
 
   /** Point at a place; `at` is where the note stands. */
@@ -26,30 +18,29 @@ export class CellPointer {
     this.refresh();
     const { rowAxis, columnAxis } = this.axes;
     const marks = marksOfCell(rowAxis, columnAxis, place.row, place.column).filter(({ index }) => index >= 0);
-    publishHover(marks, this);
+    this.painter.publish(marks);
   }
 
   /** Write the note anew: what it says may have changed. */
   refresh() {
     if (!this.pointed) return;
     const { place, at } = this.pointed;
-    this.tooltip.show(this.linesOf(place), at.x, at.y);
+    this.painter.tooltip.show(this.linesOf(place), at.x, at.y);
   }
 
   leave() {
     if (!this.pointed) return;
     this.forget();
     this.surface.light(-1, -1);
-    publishHover([], this);
+    this.painter.publish([]);
   }
 
   forget() {
     this.pointed = null;
-    this.tooltip.hide();
+    this.painter.tooltip.hide();
   }
 
-  onHover({ marks, origin }) {
-    if (origin === this || !this.axes) return;
+  onHover(marks) {
     this.forget();
     const { rowAxis, columnAxis } = this.axes;
     this.surface.light(litPosition(rowAxis, "query", marks), litPosition(columnAxis, "key", marks));

@@ -1,5 +1,6 @@
+import { setBox, sizedContext } from "../shared/canvas.js";
 import { makeElement } from "../shared/dom.js";
-import { drawEmptyRows, drawLabels, MatrixPanel, setBox, sizedContext } from "../shared/grid.js";
+import { drawEmptyRows, drawLabels, MatrixPanel } from "../shared/grid.js";
 import { panelGeometry } from "../shared/grid_layout.js";
 import { CellPicture, drawFound, drawLines } from "./picture.js";
 

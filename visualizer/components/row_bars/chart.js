@@ -5,53 +5,41 @@
  * number that the full height stands for.
  */
 
-import { hatchTile } from "../shared/matrix_pixels.js";
+import { barPlace, drawBar, drawHatch } from "../shared/bars.js";
+import { setBox, sizedContext } from "../shared/canvas.js";
 
 const LOWEST_BAR = 1; // pixels of a bar above zero, however small
 const LOWEST_LEAK = 3; // the same where there should be none
-const WIDEST_BAR = 26;
 
 /** Draw a series in `column` pixels a key and `height` pixels. */
 export function drawChart(canvas, series, { column, height, theme }) {
   const ratio = window.devicePixelRatio || 1;
   const width = column * series.values.length;
-  canvas.width = Math.max(1, Math.round(width * ratio));
-  canvas.height = Math.round(height * ratio);
-  canvas.style.width = `${width}px`;
-  canvas.style.height = `${height}px`;
-  const context = canvas.getContext("2d");
-  drawHatch(context, series, column * ratio, theme, ratio);
+  const context = sizedContext(canvas, Math.max(1, Math.round(width * ratio)), Math.round(height * ratio));
+  setBox(canvas, null, null, width, height);
   context.setTransform(ratio, 0, 0, ratio, 0, 0);
+  for (let index = 0; index < series.values.length; index += 1) {
+    if (!series.isBlocked(index)) continue;
+    drawHatch(context, { left: index * column, top: 0, width: column, height }, theme, ratio);
+  }
   context.fillStyle = theme.roles.neutral;
   context.globalAlpha = 0.45;
   context.fillRect(0, height - 1, width, 1);
   context.globalAlpha = 1;
   for (let index = 0; index < series.values.length; index += 1) {
-    drawBar(context, series, index, column, height, theme);
+    drawWeight(context, series, index, column, height, theme);
     if (series.reference) drawReference(context, series, index, column, height, theme);
   }
   for (const run of runsOfNaN(series.values)) drawNaN(context, run, column, height, theme);
 }
 
-/** The hatch of blocked keys, in device pixels so that its stripes are sharp. */
-function drawHatch(context, series, column, theme, ratio) {
-  context.fillStyle = context.createPattern(hatchTile(theme, ratio), "repeat");
-  for (let index = 0; index < series.values.length; index += 1) {
-    if (!series.isBlocked(index)) continue;
-    const left = Math.round(index * column);
-    context.fillRect(left, 0, Math.round((index + 1) * column) - left, context.canvas.height);
-  }
-}
-
 /** One bar: purple, or the colour of a warning where a blocked key has weight. */
-function drawBar(context, { values, isBlocked, top }, index, column, height, theme) {
+function drawWeight(context, { values, isBlocked, top }, index, column, height, theme) {
   const value = values[index];
   if (!(value > 0)) return;
   const leaks = isBlocked(index);
-  const { left, width } = barPlace(index, column);
   const size = Math.max(leaks ? LOWEST_LEAK : LOWEST_BAR, Math.min(1, value / top) * (height - 1));
-  context.fillStyle = leaks ? theme.warning : theme.roles.weights;
-  context.fillRect(left, height - size, width, size);
+  drawBar(context, barPlace(index, column), height, size, leaks ? theme.warning : theme.roles.weights);
 }
 
 /** A line at the weight as it should be, where the bar of an allowed key is visibly another. */
@@ -62,12 +50,6 @@ function drawReference(context, { values, isBlocked, reference, top }, index, co
   const { left, width } = barPlace(index, column);
   context.fillStyle = theme.text;
   context.fillRect(left - 0.5, height - 1 - (reference[index] / top) * (height - 2), width + 1, 1.5);
-}
-
-/** Where a bar stands: wide ones apart from their neighbours, thin ones close. */
-function barPlace(index, column) {
-  const width = Math.min(WIDEST_BAR, column >= 4 ? column * 0.72 : Math.max(1, column - 0.5));
-  return { left: index * column + (column - width) / 2, width };
 }
 
 /** [{first, count}] of neighbouring keys whose weight is not a number. */

@@ -5,38 +5,26 @@
  * page. The whole table is one stop of the Tab key.
  */
 
-import { announcePainted, makeElement, oncePerFrame, setText } from "../shared/dom.js";
-import { publishHover, subscribeHover } from "../shared/hover.js";
-import { floats, formatNumber, unpack } from "../shared/payload.js";
-import { applyTheme } from "../shared/theme.js";
-import { makeTooltip, positionParts, tooltipLine } from "../shared/tooltip.js";
+import { makeElement, setText } from "../shared/dom.js";
+import { floats, formatNumber } from "../shared/payload.js";
+import { Picture, startPicture } from "../shared/picture.js";
+import { positionParts, tooltipLine } from "../shared/tooltip.js";
 import { drawChart, largestNumber } from "./chart.js";
 import { arrangeTable, makeKeyLabels } from "./layout.js";
 
 const CHART_HEIGHT = 46;
 const SMALL_HEIGHT = 18;
 
-class RowBars {
+class RowBars extends Picture {
   constructor(root, host) {
-    this.root = root;
-    this.host = host;
+    super(root, host, "row_bars");
     this.cells = [];
     this.cursor = { cell: 0, index: 0 };
     this.live = makeElement("div", "visually-hidden", { "aria-live": "polite" });
     this.legend = makeElement("div", "row-bars-legend");
     this.table = makeElement("div", "row-bars", { role: "table" });
-    root.append(this.legend, this.table, this.live);
-    this.tooltip = makeTooltip(root);
+    root.prepend(this.legend, this.table, this.live);
     this.listen();
-    this.stopHover = subscribeHover((detail) => this.onHover(detail));
-    this.resize = new ResizeObserver(oncePerFrame(() => this.onResize()));
-    this.resize.observe(root);
-  }
-
-  destroy() {
-    this.resize.disconnect();
-    this.stopHover();
-    this.tooltip.hide();
   }
 
   listen() {
@@ -49,15 +37,10 @@ class RowBars {
     table.addEventListener("focusout", () => this.leave());
   }
 
-  /** Take new data and draw it. */
-  update(bytes) {
-    this.data = unpack(bytes);
-    this.theme = applyTheme(this.root, this.host);
+  receive() {
     this.readNumbers();
     this.leave();
     this.build();
-    this.draw();
-    announcePainted("row_bars", this.data.key);
   }
 
   readNumbers() {
@@ -169,8 +152,6 @@ class RowBars {
   }
 
   draw() {
-    this.width = this.root.clientWidth;
-    if (!this.width) return;
     const { name, column } = arrangeTable(this.width, this.columns, this.keys);
     this.column = column;
     this.table.dataset.layout = name;
@@ -184,10 +165,6 @@ class RowBars {
       drawChart(canvas, series.large, { column, height: CHART_HEIGHT, theme: this.theme });
       drawChart(small, series.small, { column, height: SMALL_HEIGHT, theme: this.theme });
     });
-  }
-
-  onResize() {
-    if (this.data && this.root.clientWidth !== this.width) this.draw();
   }
 
   onPointer(event) {
@@ -218,7 +195,7 @@ class RowBars {
     this.tooltip.show(lines, x, y);
     this.light(index);
     const { sequence } = this.data.keys;
-    publishHover(sequence ? [{ sequence, index, role: "key" }] : [], this);
+    this.publish(sequence ? [{ sequence, index, role: "key" }] : []);
     return lines;
   }
 
@@ -245,7 +222,7 @@ class RowBars {
     this.tooltip.hide();
     if (this.lit === undefined || this.lit === null) return;
     this.light(null);
-    publishHover([], this);
+    this.publish([]);
   }
 
   /** Light a key in every chart; null for none. */
@@ -256,9 +233,9 @@ class RowBars {
     if (index !== null) this.table.style.setProperty("--lit", index);
   }
 
-  onHover({ marks, origin }) {
-    const { sequence } = this.data?.keys ?? {};
-    if (origin === this || !sequence) return;
+  onHover(marks) {
+    const { sequence } = this.data.keys;
+    if (!sequence) return;
     this.tooltip.hide();
     const mark = marks.find((one) => one.sequence === sequence && one.role !== "query" && one.index < this.keys);
     this.light(mark ? mark.index : null);
@@ -331,7 +308,5 @@ function remarkSpan({ text, warning }) {
 
 /** Draw the picture in `root`. */
 export function render(root, bytes, host) {
-  const picture = new RowBars(root, host);
-  picture.update(bytes);
-  return picture;
+  return startPicture(RowBars, root, bytes, host);
 }

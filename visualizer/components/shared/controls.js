@@ -122,77 +122,8 @@ function setDashes(line, dashes) {
   line.setAttribute("stroke-dasharray", dashes.join(" "));
 }
 
-/** "head 0 · previous token", or "head 0" for a head without a name. */
-export function headTitle(head, name) {
-  return name ? `head ${head} · ${name}` : `head ${head}`;
-}
-
-export const MANY_TOKENS = 48; // from here on, single weights are so small that the root curve is the better start
-
-/** The looks of `Looks` in Python for so many heads and columns: `shown` as a Set, and the curve that is drawn. */
-export function headLooks(looks, heads, columns) {
-  const found = looks.shown.filter((head) => head < heads);
-  const shown = found.length ? found : Array.from({ length: heads }, (_, head) => head);
-  const usual = columns >= MANY_TOKENS ? "root" : "linear";
-  return { ...looks, shown: new Set(shown), curve: looks.curve === "auto" ? usual : looks.curve };
-}
-
-/** A Set of shown heads as Python has it: without any where all are shown. */
-export function shownHeads(shown, heads) {
-  return shown.size === heads ? [] : [...shown].sort((a, b) => a - b);
-}
-
-/** Looks as texts, the form in which Python reads them. */
-export function writtenLooks(looks) {
-  return Object.fromEntries(Object.entries(looks).map(([name, value]) => [name, String(value)]));
-}
-
 /** The choice between a linear colour scale and one by the square root, in which small weights can be seen. */
 export function makeCurveControl(onChange) {
   const options = [{ value: "linear", text: "linear" }, { value: "root", text: "√ lifts small" }];
   return makeSegments("colour scale", options, onChange);
-}
-
-const PAUSE = 400; // milliseconds without a change after which Python hears of the last one
-const MOVING_KEYS = new Set(["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown", "Home", "End"]);
-
-/**
- * Tells Python what a person changed in a picture, which is drawn already: once they pause, or before they turn to
- * something else, on the page or outside of it. `send` sends what is shown by then.
- */
-export class Teller {
-  constructor(root, send) {
-    this.send = send;
-    this.unsent = false;
-    const outside = (event) => event.composedPath().includes(root) || MOVING_KEYS.has(event.key) || this.tell();
-    const leave = () => this.tell();
-    document.addEventListener("pointerdown", outside, true);
-    document.addEventListener("keydown", outside, true);
-    window.addEventListener("blur", leave);
-    this.stop = () => {
-      clearTimeout(this.timer);
-      document.removeEventListener("pointerdown", outside, true);
-      document.removeEventListener("keydown", outside, true);
-      window.removeEventListener("blur", leave);
-    };
-  }
-
-  /** Something was changed. */
-  changed() {
-    this.unsent = true;
-    clearTimeout(this.timer);
-    this.timer = setTimeout(() => this.tell(), PAUSE);
-  }
-
-  /** Another message said it all. */
-  told() {
-    this.unsent = false;
-    clearTimeout(this.timer);
-  }
-
-  tell() {
-    if (!this.unsent) return;
-    this.told();
-    this.send();
-  }
 }

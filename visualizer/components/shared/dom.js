@@ -22,10 +22,16 @@ export function tokenSpan(text) {
   return makeElement("bdi", "token", {}, [text]);
 }
 
+const segmenter = new Intl.Segmenter();
+
 /** Whether a text is one character as a person sees it. */
 export function isOneCharacter(text) {
-  isOneCharacter.segmenter ??= new Intl.Segmenter();
-  return text.length < 12 && [...isOneCharacter.segmenter.segment(text)].length === 1;
+  return text.length < 12 && charactersOf(text).length === 1;
+}
+
+/** A text's characters as a person sees them. */
+export function charactersOf(text) {
+  return Array.from(segmenter.segment(text), ({ segment }) => segment);
 }
 
 /** Set an element's text only when it differs: an unchanged node is not laid out again. */

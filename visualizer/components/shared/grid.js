@@ -1,8 +1,7 @@
+import { drawUpwards, setBox, shortened, sizedContext, textContext } from "./canvas.js";
 import { wordNodes } from "./define.js";
 import { clamp, makeElement, setText } from "./dom.js";
-import {
-  LABEL_FONT_SIZE, LONGEST_LABEL, panelGeometry, readsUpwards, textContext, tickStep,
-} from "./grid_layout.js";
+import { cellUnder, labelFont, LONGEST_LABEL, panelGeometry, readsUpwards, tickStep } from "./grid_layout.js";
 import { shortNumber } from "./legend.js";
 import { drawMatrix, hatchCanvas, inkOn, pixelFor, signCanvas } from "./matrix_pixels.js";
 import { formatNumber, withMinusSign } from "./payload.js";
@@ -163,12 +162,7 @@ export class MatrixPanel {
 
   /** The row and column under a pointer. */
   cellAt(event) {
-    const box = this.plot.getBoundingClientRect();
-    const { rows, columns } = this.matrix;
-    return {
-      row: clamp(Math.floor(((event.clientY - box.top) / box.height) * rows), 0, rows - 1),
-      column: clamp(Math.floor(((event.clientX - box.left) / box.width) * columns), 0, columns - 1),
-    };
+    return cellUnder(this.plot.getBoundingClientRect(), event, this.matrix.rows, this.matrix.columns);
   }
 
   pointAt(event) {
@@ -263,14 +257,6 @@ export class MatrixPanel {
   }
 }
 
-/** Place and size an absolutely positioned element in CSS pixels; null leaves a coordinate alone. */
-export function setBox(element, left, top, width, height) {
-  if (left !== null) element.style.left = `${left}px`;
-  if (top !== null) element.style.top = `${top}px`;
-  element.style.width = `${width}px`;
-  element.style.height = `${height}px`;
-}
-
 /** The same by transform, which moves without a new layout; hides the element when not `visible`. */
 function showBox(element, visible, left, top, width, height) {
   setStyle(element, "visibility", visible ? "visible" : "hidden");
@@ -285,23 +271,10 @@ function setStyle(element, name, value) {
   if (element.style[name] !== value) element.style[name] = value;
 }
 
-/** An empty drawing context of a canvas with this size in device pixels. */
-export function sizedContext(canvas, width, height) {
-  const context = canvas.getContext("2d");
-  if (canvas.width !== width || canvas.height !== height) {
-    canvas.width = width;
-    canvas.height = height;
-  } else {
-    context.setTransform(1, 0, 0, 1, 0, 0);
-    context.clearRect(0, 0, width, height);
-  }
-  return context;
-}
-
 /** Draw the names of the axes and the labels or ticks of both sides. */
 export function drawLabels(context, matrix, geometry, theme) {
   const { rowAxis, columnAxis } = matrix;
-  context.font = `${LABEL_FONT_SIZE}px ${theme.font}`;
+  context.font = labelFont(theme.font);
   drawAxisNames(context, rowAxis, columnAxis, geometry, theme);
   context.fillStyle = theme.text;
   context.globalAlpha = 0.72;
@@ -327,7 +300,7 @@ function columnNameStart(context, rowAxis, left) {
 
 /** How far the names of the axes reach: beyond the plot where that is very narrow. */
 function axisNamesWidth({ rowAxis, columnAxis }, left, font) {
-  const context = textContext(font);
+  const context = textContext(labelFont(font));
   return Math.ceil(columnNameStart(context, rowAxis, left) + context.measureText(`${columnAxis.name} →`).width) + 1;
 }
 
@@ -357,25 +330,6 @@ function drawColumnLabels(context, axis, columns, { left, top, cellWidth, column
   }
 }
 
-/** Text that reads upwards from a point. */
-function drawUpwards(context, text, x, y) {
-  context.save();
-  context.translate(x, y);
-  context.rotate(-Math.PI / 2);
-  context.textAlign = "left";
-  context.textBaseline = "middle";
-  context.fillText(text, 0, 0.5);
-  context.restore();
-}
-
-/** A text cut to a width, with "…" when it is longer; whole characters are kept. */
-function shortened(context, text, width) {
-  if (context.measureText(text).width <= width) return text;
-  const characters = Array.from(new Intl.Segmenter().segment(text), ({ segment }) => segment);
-  while (characters.length > 1 && context.measureText(`${characters.join("")}…`).width > width) characters.pop();
-  return `${characters.join("")}…`;
-}
-
 /** A number as it stands in a cell: two decimals where they fit. */
 export function cellNumber(value) {
   const size = Math.abs(value);
@@ -384,7 +338,7 @@ export function cellNumber(value) {
 
 /** Write every number into its cell. */
 function drawNumbers(context, matrix, { left, top, cellWidth, cellHeight }, scale) {
-  context.font = `${LABEL_FONT_SIZE}px ${scale.theme.font}`;
+  context.font = labelFont(scale.theme.font);
   context.textAlign = "center";
   context.textBaseline = "middle";
   const isMask = matrix.values.every((value) => value === 0 || value === 1);
@@ -405,7 +359,7 @@ function drawNumbers(context, matrix, { left, top, cellWidth, cellHeight }, scal
 /** Mark the rows whose every key is blocked: in words where there is room, else by a bar at the edge. */
 export function drawEmptyRows(context, matrix, { left, top, cellHeight, plotWidth, labelled }, theme) {
   context.fillStyle = theme.warning;
-  context.font = `600 ${LABEL_FONT_SIZE}px ${theme.font}`;
+  context.font = `600 ${labelFont(theme.font)}`;
   context.textAlign = "center";
   context.textBaseline = "middle";
   const text = "no key left";

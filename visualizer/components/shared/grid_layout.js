@@ -1,3 +1,4 @@
+import { textContext } from "./canvas.js";
 import { clamp, isOneCharacter } from "./dom.js";
 
 export const LABEL_FONT_SIZE = 11;
@@ -21,7 +22,7 @@ function widestLabel(axis, font) {
 function measuredLabels(axis, font) {
   const known = labelWidths.get(axis);
   if (known?.font === font) return known;
-  const context = textContext(font);
+  const context = textContext(labelFont(font));
   let width = 0;
   for (const label of axis.labels) width = Math.max(width, context.measureText(label).width);
   width = Math.min(Math.ceil(width), axis.longest ?? LONGEST_LABEL);
@@ -30,11 +31,9 @@ function measuredLabels(axis, font) {
   return measured;
 }
 
-/** A canvas context for measuring text. */
-export function textContext(font) {
-  textContext.context ??= new OffscreenCanvas(1, 1).getContext("2d");
-  textContext.context.font = `${LABEL_FONT_SIZE}px ${font}`;
-  return textContext.context;
+/** The font of labels, out of a family. */
+export function labelFont(family) {
+  return `${LABEL_FONT_SIZE}px ${family}`;
 }
 
 /** Every how many positions a tick stands, so that ticks are at least `distance` pixels apart. */
@@ -112,8 +111,16 @@ function cellSize({ rows, columns, rowAxis, columnAxis }, limits, margins, pixel
   return sized(grown(columnAxis), grown(rowAxis));
 }
 
+/** The cell under a pointer, or the nearest one; `box` is the plot's place in the window. */
+export function cellUnder(box, { clientX, clientY }, rows, columns) {
+  return {
+    row: clamp(Math.floor(((clientY - box.top) / box.height) * rows), 0, rows - 1),
+    column: clamp(Math.floor(((clientX - box.left) / box.width) * columns), 0, columns - 1),
+  };
+}
+
 /** Whether the labels of an axis are more than its numbers. */
-export function isNamed({ labels }) {
+function isNamed({ labels }) {
   return labels.some((label, index) => label !== String(index));
 }
 

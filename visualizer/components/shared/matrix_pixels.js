@@ -1,6 +1,7 @@
 import { colorTable, pixelOf } from "./theme.js";
 
 const ROOT_CURVE_STEPS = 4096;
+const MANY_TOKENS = 48;
 
 /**
  * How numbers become pixels.
@@ -22,6 +23,16 @@ export function makeScale(theme, palette, bounds, curve = "linear") {
     notANumber: pixelOf(theme.not_a_number),
     infinite: pixelOf(theme.infinite),
   };
+}
+
+/** The scale of attention weights: to 1, or to the largest weight where all weights are small. */
+export function weightScale(theme, largest, curve) {
+  return makeScale(theme, "sequential", [0, largest > 0.5 ? 1 : largest || 1], curve);
+}
+
+/** Among many tokens single weights are so small that the root curve is the better start. */
+export function usualCurve(columns) {
+  return columns >= MANY_TOKENS ? "root" : "linear";
 }
 
 /** The colours spaced by the square root, in enough steps that small numbers keep distinct colours. */
@@ -59,7 +70,7 @@ export function paintPixels(pixels, values, blocked, scale) {
  * A matrix made smaller by keeping the number of largest size under each pixel: thin diagonals and single strong
  * cells survive. A pixel is blocked only when everything under it is.
  */
-function poolMatrix(matrix, outRows, outColumns) {
+export function poolMatrix(matrix, outRows, outColumns) {
   const { values, blocked, rows, columns } = matrix;
   const outValues = new Float32Array(outRows * outColumns);
   const outBlocked = new Uint8Array(outRows * outColumns).fill(1);

@@ -1,7 +1,10 @@
+let probe = null;
+const tables = new Map();
+
 /** Red, green and blue from 0 to 255 of a CSS colour, as the browser reads it. */
 export function parseColor(text) {
-  const canvas = (parseColor.canvas ??= new OffscreenCanvas(1, 1));
-  const context = canvas.getContext("2d", { willReadFrequently: true });
+  probe ??= new OffscreenCanvas(1, 1).getContext("2d", { willReadFrequently: true });
+  const context = probe;
   context.clearRect(0, 0, 1, 1);
   context.fillStyle = text;
   context.fillRect(0, 0, 1, 1);
@@ -53,7 +56,6 @@ export function headDashes({ dashes }, head) {
 
 /** A 256-entry table of canvas pixels (ABGR) for a scale: "sequential", "sequential_neutral", "diverging". */
 export function colorTable(theme, palette) {
-  const tables = (colorTable.cache ??= new Map());
   const cacheKey = `${theme.name} ${palette}`;
   if (!tables.has(cacheKey)) tables.set(cacheKey, decodeTable(theme[palette]));
   return tables.get(cacheKey);

@@ -5,9 +5,10 @@
  * if it is not older than the last thing the person did here.
  */
 
-import { announcePainted, clamp, makeElement, makeSvgElement } from "../shared/dom.js";
-import { unpack } from "../shared/payload.js";
-import { applyTheme } from "../shared/theme.js";
+import { clamp, makeElement, makeSvgElement } from "../shared/dom.js";
+import { Events } from "../shared/events.js";
+import { Picture, startPicture } from "../shared/picture.js";
+import { tooltipLine } from "../shared/tooltip.js";
 import { drawMap } from "./draw.js";
 import { layoutMap } from "./layout.js";
 
@@ -44,26 +45,19 @@ function nameSeenFrom(stage, other) {
 
 /** The elements of the map, in the order of the page. */
 function buildMap(root) {
-  const nodes = {
-    svg: makeSvgElement("svg", { "aria-hidden": "true" }),
-    stageRow: makeElement("div", "stages", { role: "group", "aria-label": "Stages of this block" }),
-    previous: walkButton("previous", "‹"),
-    next: walkButton("next", "›"),
-    place: makeElement("div", "place"),
-    counter: makeElement("div", "counter"),
-    tip: makeElement("div", "map-tip", { hidden: "" }),
-  };
-  nodes.scroller = makeElement("div", "picture", {}, [nodes.svg]);
-  const here = makeElement("div", "here", { "aria-live": "polite" }, [nodes.place, nodes.counter]);
-  const walk = makeElement("div", "walk", {}, [nodes.previous, here, nodes.next]);
-  nodes.frame = makeElement("div", "stage-map", { tabindex: "0", role: "group", "aria-label": FRAME_LABEL }, [
-    nodes.scroller,
-    nodes.stageRow,
-    walk,
-    nodes.tip,
-  ]);
-  root.append(nodes.frame);
-  return nodes;
+  const svg = makeSvgElement("svg", { "aria-hidden": "true" });
+  const scroller = makeElement("div", "picture", {}, [svg]);
+  const stageRow = makeElement("div", "stages", { role: "group", "aria-label": "Stages of this block" });
+  const previous = walkButton("previous", "‹");
+  const next = walkButton("next", "›");
+  const place = makeElement("div", "place");
+  const counter = makeElement("div", "counter");
+  const here = makeElement("div", "here", { "aria-live": "polite" }, [place, counter]);
+  const walk = makeElement("div", "walk", {}, [previous, here, next]);
+  const attributes = { tabindex: "0", role: "group", "aria-label": FRAME_LABEL };
+  const frame = makeElement("div", "stage-map", attributes, [scroller, stageRow, walk]);
+  root.prepend(frame);
+  return { svg, scroller, stageRow, previous, next, place, counter, frame };
 }
 
 /** The button Previous or Next: an arrow, and room for the name of the stage it leads to. */
@@ -72,41 +66,50 @@ function walkButton(name, arrow) {
   return makeElement("button", name, { type: "button" }, [makeElement("span", "arrow", {}, [arrow]), neighbour]);
 }
 
-/** The state of one mounted map. */
-function createMap(root, host) {
-  const map = {
-    root,
-    host,
-    ...buildMap(root),
-    model: null,
-    version: "",
-    modelNumber: 0,
-    stages: [],
-    verdicts: {},
-    index: 0,
-    seq: 0,
-    openLayer: null,
-    drawn: "",
-    rowOf: null,
-    lastSent: 0,
-    timer: 0,
-  };
-  map.previous.onclick = () => go(map, map.index - 1);
-  map.next.onclick = () => go(map, map.index + 1);
-  map.svg.onclick = (event) => clickPicture(map, event);
-  map.svg.onpointermove = (event) => showTip(map, event);
-  map.svg.onpointerleave = () => (map.tip.hidden = true);
-  map.stageRow.onclick = (event) => clickStage(map, event);
-  const onKey = (event) => pressKey(map, event);
-  document.addEventListener("keydown", onKey);
-  const observer = new ResizeObserver(() => map.stages.length > 0 && show(map));
-  observer.observe(map.scroller);
-  map.destroy = () => {
-    document.removeEventListener("keydown", onKey);
-    observer.disconnect();
-    clearTimeout(map.timer);
-  };
-  return map;
+class StageMap extends Picture {
+  constructor(root, host) {
+    super(root, host, "stage_map");
+    this.nodes = buildMap(root);
+    this.events = new Events(host);
+    this.version = "";
+    this.modelNumber = 0;
+    this.stages = [];
+    this.verdicts = {};
+    this.index = 0;
+    this.openLayer = null;
+    this.drawn = "";
+    this.rowOf = null;
+    this.lastSent = 0;
+    this.timer = 0;
+    const { svg, stageRow, previous, next } = this.nodes;
+    previous.onclick = () => go(this, this.index - 1);
+    next.onclick = () => go(this, this.index + 1);
+    svg.onclick = (event) => clickPicture(this, event);
+    svg.onpointermove = (event) => showTip(this, event);
+    svg.onpointerleave = () => this.tooltip.hide();
+    stageRow.onclick = (event) => clickStage(this, event);
+    const onKey = (event) => pressKey(this, event);
+    document.addEventListener("keydown", onKey);
+    this.endings.push(() => document.removeEventListener("keydown", onKey), () => clearTimeout(this.timer));
+  }
+
+  /** Take over what Python sent; of a stage that is older than the person's last step, only the model. */
+  receive() {
+    const { model, current, verdicts, seq } = this.data;
+    const herePath = this.stages[this.index]?.path;
+    const version = JSON.stringify([model, verdicts]);
+    if (version !== this.version) {
+      Object.assign(this, { version, model, verdicts, stages: flattenStages(model), rowOf: null, openLayer: null });
+      this.modelNumber += 1;
+    }
+    const indexOf = (path) => this.stages.findIndex((stage) => stage.path === path);
+    const isOlder = !this.events.areKnown(seq) && indexOf(herePath) >= 0;
+    this.index = Math.max(0, indexOf(isOlder ? herePath : current));
+  }
+
+  draw() {
+    if (this.stages.length > 0) show(this);
+  }
 }
 
 /** Go to a stage because the person asked for it, and tell Python. */
@@ -114,7 +117,7 @@ function go(map, index) {
   const bounded = clamp(index, 0, map.stages.length - 1);
   if (bounded === map.index) return;
   map.index = bounded;
-  map.seq += 1;
+  map.events.count();
   show(map);
   tellPython(map);
 }
@@ -128,11 +131,11 @@ function tellPython(map) {
     return;
   }
   map.lastSent = performance.now();
-  map.host.send("stage", { path: map.stages[map.index].path, seq: map.seq });
+  map.host.send("stage", { path: map.stages[map.index].path, seq: map.events.seq });
 }
 
 /** Draw everything that depends on the current stage. */
-function show(map) {
+export function show(map) {
   drawPicture(map);
   markPicture(map);
   showStageRow(map);
@@ -141,26 +144,26 @@ function show(map) {
 
 /** Redraw the picture, but only when its layout changes. */
 function drawPicture(map) {
-  const available = map.scroller.clientWidth;
+  const available = map.nodes.scroller.clientWidth;
   const openLayers = new Set([map.stages[map.index].layer?.id, map.openLayer].filter(Boolean));
   const signature = [available, map.modelNumber, ...openLayers].join();
   if (signature === map.drawn || available === 0) return;
   map.drawn = signature;
   const layout = layoutMap(map.model, openLayers, available);
   const scale = clamp(available / layout.width, 1, LARGEST_SCALE);
-  map.svg.setAttribute("viewBox", `0 0 ${layout.width} ${layout.height}`);
-  map.svg.setAttribute("width", layout.width * scale);
-  map.svg.setAttribute("height", layout.height * scale);
-  map.svg.replaceChildren(...drawMap(layout));
+  map.nodes.svg.setAttribute("viewBox", `0 0 ${layout.width} ${layout.height}`);
+  map.nodes.svg.setAttribute("width", layout.width * scale);
+  map.nodes.svg.setAttribute("height", layout.height * scale);
+  map.nodes.svg.replaceChildren(...drawMap(layout));
 }
 
 /** Light the current block and bring it into view. */
 function markPicture(map) {
   const current = map.stages[map.index].block.id;
-  for (const group of map.svg.querySelectorAll("[data-block]")) {
+  for (const group of map.nodes.svg.querySelectorAll("[data-block]")) {
     group.classList.toggle("current", group.dataset.block === current);
   }
-  bringIntoView(map.scroller, map.svg.querySelector(".block.current"));
+  bringIntoView(map.nodes.scroller, map.nodes.svg.querySelector(".block.current"));
 }
 
 /** Scroll a container sideways, and nothing else, until the node is well inside it. */
@@ -179,13 +182,13 @@ function showStageRow(map) {
   if (map.rowOf !== block) {
     map.rowOf = block;
     const first = map.stages.findIndex((stage) => stage.block === block);
-    map.stageRow.replaceChildren(...block.stages.map((stage, offset) => stageChip(map, stage, first + offset)));
-    map.stageRow.dataset.role = block.role;
+    map.nodes.stageRow.replaceChildren(...block.stages.map((stage, offset) => stageChip(map, stage, first + offset)));
+    map.nodes.stageRow.dataset.role = block.role;
   }
-  for (const chip of map.stageRow.children) {
+  for (const chip of map.nodes.stageRow.children) {
     const isCurrent = Number(chip.dataset.index) === map.index;
     chip.setAttribute("aria-current", isCurrent ? "step" : "false");
-    if (isCurrent) bringIntoView(map.stageRow, chip);
+    if (isCurrent) bringIntoView(map.nodes.stageRow, chip);
   }
 }
 
@@ -207,10 +210,10 @@ function stageChip(map, stage, index) {
 /** Previous, Next and the counter. */
 function showWalk(map) {
   const here = map.stages[map.index];
-  map.place.textContent = placeInWords(here);
-  map.counter.textContent = `stage ${map.index + 1} of ${map.stages.length}`;
-  showNeighbour(map.previous, map.stages[map.index - 1], here, "Previous");
-  showNeighbour(map.next, map.stages[map.index + 1], here, "Next");
+  map.nodes.place.textContent = placeInWords(here);
+  map.nodes.counter.textContent = `stage ${map.index + 1} of ${map.stages.length}`;
+  showNeighbour(map.nodes.previous, map.stages[map.index - 1], here, "Previous");
+  showNeighbour(map.nodes.next, map.stages[map.index + 1], here, "Next");
 }
 
 /** A button that names the stage it leads to. */
@@ -253,7 +256,7 @@ function clickStage(map, event) {
 function pressKey(map, event) {
   if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
   const target = event.composedPath()[0];
-  const isInside = map.frame.contains(target);
+  const isInside = map.nodes.frame.contains(target);
   if (!isInside && target.closest?.(TYPING_OR_MOVING)) return;
   const index = indexAfterKey(map, event.key, isInside);
   if (index === null) return;
@@ -283,15 +286,10 @@ function neighbourBlock(map, direction) {
 }
 
 /** What is under the pointer: a block's full name, stages and shape, or what a click on a closed layer does. */
-function showTip(map, event) {
-  const lines = tipLines(map, event.target);
-  map.tip.hidden = lines.length === 0;
-  if (lines.length === 0) return;
-  map.tip.textContent = lines.join("\n");
-  const outer = map.frame.getBoundingClientRect();
-  const left = Math.min(event.clientX - outer.left + 12, outer.width - map.tip.offsetWidth - 4);
-  map.tip.style.left = `${Math.max(0, left)}px`;
-  map.tip.style.top = `${event.clientY - outer.top + 18}px`;
+function showTip(map, { target, clientX, clientY }) {
+  const lines = tipLines(map, target);
+  if (lines.length > 0) map.tooltip.show(lines.map((line) => tooltipLine("", line)), clientX, clientY);
+  else map.tooltip.hide();
 }
 
 /** The lines of the tooltip for a node of the picture. */
@@ -309,30 +307,7 @@ function tipLines(map, node) {
   return [placeInWords(telling), `${telling.label}  ${telling.shape}`.trim(), counted];
 }
 
-/** Take over what Python sent; of a stage that is older than the person's last step, only the model. */
-function receive(map, { model, current, verdicts, seq }) {
-  const herePath = map.stages[map.index]?.path;
-  const version = JSON.stringify([model, verdicts]);
-  if (version !== map.version) {
-    Object.assign(map, { version, model, verdicts, stages: flattenStages(model), rowOf: null, openLayer: null });
-    map.modelNumber += 1;
-  }
-  const indexOf = (path) => map.stages.findIndex((stage) => stage.path === path);
-  const isOlder = seq < map.seq && indexOf(herePath) >= 0;
-  map.index = Math.max(0, indexOf(isOlder ? herePath : current));
-  map.seq = Math.max(map.seq, seq);
-}
-
 /** Draw the picture in `root`. */
 export function render(root, bytes, host) {
-  const map = createMap(root, host);
-  const update = (latest) => {
-    applyTheme(root, host);
-    const content = unpack(latest);
-    receive(map, content);
-    if (map.stages.length > 0) show(map);
-    announcePainted("stage_map", content.key);
-  };
-  update(bytes);
-  return { update, destroy: map.destroy };
+  return startPicture(StageMap, root, bytes, host);
 }

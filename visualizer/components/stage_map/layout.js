@@ -235,7 +235,7 @@ function placeLinks(links, tracks) {
 
 /**
  * Lay out the whole map.
- * @param {object} model tracks, output and links as Python describes them
+ * @param {{tracks: any[], output: any, links: any[]}} model tracks, output and links as Python describes them
  * @param {Set<string>} openLayers ids of the layers whose blocks are drawn with names
  * @param {number} available width in pixels
  */

@@ -1,45 +1,28 @@
-import { announcePainted, makeElement, oncePerFrame, setText } from "../shared/dom.js";
+import { makeElement, setText } from "../shared/dom.js";
+import { Events } from "../shared/events.js";
 import {
   describeCell, describeMatrix, litPosition, marksOfCell, MatrixPanel, rowsWithoutKey,
 } from "../shared/grid.js";
-import { publishHover, subscribeHover } from "../shared/hover.js";
 import { makeLegend } from "../shared/legend.js";
 import { makeScale } from "../shared/matrix_pixels.js";
-import { floats, unpack } from "../shared/payload.js";
-import { applyTheme } from "../shared/theme.js";
-import { makeTooltip, tooltipLine } from "../shared/tooltip.js";
+import { floats } from "../shared/payload.js";
+import { Picture, startPicture } from "../shared/picture.js";
+import { tooltipLine } from "../shared/tooltip.js";
 import { isWord, layoutEquation, layoutGallery, operatorRoom } from "./layout.js";
 
 /** Several matrices: in a row like an equation, or as a gallery of small ones. */
-class TensorGrid {
+class TensorGrid extends Picture {
   constructor(root, host) {
-    this.root = root;
-    this.host = host;
+    super(root, host, "tensor_grid");
+    this.events = new Events(host);
     this.items = [];
-    this.width = 0;
-    this.sequenceNumber = 0;
-    this.tooltip = makeTooltip(root);
     this.list = makeElement("div", "tensors");
     root.prepend(this.list);
-    this.stopHover = subscribeHover((detail) => this.onHover(detail));
-    this.resize = new ResizeObserver(oncePerFrame(() => this.onResize()));
-    this.resize.observe(root);
   }
 
-  destroy() {
-    this.resize.disconnect();
-    this.stopHover();
-    this.tooltip.hide();
-  }
-
-  /** Take new data and draw it. */
-  update(bytes) {
-    this.data = unpack(bytes);
-    this.theme = applyTheme(this.root, this.host);
+  receive() {
     this.list.className = `tensors tensors-${this.data.layout}`;
     this.matrices = this.data.panels.map((panel, index) => this.matrixOf(panel, index));
-    this.draw();
-    announcePainted("tensor_grid", this.data.key);
   }
 
   matrixOf(panel, index) {
@@ -94,8 +77,6 @@ class TensorGrid {
   }
 
   draw() {
-    this.width = this.root.clientWidth;
-    if (!this.width) return;
     const { panels, layout } = this.data;
     const { lines, limits } =
       layout === "wrap"
@@ -159,10 +140,6 @@ class TensorGrid {
     });
   }
 
-  onResize() {
-    if (this.data && this.root.clientWidth !== this.width) this.draw();
-  }
-
   indexOf(panel) {
     return this.items.findIndex((item) => item.panel === panel);
   }
@@ -178,18 +155,17 @@ class TensorGrid {
     if (this.data.layout === "wrap") lines.unshift(tooltipLine("tooltip-head", title));
     if (hint) lines.push(tooltipLine("tooltip-hint", hint));
     this.tooltip.show(lines, point.x, point.y);
-    publishHover(marksOfCell(rowAxis, columnAxis, row, column), this);
+    this.publish(marksOfCell(rowAxis, columnAxis, row, column));
   }
 
   leave() {
     this.pointed = null;
     this.tooltip.hide();
     this.lightAll([]);
-    publishHover([], this);
+    this.publish([]);
   }
 
-  onHover({ marks, origin }) {
-    if (origin === this || !this.matrices) return;
+  onHover(marks) {
     this.pointed = null;
     this.tooltip.hide();
     this.lightAll(marks);
@@ -218,12 +194,11 @@ class TensorGrid {
   select(panel, row, column) {
     const index = this.indexOf(panel);
     const { name } = this.data.panels[index];
-    this.sequenceNumber += 1;
     if (row !== null) {
       this.items.forEach((item) => item.panel.select(null));
       panel.select({ row, column });
     }
-    this.host.send("select", { panel: name, index, row, column, seq: this.sequenceNumber });
+    this.events.send("select", { panel: name, index, row, column });
   }
 }
 
@@ -242,7 +217,5 @@ function groupsByScale(panels, line) {
 
 /** Draw the picture in `root`. */
 export function render(root, bytes, host) {
-  const picture = new TensorGrid(root, host);
-  picture.update(bytes);
-  return picture;
+  return startPicture(TensorGrid, root, bytes, host);
 }

@@ -1,7 +1,6 @@
+import { textContext } from "../shared/canvas.js";
 import { clamp } from "../shared/dom.js";
-import {
-  fullMargins, galleryColumns, LABEL_CELL, panelGeometry, SQUARE_CELL, textContext,
-} from "../shared/grid_layout.js";
+import { fullMargins, galleryColumns, LABEL_CELL, panelGeometry, SQUARE_CELL } from "../shared/grid_layout.js";
 
 const GAP = 12; // between the panels of a line
 const OPERATOR = { least: 16, gap: 8 }; // the width of a sign, and the room between it and its panel
@@ -54,9 +53,7 @@ function leastWidth({ title, operator }, font, width) {
 }
 
 function textWidth(text, font) {
-  const context = textContext(font);
-  context.font = font;
-  return context.measureText(text).width;
+  return textContext(font).measureText(text).width;
 }
 
 /** As few lines as the panels need with their text, and about as many panels on each. */

@@ -5,44 +5,58 @@
  * makes it the query at once; Python hears of it as {sequence, index, seq}.
  */
 
-import { announcePainted, makeElement, tokenSpan } from "../shared/dom.js";
-import { publishHover, subscribeHover } from "../shared/hover.js";
-import { unpack } from "../shared/payload.js";
-import { applyTheme } from "../shared/theme.js";
+import { makeElement, tokenSpan } from "../shared/dom.js";
+import { Events } from "../shared/events.js";
+import { Picture, startPicture } from "../shared/picture.js";
 
-const HOVER_ORIGIN = "token_strip";
 const STEPS = { ArrowLeft: -1, ArrowRight: 1 };
 const ROW_STEPS = { ArrowUp: -1, ArrowDown: 1 };
 const FADED = 28; // how far a row fades out on a side, as in the style sheet
 
-/** The state of one mounted strip. */
-function createStrip(root, host) {
-  const frame = makeElement("div", "token-strip");
-  root.append(frame);
-  const strip = {
-    host,
-    frame,
-    chips: new Map(),
-    rows: new Map(),
-    lit: [],
-    selected: null,
-    seq: 0,
-    version: "",
-  };
-  frame.onpointerover = hoverChip;
-  frame.onpointerleave = () => publishHover([], HOVER_ORIGIN);
-  frame.onclick = (event) => selectChip(strip, event.target.closest(".chip"));
-  frame.onkeydown = (event) => pressKey(strip, event);
-  frame.addEventListener("focusin", hoverChip);
-  frame.addEventListener("focusout", () => publishHover([], HOVER_ORIGIN));
-  const unsubscribe = subscribeHover(({ marks }) => lightChips(strip, marks));
-  const observer = new ResizeObserver(() => arrange(strip));
-  observer.observe(frame);
-  strip.destroy = () => {
-    unsubscribe();
-    observer.disconnect();
-  };
-  return strip;
+class TokenStrip extends Picture {
+  constructor(root, host) {
+    super(root, host, "token_strip");
+    this.frame = makeElement("div", "token-strip");
+    this.events = new Events(host);
+    this.chips = new Map();
+    this.rows = new Map();
+    this.lit = [];
+    this.selected = null;
+    this.version = "";
+    this.frame.onpointerover = (event) => hoverChip(this, event);
+    this.frame.onpointerleave = () => light(this, []);
+    this.frame.onclick = (event) => selectChip(this, event.target.closest(".chip"));
+    this.frame.onkeydown = (event) => pressKey(this, event);
+    this.frame.addEventListener("focusin", (event) => hoverChip(this, event));
+    this.frame.addEventListener("focusout", () => light(this, []));
+    root.prepend(this.frame);
+  }
+
+  /** Take over what Python sent, unless the person has chosen again since. */
+  receive() {
+    const { sequences, selected, seq } = this.data;
+    const version = JSON.stringify(sequences);
+    if (version !== this.version) build(this, sequences);
+    this.version = version;
+    if (this.events.areKnown(seq)) this.selected = selected;
+    showSelected(this);
+  }
+
+  draw() {
+    arrange(this);
+  }
+
+  /** Light the chips that any part of the page has marked. */
+  onHover(marks) {
+    for (const chip of this.lit) delete chip.dataset.mark;
+    this.lit = [];
+    for (const { sequence, index, role } of marks) {
+      const chip = this.chips.get(chipName(sequence, index));
+      if (!chip) continue;
+      chip.dataset.mark = chip.dataset.mark && chip.dataset.mark !== role ? "both" : role;
+      this.lit.push(chip);
+    }
+  }
 }
 
 /** One chip's name in the map of chips. */
@@ -97,23 +111,15 @@ function build(strip, sequences) {
   strip.frame.replaceChildren(...sequences.map((sequence) => buildSequence(strip, sequence)));
 }
 
-/** Publish the token under the pointer or under the focus. */
-function hoverChip(event) {
+/** Light the token under the pointer or under the focus, here and on the page. */
+function hoverChip(strip, event) {
   const chip = event.target.closest(".chip");
-  const marks = chip ? [{ sequence: chip.dataset.sequence, index: Number(chip.dataset.index), role: "token" }] : [];
-  publishHover(marks, HOVER_ORIGIN);
+  light(strip, chip ? [{ sequence: chip.dataset.sequence, index: Number(chip.dataset.index), role: "token" }] : []);
 }
 
-/** Light the chips that any part of the page has marked. */
-function lightChips(strip, marks) {
-  for (const chip of strip.lit) delete chip.dataset.mark;
-  strip.lit = [];
-  for (const { sequence, index, role } of marks) {
-    const chip = strip.chips.get(chipName(sequence, index));
-    if (!chip) continue;
-    chip.dataset.mark = chip.dataset.mark && chip.dataset.mark !== role ? "both" : role;
-    strip.lit.push(chip);
-  }
+function light(strip, marks) {
+  strip.onHover(marks);
+  strip.publish(marks);
 }
 
 /** Make a chip the query because the person asked for it, and tell Python. */
@@ -123,9 +129,8 @@ function selectChip(strip, chip) {
   const index = Number(chip.dataset.index);
   focusChip(strip, chip);
   strip.selected = { sequence, index };
-  strip.seq += 1;
   showSelected(strip);
-  strip.host.send("select", { sequence, index, seq: strip.seq });
+  strip.events.send("select", { sequence, index });
 }
 
 /** Mark the selected chip; in every row one chip can be reached with the Tab key. */
@@ -207,30 +212,7 @@ function chipInRow(strip, chip, step) {
   return [...row.children].reduce((a, b) => (distance(b) < distance(a) ? b : a));
 }
 
-/** Take over what Python sent, unless the person has chosen again since. */
-function receive(strip, { sequences, selected, seq }) {
-  const version = JSON.stringify(sequences);
-  if (version !== strip.version) {
-    strip.version = version;
-    build(strip, sequences);
-  }
-  if (seq >= strip.seq) {
-    strip.seq = seq;
-    strip.selected = selected;
-  }
-  showSelected(strip);
-  arrange(strip);
-}
-
 /** Draw the picture in `root`. */
 export function render(root, bytes, host) {
-  const strip = createStrip(root, host);
-  const update = (latest) => {
-    applyTheme(root, host);
-    const content = unpack(latest);
-    receive(strip, content);
-    announcePainted("token_strip", content.key);
-  };
-  update(bytes);
-  return { update, destroy: strip.destroy };
+  return startPicture(TokenStrip, root, bytes, host);
 }

@@ -1,0 +1,115 @@
+/** Numbers on their way to pixels and to text: unpacking, scales, pooling, masks. */
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { MaskPlanes } from "../../visualizer/components/shared/mask_planes.js";
+import {
+  inkOn, makeScale, paintPixels, pixelFor, poolMatrix, usualCurve, weightScale,
+} from "../../visualizer/components/shared/matrix_pixels.js";
+import { floats, formatNumber, unpack } from "../../visualizer/components/shared/payload.js";
+
+/** A theme whose scales are the greys 0 to 255, so that a pixel's red says which step it is. */
+const GREYS = Array.from({ length: 256 }, (_, step) => step.toString(16).padStart(2, "0").repeat(3)).join("");
+const THEME = {
+  name: "greys", sequential: GREYS, diverging: GREYS, not_a_number: "#ff0000", infinite: "#0000ff", background: "#ffffff",
+};
+const stepOf = (pixel) => pixel & 255;
+
+/** Bytes as packing.py lays them out, shifted in their buffer as a message may be. */
+function packed(header, arrays, shift) {
+  const described = {};
+  let offset = 0;
+  for (const [name, { data, dtype, scale }] of Object.entries(arrays)) {
+    described[name] = { dtype, shape: [data.length], offset, ...(scale ? { scale } : {}) };
+    offset += Math.ceil(data.byteLength / 8) * 8;
+  }
+  let text = JSON.stringify({ ...header, arrays: described });
+  text = text.padEnd(text.length + ((8 - ((4 + text.length) % 8)) % 8));
+  const bytes = new Uint8Array(new ArrayBuffer(shift + 4 + text.length + offset), shift);
+  new DataView(bytes.buffer, shift).setUint32(0, text.length, true);
+  bytes.set(new TextEncoder().encode(text), 4);
+  for (const [name, { data }] of Object.entries(arrays)) {
+    bytes.set(new Uint8Array(data.buffer), 4 + text.length + described[name].offset);
+  }
+  return bytes;
+}
+
+test("arrays are read wherever in its buffer a message begins", () => {
+  for (const shift of [0, 3, 8]) {
+    const content = packed({ key: "k" }, {
+      odd: { data: Uint8Array.of(1, 2, 3), dtype: "u1" },
+      weights: { data: Float32Array.of(0.25, -1), dtype: "f4" },
+    }, shift);
+    const { key, arrays } = unpack(content);
+    assert.equal(key, "k");
+    assert.deepEqual([...arrays.odd.data], [1, 2, 3]);
+    assert.deepEqual([...floats(arrays.weights)], [0.25, -1]);
+  }
+});
+
+test("float16 and steps become the numbers that they stand for", () => {
+  const half = { data: Uint16Array.of(0x3c00, 0xc000, 0x7c00, 0x0001, 0x7e00), dtype: "f2", scale: 1 };
+  assert.deepEqual([...floats(half)], [1, -2, Infinity, 2 ** -24, NaN]);
+  const steps = { data: Uint8Array.of(0, 51, 255), dtype: "u1", scale: 1 / 255 };
+  assert.deepEqual([...floats(steps, 1)].map((value) => value.toFixed(6)), ["0.200000", "1.000000"]);
+});
+
+test("a number is written with the digits that its precision carries", () => {
+  assert.deepEqual(
+    [0, 0.12345, -1234567, 1e-5, NaN, -Infinity].map((value) => formatNumber(value)),
+    ["0", "0.1235", "−1.235e+6", "1.000e−5", "NaN", "−∞"],
+  );
+  assert.equal(formatNumber(0.12345, "u1"), "≈0.12");
+  assert.equal(formatNumber(-0.12345, "f2"), "−0.123");
+});
+
+test("a scale runs from its lowest to its highest number and no further", () => {
+  const scale = makeScale(THEME, "sequential", [-1, 1]);
+  assert.deepEqual([-1, 0, 1, 9].map((value) => stepOf(pixelFor(value, scale))), [0, 128, 255, 255]);
+  assert.equal(pixelFor(NaN, scale), 0xff0000ff);
+  assert.equal(pixelFor(-Infinity, scale), 0xffff0000);
+});
+
+test("the root curve lifts small numbers", () => {
+  const [linear, root] = ["linear", "root"].map((curve) => makeScale(THEME, "sequential", [0, 1], curve));
+  assert.equal(stepOf(pixelFor(0.01, linear)), 3);
+  assert.equal(stepOf(pixelFor(0.01, root)), Math.round(255 * 0.1));
+  assert.deepEqual([usualCurve(47), usualCurve(48)], ["linear", "root"]);
+});
+
+test("the scale of weights ends at 1, or at the largest where all are small", () => {
+  assert.deepEqual([0.6, 0.3, 0].map((largest) => weightScale(THEME, largest, "linear").high), [1, 0.3, 1]);
+});
+
+test("every pixel is that of its number, and a blocked cell has none", () => {
+  const scale = makeScale(THEME, "sequential", [0, 1]);
+  const values = Float32Array.of(0, 0.5, 1, NaN, 2, 0.25);
+  const pixels = new Uint32Array(6);
+  paintPixels(pixels, values, Uint8Array.of(0, 0, 0, 0, 0, 2), scale);
+  assert.deepEqual([...pixels.slice(0, 5)], [...values.slice(0, 5)].map((value) => pixelFor(value, scale)));
+  assert.equal(pixels[5], 0);
+});
+
+test("a smaller picture keeps the number of largest size, and is blocked where all under it is", () => {
+  const values = Float32Array.of(0, -5, 1, 2, 3, 4, 0, 0, 9, 9, 9, 9, 9, 9, 9, 9);
+  const blocked = Uint8Array.of(0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 0);
+  const pooled = poolMatrix({ values, blocked, rows: 4, columns: 4 }, 2, 2);
+  assert.deepEqual([...pooled.values], [-5, 2, 0, 9]);
+  assert.deepEqual([...pooled.blocked], [0, 0, 1, 0]);
+});
+
+test("ink is light on dark and dark on light", () => {
+  assert.notEqual(inkOn(0xff000000), inkOn(0xffffffff));
+});
+
+test("one plane of a mask may serve every layer and every head", () => {
+  const array = { shape: [1, 2, 2, 2], data: Uint8Array.of(0, 1, 0, 0, 1, 1, 0, 0) };
+  const masks = new MaskPlanes(array);
+  assert.deepEqual([...masks.at(3, 1).blocked], [1, 1, 0, 0]);
+  assert.deepEqual([...masks.at(3, 1).emptyRows], [1, 0]);
+  assert.equal(masks.at(3, 1), masks.at(0, 1), "what is drawn of a plane can be kept");
+  assert.equal(masks.at(0, 0).emptyRows, null);
+  assert.ok(masks.anyIn(0, 2));
+  assert.deepEqual(new MaskPlanes(undefined).at(0, 0), { blocked: null, emptyRows: null });
+});

@@ -1,0 +1,25 @@
+/** Bars on a canvas, one for each of some columns. */
+
+import { hatchTile } from "./matrix_pixels.js";
+
+const WIDEST_BAR = 28;
+
+/** Where a bar stands: wide ones apart from their neighbours, thin ones close. */
+export function barPlace(index, column) {
+  const width = Math.min(WIDEST_BAR, column >= 4 ? column * 0.72 : Math.max(1, column - 0.5));
+  return { left: index * column + (column - width) / 2, width };
+}
+
+/** A bar of `size` pixels up from the height `zero`, or down where `size` is negative. */
+export function drawBar(context, { left, width }, zero, size, color) {
+  context.fillStyle = color;
+  context.fillRect(left, size < 0 ? zero : zero - size, width, Math.abs(size));
+}
+
+/** The hatch of blocked cells over a box in CSS pixels, its stripes sharp at any ratio of device pixels. */
+export function drawHatch(context, { left, top, width, height }, theme, pixelRatio) {
+  const pattern = context.createPattern(hatchTile(theme, pixelRatio), "repeat");
+  pattern.setTransform(new DOMMatrix().scale(1 / pixelRatio));
+  context.fillStyle = pattern;
+  context.fillRect(left, top, width, height);
+}

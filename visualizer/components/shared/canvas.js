@@ -1,0 +1,52 @@
+/** Canvases and the text on them. */
+
+import { charactersOf } from "./dom.js";
+
+let measuring = null;
+
+/** A context that measures text in a font. */
+export function textContext(font) {
+  measuring ??= new OffscreenCanvas(1, 1).getContext("2d");
+  measuring.font = font;
+  return measuring;
+}
+
+/** Place and size an absolutely positioned element in CSS pixels; null leaves a coordinate alone. */
+export function setBox(element, left, top, width, height) {
+  if (left !== null) element.style.left = `${left}px`;
+  if (top !== null) element.style.top = `${top}px`;
+  element.style.width = `${width}px`;
+  element.style.height = `${height}px`;
+}
+
+/** An empty drawing context of a canvas with this size in device pixels. */
+export function sizedContext(canvas, width, height) {
+  const context = canvas.getContext("2d");
+  if (canvas.width !== width || canvas.height !== height) {
+    canvas.width = width;
+    canvas.height = height;
+  } else {
+    context.setTransform(1, 0, 0, 1, 0, 0);
+    context.clearRect(0, 0, width, height);
+  }
+  return context;
+}
+
+/** Text that reads upwards from a point. */
+export function drawUpwards(context, text, x, y) {
+  context.save();
+  context.translate(x, y);
+  context.rotate(-Math.PI / 2);
+  context.textAlign = "left";
+  context.textBaseline = "middle";
+  context.fillText(text, 0, 0.5);
+  context.restore();
+}
+
+/** A text cut to a width, with "…" when it is longer; whole characters are kept. */
+export function shortened(context, text, width) {
+  if (context.measureText(text).width <= width) return text;
+  const characters = charactersOf(text);
+  while (characters.length > 1 && context.measureText(`${characters.join("")}…`).width > width) characters.pop();
+  return `${characters.join("")}…`;
+}

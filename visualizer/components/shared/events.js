@@ -1,0 +1,81 @@
+const PAUSE = 400; // milliseconds without a change after which the host hears of the last one
+const MOVING_KEYS = new Set(["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown", "Home", "End"]);
+
+/**
+ * What a person does in a picture, numbered one after the other, and what the host hears of it.
+ *
+ * What the host sends may be older than what was done since: it says up to which number it has heard.
+ */
+export class Events {
+  constructor(host) {
+    this.host = host;
+    this.seq = 0;
+  }
+
+  /** Number what a person does. */
+  count() {
+    this.seq += 1;
+    return this.seq;
+  }
+
+  /** Tell the host at once. */
+  send(name, facts) {
+    this.host.send(name, { ...facts, seq: this.count() });
+  }
+
+  /** Whether the host knew of all that was done here when it sent something with this number. */
+  areKnown(seq) {
+    const known = seq >= this.seq;
+    if (known) this.seq = seq;
+    return known;
+  }
+}
+
+/**
+ * The same for a picture in which a person changes what is shown. It is drawn already: the host hears of it once they
+ * pause, or before they turn to something else, on the page or outside of it.
+ */
+export class ShownEvents extends Events {
+  /** `shown()` gives what is shown by then. */
+  constructor(root, host, shown) {
+    super(host);
+    this.shown = shown;
+    this.isUntold = false;
+    const outside = (event) => event.composedPath().includes(root) || MOVING_KEYS.has(event.key) || this.tell();
+    const leave = () => this.tell();
+    document.addEventListener("pointerdown", outside, true);
+    document.addEventListener("keydown", outside, true);
+    window.addEventListener("blur", leave);
+    this.destroy = () => {
+      clearTimeout(this.timer);
+      document.removeEventListener("pointerdown", outside, true);
+      document.removeEventListener("keydown", outside, true);
+      window.removeEventListener("blur", leave);
+    };
+  }
+
+  /** Something else is shown. */
+  changed() {
+    this.count();
+    this.isUntold = true;
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.tell(), PAUSE);
+  }
+
+  tell() {
+    if (!this.isUntold) return;
+    this.settle();
+    this.host.keep("shown", { ...this.shown(), seq: this.seq });
+  }
+
+  /** Tell the host at once, and with it what is shown. */
+  send(name, facts) {
+    this.settle();
+    super.send(name, { ...this.shown(), ...facts });
+  }
+
+  settle() {
+    this.isUntold = false;
+    clearTimeout(this.timer);
+  }
+}

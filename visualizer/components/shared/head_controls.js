@@ -1,0 +1,117 @@
+import { makeCurveControl, makeHeadChips, makeLayerControl } from "./controls.js";
+import { clamp } from "./dom.js";
+import { ShownEvents } from "./events.js";
+import { usualCurve, weightScale } from "./matrix_pixels.js";
+import { floats } from "./payload.js";
+
+/**
+ * Which layer and head are shown and how, in a picture of every head of every layer: the controls, and what the host
+ * hears of them. A change is drawn at once.
+ */
+export class HeadControls {
+  /** draw(): the looks have changed; move(isOtherLayer): another layer or head is shown. */
+  constructor(root, host, { draw, move }) {
+    this.draw = draw;
+    this.move = move;
+    this.layers = makeLayerControl((layer) => this.choose(layer, this.head));
+    this.chips = makeHeadChips((shown) => this.change({ shown: shownHeads(shown, this.size.heads) }));
+    this.curve = makeCurveControl((curve) => this.change({ curve }));
+    this.events = new ShownEvents(root, host, () => this.written());
+  }
+
+  /** Take the host's layer, head and looks, unless the person has changed them since it heard of them; says whether. */
+  receive(data, [layers, heads, rows, columns]) {
+    this.data = data;
+    this.size = { layers, heads, rows, columns };
+    const areKnown = this.events.areKnown(data.seq);
+    if (areKnown) {
+      this.layer = data.layer;
+      this.head = data.head ?? 0;
+      this.looks = data.looks;
+    }
+    this.layer = clamp(this.layer, 0, layers - 1);
+    this.head = clamp(this.head, 0, heads - 1);
+    this.choices = headLooks(this.looks, heads, columns);
+    return areKnown;
+  }
+
+  /** "head 0 · previous token" of a layer, or "head 0" for a head without a name. */
+  title(head, layer = this.layer) {
+    const name = this.data.head_names[layer][head];
+    return name ? `head ${head} · ${name}` : `head ${head}`;
+  }
+
+  /** A layer's heads have one scale: to 1, or to the largest weight where all weights are small. */
+  scale(theme, layer = this.layer) {
+    return weightScale(theme, this.data.layer_max[layer], this.choices.curve);
+  }
+
+  /** The weights of one head out of an array of all, with what `masks` block of them, as `MatrixPanel` draws it. */
+  matrix(array, masks, blockedBy, layer, head) {
+    const { heads, rows, columns } = this.size;
+    const start = (layer * heads + head) * rows * columns;
+    return {
+      values: floats(array, start, start + rows * columns),
+      dtype: array.dtype,
+      rows,
+      columns,
+      rowAxis: this.data.rows,
+      columnAxis: this.data.columns,
+      blockedBy,
+      ...masks.at(layer, head),
+    };
+  }
+
+  /** Show what is chosen. */
+  show(theme) {
+    this.layers.set(this.layer, this.size.layers);
+    this.chips.set(this.data.head_names[this.layer], theme, this.choices.shown);
+    this.curve.set(this.choices.curve);
+  }
+
+  /** Draw heads in another way. */
+  change(looks) {
+    this.looks = { ...this.looks, ...looks };
+    this.choices = headLooks(this.looks, this.size.heads, this.size.columns);
+    this.events.changed();
+    this.draw();
+  }
+
+  /** Show a layer and mark a head. */
+  choose(layer, head) {
+    const isOtherLayer = layer !== this.layer;
+    if (!isOtherLayer && head === this.head) return;
+    this.layer = layer;
+    this.head = head;
+    this.events.changed();
+    this.move(isOtherLayer);
+  }
+
+  /** A person selects a cell. */
+  select(head, query, key) {
+    this.head = head;
+    this.events.send("select", { query, key });
+  }
+
+  /** What the host hears: layer and head, and the looks as texts. */
+  written() {
+    const looks = Object.entries(this.looks).map(([name, value]) => [name, String(value)]);
+    return { ...Object.fromEntries(looks), layer: this.layer, head: this.head };
+  }
+
+  destroy() {
+    this.events.destroy();
+  }
+}
+
+/** The looks of `Looks` in Python for so many heads and columns: `shown` as a Set, and the curve that is drawn. */
+export function headLooks(looks, heads, columns) {
+  const found = looks.shown.filter((head) => head < heads);
+  const shown = found.length ? found : Array.from({ length: heads }, (_, head) => head);
+  return { ...looks, shown: new Set(shown), curve: looks.curve === "auto" ? usualCurve(columns) : looks.curve };
+}
+
+/** A Set of shown heads as Python has it: without any where all are shown. */
+function shownHeads(shown, heads) {
+  return shown.size === heads ? [] : [...shown].sort((a, b) => a - b);
+}

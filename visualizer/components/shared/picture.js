@@ -1,0 +1,75 @@
+import { announcePainted, oncePerFrame } from "./dom.js";
+import { publishHover, subscribeHover } from "./hover.js";
+import { unpack } from "./payload.js";
+import { applyTheme } from "./theme.js";
+import { makeTooltip } from "./tooltip.js";
+
+/**
+ * What every picture does alike: it takes bytes and the theme, draws anew when its width changes, has a note beside the
+ * pointer, hears what is pointed at elsewhere on the page, and ends.
+ *
+ * A picture says how it takes over `this.data` (`receive`), how it draws (`draw`), what it lights (`onHover`), and what
+ * else is to end with it (`endings`).
+ */
+export class Picture {
+  /** name: what the picture is called when it tells that it is painted. */
+  constructor(root, host, name) {
+    this.root = root;
+    this.host = host;
+    this.name = name;
+    this.data = null;
+    this.theme = null;
+    this.width = 0;
+    this.tooltip = makeTooltip(root);
+    const resize = new ResizeObserver(oncePerFrame(() => this.data && root.clientWidth !== this.width && this.redraw()));
+    resize.observe(root);
+    this.endings = [
+      () => resize.disconnect(),
+      subscribeHover(({ marks, origin }) => origin !== this && this.data && this.onHover(marks)),
+      () => this.tooltip.hide(),
+    ];
+  }
+
+  /** Take new data and draw it. */
+  update(bytes) {
+    this.data = unpack(bytes);
+    this.theme = applyTheme(this.root, this.host);
+    this.receive();
+    this.redraw();
+    this.announce(this.data.key);
+  }
+
+  /** Draw, unless there is no room, as on a page that is not shown. */
+  redraw() {
+    this.width = this.root.clientWidth;
+    if (this.width) this.draw();
+  }
+
+  receive() {}
+
+  draw() {}
+
+  /** @param {object[]} _marks what is pointed at */
+  onHover(_marks) {}
+
+  /** Tell the page which tokens are pointed at. */
+  publish(marks) {
+    publishHover(marks, this);
+  }
+
+  /** Tell the page that something is drawn, by its key. */
+  announce(key) {
+    announcePainted(this.name, key);
+  }
+
+  destroy() {
+    for (const end of this.endings) end();
+  }
+}
+
+/** Draw a picture of some kind in `root`. */
+export function startPicture(Kind, root, bytes, host) {
+  const picture = new Kind(root, host);
+  picture.update(bytes);
+  return picture;
+}
