@@ -1,7 +1,7 @@
 """The JavaScript of the pictures: its own tests, its types, its lint, and that it reads what Python packs.
 
-Skipped, with the reason, where Node or the tools of ``package.json`` beside this file are not; ``npm ci`` in this
-folder installs them. Nobody who only runs Headlight needs them.
+Skipped, with the reason, where Node or the tools of ``package.json`` beside this file are not; ``npm install`` in
+this folder installs them. Nobody who only runs Headlight needs them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="no Node: i
 
 
 def needs_tool(name: str) -> pytest.MarkDecorator:
-    return pytest.mark.skipif(not (TOOLS / name).exists(), reason=f"no {name}: run npm ci in tests/javascript")
+    return pytest.mark.skipif(not (TOOLS / name).exists(), reason=f"no {name}: run npm install in tests/javascript")
 
 
 def run(*command: str | Path, given: bytes | None = None) -> str:
