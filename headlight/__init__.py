@@ -5,11 +5,23 @@ import headlight
 with headlight.watch(model) as trace:
     model(**batch)
 headlight.check(model, **batch)
+headlight.assert_causal(model, input_ids)
 """
 
 from headlight.attention import Attention
 from headlight.checking import Report, check
+from headlight.proving import Proof, assert_causal, assert_padding_ignored
 from headlight.trace import Trace
 from headlight.watching import memory, watch
 
-__all__ = ["Attention", "Report", "Trace", "check", "memory", "watch"]
+__all__ = [
+    "Attention",
+    "Proof",
+    "Report",
+    "Trace",
+    "assert_causal",
+    "assert_padding_ignored",
+    "check",
+    "memory",
+    "watch",
+]

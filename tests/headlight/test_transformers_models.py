@@ -69,9 +69,7 @@ def reported(family, inputs):
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_weights_are_those_that_the_library_reports(family):
-    model, inputs = built(family), {**PADDED}
-    if family in ENCODER_DECODERS:
-        inputs["decoder_input_ids"] = IDS.expand(2, -1)
+    model, inputs = built(family), _inputs(family)
     with torch.no_grad():
         plain = model(**inputs)[0]
         with headlight.watch(model) as trace:
@@ -88,3 +86,22 @@ def test_the_weights_are_those_that_the_library_reports(family):
         ):  # what a padding query sees differs from one implementation to another
             torch.testing.assert_close(seen.weights[item, :, :n_real], weights[item, :, :n_real].float())
         assert seen.key_heads == KEY_HEADS.get(family, 4)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_family_keeps_what_its_masks_promise(family):
+    model = built(family)
+    assert not headlight.check(model, **_inputs(family)).errors
+    if family not in ENCODERS:
+        of = "decoder_input_ids" if family in ENCODER_DECODERS else None
+        headlight.assert_causal(model, of=of, **_inputs(family))
+    else:
+        with pytest.raises(AssertionError, match="comes later"):
+            headlight.assert_causal(model, IDS)
+    if family not in ENCODER_DECODERS:
+        headlight.assert_padding_ignored(model, alone=True, **PADDED)
+
+
+def _inputs(family):
+    decoder = {"decoder_input_ids": IDS.expand(2, -1)} if family in ENCODER_DECODERS else {}
+    return {**PADDED, **decoder}
