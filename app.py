@@ -9,12 +9,12 @@ from visualizer.page import header, sidebar
 from visualizer.page.warming import is_warm, warmed
 from visualizer.routes.served import ROUTES
 from visualizer.session import state
+from visualizer.session.garbage import freeze_imports
 
 
-@st.fragment(key=state.PICTURE)
 def picture() -> None:
-    """All below the header. Runs by itself where a change leaves the controls as they are."""
-    choices = state.load()
+    """All below the header."""
+    choices = state.chosen()
     header.remarks(choices)
     with header.loading():
         from visualizer.page.show import show  # brings torch, which takes a second, when the page already stands
@@ -24,17 +24,19 @@ def picture() -> None:
 def page_of_visitor() -> None:
     """The page. Its picture is sent before what stands around it, unless PyTorch is still being loaded."""
     st.set_page_config(page_title="Headlight", page_icon=header.ICON, layout="wide")
-    chosen, picture_first = state.load(), is_warm()
+    state.load()
+    picture_first = is_warm()
     header.style()
     sidebar.title()
     top = st.container(key="top")
     if picture_first:
         picture()
-    sidebar.controls(chosen.settings, chosen.selection, chosen.width)
+    sidebar.controls(state.chosen())
     with top:
         header.header()
     if not picture_first:
         picture()
+    freeze_imports()
 
 
 if __name__ == "__main__":

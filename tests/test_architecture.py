@@ -173,16 +173,17 @@ def test_a_view_does_not_know_the_page(module):
 
 
 @pytest.mark.parametrize(
-    ("start", "place"),
+    ("start", "places"),
     [
-        ("session_state", "visualizer.session.state"),
-        ("query_params", "visualizer.session.state"),
-        ("cache_", "visualizer.session.cache"),
+        ("session_state", {"visualizer.session.state", "visualizer.session.drafts"}),
+        ("query_params", {"visualizer.session.state"}),
+        ("cache_", {"visualizer.session.cache"}),
+        ("rerun", {"visualizer.session.jobs"}),
     ],
 )
-def test_streamlits_memory_has_one_place(start, place):
+def test_streamlits_memory_has_one_place(start, places):
     users = {module for module in MODULES if any(used.startswith(start) for used in used_of_streamlit(module))}
-    assert users == {place}
+    assert users == places
 
 
 def used_of_streamlit(module: str) -> Iterator[str]:

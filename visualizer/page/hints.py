@@ -50,10 +50,12 @@ def sentences(run: Run, view: View = "step") -> tuple[str, ...]:
 
 
 def _padding() -> None:
-    def pad() -> None:
-        state.change(pad=MORE_PADDING)
-        state.redraw_page()
-
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="no_padding"):
         st.caption("The padding mask blocks nothing: there is no padding that it could hide.", width="content")
-        st.button(f"+{MORE_PADDING} padding", key="more_padding", on_click=pad, type="tertiary")
+        st.button(
+            f"+{MORE_PADDING} padding",
+            key="more_padding",
+            on_click=state.change,
+            kwargs={"pad": MORE_PADDING},
+            type="tertiary",
+        )

@@ -66,13 +66,13 @@ def _refused(error: ValueError) -> None:
     st.error(markdown_safe(str(error)), icon=":material/error:")
     if not isinstance(error, RefusedError) or error.way_out is None:
         return
-    changes = error.way_out.changes
-
-    def take() -> None:
-        state.change(**changes)
-        state.redraw_page()
-
-    st.button(error.way_out.label, icon=":material/content_cut:", key="way_out", on_click=take)
+    st.button(
+        error.way_out.label,
+        icon=":material/content_cut:",
+        key="way_out",
+        on_click=state.change,
+        kwargs=dict(error.way_out.changes),
+    )
 
 
 def _with_readable_painting(run: Run, choices: Choices) -> Choices:
@@ -111,8 +111,8 @@ def _where_to_paint(choices: Choices) -> None:
         "Paint the mask" if choices.settings.custom else "Nothing is painted yet: paint the mask",
         icon=":material/brush:",
         key="to_the_lab",
-        on_click=state.change_view,
-        args=("lab",),
+        on_click=state.select,
+        kwargs={"view": "lab"},
         type="tertiary",
     )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import streamlit as st
@@ -13,6 +12,7 @@ from visualizer.glossary import Piece, mask_piece
 from visualizer.page.worked_examples_menu import worked_examples
 from visualizer.session import state, widgets
 from visualizer.session.mount import mount
+from visualizer.session.state import Choices
 from visualizer.session.widgets import SIZES
 from visualizer.settings.fields import MAX_ORDER, TRAINED, WORKED_EXAMPLES
 from visualizer.settings.fitting import feed_forward_widths, head_widths, layer_norm_epsilons, output_widths, widths
@@ -26,14 +26,9 @@ def title() -> None:
     st.sidebar.markdown("## :material/highlight: Headlight")
 
 
-def controls(settings: Settings, selection: Selection, width: int) -> None:
-    """Draw the controls below the title; their values are in the state before this is called.
-
-    Args:
-        settings: what is chosen.
-        selection: what is looked at.
-        width: the ``d_model`` asked for, which may be none that the heads can share.
-    """
+def controls(choices: Choices) -> None:
+    """Draw the controls below the title; their values are in the state before this is called."""
+    settings, selection = choices.settings, choices.selection
     with st.sidebar:
         if selection.view == "train":
             st.caption("A training has settings of its own: they stand beside it. What was chosen here is kept.")
@@ -54,12 +49,12 @@ def controls(settings: Settings, selection: Selection, width: int) -> None:
             return
         _order(settings)
         if settings.architecture == "encoder-decoder":
-            _control(widgets.text, "target", height=68)
-        _control(widgets.choice, "architecture")
+            widgets.text("target", height=68)
+        widgets.choice("architecture")
         _choice_of_weights("weights", settings)
         worked_examples(settings, selection.view)
-        _control(widgets.slider, "n_heads")
-        if width != settings.d_model:
+        widgets.slider("n_heads")
+        if width := selection.asked_width:
             st.caption(
                 f":material/swap_horiz: {settings.n_heads} heads cannot share a width of {width} evenly, so the "
                 f"model is {settings.d_model} wide. It is {width} again as soon as the heads can share that."
@@ -81,28 +76,30 @@ def _trained(settings: Settings, selection: Selection) -> None:
     _masks(settings, selection)
     with st.expander("More", icon=":material/tune:"):
         _padding(settings)
-        _control(widgets.choice, "fault")
+        widgets.choice("fault")
 
 
 def _order(settings: Settings) -> None:
     """The way to another order of the tokens, and back."""
-
-    def put(order: int) -> None:
-        state.change(order=order)
-        state.redraw_page()
-
     with st.container(horizontal=True, gap="small", key="order_of_tokens"):
         st.button(
             "Shuffle",
             icon=":material/shuffle:",
             key="shuffle",
             help="Put the tokens of the text in another order, and see whether the model can tell.",
-            on_click=put,
-            args=(settings.order % MAX_ORDER + 1,),
+            on_click=state.change,
+            kwargs={"order": settings.order % MAX_ORDER + 1},
             type="tertiary",
         )
         if settings.order:
-            st.button("As typed", icon=":material/undo:", key="as_typed", on_click=put, args=(0,), type="tertiary")
+            st.button(
+                "As typed",
+                icon=":material/undo:",
+                key="as_typed",
+                on_click=state.change,
+                kwargs={"order": 0},
+                type="tertiary",
+            )
 
 
 def _retype(settings: Settings, selection: Selection, text: str) -> None:
@@ -113,8 +110,6 @@ def _retype(settings: Settings, selection: Selection, text: str) -> None:
             mask_a=in_mask_order((*selection.mask_a, "padding")),
             mask_b=in_mask_order((*selection.mask_b, "padding")),
         )
-        state.redraw_page()
-    state.redraw_picture()
 
 
 def _take(weights: str, task: str, pad: int) -> None:
@@ -122,56 +117,55 @@ def _take(weights: str, task: str, pad: int) -> None:
     if weights == TRAINED:
         trained = TRAINED_MODELS[task]
         state.change(weights=weights, task=task, checkpoint="", text=trained.example, mask=trained.masks(pad > 0))
-    state.redraw_page()
 
 
 def _more(settings: Settings) -> None:
     has_layers = settings.architecture != "attention"
-    _control(widgets.segments, "tokens")
+    widgets.segments("tokens")
     if has_layers:
         _depths(settings)
     offered = widths(1 if settings.head_dim else settings.n_heads, settings.d_model)
-    _control(widgets.option, "d_model", offered)
-    _control(widgets.option, "head_dim", head_widths(settings.head_dim), zero="model width / heads")
+    widgets.option("d_model", offered)
+    widgets.option("head_dim", head_widths(settings.head_dim), zero="model width / heads")
     if has_layers:
         _feed_forward_and_norms(settings)
     else:
-        _control(widgets.option, "d_out", output_widths(settings.d_out), zero="model width")
-    _control(widgets.segments, "positions")
+        widgets.option("d_out", output_widths(settings.d_out), zero="model width")
+    widgets.segments("positions")
     _padding(settings)
     if settings.weights == "random":
-        _control(widgets.number, "seed")
-    _control(widgets.switch, "scale_scores")
-    _control(widgets.switch, "fused_qkv")
-    _control(widgets.switch, "qkv_bias")
-    _control(widgets.switch, "output_bias")
+        widgets.number("seed")
+    widgets.switch("scale_scores")
+    widgets.switch("fused_qkv")
+    widgets.switch("qkv_bias")
+    widgets.switch("output_bias")
     if has_layers:
-        _control(widgets.switch, "unembedding_bias")
-    _control(widgets.slider, "dropout", step=0.05)
-    _control(widgets.choice, "fault")
+        widgets.switch("unembedding_bias")
+    widgets.slider("dropout", step=0.05)
+    widgets.choice("fault")
 
 
 def _depths(settings: Settings) -> None:
-    _control(widgets.slider, "n_layers")
+    widgets.slider("n_layers")
     if settings.architecture == "encoder-decoder":
         offered = range(int(FIELDS["n_decoder_layers"].most) + 1)
-        _control(widgets.option, "n_decoder_layers", offered, zero="as many")
-        _control(widgets.switch, "shared_vocabulary")
+        widgets.option("n_decoder_layers", offered, zero="as many")
+        widgets.switch("shared_vocabulary")
 
 
 def _feed_forward_and_norms(settings: Settings) -> None:
-    _control(widgets.option, "d_ff", feed_forward_widths(settings.d_ff))
-    _control(widgets.segments, "activation")
-    _control(widgets.segments, "norm")
+    widgets.option("d_ff", feed_forward_widths(settings.d_ff))
+    widgets.segments("activation")
+    widgets.segments("norm")
     if settings.norm == "post":
-        _control(widgets.switch, "final_norm")
-    _control(widgets.option, "layer_norm_eps", layer_norm_epsilons(settings.layer_norm_eps))
+        widgets.switch("final_norm")
+    widgets.option("layer_norm_eps", layer_norm_epsilons(settings.layer_norm_eps))
 
 
 def _padding(settings: Settings) -> None:
-    _control(widgets.number, "pad")
+    widgets.number("pad")
     if settings.pad:
-        _control(widgets.segments, "pad_side")
+        widgets.segments("pad_side")
 
 
 def _masks(settings: Settings, selection: Selection) -> None:
@@ -180,7 +174,7 @@ def _masks(settings: Settings, selection: Selection) -> None:
         st.caption("The masks A and B are chosen beside the pictures.")
         in_use = {*selection.mask_a, *selection.mask_b}
     else:
-        widgets.mask_pills("mask", settings.mask)
+        widgets.mask_pills("mask")
         in_use = set(settings.mask)
     if settings.architecture == "encoder-decoder":
         st.caption(
@@ -189,7 +183,7 @@ def _masks(settings: Settings, selection: Selection) -> None:
     _mask_words()
     for mask, size in SIZES.items():
         if mask in in_use:
-            _control(widgets.number, size)
+            widgets.number(size)
 
 
 def _mask_words() -> None:
@@ -198,16 +192,6 @@ def _mask_words() -> None:
     for name in MASK_NAMES:
         line += [mask_piece(name), Piece(" · ")]
     mount(words([line[:-1]], look="small", key="mask_words"))
-
-
-_SHAPE_THE_SIDEBAR = ("architecture", "weights", "n_heads", "d_model", "head_dim", "norm", "pad")
-"""The controls that change which others there are, or what those offer."""
-
-
-def _control(draw: Callable[..., None], name: str, *given: object, **more: object) -> None:
-    """A control that draws the picture again, and the other controls where it changes which there are."""
-    redraw = state.redraw_page if name in _SHAPE_THE_SIDEBAR else state.redraw_picture
-    draw(name, *given, on_change=redraw, **more)
 
 
 def _choice_of_weights(name: str, settings: Settings) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from visualizer.safe_text import as_code, markdown_safe
-from visualizer.session import state
+from visualizer.session import drafts, state
 from visualizer.settings.published import PUBLISHED, PublishedExample
 from visualizer.settings.settings import Settings, View
 
@@ -40,8 +40,7 @@ def _entry(example: PublishedExample, *, is_chosen: bool, settings: Settings, vi
         state.change(weights=example.name, mask=settings.mask or Settings().mask)
         if view not in _VIEWS:
             state.select(view="step")
-        state.fill(KEY, False)
-        state.redraw_page()
+        drafts.fill(KEY, False)
 
     with st.container(key=f"published_{example.name}", gap="xxsmall"):
         st.button(

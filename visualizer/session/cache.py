@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from contextlib import AbstractContextManager, nullcontext
@@ -17,6 +16,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from visualizer.runs.compute import compute
 from visualizer.runs.prepare import prepare
 from visualizer.runs.run import Run
+from visualizer.session.garbage import freeze_imports
 from visualizer.settings.settings import Settings
 
 SMALL_RUN = 64 * 2**20
@@ -101,10 +101,6 @@ def prepare_process() -> None:
 
     One thread per run: the operations are small, and threads that wait for each other on a core that the browser or
     another session also uses take ten times as long as one alone.
-
-    Streamlit collects garbage after every run of the script; what the imports made is left out of that, since with
-    torch among it a collection takes longer than the run itself.
     """
     torch.set_num_threads(1)
-    gc.collect()
-    gc.freeze()
+    freeze_imports()

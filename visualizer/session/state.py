@@ -1,7 +1,7 @@
 """What the person chose, between one run of the script and the next.
 
-The only place that touches ``st.session_state`` and ``st.query_params``. The address bar, the widgets and the
-components can each bring a change; the newest thing the person did wins:
+The only place that touches ``st.query_params``. The address bar, the widgets and the components can each bring a
+change; the newest thing the person did wins:
 
 - a widget or a component changed: that change is taken, and the address bar follows;
 - nothing on the page changed but the address did (Back, Forward, an edited link): the address is read again.
@@ -15,10 +15,9 @@ from typing import Any
 
 import streamlit as st
 
-from visualizer.settings.fields import TRAINED
-from visualizer.settings.fitting import fitted
-from visualizer.settings.link import read_query, width_in, write_query
-from visualizer.settings.settings import Selection, Settings, View, in_mask_order
+from visualizer.settings.fitting import fitted, width_to_come_back_to
+from visualizer.settings.link import read_query, write_query
+from visualizer.settings.settings import Selection, Settings, in_mask_order
 from visualizer.settings.training_settings import (
     OPENING,
     TrainingChoice,
@@ -26,9 +25,6 @@ from visualizer.settings.training_settings import (
     read_training,
     write_training,
 )
-
-PICTURE = "picture_below_header"
-"""The key of the fragment that draws everything below the header."""
 
 _CHOICES = "_choices"
 _ACTED = "_acted"
@@ -44,7 +40,6 @@ class Choices:
         selection: what is looked at.
         notices: one sentence for each value of the link that had to be changed.
         given: the parameters of the link, when it has just been read.
-        asked_width: the width asked for, where the heads cannot share it and have another; 0 where they can.
         training: what is trained, and looked at there.
     """
 
@@ -52,7 +47,6 @@ class Choices:
     selection: Selection
     notices: tuple[str, ...] = ()
     given: frozenset[str] = frozenset()
-    asked_width: int = 0
     training: TrainingChoice = OPENING
 
     @property
@@ -63,7 +57,7 @@ class Choices:
     @property
     def width(self) -> int:
         """The width asked for, to which the model returns as soon as the heads can share it."""
-        return self.asked_width or self.settings.d_model
+        return self.selection.asked_width or self.settings.d_model
 
 
 def load() -> Choices:
@@ -72,7 +66,7 @@ def load() -> Choices:
     acted = st.session_state.pop(_ACTED, False)
     choices = _from_address() if before is None else _with_widgets(before)
     if before is not None and not acted and choices == before and not _address_is(before):
-        choices = _back_at_address(before)
+        choices = _from_address()
     save(choices)
     return choices
 
@@ -84,94 +78,39 @@ def save(choices: Choices) -> None:
         st.query_params.from_dict(choices.link)
 
 
+def chosen() -> Choices:
+    """What is chosen, after ``load``."""
+    choices: Choices = st.session_state[_CHOICES]
+    return choices
+
+
 def choose(settings: Settings, selection: Selection) -> None:
     """Replace everything chosen outside the Train view, as a callback does."""
-    _act(Choices(settings, selection, training=st.session_state[_CHOICES].training))
-
-
-def open_example(settings: Settings, selection: Selection) -> None:
-    """Replace everything chosen, the controls included, as a callback does."""
-    choose(settings, selection)
-    redraw_page()
+    _act(Choices(settings, selection, training=chosen().training))
 
 
 def select(**changes: Any) -> None:  # noqa: ANN401 - the fields of Selection, checked by `replace`
     """Change what is looked at, as a callback does."""
-    before = _with_widgets(st.session_state[_CHOICES])  # a widget may have changed at the same moment
+    before = _with_widgets(chosen())  # a widget may have changed at the same moment
     _act(replace(before, selection=replace(before.selection, **changes), notices=(), given=frozenset()))
 
 
 def train(choice: TrainingChoice) -> None:
     """Replace what is trained and looked at there, as a callback does."""
-    before = st.session_state[_CHOICES]
+    before = chosen()
     _act(replace(before, training=fitted_training(choice), notices=(), given=frozenset()))
-
-
-def change_view(view: View) -> None:
-    """Show another view, as a callback does."""
-    select(view=view)
-    redraw_page()
 
 
 def change(**changes: Any) -> None:  # noqa: ANN401 - the fields of Settings, checked by `replace`
     """Change the settings, as a callback does."""
-    before = _with_widgets(st.session_state[_CHOICES])
-    chosen = _fitted(replace(before.settings, **{"d_model": before.width, **changes}), before.selection)
-    _act(replace(chosen, training=before.training))
+    before = _with_widgets(chosen())
+    found = _fitted(replace(before.settings, **{"d_model": before.width, **changes}), before.selection)
+    _act(replace(found, training=before.training))
 
 
 def change_masks(settings: Settings) -> None:
     """Take over the masks of ``settings`` and nothing else, as a callback does."""
-    before = st.session_state[_CHOICES].settings.mask
     change(mask=settings.mask, custom=settings.custom)
-    if settings.mask != before:
-        redraw_page()  # the sidebar shows which masks are in force
-
-
-def keep_in_step(key: str, text: str) -> None:
-    """Give the text field ``key`` another text when ``text`` has changed; otherwise keep what is written there.
-
-    Call it before the field is drawn.
-    """
-    given = f"_{key}_given"
-    if key not in st.session_state or st.session_state.get(given) != text:
-        st.session_state[key] = st.session_state[given] = text
-
-
-def text_in(key: str) -> str:
-    """What is written in the text field ``key``."""
-    return str(st.session_state.get(key) or "")
-
-
-def show_in(key: str, value: object) -> None:
-    """Have the widget ``key`` show a value that is kept elsewhere. Call it before the widget is drawn."""
-    if key not in st.session_state or st.session_state[key] != value:
-        st.session_state[key] = value
-
-
-def fill(key: str, value: object) -> None:
-    """Give the widget ``key`` a value, None to empty it, as a callback does."""
-    st.session_state[key] = value
-
-
-def put_by(name: str, value: object) -> None:
-    """Have ``put_by_before`` return a value under this name for the rest of the session."""
-    st.session_state[f"_{name}"] = value
-
-
-def put_by_before(name: str) -> object:
-    """What was put by under a name in this session; None before anything was."""
-    return st.session_state.get(f"_{name}")
-
-
-def redraw_picture() -> None:
-    """A callback for controls that leave the others as they are: only the picture is drawn again."""
-    st.rerun(PICTURE)
-
-
-def redraw_page() -> None:
-    """A callback for controls that change which other controls there are."""
-    st.rerun()
 
 
 def on_event(key: str, name: str, handle: Callable[[object], None]) -> Callable[[], None]:
@@ -220,25 +159,12 @@ def _from_address() -> Choices:
     raw = {name: st.query_params.get_all(name) for name in st.query_params}
     settings, selection, notices = read_query(raw)
     training, more = read_training(raw)
-    width = width_in(raw)
-    asked_width = width if width != settings.d_model else 0
-    return Choices(settings, selection, (*notices, *more), frozenset(raw), asked_width, training)
-
-
-def _back_at_address(before: Choices) -> Choices:
-    """What the address says; the width asked for earlier stays, if the link's is what the heads make of it."""
-    choices = _from_address()
-    as_before = _fitted(replace(choices.settings, d_model=before.width), choices.selection)
-    return (
-        replace(choices, asked_width=as_before.asked_width) if as_before.settings == choices.settings else choices
-    )
+    return Choices(settings, selection, (*notices, *more), frozenset(raw), training)
 
 
 def _fitted(settings: Settings, selection: Selection) -> Choices:
     """The choices nearest to settings that may not fit together."""
-    found = fitted(settings)
-    is_asked = found.weights == TRAINED or found.d_model == settings.d_model
-    return Choices(found, selection, asked_width=0 if is_asked else settings.d_model)
+    return Choices(fitted(settings), replace(selection, asked_width=width_to_come_back_to(settings)))
 
 
 def _address_is(choices: Choices) -> bool:

@@ -6,13 +6,13 @@ back with the value it was first drawn with.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import streamlit as st
 
 from visualizer.safe_text import markdown_safe
-from visualizer.session import state
+from visualizer.session import drafts, state
 from visualizer.settings.examples import Example
 from visualizer.settings.fields import MAX_TEXT, NO_MASK
 from visualizer.settings.settings import FIELDS, in_mask_order
@@ -39,7 +39,7 @@ def examples(
                 example.title,
                 key=button_key.format(example.name),
                 help=example.what_to_see if with_tooltips else None,
-                on_click=state.open_example,
+                on_click=state.choose,
                 args=(example.settings, example.selection),
                 type="tertiary",
             )
@@ -116,18 +116,16 @@ SIZES = {"sliding_window": "window", "prefix": "prefix", "strided": "stride"}
 """The masks that have a size, each with its control."""
 
 
-def mask_pills(name: str, drawn: tuple[str, ...]) -> None:
-    """One pill per mask, for ``mask``, ``mask_a`` or ``mask_b``; ``drawn`` is what is chosen as they are drawn."""
-    _labelled(
-        st.pills,
-        name,
-        selection_mode="multi",
-        on_change=state.on_change(name, lambda chosen: _redraw(chosen, drawn)),
-    )
+def mask_pills(name: str) -> None:
+    """One pill per mask."""
+    _labelled(st.pills, name, selection_mode="multi")
 
 
 def compared_mask(name: str, drawn: tuple[str, ...]) -> None:
-    """The same for ``mask_a`` or ``mask_b``, with a pill of its own for no mask."""
+    """The same for ``mask_a`` or ``mask_b``, with a pill of its own for no mask.
+
+    ``drawn`` is what is chosen as they are drawn.
+    """
     field = FIELDS[name]
     key = f"{name}_pills"
 
@@ -135,9 +133,8 @@ def compared_mask(name: str, drawn: tuple[str, ...]) -> None:
         none_is_new = NO_MASK in pressed and drawn
         chosen = () if none_is_new else tuple(mask for mask in pressed if mask != NO_MASK)
         state.select(**{name: in_mask_order(chosen)})
-        _redraw(chosen, drawn)
 
-    state.fill(key, list(drawn) or [NO_MASK])
+    drafts.fill(key, list(drawn) or [NO_MASK])
     with st.container(key=name):
         st.pills(
             field.label,
@@ -148,9 +145,3 @@ def compared_mask(name: str, drawn: tuple[str, ...]) -> None:
             help=field.help,
             on_change=state.on_change(key, choose),
         )
-
-
-def _redraw(chosen: Iterable[str], drawn: tuple[str, ...]) -> None:
-    """Draw the page again where the masks chosen have other sizes to set than those drawn."""
-    same_sizes = SIZES.keys() & set(chosen) == SIZES.keys() & set(drawn)
-    state.redraw_picture() if same_sizes else state.redraw_page()

@@ -82,3 +82,9 @@ def fitted(settings: Settings) -> Settings:
     offered = widths(1 if settings.head_dim else settings.n_heads, settings.d_model)
     width = min(offered, key=lambda width: abs(width - settings.d_model))
     return replace(settings, d_model=width, mask=in_mask_order(settings.mask))
+
+
+def width_to_come_back_to(settings: Settings) -> int:
+    """The width asked for, where the heads cannot share it and ``fitted`` takes another; 0 where they can."""
+    is_fitted = settings.weights != TRAINED and fitted(settings).d_model != settings.d_model
+    return settings.d_model if is_fitted else 0

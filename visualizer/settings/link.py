@@ -21,7 +21,7 @@ from visualizer.settings.fields import (
     Kind,
     fields_of,
 )
-from visualizer.settings.fitting import fitted, usual_mask
+from visualizer.settings.fitting import fitted, usual_mask, width_to_come_back_to
 from visualizer.settings.painted_mask import read_planes, write_planes
 from visualizer.settings.settings import FIELDS, Selection, Settings, default_stage, in_mask_order
 from visualizer.settings.trained_models import TRAINED_MODELS
@@ -53,16 +53,18 @@ def read_query(query: Mapping[str, Sequence[str]]) -> tuple[Settings, Selection,
     chosen = fitted(settings)
     if chosen.d_model != settings.d_model and query.get("d_model"):
         given = _values_of(query, "d_model")[0]
-        notices["d_model"] = _notice("d_model", given, _complaint_on_width(settings), f"{chosen.d_model} is used")
+        shared = f"is not a width that n_heads={settings.n_heads} can share evenly"
+        complaint = "is not even" if settings.head_dim else shared
+        notices["d_model"] = _notice("d_model", given, complaint, f"{chosen.d_model} is used")
     defaults = Selection(stage=default_stage(chosen.architecture))
     selection, more_notices = read_part(query, defaults)
-    return chosen, selection, (*notices.values(), *more_notices.values())
-
-
-def _complaint_on_width(settings: Settings) -> str:
-    return (
-        "is not even" if settings.head_dim else f"is not a width that n_heads={settings.n_heads} can share evenly"
-    )
+    asked = width_to_come_back_to(settings) or selection.asked_width
+    wish = replace(chosen, d_model=asked)
+    if asked and not (width_to_come_back_to(wish) and fitted(wish) == chosen):
+        complaint = f"is not a width that d_model={chosen.d_model} can stand for"
+        more_notices["asked_width"] = _notice("asked_width", str(asked), complaint, "it is left out")
+        asked = 0
+    return chosen, replace(selection, asked_width=asked), (*notices.values(), *more_notices.values())
 
 
 def problem_with_link(query: Mapping[str, Sequence[str]], fields: Iterable[Field]) -> str | None:
@@ -85,14 +87,8 @@ def problem_with_link(query: Mapping[str, Sequence[str]], fields: Iterable[Field
         default = getattr(Settings(), name, getattr(Selection(), name, None))
         if complaint := _READERS[known[name].kind](known[name], given[0], default).complaint:
             return f"{name}={_shown(given[0])} {complaint}." if given[0] else f"{name} is empty."
-    settings, _, notices = read_query(query)
-    return f"d_model={query['d_model'][0]} {_complaint_on_width(settings)}." if notices else None
-
-
-def width_in(query: Mapping[str, Sequence[str]]) -> int:
-    """The model width that a link asks for, whether or not its heads can share it."""
-    values, _ = read_part(query, Settings())
-    return values.d_model
+    *_, notices = read_query(query)
+    return f"{notices[0].rpartition(': ')[0]}." if notices else None
 
 
 def chosen_in(event: object, names: Iterable[str]) -> dict[str, Any]:

@@ -525,6 +525,12 @@ class Selection:
     plane: int = setting(0, "Mask shown", "Which mask of the array is drawn, counted from 0.", most=65_535)
     crop_query: int = setting(0, "From query", "The first query that is drawn of a large mask.", most=2_047)
     crop_key: int = setting(0, "From key", "The first key that is drawn of a large mask.", most=2_047)
+    asked_width: int = setting(
+        0,
+        "Width asked for",
+        "The model width to return to when the heads can share it; 0: none.",
+        most=WIDEST,
+    )
 
 
 FIELDS: Mapping[str, Field] = {**fields_of(Settings), **fields_of(Selection)}

@@ -70,15 +70,10 @@ def _nothing_to_compare(example: WorkedExample) -> None:
                 st.button(
                     markdown_safe(other.title),
                     key=f"compare_{other.name}",
-                    on_click=_open,
-                    args=(other.name,),
+                    on_click=state.change,
+                    kwargs={"weights": other.name, "mask": Settings().mask},
                     type="tertiary",
                 )
-
-
-def _open(name: str) -> None:
-    state.change(weights=name, mask=Settings().mask)
-    state.redraw_page()
 
 
 def _masks(run: Run, selection: Selection) -> tuple[tuple[str, ...], tuple[str, ...]]:

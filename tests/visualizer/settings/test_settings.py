@@ -1,5 +1,5 @@
 import base64
-from dataclasses import FrozenInstanceError
+from dataclasses import FrozenInstanceError, replace
 from typing import Literal, get_args, get_origin, get_type_hints
 from urllib.parse import parse_qs, urlencode
 
@@ -11,7 +11,7 @@ from model.mask_tools.destinations import DESTINATIONS
 from model.mask_tools.translations import TRANSLATIONS
 from model.names import MASK_NAMES
 from visualizer.settings.fields import WORKED_EXAMPLES, fields_of
-from visualizer.settings.fitting import feed_forward_widths, fitted, widths
+from visualizer.settings.fitting import feed_forward_widths, fitted, width_to_come_back_to, widths
 from visualizer.settings.link import MAX_URL_TEXT, chosen_in, left_out_of_link, read_query, write_query
 from visualizer.settings.settings import FIELDS, Selection, Settings, default_stage, in_mask_order
 from visualizer.settings.training_settings import TrainingChoice
@@ -56,7 +56,8 @@ def parts_of(kind):
     return st.builds(kind, **{name: values_of(field) for name, field in fields_of(kind).items()})
 
 
-good_settings = parts_of(Settings).map(fitted)
+wishes = parts_of(Settings)
+good_settings = wishes.map(fitted)
 good_selections = parts_of(Selection)
 given_values = st.one_of(
     st.text(max_size=30),
@@ -318,10 +319,20 @@ def test_what_a_widget_brings_is_fitted():
 
 
 @modest
-@given(good_settings, good_selections)
-def test_a_link_brings_back_what_wrote_it(chosen, selection):
+@given(wishes, good_selections)
+def test_a_link_brings_back_what_wrote_it(wish, selection):
+    chosen, selection = fitted(wish), replace(selection, asked_width=width_to_come_back_to(wish))
     address = urlencode(write_query(chosen, selection))
     assert read_query(parse_qs(address, keep_blank_values=True)) == (chosen, selection, ())
+
+
+def test_the_width_asked_for_is_in_the_link_where_it_can_have_become_the_one_there_is():
+    link = {"n_heads": ["5"], "d_model": ["60"], "asked_width": ["64"]}
+    assert read_query(link)[1:] == (Selection(asked_width=64), ())
+    assert read_query({"n_heads": ["5"], "d_model": ["64"]})[1].asked_width == 64
+    _, selection, notices = read_query(link | {"asked_width": ["128"]})
+    assert (selection.asked_width, len(notices)) == (0, 1)
+    assert read_query({"asked_width": ["64"]})[1].asked_width == 0
 
 
 @modest

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 import streamlit as st
 
 from visualizer.runs.run import Run
-from visualizer.session import state
+from visualizer.session import drafts, state
 from visualizer.settings.fields import NO_CHART, WORKED_EXAMPLES
 from visualizer.settings.settings import FIELDS
 from visualizer.stages.derivations import Cell
@@ -52,7 +52,7 @@ def charts(run: Run, cell: Cell, offered: Sequence[str], chosen: str) -> None:
     field = FIELDS["chart"]
     drawn = chosen if chosen in offered else None
     key = f"charts_{'_'.join(offered)}"
-    state.fill(key, drawn)
+    drafts.fill(key, drawn)
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="charts"):
         st.caption(field.label, width="content")
         st.pills(

@@ -7,7 +7,7 @@ import streamlit as st
 from model.decoding import GREEDY, Sampling
 from visualizer.runs.writer import Writer
 from visualizer.runs.written import Beam, OneByOne
-from visualizer.session import state, widgets
+from visualizer.session import drafts, state, widgets
 from visualizer.settings.settings import FIELDS, Selection
 
 _SLIDER = 190
@@ -61,7 +61,7 @@ def _choose_limit(selection: Selection, writer: Writer) -> None:
     def take(limit: int) -> None:
         state.select(limit=0 if limit == writer.usual_limit else limit)
 
-    state.show_in(key, _limit(selection, writer))
+    drafts.fill(key, _limit(selection, writer))
     st.number_input(
         FIELDS["limit"].label,
         min_value=1,
@@ -80,7 +80,7 @@ def _choose_top_k(selection: Selection, n_tokens: int) -> None:
     def take(top_k: int | None) -> None:
         state.select(top_k=top_k or 0)
 
-    state.show_in(key, min(selection.top_k, n_tokens) or None)
+    drafts.fill(key, min(selection.top_k, n_tokens) or None)
     st.number_input(
         field.label,
         min_value=1,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from visualizer.runs.run import Subject
 from visualizer.runs.writer import Writer
 from visualizer.runs.written import OneByOne, Written, write
-from visualizer.session import state
+from visualizer.session import drafts
 from visualizer.views.generate.kept import WRITINGS
 
 _KEY = "generation"
@@ -46,7 +46,7 @@ def written_now(subject: Subject, writer: Writer, how: OneByOne) -> Shown:
     else:
         written = replace(kept, n_kept=0, differs_at=None)
     shown = Shown(subject, how, written, account_of(written))
-    state.put_by(_KEY, shown)
+    drafts.put_by(_KEY, shown)
     return shown
 
 
@@ -74,7 +74,7 @@ def _before(last: Shown | None, subject: Subject, how: OneByOne) -> Written | No
 
 
 def _last() -> Shown | None:
-    shown = state.put_by_before(_KEY)
+    shown = drafts.put_by_before(_KEY)
     return shown if isinstance(shown, Shown) else None
 
 

@@ -53,7 +53,7 @@ def offer(settings: Settings) -> None:
                 other.title,
                 icon=":material/edit:",
                 key=f"write_with_{other.name}",
-                on_click=state.open_example,
+                on_click=state.choose,
                 args=(other.settings, selection),
             )
 

@@ -10,7 +10,7 @@ from visualizer.components.axis import SequenceName
 from visualizer.runs.promises import AT_ONCE, Measurement, effort, layers_passed
 from visualizer.runs.run import Subject
 from visualizer.safe_text import markdown_safe
-from visualizer.session import state
+from visualizer.session import drafts
 from visualizer.session.jobs import Job, Report, Seen, duration, watch
 from visualizer.views.lab.case import Case
 from visualizer.views.lab.kept import Measured, estimated_seconds, measure_and_keep, measurement
@@ -86,7 +86,7 @@ def _begin(measured: Measured) -> Job[None]:
     if (before := _job()) is not None:
         before.stop()
     job = Job(measured, None, work)
-    state.put_by(_JOB, job)
+    drafts.put_by(_JOB, job)
     return job
 
 
@@ -103,5 +103,5 @@ def _how_far(job: Job[None], seen: Seen[None]) -> None:
 
 def _job() -> Job[None] | None:
     """The measurement that was begun last in this session."""
-    job = state.put_by_before(_JOB)
+    job = drafts.put_by_before(_JOB)
     return job if isinstance(job, Job) else None

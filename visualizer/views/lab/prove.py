@@ -188,8 +188,8 @@ def _leak(case: Case, proof: Proof, sequence: SequenceName) -> None:
     )
 
     def go() -> None:
-        state.select(stage=without_layer(path), layer=layer_of(path), query=leak.row, key=leak.token)
-        state.change_view("step")
+        stage, layer = without_layer(path), layer_of(path)
+        state.select(view="step", stage=stage, layer=layer, query=leak.row, key=leak.token)
 
     st.button("Go to this stage", icon=":material/arrow_forward:", key="go_to_leak", on_click=go)
 

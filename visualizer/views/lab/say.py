@@ -8,7 +8,7 @@ import streamlit as st
 
 from model.mask_tools.language import READY, MaskExpressionError, from_mask_mod, parse
 from visualizer.safe_text import markdown_safe
-from visualizer.session import state
+from visualizer.session import drafts, state
 from visualizer.settings.settings import FIELDS, Settings, in_mask_order
 from visualizer.views.lab import mask_edits
 from visualizer.views.lab.case import Case
@@ -28,11 +28,11 @@ def render(case: Case) -> None:
 def _expression(case: Case) -> None:
     source = mask_edits.source_in(case.run.settings, case.scope)
     shown = mask_edits.as_expression(source, case.context)
-    state.keep_in_step(_EXPRESSION, shown)
+    drafts.keep_in_step(_EXPRESSION, shown)
 
     def write(text: str) -> None:
-        settings = _written(case, text)
-        state.change_masks(settings) if settings else state.redraw_picture()
+        if settings := _written(case, text):
+            state.change_masks(settings)
 
     st.text_input(
         "Allowed where",
@@ -62,7 +62,7 @@ def _written(case: Case, text: str) -> Settings | None:
 
 def _complaint(case: Case) -> None:
     """What is wrong with the expression as it stands, and where."""
-    text = state.text_in(_EXPRESSION)
+    text = drafts.text_in(_EXPRESSION)
     if not text.strip():
         return
     expression = text
@@ -96,7 +96,7 @@ def start_from(case: Case) -> None:
         if title is None:
             return
         name, text = starts[title]
-        state.fill(_START, None)
+        drafts.fill(_START, None)
         state.change_masks(mask_edits.started_from(case.run.settings, case.scope, text, name))
 
     st.selectbox(

@@ -11,7 +11,7 @@ import streamlit as st
 from model.learning.tasks import TASKS, Task
 from model.learning.training import Recipe
 from visualizer.safe_text import markdown_safe
-from visualizer.session import state, widgets
+from visualizer.session import drafts, state, widgets
 from visualizer.settings.training_settings import (
     ATTENTIONS,
     LONGEST_QUESTION,
@@ -105,7 +105,7 @@ def choose_look(choice: TrainingChoice, task: Task) -> Look:
 
 def _asked(task: Task, typed: str) -> str:
     """The text to ask, and a sentence where it is not what was typed."""
-    before = state.put_by_before(_ASKED)
+    before = drafts.put_by_before(_ASKED)
     last = before[1] if isinstance(before, tuple) and before[0] == task.name else task.example
     try:
         text = task.read(typed)
@@ -114,7 +114,7 @@ def _asked(task: Task, typed: str) -> str:
         return str(last)
     if text != "".join(typed.split()):
         st.caption(markdown_safe(f"“{typed}” is read as “{text}”: this model knows small letters only."))
-    state.put_by(_ASKED, (task.name, text))
+    drafts.put_by(_ASKED, (task.name, text))
     return text
 
 

@@ -126,7 +126,7 @@ def onwards(moment: Moment, look: Look, key: str) -> None:
     )
 
     def step_through() -> None:
-        state.open_example(kept_settings(checkpoint, look.text), selection)
+        state.choose(kept_settings(checkpoint, look.text), selection)
 
     with st.container(horizontal=True):
         st.button(

@@ -12,7 +12,7 @@ import streamlit as st
 from model.learning.tasks import TASKS
 from visualizer.colors import DIVERGING
 from visualizer.safe_text import markdown_safe
-from visualizer.session import state
+from visualizer.session import drafts, state
 from visualizer.session.jobs import UNWATCHED_SECONDS, Seen, duration, watch
 from visualizer.session.theme import theme
 from visualizer.settings.training_settings import LAST_STEP, TrainingChoice
@@ -143,7 +143,7 @@ def _choose_step(choice: TrainingChoice, seen: Seen[Trainings]) -> int:
     def go_to(step: int) -> None:
         state.train(replace(choice, train_step=LAST_STEP if step == steps[-1] else step))
 
-    state.show_in(_MOMENT, max(step for step in steps if step <= choice.train_step))
+    drafts.fill(_MOMENT, max(step for step in steps if step <= choice.train_step))
     chosen: int = st.select_slider(
         _how_it_ended(seen),
         steps,

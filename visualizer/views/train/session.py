@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from dataclasses import dataclass, replace
 
-from visualizer.session import state
+from visualizer.session import drafts
 from visualizer.session.jobs import Job, Seen
 from visualizer.settings.training_settings import TrainingChoice
 from visualizer.views.train.job import Trainings
@@ -42,7 +42,7 @@ def start(choice: TrainingChoice, plan: Plan) -> None:
     before = _mine()
     if before is not None and before.plan.recipes != plan.recipes:
         before.job.leave(_watcher())
-    state.put_by(_KEY, Mine(choice, plan, MEMORY.start(plan.recipes)))
+    drafts.put_by(_KEY, Mine(choice, plan, MEMORY.start(plan.recipes)))
 
 
 def stop(choice: TrainingChoice, plan: Plan) -> None:
@@ -50,7 +50,7 @@ def stop(choice: TrainingChoice, plan: Plan) -> None:
     job = MEMORY.running(plan.recipes)
     if job is not None:
         left = job.leave(_watcher())
-        state.put_by(_KEY, Mine(choice, plan, job, replace(left, phase="stopped") if left.is_running else left))
+        drafts.put_by(_KEY, Mine(choice, plan, job, replace(left, phase="stopped") if left.is_running else left))
 
 
 def found(plan: Plan) -> Seen[Trainings]:
@@ -84,14 +84,14 @@ def elsewhere(plan: Plan) -> Mine | None:
 
 
 def _mine() -> Mine | None:
-    mine = state.put_by_before(_KEY)
+    mine = drafts.put_by_before(_KEY)
     return mine if isinstance(mine, Mine) else None
 
 
 def _watcher() -> str:
     """What tells this session from others that look at the same job."""
-    name = state.put_by_before(_WATCHER)
+    name = drafts.put_by_before(_WATCHER)
     if name is None:
         name = secrets.token_hex(8)
-        state.put_by(_WATCHER, name)
+        drafts.put_by(_WATCHER, name)
     return str(name)

@@ -1,0 +1,39 @@
+"""What lasts in a session and is no setting: what is typed but not taken over yet, and what was put by."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+
+def keep_in_step(key: str, text: str) -> None:
+    """Give the text field ``key`` another text when ``text`` has changed; otherwise keep what is written there.
+
+    Call it before the field is drawn.
+    """
+    given = f"_{key}_given"
+    if key not in st.session_state or st.session_state.get(given) != text:
+        st.session_state[key] = st.session_state[given] = text
+
+
+def text_in(key: str) -> str:
+    """What is written in the text field ``key``."""
+    return str(st.session_state.get(key) or "")
+
+
+def fill(key: str, value: object) -> None:
+    """Have the widget ``key`` show a value that is kept elsewhere, None to empty it.
+
+    Call it before the widget is drawn, or in a callback.
+    """
+    if key not in st.session_state or st.session_state[key] != value:
+        st.session_state[key] = value
+
+
+def put_by(name: str, value: object) -> None:
+    """Have ``put_by_before`` return a value under this name for the rest of the session."""
+    st.session_state[f"_{name}"] = value
+
+
+def put_by_before(name: str) -> object:
+    """What was put by under a name in this session; None before anything was."""
+    return st.session_state.get(f"_{name}")
