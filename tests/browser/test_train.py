@@ -117,6 +117,10 @@ def test_another_task_stands_alone_on_the_screen_while_one_is_trained(open_app):
     expect(page.locator(".training-answer")).to_have_count(1)
     expect(page.locator(".training-answer")).to_contain_text("3141592653")
     wait_for(page, "Recorded")
+    elsewhere.get_by_role("button", name="Show it").click()
+    expect(elsewhere).to_have_count(0, timeout=PATIENCE)
+    expect(page.get_by_role("radio", name="Reverse", exact=True)).to_have_attribute("aria-checked", "true")
+    page.get_by_role("radio", name="Sort", exact=True).click()
     elsewhere.get_by_role("button", name="Stop").click()
     expect(elsewhere).to_have_count(0, timeout=PATIENCE)
 

@@ -47,7 +47,12 @@ def elsewhere(choice: TrainingChoice, plan: Plan) -> None:
     """How far the training of this session is while another plan is on the screen."""
     mine = session.elsewhere(plan)
     if mine is not None:
-        watch(lambda: mine.job.peek() if session.elsewhere(plan) else None, lambda seen: _elsewhere(mine, seen))
+
+        def look() -> Seen[Trainings] | None:
+            still_here = state.chosen().training == choice
+            return mine.job.peek() if still_here and session.elsewhere(plan) else None
+
+        watch(look, lambda seen: _elsewhere(mine, seen))
 
 
 def _elsewhere(mine: Mine, seen: Seen[Trainings]) -> None:
