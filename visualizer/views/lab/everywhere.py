@@ -58,12 +58,8 @@ def _draw(case: Case, one: Found, index: int) -> None:
     head = markdown_safe(f"{finding.severity.capitalize()}: {finding.title}")
     st.markdown(f"{ICONS[finding.severity]} **{head}.** {markdown_safe(one.where + finding.why)}")
     place = next(place for place, plane in _planes(case) if plane.index == one.planes[0].index)
-
-    def show() -> None:
-        state.select(layer=place.layer, head=place.head, batch=place.item)
-        state.redraw_page()
-
-    st.button("Show it", key=f"show_found_{index}", on_click=show, type="tertiary")
+    there = {"layer": place.layer, "head": place.head, "batch": place.item}
+    st.button("Show it", key=f"show_found_{index}", on_click=state.select, kwargs=there, type="tertiary")
 
 
 def _planes(case: Case) -> Iterator[tuple[Place, Plane]]:

@@ -190,7 +190,6 @@ def _paint_button(case: Case, crop: Crop) -> None:
 
     def make() -> None:
         state.change(**_text_of(case, n_rows))
-        state.redraw_page()
 
     st.button(f"Make a text of {n_rows} tokens", icon=":material/text_fields:", key="make_text", on_click=make)
 
