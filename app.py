@@ -3,6 +3,8 @@
 The server imports this file and finds ``app``; for each visitor it runs the file again as the script of the page.
 """
 
+from contextlib import nullcontext
+
 import streamlit as st
 
 from visualizer.page import header, sidebar
@@ -16,7 +18,7 @@ def picture() -> None:
     """All below the header."""
     choices = state.chosen()
     header.remarks(choices)
-    with header.loading():
+    with nullcontext() if is_warm() else header.loading():
         from visualizer.page.show import show  # brings torch, which takes a second, when the page already stands
     show(choices)
 

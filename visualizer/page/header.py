@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import streamlit as st
@@ -11,7 +11,6 @@ import streamlit as st
 from visualizer.components.axis import SequenceName
 from visualizer.components.glossary import glossary
 from visualizer.components.token_strip import Token, TokenSequence, parse_token, token_strip
-from visualizer.page.warming import is_warm
 from visualizer.runs.tokens import TokenSequence as Tokens
 from visualizer.safe_text import markdown_safe
 from visualizer.session import state, widgets
@@ -110,7 +109,7 @@ FEW = 6
 
 def loading() -> AbstractContextManager[object]:
     """A sign of life while the model is being loaded."""
-    return nullcontext() if is_warm() else st.spinner("Loading the model …")
+    return st.spinner("Loading the model …")
 
 
 def _drawn(name: SequenceName, title: str, sequence: Tokens, *, has_ids: bool) -> TokenSequence:
