@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
@@ -21,6 +22,7 @@ def scaled_dot_product_attention(
     mask: Tensor | None = None,
     *,
     divisor: float | None = None,
+    score_mod: Callable[[Tensor], Tensor] | None = None,
     dropout: Dropout | None = None,
     tap: Tap = untapped,
 ) -> tuple[Tensor, Tensor]:
@@ -32,6 +34,7 @@ def scaled_dot_product_attention(
         v: values, (B, H, Tk, Dh).
         mask: boolean, True = may attend, broadcastable to (B, H, Tq, Tk).
         divisor: what the scores are divided by; sqrt(Dk) unless given.
+        score_mod: changes the scaled scores, (B, H, Tq, Tk), before they are masked: ALiBi, soft-capping, ...
         dropout: applied to the weights.
         tap: names the stages.
 
@@ -53,6 +56,8 @@ def scaled_dot_product_attention(
         scaled_scores = tap("scaled_scores", scores / math.sqrt(q.shape[-1]), "B H Tq Tk")
     else:
         scaled_scores = tap("scaled_scores", scores / divisor, "B H Tq Tk")
+    if score_mod is not None:
+        scaled_scores = tap("modified_scores", score_mod(scaled_scores), "B H Tq Tk")
     if mask is None:
         masked_scores = tap("masked_scores", scaled_scores, "B H Tq Tk")
         weights = tap("weights", masked_scores.softmax(-1), "B H Tq Tk")
@@ -85,6 +90,9 @@ class MultiHeadAttention(TracedModule):
         output_projection: whether ``w_o`` follows; without it the output is the heads side by side.
         scale_scores: divide the scores by sqrt(head_dim).
         dropout: probability of dropping an attention weight.
+
+    Attributes:
+        score_mod: changes the scaled scores, (B, H, Tq, Tk), before they are masked; None leaves them.
 
     Raises:
         ValueError: n_heads does not divide d_model and no head_dim is given, one of them is below 1, or d_out
@@ -128,6 +136,7 @@ class MultiHeadAttention(TracedModule):
         else:
             self.w_q, self.w_k, self.w_v = (nn.Linear(d_model, d_inner, bias=bias) for _ in range(3))
         self.w_o = nn.Linear(d_inner, d_out, bias=output_bias) if output_projection else None
+        self.score_mod: Callable[[Tensor], Tensor] | None = None
         self.dropout = Dropout(dropout)
         self.inner_symbol = "D" if d_inner == d_model else "H*Dh"
         self.output_symbol = "D" if d_out == d_model else "Do"
@@ -159,7 +168,9 @@ class MultiHeadAttention(TracedModule):
         k = tap("k", torch.unflatten(k_proj, -1, heads).transpose(1, 2), "B H Tk Dh")
         v = tap("v", torch.unflatten(v_proj, -1, heads).transpose(1, 2), "B H Tk Dh")
         divisor = None if self.scale_scores else 1.0
-        context, _ = scaled_dot_product_attention(q, k, v, mask, divisor=divisor, dropout=self.dropout, tap=tap)
+        context, _ = scaled_dot_product_attention(
+            q, k, v, mask, divisor=divisor, score_mod=self.score_mod, dropout=self.dropout, tap=tap
+        )
         concat = tap("concat", context.transpose(1, 2).flatten(-2), f"B Tq {inner}")
         if self.w_o is None:
             return tap("output", concat, f"B Tq {inner}")

@@ -18,7 +18,7 @@ from model.tracing import Trace
 
 SequenceName = Literal["source", "target"]
 
-PAIR_STAGES = frozenset({"scores", "scaled_scores", "mask", "masked_scores"})
+PAIR_STAGES = frozenset({"scores", "scaled_scores", "modified_scores", "mask", "masked_scores"})
 """Stages with a cell for each pair of tokens, blocked pairs too: not yet what a row takes from its keys."""
 
 _ENTRIES = ("encoder.inputs.embedded", "decoder.inputs.embedded", "inputs.embedded")

@@ -11,9 +11,10 @@ from model.tracing import Trace
 def sdpa_difference(trace: Trace, attention_path: str) -> float:
     """Largest |difference| between one recorded attention and ``F.scaled_dot_product_attention``.
 
-    PyTorch is given the recorded q, k, v and mask, and a scale of one where the run did not scale its scores. A
-    query whose keys are all blocked must come out as zero: PyTorch gives that too. While dropout is on, the two
-    would draw different weights, so that the recorded weights from before dropout are compared.
+    PyTorch is given the recorded q, k, v and mask, what a change of the scores added to them, and a scale of one
+    where the run did not scale its scores. A query whose keys are all blocked must come out as zero: PyTorch gives
+    that too. While dropout is on, the two would draw different weights, so that the recorded weights from before
+    dropout are compared.
 
     Args:
         trace: a finished recording.
@@ -31,6 +32,9 @@ def sdpa_difference(trace: Trace, attention_path: str) -> float:
     mask = trace[f"{prefix}mask"].value if f"{prefix}mask" in trace else None
     unscaled = torch.equal(trace[f"{prefix}scores"].value, trace[f"{prefix}scaled_scores"].value)
     context = trace[f"{prefix}context"].value
+    if f"{prefix}modified_scores" in trace:
+        change = trace[f"{prefix}modified_scores"].value - trace[f"{prefix}scaled_scores"].value
+        mask = change if mask is None else change.masked_fill(~mask, -torch.inf)
     with torch.no_grad():
         if f"{prefix}dropped_weights" in trace:
             context = trace[f"{prefix}weights"].value @ v

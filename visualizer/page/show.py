@@ -80,7 +80,9 @@ def _with_readable_painting(run: Run, choices: Choices) -> Choices:
     if not run.complaints:
         return choices
     widgets.notices(run.complaints)
-    found = replace(choices, settings=replace(choices.settings, custom=run.settings.custom))
+    found = replace(
+        choices, settings=replace(choices.settings, custom=run.settings.custom, score=run.settings.score)
+    )
     state.save(found)
     return found
 

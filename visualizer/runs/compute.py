@@ -24,6 +24,7 @@ from visualizer.runs.masks_in_force import Masks, applied_masks
 from visualizer.runs.paths import attention_modules, in_layer, without_layer
 from visualizer.runs.prepare import Prepared, prepare
 from visualizer.runs.run import Run, positions_in
+from visualizer.runs.score_changes import change_scores, changed_attentions
 from visualizer.runs.tokens import Encoded, TokenSequence
 from visualizer.runs.trained import checkpoint_of
 from visualizer.settings.fields import TRAINED
@@ -67,6 +68,7 @@ def _record(prepared: Prepared, encoded: Encoded, model: TracedModule, head_name
     """Run a model under the masks that the settings ask for."""
     settings, batches = prepared.settings, prepared.batches
     model.requires_grad_(False)
+    change_scores(model, settings)
     masks = _by_layer(applied_masks(settings, prepared.promised))
     with torch.inference_mode(), record(model, edits(settings, masks)) as trace:
         _forward(model, batches, masks, positions_in(settings, batches))
@@ -151,7 +153,11 @@ def edits(settings: Settings, masks: Mapping[str, CombinedMask]) -> dict[str, Ed
     """What breaks the model where that was asked for."""
     if settings.fault not in FAULTS:
         return {}
-    return dict(FAULTS[settings.fault].edits([path for path, mask in masks.items() if mask.names]))
+    found = FAULTS[settings.fault].edits([path for path, mask in masks.items() if mask.names])
+    for path in changed_attentions(settings):
+        if f"{path}.scaled_scores" in found:
+            found[f"{path}.modified_scores"] = found.pop(f"{path}.scaled_scores")
+    return found
 
 
 def _run_example(settings: Settings, example: WorkedExample) -> Run:

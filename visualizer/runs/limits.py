@@ -8,7 +8,7 @@ from visualizer.runs.refusals import WayOut
 from visualizer.runs.tokens import Encoded, encode, first_tokens, target_lines, tokenize
 from visualizer.settings.fields import MAX_SEQUENCES, MAX_TEXT, MAX_TOKENS, TRAINED
 from visualizer.settings.lines import lines_of
-from visualizer.settings.painted_mask import read_planes
+from visualizer.settings.painted_mask import asks_for_head, read_planes
 from visualizer.settings.settings import Settings, TokenKind
 
 __all__ = [
@@ -208,7 +208,7 @@ def _layer_stages(settings: Settings, stack: _Stack) -> int:
 def _attention_stages(settings: Settings, attention: _Attention) -> int:
     n_queries, n_keys = attention.n_queries, attention.n_keys
     # scores, scaled_scores and weights always; masked_scores is scaled_scores itself where nothing is masked.
-    n_grids = 3 + attention.is_masked + (settings.dropout > 0)
+    n_grids = 3 + attention.is_masked + (settings.dropout > 0) + bool(settings.score)
     grids = n_grids * settings.n_heads * n_queries * n_keys
     inner = _inner_width(settings)
     projections = (n_queries + 2 * n_keys) * inner  # q_proj, k_proj, v_proj; q, k and v are views of them
@@ -236,7 +236,7 @@ def _n_masks(settings: Settings) -> int:
     """How many masks a self-attention has in all its layers and heads together, at most."""
     scopes = read_planes(settings.custom) if "custom" in settings.mask else {}
     by_layer = any(scope.layer is not None for scope in scopes)
-    by_head = any(scope.head is not None for scope in scopes)
+    by_head = any(scope.head is not None or asks_for_head(source) for scope, source in scopes.items())
     return (settings.depth if by_layer else 1) * (settings.n_heads if by_head else 1)
 
 

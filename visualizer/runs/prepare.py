@@ -9,6 +9,7 @@ from visualizer.components.axis import SequenceName
 from visualizer.runs.limits import bytes_for, problem_with_size, problem_with_text, way_out
 from visualizer.runs.masks_in_force import Masks, promised_masks, readable_painting
 from visualizer.runs.refusals import RefusedError
+from visualizer.runs.score_changes import readable_change
 from visualizer.runs.tokens import Encoded, TokenSequence, encode
 from visualizer.runs.trained import checkpoint_of, encode_trained, shape_of
 from visualizer.settings.fields import TRAINED, WORKED_EXAMPLES
@@ -23,7 +24,7 @@ class Prepared:
         settings: what is run: without what cannot be read, and for a trained model with the shape that it has.
         encoded: the tokens; None for a worked example, which brings its own inputs.
         promised: the masks that were chosen, for each attention.
-        complaints: one sentence for each part of the painted mask that cannot be read.
+        complaints: one sentence for each part of the painted mask, or change of the scores, that cannot be read.
         n_bytes: the memory of the run; 0 for those that are always small.
     """
 
@@ -59,7 +60,9 @@ def prepare(settings: Settings) -> Prepared:
             raise RefusedError(problem, way_out(settings))
         n_bytes = bytes_for(settings, encoded)
     settings, complaints = readable_painting(settings, (encoded.targets or encoded.sources)[0])
-    return Prepared(settings, encoded, promised_masks(settings, _batches(encoded)), complaints, n_bytes)
+    settings, of_scores = readable_change(settings)
+    promised = promised_masks(settings, _batches(encoded))
+    return Prepared(settings, encoded, promised, (*complaints, *of_scores), n_bytes)
 
 
 def _batches(encoded: Encoded) -> dict[SequenceName, tuple[TokenSequence, ...]]:

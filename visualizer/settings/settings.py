@@ -282,6 +282,12 @@ class Settings:
     custom: str = setting(
         "", "Painted mask", "The expression that you wrote, or the cells that you painted.", kind="cells"
     )
+    score: str = setting(
+        "",
+        "Change of scores",
+        "A number in place of each scaled score, before the mask, as in a score_mod of FlexAttention: from score, "
+        "the positions q and k, and the head h.",
+    )
 
     @property
     def has_two_vocabularies(self) -> bool:

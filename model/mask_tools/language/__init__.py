@@ -5,10 +5,11 @@ An expression says of each pair of a query and a key whether the query may atten
     k <= q and segment(q) == segment(k) and not is_pad(k)
 
 condition:  True, False, same_token, is_pad(x), comparisons (< <= == != >= >, chained too), and, or, not
-number:     whole numbers, q, k, n_queries, n_keys, token(x), segment(x), abs(number), + - * // %
+number:     whole numbers, q, k, h, b, n_queries, n_keys, token(x), segment(x), abs(number), + - * // %
 
 where ``q`` and ``k`` are the positions of the query and of the key, counted from 0, and ``x`` is one of the two.
-What a FlexAttention ``mask_mod`` returns is such an expression too, once ``from_mask_mod`` has read it.
+``h`` and ``b`` are the numbers of the head and of the sequence in the batch. A FlexAttention ``mask_mod`` is such
+an expression too, once ``from_mask_mod`` has read it. How scores are changed is said in the same way (``scores``).
 The meaning is Python's in all respects; Python's parser reads it, and nothing is ever run by Python itself.
 """
 
@@ -17,15 +18,20 @@ from model.mask_tools.language.description import express
 from model.mask_tools.language.expression import Expression, parse
 from model.mask_tools.language.mask_mod import from_mask_mod
 from model.mask_tools.language.ready import READY, ReadyExpression
+from model.mask_tools.language.ready_scores import READY_SCORES
+from model.mask_tools.language.scores import ScoreExpression, parse_score
 from model.mask_tools.language.spelling import MaskExpressionError
 
 __all__ = [
     "READY",
+    "READY_SCORES",
     "Expression",
     "MaskContext",
     "MaskExpressionError",
     "ReadyExpression",
+    "ScoreExpression",
     "express",
     "from_mask_mod",
     "parse",
+    "parse_score",
 ]

@@ -43,18 +43,19 @@ def _written(node: ast.expr, where: str) -> ast.expr:
         case ast.Call(func=function, args=[operand]):
             return ast.Call(function, [_written(operand, where)], [])
         case ast.BoolOp(op=word, values=parts):
-            return _joined([_written(part, where) for part in parts], _SIGNS[type(word)])
+            return joined([_written(part, where) for part in parts], _SIGNS[type(word)])
         case ast.Compare(left=left, ops=signs, comparators=others):
             pairs = pairwise(_bracketed(_written(operand, where)) for operand in (left, *others))
             links = [ast.Compare(one, [sign], [other]) for (one, other), sign in zip(pairs, signs, strict=True)]
-            return _joined(links, _SIGNS[ast.And])
+            return joined(links, _SIGNS[ast.And])
         case ast.BinOp(left=left, op=sign, right=right):
             divides = isinstance(sign, ast.FloorDiv | ast.Mod)
             return ast.BinOp(_written(left, where), sign, (_divisor if divides else _written)(right, where))
     return node
 
 
-def _joined(parts: Sequence[ast.expr], sign: ast.operator) -> ast.expr:
+def joined(parts: Sequence[ast.expr], sign: ast.operator) -> ast.expr:
+    """Parts with one sign between them."""
     return reduce(lambda one, other: ast.BinOp(one, sign, other), map(_bracketed, parts)) if parts[1:] else parts[0]
 
 

@@ -1,4 +1,4 @@
-"""What a pasted ``mask_mod`` returns, as an expression: its names are looked up, its functions are written out."""
+"""What a pasted function returns, as an expression: its names are looked up, its functions are written out."""
 
 from __future__ import annotations
 
@@ -35,13 +35,43 @@ class _Function:
 
 Scope = Mapping[str, "ast.expr | _Named | _Function"]
 
-_POSITIONS = {name: ast.Name(name) for name in ("b", "h", "q", "k")}
-_KNOWN: Scope = {
-    **_POSITIONS,
-    **{name: ast.Name(name) for name in ("n_queries", "n_keys", "same_token")},
-    "q_idx": ast.Name("q"),
-    "kv_idx": ast.Name("k"),
-}
+
+@dataclass(frozen=True, eq=False)
+class Dialect:
+    """What the functions that are pasted are of.
+
+    Attributes:
+        parameters: what they are given, in order; the last two are the query and the key.
+        names: the words for what is given, each with that of this language.
+        arithmetic: the signs between numbers.
+        constants: the kinds of numbers.
+        functions: this language's own, each with how many values it takes.
+        chooses: whether a choice between two values is one of numbers; else it is one of conditions.
+        called: what it is called in a sentence.
+    """
+
+    parameters: tuple[str, ...]
+    names: Mapping[str, str]
+    arithmetic: tuple[type[ast.operator], ...]
+    constants: tuple[type, ...]
+    functions: Mapping[str, int]
+    chooses: bool
+    called: str
+
+
+_NAMES = {name: name for name in ("b", "h", "q", "k", "n_queries", "n_keys")} | {"q_idx": "q", "kv_idx": "k"}
+
+MASKS = Dialect(
+    parameters=("b", "h", "q", "k"),
+    names=_NAMES | {"same_token": "same_token"},
+    arithmetic=(ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod),
+    constants=(bool, int),
+    functions={"is_pad": 1, "segment": 1, "token": 1, "abs": 1},
+    chooses=False,
+    called="a mask",
+)
+"""A ``mask_mod`` of FlexAttention."""
+
 _SIGNS: dict[type[ast.operator], ast.boolop] = {ast.BitAnd: ast.And(), ast.BitOr: ast.Or()}
 _JOINING: dict[str, ast.boolop] = {
     "and_masks": ast.And(),
@@ -53,7 +83,8 @@ _COMPARING: dict[str, ast.cmpop] = {
     **{"eq": ast.Eq(), "ne": ast.NotEq(), "logical_xor": ast.NotEq()},
     **{"le": ast.LtE(), "lt": ast.Lt(), "ge": ast.GtE(), "gt": ast.Gt()},
 }
-_SAME = ("bool", "to", "create_block_mask", "create_mask")
+_OTHER_NAMES = {"absolute": "abs", "minimum": "min", "maximum": "max"}
+_SAME = ("float", "bool", "to", "create_block_mask", "create_mask")
 """Functions that leave the mask what it is."""
 
 _FACTS = {
@@ -61,7 +92,6 @@ _FACTS = {
     "segment": re.compile(r"doc|seg|seq(uence)?_ids?$|sample", re.I),
     "token": re.compile(r"token|ids?$", re.I),
 }
-_ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod)
 _ORDER = (ast.Lt, ast.LtE, ast.Eq, ast.NotEq, ast.GtE, ast.Gt)
 _HINTS: dict[type[ast.AST], str] = {
     ast.Div: "to divide, write // (rounded down)",
@@ -77,8 +107,10 @@ _HINTS: dict[type[ast.AST], str] = {
 class Reader:
     """Reads one text; the expression has the language's own words, and places in the text."""
 
-    def __init__(self, text: PastedText) -> None:
+    def __init__(self, text: PastedText, dialect: Dialect = MASKS) -> None:
         self._text = text
+        self._dialect = dialect
+        self._known: Scope = {name: ast.Name(own) for name, own in dialect.names.items()}
         self._n_parts = 0
 
     def read(self) -> ast.expr:
@@ -88,9 +120,9 @@ class Reader:
             MaskExpressionError: it cannot be read, or asks for what is not known here.
         """
         statements = self._text.statements()
-        returned = self._returned(statements, _KNOWN)
+        returned = self._returned(statements, self._known)
         if returned is None:
-            raise MaskExpressionError("there is no condition in this: write one, such as q_idx >= kv_idx", 0, 1)
+            raise MaskExpressionError("there is nothing in this: write what holds of q_idx and kv_idx", 0, 1)
         return self._expression(returned.value, returned.scope)
 
     def _returned(self, statements: Sequence[ast.stmt], scope: Scope) -> _Named | None:
@@ -125,7 +157,9 @@ class Reader:
                 case ast.Expr(value=value):
                     last = _Named(value, scope)
                 case _:
-                    raise self._refusal(statement, _HINTS.get(type(statement), "this is not known in a mask"))
+                    raise self._refusal(
+                        statement, _HINTS.get(type(statement), f"this is not known in {self._dialect.called}")
+                    )
         return last
 
     def _expression(self, node: ast.expr, scope: Scope) -> ast.expr:
@@ -133,8 +167,10 @@ class Reader:
         if self._n_parts > 2 * LONGEST:
             raise self._refusal(node, "this comes to too long an expression when its names are written out")
         match node:
-            case ast.Constant(value=bool() | int() as value):
+            case ast.Constant(value=bool() | int() | float() as value) if type(value) in self._dialect.constants:
                 return self._at(node, ast.Constant(value))
+            case ast.Constant(value="inf" | "-inf"):
+                raise self._refusal(node, "an infinite score is a blocked cell: write it as the mask")
             case ast.Name(id=name):
                 return self._looked_up(node, name, scope)
             case ast.Lambda(args=arguments, body=body):
@@ -160,7 +196,7 @@ class Reader:
                 return self._fact(node, scope)
             case ast.Attribute():
                 raise self._refusal(node, f"{self._said(node)} is not defined here: put its number in its place")
-        raise self._refusal(node, f"{self._said(node)} is not known in a mask: say it by comparisons, &, | and ~")
+        raise self._refusal(node, f"{self._said(node)} is not known in {self._dialect.called}")
 
     def _looked_up(self, node: ast.Name, name: str, scope: Scope) -> ast.expr:
         match scope.get(name):
@@ -182,9 +218,12 @@ class Reader:
         }
         if given:
             own |= {name: _Named(value, scope) for name, value in zip(names, given, strict=False)}
-        elif len(names) in (2, 4):
-            own |= dict(zip(names, list(_POSITIONS.values())[-len(names) :], strict=True))
-        elif len(names) == 5:
+        elif len(names) in (2, len(self._dialect.parameters)):
+            positions = self._dialect.parameters[-len(names) :]
+            own |= {name: ast.Name(position) for name, position in zip(names, positions, strict=True)}
+        elif len(names) == len(MASKS.parameters):
+            raise self._refusal(node, "this is not given the score, so it is a mask_mod: write it as the mask")
+        elif len(names) == len(MASKS.parameters) + 1:
             raise self._refusal(node, "this changes scores, so it is a score_mod and no mask")
         outside = {name: value for name, value in function.scope.items() if name not in names}
         returned = self._returned(function.body, {**outside, **own})
@@ -197,7 +236,7 @@ class Reader:
             return self._at(node, ast.BoolOp(_SIGNS[type(sign)], parts))
         if isinstance(sign, ast.BitXor):
             return self._at(node, ast.Compare(parts[0], [ast.NotEq()], [parts[1]]))
-        if not isinstance(sign, _ARITHMETIC):
+        if not isinstance(sign, self._dialect.arithmetic):
             raise self._refusal(
                 node, f"{self._said(node)}: {_HINTS.get(type(sign), 'this sign is not known here')}"
             )
@@ -205,6 +244,9 @@ class Reader:
 
     def _either(self, node: ast.expr, test: ast.expr, one: ast.expr, other: ast.expr, scope: Scope) -> ast.expr:
         """Python's ``one if test else other``, and ``torch.where``."""
+        if self._dialect.chooses:
+            asked, *ways = (self._expression(part, scope) for part in (test, one, other))
+            return self._at(node, ast.IfExp(asked, *ways))
         asked, denied = (self._expression(test, scope) for _ in range(2))
         negation = self._at(test, ast.UnaryOp(ast.Not(), denied))
         ways = [
@@ -231,21 +273,22 @@ class Reader:
                 return self._applied(node, _function(parameters, inner, own_scope), arguments, scope)
             case _, "where", [test, one, other]:
                 return self._either(node, test, one, other, scope)
-            case _, "is_pad" | "segment" | "token", [argument]:
-                return self._at(node, ast.Call(ast.Name(name), [self._expression(argument, scope)], []))
             case _, _, [argument, *_] if name in _SAME:
                 return self._expression(argument, scope)
         parts = [self._expression(argument, scope) for argument in arguments]
+        own = _OTHER_NAMES.get(name, name)
+        if self._dialect.functions.get(own) == len(parts):
+            return self._at(node, ast.Call(ast.Name(own), parts, []))
         match name, parts:
-            case "abs" | "absolute", [part]:
-                return self._at(node, ast.Call(ast.Name("abs"), [part], []))
             case "logical_not" | "bitwise_not", [part]:
                 return self._at(node, ast.UnaryOp(ast.Not(), part))
             case _, [_, _, *_] if name in _JOINING:
                 return self._at(node, ast.BoolOp(_JOINING[name], parts))
             case _, [one, other] if name in _COMPARING:
                 return self._at(node, ast.Compare(one, [_COMPARING[name]], [other]))
-        raise self._refusal(node, f"{shortened(name)}(...) is not known here: paste the lines that define it too")
+        close = difflib.get_close_matches(name, self._dialect.functions, n=1)
+        meant = f"did you mean {close[0]}?" if close else "paste the lines that define it too"
+        raise self._refusal(node, f"{shortened(name)}(...) is not known here: {meant}")
 
     def _fact(self, node: ast.Subscript, scope: Scope) -> ast.expr:
         """``document_id[b, q_idx]`` and the like: what is known here of the token at a position."""
@@ -257,8 +300,15 @@ class Reader:
         sides = [index.id for index in indices if isinstance(index, ast.Name) and index.id in "qk"]
         name = table.attr if isinstance(table, ast.Attribute) else getattr(table, "id", "")
         known = [fact for fact, spelling in _FACTS.items() if spelling.search(name)]
+        if "slope" in self._dialect.functions and [ast.unparse(index) for index in indices] == ["h"]:
+            return self._at(node, ast.Call(ast.Name("slope"), [ast.Name("h")], []))
+        known = [fact for fact in known if fact in self._dialect.functions]
         if len(sides) == 1 and known and all(isinstance(index, ast.Name) for index in indices):
             return self._at(node, ast.Call(ast.Name(known[0]), [ast.Name(sides[0])], []))
+        if self._dialect is not MASKS:
+            raise self._refusal(
+                node, f"{self._said(node)} is not known: scores change by positions, tokens are masked"
+            )
         raise self._refusal(node, f"{self._said(node)} looks up what is not known here: {_known_of(sides, name)}")
 
     def _check_comparison(self, node: ast.Compare) -> None:

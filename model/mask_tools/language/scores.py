@@ -1,0 +1,252 @@
+"""Changes of the scores before the softmax, as expressions: ``score - slope(h) * (q - k)``.
+
+A change is a number for each query and key, worked out from the scaled score and from positions alone:
+
+number:     score, q, k, h, n_queries, n_keys, n_heads, written numbers, + - * / // % **, abs tanh sigmoid exp log
+            sqrt (each of one), min max (of two), slope(h), bucket(x), causal_bucket(x), bias(h, x), and
+            ``a if condition else b``
+condition:  True, False, comparisons, and, or, not
+
+``slope(h)`` is the slope of ALiBi for head h (Press et al., section 3). ``bucket(k - q)`` and
+``causal_bucket(k - q)`` are the 32 buckets of T5's relative positions (Raffel et al., section 2.1), and
+``bias(h, x)`` is a number of head h for bucket x, which a model would learn and which is drawn here. A
+``score_mod`` of FlexAttention can be pasted. Nothing is run by Python itself.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+import operator
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cache, reduce
+from itertools import pairwise
+
+import torch
+from torch import Tensor
+
+from model.mask_tools.language.parsing import span
+from model.mask_tools.language.pasted import MASKS, Dialect, Reader
+from model.mask_tools.language.pasted_text import PastedText
+from model.mask_tools.language.spelling import DEEPEST, LARGEST, LONGEST, MaskExpressionError, shortened, too_deep
+
+N_BUCKETS = 32
+_FARTHEST = 128
+
+_ELEMENTWISE: Mapping[str, Callable[[Tensor], Tensor]] = {
+    "abs": torch.abs,
+    "tanh": torch.tanh,
+    "sigmoid": torch.sigmoid,
+    "exp": torch.exp,
+    "log": torch.log,
+    "sqrt": torch.sqrt,
+}
+_ARITHMETIC: dict[type[ast.operator], Callable[[Tensor, Tensor], Tensor]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.Pow: operator.pow,
+}
+_COMPARE: dict[type[ast.cmpop], Callable[[Tensor, Tensor], Tensor]] = {
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.GtE: operator.ge,
+    ast.Gt: operator.gt,
+}
+SCORES = Dialect(
+    parameters=("score", "b", "h", "q", "k"),
+    names={name: own for name, own in MASKS.names.items() if own not in ("b", "same_token")}
+    | {"score": "score", "n_heads": "n_heads"},
+    arithmetic=tuple(_ARITHMETIC),
+    constants=(bool, int, float),
+    functions=dict.fromkeys(_ELEMENTWISE, 1)
+    | {"min": 2, "max": 2, "slope": 1, "bucket": 1, "causal_bucket": 1, "bias": 2},
+    chooses=True,
+    called="a change of scores",
+)
+"""A ``score_mod`` of FlexAttention."""
+
+
+@dataclass(frozen=True)
+class ScoreExpression:
+    """A change of the scores.
+
+    Attributes:
+        text: the expression in the words of this language.
+        tree: the expression as it was read.
+    """
+
+    text: str
+    tree: ast.expr = field(compare=False, repr=False)
+
+    def __call__(self, scores: Tensor) -> Tensor:
+        """The changed scores, as many as ``scores``, (B, H, Tq, Tk), which are scaled and not masked yet.
+
+        With fewer queries than keys, as beside a key/value cache, the last query stands beside the last key.
+        """
+        return _number(self.tree, _given(scores)).expand_as(scores).to(scores.dtype)
+
+    @property
+    def names(self) -> frozenset[str]:
+        """What it asks for: some of score, q, k, h, ..., and of the functions."""
+        return frozenset(node.id for node in ast.walk(self.tree) if isinstance(node, ast.Name))
+
+
+def parse_score(text: str) -> ScoreExpression:
+    """Read an expression, or a pasted ``score_mod``.
+
+    Raises:
+        MaskExpressionError: it is no number of this language for any score; its place is one in ``text``.
+    """
+    if not text.strip():
+        raise MaskExpressionError(
+            "the expression is empty: write a number, such as score - slope(h) * (q - k)", 0, 0
+        )
+    if len(text) > LONGEST:
+        raise MaskExpressionError(f"at most {LONGEST:,} characters are read", LONGEST, len(text))
+    try:
+        tree = Reader(PastedText(text), SCORES).read()
+        if _depth(tree) > DEEPEST:
+            raise too_deep(0, len(text))
+        few = torch.linspace(-8, 8, 18).view(1, 2, 3, 3)
+        changed = _number(tree, _given(few)).expand_as(few)
+    except (RecursionError, MemoryError):
+        raise too_deep(0, len(text)) from None
+    if not changed.isfinite().all():
+        what = "this is infinite or no number for some query and key: a cell is blocked by the mask, not here"
+        raise MaskExpressionError(what, 0, len(text))
+    return ScoreExpression(ast.unparse(tree), tree)
+
+
+def alibi_slopes(n_heads: int) -> tuple[float, ...]:
+    """The slope of each head (ALiBi, section 3): 2^(-8/n), 2^(-16/n), ...
+
+    Where the number of heads is no power of 2, the slopes of the next lower one, and then every other of the next
+    higher one, as in the authors' implementation.
+    """
+    lower = 2 ** int(math.log2(n_heads))
+    own = [2 ** (-8 * (head + 1) / lower) for head in range(lower)]
+    return tuple(own + [2 ** (-4 * (head + 1) / lower) for head in range(0, 2 * (n_heads - lower), 2)])
+
+
+def t5_bucket(relative: Tensor, *, is_causal: bool) -> Tensor:
+    """The bucket, 0 to 31, of how far a key is after its query (T5, section 2.1).
+
+    Near distances have a bucket each, farther ones share buckets of widths that grow up to 128. Where keys may be
+    after their query, half of the buckets are for these.
+    """
+    n_buckets = N_BUCKETS if is_causal else N_BUCKETS // 2
+    distance = (-relative).clamp(min=0) if is_causal else relative.abs()
+    n_exact = n_buckets // 2
+    share = (distance.float() / n_exact).clamp(min=1).log() / math.log(_FARTHEST / n_exact)
+    far = (n_exact + (share * (n_buckets - n_exact)).long()).clamp(max=n_buckets - 1)
+    bucket = torch.where(distance < n_exact, distance.long(), far)
+    return bucket if is_causal else bucket + n_buckets * (relative > 0)
+
+
+@cache
+def bias_table(n_heads: int) -> Tensor:
+    """A number for each head and bucket, (H, 32): of the kind that T5 learns, drawn from a normal distribution."""
+    return torch.randn(n_heads, N_BUCKETS, generator=torch.Generator().manual_seed(0))
+
+
+def _given(scores: Tensor) -> dict[str, Tensor]:
+    n_heads, n_queries, n_keys = scores.shape[-3:]
+
+    def counted(first: int, last: int) -> Tensor:
+        return torch.arange(first, last, dtype=scores.dtype, device=scores.device)
+
+    def number(value: int) -> Tensor:
+        return torch.tensor(value, dtype=scores.dtype, device=scores.device)
+
+    return {
+        "score": scores,
+        "q": counted(n_keys - n_queries, n_keys)[:, None],
+        "k": counted(0, n_keys),
+        "h": counted(0, n_heads)[:, None, None],
+        "n_queries": number(n_keys),
+        "n_keys": number(n_keys),
+        "n_heads": number(n_heads),
+    }
+
+
+def _number(node: ast.expr, given: Mapping[str, Tensor]) -> Tensor:
+    value = _value(node, given)
+    if value.dtype is torch.bool:
+        raise _refusal(node, "is a condition (true or false), and a number is needed here")
+    return value
+
+
+def _condition(node: ast.expr, given: Mapping[str, Tensor]) -> Tensor:
+    value = _value(node, given)
+    if value.dtype is not torch.bool:
+        raise _refusal(node, "is a number, and a condition is needed here: compare it, as in q - k < 4")
+    return value
+
+
+def _value(node: ast.expr, given: Mapping[str, Tensor]) -> Tensor:
+    score = given["score"]
+    match node:
+        case ast.Constant(value=bool() as value):
+            return torch.tensor(value, device=score.device)
+        case ast.Constant(value=int() | float() as value):
+            if not abs(value) <= LARGEST:
+                raise _refusal(node, "is too large")
+            return torch.tensor(value, dtype=score.dtype, device=score.device)
+        case ast.Name(id=name):
+            return given[name]
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            return ~_condition(operand, given)
+        case ast.UnaryOp(op=sign, operand=operand):
+            number = _number(operand, given)
+            return -number if isinstance(sign, ast.USub) else number
+        case ast.BinOp(left=left, op=sign, right=right):
+            return _ARITHMETIC[type(sign)](_number(left, given), _number(right, given))
+        case ast.BoolOp(op=word, values=parts):
+            join = torch.logical_and if isinstance(word, ast.And) else torch.logical_or
+            return reduce(join, [_condition(part, given) for part in parts])
+        case ast.Compare(left=left, ops=signs, comparators=others):
+            numbers = [_number(operand, given) for operand in (left, *others)]
+            links = [_COMPARE[type(sign)](*pair) for sign, pair in zip(signs, pairwise(numbers), strict=True)]
+            return reduce(torch.logical_and, links)
+        case ast.IfExp(test=test, body=one, orelse=other):
+            asked = _condition(test, given)
+            return torch.where(asked, _number(one, given), _number(other, given))
+        case ast.Call(func=ast.Name(id=name), args=arguments):
+            return _called(node, name, [_number(argument, given) for argument in arguments], given)
+    raise TypeError(f"a {type(node).__name__} is no part of a change of scores")
+
+
+def _called(node: ast.Call, name: str, numbers: list[Tensor], given: Mapping[str, Tensor]) -> Tensor:
+    score, n_heads = given["score"], len(given["h"])
+    if name in ("slope", "bias") and not (isinstance(node.args[0], ast.Name) and node.args[0].id == "h"):
+        raise _refusal(
+            node, f"is looked up for a head: write h first, as in {name}(h{', q - k' * (name == 'bias')})"
+        )
+    match name:
+        case "slope":
+            return torch.tensor(alibi_slopes(n_heads), dtype=score.dtype, device=score.device)[:, None, None]
+        case "bucket" | "causal_bucket":
+            return t5_bucket(numbers[0], is_causal=name == "causal_bucket").to(score.dtype)
+        case "bias":
+            heads = torch.arange(n_heads, device=score.device)[:, None, None]
+            return bias_table(n_heads).to(score)[heads, numbers[1].clamp(0, N_BUCKETS - 1).long()]
+        case "min":
+            return torch.minimum(*numbers)
+        case "max":
+            return torch.maximum(*numbers)
+    return _ELEMENTWISE[name](numbers[0])
+
+
+def _depth(tree: ast.AST) -> int:
+    return 1 + max(map(_depth, ast.iter_child_nodes(tree)), default=0)
+
+
+def _refusal(node: ast.expr, what: str) -> MaskExpressionError:
+    return MaskExpressionError(f"'{shortened(ast.unparse(node))}' {what}", *span(node))
