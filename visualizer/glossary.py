@@ -102,7 +102,23 @@ _SYMBOL = re.compile(
 )
 _TOGETHER = {r"\sqrt{d_k}": "scaling", r"\text{head } h": "head", r"\mathbb{R}": "R"}
 """What means something only as it is written, as the name of a function."""
-_ORDINARY = ("max", r"\in", r"\times", r"\frac", r"\sqrt", r"\dots", r"\max")
+_ORDINARY = (
+    *(
+        r"\in",
+        r"\times",
+        r"\frac",
+        r"\sqrt",
+        r"\dots",
+        r"\max",
+        r"\cdot",
+        r"\left",
+        r"\right",
+        r"\lfloor",
+        r"\rfloor",
+    ),
+    *(r"\le", r"\ge", r"\ne", r"\land", r"\lor", r"\lnot", r"\bmod"),
+    *("max", "min", "tanh", "sigmoid", "exp", "log", "sqrt", "bucket", "causalbucket"),
+)
 """Signs that mean what they mean everywhere."""
 
 
@@ -315,6 +331,15 @@ _TENSORS = (
         section="3.2.1",
         latex=("scaling",),
         also=("scaled", "square root of d_k"),
+    ),
+    Entry(
+        "modified scores",
+        "The [scaled scores] after a change that was chosen: lower by the distance of query and key times a slope "
+        "m of each [head] (ALiBi), changed by a number b of each head and range of distances (T5), or kept below a "
+        "cap.",
+        symbol="S'",
+        latex=("S'", "m_h", "b"),
+        also=("change of scores", "score_mod", "ALiBi", "relative bias", "soft cap"),
     ),
     Entry(
         "masked scores",

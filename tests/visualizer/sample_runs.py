@@ -57,6 +57,10 @@ VARIANTS = {
     ),
     "large epsilon": replace(BASE, layer_norm_eps=0.1),
     "dropout": replace(BASE, dropout=0.3),
+    "ALiBi": replace(BASE, score="score - slope(h) * (q - k)"),
+    "T5's bias, capped": replace(
+        BASE, architecture="decoder", score="2 * tanh((score + bias(h, bucket(k - q))) / 2)"
+    ),
     "no mask": replace(BASE, mask=()),
     "one head": replace(BASE, n_heads=1),
     "every mask": replace(BASE, mask=MASK_NAMES, window=2, custom=encode_cells(FIRST_CELL)),

@@ -157,7 +157,8 @@ class Run:
             for i, (path, stage) in enumerate(self.trace.items())
         )
         modules = tuple(
-            (path, type(module).__qualname__, getattr(module, "eps", None))  # a number in a norm's expression
+            # the number in a norm's expression, and the expression of changed scores
+            (path, type(module).__qualname__, getattr(module, "eps", None), getattr(module, "score_mod", None))
             for path, module in self.model.named_modules()
         )
         parameters = tuple(name for name, _ in self.model.named_parameters())  # a bias is there or not

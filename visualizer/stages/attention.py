@@ -11,7 +11,7 @@ from torch import Tensor
 from model import Trace
 from visualizer.components.derivation import Derivation
 from visualizer.glossary import mask_piece
-from visualizer.stages import by_operation
+from visualizer.stages import by_operation, score_changes
 from visualizer.stages.by_operation import from_inputs, linear_formula, moved
 from visualizer.stages.checks import Check, attention_agreement, equal, square_root
 from visualizer.stages.derivations import Cell
@@ -32,6 +32,7 @@ def facts(stage: StageInRun) -> Facts:
         "d_v": str(stage.beside("v").value.shape[-1]),
         "root_d_k": square_root(d_k),
         "masks": " and ".join(names),
+        "change": score_changes.change_of(stage).text if stage.has_beside("modified_scores") else "",
         "d_out": str(stage.beside("output").value.shape[-1]) if stage.has_beside("output") else "",
     }
     return Facts(frozenset({*_of_attention(stage), *_of_mask(stage)}), values)

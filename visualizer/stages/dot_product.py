@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from visualizer.components.derivation import Derivation, Step, Terms
-from visualizer.stages import derivations
+from visualizer.stages import derivations, score_changes
 from visualizer.stages.attention import agreeing, facts
 from visualizer.stages.by_operation import (
     dropout,
@@ -60,16 +60,28 @@ def _scaled_checks(stage: StageInRun) -> Iterable[Check]:
 def _masked_line(stage: StageInRun) -> NumpyLine:
     if not stage.has_beside("mask"):
         return from_inputs("{0}")(stage)
-    code = "masked_scores = np.where(mask, scaled_scores, -np.inf)"
-    return NumpyLine(code, _here(stage, "mask", "scaled_scores"))
+    before = _unmasked(stage).name
+    return NumpyLine(f"masked_scores = np.where(mask, {before}, -np.inf)", _here(stage, "mask", before))
+
+
+def _masked_formula(stage: StageInRun) -> str:
+    before = "S'" if stage.has_beside("modified_scores") else r"\hat S"
+    if not stage.has_beside("mask"):
+        return rf"\tilde S = {before}"
+    return rf"\tilde S_{{qk}} = {before}_{{qk}} \text{{ if }} M_{{qk}} = 1 \text{{, else }} {{-\infty}}"
+
+
+def _unmasked(stage: StageInRun) -> StageInRun:
+    """The scores that the mask is laid on: the scaled ones, or what a change made of them."""
+    return stage.beside("modified_scores" if stage.has_beside("modified_scores") else "scaled_scores")
 
 
 def _masked_checks(stage: StageInRun) -> Iterable[Check]:
-    scaled = stage.beside("scaled_scores").value
+    before = _unmasked(stage)
     if not stage.has_beside("mask"):
-        yield equal("no mask: equal to the scaled scores", stage.value, scaled)
+        yield equal(f"no mask: equal to the {before.entry.title.lower()}", stage.value, before.value)
     else:
-        expected = torch.where(stage.beside("mask").value, scaled, -math.inf)
+        expected = torch.where(stage.beside("mask").value, before.value, -math.inf)
         yield equal("every blocked cell is -∞, every other cell as it was", stage.value, expected)
 
 
@@ -87,6 +99,9 @@ def _score(stage: StageInRun, cell: Cell) -> Derivation:
             steps.append(Step(f"÷ √{len(q)} ({root:.4g})", found.value / root))
         else:
             steps.append(Step("scaling is off: the same number", found.value))
+    if stage.name in ("modified_scores", "masked_scores") and stage.has_beside("modified_scores"):
+        formula = f"{formula}, then {score_changes.change_of(stage).text}"
+        steps += score_changes.steps(stage, cell)
     if stage.name == "masked_scores":
         steps.append(_masked(stage, cell, steps[-1].value))
         formula += ", or -∞ where a mask blocks" if stage.has_beside("mask") else ""
@@ -97,7 +112,7 @@ def _score(stage: StageInRun, cell: Cell) -> Derivation:
 def _masked(stage: StageInRun, cell: Cell, score: float) -> Step:
     """What the mask makes of a score."""
     if not stage.has_beside("mask"):
-        return Step("no mask: a copy of the scaled score", score)
+        return Step(f"no mask: a copy of the {_unmasked(stage).entry.title.lower().removesuffix('s')}", score)
     if number_at(stage.beside("mask"), cell):
         return Step("mask: may attend", score)
     blockers = _blockers(stage, cell)
@@ -207,7 +222,7 @@ def _weights_checks(stage: StageInRun) -> Iterable[Check]:
 
 def _weight(stage: StageInRun, cell: Cell) -> tuple[Derivation, ...]:
     """The score's own derivation, then the softmax along its row."""
-    scores = stage.beside("masked_scores" if stage.has_beside("mask") else "scaled_scores")
+    scores = stage.beside("masked_scores") if stage.has_beside("mask") else _unmasked(stage)
     return _score(scores, cell), softmax(stage, cell, word="weight")
 
 
@@ -289,6 +304,22 @@ ENTRIES: tuple[StageEntry, ...] = (
             with √d_k, and where scores are large the [softmax] has almost no gradient.""",
     ),
     _stage(
+        "modified_scores",
+        "Modified scores",
+        "weights",
+        formula=score_changes.formula,
+        numpy=score_changes.line,
+        checks=agreeing(score_changes.checks),
+        derive=_score,
+        charts=_OF_SCORES,
+        plain="""Before anything is locked, every [score](scores) is changed by one rule, the same for all books:
+            by how far book and reader stand apart, by which librarian, the [head], compares them, or by how large the
+            score is.""",
+        exact="""The change of scores that was chosen, {change}, computed for every [query] (row), [key] (column)
+            and [head]. It comes after [scaling](scaling) and before the [mask], as a score_mod of FlexAttention
+            does.""",
+    ),
+    _stage(
         "mask",
         "Mask",
         "weights",
@@ -320,11 +351,7 @@ ENTRIES: tuple[StageEntry, ...] = (
         "masked_scores",
         "Masked scores",
         "weights",
-        formula=_beside(
-            "mask",
-            r"\tilde S_{qk} = \hat S_{qk} \text{ if } M_{qk} = 1 \text{, else } {-\infty}",
-            r"\tilde S = \hat S",
-        ),
+        formula=_masked_formula,
         numpy=_masked_line,
         checks=agreeing(_masked_checks),
         derive=_score,

@@ -37,6 +37,7 @@ _GIVEN = {
     "keep": "keep is True where dropout's generator kept a number",
     "ids": "ids are the numbers of the tokens",
     "mask": "mask is True where a query may attend",
+    "bias": "bias holds a number for each head and bucket",
     "positions": "positions count from the first token that is no padding",
 }
 """What variables from outside are."""

@@ -25,7 +25,7 @@ TOLERANCE = 1e-12
 _PROJECTED = {"q_proj": "q", "k_proj": "k", "v_proj": "v", "concat": "context"}
 """Stages in which the heads lie side by side, each with what a head alone calls its part."""
 
-_PER_HEAD = ("q", "k", "v", "scores", "scaled_scores", "masked_scores", "weights", "context")
+_PER_HEAD = ("q", "k", "v", "scores", "scaled_scores", "modified_scores", "masked_scores", "weights", "context")
 
 Parts = Mapping[str, tuple[Tensor, ...]]
 """By a stage's name its parts, head after head; the output is one part."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import dataclass
 from itertools import pairwise
 
 from model.mask_tools.language.code import joined
@@ -22,6 +23,20 @@ _BUCKETS = {
     return torch.where(distance < 16, distance.long(), far)
 """,
 }
+_NUMPY_BUCKETS = {
+    "bucket": (
+        "def bucket(relative):",
+        "    share = np.log(np.maximum(abs(relative) / 8, 1)) / np.log(16)",
+        "    far = np.minimum(8 + (share * 8).astype(int), 15)",
+        "    return np.where(abs(relative) < 8, abs(relative), far) + 16 * (relative > 0)",
+    ),
+    "causal_bucket": (
+        "def causal_bucket(relative):",
+        "    distance = np.maximum(-relative, 0)",
+        "    share = np.log(np.maximum(distance / 16, 1)) / np.log(8)",
+        "    return np.where(distance < 16, distance, np.minimum(16 + (share * 16).astype(int), 31))",
+    ),
+}
 _SIGNS: dict[type[ast.boolop], ast.operator] = {ast.And: ast.BitAnd(), ast.Or: ast.BitOr()}
 
 
@@ -35,7 +50,7 @@ def flex_score_mod(change: ScoreExpression, n_heads: int, n_tokens: int) -> str:
     """
     names, tables = change.names, []
     if "slope" in names:
-        tables.append(f"slope = torch.tensor({[float(f'{slope:.9g}') for slope in alibi_slopes(n_heads)]})")
+        tables.append(f"slope = torch.tensor({list(alibi_slopes(n_heads))})")
     if "bias" in names:
         tables.append(f"bias = torch.randn({n_heads}, {N_BUCKETS}, generator=torch.Generator().manual_seed(0))")
     helpers = [lines for name, lines in _BUCKETS.items() if name in names]
@@ -47,57 +62,88 @@ def flex_score_mod(change: ScoreExpression, n_heads: int, n_tokens: int) -> str:
 
 def torch_line(change: ScoreExpression, n_heads: int, n_tokens: int) -> str:
     """What the ``score_mod`` returns: a line over ``score``, ``q``, ``k``, ``h`` and the tables."""
-    return ast.unparse(_written(change.tree, {"n_heads": n_heads, "n_queries": n_tokens, "n_keys": n_tokens}))
+    return _Writer("torch", n_heads, n_tokens).line(change)
 
 
-def _written(node: ast.expr, sizes: dict[str, int]) -> ast.expr:
-    match node:
-        case ast.Name(id=name) if name in sizes:
-            return ast.Constant(sizes[name])
-        case ast.UnaryOp(op=sign, operand=operand):
-            return ast.UnaryOp(ast.Invert() if isinstance(sign, ast.Not) else sign, _written(operand, sizes))
-        case ast.BinOp(left=left, op=sign, right=right):
-            base = _written(left, sizes)
-            if isinstance(sign, ast.Pow):  # whole numbers have no negative powers
-                base = ast.BinOp(base, ast.Mult(), ast.Constant(1.0))
-            return ast.BinOp(base, sign, _written(right, sizes))
-        case ast.BoolOp(op=word, values=parts):
-            return joined([_written(part, sizes) for part in parts], _SIGNS[type(word)])
-        case ast.Compare(left=left, ops=signs, comparators=others):
-            pairs = pairwise(_written(operand, sizes) for operand in (left, *others))
-            links = [ast.Compare(one, [sign], [other]) for (one, other), sign in zip(pairs, signs, strict=True)]
-            return joined(links, ast.BitAnd())
-        case ast.IfExp(test=test, body=one, orelse=other):
-            return _call("torch.where", *(_tensor(part, sizes) for part in (test, one, other)))
-        case ast.Call(func=ast.Name(id=name), args=arguments):
-            return _called(name, arguments, sizes)
-    return node
+def numpy_lines(change: ScoreExpression, n_heads: int, n_tokens: int) -> list[str]:
+    """The lines that compute the changed scores by NumPy, of which the last is a value over ``score``.
+
+    A bias is looked up in an array ``bias``, (H, 32).
+    """
+    names, lines = change.names, []
+    if {"h", "slope", "bias"} & names:
+        lines.append(f"h = np.arange({n_heads})[:, None, None]")
+    if {"q", "k"} & names:
+        lines.append(f"q, k = np.arange({n_tokens})[:, None], np.arange({n_tokens})")
+    if "slope" in names:
+        lines.append(f"slope = np.array({list(alibi_slopes(n_heads))})")
+    lines += [line for name, helper in _NUMPY_BUCKETS.items() if name in names for line in helper]
+    return [*lines, _Writer("np", n_heads, n_tokens).line(change)]
 
 
-def _called(name: str, arguments: list[ast.expr], sizes: dict[str, int]) -> ast.expr:
-    match name, [_tensor(argument, sizes) for argument in arguments]:
-        case "slope", [head]:
-            return ast.Subscript(ast.Name("slope"), head)
-        case "bias", [head, place]:
-            if not (isinstance(place, ast.Call) and isinstance(place.func, ast.Name) and place.func.id in _BUCKETS):
-                place = _call("torch.clamp", place, ast.Constant(0), ast.Constant(N_BUCKETS - 1))
-                place = ast.Call(ast.Attribute(place, "long"), [], [])
-            return ast.Subscript(ast.Name("bias"), ast.Tuple([head, place]))
-        case (("min" | "max"), [one, other]):
-            return _call("torch.minimum" if name == "min" else "torch.maximum", one, other)
-        case (("abs" | "bucket" | "causal_bucket"), [one]):
-            return _call(name, one)
-        case _, [one]:
-            return _call(f"torch.{name}", one)
-    raise TypeError(f"{name} is no function of a change of scores")
+@dataclass(frozen=True)
+class _Writer:
+    """Writes a tree for one library, ``torch`` or ``np``."""
 
+    library: str
+    n_heads: int
+    n_tokens: int
 
-def _tensor(node: ast.expr, sizes: dict[str, int]) -> ast.expr:
-    """A value as PyTorch's functions take it: numbers alone as a tensor."""
-    written = _written(node, sizes)
-    asked = {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
-    return written if asked - sizes.keys() else _call("torch.tensor", written)
+    def line(self, change: ScoreExpression) -> str:
+        return ast.unparse(self._written(change.tree))
 
+    def _written(self, node: ast.expr) -> ast.expr:
+        match node:
+            case ast.Name(id="n_heads"):
+                return ast.Constant(self.n_heads)
+            case ast.Name(id="n_queries" | "n_keys"):
+                return ast.Constant(self.n_tokens)
+            case ast.UnaryOp(op=sign, operand=operand):
+                return ast.UnaryOp(ast.Invert() if isinstance(sign, ast.Not) else sign, self._written(operand))
+            case ast.BinOp(left=left, op=sign, right=right):
+                base = self._written(left)
+                if isinstance(sign, ast.Pow):  # whole numbers have no negative powers
+                    base = ast.BinOp(base, ast.Mult(), ast.Constant(1.0))
+                return ast.BinOp(base, sign, self._written(right))
+            case ast.BoolOp(op=word, values=parts):
+                return joined([self._written(part) for part in parts], _SIGNS[type(word)])
+            case ast.Compare(left=left, ops=signs, comparators=others):
+                pairs = pairwise(self._written(operand) for operand in (left, *others))
+                links = [ast.Compare(one, [sign], [other]) for (one, other), sign in zip(pairs, signs, strict=True)]
+                return joined(links, ast.BitAnd())
+            case ast.IfExp(test=test, body=one, orelse=other):
+                return self._call("where", *map(self._tensor, (test, one, other)))
+            case ast.Call(func=ast.Name(id=name), args=arguments):
+                return self._called(name, [self._tensor(argument) for argument in arguments])
+        return node
 
-def _call(name: str, *arguments: ast.expr) -> ast.expr:
-    return ast.Call(ast.Name(name), [*arguments], [])
+    def _called(self, name: str, arguments: list[ast.expr]) -> ast.expr:
+        match name, arguments:
+            case "slope", [head]:
+                return ast.Subscript(ast.Name("slope"), head)
+            case "bias", [head, place]:
+                return ast.Subscript(ast.Name("bias"), ast.Tuple([head, self._index(place)]))
+            case (("min" | "max"), _):
+                return self._call(f"{name}imum", *arguments)
+            case "sigmoid", [one] if self.library == "np":
+                return ast.parse(f"1 / (1 + np.exp(-({ast.unparse(one)})))", mode="eval").body
+            case (("abs" | "bucket" | "causal_bucket"), [one]):
+                return ast.Call(ast.Name(name), [one], [])
+        return self._call(name, *arguments)
+
+    def _index(self, place: ast.expr) -> ast.expr:
+        """A number as the number of a bucket."""
+        if isinstance(place, ast.Call) and isinstance(place.func, ast.Name) and place.func.id in _BUCKETS:
+            return place
+        within = self._call("clip", place, ast.Constant(0), ast.Constant(N_BUCKETS - 1))
+        whole, arguments = ("long", []) if self.library == "torch" else ("astype", [ast.Name("int")])
+        return ast.Call(ast.Attribute(within, whole), [*arguments], [])
+
+    def _tensor(self, node: ast.expr) -> ast.expr:
+        """A value as PyTorch's functions take it: numbers alone as a tensor."""
+        written = self._written(node)
+        asked = {part.id for part in ast.walk(written) if isinstance(part, ast.Name)}
+        return written if asked or self.library == "np" else self._call("tensor", written)
+
+    def _call(self, name: str, *arguments: ast.expr) -> ast.expr:
+        return ast.Call(ast.Name(f"{self.library}.{name}"), [*arguments], [])

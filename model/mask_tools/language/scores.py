@@ -18,7 +18,7 @@ from __future__ import annotations
 import ast
 import math
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, reduce
 from itertools import pairwise
@@ -90,7 +90,14 @@ class ScoreExpression:
 
         With fewer queries than keys, as beside a key/value cache, the last query stands beside the last key.
         """
-        return _number(self.tree, _given(scores)).expand_as(scores).to(scores.dtype)
+        return _number(self.tree, _given(scores)).expand(scores.shape)
+
+    def parts(self, scores: Tensor) -> Iterator[tuple[str, Tensor]]:
+        """Each part that something is worked out in, in words and its value at each score; the innermost first."""
+        given = _given(scores)
+        for node in _inner_first(self.tree):
+            if not isinstance(node, ast.Constant | ast.Name):
+                yield ast.unparse(node), _value(node, given).expand_as(scores)
 
     @property
     def names(self) -> frozenset[str]:
@@ -235,13 +242,21 @@ def _called(node: ast.Call, name: str, numbers: list[Tensor], given: Mapping[str
         case "bucket" | "causal_bucket":
             return t5_bucket(numbers[0], is_causal=name == "causal_bucket").to(score.dtype)
         case "bias":
+            table = bias_table(n_heads).to(score.device, score.dtype)
             heads = torch.arange(n_heads, device=score.device)[:, None, None]
-            return bias_table(n_heads).to(score)[heads, numbers[1].clamp(0, N_BUCKETS - 1).long()]
+            return table[heads, numbers[1].clamp(0, N_BUCKETS - 1).long()]
         case "min":
             return torch.minimum(*numbers)
         case "max":
             return torch.maximum(*numbers)
     return _ELEMENTWISE[name](numbers[0])
+
+
+def _inner_first(node: ast.expr) -> Iterator[ast.expr]:
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.expr) and not (isinstance(node, ast.Call) and child is node.func):
+            yield from _inner_first(child)
+    yield node
 
 
 def _depth(tree: ast.AST) -> int:

@@ -12,6 +12,7 @@ import pytest
 import torch
 
 from model import Dropout, record, seed_dropout
+from model.mask_tools.language.scores import bias_table
 from tests.visualizer.sample_runs import BASE, VARIANTS, run_of
 from visualizer.runs.compute import compute_run
 from visualizer.settings.fields import TRAINED, WORKED_EXAMPLES
@@ -62,6 +63,8 @@ def from_outside(run, path, kept):
     module = run.trace[path].module_path
     sequence = run.axes(path)[0].sequence or "source"
     names = {"ids": torch.tensor([tokens.ids for tokens in run.batches[sequence]])}
+    if (attention := run.model.get_submodule(module)) and hasattr(attention, "n_heads"):
+        names["bias"] = bias_table(attention.n_heads)
     if sequence in run.positions:
         names["positions"] = run.positions[sequence]
     if module in run.masks and run.masks[module].allowed is not None:
@@ -117,8 +120,11 @@ def test_a_line_reads_what_it_names_and_assigns_its_stage(name):
         loaded = {
             node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
         }
-        assigned = {target.id for statement in tree.body[:-1] for target in statement.targets}
-        assert loaded - assigned - {"np", "math"} == {*line.reads, *line.given}
+        nodes = [node for statement in tree.body[:-1] for node in ast.walk(statement)]
+        assigned = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+        assigned |= {node.arg for node in nodes if isinstance(node, ast.arg)}
+        assigned |= {node.name for node in nodes if isinstance(node, ast.FunctionDef)}
+        assert loaded - assigned - {"np", "math", "abs", "int"} == {*line.reads, *line.given}
 
 
 def test_no_entry_is_left_over():

@@ -26,7 +26,8 @@ def draw_bars(run: Run, cell: Cell) -> None:
     from visualizer.figures.score_bars import score_bars
 
     module, _, name = cell.path.rpartition(".")
-    score = "scores" if name == "scores" else "scaled_scores"
+    changed = name != "scaled_scores" and f"{module}.modified_scores" in run.trace
+    score = "scores" if name == "scores" else "modified_scores" if changed else "scaled_scores"
     _, keys = run.axes(f"{module}.weights")
     figure = score_bars(
         _row(run, cell, score),

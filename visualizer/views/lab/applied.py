@@ -20,12 +20,12 @@ def render(case: Case) -> None:
     """Draw the row of the query that is looked at."""
     selection = case.selection
     allowed = case.allowed[selection.query]
-    scores = case.run.trace[f"{case.module}.scaled_scores"].value[0, selection.head, selection.query]
+    scores = case.scores[0, selection.head, selection.query]
     found = applied(scores, allowed)
     _, keys = case.axes
     label = markdown_safe(keys.labels[selection.query])
     st.markdown(
-        f"The scaled scores of query {selection.query} “{label}”, layer {selection.layer}, "
+        f"The {case.scores_called} of query {selection.query} “{label}”, layer {selection.layer}, "
         f"{markdown_safe(case.run.head_label(selection.head))}, masked in {len(APPLICATIONS)} ways. Click a token "
         "in the strip above for another query."
     )

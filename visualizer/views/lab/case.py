@@ -67,6 +67,17 @@ class Case:
         return allowed[0].expand(-1, n_tokens, n_tokens)
 
     @property
+    def scores_called(self) -> str:
+        """What the scores are called that the mask is laid on."""
+        changed = f"{self.module}.modified_scores" in self.run.trace
+        return "modified scores" if changed else "scaled scores"
+
+    @property
+    def scores(self) -> Tensor:
+        """The scores that the mask is laid on, (1, H, T, T)."""
+        return self.run.trace[f"{self.module}.{self.scores_called.replace(' ', '_')}"].value
+
+    @property
     def axes(self) -> tuple[Axis, Axis]:
         """Queries and keys, with their labels."""
         labels = self.tokens.labels

@@ -142,7 +142,7 @@ def _painter(case: Case, *, is_in_force: bool) -> None:
 def findings_of(case: Case, allowed: torch.Tensor, intent: Intent) -> tuple[Finding, ...]:
     """What is wrong with a mask, (T, T), True = may attend, beside what it should be, on this head."""
     query_is_padding, key_is_padding = padding_of(case.context)
-    scores = case.run.trace[f"{case.module}.scaled_scores"].value[0, case.selection.head]
+    scores = case.scores[0, case.selection.head]
     mask = MaskCase(
         allowed=allowed,
         query_is_padding=query_is_padding,
