@@ -313,8 +313,8 @@ ENTRIES: tuple[StageEntry, ...] = (
         derive=_score,
         charts=_OF_SCORES,
         plain="""Before anything is locked, every [score](scores) is changed by one rule, the same for all books:
-            by how far book and reader stand apart, by which librarian, the [head], compares them, or by how large the
-            score is.""",
+            by how far book and reader stand apart, by which librarian, the [head], compares them, or by how large
+            the score is.""",
         exact="""The change of scores that was chosen, {change}, computed for every [query] (row), [key] (column)
             and [head]. It comes after [scaling](scaling) and before the [mask], as a score_mod of FlexAttention
             does.""",
