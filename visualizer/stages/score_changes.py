@@ -32,7 +32,9 @@ _WIDE = (ast.Add, ast.Sub, ast.Mod)
 
 def change_of(stage: StageInRun) -> ScoreExpression:
     """The expression that changed the scores of the stage's attention."""
-    change: ScoreExpression = stage.run.model.get_submodule(stage.module).score_mod
+    change = vars(stage.run.model.get_submodule(stage.module))["score_mod"]
+    if not isinstance(change, ScoreExpression):
+        raise TypeError(f"the scores of {stage.module} are changed by something else than an expression")
     return change
 
 
@@ -69,8 +71,10 @@ def steps(stage: StageInRun, cell: Cell) -> list[Step]:
 
 def _latex(node: ast.expr) -> str:
     match node:
-        case ast.Constant(value=value):
-            return rf"\text{{{value}}}" if isinstance(value, bool) else f"{value:g}"
+        case ast.Constant(value=bool() as value):
+            return rf"\text{{{value}}}"
+        case ast.Constant(value=int() | float() as value):
+            return f"{value:g}"
         case ast.Name(id=name):
             return _NAMES.get(name, name)
         case ast.UnaryOp(op=ast.Not(), operand=operand):
