@@ -91,6 +91,7 @@ def test_it_draws_itself_while_it_runs_and_stop_keeps_the_model(open_app):
     expect(bar).to_contain_text(re.compile(r"Step [1-9]\d* of 20,000"), timeout=PATIENCE)
     before = page.evaluate("probe.painted.training_0 ?? 0")
     page.wait_for_function("before => (probe.painted.training_0 ?? 0) > before + 1", arg=before, timeout=PATIENCE)
+    another_task_stands_alone_on_the_screen(page)
     page.reload()
     expect(bar).to_contain_text(re.compile(r"Step [1-9]\d* of 20,000"), timeout=PATIENCE)
     page.get_by_role("button", name="Stop").click()
@@ -106,10 +107,8 @@ def test_it_draws_itself_while_it_runs_and_stop_keeps_the_model(open_app):
     expect(page.get_by_role("radio", name="Step through", exact=True)).to_have_attribute("aria-checked", "true")
 
 
-def test_another_task_stands_alone_on_the_screen_while_one_is_trained(open_app):
-    page = open_app(**a_training(20_000))
-    start(page)
-    expect(page.get_by_test_id("stProgress")).to_be_visible(timeout=PATIENCE)
+def another_task_stands_alone_on_the_screen(page: Page) -> None:
+    """While one is trained, which goes on and is shown again by a click."""
     page.get_by_role("radio", name="Sort", exact=True).click()
     elsewhere = page.locator(".st-key-elsewhere")
     expect(elsewhere).to_contain_text("Training goes on: Reverse", timeout=PATIENCE)
@@ -120,9 +119,6 @@ def test_another_task_stands_alone_on_the_screen_while_one_is_trained(open_app):
     elsewhere.get_by_role("button", name="Show it").click()
     expect(elsewhere).to_have_count(0, timeout=PATIENCE)
     expect(page.get_by_role("radio", name="Reverse", exact=True)).to_have_attribute("aria-checked", "true")
-    page.get_by_role("radio", name="Sort", exact=True).click()
-    elsewhere.get_by_role("button", name="Stop").click()
-    expect(elsewhere).to_have_count(0, timeout=PATIENCE)
 
 
 def test_a_bad_question_takes_nothing_away(open_app):
