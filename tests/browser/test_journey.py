@@ -47,7 +47,8 @@ def test_from_a_text_to_a_comparison_of_masks(open_app):
     width = int(link.pop("d_model"))
     assert width in widths(N_HEADS, width)
     expected = {"text": TEXT, "n_heads": "6", "mask": "causal,sliding_window", "window": "5"}
-    assert link == {**expected, "query": str(QUERY), "key": str(KEY)}
+    asked = {"asked_width": "64"}  # which six heads cannot share
+    assert link == {**expected, **asked, "query": str(QUERY), "key": str(KEY)}
     chosen = Settings(text=TEXT, n_heads=N_HEADS, d_model=width, mask=MASKS, window=5)
     numbers_of_the_step_are_those_of_the_model(page, chosen)
     numbers_of_the_comparison_are_those_of_the_model(page, chosen)
