@@ -8,10 +8,9 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from model import fused_projection
-from model.config import width_of_head
+from model.config import attention_widths
 from model.dropout import Dropout
-from model.fused_projection import Projection, thirds
+from model.fused_projection import project
 from model.tracing import Tap, TracedModule, untapped
 
 
@@ -28,28 +27,15 @@ def scaled_dot_product_attention(
 ) -> tuple[Tensor, Tensor]:
     """softmax(q k^T / sqrt(d_k)) v (section 3.2.1, equation 1).
 
-    Args:
-        q: queries, (B, H, Tq, Dk).
-        k: keys, (B, H, Tk, Dk).
-        v: values, (B, H, Tk, Dh).
-        mask: boolean, True = may attend, broadcastable to (B, H, Tq, Tk).
-        divisor: what the scores are divided by; sqrt(Dk) unless given.
-        score_mod: changes the scaled scores, (B, H, Tq, Tk), before they are masked: ALiBi, soft-capping, ...
-        dropout: applied to the weights.
-        tap: names the stages.
-
-    Returns:
-        The context (B, H, Tq, Dh) and the weights (B, H, Tq, Tk) before dropout. A query that may attend to no key
-        has weights of exactly zero.
+    From queries (B, H, Tq, Dk), keys (B, H, Tk, Dk) and values (B, H, Tk, Dh) to the context (B, H, Tq, Dh) and the
+    weights (B, H, Tq, Tk) before ``dropout``; those of a query that may attend to no key are exactly zero. ``mask``
+    is boolean, True = may attend, broadcastable to the weights. The scores are divided by ``divisor``, sqrt(Dk)
+    unless given, then changed by ``score_mod`` (ALiBi, soft caps, ...); ``tap`` names the stages.
 
     >>> q, k, v = torch.ones(1, 1, 2, 4), torch.ones(1, 1, 2, 4), torch.tensor([[[[1.0], [3.0]]]])
     >>> context, weights = scaled_dot_product_attention(q, k, v, torch.tensor([[True, False], [True, True]]))
-    >>> weights[0, 0]
-    tensor([[1.0000, 0.0000],
-            [0.5000, 0.5000]])
-    >>> context[0, 0]
-    tensor([[1.],
-            [2.]])
+    >>> weights[0, 0].tolist(), context[0, 0].tolist()
+    ([[1.0, 0.0], [0.5, 0.5]], [[1.0], [2.0]])
     """
     scores = tap("scores", q @ k.mT, "B H Tq Tk")
     if divisor is None:
@@ -66,45 +52,18 @@ def scaled_dot_product_attention(
         masked_scores = tap("masked_scores", scaled_scores.masked_fill(~mask, -math.inf), "B H Tq Tk")
         has_key = mask.any(-1, keepdim=True)
         weights = tap("weights", masked_scores.softmax(-1).masked_fill(~has_key, 0.0), "B H Tq Tk")
-    if dropout is not None and dropout.active:
-        dropped_weights = tap("dropped_weights", dropout(weights), "B H Tq Tk")
-        context = tap("context", dropped_weights @ v, "B H Tq Dh")
-    else:
-        context = tap("context", weights @ v, "B H Tq Dh")
-    return context, weights
+    if dropout is None or not dropout.active:
+        return tap("context", weights @ v, "B H Tq Dh"), weights
+    dropped_weights = tap("dropped_weights", dropout(weights), "B H Tq Tk")
+    return tap("context", dropped_weights @ v, "B H Tq Dh"), weights
 
 
 class MultiHeadAttention(TracedModule):
     """Attention in ``n_heads`` subspaces at once (section 3.2.2).
 
-    Head i owns columns ``i * head_dim : (i + 1) * head_dim`` of the projections.
-
-    Args:
-        d_model: width of the inputs.
-        n_heads: number of heads.
-        head_dim: width of one head; d_model / n_heads unless given.
-        d_out: width of the output; d_model unless given. Only an output projection can change the width.
-        bias: whether the projections to queries, keys and values add a bias.
-        output_bias: whether the output projection does; as ``bias`` unless given.
-        fused_qkv: whether one matrix makes queries, keys and values, as in ``nn.MultiheadAttention``.
-        output_projection: whether ``w_o`` follows; without it the output is the heads side by side.
-        scale_scores: divide the scores by sqrt(head_dim).
-        dropout: probability of dropping an attention weight.
-
-    Attributes:
-        score_mod: changes the scaled scores, (B, H, Tq, Tk), before they are masked; None leaves them.
-
-    Raises:
-        ValueError: n_heads does not divide d_model and no head_dim is given, one of them is below 1, or d_out
-            cannot be reached.
-
-    >>> attention = MultiHeadAttention(d_model=8, n_heads=2)
-    >>> x = torch.zeros(1, 3, 8)
-    >>> attention(x, x, x).shape
-    torch.Size([1, 3, 8])
-    >>> MultiHeadAttention(d_model=10, n_heads=4)
-    Traceback (most recent call last):
-    ValueError: d_model (10) must be divisible by n_heads (4): try 8 or 12
+    Head i owns columns ``i * head_dim : (i + 1) * head_dim`` of the projections. The arguments are the fields of
+    ``TransformerConfig``, and refused as those are; ``bias`` is that of queries, keys and values. Without
+    ``output_projection`` the output is the heads side by side. ``score_mod``, once set, changes the scaled scores.
     """
 
     def __init__(
@@ -122,19 +81,13 @@ class MultiHeadAttention(TracedModule):
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
-        head_dim = width_of_head(d_model, n_heads, head_dim)
-        d_inner = n_heads * head_dim
-        if d_out is None:
-            d_out = d_model if output_projection else d_inner
-        if not output_projection and d_out != d_inner:
-            raise ValueError(f"d_out ({d_out}) must be n_heads * head_dim ({d_inner}) without an output projection")
-        output_bias = bias if output_bias is None else output_bias
-        self.n_heads, self.head_dim, self.scale_scores = n_heads, head_dim, scale_scores
-        self.fused_qkv = fused_qkv
+        head_dim, d_inner, d_out = attention_widths(d_model, n_heads, head_dim, d_out, output_projection)
+        self.n_heads, self.head_dim, self.scale_scores, self.fused_qkv = n_heads, head_dim, scale_scores, fused_qkv
         if fused_qkv:
             self.w_qkv = nn.Linear(d_model, 3 * d_inner, bias=bias)
         else:
             self.w_q, self.w_k, self.w_v = (nn.Linear(d_model, d_inner, bias=bias) for _ in range(3))
+        output_bias = bias if output_bias is None else output_bias
         self.w_o = nn.Linear(d_inner, d_out, bias=output_bias) if output_projection else None
         self.score_mod: Callable[[Tensor], Tensor] | None = None
         self.dropout = Dropout(dropout)
@@ -142,28 +95,17 @@ class MultiHeadAttention(TracedModule):
         self.output_symbol = "D" if d_out == d_model else "Do"
 
     def forward(self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None) -> Tensor:
-        """Attend from ``query`` to ``key`` and ``value``.
-
-        Args:
-            query: (B, Tq, d_model).
-            key: (B, Tk, d_model).
-            value: (B, Tk, d_model).
-            mask: boolean, True = may attend, broadcastable to (B, H, Tq, Tk).
-
-        Returns:
-            (B, Tq, d_out).
-        """
-        tap, inner = self.tap, self.inner_symbol
+        """(B, Tq, d_model), (B, Tk, d_model) twice -> (B, Tq, d_out); ``mask`` as of the function above."""
+        tap, inner, heads = self.tap, self.inner_symbol, (self.n_heads, self.head_dim)
         query = tap("query_input", query, "B Tq D")
         key = tap("key_input", key, "B Tk D")
         value = tap("value_input", value, "B Tk D")
         if self.fused_qkv:
-            q_proj, k_proj, v_proj = fused_projection.project(self.w_qkv, query, key, value, width=inner, tap=tap)
+            q_proj, k_proj, v_proj = project(self.w_qkv, query, key, value, width=inner, tap=tap)
         else:
             q_proj = tap("q_proj", self.w_q(query), f"B Tq {inner}")
             k_proj = tap("k_proj", self.w_k(key), f"B Tk {inner}")
             v_proj = tap("v_proj", self.w_v(value), f"B Tk {inner}")
-        heads = (self.n_heads, self.head_dim)
         q = tap("q", torch.unflatten(q_proj, -1, heads).transpose(1, 2), "B H Tq Dh")
         k = tap("k", torch.unflatten(k_proj, -1, heads).transpose(1, 2), "B H Tk Dh")
         v = tap("v", torch.unflatten(v_proj, -1, heads).transpose(1, 2), "B H Tk Dh")
@@ -175,7 +117,3 @@ class MultiHeadAttention(TracedModule):
         if self.w_o is None:
             return tap("output", concat, f"B Tq {inner}")
         return tap("output", self.w_o(concat), f"B Tq {self.output_symbol}")
-
-    def projections(self) -> tuple[Projection | nn.Linear, ...]:
-        """What makes queries, keys and values, each with a weight (H * Dh, d_model) and a bias, fused or not."""
-        return thirds(self.w_qkv) if self.fused_qkv else (self.w_q, self.w_k, self.w_v)

@@ -158,6 +158,23 @@ def width_of_head(d_model: int, n_heads: int, head_dim: int | None) -> int:
     return head_dim
 
 
+def attention_widths(
+    d_model: int, n_heads: int, head_dim: int | None, d_out: int | None, is_projected: bool
+) -> tuple[int, int, int]:
+    """Width of one head, of all heads side by side and of the output of an attention, whether given or not.
+
+    Raises:
+        ValueError: as ``width_of_head``, or only an output projection could give the output that width.
+    """
+    head_dim = width_of_head(d_model, n_heads, head_dim)
+    d_inner = n_heads * head_dim
+    if is_projected:
+        return head_dim, d_inner, d_model if d_out is None else d_out
+    if d_out not in (None, d_inner):
+        raise ValueError(f"d_out ({d_out}) must be n_heads * head_dim ({d_inner}) without an output projection")
+    return head_dim, d_inner, d_inner
+
+
 def check_dropout(dropout: float) -> None:
     """Raise ValueError unless ``dropout`` is a probability below one."""
     if not 0.0 <= dropout < 1.0:

@@ -29,6 +29,14 @@ def thirds(w_qkv: nn.Linear) -> tuple[Projection, Projection, Projection]:
     return Projection(w_q, b_q), Projection(w_k, b_k), Projection(w_v, b_v)
 
 
+def projections_of(attention: nn.Module) -> tuple[Projection, ...]:
+    """What makes the queries, the keys and the values of a ``MultiHeadAttention``, fused or not."""
+    layers = {name: layer for name, layer in attention.named_children() if isinstance(layer, nn.Linear)}
+    if "w_qkv" in layers:
+        return thirds(layers["w_qkv"])
+    return tuple(Projection(layers[name].weight, layers[name].bias) for name in ("w_q", "w_k", "w_v"))
+
+
 def project(
     w_qkv: nn.Linear, query: Tensor, key: Tensor, value: Tensor, *, width: str, tap: Tap
 ) -> tuple[Tensor, Tensor, Tensor]:

@@ -36,6 +36,7 @@ from model.attention import MultiHeadAttention
 from model.attention_alone import AttentionAlone
 from model.config import TransformerConfig
 from model.feed_forward import FeedForward
+from model.fused_projection import projections_of
 from model.layers import DecoderLayer, EncoderLayer
 from model.positional_encoding import LearnedPositions, sinusoidal_encoding
 from model.randomness import named_generator
@@ -516,7 +517,7 @@ def _fill_attention(
     """
     for parameter in attention.parameters():
         parameter.zero_()
-    (w_q, w_k, w_v), w_o = attention.projections(), attention.w_o
+    (w_q, w_k, w_v), w_o = projections_of(attention), attention.w_o
     root = math.sqrt(math.sqrt(attention.head_dim)) if attention.scale_scores else 1.0
     for index, weights in enumerate(plan.heads):
         first = index * attention.head_dim

@@ -12,7 +12,7 @@ from model.attention import MultiHeadAttention
 from model.attention_alone import AttentionAlone
 from model.config import TransformerConfig
 from model.feed_forward import FeedForward
-from model.fused_projection import Projection
+from model.fused_projection import Projection, projections_of
 from model.positional_encoding import LearnedPositions
 from model.randomness import named_generator
 from model.sources.hand_built import fill_hand_built, hand_built_names
@@ -90,7 +90,7 @@ def fill_random(model: Transformer | AttentionAlone, seed: int) -> None:
                 is_of_target = name == "decoder.inputs" and model.config.target_vocab_size is not None
                 _fill_inputs(module, name, "target embedding" if is_of_target else "embedding", seed)
             elif isinstance(module, MultiHeadAttention):
-                for part, projection in zip(("w_q", "w_k", "w_v"), module.projections(), strict=True):
+                for part, projection in zip(("w_q", "w_k", "w_v"), projections_of(module), strict=True):
                     _fill_linear(projection, f"{name}.{part}", seed)
                 if module.w_o is not None:
                     _fill_linear(module.w_o, f"{name}.w_o", seed)

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from model import DecoderLayer, EncoderLayer, MultiHeadAttention, TransformerConfig
+from model.fused_projection import projections_of
 
 
 def pytorch_encoder_layer(layer: EncoderLayer, config: TransformerConfig) -> nn.TransformerEncoderLayer:
@@ -39,7 +40,7 @@ def _sizes(config: TransformerConfig) -> dict[str, object]:
 
 def _copy_attention(attention: MultiHeadAttention, reference: nn.MultiheadAttention) -> None:
     """PyTorch has a bias on both projections or on none: where ours has none, its is zero."""
-    projections = attention.projections()
+    projections = projections_of(attention)
     with torch.no_grad():
         reference.in_proj_weight.copy_(torch.cat([projection.weight for projection in projections]))
         reference.in_proj_bias.copy_(

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 from model import MultiHeadAttention, TransformerConfig, record
+from model.fused_projection import projections_of
 from model.sources.weights import WEIGHT_SOURCES, build_model
 from tests.model.builders import random_mask, random_tensor, randomized
 
@@ -23,7 +24,7 @@ def fused_and_separate(*sizes, **choices):
     fused = randomized(MultiHeadAttention(*sizes, fused_qkv=True, **choices)).double()
     separate = MultiHeadAttention(*sizes, **choices).double()
     with torch.no_grad():
-        for ours, theirs in zip(separate.projections(), fused.projections(), strict=True):
+        for ours, theirs in zip(projections_of(separate), projections_of(fused), strict=True):
             ours.weight.copy_(theirs.weight)
             if ours.bias is not None:
                 ours.bias.copy_(theirs.bias)
