@@ -98,7 +98,8 @@ def another_order(run: Run, choices: Choices) -> None:
     told = "The tokens stand in another order than typed."
     if choices.selection.view in ("step", "heads"):  # elsewhere other masks, or no whole text, are looked at
         typed = cached_run(replace(run.settings, order=0))
-        told = f"{told} {check_line(compare_orders(typed, run))}"
+        compared = run.once("orders", lambda: compare_orders(typed, run))
+        told = f"{told} {check_line(compared)}"
     st.caption(told)
 
 

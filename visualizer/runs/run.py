@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import torch
 from torch import Tensor
@@ -24,6 +24,8 @@ from visualizer.runs.paths import layer_of, with_layer, without_layer
 from visualizer.runs.tokens import TokenSequence
 from visualizer.settings.lines import lines_of
 from visualizer.settings.settings import Selection, Settings
+
+Value = TypeVar("Value")
 
 
 class Subject(NamedTuple):
@@ -90,15 +92,28 @@ class Run:
 
     def at(self, item: int) -> Run:
         """The same run, looked at in another sequence of its batch, or the last one."""
-        return replace(self, item=min(item, self.n_batch_items - 1))
+        item = min(item, self.n_batch_items - 1)
+        return self if item == self.item else self.once(("at", item), lambda: replace(self, item=item))
 
     def alone(self) -> Run:
         """The sequence that is looked at as the only one of its batch, for who looks at one: the same numbers.
 
         Its stages are views of those of the batch, and what was one tensor still is.
         """
-        if self.n_batch_items == 1:
-            return self
+        return self if self.n_batch_items == 1 else self.once("alone", self._alone)
+
+    def once(self, key: Hashable, compute: Callable[[], Value]) -> Value:
+        """What is computed of this run under a key: the first time, then kept as long as the run is."""
+        if key not in self._kept:
+            self._kept[key] = compute()
+        found: Value = self._kept[key]
+        return found
+
+    @cached_property
+    def _kept(self) -> dict[Hashable, Any]:
+        return {}
+
+    def _alone(self) -> Run:
         one = slice(self.item, self.item + 1)
         values = {id(stage.value): stage.value[one] for stage in self.trace.values() if stage.dims[0][0] == "B"}
         stages = {

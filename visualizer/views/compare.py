@@ -23,7 +23,6 @@ from visualizer.settings.looks import looks_in, looks_of
 from visualizer.settings.published import PUBLISHED
 from visualizer.settings.settings import FIELDS, Selection, Settings
 from visualizer.stages.check_line import check_line
-from visualizer.stages.checks import attention_agreement
 from visualizer.stages.panels import blocked_in_layers, to_array
 from visualizer.views.attention_picker import attention_kind
 from visualizer.views.comparison import (
@@ -35,6 +34,7 @@ from visualizer.views.comparison import (
     same_mask_note,
     shift,
 )
+from visualizer.views.head_measures import agreement
 
 
 def render(run: Run, selection: Selection) -> None:
@@ -49,11 +49,12 @@ def render(run: Run, selection: Selection) -> None:
     batch = min(selection.batch, a.batch_size(f"{same[0]}.weights") - 1)
     module = same[min(selection.layer, len(same) - 1)]
     _where_it_went(a, b, module, selection, batch)
-    with st.container(horizontal=True, key="agreement", gap="medium"):
-        for name, compared in (("A", a), ("B", b)):
-            agreement = check_line(attention_agreement(compared.trace, module))
-            st.caption(f"{name}, layer {layer_of(module)}: {agreement}", width="content")
+    above = st.container(horizontal=True, key="agreement", gap="medium")
     _grids(a, b, same, selection, batch)
+    with above:  # after the picture has left
+        for name, compared in (("A", a), ("B", b)):
+            line = check_line(agreement(compared, module))
+            st.caption(f"{name}, layer {layer_of(module)}: {line}", width="content")
     _downstream(a, b, kind, batch, selection)
     if "probabilities" in a.trace:
         _predictions(a, b, batch)

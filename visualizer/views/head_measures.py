@@ -16,6 +16,7 @@ from visualizer.runs.paths import layer_of
 from visualizer.runs.run import Run
 from visualizer.runs.tokens import TokenSequence
 from visualizer.settings.fields import TRAINED
+from visualizer.stages.checks import Check, attention_agreement
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,16 @@ class HeadMeasures:
 
 
 def measure_heads(run: Run, modules: Sequence[str]) -> tuple[HeadMeasures, ...]:
-    """Measure every head of some attentions of one kind, layer by layer."""
+    """Measure every head of some attentions of one kind, layer by layer, once for a run."""
+    return run.once(("measures", *modules), lambda: _measured(run, modules))
+
+
+def agreement(run: Run, module: str) -> Check:
+    """Whether PyTorch's own attention gives what an attention gave in this very run, compared once."""
+    return run.once(("agreement", module), lambda: attention_agreement(run.trace, module))
+
+
+def _measured(run: Run, modules: Sequence[str]) -> tuple[HeadMeasures, ...]:
     found: list[HeadMeasures] = []
     for module in modules:
         attention = _attention(run, module)

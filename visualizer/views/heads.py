@@ -17,11 +17,10 @@ from visualizer.settings.fields import WORKED_EXAMPLES
 from visualizer.settings.looks import looks_in, looks_of
 from visualizer.settings.settings import Selection
 from visualizer.stages.check_line import check_line
-from visualizer.stages.checks import attention_agreement
 from visualizer.stages.derivations import Cell
 from visualizer.views.attention_picker import attention_kind
 from visualizer.views.charts.section import charts, charts_of_heads
-from visualizer.views.head_measures import applying, measure_heads
+from visualizer.views.head_measures import agreement, applying, measure_heads
 
 
 def render(run: Run, selection: Selection) -> None:
@@ -45,7 +44,7 @@ def render(run: Run, selection: Selection) -> None:
         state.select(query=state.index_in(event, "query"), key=state.index_in(event, "key"))
 
     layer = min(selection.layer, len(same) - 1)
-    st.caption(f"Layer {layer}: {check_line(attention_agreement(run.trace, same[layer]))}")
+    above = st.container()
     key = f"attention_heads_{kind.replace('.', '_')}"
     mount(
         attention_heads(
@@ -66,6 +65,7 @@ def render(run: Run, selection: Selection) -> None:
         select=state.on_event(key, "select", choose_cell),
         shown=state.on_event(key, "shown", show),
     )
+    above.caption(f"Layer {layer}: {check_line(agreement(run, same[layer]))}")  # after the picture has left
     cell = Cell(
         f"{same[layer]}.weights",
         batch=min(selection.batch, run.batch_size(f"{same[0]}.weights") - 1),

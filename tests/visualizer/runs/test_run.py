@@ -9,13 +9,14 @@ from model.sources.worked_examples import WORKED_EXAMPLES as EXAMPLES
 from tests.visualizer.sample_runs import BASE, VARIANTS, run_of
 from visualizer.runs import tokens
 from visualizer.runs.compute import compute_run
-from visualizer.runs.paths import with_layer
+from visualizer.runs.paths import attention_modules, with_layer
 from visualizer.runs.prepare import prepare
 from visualizer.runs.tokens import tokenize
 from visualizer.settings.fields import WORKED_EXAMPLES
 from visualizer.settings.fitting import fitted
 from visualizer.settings.settings import Settings
 from visualizer.settings.trained_models import TRAINED_MODELS
+from visualizer.views.head_measures import measure_heads
 
 
 def test_the_settings_offer_what_the_model_has():
@@ -142,3 +143,13 @@ def test_what_cannot_be_read_of_the_painting_is_left_out_and_said():
     assert prepared.settings.custom == ""
     assert len(prepared.complaints) == 1
     assert compute_run(Settings(mask=("custom",), custom="k <")).complaints == prepared.complaints
+
+
+def test_what_is_computed_of_a_run_is_kept_with_it():
+    run = compute_run(Settings(text="a b\nc", mask=("causal", "padding"), n_layers=1))
+    assert run.at(0) is run
+    assert run.at(1) is run.at(1)
+    assert run.at(1).alone() is run.at(1).alone() is not run.alone()
+    modules = attention_modules(run.trace)
+    assert measure_heads(run, modules) is measure_heads(run, modules)
+    assert measure_heads(run.alone(), modules) != measure_heads(run.at(1).alone(), modules)
