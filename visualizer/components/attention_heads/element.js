@@ -202,18 +202,11 @@ class AttentionHeads extends Picture {
   hover(panel, row, column, point) {
     this.lightAll(row, column);
     const lines = describeCell(panel.matrix, "weight", row, column);
-    this.tooltip.show([tooltipLine("tooltip-head", panel.look.title), ...lines], point.x, point.y);
-    this.publish(marksOfCell(this.data.rows, this.data.columns, row, column));
-  }
-
-  leave() {
-    this.tooltip.hide();
-    this.lightAll(-1, -1);
-    this.publish([]);
+    const head = tooltipLine("tooltip-head", panel.look.title);
+    this.pointAt([head, ...lines], point, marksOfCell(this.data.rows, this.data.columns, row, column));
   }
 
   onHover(marks) {
-    this.tooltip.hide();
     const row = litPosition(this.data.rows, "query", marks);
     const column = litPosition(this.data.columns, "key", marks);
     if (this.controls.choices.drawn === "lines") this.lines.lightFromOutside(row, column);

@@ -1,5 +1,6 @@
 import { setBox, sizedContext } from "../shared/canvas.js";
-import { clamp, makeElement, oncePerFrame, setText, tokenSpan } from "../shared/dom.js";
+import { makeSlider } from "../shared/controls.js";
+import { clamp, countOf, makeElement, oncePerFrame, setText, tokenSpan } from "../shared/dom.js";
 import { headColor, headDashes } from "../shared/theme.js";
 
 const ROW_HEIGHTS = { least: 20, most: 34, all: 420 }; // a token's, and that of few tokens together
@@ -175,13 +176,9 @@ function makeLineToken(index) {
 
 /** A slider for the least weight that is drawn; `onChange(weight)` is called for what a person does. */
 function makeThreshold(onChange) {
-  const last = String(THRESHOLDS.length - 1);
-  const slider = makeElement("input", "lines-slider", { type: "range", min: "0", max: last, step: "1" });
-  slider.setAttribute("aria-label", "least weight of a line");
+  const slider = makeSlider("lines-slider", "least weight of a line", (step) => onChange(THRESHOLDS[step]));
+  slider.max = String(THRESHOLDS.length - 1);
   const text = makeElement("output", "lines-least");
-  slider.addEventListener("input", () => onChange(THRESHOLDS[Number(slider.value)]));
-  // The page steps through the model with the arrow keys; on the slider they move the slider.
-  slider.addEventListener("keydown", (event) => event.key.startsWith("Arrow") && event.stopPropagation());
   const set = (weight) => {
     slider.value = String(THRESHOLDS.findLastIndex((least) => least <= weight));
     slider.setAttribute("aria-valuetext", weight ? `weight ${weight} and more` : "all weights");
@@ -228,7 +225,7 @@ export function linesOfToken(picture, { side, index }) {
   });
   const label = (side === "query" ? rowAxis : columnAxis).labels[index];
   const empty = side === "query" && emptyRows?.[index] ? ": every key is blocked, no key left" : "";
-  const text = `${side} ${index} \u2068${label}\u2069: ${counted(list.length, "line")}${ofWeight(threshold)}${empty}`;
+  const text = `${side} ${index} \u2068${label}\u2069: ${countOf(list.length, "line")}${ofWeight(threshold)}${empty}`;
   return { list, text };
 }
 
@@ -241,10 +238,6 @@ function rowsWithoutKeyInAll(heads, rows) {
 /** " of weight 0.01 and more", "" where nothing is left out. */
 function ofWeight(threshold) {
   return threshold ? ` of weight ${threshold} and more` : "";
-}
-
-function counted(count, noun) {
-  return `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
 }
 
 /** The strongest lines of all heads together, at most MOST_LINES, and how many there are. */
@@ -268,7 +261,7 @@ export function strongestLines({ heads, rows, columns, threshold }) {
     }
   });
   const many = list.length < total ? `the strongest ${list.length.toLocaleString("en")} of ` : "";
-  return { list, text: heads.length ? `${many}${counted(total, "line")}${ofWeight(threshold)}` : "no head is shown" };
+  return { list, text: heads.length ? `${many}${countOf(total, "line")}${ofWeight(threshold)}` : "no head is shown" };
 }
 
 /** The bin of a weight from 0 to 1. */

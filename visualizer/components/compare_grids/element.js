@@ -212,8 +212,8 @@ class CompareGrids extends Picture {
 
   hover(head, row, column, point) {
     this.lightAll(row, column);
-    this.tooltip.show(this.describe(head, row, column), point.x, point.y);
-    this.publish(marksOfCell(this.data.rows, this.data.columns, row, column));
+    const marks = marksOfCell(this.data.rows, this.data.columns, row, column);
+    this.pointAt(this.describe(head, row, column), point, marks);
   }
 
   /** All three values of one cell, and what blocks it on either side. */
@@ -229,14 +229,7 @@ class CompareGrids extends Picture {
     ];
   }
 
-  leave() {
-    this.tooltip.hide();
-    this.lightAll(-1, -1);
-    this.publish([]);
-  }
-
   onHover(marks) {
-    this.tooltip.hide();
     this.lightAll(litPosition(this.data.rows, "query", marks), litPosition(this.data.columns, "key", marks));
   }
 

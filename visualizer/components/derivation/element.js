@@ -7,6 +7,7 @@
 
 import { setBox, sizedContext } from "../shared/canvas.js";
 import { makeElement, oncePerFrame, setText } from "../shared/dom.js";
+import { hasModifier } from "../shared/keys.js";
 import { floats, formatNumber } from "../shared/payload.js";
 import { Picture, startPicture } from "../shared/picture.js";
 import { tooltipLine } from "../shared/tooltip.js";
@@ -143,7 +144,7 @@ function pressKey(view, event) {
   const last = picture.count - 1;
   const here = picture.active ?? (event.key === "ArrowLeft" ? last + 1 : -1);
   const targets = { ArrowLeft: here - 1, ArrowRight: here + 1, Home: 0, End: last, Escape: null };
-  if (!(event.key in targets) || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (!(event.key in targets) || hasModifier(event)) return;
   event.preventDefault();
   const target = targets[event.key];
   if (target === null) return activate(view, null);

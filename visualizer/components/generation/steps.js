@@ -5,10 +5,11 @@
  * All steps are here already: going from one to another asks the server for nothing.
  */
 
-import { makeLayerControl } from "../shared/controls.js";
+import { makeLayerControl, makeSlider } from "../shared/controls.js";
 import { clamp, makeElement, setText, tokenSpan } from "../shared/dom.js";
 import { ShownEvents } from "../shared/events.js";
 import { describeCell, describeMatrix, marksOfCell, MatrixPanel, rowsWithoutKey } from "../shared/grid.js";
+import { isForPage } from "../shared/keys.js";
 import { makeScale } from "../shared/matrix_pixels.js";
 import { floats } from "../shared/payload.js";
 import { Picture, startPicture } from "../shared/picture.js";
@@ -19,9 +20,6 @@ import { makeCacheRows } from "./cache_rows.js";
 const STEP_KEYS = { ArrowLeft: -1, ArrowRight: 1, Home: -Infinity, End: Infinity };
 const LARGEST_CELL = 30; // below the size at which a cell of the mask would show its number
 const WIDEST_NAME = 0.4; // of the picture, what the names of the heads may take where it is narrow
-const USE_ARROWS = ["input", "textarea", "select", "[contenteditable]"]
-  .concat(["radio", "slider", "tab", "application", "listbox", "combobox"].map((role) => `[role=${role}]`))
-  .join(", ");
 const EARLIER_ROW = 0.3; // of the mask's rows, those before the new one are paler
 
 class GenerationSteps extends Picture {
@@ -54,10 +52,7 @@ class GenerationSteps extends Picture {
     this.back = button("step back", "‹", () => this.go(this.index - 1));
     this.forward = button("step forward", "›", () => this.go(this.index + 1));
     this.last = button("to the end", "⏭", () => this.go(Infinity));
-    const range = { type: "range", min: "0", step: "1", "aria-label": "step" };
-    this.slider = makeElement("input", "transport-slider", range);
-    this.slider.oninput = () => this.go(Number(this.slider.value));
-    this.slider.addEventListener("keydown", (event) => event.stopPropagation());
+    this.slider = makeSlider("transport-slider", "step", (step) => this.go(step));
     this.place = makeElement("output", "transport-place");
     const hint = makeElement("span", "transport-hint", {}, ["or the keys ← →"]);
     this.transport = makeElement("div", "transport", {}, [
@@ -84,14 +79,10 @@ class GenerationSteps extends Picture {
     return new MatrixPanel({
       hover: (panel, row, column, point) => {
         panel.light(row, column);
-        this.tooltip.show(describe(row, column), point.x, point.y);
-        this.publish(marksOfCell(panel.matrix.rowAxis, panel.matrix.columnAxis, row, column));
+        const { rowAxis, columnAxis } = panel.matrix;
+        this.pointAt(describe(row, column), point, marksOfCell(rowAxis, columnAxis, row, column));
       },
-      leave: () => {
-        this.tooltip.hide();
-        this.restLights();
-        this.publish([]);
-      },
+      leave: () => this.leave(),
       select: () => {},
     });
   }
@@ -122,8 +113,7 @@ class GenerationSteps extends Picture {
 
   /** The arrow keys of the page step, unless something that has the focus uses them itself. */
   pressKey(event) {
-    if (!(event.key in STEP_KEYS) || event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
-    if (event.defaultPrevented || usesArrows(event.composedPath()[0])) return;
+    if (!(event.key in STEP_KEYS) || !isForPage(event)) return;
     event.preventDefault();
     this.go(this.index + STEP_KEYS[event.key]);
   }
@@ -248,6 +238,10 @@ class GenerationSteps extends Picture {
     });
   }
 
+  onHover() {
+    this.restLights();
+  }
+
   /** With the pointer elsewhere, the new row of the mask is the one that is lit. */
   restLights() {
     this.attention.light(-1, -1);
@@ -264,11 +258,6 @@ class GenerationSteps extends Picture {
     const text = bits ? blockedText(bits, blockedBy) : "may attend";
     return [cellPositionLine(rowAxis, columnAxis, row, column), tooltipLine("tooltip-note", text)];
   }
-}
-
-/** Whether an element has a use of its own for the arrow keys. */
-function usesArrows(element) {
-  return Boolean(element?.closest?.(USE_ARROWS));
 }
 
 /** Draw the picture in `root`. */

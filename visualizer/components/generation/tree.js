@@ -6,6 +6,7 @@
 import { shortened, textContext } from "../shared/canvas.js";
 import { clamp, makeElement, makeSvgElement, tokenSpan } from "../shared/dom.js";
 import { ShownEvents } from "../shared/events.js";
+import { hasModifier } from "../shared/keys.js";
 import { formatNumber, withMinusSign } from "../shared/payload.js";
 import { Picture, startPicture } from "../shared/picture.js";
 
@@ -181,7 +182,7 @@ class GenerationTree extends Picture {
   /** Left to the parent, right to the best continuation, up and down along the column. */
   pressKey(event) {
     const item = event.target.closest(".tree-node");
-    if (!item || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (!item || hasModifier(event)) return;
     const index = Number(item.dataset.index);
     if (event.key === "Enter" || event.key === " ") this.choose(index);
     else {

@@ -85,7 +85,7 @@ class MaskPainter extends Picture {
     this.painting.startAnew(size, cells);
     this.cursor = { row: 0, column: 0 };
     this.status.tell("");
-    this.leave();
+    this.hear([]);
   }
 
   draw() {
@@ -293,10 +293,6 @@ class MaskPainter extends Picture {
 
   point(place, at) {
     this.pointer.point(place, at);
-  }
-
-  leave() {
-    this.pointer.leave();
   }
 
   /** What the note says about a place. */

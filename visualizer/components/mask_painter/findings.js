@@ -1,5 +1,4 @@
-import { makeElement, makeSvgElement, setText } from "../shared/dom.js";
-import { countOf } from "./reasons.js";
+import { countOf, makeElement, makeSvgElement, setText } from "../shared/dom.js";
 import { enable } from "./toolbar.js";
 
 const SEVERITY_SHAPES = {

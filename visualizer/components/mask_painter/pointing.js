@@ -15,10 +15,9 @@ export class CellPointer {
   point(place, at) {
     this.pointed = { place, at };
     this.surface.light(place.row, place.column);
-    this.refresh();
     const { rowAxis, columnAxis } = this.axes;
     const marks = marksOfCell(rowAxis, columnAxis, place.row, place.column).filter(({ index }) => index >= 0);
-    this.painter.publish(marks);
+    this.painter.pointAt(this.linesOf(place), at, marks);
   }
 
   /** Write the note anew: what it says may have changed. */
@@ -28,20 +27,8 @@ export class CellPointer {
     this.painter.tooltip.show(this.linesOf(place), at.x, at.y);
   }
 
-  leave() {
-    if (!this.pointed) return;
-    this.forget();
-    this.surface.light(-1, -1);
-    this.painter.publish([]);
-  }
-
-  forget() {
-    this.pointed = null;
-    this.painter.tooltip.hide();
-  }
-
   onHover(marks) {
-    this.forget();
+    this.pointed = null;
     const { rowAxis, columnAxis } = this.axes;
     this.surface.light(litPosition(rowAxis, "query", marks), litPosition(columnAxis, "key", marks));
   }

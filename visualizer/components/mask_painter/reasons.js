@@ -1,4 +1,4 @@
-import { makeElement, setText } from "../shared/dom.js";
+import { countOf, makeElement, setText } from "../shared/dom.js";
 import { parseColor } from "../shared/theme.js";
 
 // From which size of cells on stripes are so far apart and so wide, in pixels, and how much of their colours the ground
@@ -115,9 +115,4 @@ function makeReasonEntry() {
     makeElement("span", "reason-name"),
     makeElement("span", "reason-count"),
   ]);
-}
-
-/** "1 cell", "1,024 cells". */
-export function countOf(count, noun) {
-  return `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
 }

@@ -1,8 +1,8 @@
-import { makeElement } from "../shared/dom.js";
+import { countOf, makeElement } from "../shared/dom.js";
 import { formatNumber } from "../shared/payload.js";
 import { positionParts, tooltipLine } from "../shared/tooltip.js";
 import { lineIsBlocked } from "./cells.js";
-import { countOf, namesOf, reasonsOf, reasonVariable } from "./reasons.js";
+import { namesOf, reasonsOf, reasonVariable } from "./reasons.js";
 
 const DESCRIBED_ROWS = 24;
 

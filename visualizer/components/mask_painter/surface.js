@@ -2,6 +2,7 @@ import { setBox, sizedContext } from "../shared/canvas.js";
 import { makeElement } from "../shared/dom.js";
 import { drawEmptyRows, drawLabels, MatrixPanel } from "../shared/grid.js";
 import { panelGeometry } from "../shared/grid_layout.js";
+import { stepOfKey } from "../shared/keys.js";
 import { CellPicture, drawFound, drawLines } from "./picture.js";
 
 const PAINTING = { height: 640, cell: 40 };
@@ -181,15 +182,6 @@ export class MaskSurface extends MatrixPanel {
     const { cellWidth, cellHeight } = this.geometry;
     return { x: x + (column + 1) * cellWidth, y: y + (row + 1) * cellHeight };
   }
-}
-
-/** How many rows and columns a key moves, null for other keys. */
-function stepOfKey(key, size) {
-  const steps = {
-    ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1],
-    PageUp: [-10, 0], PageDown: [10, 0], Home: [0, -size], End: [0, size],
-  };
-  return steps[key] ?? null;
 }
 
 /** Where the note of a pointer stands: beside a mouse, above a finger. */

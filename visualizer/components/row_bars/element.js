@@ -6,6 +6,7 @@
  */
 
 import { makeElement, setText } from "../shared/dom.js";
+import { hasModifier } from "../shared/keys.js";
 import { floats, formatNumber } from "../shared/payload.js";
 import { Picture, startPicture } from "../shared/picture.js";
 import { positionParts, tooltipLine } from "../shared/tooltip.js";
@@ -39,7 +40,7 @@ class RowBars extends Picture {
 
   receive() {
     this.readNumbers();
-    this.leave();
+    this.hear([]);
     this.build();
   }
 
@@ -190,12 +191,11 @@ class RowBars extends Picture {
   }
 
   /** Show the number of a bar and light its key. */
-  point({ cell, index }, size, { x, y }) {
+  point({ cell, index }, size, at) {
     const lines = this.describeBar(cell, index, size);
-    this.tooltip.show(lines, x, y);
-    this.light(index);
     const { sequence } = this.data.keys;
-    this.publish(sequence ? [{ sequence, index, role: "key" }] : []);
+    this.light(index);
+    this.pointAt(lines, at, sequence ? [{ sequence, index, role: "key" }] : []);
     return lines;
   }
 
@@ -218,13 +218,6 @@ class RowBars extends Picture {
     return lines;
   }
 
-  leave() {
-    this.tooltip.hide();
-    if (this.lit === undefined || this.lit === null) return;
-    this.light(null);
-    this.publish([]);
-  }
-
   /** Light a key in every chart; null for none. */
   light(index) {
     if (index === this.lit) return;
@@ -235,14 +228,12 @@ class RowBars extends Picture {
 
   onHover(marks) {
     const { sequence } = this.data.keys;
-    if (!sequence) return;
-    this.tooltip.hide();
-    const mark = marks.find((one) => one.sequence === sequence && one.role !== "query" && one.index < this.keys);
+    const mark = marks.find((one) => sequence && one.sequence === sequence && one.role !== "query" && one.index < this.keys);
     this.light(mark ? mark.index : null);
   }
 
   onKey(event) {
-    if (event.ctrlKey || event.metaKey || event.altKey || !event.target.closest(".plot")) return;
+    if (hasModifier(event) || !event.target.closest(".plot")) return;
     if (event.key === "Escape") this.leave();
     else {
       const target = this.afterKey(event.key);

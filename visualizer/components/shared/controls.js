@@ -1,9 +1,18 @@
 import { clamp, makeElement, makeSvgElement, setText } from "./dom.js";
 import { headColor, headDashes } from "./theme.js";
 
+/** A slider from 0 in whole steps; `onChange(value)` is called for what a person does. */
+export function makeSlider(className, label, onChange) {
+  const slider = makeElement("input", className, { type: "range", min: "0", step: "1", "aria-label": label });
+  slider.addEventListener("input", () => onChange(Number(slider.value)));
+  // The page steps through the model with the arrow keys; on a slider they move the slider.
+  slider.addEventListener("keydown", (event) => event.stopPropagation());
+  return slider;
+}
+
 /** A slider with steppers for the layer shown. `onChange(layer)` is called for what a person does, never for `set`. */
 export function makeLayerControl(onChange) {
-  const slider = makeElement("input", "layer-slider", { type: "range", min: "0", step: "1", "aria-label": "layer" });
+  const slider = makeSlider("layer-slider", "layer", (layer) => change(layer));
   const back = makeElement("button", "layer-step", { type: "button", "aria-label": "previous layer" }, ["‹"]);
   const forward = makeElement("button", "layer-step", { type: "button", "aria-label": "next layer" }, ["›"]);
   const text = makeElement("output", "layer-text");
@@ -20,11 +29,8 @@ export function makeLayerControl(onChange) {
     slider.hidden = back.hidden = forward.hidden = count === 1;
   };
   const change = (layer) => onChange(clamp(layer, 0, layers - 1));
-  slider.addEventListener("input", () => change(Number(slider.value)));
   back.addEventListener("click", () => change(Number(slider.value) - 1));
   forward.addEventListener("click", () => change(Number(slider.value) + 1));
-  // The page steps through the model with the arrow keys; on the slider they move the slider.
-  slider.addEventListener("keydown", (event) => event.key.startsWith("Arrow") && event.stopPropagation());
   return { element, set };
 }
 

@@ -60,6 +60,20 @@ export function oncePerFrame(action) {
   return schedule;
 }
 
+/** Scroll a container sideways, and nothing else, until the node is well inside it. */
+export function bringIntoView(scroller, node, margin) {
+  const outer = scroller.getBoundingClientRect();
+  const inner = node.getBoundingClientRect();
+  const least = Math.min(margin, outer.width / 4);
+  if (inner.left < outer.left + least) scroller.scrollLeft += inner.left - outer.left - least;
+  if (inner.right > outer.right - least) scroller.scrollLeft += inner.right - outer.right + least;
+}
+
+/** "1 cell", "1,024 cells". */
+export function countOf(count, noun) {
+  return `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
+}
+
 /** Tell tests and measurements that a component has drawn new data. */
 export function announcePainted(component, key) {
   window.dispatchEvent(new CustomEvent("headlight:painted", { detail: { component, key } }));

@@ -2,6 +2,7 @@ import { drawUpwards, setBox, shortened, sizedContext, textContext } from "./can
 import { wordNodes } from "./define.js";
 import { clamp, makeElement, setText } from "./dom.js";
 import { cellUnder, labelFont, LONGEST_LABEL, panelGeometry, readsUpwards, tickStep } from "./grid_layout.js";
+import { hasModifier, stepOfKey } from "./keys.js";
 import { shortNumber } from "./legend.js";
 import { drawMatrix, hatchCanvas, inkOn, pixelFor, signCanvas } from "./matrix_pixels.js";
 import { formatNumber, withMinusSign } from "./payload.js";
@@ -225,13 +226,9 @@ export class MatrixPanel {
   }
 
   onKey(event) {
-    const { columns } = this.matrix;
-    const steps = {
-      ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1],
-      PageUp: [-10, 0], PageDown: [10, 0], Home: [0, -columns], End: [0, columns],
-    };
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
-    if (steps[event.key]) this.moveCursor(...steps[event.key]);
+    const step = stepOfKey(event.key, this.matrix.columns);
+    if (hasModifier(event)) return;
+    if (step) this.moveCursor(...step);
     else if ((event.key === "Enter" || event.key === " ") && this.cursor) {
       this.host.select(this, this.cursor.row, this.cursor.column);
     } else if (event.key === "Escape") this.host.leave();

@@ -25,7 +25,7 @@ export class Picture {
     resize.observe(root);
     this.endings = [
       () => resize.disconnect(),
-      subscribeHover(({ marks, origin }) => origin !== this && this.data && this.onHover(marks)),
+      subscribeHover(({ marks, origin }) => origin !== this && this.data && this.hear(marks)),
       () => this.tooltip.hide(),
     ];
   }
@@ -52,9 +52,27 @@ export class Picture {
   /** @param {object[]} _marks what is pointed at */
   onHover(_marks) {}
 
+  /** Light what another picture points at; a note of this one is about something else. */
+  hear(marks) {
+    this.tooltip.hide();
+    this.onHover(marks);
+  }
+
   /** Tell the page which tokens are pointed at. */
   publish(marks) {
     publishHover(marks, this);
+  }
+
+  /** A person points at something: a note stands beside the point, its tokens are lit on the page. */
+  pointAt(lines, { x, y }, marks) {
+    this.tooltip.show(lines, x, y);
+    this.publish(marks);
+  }
+
+  /** A person points at nothing here any more. */
+  leave() {
+    this.hear([]);
+    this.publish([]);
   }
 
   /** Tell the page that something is drawn, by its key. */

@@ -5,8 +5,9 @@
  * if it is not older than the last thing the person did here.
  */
 
-import { clamp, makeElement, makeSvgElement } from "../shared/dom.js";
+import { bringIntoView, clamp, makeElement, makeSvgElement } from "../shared/dom.js";
 import { Events } from "../shared/events.js";
+import { hasModifier, isForPage } from "../shared/keys.js";
 import { Picture, startPicture } from "../shared/picture.js";
 import { tooltipLine } from "../shared/tooltip.js";
 import { drawMap } from "./draw.js";
@@ -15,9 +16,7 @@ import { layoutMap } from "./layout.js";
 const SEND_INTERVAL = 70;
 const LARGEST_SCALE = 1.2;
 const FRAME_LABEL = "Map of the model. Arrow keys walk through the stages, page keys through the blocks.";
-const TYPING_OR_MOVING =
-  "input, textarea, select, [contenteditable], canvas, [role=slider], [role=radio], [role=radiogroup], [role=tab]," +
-  "[role=grid], [role=option], [role=listbox], [role=combobox], [role=menu], [role=spinbutton], .js-plotly-plot";
+const LEAST_MARGIN = 60; // between what is current and where it is cut off
 
 /** Every stage in order, with the block, layer and track it belongs to. */
 function flattenStages(model) {
@@ -163,17 +162,8 @@ function markPicture(map) {
   for (const group of map.nodes.svg.querySelectorAll("[data-block]")) {
     group.classList.toggle("current", group.dataset.block === current);
   }
-  bringIntoView(map.nodes.scroller, map.nodes.svg.querySelector(".block.current"));
-}
-
-/** Scroll a container sideways, and nothing else, until the node is well inside it. */
-function bringIntoView(scroller, node) {
-  if (!node) return;
-  const outer = scroller.getBoundingClientRect();
-  const inner = node.getBoundingClientRect();
-  const margin = Math.min(60, outer.width / 4);
-  if (inner.left < outer.left + margin) scroller.scrollLeft += inner.left - outer.left - margin;
-  if (inner.right > outer.right - margin) scroller.scrollLeft += inner.right - outer.right + margin;
+  const block = map.nodes.svg.querySelector(".block.current");
+  if (block) bringIntoView(map.nodes.scroller, block, LEAST_MARGIN);
 }
 
 /** The stages of the current block as chips. */
@@ -188,7 +178,7 @@ function showStageRow(map) {
   for (const chip of map.nodes.stageRow.children) {
     const isCurrent = Number(chip.dataset.index) === map.index;
     chip.setAttribute("aria-current", isCurrent ? "step" : "false");
-    if (isCurrent) bringIntoView(map.nodes.stageRow, chip);
+    if (isCurrent) bringIntoView(map.nodes.stageRow, chip, LEAST_MARGIN);
   }
 }
 
@@ -254,10 +244,8 @@ function clickStage(map, event) {
 
 /** Arrow keys work anywhere on the page where they have no other meaning; Home, End and page keys on the map. */
 function pressKey(map, event) {
-  if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
-  const target = event.composedPath()[0];
-  const isInside = map.nodes.frame.contains(target);
-  if (!isInside && target.closest?.(TYPING_OR_MOVING)) return;
+  const isInside = map.nodes.frame.contains(event.composedPath()[0]);
+  if (event.defaultPrevented || event.shiftKey || hasModifier(event) || !(isInside || isForPage(event))) return;
   const index = indexAfterKey(map, event.key, isInside);
   if (index === null) return;
   event.preventDefault();

@@ -148,26 +148,18 @@ class TensorGrid extends Picture {
     const index = this.indexOf(panel);
     const { rowAxis, columnAxis } = this.matrices[index];
     this.pointed = { index, row, column };
-    this.lightAll(marksOfCell(rowAxis, columnAxis, row, column));
+    const marks = marksOfCell(rowAxis, columnAxis, row, column);
+    this.lightAll(marks);
     panel.light(row, column);
     const lines = describeCell(this.matrices[index], this.data.panels[index].name.split(".").at(-1), row, column);
     const { title, hint } = this.data.panels[index];
     if (this.data.layout === "wrap") lines.unshift(tooltipLine("tooltip-head", title));
     if (hint) lines.push(tooltipLine("tooltip-hint", hint));
-    this.tooltip.show(lines, point.x, point.y);
-    this.publish(marksOfCell(rowAxis, columnAxis, row, column));
-  }
-
-  leave() {
-    this.pointed = null;
-    this.tooltip.hide();
-    this.lightAll([]);
-    this.publish([]);
+    this.pointAt(lines, point, marks);
   }
 
   onHover(marks) {
     this.pointed = null;
-    this.tooltip.hide();
     this.lightAll(marks);
   }
 

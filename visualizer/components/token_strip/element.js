@@ -5,8 +5,9 @@
  * makes it the query at once; Python hears of it as {sequence, index, seq}.
  */
 
-import { makeElement, tokenSpan } from "../shared/dom.js";
+import { bringIntoView, makeElement, tokenSpan } from "../shared/dom.js";
 import { Events } from "../shared/events.js";
+import { hasModifier } from "../shared/keys.js";
 import { Picture, startPicture } from "../shared/picture.js";
 
 const STEPS = { ArrowLeft: -1, ArrowRight: 1 };
@@ -24,11 +25,11 @@ class TokenStrip extends Picture {
     this.selected = null;
     this.version = "";
     this.frame.onpointerover = (event) => hoverChip(this, event);
-    this.frame.onpointerleave = () => light(this, []);
+    this.frame.onpointerleave = () => this.leave();
     this.frame.onclick = (event) => selectChip(this, event.target.closest(".chip"));
     this.frame.onkeydown = (event) => pressKey(this, event);
     this.frame.addEventListener("focusin", (event) => hoverChip(this, event));
-    this.frame.addEventListener("focusout", () => light(this, []));
+    this.frame.addEventListener("focusout", () => this.leave());
     root.prepend(this.frame);
   }
 
@@ -114,10 +115,7 @@ function build(strip, sequences) {
 /** Light the token under the pointer or under the focus, here and on the page. */
 function hoverChip(strip, event) {
   const chip = event.target.closest(".chip");
-  light(strip, chip ? [{ sequence: chip.dataset.sequence, index: Number(chip.dataset.index), role: "token" }] : []);
-}
-
-function light(strip, marks) {
+  const marks = chip ? [{ sequence: chip.dataset.sequence, index: Number(chip.dataset.index), role: "token" }] : [];
   strip.onHover(marks);
   strip.publish(marks);
 }
@@ -151,7 +149,7 @@ function showSelected(strip) {
 function arrange(strip) {
   for (const row of strip.rows.values()) {
     const selected = row.querySelector(".selected");
-    if (selected) bringIntoView(row, selected);
+    if (selected) bringIntoView(row, selected, FADED);
     showMore(row);
   }
 }
@@ -162,27 +160,19 @@ function showMore(row) {
   row.classList.toggle("more-after", row.scrollWidth - row.clientWidth - row.scrollLeft > 2);
 }
 
-/** Scroll a row, and nothing else, until the chip is clear of its faded ends. */
-function bringIntoView(row, chip) {
-  const left = chip.offsetLeft - FADED;
-  const right = chip.offsetLeft + chip.offsetWidth + FADED;
-  if (left < row.scrollLeft) row.scrollLeft = left;
-  else if (right > row.scrollLeft + row.clientWidth) row.scrollLeft = right - row.clientWidth;
-}
-
 /** Move the focus to a chip, keeping the page where it is. */
 function focusChip(strip, chip) {
   const row = chip.parentElement;
   for (const other of row.querySelectorAll('[tabindex="0"]')) other.tabIndex = -1;
   chip.tabIndex = 0;
   chip.focus({ preventScroll: true });
-  bringIntoView(row, chip);
+  bringIntoView(row, chip, FADED);
 }
 
 /** Arrow keys, Home and End move between chips; Enter and Space choose. */
 function pressKey(strip, event) {
   const chip = event.target.closest(".chip");
-  if (!chip || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (!chip || hasModifier(event)) return;
   if (event.key === "Enter" || event.key === " ") selectChip(strip, chip);
   else {
     const target = chipAfterKey(strip, chip, event.key);
