@@ -48,7 +48,7 @@ class HeadsPicture:
     def packed(self, precision: Precision) -> bytes:
         """The bytes that the browser draws, with the numbers of the layers in the header."""
         return payload(
-            self.weights,
+            {"weights": self.weights},
             {"blocked": self.blocked},
             rows=self.rows,
             columns=self.columns,

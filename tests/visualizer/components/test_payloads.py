@@ -9,7 +9,6 @@ import pytest
 from visualizer import colors
 from visualizer.components.attention_heads import element as attention_heads
 from visualizer.components.axis import Axis
-from visualizer.components.compare_grids import element as compare_grids
 from visualizer.components.tensor_grid import element as tensor_grid
 
 ROWS = Axis("query", ("a", "b"), "source")
@@ -70,7 +69,7 @@ def test_a_panel_says_what_a_click_does():
 
 def heads_payload(weights, **changes):
     arguments = {"rows": ROWS, "columns": COLUMNS, "head_names": [["", ""]], "header": {}} | changes
-    return attention_heads.payload(weights, {"blocked": None}, **arguments)
+    return attention_heads.payload({"weights": weights}, {"blocked": None}, **arguments)
 
 
 def test_heads_refuse_what_does_not_fit():
@@ -88,6 +87,6 @@ def test_a_comparison_refuses_a_mask_of_another_shape():
     weights = np.zeros((1, 2, 2, 3), np.float32)
     masks = {"blocked_a": np.zeros((3, 3), np.uint8), "blocked_b": None}
     with pytest.raises(ValueError, match="blocked_a must have shape"):
-        compare_grids.payload(
+        attention_heads.payload(
             {"a": weights, "b": weights}, masks, rows=ROWS, columns=COLUMNS, head_names=[["", ""]], header={}
         )

@@ -1,6 +1,6 @@
 """Every head of every layer: an overview, large grids on one scale, or lines between two columns of tokens."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -42,7 +42,7 @@ def attention_heads(
     Raises ValueError when shapes, labels and names do not agree.
     """
     data = payload(
-        weights,
+        {"weights": weights},
         {"blocked": blocked},
         rows=rows,
         columns=columns,
@@ -61,8 +61,8 @@ def attention_heads(
 
 
 def payload(
-    weights: npt.NDArray[np.floating[Any]],
-    masks: dict[str, npt.NDArray[np.uint8] | None],
+    weights: Mapping[str, npt.NDArray[np.floating[Any]]],
+    masks: Mapping[str, npt.NDArray[np.uint8] | None],
     *,
     rows: Axis,
     columns: Axis,
@@ -70,22 +70,24 @@ def payload(
     header: dict[str, Any],
     precision: Precision = "fit",
 ) -> bytes:
-    """What the browser receives."""
-    check_shapes(weights, masks, rows=rows, columns=columns, head_names=head_names)
-    arrays: dict[str, Array | Scaled] = {"weights": in_precision(weights, precision)}
+    """What the browser receives of one or more arrays of weights, by the names that its JavaScript gives them."""
+    for each in weights.values():
+        _check_shapes(each, masks, rows=rows, columns=columns, head_names=head_names)
+    arrays: dict[str, Array | Scaled] = {name: in_precision(each, precision) for name, each in weights.items()}
     arrays |= {name: mask.astype(np.uint8, copy=False) for name, mask in masks.items() if mask is not None}
+    largest = np.max([each.max(axis=(1, 2, 3)) for each in weights.values()], axis=0)
     described = {
         "rows": rows.as_header(),
         "columns": columns.as_header(),
         "head_names": [list(names) for names in head_names],
-        "layer_max": [float(largest) for largest in np.nan_to_num(weights.max(axis=(1, 2, 3)))],
+        "layer_max": [float(value) for value in np.nan_to_num(largest)],
     }
     return pack(header | described, arrays)
 
 
-def check_shapes(
+def _check_shapes(
     weights: npt.NDArray[np.floating[Any]],
-    masks: dict[str, npt.NDArray[np.uint8] | None],
+    masks: Mapping[str, npt.NDArray[np.uint8] | None],
     *,
     rows: Axis,
     columns: Axis,

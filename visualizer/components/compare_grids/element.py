@@ -6,10 +6,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from visualizer.components.attention_heads.element import check_shapes
+from visualizer.components.attention_heads.element import payload
 from visualizer.components.axis import Axis
 from visualizer.components.looks import Looks
-from visualizer.components.packing import Array, Scaled, fit_precision, pack
 from visualizer.components.picture import Picture
 
 
@@ -55,28 +54,3 @@ def compare_grids(
         },
     )
     return Picture("compare_grids/element.js", data, key, ("select", "shown"))
-
-
-def payload(
-    weights: dict[str, npt.NDArray[np.floating[Any]]],
-    masks: dict[str, npt.NDArray[np.uint8] | None],
-    *,
-    rows: Axis,
-    columns: Axis,
-    head_names: Sequence[Sequence[str]],
-    header: dict[str, Any],
-) -> bytes:
-    """What the browser receives."""
-    a, b = weights["a"], weights["b"]
-    for side in (a, b):
-        check_shapes(side, masks, rows=rows, columns=columns, head_names=head_names)
-    arrays: dict[str, Array | Scaled] = {name: fit_precision(side) for name, side in weights.items()}
-    arrays |= {name: mask.astype(np.uint8, copy=False) for name, mask in masks.items() if mask is not None}
-    largest = np.maximum(a.max(axis=(1, 2, 3)), b.max(axis=(1, 2, 3)))
-    described = {
-        "rows": rows.as_header(),
-        "columns": columns.as_header(),
-        "head_names": [list(names) for names in head_names],
-        "layer_max": [float(value) for value in np.nan_to_num(largest)],
-    }
-    return pack(header | described, arrays)

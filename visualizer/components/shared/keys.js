@@ -1,0 +1,26 @@
+/** What keys mean. */
+
+const USE_ARROWS = ["input", "textarea", "select", "[contenteditable]", "canvas", ".js-plotly-plot"]
+  .concat(["application", "combobox", "grid", "listbox", "menu", "option", "radio", "radiogroup", "slider", "spinbutton", "tab"]
+    .map((role) => `[role=${role}]`))
+  .join(", ");
+
+/** Whether a key is pressed together with one that makes another of it. */
+export function hasModifier({ ctrlKey, metaKey, altKey }) {
+  return ctrlKey || metaKey || altKey;
+}
+
+/** Whether the page may take an arrow key: nothing has taken it, and what has the focus has no use of its own for it. */
+export function isForPage(event) {
+  if (event.defaultPrevented || event.shiftKey || hasModifier(event)) return false;
+  return !event.composedPath()[0].closest?.(USE_ARROWS);
+}
+
+/** How many rows and columns a key moves in a matrix, null for other keys. */
+export function stepOfKey(key, columns) {
+  const steps = {
+    ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1],
+    PageUp: [-10, 0], PageDown: [10, 0], Home: [0, -columns], End: [0, columns],
+  };
+  return steps[key] ?? null;
+}
