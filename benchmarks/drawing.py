@@ -4,7 +4,7 @@
     python benchmarks/drawing.py --folder=PATH    those of another clone
 
 Two numbers of each case, the least of some rounds in milliseconds: until the call returns, after which the browser
-paints, and until nothing waits any more. The weights are random: a layer's drawing costs the same whatever they say.
+paints, and until nothing waits any more. The weights are random: drawing costs the same whatever they say.
 """
 
 from __future__ import annotations
@@ -72,8 +72,8 @@ def main() -> None:
             file.write_text(page(n_tokens), encoding="utf-8")
             opened = browser.new_page(viewport={"width": 1280, "height": 720})
             opened.goto(file.as_uri())
-            for name, (returned, all_done) in opened.evaluate(f"measure({N_ROUNDS})").items():
-                print(f"  T={n_tokens} {name}: {returned:.1f} ms, {all_done:.1f} ms until nothing waits", flush=True)
+            for name, (returned, done) in opened.evaluate(f"measure({N_ROUNDS})").items():
+                print(f"  T={n_tokens} {name}: {returned:.1f} ms, {done:.1f} ms until nothing waits", flush=True)
             opened.close()
         browser.close()
 

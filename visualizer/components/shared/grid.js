@@ -8,6 +8,8 @@ import { drawMatrix, hatchCanvas, inkOn, pixelFor, signCanvas } from "./matrix_p
 import { formatNumber, withMinusSign } from "./payload.js";
 import { axisRole, blockedText, cellPositionLine, tooltipLine } from "./tooltip.js";
 
+/** @import { Axis, Mark, Matrix, TooltipLine } from "../types.d.ts" */
+
 /**
  * One matrix as a panel: title, pixels, hatch, labels, numbers, and lights for what is pointed at.
  *
@@ -380,7 +382,14 @@ function drawPlate(context, text, x, y, theme) {
   context.fillText(text, x, y + 0.5);
 }
 
-/** What a tooltip says about a cell: where it is, its number, and what blocks it. */
+/**
+ * What a tooltip says about a cell: where it is, its number, and what blocks it.
+ * @param {Matrix} matrix
+ * @param {string} valueName
+ * @param {number} row
+ * @param {number} column
+ * @returns {TooltipLine[]}
+ */
 export function describeCell(matrix, valueName, row, column) {
   const { values, columns, rowAxis, columnAxis, blocked, blockedBy, emptyRows, dtype } = matrix;
   const i = row * columns + column;
@@ -399,7 +408,11 @@ export function lineText({ parts }) {
   return parts.map((part) => (typeof part === "string" ? part : part.textContent)).join("");
 }
 
-/** The text alternative of a matrix: name, size, range and what is blocked. */
+/**
+ * The text alternative of a matrix: name, size, range and what is blocked.
+ * @param {string} name
+ * @param {Matrix} matrix
+ */
 export function describeMatrix(name, matrix) {
   const { values, rows, columns, rowAxis, columnAxis, blocked, blockedBy } = matrix;
   let low = Infinity;
@@ -424,7 +437,13 @@ export function describeMatrix(name, matrix) {
   return `${size}, ${range}${hidden}${strange}`;
 }
 
-/** One flag per row: whether all its keys are blocked; null when that is true of none. */
+/**
+ * One flag per row: whether all its keys are blocked; null when that is true of none.
+ * @param {Uint8Array | Uint16Array | null} blocked
+ * @param {number} rows
+ * @param {number} columns
+ * @returns {Uint8Array | null}
+ */
 export function rowsWithoutKey(blocked, rows, columns) {
   if (!blocked) return null;
   const flags = new Uint8Array(rows);
@@ -434,7 +453,14 @@ export function rowsWithoutKey(blocked, rows, columns) {
   return flags.some(Boolean) ? flags : null;
 }
 
-/** The marks that hovering one cell publishes: its row's and its column's token, where the axes are tokens. */
+/**
+ * The marks that hovering one cell publishes: its row's and its column's token, where the axes are tokens.
+ * @param {Axis} rowAxis
+ * @param {Axis} columnAxis
+ * @param {number} row
+ * @param {number} column
+ * @returns {Mark[]}
+ */
 export function marksOfCell(rowAxis, columnAxis, row, column) {
   const marks = [];
   if (rowAxis.sequence) marks.push({ sequence: rowAxis.sequence, index: row, role: markRole(rowAxis, "query") });
@@ -449,7 +475,13 @@ function markRole(axis, sideRole) {
   return axis.name === "query" || axis.name === "key" ? axis.name : sideRole;
 }
 
-/** The position on an axis that marks light, -1 for none. */
+/**
+ * The position on an axis that marks light, -1 for none.
+ * @param {Axis} axis
+ * @param {string} sideRole
+ * @param {Mark[]} marks
+ * @returns {number}
+ */
 export function litPosition(axis, sideRole, marks) {
   if (!axis.sequence) return -1;
   const role = markRole(axis, sideRole);

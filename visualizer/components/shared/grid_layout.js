@@ -1,6 +1,8 @@
 import { textContext } from "./canvas.js";
 import { clamp, isOneCharacter } from "./dom.js";
 
+/** @import { Axis, Cell, Geometry, Limits, Matrix } from "../types.d.ts" */
+
 export const LABEL_FONT_SIZE = 11;
 export const LABEL_CELL = 12; // a cell this large has its own label
 const LETTER_CELL = 9; // a cell this wide has room for a letter above it
@@ -13,7 +15,12 @@ const AXIS_LINE = 15;
 
 const labelWidths = new WeakMap();
 
-/** The widest label of an axis in pixels, at most `axis.longest` or else LONGEST_LABEL. */
+/**
+ * The widest label of an axis in pixels, at most `axis.longest` or else LONGEST_LABEL.
+ * @param {Axis} axis
+ * @param {string} font
+ * @returns {number}
+ */
 function widestLabel(axis, font) {
   return measuredLabels(axis, font).width;
 }
@@ -47,6 +54,9 @@ export function tickStep(cellSize, distance) {
  * limits: {width, height, cell, cellHeight, top}: the most that the whole panel, its plot's height and one cell may
  * take; the height of large cells where they are not to be square, and the least room above the plot, if given.
  * labelled: false for small pictures without any text.
+ * @param {Pick<Matrix, 'rows' | 'columns' | 'rowAxis' | 'columnAxis'>} matrix
+ * @param {Limits} limits
+ * @returns {Geometry}
  */
 export function panelGeometry(matrix, limits, { labelled, font, pixelRatio }) {
   const { rows, columns } = matrix;
@@ -111,7 +121,14 @@ function cellSize({ rows, columns, rowAxis, columnAxis }, limits, margins, pixel
   return sized(grown(columnAxis), grown(rowAxis));
 }
 
-/** The cell under a pointer, or the nearest one; `box` is the plot's place in the window. */
+/**
+ * The cell under a pointer, or the nearest one; `box` is the plot's place in the window.
+ * @param {Pick<DOMRect, 'left' | 'top' | 'width' | 'height'>} box
+ * @param {{clientX: number, clientY: number}} event
+ * @param {number} rows
+ * @param {number} columns
+ * @returns {Cell}
+ */
 export function cellUnder(box, { clientX, clientY }, rows, columns) {
   return {
     row: clamp(Math.floor(((clientY - box.top) / box.height) * rows), 0, rows - 1),

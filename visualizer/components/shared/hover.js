@@ -1,15 +1,22 @@
+/** @import { Mark } from "../types.d.ts" */
+
 const HOVER_EVENT = "headlight:hover";
 
 /**
  * Tell every component on the page which tokens are pointed at.
  * marks: [{sequence: "source" | "target", index, role: "query" | "key" | "token"}]; none = nothing is pointed at.
  * origin: whoever publishes, so that it can tell its own marks from others'.
+ * @param {Mark[]} marks
+ * @param {object} origin
  */
 export function publishHover(marks, origin) {
   window.dispatchEvent(new CustomEvent(HOVER_EVENT, { detail: { marks, origin } }));
 }
 
-/** Call `callback({marks, origin})` for every hover on the page; returns the function that stops it. */
+/**
+ * Call `callback({marks, origin})` for every hover on the page; returns the function that stops it.
+ * @param {(hover: {marks: Mark[], origin: object}) => void} callback
+ */
 export function subscribeHover(callback) {
   const listener = (event) => callback(event.detail);
   window.addEventListener(HOVER_EVENT, listener);

@@ -1,11 +1,17 @@
 import { colorTable, pixelOf } from "./theme.js";
 
+/** @import { Matrix, Scale, Theme } from "../types.d.ts" */
+
 const ROOT_CURVE_STEPS = 4096;
 const MANY_TOKENS = 48;
 
 /**
  * How numbers become pixels.
  * palette: "sequential" | "sequential_neutral" | "diverging"; bounds: [low, high]; curve: "linear", or "root" to lift small numbers.
+ * @param {Theme} theme
+ * @param {string} palette
+ * @param {number[]} bounds
+ * @returns {Scale}
  */
 export function makeScale(theme, palette, bounds, curve = "linear") {
   const [low, high] = bounds;
@@ -25,7 +31,12 @@ export function makeScale(theme, palette, bounds, curve = "linear") {
   };
 }
 
-/** The scale of attention weights: to 1, or to the largest weight where all weights are small. */
+/**
+ * The scale of attention weights: to 1, or to the largest weight where all weights are small.
+ * @param {Theme} theme
+ * @param {number} largest
+ * @param {string} curve
+ */
 export function weightScale(theme, largest, curve) {
   return makeScale(theme, "sequential", [0, largest > 0.5 ? 1 : largest || 1], curve);
 }
@@ -42,7 +53,12 @@ function rootTable(colors) {
   });
 }
 
-/** The pixel of one number. */
+/**
+ * The pixel of one number.
+ * @param {number} value
+ * @param {Scale} scale
+ * @returns {number}
+ */
 export function pixelFor(value, scale) {
   if (value === Infinity || value === -Infinity) return scale.infinite;
   if (value !== value) return scale.notANumber;
@@ -51,7 +67,13 @@ export function pixelFor(value, scale) {
   return scale.table[step <= 0 ? 0 : step >= last ? last : (step + 0.5) | 0];
 }
 
-/** Write the pixel of every number; a blocked cell stays transparent, so that the hatch below it shows. */
+/**
+ * Write the pixel of every number; a blocked cell stays transparent, so that the hatch below it shows.
+ * @param {Uint32Array} pixels
+ * @param {ArrayLike<number>} values
+ * @param {ArrayLike<number> | null} blocked
+ * @param {Scale} scale
+ */
 export function paintPixels(pixels, values, blocked, scale) {
   const { table, low, perStep } = scale;
   const last = table.length - 1;
@@ -90,7 +112,14 @@ export function poolMatrix(matrix, outRows, outColumns) {
   return { values: outValues, blocked: outBlocked, rows: outRows, columns: outColumns };
 }
 
-/** Draw a matrix one pixel a cell, or smaller where it has more cells than `maxWidth` by `maxHeight` device pixels. */
+/**
+ * Draw a matrix one pixel a cell, or smaller where it has more cells than `maxWidth` by `maxHeight` device pixels.
+ * @param {HTMLCanvasElement} canvas
+ * @param {Matrix} matrix
+ * @param {Scale} scale
+ * @param {number} maxWidth
+ * @param {number} maxHeight
+ */
 export function drawMatrix(canvas, matrix, scale, maxWidth, maxHeight) {
   const columns = Math.max(1, Math.min(matrix.columns, Math.round(maxWidth)));
   const rows = Math.max(1, Math.min(matrix.rows, Math.round(maxHeight)));
@@ -139,6 +168,8 @@ const FAINT = 0.04; // of the largest: below, a number has hardly a colour, and 
 /**
  * Level lines over the numbers below zero as a canvas of `width` by `height` device pixels: with them the sign does
  * not depend on seeing colours. Null where no number is clearly below zero.
+ * @param {Matrix} matrix
+ * @param {Scale} scale
  */
 export function signCanvas(matrix, scale, width, height, pixelRatio) {
   const rows = Math.min(matrix.rows, height);
@@ -172,7 +203,11 @@ function maskCanvas(blocked, rows, columns) {
   return canvas;
 }
 
-/** One tile of diagonal stripes on the hatch's ground. */
+/**
+ * One tile of diagonal stripes on the hatch's ground.
+ * @param {Theme} theme
+ * @param {number} pixelRatio
+ */
 export function hatchTile(theme, pixelRatio) {
   const size = Math.round(6 * pixelRatio);
   const tile = new OffscreenCanvas(size, size);

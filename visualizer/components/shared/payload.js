@@ -1,8 +1,12 @@
+/** @import { PackedArray } from "../types.d.ts" */
+
 const TYPED_ARRAYS = { f4: Float32Array, f2: Uint16Array, u1: Uint8Array, u2: Uint16Array, i4: Int32Array };
 
 /**
  * Read what packing.py wrote: the header, with `arrays[name] = {data, dtype, shape, scale}`.
  * The data of a float16 array are its 16-bit patterns: read numbers with `floats`.
+ * @param {Uint8Array} bytes
+ * @returns {any}
  */
 export function unpack(bytes) {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
@@ -36,10 +40,14 @@ function halfPrecisionTable() {
   return halfTable;
 }
 
-/** The numbers from `start` to `end` of an unpacked array as Float32Array: a view for float32, else a copy. */
+/**
+ * The numbers from `start` to `end` of an unpacked array as Float32Array: a view for float32, else a copy.
+ * @param {PackedArray} array
+ * @returns {Float32Array}
+ */
 export function floats(array, start = 0, end = array.data.length) {
   const part = array.data.subarray(start, end);
-  if (array.dtype === "f4") return part;
+  if (array.dtype === "f4") return /** @type {Float32Array} */ (part);
   const numbers = new Float32Array(part.length);
   if (array.dtype === "f2") {
     const table = halfPrecisionTable();
@@ -50,7 +58,10 @@ export function floats(array, start = 0, end = array.data.length) {
   return numbers;
 }
 
-/** A number as text with only the digits that its precision carries. */
+/**
+ * A number as text with only the digits that its precision carries.
+ * @param {number} value
+ */
 export function formatNumber(value, dtype = "f4") {
   if (Number.isNaN(value)) return "NaN";
   if (!Number.isFinite(value)) return value < 0 ? "−∞" : "∞";

@@ -4,6 +4,8 @@ import { unpack } from "./payload.js";
 import { applyTheme } from "./theme.js";
 import { makeTooltip } from "./tooltip.js";
 
+/** @import { Drawn, Host } from "../types.d.ts" */
+
 /**
  * What every picture does alike: it takes bytes and the theme, draws anew when its width changes, has a note beside the
  * pointer, hears what is pointed at elsewhere on the page, and ends.
@@ -85,7 +87,14 @@ export class Picture {
   }
 }
 
-/** Draw a picture of some kind in `root`. */
+/**
+ * Draw a picture of some kind in `root`.
+ * @param {new (root: HTMLElement, host: Host) => Picture} Kind
+ * @param {HTMLElement} root
+ * @param {Uint8Array} bytes
+ * @param {Host} host
+ * @returns {Drawn}
+ */
 export function startPicture(Kind, root, bytes, host) {
   const picture = new Kind(root, host);
   picture.update(bytes);

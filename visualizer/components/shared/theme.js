@@ -1,7 +1,12 @@
+/** @import { Host, Theme } from "../types.d.ts" */
+
 let probe = null;
 const tables = new Map();
 
-/** Red, green and blue from 0 to 255 of a CSS colour, as the browser reads it. */
+/**
+ * Red, green and blue from 0 to 255 of a CSS colour, as the browser reads it.
+ * @param {string} text
+ */
 export function parseColor(text) {
   probe ??= new OffscreenCanvas(1, 1).getContext("2d", { willReadFrequently: true });
   const context = probe;
@@ -15,6 +20,9 @@ export function parseColor(text) {
  * Give a picture its colours, for style sheets as `--hl-*` variables (roles, heads, masks, hatch, warning).
  * Returns what a canvas needs of them: `name` is "light" or "dark", `roles` the colour grammar's text colours. The
  * host has said by `--hl-background`, `--hl-text` and `--hl-font` what is around the picture.
+ * @param {HTMLElement} root
+ * @param {Host} host
+ * @returns {Theme}
  */
 export function applyTheme(root, { colors }) {
   const style = getComputedStyle(root);
@@ -44,17 +52,30 @@ function setVariables(root, theme) {
   root.style.setProperty("--hl-warning", theme.warning);
 }
 
-/** The colour of a head; after twelve heads the colours begin again. */
+/**
+ * The colour of a head; after twelve heads the colours begin again.
+ * @param {Theme} theme
+ * @param {number} head
+ */
 export function headColor(theme, head) {
   return theme.heads[head % theme.heads.length];
 }
 
-/** The line of a head: lengths in pixels that are drawn and left out, in turn; none for an unbroken one. */
+/**
+ * The line of a head: lengths in pixels that are drawn and left out, in turn; none for an unbroken one.
+ * @param {Theme} theme
+ * @param {number} head
+ */
 export function headDashes({ dashes }, head) {
   return dashes[head % dashes.length];
 }
 
-/** A 256-entry table of canvas pixels (ABGR) for a scale: "sequential", "sequential_neutral", "diverging". */
+/**
+ * A 256-entry table of canvas pixels (ABGR) for a scale: "sequential", "sequential_neutral", "diverging".
+ * @param {Theme} theme
+ * @param {string} palette
+ * @returns {Uint32Array}
+ */
 export function colorTable(theme, palette) {
   const cacheKey = `${theme.name} ${palette}`;
   if (!tables.has(cacheKey)) tables.set(cacheKey, decodeTable(theme[palette]));
@@ -66,7 +87,10 @@ function decodeTable(hexText) {
   return Uint32Array.from({ length: hexText.length / 6 }, (_, i) => pixelOf(hexText.slice(6 * i, 6 * i + 6)));
 }
 
-/** The canvas pixel (opaque, ABGR) of a colour written rrggbb, with or without a leading #. */
+/**
+ * The canvas pixel (opaque, ABGR) of a colour written rrggbb, with or without a leading #.
+ * @param {string} hex
+ */
 export function pixelOf(hex) {
   const value = parseInt(hex.replace("#", ""), 16);
   return (0xff000000 | ((value & 255) << 16) | (value & 0xff00) | (value >> 16)) >>> 0;

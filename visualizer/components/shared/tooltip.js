@@ -1,5 +1,7 @@
 import { makeElement, tokenSpan } from "./dom.js";
 
+/** @import { Axis, TooltipLine } from "../types.d.ts" */
+
 /** A note beside the pointer. It lives in the browser's top layer, so that nothing around the component clips it. */
 export function makeTooltip(root) {
   const element = makeElement("div", "tooltip", { popover: "manual", role: "tooltip" });
@@ -26,12 +28,21 @@ function placeBeside(element, x, y) {
   element.style.transform = `translate(${Math.max(4, left)}px, ${Math.max(4, top)}px)`;
 }
 
-/** One line of a tooltip. */
+/**
+ * One line of a tooltip.
+ * @param {string} className
+ * @param {...(string | Node)} parts
+ * @returns {TooltipLine}
+ */
 export function tooltipLine(className, ...parts) {
   return { className, parts };
 }
 
-/** "query 3 ⟨cat⟩" as nodes, the name in its role's colour; a label equal to its index is not repeated. */
+/**
+ * "query 3 ⟨cat⟩" as nodes, the name in its role's colour; a label equal to its index is not repeated.
+ * @param {Axis} axis
+ * @param {number} index
+ */
 export function positionParts(axis, index) {
   const label = axis.labels[index] ?? "";
   const name = makeElement("span", `position position-${axisRole(axis)}`, {}, [`${axis.name} ${index}`]);
@@ -43,7 +54,13 @@ export function axisRole(axis) {
   return axis.name === "query" || axis.name === "key" ? axis.name : "neutral";
 }
 
-/** "query 3 cat → key 5 sat" as nodes; two axes that are not both tokens are joined by a dot. */
+/**
+ * "query 3 cat → key 5 sat" as nodes; two axes that are not both tokens are joined by a dot.
+ * @param {Axis} rowAxis
+ * @param {Axis} columnAxis
+ * @param {number} row
+ * @param {number} column
+ */
 export function cellPositionLine(rowAxis, columnAxis, row, column) {
   const joint = rowAxis.sequence && columnAxis.sequence ? " → " : " · ";
   return tooltipLine("tooltip-position", ...positionParts(rowAxis, row), joint, ...positionParts(columnAxis, column));
@@ -54,7 +71,11 @@ function blockedNames(bits, names) {
   return names.filter((_, bit) => bits & (1 << bit));
 }
 
-/** "blocked by causal, padding". */
+/**
+ * "blocked by causal, padding".
+ * @param {number} bits
+ * @param {string[]} names
+ */
 export function blockedText(bits, names) {
   const found = blockedNames(bits, names);
   return found.length ? `blocked by ${found.join(", ")}` : "blocked";

@@ -1,0 +1,134 @@
+/** What the modules hand each other. Nothing at run time: `tests/javascript` checks the types. */
+
+/** What a picture lives in: the app, a file, a notebook. It sets the variables `--hl-background`, `--hl-text`, ... */
+export interface Host {
+  colors: { dashes: number[][]; themes: Record<Theme["name"], Palette> };
+  /** A person did something. */
+  send(name: string, value: object): void;
+  /** A person changed what is shown; the last value is the one that counts. */
+  keep(name: string, value: object): void;
+}
+
+/** What `render(root, bytes, host)` returns. */
+export interface Drawn {
+  update(bytes: Uint8Array): void;
+  destroy(): void;
+}
+
+/** The colours of one theme, as `visualizer/colors.py` says them; a scale is one text of 256 times rrggbb. */
+export interface Palette {
+  roles: Record<string, string>;
+  heads: string[];
+  masks: Record<string, string>;
+  sequential: string;
+  sequential_neutral: string;
+  diverging: string;
+  hatch: string;
+  hatch_ground: string;
+  not_a_number: string;
+  infinite: string;
+  warning: string;
+}
+
+/** What a canvas needs to know of what is around it. */
+export interface Theme extends Palette {
+  name: "light" | "dark";
+  background: string;
+  text: string;
+  font: string;
+  dashes: number[][];
+}
+
+export type Numbers = Float32Array | Uint16Array | Uint8Array | Int32Array;
+
+/** An array as it travels: float16 as bit patterns, steps as integers that stand for `data * scale`. */
+export interface PackedArray {
+  data: Numbers;
+  dtype: "f4" | "f2" | "u1" | "u2" | "i4";
+  shape: number[];
+  scale: number;
+}
+
+/** One axis of a matrix; `longest` is the room for its labels in pixels where it is not the usual one. */
+export interface Axis {
+  name: string;
+  labels: string[];
+  sequence: "source" | "target" | null;
+  longest?: number;
+}
+
+/** What is blocked in a matrix: for each cell the bits of the masks, and a flag for each row without a key. */
+export interface Plane {
+  blocked: Uint8Array | null;
+  emptyRows: Uint8Array | null;
+}
+
+export interface Matrix extends Plane {
+  values: Float32Array;
+  rows: number;
+  columns: number;
+  rowAxis: Axis;
+  columnAxis: Axis;
+  dtype: string;
+  blockedBy?: string[];
+  /** Whether lines are put over numbers below zero where these are not written. */
+  marksSign?: boolean;
+}
+
+/** How numbers become pixels. */
+export interface Scale {
+  theme: Theme;
+  palette: string;
+  low: number;
+  high: number;
+  curve: string;
+  table: Uint32Array;
+  perStep: number;
+  notANumber: number;
+  infinite: number;
+}
+
+/** A token that is pointed at. */
+export interface Mark {
+  sequence: string;
+  index: number;
+  role: string;
+}
+
+export interface TooltipLine {
+  className: string;
+  parts: (string | Node)[];
+}
+
+export interface Point {
+  x: number;
+  y: number;
+}
+
+export interface Cell {
+  row: number;
+  column: number;
+}
+
+/** The most that a panel, its plot's height and one cell may take, in pixels. */
+export interface Limits {
+  width: number;
+  height: number;
+  cell: number;
+  cellHeight?: number;
+  top?: number;
+}
+
+/** Where everything of a panel goes, in CSS pixels. */
+export interface Geometry {
+  left: number;
+  top: number;
+  cellWidth: number;
+  cellHeight: number;
+  plotWidth: number;
+  plotHeight: number;
+  labelled: boolean;
+  rowLabels: "all" | "ticks";
+  columnLabels: "level" | "upright" | "ticks";
+  numbers: boolean;
+}
