@@ -29,6 +29,7 @@ export function applyTheme(root, { colors }) {
   const variable = (name, fallback) => style.getPropertyValue(name).trim() || fallback;
   const background = variable("--hl-background", "#ffffff");
   const [red, green, blue] = parseColor(background);
+  /** @type {Theme["name"]} */
   const name = 0.299 * red + 0.587 * green + 0.114 * blue < 128 ? "dark" : "light";
   const theme = {
     name,
