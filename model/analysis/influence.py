@@ -25,7 +25,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from model.analysis.reach import PAIR_STAGES, SequenceName, entry_path
+from model.analysis.reach import SequenceName, entry_path, of_pairs
 from model.dropout import Dropout
 from model.edits import replace
 from model.tracing import Edit, Trace, TracedModule, record
@@ -191,15 +191,15 @@ def measure_dependence(
         edits: as in ``record``.
 
     Returns:
-        By path, (rows, T) bool, for the embeddings and every later stage in the order computed. ``PAIR_STAGES`` are
-        left out: their blocked cells hold both tokens of the pair by design.
+        By path, (rows, T) bool, for the embeddings and every later stage in the order computed. Those
+        ``of_pairs`` are left out: their blocked cells hold both tokens of the pair by design.
 
     Raises:
         ValueError: as in ``measure_influence``.
     """
     forward = _first_pass(model, run, edits or {}, sequence)
     paths = list(forward.trace)
-    later = [path for path in paths[paths.index(forward.entry) :] if forward.trace[path].name not in PAIR_STAGES]
+    later = [path for path in paths[paths.index(forward.entry) :] if not of_pairs(forward.trace[path])]
     like = forward.embedded
     directions = torch.randn(like.shape[-2:], generator=generator, dtype=like.dtype, device=like.device)
 

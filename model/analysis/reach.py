@@ -14,15 +14,12 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from model.tracing import Trace
+from model.tracing import Stage, Trace
 
 SequenceName = Literal["source", "target"]
 
-PAIR_STAGES = frozenset({"scores", "scaled_scores", "modified_scores", "mask", "masked_scores"})
-"""Stages with a cell for each pair of tokens, blocked pairs too: not yet what a row takes from its keys."""
-
 _ENTRIES = ("encoder.inputs.embedded", "decoder.inputs.embedded", "inputs.embedded")
-_KEY_STAGES = frozenset({"key_input", "value_input", "kv", "k_proj", "v_proj", "k", "v"})
+_SHARES = ("weights", "dropped_weights")
 _ATTENTION = re.compile(r"(?:(encoder|decoder)\.layers\.\d+\.(self|cross)_)?attention")
 
 
@@ -84,7 +81,7 @@ def allowed_dependence(
         sequence: whose tokens.
 
     Returns:
-        By path, in the order computed, (rows, T) bool, for every stage but ``PAIR_STAGES``.
+        By path, in the order computed, (rows, T) bool, for every stage but those ``of_pairs``.
 
     Raises:
         ValueError: as in ``reach`` and ``entry_path``, or an attention has no entry in ``masks``.
@@ -94,7 +91,7 @@ def allowed_dependence(
     last_stack = list(reached)[-1]
     allowed: dict[str, Tensor] = {}
     for path, stage in trace.items():
-        if stage.name in PAIR_STAGES:
+        if of_pairs(stage):
             continue
         stack = path.partition(".")[0]
         stack = stack if stack in reached else last_stack  # the logits and probabilities belong to no stack
@@ -102,8 +99,13 @@ def allowed_dependence(
         keys = reached["encoder" if attention and attention[2] == "cross" else stack]
         if attention and stage.name == "weights":
             reached[stack] = _attend(_mask_of(masks, stage.module_path), reached[stack], keys)
-        allowed[path] = keys if attention and stage.name in _KEY_STAGES else reached[stack]
+        allowed[path] = keys if stage.dims[-2][0] == "Tk" else reached[stack]  # a row for each key
     return allowed
+
+
+def of_pairs(stage: Stage) -> bool:
+    """Whether a stage has a cell for each pair of tokens, blocked or not: not yet what a row takes from keys."""
+    return stage.dims[-1][0] == "Tk" and stage.name not in _SHARES
 
 
 def _before_layers(trace: Trace, entry: str) -> dict[str, Tensor]:

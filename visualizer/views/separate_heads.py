@@ -25,8 +25,6 @@ TOLERANCE = 1e-12
 _PROJECTED = {"q_proj": "q", "k_proj": "k", "v_proj": "v", "concat": "context"}
 """Stages in which the heads lie side by side, each with what a head alone calls its part."""
 
-_PER_HEAD = ("q", "k", "v", "scores", "scaled_scores", "modified_scores", "masked_scores", "weights", "context")
-
 Parts = Mapping[str, tuple[Tensor, ...]]
 """By a stage's name its parts, head after head; the output is one part."""
 
@@ -35,9 +33,9 @@ def separate_heads(run: Run, path: str, *, batch: int) -> None:
     """Draw both ways to the stage at ``path``, where it is of an example with more than one head."""
     module, _, name = path.rpartition(".")
     attention = attention_with_heads(run, module)
-    if attention is None or name not in (*_PROJECTED, *_PER_HEAD, "output"):
+    found = apart(run, module) if attention is not None else {}
+    if attention is None or name not in found:
         return
-    found = apart(run, module)
     st.markdown(f"##### {attention.n_heads} separate heads, or one fused matrix")
     st.markdown(check_line(same_both_ways(run, module, found)))
     d_model, width, together = attention.w_q.in_features, attention.head_dim, attention.w_q.out_features
@@ -65,7 +63,11 @@ def apart(run: Run, module: str) -> Parts:
     with torch.no_grad(), record(separate) as trace:
         separate(*inputs, mask)
     heads = [f"heads.{head}" for head in range(attention.n_heads)]
-    per_head = {name: tuple(trace[f"{head}.{name}"].value for head in heads) for name in _PER_HEAD}
+    per_head = {
+        stage.name: tuple(trace[f"{head}.{stage.name}"].value for head in heads)
+        for stage in trace.values()
+        if stage.module_path == heads[0] and stage.name != "mask"  # which is given, and no head's own
+    }
     joined = {name: tuple(value[:, 0] for value in per_head[part]) for name, part in _PROJECTED.items()}
     return joined | per_head | {"output": (trace["output"].value,)}
 
@@ -73,8 +75,8 @@ def apart(run: Run, module: str) -> Parts:
 def same_both_ways(run: Run, module: str, found: Parts) -> Check:
     """Whether the heads apart, concatenated, give every stage of the fused attention."""
     differences = [
-        _difference(torch.cat(parts, 1 if name in _PER_HEAD else -1), run.trace[f"{module}.{name}"].value)
-        for name, parts in found.items()
+        _difference(torch.cat(parts, 1 if run.n_heads(path) else -1), run.trace[path].value)
+        for path, parts in ((f"{module}.{name}", parts) for name, parts in found.items())
     ]
     largest = max(differences)
     return Check(
@@ -88,7 +90,7 @@ def both_ways(run: Run, path: str, parts: Sequence[Tensor], *, batch: int) -> li
     """The parts of a stage, an equals sign, and the stage as the fused attention gives it."""
     name = run.trace[path].name
     whole = stage_panel(run, path, head=0, batch=batch)
-    fused = list(head_panels(run, path, batch=batch)) if name in _PER_HEAD else [whole]
+    fused = list(head_panels(run, path, batch=batch)) or [whole]
     if name == "output":
         before = [replace(whole, name="apart", title="Heads apart, concatenated", array=to_array(parts[0][batch]))]
     else:
