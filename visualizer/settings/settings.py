@@ -49,7 +49,7 @@ PassedTo = Literal[
     "added",
 ]
 OneRow = Literal["usual", "one", "all"]
-LabPanel = Literal["translate", "load", "apply", "reach", "prove"]
+LabPanel = Literal["translate", "load", "apply", "scores", "reach", "prove"]
 Chart = Literal["none", "positions", "row", "temperature", "residual", "distance", "directions", "measures"]
 Claim = Literal["intended", "promised", "causal"]
 Embeddings = Literal["target", "source"]
@@ -357,6 +357,7 @@ class Selection:
             "translate": "Translate",
             "load": "Load",
             "apply": "Apply",
+            "scores": "Scores",
             "reach": "Reach",
             "prove": "Prove",
         },

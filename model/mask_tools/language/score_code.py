@@ -48,16 +48,53 @@ def flex_score_mod(change: ScoreExpression, n_heads: int, n_tokens: int) -> str:
         n_heads: how many heads the tables are for.
         n_tokens: the number of queries and of keys.
     """
+    tables, helpers = _defined(change, n_heads)
+    imports = ["import math"] if helpers else []
+    head = f"def score_mod({', '.join(SCORES.parameters)}):"
+    body = f"    return {torch_line(change, n_heads, n_tokens)}"
+    return "\n".join([*imports, "import torch", "", *tables, *helpers, head, body])
+
+
+def by_hand(change: ScoreExpression, n_heads: int, n_tokens: int, divisor: float) -> str:
+    """An attention in plain PyTorch with changed scores: ``attention(query, key, value, mask)``.
+
+    Args:
+        change: what to write.
+        n_heads: how many heads the tables are for.
+        n_tokens: the number of queries and of keys.
+        divisor: what the scores are divided by.
+    """
+    tables, helpers = _defined(change, n_heads)
+    names = change.names
+    places = [f"h = torch.arange({n_heads})[:, None, None]"] if {"h", "slope", "bias"} & names else []
+    if {"q", "k"} & names:
+        places.append(f"q, k = torch.arange({n_tokens})[:, None], torch.arange({n_tokens})")
+    body = [
+        f"score = query @ key.mT / {divisor:.9g}",
+        f"score = {torch_line(change, n_heads, n_tokens)}",
+        "weights = score.masked_fill(~mask, -math.inf).softmax(-1)  # mask: True = may attend",
+        "return weights @ value",
+    ]
+    lines = [
+        "import math",
+        "import torch",
+        "",
+        *tables,
+        *places,
+        *helpers,
+        "def attention(query, key, value, mask):",
+    ]
+    return "\n".join([*lines, *(f"    {line}" for line in body)])
+
+
+def _defined(change: ScoreExpression, n_heads: int) -> tuple[list[str], list[str]]:
+    """The lines of the tables, and of the functions, that a change looks things up in."""
     names, tables = change.names, []
     if "slope" in names:
         tables.append(f"slope = torch.tensor({list(alibi_slopes(n_heads))})")
     if "bias" in names:
         tables.append(f"bias = torch.randn({n_heads}, {N_BUCKETS}, generator=torch.Generator().manual_seed(0))")
-    helpers = [lines for name, lines in _BUCKETS.items() if name in names]
-    imports = ["import math"] if helpers else []
-    head = f"def score_mod({', '.join(SCORES.parameters)}):"
-    body = f"    return {torch_line(change, n_heads, n_tokens)}"
-    return "\n".join([*imports, "import torch", "", *tables, *helpers, head, body])
+    return tables, [lines for name, lines in _BUCKETS.items() if name in names]
 
 
 def torch_line(change: ScoreExpression, n_heads: int, n_tokens: int) -> str:

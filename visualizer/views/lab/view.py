@@ -9,13 +9,14 @@ from visualizer.session import widgets
 from visualizer.settings.fields import WORKED_EXAMPLES
 from visualizer.settings.gallery import GALLERY
 from visualizer.settings.settings import Selection
-from visualizer.views.lab import applied, intent, load, paint, prove, reach, say, translate
+from visualizer.views.lab import applied, intent, load, paint, prove, reach, say, score, translate
 from visualizer.views.lab.case import Case, case_of
 
 PANELS = {
     "translate": translate.render,
     "load": load.render,
     "apply": applied.render,
+    "scores": score.render,
     "reach": reach.render,
     "prove": prove.render,
 }
