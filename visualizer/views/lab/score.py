@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import streamlit as st
+from torch import Tensor
 
 from model.mask_tools.language import READY_SCORES, MaskExpressionError, ScoreExpression, parse_score
 from model.mask_tools.language.score_code import by_hand, flex_score_mod
@@ -71,8 +72,8 @@ def _expression(case: Case) -> None:
         placeholder="score, as it is",
         help="From `score`, the scaled score; `q` and `k`, the positions; `h`, the head; `n_heads`, `n_keys`. Use "
         "`+ - * / // % **`, `abs`, `tanh`, `sigmoid`, `exp`, `log`, `sqrt`, `min`, `max`, `a if condition else b`; "
-        "`slope(h)` is ALiBi's, `bucket(k - q)` and `causal_bucket(k - q)` are T5's, `bias(h, n)` is a drawn number. A "
-        "`score_mod` of FlexAttention can be pasted. An empty line changes nothing.",
+        "`slope(h)` is ALiBi's, `bucket(k - q)` and `causal_bucket(k - q)` are T5's, `bias(h, n)` is a drawn "
+        "number. A `score_mod` of FlexAttention can be pasted. An empty line changes nothing.",
         on_change=state.on_change(_TEXT, write),
     )
     text = drafts.text_in(_TEXT)
@@ -105,11 +106,11 @@ def _picture(case: Case) -> None:
     after = case.scores[0, head]
     blocked = (~case.allowed).numpy().astype("uint8")
 
-    def panel(name: str, title: str, array: object, operator: str = "", *, is_masked: bool = False) -> Panel:
+    def panel(name: str, title: str, numbers: Tensor, operator: str = "", *, is_masked: bool = False) -> Panel:
         return Panel(
             name=name,
             title=title,
-            array=array,
+            array=numbers.numpy(),
             rows=rows,
             columns=columns,
             role="weights",
@@ -121,9 +122,9 @@ def _picture(case: Case) -> None:
 
     st.markdown(f"Layer {case.selection.layer}, {markdown_safe(case.run.head_label(head))}:")
     panels = [
-        panel("scaled_scores", "Scaled scores", before.numpy()),
-        panel("change", "Change", (after - before).numpy(), "+"),
-        panel("modified_scores", "Under the mask", after.numpy(), "=", is_masked=True),
+        panel("scaled_scores", "Scaled scores", before),
+        panel("change", "Change", after - before, "+"),
+        panel("modified_scores", "Under the mask", after, "=", is_masked=True),
     ]
     mount(tensor_grid(panels, key="score_change", layout="wrap"))
     allowed = case.allowed
