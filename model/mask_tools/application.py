@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 from typing import Literal
 
 import torch
@@ -209,31 +208,6 @@ def outcome_of(weights: Tensor, unmasked: Tensor) -> Outcome:
         return "uniform"
     elsewhere = (weights.double() - unmasked.double()).abs().sum() / 2
     return "unmasked" if elsewhere < 0.01 else "other"
-
-
-@cache
-def leaks_below(application: str, dtype: torch.dtype) -> float | None:
-    """The highest score at which a lone allowed key shares its row's weight with a blocked key of score zero.
-
-    Found by trying: the numbers of the type are bisected. None where no score is low enough.
-    """
-    low, high = torch.finfo(dtype).min, torch.finfo(dtype).max
-    if not _leaks_at(low, application, dtype):
-        return None
-    while True:
-        middle = torch.tensor((low + high) / 2, dtype=dtype).item()
-        if middle in (low, high):
-            return low
-        if _leaks_at(middle, application, dtype):
-            low = middle
-        else:
-            high = middle
-
-
-def _leaks_at(score: float, application: str, dtype: torch.dtype) -> bool:
-    scores = torch.tensor([score, 0.0], dtype=dtype)
-    weights = APPLICATIONS[application].apply(scores, torch.tensor([True, False]))
-    return bool(weights[1] > 0)
 
 
 def _applied(name: str, scores: Tensor, allowed: Tensor) -> AppliedRow:

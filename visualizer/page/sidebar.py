@@ -15,7 +15,7 @@ from visualizer.session.mount import mount
 from visualizer.session.state import Choices
 from visualizer.session.widgets import SIZES
 from visualizer.settings.fields import MAX_ORDER, TRAINED, WORKED_EXAMPLES
-from visualizer.settings.fitting import feed_forward_widths, head_widths, layer_norm_epsilons, output_widths, widths
+from visualizer.settings.fitting import offered, widths
 from visualizer.settings.lines import lines_of
 from visualizer.settings.settings import FIELDS, Selection, Settings, in_mask_order
 from visualizer.settings.trained_models import TRAINED_MODELS
@@ -124,13 +124,13 @@ def _more(settings: Settings) -> None:
     widgets.segments("tokens")
     if has_layers:
         _depths(settings)
-    offered = widths(1 if settings.head_dim else settings.n_heads, settings.d_model)
-    widgets.option("d_model", offered)
-    widgets.option("head_dim", head_widths(settings.head_dim), zero="model width / heads")
+    possible = widths(1 if settings.head_dim else settings.n_heads, settings.d_model)
+    widgets.option("d_model", possible)
+    widgets.option("head_dim", offered("head_dim", settings.head_dim), zero="model width / heads")
     if has_layers:
         _feed_forward_and_norms(settings)
     else:
-        widgets.option("d_out", output_widths(settings.d_out), zero="model width")
+        widgets.option("d_out", offered("d_out", settings.d_out), zero="model width")
     widgets.segments("positions")
     _padding(settings)
     if settings.weights == "random":
@@ -148,18 +148,17 @@ def _more(settings: Settings) -> None:
 def _depths(settings: Settings) -> None:
     widgets.slider("n_layers")
     if settings.architecture == "encoder-decoder":
-        offered = range(int(FIELDS["n_decoder_layers"].most) + 1)
-        widgets.option("n_decoder_layers", offered, zero="as many")
+        widgets.option("n_decoder_layers", range(int(FIELDS["n_decoder_layers"].most) + 1), zero="as many")
         widgets.switch("shared_vocabulary")
 
 
 def _feed_forward_and_norms(settings: Settings) -> None:
-    widgets.option("d_ff", feed_forward_widths(settings.d_ff))
+    widgets.option("d_ff", offered("d_ff", settings.d_ff))
     widgets.segments("activation")
     widgets.segments("norm")
     if settings.norm == "post":
         widgets.switch("final_norm")
-    widgets.option("layer_norm_eps", layer_norm_epsilons(settings.layer_norm_eps))
+    widgets.option("layer_norm_eps", offered("layer_norm_eps", settings.layer_norm_eps))
 
 
 def _padding(settings: Settings) -> None:
@@ -201,5 +200,7 @@ def _choice_of_weights(name: str, settings: Settings) -> None:
     """
     chosen: dict[str, Any] = {"weights": settings.weights, "task": settings.task, "pad": settings.pad}
     take = state.on_change(name, lambda value: _take(**{**chosen, name: value}))
-    offered = [value for value in FIELDS[name].choices if value not in WORKED_EXAMPLES or value == settings.weights]
-    widgets.choice(name, offered, on_change=take)
+    possible = [
+        value for value in FIELDS[name].choices if value not in WORKED_EXAMPLES or value == settings.weights
+    ]
+    widgets.choice(name, possible, on_change=take)

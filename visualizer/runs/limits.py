@@ -11,16 +11,6 @@ from visualizer.settings.lines import lines_of
 from visualizer.settings.painted_mask import asks_for_head, read_planes
 from visualizer.settings.settings import Settings, TokenKind
 
-__all__ = [
-    "MAX_BYTES",
-    "MAX_TOKENS",
-    "bytes_for",
-    "estimate_bytes",
-    "problem_with_size",
-    "problem_with_text",
-    "way_out",
-]
-
 MAX_BYTES = 2**30
 """The most memory that one recorded run may take."""
 

@@ -74,6 +74,7 @@ class Field:
         choices: for ``choice`` and ``names``, each value and what it is called.
         least: for ``integer`` and ``fraction``, the least good value.
         most: the greatest good value.
+        offered: the usual numbers between, where not all are offered.
     """
 
     name: str
@@ -84,6 +85,7 @@ class Field:
     choices: Mapping[str, str]
     least: float
     most: float
+    offered: tuple[float, ...]
 
 
 Value = TypeVar("Value")
@@ -100,14 +102,16 @@ def setting(
     choices: Mapping[str, str] = MappingProxyType({}),
     least: float = 0,
     most: float = 0,
+    offered: tuple[float, ...] = (),
 ) -> Value:
     """A field of a dataclass that is a parameter of the link, with all that ``Field`` says of it.
 
     Its kind follows from the default and the choices, unless it is given.
     """
     follows: Kind = "choice" if choices and isinstance(default, str) else _KINDS[type(default)]
-    described = {"kind": kind or follows, "label": label, "help": help}
-    return field(default=default, metadata={**described, "choices": choices, "least": least, "most": most})
+    described = {"kind": kind or follows, "label": label, "help": help, "choices": choices}
+    bounds = {"least": least, "most": most, "offered": offered}
+    return field(default=default, metadata=described | bounds)
 
 
 @cache

@@ -8,12 +8,10 @@ from typing import Any
 
 from visualizer.settings.fields import NARROWEST, TRAINED, WIDEST
 from visualizer.settings.lines import lines_of
-from visualizer.settings.settings import Settings, in_mask_order
+from visualizer.settings.settings import FIELDS, Settings, in_mask_order
 from visualizer.settings.trained_models import TRAINED_MODELS
 
 _HEAD_DIMS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768)
-_FEED_FORWARD_WIDTHS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 3072, 4096)
-_EPSILONS = (1e-12, 1e-8, 1e-6, 1e-5, 1e-3, 0.1, 1.0)
 
 
 def widths(n_heads: int, d_model: int) -> tuple[int, ...]:
@@ -22,32 +20,15 @@ def widths(n_heads: int, d_model: int) -> tuple[int, ...]:
     All are even, since sine and cosine come in pairs. The one in use is left out where the heads cannot share it.
     Heads with a width of their own share nothing: for them ``n_heads`` is 1.
     """
-    offered = {d_model, *(n_heads * head_dim for head_dim in _HEAD_DIMS)}
+    usual = {d_model, *(n_heads * head_dim for head_dim in _HEAD_DIMS)}
     return tuple(
-        width
-        for width in sorted(offered)
-        if width % n_heads == 0 and width % 2 == 0 and NARROWEST <= width <= WIDEST
+        width for width in sorted(usual) if width % n_heads == 0 and width % 2 == 0 and NARROWEST <= width <= WIDEST
     )
 
 
-def output_widths(d_out: int) -> tuple[int, ...]:
-    """The values of d_out to offer, ascending, among them the one in use; 0 is the width of the input."""
-    return tuple(sorted({0, 1, 2, 3, 4, 8, 16, 24, 32, 64, 128, 256, 512, WIDEST, d_out}))
-
-
-def head_widths(head_dim: int) -> tuple[int, ...]:
-    """The values of head_dim to offer, ascending, among them the one in use; 0 shares the model width."""
-    return tuple(sorted({0, 1, 2, 3, 4, 8, 16, 32, 64, 128, 256, head_dim}))
-
-
-def feed_forward_widths(d_ff: int) -> tuple[int, ...]:
-    """The values of d_ff to offer, ascending, among them the one in use."""
-    return tuple(sorted({*_FEED_FORWARD_WIDTHS, d_ff}))
-
-
-def layer_norm_epsilons(epsilon: float) -> tuple[float, ...]:
-    """The values of the layer norm's ε to offer, ascending, among them the one in use."""
-    return tuple(sorted({*_EPSILONS, epsilon}))
+def offered(name: str, in_use: float) -> tuple[float, ...]:
+    """The usual values of a setting, ascending, and among them the one in use."""
+    return tuple(sorted({*FIELDS[name].offered, in_use}))
 
 
 _SAME_FOR_TRAINED = (
@@ -79,8 +60,8 @@ def fitted(settings: Settings) -> Settings:
     if settings.weights == TRAINED:
         settings = replace(settings, mask=in_mask_order(settings.mask), **PLAIN)
         return settings if settings.checkpoint else replace(settings, **TRAINED_MODELS[settings.task].shape)
-    offered = widths(1 if settings.head_dim else settings.n_heads, settings.d_model)
-    width = min(offered, key=lambda width: abs(width - settings.d_model))
+    possible = widths(1 if settings.head_dim else settings.n_heads, settings.d_model)
+    width = min(possible, key=lambda width: abs(width - settings.d_model))
     return replace(settings, d_model=width, mask=in_mask_order(settings.mask))
 
 

@@ -152,6 +152,7 @@ class Settings:
         "The length of one head's queries, keys and values (d_k = d_v): the model width shared among the heads, "
         "as in the paper, or any other, as in T5. What the heads find is then wider or narrower than the model.",
         most=256,
+        offered=(0, 1, 2, 3, 4, 8, 16, 32, 64, 128, 256),
     )
     d_out: int = setting(
         0,
@@ -159,6 +160,7 @@ class Settings:
         "The length of the vectors that an attention alone puts out (d_out). In a Transformer it is the model "
         "width: the residual connection adds what comes out to what went in.",
         most=WIDEST,
+        offered=(0, 1, 2, 3, 4, 8, 16, 24, 32, 64, 128, 256, 512, WIDEST),
     )
     d_ff: int = setting(
         128,
@@ -166,6 +168,7 @@ class Settings:
         "The length of the hidden vector of the feed-forward network (d_ff).",
         least=1,
         most=4096,
+        offered=(1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 3072, 4096),
     )
     norm: Norm = setting(
         "post",
@@ -219,6 +222,7 @@ class Settings:
         "in Tensor2Tensor, 1e-12 in BERT. A large one shows what it does.",
         least=1e-12,
         most=1,
+        offered=(1e-12, 1e-8, 1e-6, 1e-5, 1e-3, 0.1, 1.0),
     )
     unembedding_bias: bool = setting(
         False,

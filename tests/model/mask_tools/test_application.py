@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from model import scaled_dot_product_attention
-from model.mask_tools.application import APPLICATIONS, DTYPES, applied, leaks_below, outcome_of
+from model.mask_tools.application import APPLICATIONS, DTYPES, applied, outcome_of
 from tests.model.builders import random_tensor
 
 FILLS = ("minus_infinity_then_zero", "minus_infinity", "lowest", "minus_1e9", "minus_1e4")
@@ -235,32 +235,6 @@ def test_minus_1e4_leaks_among_scores_as_low_as_itself():
     assert row_of("minus_1e9", torch.float32, scores, allowed).leak == 0
     half = row_of("minus_1e4", torch.float32, torch.tensor([-1e4, 5.0]), torch.tensor([True, False]))
     assert half.leak == half.taken == 0.5
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("name", APPLICATIONS)
-def test_the_score_below_which_a_way_leaks(name, dtype):
-    """At that number of the type a blocked key has weight, at the next one up it has none."""
-
-    def leak(score):
-        return row_of(name, dtype, torch.stack((score, torch.zeros_like(score))), torch.tensor([True, False])).leak
-
-    threshold = leaks_below(name, dtype)
-    if threshold is None:
-        assert leak(torch.tensor(torch.finfo(dtype).min, dtype=dtype)) == 0
-    else:
-        score = torch.tensor(threshold, dtype=dtype)
-        assert leak(score) > 0
-        assert leak(score.nextafter(torch.tensor(math.inf, dtype=dtype))) == 0
-
-
-def test_what_never_leaks_and_what_leaks_beside_everyday_scores():
-    never = ("minus_infinity_then_zero", "minus_infinity", "after_softmax")
-    assert [name for name in APPLICATIONS if leaks_below(name, torch.float32) is None] == list(never)
-    assert leaks_below("before_softmax", torch.float32) > 80
-    assert -9930 < leaks_below("minus_1e4", torch.float32) < -9880
-    assert leaks_below("minus_1e4", torch.bfloat16) == -9920  # the number above it is -9856
-    assert leaks_below("lowest", torch.float16) == -65504
 
 
 @pytest.mark.parametrize(

@@ -5,11 +5,11 @@ import pytest
 from tests.visualizer.sample_runs import problem_with
 from visualizer.runs import limits
 from visualizer.runs.compute import compute_run
-from visualizer.runs.limits import MAX_BYTES, MAX_TOKENS, estimate_bytes, way_out
+from visualizer.runs.limits import MAX_BYTES, estimate_bytes, way_out
 from visualizer.runs.prepare import prepare
 from visualizer.runs.refusals import RefusedError
 from visualizer.runs.tokens import tokenize
-from visualizer.settings.fields import MAX_TEXT, WORKED_EXAMPLES
+from visualizer.settings.fields import MAX_TEXT, MAX_TOKENS, WORKED_EXAMPLES
 from visualizer.settings.settings import Settings
 
 LARGE = Settings(text="a " * 512, n_layers=12, n_heads=12, d_model=96)

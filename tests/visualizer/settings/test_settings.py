@@ -11,7 +11,7 @@ from model.mask_tools.destinations import DESTINATIONS
 from model.mask_tools.translations import TRANSLATIONS
 from model.names import MASK_NAMES
 from visualizer.settings.fields import WORKED_EXAMPLES, fields_of
-from visualizer.settings.fitting import feed_forward_widths, fitted, width_to_come_back_to, widths
+from visualizer.settings.fitting import fitted, offered, width_to_come_back_to, widths
 from visualizer.settings.link import MAX_URL_TEXT, chosen_in, left_out_of_link, read_query, write_query
 from visualizer.settings.settings import FIELDS, Selection, Settings, default_stage, in_mask_order
 from visualizer.settings.training_settings import TrainingChoice
@@ -130,8 +130,8 @@ def test_a_width_that_the_heads_can_share_is_left_as_it_is():
 
 
 def test_the_feed_forward_width_in_use_is_offered_too():
-    assert 100 in feed_forward_widths(100)
-    assert feed_forward_widths(100) == tuple(sorted(feed_forward_widths(100)))
+    assert 100 in offered("d_ff", 100)
+    assert offered("d_ff", 100) == tuple(sorted(offered("d_ff", 100)))
 
 
 def test_nothing_given_is_the_default_without_a_notice():
