@@ -7,19 +7,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from model.dataflow import Constant, Node, Operation, ParameterInput, StageInput, inputs_of, parameters_of
+from model.dataflow import Constant, Operation, ParameterInput, StageInput, inputs_of, parameters_of
 from visualizer.components.axis import Axis
 from visualizer.components.derivation import Derivation, Step, Terms
 from visualizer.stages import derivations
 from visualizer.stages.checks import TOLERANCE, Check, again, dropped, product, short, some_rows
 from visualizer.stages.derivations import Cell, Numbers, Reckoning, as_numbers
 from visualizer.stages.entry import StageInRun
+from visualizer.stages.expressions import axis_of
 from visualizer.stages.numpy_lines import NumpyLine, variable
 from visualizer.stages.operands import used
 
@@ -71,14 +71,8 @@ def softmax_checks(stage: StageInRun, *, keyless: Tensor | None = None) -> Seque
 
 
 def _softmax_checks(stage: StageInRun) -> Sequence[Check]:
-    return softmax_checks(stage) if _axis(stage) in (-1, stage.value.dim() - 1) else ()
-
-
-def _axis(stage: StageInRun) -> int:
-    """The axis that an operation goes along; the last unless given."""
-    node = stage.node
-    given = (*node.arguments, *node.keywords.values()) if isinstance(node, Operation) else ()
-    return next((part for part in given if isinstance(part, int)), -1)
+    is_along_rows = isinstance(stage.node, Operation) and axis_of(stage.node) in (-1, stage.value.dim() - 1)
+    return softmax_checks(stage) if is_along_rows else ()
 
 
 def _activation_check(stage: StageInRun) -> Sequence[Check]:
@@ -93,23 +87,19 @@ def _norm_checks(stage: StageInRun) -> Sequence[Check]:
     value, x, norm = stage.value, stage.inputs[0].value.double(), norm_of(stage)
     if norm is None:
         return ()
-    gamma, beta = norm.gamma.double(), norm.beta.double()
+    gamma, beta, epsilon = norm[0].double(), norm[1].double(), norm[2]
     variance = x.var(-1, correction=0, keepdim=True)
-    reach = x.abs().amax(-1, keepdim=True) / (variance + norm.epsilon).sqrt()
-    expected = F.layer_norm(x, gamma.shape, gamma, beta, norm.epsilon)
+    reach = x.abs().amax(-1, keepdim=True) / (variance + epsilon).sqrt()
+    expected = F.layer_norm(x, gamma.shape, gamma, beta, epsilon)
     found = [again("LayerNorm(x)", "", value, expected, 1 + gamma.abs() * reach + beta.abs())]
     if gamma.all():
         normal = (value.double() - beta) / gamma
-        found.append(_mean_and_variance(normal, variance / (variance + norm.epsilon), reach))
+        mean, spread = normal.mean(-1, keepdim=True).abs(), normal.var(-1, correction=0, keepdim=True)
+        errors = torch.maximum(mean, (spread - variance / (variance + epsilon)).abs())
+        span = f"{spread.min():.4f} to {spread.max():.4f}"
+        text = f"before γ and β mean 0 (largest |mean| {short(mean.max())}), variance 1 but for ε ({span})"
+        found.append(Check(text, bool((errors <= 10 * TOLERANCE * (1 + reach)).all())))
     return found
-
-
-def _mean_and_variance(normal: Tensor, expected: Tensor, reach: Tensor) -> Check:
-    mean, variance = normal.mean(-1, keepdim=True).abs(), normal.var(-1, correction=0, keepdim=True)
-    errors = torch.maximum(mean, (variance - expected).abs())
-    span = f"{variance.min():.4f} to {variance.max():.4f}"
-    text = f"before γ and β mean 0 (largest |mean| {short(mean.max())}), variance 1 but for ε ({span})"
-    return Check(text, bool((errors <= 10 * TOLERANCE * (1 + reach)).all()))
 
 
 _CHECKS: dict[str, Callable[[StageInRun], Sequence[Check]]] = {
@@ -131,26 +121,13 @@ def parameters(stage: StageInRun) -> tuple[Tensor, ...]:
     return tuple(used(stage.run.model, operand) for operand in stage.operands if operand.is_parameter)
 
 
-class LayerNorm(NamedTuple):
-    """What a layer norm multiplies by, adds, and adds to the variance."""
-
-    gamma: Tensor
-    beta: Tensor
-    epsilon: float
-
-
-def norm_of(stage: StageInRun) -> LayerNorm | None:
-    """What the layer norm that computed a stage works with; None where it is no ``nn.LayerNorm`` with both."""
-    found = [part.name for part in _inputs(stage) if isinstance(part, ParameterInput)]
-    epsilon = stage.node.keywords.get("eps") if isinstance(stage.node, Operation) else None
-    if len(found) != 2 or epsilon is None:
+def norm_of(stage: StageInRun) -> tuple[Tensor, Tensor, float] | None:
+    """The γ, β and ε of the layer norm that computed a stage; None where it has not all of them."""
+    node = stage.node
+    if not isinstance(node, Operation) or "eps" not in node.keywords:
         return None
-    gamma, beta = (parameters_of(stage.run.model)[name] for name in found)
-    return LayerNorm(gamma, beta, float(epsilon))
-
-
-def _inputs(stage: StageInRun) -> tuple[Node, ...]:
-    return stage.node.inputs if isinstance(stage.node, Operation) else ()
+    found = [parameters_of(stage.run.model)[part.name] for part in node.inputs if isinstance(part, ParameterInput)]
+    return (found[0], found[1], float(node.keywords["eps"])) if len(found) == 2 else None
 
 
 # In symbols.
@@ -206,7 +183,7 @@ def _norm_line(stage: StageInRun) -> NumpyLine | None:
         "gamma * normal + beta",
         before=(
             "centred = {0} - {0}.mean(-1, keepdims=True)",
-            f"normal = centred / np.sqrt({{0}}.var(-1, keepdims=True) + {norm.epsilon:g})",
+            f"normal = centred / np.sqrt({{0}}.var(-1, keepdims=True) + {norm[2]:g})",
         ),
     )(stage)
     return NumpyLine(line.code, {**line.reads, "gamma": f"{stage.path}.weight", "beta": f"{stage.path}.bias"})
@@ -293,8 +270,8 @@ def _norm(stage: StageInRun, cell: Cell) -> Derivation | None:
     if norm is None:
         return None
     x = Terms(f"x, token {cell.row}", before.entry.role, row_of(before, cell))
-    gamma, beta = float(norm.gamma[at]), float(norm.beta[at])
-    found = derivations.layer_norm(x, at, gamma=gamma, beta=beta, epsilon=norm.epsilon)
+    gamma, beta, epsilon = float(norm[0][at]), float(norm[1][at]), norm[2]
+    found = derivations.layer_norm(x, at, gamma=gamma, beta=beta, epsilon=epsilon)
     formula = "y = γ (x - mean) / √(variance + ε) + β"
     return framed(stage, cell, "shift and scale of the row", formula, found, word="norm")
 

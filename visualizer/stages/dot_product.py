@@ -58,10 +58,7 @@ def _scaled_checks(stage: StageInRun) -> Iterable[Check]:
 
 
 def _masked_line(stage: StageInRun) -> NumpyLine:
-    if not stage.has_beside("mask"):
-        return from_inputs("{0}")(stage)
-    before = _unmasked(stage).name
-    return NumpyLine(f"masked_scores = np.where(mask, {before}, -np.inf)", _here(stage, "mask", before))
+    return from_inputs("np.where({1}, {0}, -np.inf)" if stage.has_beside("mask") else "{0}")(stage)
 
 
 def _masked_formula(stage: StageInRun) -> str:

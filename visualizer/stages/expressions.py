@@ -1,11 +1,29 @@
-"""What can be said of any stage from the expression that it was computed by, whatever its name is."""
+"""What follows for any stage from the expression that computed it, whatever its name is."""
 
 from __future__ import annotations
 
-import torch
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
 
-from model.dataflow import Constant, StageInput, evaluate, inputs_of, operations_of
+import numpy as np
+import torch
+from torch import Tensor
+
+from model.dataflow import (
+    Constant,
+    Node,
+    Operation,
+    ParameterInput,
+    Slot,
+    StageInput,
+    evaluate,
+    inputs_of,
+    operations_of,
+)
+from visualizer.components.derivation import Step, Terms
 from visualizer.runs.run import Run
+from visualizer.stages.derivations import Reckoning, as_numbers, dot, layer_norm, softmax
 
 
 def words_on(run: Run, path: str) -> str:
@@ -28,3 +46,148 @@ def is_its_expression(run: Run, path: str) -> tuple[str, bool]:
     operations = " → ".join(operations_of(node)) or "no operation"
     same = torch.equal(again, run.trace[path].value)
     return f"computed again from its inputs by {operations}: {'equal' if same else 'different'}", same
+
+
+_SHAPE_ONLY = frozenset(
+    {
+        *("transpose", "mT", "T", "t", "swapaxes", "permute", "movedim", "view", "view_as", "reshape", "flatten"),
+        *("unflatten", "squeeze", "unsqueeze", "expand", "expand_as", "getitem", "chunk", "split", "unbind"),
+        *("narrow", "select", "contiguous", "clone", "to", "float", "double"),
+    }
+)
+"""Operations that move numbers and compute none."""
+
+
+def reckon(run: Run, path: str, index: tuple[int, ...]) -> Reckoning:
+    """How the number at ``index`` of a stage came to be."""
+    with torch.no_grad():
+        return _Reader(run).number(run.dataflow[path], index)
+
+
+@dataclass(frozen=True)
+class _Reader:
+    """Follows one number back through expressions."""
+
+    run: Run
+
+    def number(self, node: Node, index: tuple[int, ...]) -> Reckoning:
+        value = float(self.values(node)[index])
+        if not isinstance(node, Operation):
+            return Reckoning((Step(f"{_name(node)}{_place(index)}", value),), value)
+        if node.name in _SHAPE_ONLY and len(node.inputs) == 1:
+            return self._moved(node, index)
+        find = {
+            **dict.fromkeys(("matmul", "mm", "bmm"), self._product),
+            "linear": self._linear,
+            "softmax": self._softmax,
+            "layer_norm": self._norm,
+            "embedding": self._looked_up,
+        }.get(node.name)
+        return find(node, index) if find else self._by_element(node, index)
+
+    def values(self, node: Node) -> Tensor:
+        return evaluate(node, self.run.trace, self.run.model)
+
+    def _moved(self, node: Operation, index: tuple[int, ...]) -> Reckoning:
+        """Where a number stood before it was moved, found by moving the places themselves."""
+        (before,) = node.inputs
+        shape = self.values(before).shape
+        places = torch.arange(math.prod(shape), dtype=torch.float64).reshape(shape)
+        origin = np.unravel_index(int(node.apply((places,))[index]), shape)
+        return self.number(before, tuple(int(i) for i in origin))
+
+    def _product(self, node: Operation, index: tuple[int, ...]) -> Reckoning:
+        left, right = (self.values(part) for part in node.inputs)
+        *place, row, column = index
+        x = left[(*_broadcast(place, left.shape[:-2]), row)]
+        y = right[_broadcast(place, right.shape[:-2])][..., column]
+        return dot(*self._terms(node, x, y))
+
+    def _linear(self, node: Operation, index: tuple[int, ...]) -> Reckoning:
+        x, weight, *bias = (self.values(part) for part in node.inputs)
+        added = float(bias[0][index[-1]]) if bias else None
+        return dot(*self._terms(node, x[index[:-1]], weight[index[-1]]), bias=added)
+
+    def _terms(self, node: Operation, *rows: Tensor) -> tuple[Terms, Terms]:
+        """The rows of the two inputs of a product."""
+        left, right = (
+            Terms(_words(part), "neutral", as_numbers(row)) for part, row in zip(node.inputs[:2], rows, strict=True)
+        )
+        return left, right
+
+    def _softmax(self, node: Operation, index: tuple[int, ...]) -> Reckoning:
+        scores, axis = self.values(node.inputs[0]), axis_of(node)
+        row = as_numbers(scores.movedim(axis, -1)[_without(index, axis)])
+        return softmax(row, index[axis])
+
+    def _norm(self, node: Operation, index: tuple[int, ...]) -> Reckoning:
+        x, *scales = node.inputs
+        row, at = Terms(_words(x), "neutral", as_numbers(self.values(x)[index[:-1]])), index[-1]
+        if len(scales) == 2 and "eps" in node.keywords and len(self.values(scales[0]).shape) == 1:
+            gamma, beta = (float(self.values(part)[at]) for part in scales)
+            return layer_norm(row, at, gamma=gamma, beta=beta, epsilon=float(node.keywords["eps"]))
+        return self._by_element(node, index)
+
+    def _looked_up(self, node: Operation, index: tuple[int, ...]) -> Reckoning:
+        ids, table = node.inputs
+        row = int(self.values(ids)[index[:-1]])
+        return self.number(table, (row, index[-1]))
+
+    def _by_element(self, node: Operation, index: tuple[int, ...]) -> Reckoning:
+        """The numbers at the same place of every input, then what the operation makes of them."""
+        result = self.values(node)
+        steps: list[Step] = []
+        rows: tuple[Terms, ...] = ()
+        shown: dict[int, str] = {}
+        for i, part in enumerate(node.inputs):
+            before = self.values(part)
+            if not _fits(before.shape, result.shape):
+                shown[i] = _words(part)
+                continue
+            found = self.number(part, _broadcast(index, before.shape))
+            steps += found.steps
+            rows = rows or found.rows
+            shown[i] = f"{found.value:.4g}"
+        given = [_shown(part, shown) for part in (*node.arguments, *node.keywords.values())]
+        value = float(result[index])
+        return Reckoning((*steps, Step(f"{node.name}({', '.join(given)})", value)), value, rows)
+
+
+def axis_of(node: Operation) -> int:
+    """The axis that an operation goes along; the last unless given."""
+    given = [part for part in (*node.arguments, *node.keywords.values()) if isinstance(part, int)]
+    return given[0] if given else -1
+
+
+def _without(index: tuple[int, ...], axis: int) -> tuple[int, ...]:
+    return tuple(i for at, i in enumerate(index) if at != axis % len(index))
+
+
+def _broadcast(index: Iterable[int], shape: torch.Size) -> tuple[int, ...]:
+    """A place of a result as a place of an input that was broadcast to it."""
+    places = tuple(index)
+    own = places[len(places) - len(shape) :]
+    return tuple(i if size > 1 else 0 for i, size in zip(own, shape, strict=True))
+
+
+def _fits(shape: torch.Size, result: torch.Size) -> bool:
+    sizes = zip(reversed(shape), reversed(result), strict=False)
+    return len(shape) <= len(result) and all(size in (1, other) for size, other in sizes)
+
+
+def _shown(argument: object, numbers: dict[int, str]) -> str:
+    return numbers[argument.index] if isinstance(argument, Slot) else str(argument)
+
+
+def _words(node: Node) -> str:
+    return f"{', '.join(operations_of(node))} of inputs" if isinstance(node, Operation) else _name(node)
+
+
+def _name(node: Node) -> str:
+    if isinstance(node, StageInput):
+        return node.path.rpartition(".")[2]
+    return node.name if isinstance(node, ParameterInput) else "given from outside"
+
+
+def _place(index: tuple[int, ...]) -> str:
+    return f"[{', '.join(map(str, index))}]" if index else ""

@@ -192,22 +192,13 @@ def _parts(operand: Operand) -> Sequence[str]:
 _PER_TOKEN = ("unembedding", "b_u")
 """Parameters with one column for each token of the vocabulary."""
 
-_PARAMETERS = {
-    "tokens": "Embedding table",
-    "w_q": "Query matrix",
-    "w_k": "Key matrix",
-    "w_v": "Value matrix",
-    "w_qkv": "Query, key and value matrix",
-    "w_o": "Output matrix",
-    "w_1": "First matrix",
-    "w_2": "Second matrix",
-    "unembedding": "Unembedding matrix",
-    "b_q": "Query bias",
-    "b_k": "Key bias",
-    "b_v": "Value bias",
-    "b_qkv": "Query, key and value bias",
-    "b_o": "Output bias",
-    "b_1": "First bias",
-    "b_2": "Second bias",
-    "b_u": "Unembedding bias",
+_OWNERS = {
+    **{"q": "Query", "k": "Key", "v": "Value", "qkv": "Query, key and value"},
+    **{"o": "Output", "1": "First", "2": "Second", "u": "Unembedding"},
 }
+_PARAMETERS = {
+    **{"tokens": "Embedding table", "unembedding": "Unembedding matrix"},
+    **{f"w_{letter}": f"{owner} matrix" for letter, owner in _OWNERS.items()},
+    **{f"b_{letter}": f"{owner} bias" for letter, owner in _OWNERS.items()},
+}
+"""The titles of parameters, by their names."""

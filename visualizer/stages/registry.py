@@ -14,9 +14,8 @@ from visualizer.stages import attention, by_operation, dot_product, feed_forward
 from visualizer.stages.checks import Check, equals_published
 from visualizer.stages.derivations import Cell
 from visualizer.stages.entry import StageEntry, StageInRun, find_entry
-from visualizer.stages.expressions import is_its_expression, words_on
+from visualizer.stages.expressions import is_its_expression, reckon, words_on
 from visualizer.stages.facts import common_facts
-from visualizer.stages.following import reckon
 from visualizer.stages.numpy_lines import NumpyLine
 from visualizer.stages.operands import Operand
 from visualizer.stages.texts import Facts
