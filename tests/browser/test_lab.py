@@ -119,6 +119,58 @@ def test_a_finding_is_mended_by_one_click(open_link):
     assert expression(page) == "k <= q"
 
 
+def test_what_was_painted_in_one_case_is_not_undone_in_the_next(open_link):
+    page = open_link(view="lab")
+    gallery, shape = page.locator(".st-key-gallery"), (8, 8)
+    undo = page.get_by_role("button", name="Undo", exact=True)
+    with rerun(page, PAINTER):
+        gallery.get_by_role("button", name="Transposed", exact=True).click()
+    with rerun(page, PAINTER):
+        click_cell(painter(page), 3, 0, shape)
+    expect(undo).to_have_attribute("aria-disabled", "false")
+    with rerun(page, PAINTER):
+        gallery.get_by_role("button", name="Inverted", exact=True).click()
+    expect(undo).to_have_attribute("aria-disabled", "true")
+    with rerun(page, PAINTER):
+        gallery.get_by_role("button", name="Causal", exact=True).click()
+    click_cell(painter(page), 2, 6, shape)
+    said = page.get_by_role("status").filter(has_text="causal")
+    expect(said).to_have_text("causal still blocks query 2, key 6, since the key comes later")
+    with rerun(page):
+        page.locator(".painted-offer").click()
+    assert expression(page) == "k <= q"
+
+
+def test_real_bugs_are_named_and_a_refused_file_leaves_no_trace(open_link):
+    link = {"view": "lab", "panel": "load", "architecture": "decoder", "text": "a b c d e f", "weights": "random"}
+    later = [[int(key > query) for key in range(6)] for query in range(6)]
+    bugs = (
+        ("transformer", "causal", later, "This place refuses int64"),  # pytorch/pytorch#21518
+        (
+            "sdpa",
+            "causal",
+            [[bool(cell) for cell in row] for row in later],
+            "it is inverted",
+        ),  # LLMs-from-scratch#1061
+        ("jax", "window:3", [[1] * 6 + [0, 0], [1] * 7 + [0], [1] * 8], "after 5 keys in the cache"),  # lalamo#200
+    )
+    for place, intent, array, sentence in bugs:
+        page = open_link(**link, passed_to=place, intent=intent)
+        pasted = page.locator(".st-key-pasted_mask textarea")
+        pasted.fill(str(array))
+        with rerun(page):
+            pasted.press("Control+Enter")
+        expect(page.locator(".stApp").get_by_text(sentence).first).to_be_visible()
+    upload = page.locator(".st-key-mask_file input[type=file]")
+    with rerun(page):
+        upload.set_input_files({"name": "bad.npy", "mimeType": "application/octet-stream", "buffer": b"no mask"})
+    expect(page.get_by_text("This is no .npy file")).to_be_visible()
+    with rerun(page):
+        upload.set_input_files({"name": "good.csv", "mimeType": "text/csv", "buffer": b"1,0\n1,1"})
+    expect(page.get_by_text("An array of 2 × 2")).to_be_visible()
+    expect(page.get_by_text("This is no .npy file")).to_have_count(0)
+
+
 def test_the_other_masks_can_be_taken_into_the_painting(open_link):
     page = open_link(view="lab", text=TEXT, mask="causal,padding", pad=1)
     with rerun(page):

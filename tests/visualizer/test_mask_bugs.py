@@ -17,8 +17,9 @@ from model.mask_tools.intents import Intent
 from model.mask_tools.language import MaskContext
 from model.mask_tools.mask_case import MaskCase
 from tests.test_app import open_app
+from visualizer.runs.intended import write_intent
 from visualizer.safe_text import markdown_safe
-from visualizer.views.lab.intent import findings_under, padding_of, write_intent
+from visualizer.views.lab.intent import findings_under, padding_of
 
 T = 6
 LATER = torch.ones(T, T).triu(1)

@@ -28,6 +28,7 @@ from visualizer.settings.training_settings import (
 
 _CHOICES = "_choices"
 _ACTED = "_acted"
+_OPENED = "_examples_opened"
 _PARTS = ("settings", "selection", "training")
 
 
@@ -86,7 +87,14 @@ def chosen() -> Choices:
 
 def choose(settings: Settings, selection: Selection) -> None:
     """Replace everything chosen outside the Train view, as a callback does."""
+    st.session_state[_OPENED] = examples_opened() + 1
     _act(Choices(settings, selection, training=chosen().training))
+
+
+def examples_opened() -> int:
+    """How often everything was replaced, as by an example: what belongs to one is told by it from the next."""
+    opened: int = st.session_state.get(_OPENED, 0)
+    return opened
 
 
 def select(**changes: Any) -> None:  # noqa: ANN401 - the fields of Selection, checked by `replace`

@@ -511,6 +511,11 @@ class Selection:
             "added": "Added to the scores by hand",
         },
     )
+    against_intent: bool = setting(
+        False,
+        "B is what the mask should be",
+        "Compare the masks of A with what was said in the Mask lab that the mask should be.",
+    )
     array_heads: int = setting(
         0,
         "Heads of the attention",

@@ -9,16 +9,19 @@ from dataclasses import replace
 import numpy as np
 import streamlit as st
 
+from model.mask_tools.intents import Intent
 from model.sources.worked_examples import WorkedExample
 from visualizer.components.axis import Axis
 from visualizer.components.compare_grids.element import compare_grids
 from visualizer.components.tensor_grid.element import Panel, tensor_grid
+from visualizer.runs.intended import as_meant, read_intent
 from visualizer.runs.paths import attention_modules, layer_of, without_layer
 from visualizer.runs.run import Run
 from visualizer.safe_text import markdown_safe
 from visualizer.session import state, widgets
 from visualizer.session.cache import cached_run
 from visualizer.session.mount import mount
+from visualizer.settings.fields import GUESSED
 from visualizer.settings.looks import looks_in, looks_of
 from visualizer.settings.published import PUBLISHED
 from visualizer.settings.settings import FIELDS, Selection, Settings
@@ -29,7 +32,9 @@ from visualizer.views.comparison import (
     Downstream,
     Shift,
     downstream,
+    has_same_mask,
     most_freed,
+    opened,
     predictions,
     same_mask_note,
     shift,
@@ -43,14 +48,15 @@ def render(run: Run, selection: Selection) -> None:
         _nothing_to_compare(run.example)
         return
     _choose_masks(run, selection)
-    a, b = (cached_run(replace(run.settings, mask=mask)).at(run.item).alone() for mask in _masks(run, selection))
+    a, b = (cached_run(settings).at(run.item).alone() for settings in _compared(run, selection))
     kind = attention_kind(attention_modules(a.trace), selection.stage)
     same = [module for module in attention_modules(a.trace) if without_layer(module) == kind]
     batch = min(selection.batch, a.batch_size(f"{same[0]}.weights") - 1)
     module = same[min(selection.layer, len(same) - 1)]
+    _say_opened(a, b, module, batch, selection.head)
     _where_it_went(a, b, module, selection, batch)
     above = st.container(horizontal=True, key="agreement", gap="medium")
-    _grids(a, b, same, selection, batch)
+    _grids(a, b, same, selection, batch, _intent_of_b(run, selection))
     with above:  # after the picture has left
         for name, compared in (("A", a), ("B", b)):
             line = check_line(agreement(compared, module))
@@ -77,9 +83,20 @@ def _nothing_to_compare(example: WorkedExample) -> None:
                 )
 
 
-def _masks(run: Run, selection: Selection) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The masks of A and of B; of a worked example none, and its own."""
-    return (selection.mask_a, selection.mask_b) if run.example is None else ((), Settings().mask)
+def _compared(run: Run, selection: Selection) -> tuple[Settings, Settings]:
+    """The settings of A and of B: of a worked example without its mask and with it."""
+    mask_a, mask_b = (selection.mask_a, selection.mask_b) if run.example is None else ((), Settings().mask)
+    intent = _intent_of_b(run, selection)
+    b = replace(run.settings, mask=mask_b) if intent is None else as_meant(run.settings, intent)
+    return replace(run.settings, mask=mask_a), b
+
+
+def _intent_of_b(run: Run, selection: Selection) -> Intent | None:
+    """What B is, where it is what was said that the mask should be."""
+    if run.example is not None or not selection.against_intent or selection.intent == GUESSED:
+        return None
+    intent = read_intent(selection.intent)
+    return None if intent.kind == "painted" else intent
 
 
 def _choose_masks(run: Run, selection: Selection) -> None:
@@ -87,10 +104,17 @@ def _choose_masks(run: Run, selection: Selection) -> None:
         st.caption("A is the example without its mask, B the example as published.")
         return
     widgets.compared_mask("mask_a", selection.mask_a)
-    widgets.compared_mask("mask_b", selection.mask_b)
+    intent = _intent_of_b(run, selection)
+    if intent is None:
+        widgets.compared_mask("mask_b", selection.mask_b)
+    if selection.intent == GUESSED or read_intent(selection.intent).kind == "painted":
+        return
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="meant_by_b"):
+        widgets.switch("against_intent", width="content")
+        st.caption(markdown_safe(read_intent(selection.intent).words), width="content")
 
 
-def _grids(a: Run, b: Run, modules: list[str], selection: Selection, batch: int) -> None:
+def _grids(a: Run, b: Run, modules: list[str], selection: Selection, batch: int, intent: Intent | None) -> None:
     rows, columns = a.axes(f"{modules[0]}.weights")
     blocked_a, names_a = blocked_in_layers(a, modules, batch)
     blocked_b, names_b = blocked_in_layers(b, modules, batch)
@@ -115,7 +139,7 @@ def _grids(a: Run, b: Run, modules: list[str], selection: Selection, batch: int)
             blocked_by_a=names_a,
             blocked_by_b=names_b,
             title_a=f"A · {mask_title(names_a)}",
-            title_b=f"B · {mask_title(names_b) if b.example is None else 'as published'}",
+            title_b=f"B · {_title_of_b(b, names_b, intent)}",
             rows=rows,
             columns=columns,
             head_names=[a.names_of(before.shape[1])] * len(modules),
@@ -129,6 +153,12 @@ def _grids(a: Run, b: Run, modules: list[str], selection: Selection, batch: int)
     )
 
 
+def _title_of_b(b: Run, names: tuple[str, ...], intent: Intent | None) -> str:
+    if intent is not None:
+        return f"as it should be: {intent.words}"
+    return mask_title(names) if b.example is None else "as published"
+
+
 def mask_title(names: tuple[str, ...]) -> str:
     """``causal and padding``, or ``no mask``."""
     choices = FIELDS["mask"].choices
@@ -137,7 +167,7 @@ def mask_title(names: tuple[str, ...]) -> str:
 
 def _where_it_went(a: Run, b: Run, module: str, selection: Selection, batch: int) -> None:
     """The query that lost most weight and, where it is another, the selected one."""
-    if a.mask_of(module).names == b.mask_of(module).names:
+    if has_same_mask(a, b, module):
         st.markdown(same_mask_note(a, b, module, mask_title(a.mask_of(module).names)))
         return
     n_heads, n_queries, _ = a.trace[f"{module}.weights"].value.shape[1:]
@@ -146,6 +176,20 @@ def _where_it_went(a: Run, b: Run, module: str, selection: Selection, batch: int
     if most != selected and shift(a, b, module, batch=batch, head=most[0], query=most[1]).freed > 0:
         st.markdown(f"Most was freed here. {_account(a, b, module, most, batch)}")
     st.markdown(_account(a, b, module, selected, batch))
+
+
+def _say_opened(a: Run, b: Run, module: str, batch: int, head: int) -> None:
+    """How many cells each mask opens that the other blocks."""
+    n_heads = a.trace[f"{module}.weights"].value.shape[1]
+    head = min(head, n_heads - 1)
+    only_a, only_b = opened(a, b, module, batch=batch, head=head)
+    parts = [
+        f"{name} opens {_counted(count, 'cell')} that {other} blocks"
+        for name, count, other in (("A", only_a, "B"), ("B", only_b, "A"))
+        if count
+    ]
+    said = ", ".join(parts) if parts else "A and B open the same cells"
+    st.markdown(f"Layer {layer_of(module)}, {a.head_label(head)}: **{said}**.")
 
 
 def _account(a: Run, b: Run, module: str, place: tuple[int, int], batch: int) -> str:

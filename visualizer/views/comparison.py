@@ -90,10 +90,26 @@ def shift(a: Run, b: Run, module: str, *, batch: int, head: int, query: int, top
     )
 
 
+def has_same_mask(a: Run, b: Run, module: str) -> bool:
+    """Whether an attention has masks of the same names, blocking the same cells, in A and in B."""
+    if a.mask_of(module).names != b.mask_of(module).names:
+        return False
+    return all(
+        torch.equal(_all_allowed(a, module, item), _all_allowed(b, module, item))
+        for item in range(len(a.trace[f"{module}.weights"].value))
+    )
+
+
+def opened(a: Run, b: Run, module: str, *, batch: int, head: int) -> tuple[int, int]:
+    """How many cells of a head A opens that B blocks, and how many B opens that A blocks."""
+    of_a, of_b = (_all_allowed(run, module, batch)[head] for run in (a, b))
+    return int((of_a & ~of_b).sum()), int((of_b & ~of_a).sum())
+
+
 def same_mask_note(a: Run, b: Run, module: str, masks: str) -> str:
     """Where the difference at an attention comes from whose masks, called ``masks``, are the same in A and B."""
     modules = attention_modules(a.trace)
-    other = [path for path in modules if a.mask_of(path).names != b.mask_of(path).names]
+    other = [path for path in modules if not has_same_mask(a, b, path)]
     before = [path for path in other if modules.index(path) < modules.index(module)]
     same = f"In A and in B this attention has {masks}"
     if not other:

@@ -10,7 +10,7 @@ import { Outbox } from "./outbox.js";
 import { Painting } from "./painting.js";
 import { kindsOf, scaleOf } from "./picture.js";
 import { CellPointer } from "./pointing.js";
-import { makeReasonLegend } from "./reasons.js";
+import { makeReasonLegend, namesOf } from "./reasons.js";
 import { cellLine, cellLines, describePainting, labelLines, refusedText } from "./sentences.js";
 import { readContent, shownOf, withoutOthers } from "./shown.js";
 import { makeStatus } from "./status.js";
@@ -19,6 +19,8 @@ import { directionOfShortcut, makeToolbar } from "./toolbar.js";
 
 const FINDINGS_BESIDE = { from: 700, width: 300, gap: 28 }; // from this width on, findings stand beside the grid
 const LEAST_WIDTH = 320; // of the lines below a small grid
+
+const paintings = new Map(); // what was painted last in the painter of each key, and its scope
 
 /**
  * The mask painter: a person blocks and frees cells of queries by keys.
@@ -52,7 +54,7 @@ class MaskPainter extends Picture {
     this.reasonLegend = makeReasonLegend();
     this.findings = new FindingsList(this);
     this.status = makeStatus();
-    const below = [this.reasonLegend.element, this.status.element];
+    const below = [this.reasonLegend.element, this.status.element, this.status.said];
     this.column = makeElement("div", "painter-grid", {}, [this.surface.element, ...below]);
     this.frame = makeElement("div", "mask-painter", {}, [
       this.toolbar.element,
@@ -71,14 +73,24 @@ class MaskPainter extends Picture {
   /** Take over what Python sent; its painting only if the person has not painted since. */
   receive() {
     const content = this.data;
-    const isOther = content.scope !== this.scope;
-    this.scope = content.scope;
     this.given = readContent(content);
     this.pointer.axes = this.given.axes;
     const { size, cells } = this.given;
+    if (this.scope === undefined) this.takeUpPainting(content, size);
+    const isOther = content.scope !== this.scope;
+    this.scope = content.scope;
+    paintings.set(content.key, { scope: content.scope, painting: this.painting });
     if (isOther || size !== this.size) this.startAnew(size, cells);
     else if (this.outbox.areKnown(content.seq) && !this.painting.hasStroke) this.painting.become(cells);
     this.outbox.receiveAnswer(content.seq);
+  }
+
+  /** Go on where the same painter was when the page was laid out anew and made another element of it. */
+  takeUpPainting({ key, scope }, size) {
+    const before = paintings.get(key);
+    if (before?.scope !== scope || before.painting.size !== size) return;
+    this.painting = before.painting;
+    this.scope = scope;
   }
 
   startAnew(size, cells) {
@@ -182,7 +194,12 @@ class MaskPainter extends Picture {
   /** Say which of these cells stay blocked, since another mask blocks them. */
   refuse(touched) {
     const refused = this.given.others.map((bits, i) => (touched[i] ? bits : 0));
-    this.status.tell(refusedText(refused, this.size, this.given.reasons));
+    const text = refusedText(refused, this.size, this.given.reasons);
+    this.status.tell(text, text && { text: `Paint over ${this.namesOfOthers()}`, act: () => this.takeOver() });
+  }
+
+  namesOfOthers() {
+    return namesOf(this.given.reasons.slice(0, -1));
   }
 
   /** A stroke made at once. */

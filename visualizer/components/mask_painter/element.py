@@ -93,7 +93,7 @@ def mask_painter(
             ``painted`` that is older than its own last event.
         key: identifies the element on the page.
         selected: query and key of the chosen cell, which gets an outline.
-        scope: names the heads that ``painted`` is for. A stroke on those of one scope cannot be undone on others.
+        scope: names what ``painted`` is for, such as the heads. A stroke in one scope cannot be undone in another.
 
     Its events; ``seq`` counts all four together:
 

@@ -65,8 +65,17 @@ export function refusedText(refused, size, reasons) {
   const place = `query ${Math.floor(first / size)}, key ${first % size}`;
   const which = cells.length === 1 ? place : `${cells.length.toLocaleString("en")} of these cells`;
   const verb = names.length === 1 ? "blocks" : "block";
-  return `${namesOf(names)} still ${verb} ${which}: choose “Paint over” to take the other masks into the painting`;
+  const why = cells.length === 1 ? `, since ${names.map(({ name }) => WHY_BLOCKED[name]).join(", and ")}` : "";
+  return `${namesOf(names)} still ${verb} ${which}${why}`;
 }
+
+const WHY_BLOCKED = {
+  causal: "the key comes later",
+  padding: "the key is padding",
+  sliding_window: "the key is outside the window",
+  prefix: "the key comes later and is not in the prefix",
+  strided: "the key is not a whole number of strides away",
+};
 
 /** "1 query has no key left". */
 export function emptyText(count) {

@@ -14,21 +14,29 @@ const HINTS = {
 export function makeStatus() {
   const counted = makeElement("span", "painted-count");
   const warning = makeElement("span", "painted-warning");
-  const message = makeElement("div", "painted-message", { role: "status" });
+  const message = makeElement("span", "", { role: "status" });
+  const offer = makeElement("button", "tool painted-offer", { type: "button" });
+  const said = makeElement("div", "painted-message", {}, [message, offer]);
+  offer.hidden = true;
   const hints = Object.entries(HINTS).map(([name, text]) =>
     makeElement("div", `hint hint-${name}`, { "aria-hidden": "true" }, [text]));
-  const element = makeElement("div", "painted", {}, [makeElement("div", "", {}, [counted, warning]), message, ...hints]);
+  const element = makeElement("div", "painted", {}, [makeElement("div", "", {}, [counted, warning]), ...hints]);
   return {
     element,
+    /** The sentence about the last stroke, which stays in sight while the painting is scrolled. */
+    said,
     /** Say how many cells are blocked, and how many rows (one flag each, null for none) have no key left. */
     count(bits, emptyRows) {
       const blocked = bits.reduce((count, cell) => count + (cell ? 1 : 0), 0);
       setText(counted, totalText(blocked, bits.length) + (emptyRows ? "; " : ""));
       setText(warning, emptyRows ? emptyText(countBlocked(emptyRows)) : "");
     },
-    /** Say one sentence about the last stroke; "" takes it away. */
-    tell(text) {
+    /** Say one sentence about the last stroke, with what can be done about it, {text, act}; "" takes it away. */
+    tell(text, offered = null) {
       setText(message, text);
+      offer.hidden = !offered;
+      setText(offer, offered?.text ?? "");
+      offer.onclick = offered?.act ?? null;
     },
     summary() {
       return counted.textContent + warning.textContent;

@@ -13,12 +13,12 @@ from model.mask_tools.intents import Intent, as_finding, compare, guess
 from model.mask_tools.language import MaskContext
 from model.mask_tools.lint import lint, no_key_left
 from model.mask_tools.mask_case import Finding, MaskCase
+from visualizer.runs.intended import EXTRAS, read_intent, write_intent
 from visualizer.session import state
 from visualizer.settings.fields import GUESSED, MAX_TOKENS
 from visualizer.settings.settings import FIELDS
 from visualizer.views.lab.case import Case
 
-_EXTRAS = {"documents": "Documents isolated", "padding": "Padding ignored"}
 _FIRST_NUMBERS = {"window": 4, "window_both": 4, "prefix": 3, "block_causal": 4, "cached": 3}
 _SAID_BY_COMPARISON = frozenset(
     {"visible_future", "visible_padding", "dead_key", "blocks_nothing", "one_key_too_many", "blocks_everything"}
@@ -42,20 +42,6 @@ def chosen_intent(case: Case) -> Intent | None:
 def guessed_intent(case: Case, allowed: Tensor, context: MaskContext) -> Intent:
     """What a mask was probably meant to be, in the model that is chosen."""
     return guess(allowed, context, is_decoder=case.module.startswith("decoder."))
-
-
-def read_intent(text: str) -> Intent:
-    """The intention that a link names, ``window:4+padding``."""
-    name, *extras = text.split("+")
-    kind, _, number = name.partition(":")
-    return Intent(kind, int(number or 0), "documents" in extras, "padding" in extras)
-
-
-def write_intent(intent: Intent) -> str:
-    """An intention as a link names it."""
-    number = f":{intent.number}" if INTENT_KINDS[intent.kind].number else ""
-    extras = [name for name in _EXTRAS if getattr(intent, name)]
-    return "+".join([f"{intent.kind}{number}", *extras])
 
 
 def render(case: Case) -> None:
@@ -85,6 +71,17 @@ def render(case: Case) -> None:
     if INTENT_KINDS[intent.kind].number and chosen is not None:
         _number(intent)
     _extras(case, intent)
+    _compare(case, intent)
+
+
+def _compare(case: Case, intent: Intent) -> None:
+    """The way to both masks side by side."""
+
+    def compare() -> None:
+        settings = case.run.settings
+        state.select(view="compare", mask_a=settings.mask, against_intent=True, intent=write_intent(intent))
+
+    st.button("Compare with what it should be", icon=":material/compare:", key="compare_intent", on_click=compare)
 
 
 def _first(kind: str, guessed: Intent) -> Intent:
@@ -114,7 +111,7 @@ def _extras(case: Case, intent: Intent) -> None:
     """Documents and padding, where the text has any or they were asked for."""
     context = case.context
     has = {"documents": len(set(context.key_segments)) > 1, "padding": any(context.key_is_padding)}
-    offered = [name for name in _EXTRAS if has[name] or getattr(intent, name)]
+    offered = [name for name in EXTRAS if has[name] or getattr(intent, name)]
     for name in offered:
         _extra(name, intent)
 
@@ -127,7 +124,7 @@ def _extra(name: str, intent: Intent) -> None:
     def turn() -> None:
         state.select(intent=write_intent(other))
 
-    st.checkbox(_EXTRAS[name], value=is_on, key=key, on_change=turn)
+    st.checkbox(EXTRAS[name], value=is_on, key=key, on_change=turn)
 
 
 def findings_under(

@@ -125,7 +125,7 @@ def _painter(case: Case, *, is_in_force: bool) -> None:
             findings=tuple(_mark(finding) for finding in findings),
             all_clear=all_clear(intent, is_guess=chosen is None),
             selected=(case.selection.query, case.selection.key),
-            scope=repr(case.scope),
+            scope=_history_of(case),
             labels=rows.labels,
             sequence=case.sequence,
             seq=state.last_seq(_KEY),
@@ -137,6 +137,13 @@ def _painter(case: Case, *, is_in_force: bool) -> None:
         take_over=state.on_event(_KEY, "take_over", take_over),
     )
     everywhere.render(case, findings if is_in_force else ())
+
+
+def _history_of(case: Case) -> str:
+    """Names what can be undone together: strokes on the same heads, tokens and example."""
+    settings = case.run.settings
+    text = (settings.text, settings.target, settings.tokens, settings.order, settings.pad, settings.pad_side)
+    return repr((case.scope, settings.architecture, text, state.examples_opened()))
 
 
 def findings_of(case: Case, allowed: torch.Tensor, intent: Intent) -> tuple[Finding, ...]:

@@ -10,7 +10,7 @@ from model.mask_tools.translations import TRANSLATIONS, MaskToTranslate
 from visualizer.safe_text import markdown_safe
 from visualizer.settings.painted_mask import read_planes
 from visualizer.settings.settings import FIELDS
-from visualizer.views.lab import mask_edits
+from visualizer.views.lab import export, mask_edits
 from visualizer.views.lab.case import Case
 
 
@@ -31,7 +31,9 @@ def render(case: Case) -> None:
     st.caption(markdown_safe(translation.note))
     if _layers_differ(case):
         st.caption(f"This is the mask of layer {case.selection.layer}; other layers have another one.")
-    st.code(translation.write(mask_to_translate(case)), language="python")
+    given = mask_to_translate(case)
+    st.code(translation.write(given), language="python", wrap_lines=True)
+    export.render(given, case.selection.layer)
 
 
 def _layers_differ(case: Case) -> bool:

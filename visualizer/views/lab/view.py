@@ -9,7 +9,7 @@ from visualizer.session import widgets
 from visualizer.settings.fields import WORKED_EXAMPLES
 from visualizer.settings.gallery import GALLERY
 from visualizer.settings.settings import Selection
-from visualizer.views.lab import applied, intent, load, paint, prove, reach, say, score, translate
+from visualizer.views.lab import applied, doors, intent, load, paint, prove, reach, say, score, translate
 from visualizer.views.lab.case import Case, case_of
 
 PANELS = {
@@ -25,6 +25,7 @@ PANELS = {
 
 def render(run: Run, selection: Selection) -> None:
     """Draw the view."""
+    doors.render(run, selection)
     widgets.examples("Cases", GALLERY, key="gallery", button_key="case_{}")
     if run.settings.weights in WORKED_EXAMPLES:
         st.info(

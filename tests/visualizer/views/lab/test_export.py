@@ -1,0 +1,59 @@
+"""What is saved comes back, and every translation is in one file."""
+
+from __future__ import annotations
+
+import ast
+import io
+import zipfile
+
+import pytest
+import torch
+
+from model.mask_tools.translations import TRANSLATIONS, MaskToTranslate
+from tests.test_app import open_app
+from visualizer.safe_text import markdown_safe
+from visualizer.views.lab.export import as_npy, as_safetensors, as_scripts
+from visualizer.views.lab.mask_files import uploaded
+
+CAUSAL = torch.ones(4, 4).tril().bool()
+NONE = torch.zeros(4, dtype=torch.bool)
+
+
+@pytest.mark.parametrize("allowed", [CAUSAL[None], torch.stack([CAUSAL, CAUSAL.T])])
+def test_what_is_saved_comes_back(allowed):
+    given = MaskToTranslate(allowed, NONE, NONE, n_heads=2)
+    for name, data in (("m.npy", as_npy(given)), ("m.safetensors", as_safetensors(given))):
+        (read,) = uploaded(name, data).values()
+        assert torch.equal(read.expand_as(allowed), allowed)
+
+
+def test_every_translation_is_saved_as_python():
+    archive = zipfile.ZipFile(io.BytesIO(as_scripts(MaskToTranslate(CAUSAL[None], NONE, NONE, n_heads=2))))
+    assert {name.removesuffix(".py") for name in archive.namelist()} == TRANSLATIONS.keys()
+    for name in archive.namelist():
+        ast.parse(archive.read(name))
+
+
+def test_the_way_to_compare_with_what_it_should_be_counts_the_cells():
+    link = {
+        "architecture": "decoder",
+        "text": "a b c d",
+        "mask": "custom",
+        "custom": "k <= q + 1",
+        "weights": "random",
+    }
+    app = open_app(view="lab", intent="causal", **link)
+    app.button(key="compare_intent").click().run()
+    assert app.session_state["view"] == "compare"
+    drawn = [text.value for text in app.markdown]
+    assert any("A opens 3 cells that B blocks" in text for text in drawn), drawn
+    assert not any(markdown_safe("the two runs are the same") in text for text in drawn)
+    app.toggle(key="against_intent").set_value(False).run()
+    assert any(caption.label == "Masks B" for caption in app.get("button_group"))
+
+
+@pytest.mark.parametrize(("door", "panel", "custom"), [("array", "load", ""), ("say", "translate", "k <= q")])
+def test_a_door_opens(door, panel, custom):
+    app = open_app(view="lab", architecture="decoder", text="a b c d", panel="apply")
+    app.button(key=f"door_{door}").click().run()
+    assert (app.session_state["panel"], app.session_state["custom"]) == (panel, custom)

@@ -1,0 +1,57 @@
+"""What the lab is for, in one sentence, and three ways in."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from visualizer.runs.run import Run
+from visualizer.session import state
+from visualizer.settings.fields import WORKED_EXAMPLES
+from visualizer.settings.settings import Selection
+from visualizer.views.lab import mask_edits
+from visualizer.views.lab.case import Case, case_of
+
+
+def render(run: Run, selection: Selection) -> None:
+    """Draw the sentence and the doors."""
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="doors"):
+        st.markdown(
+            "**Here a mask is compared, cell by cell, with what it should be.**",
+            width="content",
+        )
+        if run.settings.weights in WORKED_EXAMPLES:
+            return
+        _draw(case_of(run, selection))
+
+
+def _draw(case: Case) -> None:
+    def take_over(panel: str) -> None:
+        state.select(panel=panel)
+        state.change_masks(mask_edits.taken_over(case.run.settings, case.masks, case.context))
+
+    st.button(
+        "I have an array",
+        icon=":material/upload_file:",
+        type="tertiary",
+        key="door_array",
+        help="Paste or upload a mask, say where it is passed to, and read what that function makes of it: Load.",
+        on_click=lambda: state.select(panel="load"),
+    )
+    st.button(
+        "I can say it",
+        icon=":material/edit:",
+        type="tertiary",
+        key="door_say",
+        help="The masks in force become one expression, which you change under “Allowed where”.",
+        on_click=take_over,
+        args=("translate",),
+    )
+    st.button(
+        "I want to paint",
+        icon=":material/brush:",
+        type="tertiary",
+        key="door_paint",
+        help="The masks in force become a painting: every cell of the grid can be opened and blocked by a click.",
+        on_click=take_over,
+        args=(case.selection.panel,),
+    )

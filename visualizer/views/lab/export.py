@@ -1,0 +1,63 @@
+"""The mask as files: arrays, and every translation."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+
+import numpy as np
+import streamlit as st
+from safetensors.torch import save
+from torch import Tensor
+
+from model.mask_tools.translations import TRANSLATIONS, MaskToTranslate
+
+CONVENTION = "True = may attend"
+
+
+def render(given: MaskToTranslate, layer: int) -> None:
+    """Draw the buttons that save the mask of a layer."""
+    shape = "(H, Tq, Tk)" if given.is_per_head else "(Tq, Tk)"
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="export"):
+        st.caption(f"Save as booleans {shape}, {CONVENTION}", width="content")
+        _button(".npy", as_npy(given), f"mask_of_layer_{layer}.npy")
+        _button(".safetensors", as_safetensors(given), f"mask_of_layer_{layer}.safetensors")
+        _button("all translations", as_scripts(given), f"mask_of_layer_{layer}.zip")
+
+
+def _button(title: str, data: bytes, name: str) -> None:
+    st.download_button(
+        title,
+        data,
+        file_name=name,
+        key=f"export_{title}",
+        on_click="ignore",
+        type="tertiary",
+        icon=":material/download:",
+    )
+
+
+def cells_of(given: MaskToTranslate) -> Tensor:
+    """(H, Tq, Tk), or (Tq, Tk) where all heads have the same mask."""
+    return given.allowed.contiguous() if given.is_per_head else given.allowed[0].contiguous()
+
+
+def as_npy(given: MaskToTranslate) -> bytes:
+    """A .npy file."""
+    file = io.BytesIO()
+    np.save(file, cells_of(given).numpy())
+    return file.getvalue()
+
+
+def as_safetensors(given: MaskToTranslate) -> bytes:
+    """A .safetensors file that says its convention."""
+    return save({"mask": cells_of(given)}, metadata={"convention": CONVENTION})
+
+
+def as_scripts(given: MaskToTranslate) -> bytes:
+    """A .zip file with one piece of Python for each library that can say the mask."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, translation in TRANSLATIONS.items():
+            archive.writestr(zipfile.ZipInfo(f"{name}.py"), translation.write(given))
+    return file.getvalue()
