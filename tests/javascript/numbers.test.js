@@ -3,9 +3,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import { drawWhenNear } from "../../visualizer/components/shared/near.js";
 import { MaskPlanes } from "../../visualizer/components/shared/mask_planes.js";
 import {
-  inkOn, makeScale, paintPixels, pixelFor, poolMatrix, usualCurve, weightScale,
+  drawMatrix, inkOn, makeScale, paintPixels, pixelFor, poolMatrix, usualCurve, weightScale,
 } from "../../visualizer/components/shared/matrix_pixels.js";
 import { floats, formatNumber, unpack } from "../../visualizer/components/shared/payload.js";
 
@@ -99,6 +100,31 @@ test("a smaller picture keeps the number of largest size, and is blocked where a
   assert.deepEqual([...pooled.blocked], [0, 0, 1, 0]);
 });
 
+/** The pixels that a matrix is drawn in, where it may be so large. */
+function drawn(matrix, size) {
+  let pixels = null;
+  const context = {
+    createImageData: (width, height) => ({ data: new Uint8ClampedArray(4 * width * height) }),
+    putImageData: ({ data }) => (pixels = [...new Uint32Array(data.buffer)]),
+  };
+  const scale = makeScale(THEME, "sequential", [0, 0.8]);
+  drawMatrix({ getContext: () => context }, matrix, scale, size, size);
+  return pixels;
+}
+
+test("numbers that came in steps are drawn without being decoded, and look the same", () => {
+  for (const [dtype, Steps, most] of [["u1", Uint8Array, 255], ["u2", Uint16Array, 65535]]) {
+    const steps = { data: Steps.from({ length: 64 }, (_, i) => (i * 3571) % (most + 1)), scale: 1 / most };
+    const blocked = Uint8Array.from({ length: 64 }, (_, i) => (i % 8 > i / 8 ? 1 : 0));
+    const shape = { rows: 8, columns: 8, blocked };
+    const undecoded = { ...shape, steps, get values() { throw new Error("decoded"); } };
+    for (const size of [8, 3]) {
+      const decoded = { ...shape, values: floats({ ...steps, dtype }) };
+      assert.deepEqual(drawn(undecoded, size), drawn(decoded, size), `${dtype} in ${size} pixels`);
+    }
+  }
+});
+
 test("ink is light on dark and dark on light", () => {
   assert.notEqual(inkOn(0xff000000), inkOn(0xffffffff));
 });
@@ -112,4 +138,40 @@ test("one plane of a mask may serve every layer and every head", () => {
   assert.equal(masks.at(0, 0).emptyRows, null);
   assert.ok(masks.anyIn(0, 2));
   assert.deepEqual(new MaskPlanes(undefined).at(0, 0), { blocked: null, emptyRows: null });
+});
+
+test("planes of a mask that is the same as before are kept, with what is drawn of them", () => {
+  const array = () => ({ shape: [1, 1, 2, 2], data: Uint8Array.of(0, 1, 0, 0) });
+  const before = MaskPlanes.of(array(), undefined);
+  assert.equal(MaskPlanes.of(array(), before), before);
+  const other = { shape: [1, 1, 2, 2], data: Uint8Array.of(0, 0, 0, 0) };
+  assert.notEqual(MaskPlanes.of(other, before), before);
+  assert.notEqual(MaskPlanes.of({ ...array(), shape: [1, 1, 1, 4] }, before), before);
+  assert.notEqual(MaskPlanes.of(undefined, before), before);
+});
+
+test("what cannot be seen is drawn when it comes near, once, as it is by then", () => {
+  let report;
+  globalThis.window = { innerHeight: 700 };
+  globalThis.IntersectionObserver = class {
+    constructor(callback) {
+      report = (target, isIntersecting) => callback([{ target, isIntersecting }]);
+    }
+
+    observe() {}
+  };
+  const at = (top) => ({ getBoundingClientRect: () => ({ top, bottom: top + 100 }) });
+  const [seen, below, painted] = [at(10), at(900), []];
+  drawWhenNear(seen, () => painted.push("seen"));
+  drawWhenNear(below, () => painted.push("below, old"));
+  drawWhenNear(below, () => painted.push("below"));
+  assert.deepEqual(painted, ["seen"]);
+  report(below, true);
+  report(below, true);
+  assert.deepEqual(painted, ["seen", "below"]);
+  report(seen, false);
+  drawWhenNear(seen, () => painted.push("seen again"));
+  assert.equal(painted.length, 2);
+  report(seen, true);
+  assert.equal(painted.at(-1), "seen again");
 });

@@ -65,6 +65,8 @@ export interface Plane {
 
 export interface Matrix extends Plane {
   values: Float32Array;
+  /** The same as integers that stand for `data * scale`, where they came so; then `values` are made when asked for. */
+  steps?: { data: Numbers; scale: number } | null;
   rows: number;
   columns: number;
   rowAxis: Axis;

@@ -48,7 +48,7 @@ class AttentionHeads extends Picture {
 
   receive() {
     const { weights, blocked } = this.data.arrays;
-    this.masks = new MaskPlanes(blocked);
+    this.masks = MaskPlanes.of(blocked, this.masks);
     if (this.controls.receive(this.data, weights.shape)) this.selected = this.data.selected;
     this.cachedLayer = null;
   }

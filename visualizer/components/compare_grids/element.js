@@ -18,7 +18,7 @@ class CompareGrids extends Picture {
     super(root, host, "compare_grids");
     this.heads = [];
     this.controls = new HeadControls(root, host, { draw: () => this.redraw(), move: () => this.move() });
-    this.endings.push(() => this.controls.destroy(), () => clearTimeout(this.timer));
+    this.endings.push(() => this.controls.destroy());
     this.build();
   }
 
@@ -35,7 +35,7 @@ class CompareGrids extends Picture {
 
   receive() {
     const { a, blocked_a: blockedA, blocked_b: blockedB } = this.data.arrays;
-    this.masks = { a: new MaskPlanes(blockedA), b: new MaskPlanes(blockedB) };
+    this.masks = { a: MaskPlanes.of(blockedA, this.masks?.a), b: MaskPlanes.of(blockedB, this.masks?.b) };
     this.controls.receive(this.data, a.shape);
     this.decodedLayer = null;
   }
@@ -69,7 +69,7 @@ class CompareGrids extends Picture {
     return {
       a,
       b,
-      difference: { ...a, values: difference, blocked, blockedBy: [], emptyRows: null, marksSign: true },
+      difference: { ...a, values: difference, steps: null, blocked, blockedBy: [], emptyRows: null, marksSign: true },
       moved: taken / a.rows,
     };
   }
@@ -109,31 +109,8 @@ class CompareGrids extends Picture {
     this.differenceLegend.update(scales.difference, { text: "B − A" });
     this.arrange(matrices);
     const limits = this.limits();
-    this.drawHeads((head) => this.drawHead(head, matrices[head], scales, limits));
+    for (const head of this.order) if (controls.choices.shown.has(head)) this.drawHead(head, matrices[head], scales, limits);
     this.select(this.selected);
-  }
-
-  /** Draw at once the heads that can be seen, and the others in slices, so that nothing waits for them. */
-  drawHeads(drawHead) {
-    clearTimeout(this.timer);
-    const shown = this.order.filter((head) => this.controls.choices.shown.has(head));
-    const later = [];
-    // Asked one by one: a head that is drawn for the first time pushes those after it down.
-    for (const head of shown) {
-      if (this.isInView(head)) drawHead(head);
-      else later.push(head);
-    }
-    const drawNext = () => {
-      if (!later.length) return;
-      drawHead(later.shift());
-      this.timer = setTimeout(drawNext, 0);
-    };
-    this.timer = setTimeout(drawNext, 0);
-  }
-
-  isInView(head) {
-    const box = this.heads[head].element.getBoundingClientRect();
-    return box.top < window.innerHeight && box.bottom > 0;
   }
 
   /** One row of panels for each head, from the one that changed most to the one that changed least. */

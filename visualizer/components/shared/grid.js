@@ -1,3 +1,5 @@
+/** @import { Axis, Mark, Matrix, TooltipLine } from "../types.d.ts" */
+
 import { drawUpwards, setBox, shortened, sizedContext, textContext } from "./canvas.js";
 import { wordNodes } from "./define.js";
 import { clamp, makeElement, setText } from "./dom.js";
@@ -5,10 +7,9 @@ import { cellUnder, labelFont, LONGEST_LABEL, panelGeometry, readsUpwards, tickS
 import { hasModifier, stepOfKey } from "./keys.js";
 import { shortNumber } from "./legend.js";
 import { drawMatrix, hatchCanvas, inkOn, pixelFor, signCanvas } from "./matrix_pixels.js";
+import { drawWhenNear } from "./near.js";
 import { formatNumber, withMinusSign } from "./payload.js";
 import { axisRole, blockedText, cellPositionLine, tooltipLine } from "./tooltip.js";
-
-/** @import { Axis, Mark, Matrix, TooltipLine } from "../types.d.ts" */
 
 /**
  * One matrix as a panel: title, pixels, hatch, labels, numbers, and lights for what is pointed at.
@@ -100,11 +101,16 @@ export class MatrixPanel {
     this.pixelRatio = pixelRatio;
     this.showTexts();
     this.place();
-    const { plotWidth, plotHeight } = this.geometry;
-    drawMatrix(this.pixels, matrix, look.scale, plotWidth * pixelRatio, plotHeight * pixelRatio);
-    this.drawOverlay();
     this.drawLights();
     this.select(this.selected);
+    drawWhenNear(this.element, () => this.paint());
+  }
+
+  /** Draw the pixels and what is written over them. */
+  paint() {
+    const { plotWidth, plotHeight } = this.geometry;
+    drawMatrix(this.pixels, this.matrix, this.look.scale, plotWidth * this.pixelRatio, plotHeight * this.pixelRatio);
+    this.drawOverlay();
   }
 
   showTexts() {

@@ -1,7 +1,7 @@
+/** @import { Axis, Cell, Geometry, Limits, Matrix } from "../types.d.ts" */
+
 import { textContext } from "./canvas.js";
 import { clamp, isOneCharacter } from "./dom.js";
-
-/** @import { Axis, Cell, Geometry, Limits, Matrix } from "../types.d.ts" */
 
 export const LABEL_FONT_SIZE = 11;
 export const LABEL_CELL = 12; // a cell this large has its own label

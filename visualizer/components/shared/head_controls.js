@@ -50,8 +50,14 @@ export class HeadControls {
   matrix(array, masks, blockedBy, layer, head) {
     const { heads, rows, columns } = this.size;
     const start = (layer * heads + head) * rows * columns;
+    const end = start + rows * columns;
+    const isInSteps = array.dtype === "u1" || array.dtype === "u2";
+    let values = null;
     return {
-      values: floats(array, start, start + rows * columns),
+      get values() {
+        return (values ??= floats(array, start, end));
+      },
+      steps: isInSteps ? { data: array.data.subarray(start, end), scale: array.scale } : null,
       dtype: array.dtype,
       rows,
       columns,

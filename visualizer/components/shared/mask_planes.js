@@ -10,6 +10,13 @@ export class MaskPlanes {
     this.planes = new Map();
   }
 
+  /** The planes of an array; those of before where nothing in it is other, with all that is kept of them. */
+  static of(array, before) {
+    const isSame = (one, other) => one.every((value, i) => value === other[i]);
+    const [now, then] = [array, before?.array];
+    return now && then && isSame(now.shape, then.shape) && isSame(now.data, then.data) ? before : new MaskPlanes(array);
+  }
+
   /** {blocked, emptyRows} of one head; the same object each time, so that what is drawn of it can be kept. */
   at(layer, head) {
     if (!this.array) return OPEN_PLANE;

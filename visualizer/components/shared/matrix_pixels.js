@@ -1,8 +1,7 @@
-import { colorTable, pixelOf } from "./theme.js";
-
 /** @import { Matrix, Scale, Theme } from "../types.d.ts" */
 
-const ROOT_CURVE_STEPS = 4096;
+import { colorTable, pixelOf } from "./theme.js";
+
 const MANY_TOKENS = 48;
 
 /**
@@ -15,8 +14,7 @@ const MANY_TOKENS = 48;
  */
 export function makeScale(theme, palette, bounds, curve = "linear") {
   const [low, high] = bounds;
-  const colors = colorTable(theme, palette);
-  const table = curve === "root" ? rootTable(colors) : colors;
+  const table = colorTable(theme, palette, curve);
   return {
     theme,
     palette,
@@ -44,13 +42,6 @@ export function weightScale(theme, largest, curve) {
 /** Among many tokens single weights are so small that the root curve is the better start. */
 export function usualCurve(columns) {
   return columns >= MANY_TOKENS ? "root" : "linear";
-}
-
-/** The colours spaced by the square root, in enough steps that small numbers keep distinct colours. */
-function rootTable(colors) {
-  return Uint32Array.from({ length: ROOT_CURVE_STEPS }, (_, i) => {
-    return colors[Math.round(Math.sqrt(i / (ROOT_CURVE_STEPS - 1)) * (colors.length - 1))];
-  });
 }
 
 /**
@@ -88,12 +79,24 @@ export function paintPixels(pixels, values, blocked, scale) {
   }
 }
 
+/** The numbers of a matrix without decoding steps: `numbers * unit` are its values. */
+function storedNumbers(matrix) {
+  const { steps = null } = matrix;
+  return steps ? { numbers: steps.data, unit: steps.scale } : { numbers: matrix.values, unit: 1 };
+}
+
+/** A scale for numbers that stand for themselves times `unit`. */
+function inUnits(scale, unit) {
+  return unit === 1 ? scale : { ...scale, low: scale.low / unit, perStep: scale.perStep * unit };
+}
+
 /**
  * A matrix made smaller by keeping the number of largest size under each pixel: thin diagonals and single strong
  * cells survive. A pixel is blocked only when everything under it is.
  */
 export function poolMatrix(matrix, outRows, outColumns) {
-  const { values, blocked, rows, columns } = matrix;
+  const { blocked, rows, columns } = matrix;
+  const { numbers, unit } = storedNumbers(matrix);
   const outValues = new Float32Array(outRows * outColumns);
   const outBlocked = new Uint8Array(outRows * outColumns).fill(1);
   const columnOf = Uint16Array.from({ length: columns }, (_, column) => (column * outColumns) / columns);
@@ -102,13 +105,14 @@ export function poolMatrix(matrix, outRows, outColumns) {
     for (let column = 0; column < columns; column++, i++) {
       if (blocked && blocked[i]) continue;
       const out = outStart + columnOf[column];
-      const value = values[i];
+      const value = numbers[i];
       if (outBlocked[out] || !(Math.abs(value) <= Math.abs(outValues[out]))) {
         outValues[out] = value;
         outBlocked[out] = 0;
       }
     }
   }
+  if (unit !== 1) outValues.forEach((value, i) => (outValues[i] = value * unit));
   return { values: outValues, blocked: outBlocked, rows: outRows, columns: outColumns };
 }
 
@@ -131,7 +135,8 @@ export function drawMatrix(canvas, matrix, scale, maxWidth, maxHeight) {
   }
   const context = canvas.getContext("2d");
   const image = context.createImageData(columns, rows);
-  paintPixels(new Uint32Array(image.data.buffer), source.values, source.blocked, scale);
+  const { numbers, unit } = storedNumbers(source);
+  paintPixels(new Uint32Array(image.data.buffer), numbers, source.blocked, inUnits(scale, unit));
   context.putImageData(image, 0, 0);
 }
 

@@ -1,10 +1,10 @@
+/** @import { Drawn, Host } from "../types.d.ts" */
+
 import { announcePainted, oncePerFrame } from "./dom.js";
 import { publishHover, subscribeHover } from "./hover.js";
 import { unpack } from "./payload.js";
 import { applyTheme } from "./theme.js";
 import { makeTooltip } from "./tooltip.js";
-
-/** @import { Drawn, Host } from "../types.d.ts" */
 
 /**
  * What every picture does alike: it takes bytes and the theme, draws anew when its width changes, has a note beside the

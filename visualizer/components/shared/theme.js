@@ -2,6 +2,7 @@
 
 let probe = null;
 const tables = new Map();
+const ROOT_CURVE_STEPS = 4096;
 
 /**
  * Red, green and blue from 0 to 255 of a CSS colour, as the browser reads it.
@@ -72,15 +73,26 @@ export function headDashes({ dashes }, head) {
 }
 
 /**
- * A 256-entry table of canvas pixels (ABGR) for a scale: "sequential", "sequential_neutral", "diverging".
+ * A table of canvas pixels (ABGR) for a scale, "sequential", "sequential_neutral" or "diverging": 256 entries, or
+ * more for the curve "root", whose steps follow the square root.
  * @param {Theme} theme
  * @param {string} palette
+ * @param {string} [curve]
  * @returns {Uint32Array}
  */
-export function colorTable(theme, palette) {
-  const cacheKey = `${theme.name} ${palette}`;
-  if (!tables.has(cacheKey)) tables.set(cacheKey, decodeTable(theme[palette]));
+export function colorTable(theme, palette, curve = "linear") {
+  const cacheKey = `${theme.name} ${palette} ${curve}`;
+  if (!tables.has(cacheKey)) {
+    tables.set(cacheKey, curve === "root" ? rootTable(colorTable(theme, palette)) : decodeTable(theme[palette]));
+  }
   return tables.get(cacheKey);
+}
+
+/** The colours spaced by the square root, in enough steps that small numbers keep distinct colours. */
+function rootTable(colors) {
+  return Uint32Array.from({ length: ROOT_CURVE_STEPS }, (_, i) => {
+    return colors[Math.round(Math.sqrt(i / (ROOT_CURVE_STEPS - 1)) * (colors.length - 1))];
+  });
 }
 
 /** Pixels from 256 colours written one after the other as rrggbb. */

@@ -1,6 +1,6 @@
-import { makeElement, tokenSpan } from "./dom.js";
-
 /** @import { Axis, TooltipLine } from "../types.d.ts" */
+
+import { makeElement, tokenSpan } from "./dom.js";
 
 /** A note beside the pointer. It lives in the browser's top layer, so that nothing around the component clips it. */
 export function makeTooltip(root) {

@@ -1,0 +1,37 @@
+/** What cannot be seen is drawn when it comes near the window. */
+
+const MARGIN = "50%"; // of the window, on each side: what is about to be seen is drawn already
+const states = new WeakMap();
+let observer = null;
+
+/**
+ * Draw an element now if it is in the window or near it, else when it comes there; of several drawings of one
+ * element that wait, only the last is done.
+ */
+export function drawWhenNear(element, draw) {
+  observer ??= new IntersectionObserver(drawNear, { rootMargin: MARGIN, scrollMargin: MARGIN });
+  let state = states.get(element);
+  if (!state) {
+    state = { isNear: isInWindow(element), waiting: null };
+    states.set(element, state);
+    observer.observe(element);
+  }
+  state.waiting = state.isNear ? null : draw;
+  if (state.isNear) draw();
+}
+
+function isInWindow(element) {
+  const { top, bottom } = element.getBoundingClientRect();
+  return top < window.innerHeight && bottom > 0;
+}
+
+function drawNear(entries) {
+  for (const { target, isIntersecting } of entries) {
+    const state = states.get(target);
+    state.isNear = isIntersecting;
+    if (!isIntersecting || !state.waiting) continue;
+    const { waiting } = state;
+    state.waiting = null;
+    waiting();
+  }
+}
