@@ -42,7 +42,7 @@ class _Grid:
     """What the expression is worked out on; ``text`` is for what has to be said of a part of it."""
 
     text: str
-    size: tuple[int, int]
+    size: tuple[int, ...]
     given: Mapping[str, Tensor]
 
     def said(self, node: ast.expr) -> str:
@@ -62,10 +62,27 @@ def evaluate(condition: ast.expr, text: str, context: MaskContext) -> Tensor:
     """
     size = (context.n_queries, context.n_keys)
     everywhere = torch.ones((), dtype=torch.bool)
-    return _value(condition, _Grid(text, size, _given(context)), everywhere).cells.expand(size).clone()
+    return _value(condition, _Grid(text, size, facts_of(context)), everywhere).cells.expand(size).clone()
 
 
-def _given(context: MaskContext) -> dict[str, Tensor]:
+def evaluate_at(condition: ast.expr, text: str, context: MaskContext, queries: Tensor, keys: Tensor) -> Tensor:
+    """The same at some cells alone: their queries and keys, int64 of shapes that broadcast to that of the result.
+
+    Raises:
+        MaskExpressionError: as ``evaluate``, at one of these cells.
+    """
+    given = {
+        name: cells
+        if cells.dim() == 0
+        else cells.flatten()[keys if name == "k" or name.startswith("key_") else queries]
+        for name, cells in facts_of(context).items()
+    }
+    size = torch.broadcast_shapes(queries.shape, keys.shape)
+    return _value(condition, _Grid(text, size, given), torch.ones((), dtype=torch.bool)).cells.expand(size)
+
+
+def facts_of(context: MaskContext) -> dict[str, Tensor]:
+    """Everything that is given, by the names of a checked tree: (Tq, 1), (1, Tk) or a scalar."""
     return {
         "q": torch.arange(context.n_queries)[:, None],
         "k": torch.arange(context.n_keys)[None, :],
@@ -146,7 +163,7 @@ def _divisor(node: ast.BinOp, cells: Tensor, grid: _Grid, live: Tensor) -> Tenso
     is_zero = cells == 0
     refused = (is_zero & live).expand(grid.size).nonzero()
     if len(refused):
-        query, key = refused[0].tolist()
+        query, key = (int(grid.given[name].expand(grid.size)[tuple(refused[0])]) for name in "qk")
         divisor = grid.said(node.right)
         raise MaskExpressionError(
             f"'{grid.said(node)}' divides by 0 at query {query} and key {key}: "

@@ -1,0 +1,129 @@
+"""A mask as FlexAttention's ``BlockMask`` sees it: which blocks of queries and keys are empty, partial or full.
+
+An empty block is skipped, a full one is computed without asking the mask, and a partial one asks it for every cell.
+The blocks of an expression are found without the dense mask: first every part of it is bounded over whole blocks,
+which decides all blocks that lie clearly on one side; of the others a few cells are looked at, which shows most
+partial ones; and what is left is worked out in full, a few blocks at a time. So 32,768 tokens need no more memory
+than a few million cells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from model.mask_tools.language import Expression, MaskContext
+from model.mask_tools.language.bounds import bounds_over_blocks
+from model.mask_tools.language.evaluation import evaluate_at
+
+EMPTY, PARTIAL, FULL = range(3)
+_MOST_CELLS = 2**20
+"""Cells that are worked out at once."""
+
+
+@dataclass(frozen=True, eq=False)
+class Blocks:
+    """The blocks of one mask.
+
+    Attributes:
+        kinds: (ceil(Tq / size), ceil(Tk / size)) uint8, each ``EMPTY``, ``PARTIAL`` or ``FULL``. As in PyTorch, a
+            block that reaches beyond the last query or key is never full.
+        size: queries, and keys, of a block.
+        n_looked_into: of how many blocks cells had to be worked out.
+    """
+
+    kinds: Tensor
+    size: int
+    n_looked_into: int
+
+    def count(self, kind: int) -> int:
+        """How many blocks are ``EMPTY``, ``PARTIAL`` or ``FULL``."""
+        return int((self.kinds == kind).sum())
+
+    @property
+    def share_skipped(self) -> float:
+        """The share of the blocks that is not computed."""
+        return self.count(EMPTY) / max(1, self.kinds.numel())
+
+
+def blocks_of_cells(allowed: Tensor, size: int) -> Blocks:
+    """The blocks of a dense mask, (Tq, Tk) bool, True = may attend."""
+    padded = F.pad(allowed, (0, -allowed.shape[1] % size, 0, -allowed.shape[0] % size))
+    rows, columns = (length // size for length in padded.shape)
+    blocks = padded.view(rows, size, columns, size)
+    kinds = blocks.any(3).any(1).to(torch.uint8) + blocks.all(3).all(1).to(torch.uint8)
+    return Blocks(kinds, size, kinds.numel())
+
+
+def blocks_of_expression(expression: Expression, context: MaskContext, size: int) -> Blocks:
+    """The blocks of a mask that is an expression, exactly, without the dense mask.
+
+    Raises:
+        MaskExpressionError: as ``Expression.evaluate``.
+    """
+    never_blocked, ever_allowed = bounds_over_blocks(expression, context, size)
+    kinds = (never_blocked.to(torch.uint8) + ever_allowed).to(torch.uint8)
+    undecided = (ever_allowed & ~never_blocked).nonzero()
+    n_undecided = len(undecided)
+    for offsets in (_few_offsets(size), torch.arange(size)):
+        is_whole = len(offsets) == size
+        still = []
+        for places in _portions(undecided, len(offsets) ** 2):
+            any_allowed, all_allowed = _looked_into(expression, context, size, places, offsets)
+            mixed = any_allowed & ~all_allowed
+            kinds[tuple(places.T)] = torch.where(mixed, PARTIAL, torch.where(all_allowed, FULL, EMPTY)).to(
+                torch.uint8
+            )
+            still.append(places[~mixed])
+        if is_whole or not n_undecided:
+            break
+        undecided = torch.cat(still)
+    rows, columns = (length // size for length in (context.n_queries, context.n_keys))
+    for beyond in (kinds[rows:], kinds[:, columns:]):
+        beyond.clamp_(max=PARTIAL)
+    return Blocks(kinds, size, n_undecided)
+
+
+def stretched(context: MaskContext, n_tokens: int) -> MaskContext:
+    """The facts of a text for a longer one, in which each token stands for as many as it takes."""
+    given = context.n_queries
+    places = [min(place * given // n_tokens, given - 1) for place in range(n_tokens)]
+
+    def of(facts: tuple) -> tuple:  # type: ignore[type-arg]
+        return tuple(facts[place] for place in places)
+
+    return MaskContext(
+        *(of(context.query_tokens), of(context.key_tokens)),
+        *(of(context.query_is_padding), of(context.key_is_padding)),
+        *(of(context.query_segments), of(context.key_segments)),
+        head=context.head,
+        sequence=context.sequence,
+    )
+
+
+def _few_offsets(size: int) -> Tensor:
+    """Where in a block a few cells are looked at: at its beginning, its middle and its end."""
+    middle = size // 2
+    offsets = {0, 1, 2, 3, middle, middle + 1, size - 2, size - 1}
+    return torch.tensor(sorted(offset for offset in offsets if 0 <= offset < size))
+
+
+def _portions(places: Tensor, n_cells: int) -> Iterator[Tensor]:
+    at_once = max(1, _MOST_CELLS // n_cells)
+    return (places[start : start + at_once] for start in range(0, len(places), at_once))
+
+
+def _looked_into(
+    expression: Expression, context: MaskContext, size: int, places: Tensor, offsets: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Whether any, and whether all, of some cells of each block are allowed; (n,) bool each."""
+    lengths = (context.n_queries, context.n_keys)
+    queries, keys = (
+        (places[:, axis, None] * size + offsets).clamp(max=lengths[axis] - 1) for axis in range(len(lengths))
+    )
+    allowed = evaluate_at(expression.condition, expression.text, context, queries[:, :, None], keys[:, None, :])
+    return allowed.flatten(1).any(1), allowed.flatten(1).all(1)
