@@ -49,7 +49,7 @@ PassedTo = Literal[
     "added",
 ]
 OneRow = Literal["usual", "one", "all"]
-LabPanel = Literal["translate", "load", "apply", "scores", "reach", "prove"]
+LabPanel = Literal["translate", "load", "apply", "scores", "blocks", "reach", "prove"]
 Chart = Literal["none", "positions", "row", "temperature", "residual", "distance", "directions", "measures"]
 Claim = Literal["intended", "promised", "causal"]
 Embeddings = Literal["target", "source"]
@@ -362,9 +362,23 @@ class Selection:
             "load": "Load",
             "apply": "Apply",
             "scores": "Scores",
+            "blocks": "Blocks",
             "reach": "Reach",
             "prove": "Prove",
         },
+    )
+    block_size: str = setting(
+        "128",
+        "Block size",
+        "Queries, and keys, of one block. FlexAttention takes 128 unless told otherwise.",
+        choices={str(size): str(size) for size in (2, 4, 8, 16, 32, 64, 128, 256)},
+    )
+    block_tokens: str = setting(
+        "8192",
+        "Tokens",
+        "How long the sequence is that the mask is laid on. Positions go on counting; documents and padding are "
+        "those of the text, each as much longer.",
+        choices={"text": "As the text", **{str(n): f"{n:,}" for n in (512, 2048, 8192, 32768)}},
     )
     library: str = setting(
         "multihead_attention",

@@ -119,7 +119,7 @@ def _over_blocks(cells: Tensor, size: int) -> _Range:
     low = high = cells.long()
     for axis in range(cells.dim()):
         if cells.shape[axis] > 1:
-            lows, highs = low.split(size, axis), high.split(size, axis)
+            lows, highs = torch.split(low, size, axis), torch.split(high, size, axis)
             low = torch.cat([part.amin(axis, keepdim=True) for part in lows], axis)
             high = torch.cat([part.amax(axis, keepdim=True) for part in highs], axis)
     return _Range(low, high)

@@ -9,7 +9,7 @@ from visualizer.session import widgets
 from visualizer.settings.fields import WORKED_EXAMPLES
 from visualizer.settings.gallery import GALLERY
 from visualizer.settings.settings import Selection
-from visualizer.views.lab import applied, doors, intent, load, paint, prove, reach, say, score, translate
+from visualizer.views.lab import applied, blocks, doors, intent, load, paint, prove, reach, say, score, translate
 from visualizer.views.lab.case import Case, case_of
 
 PANELS = {
@@ -17,6 +17,7 @@ PANELS = {
     "load": load.render,
     "apply": applied.render,
     "scores": score.render,
+    "blocks": blocks.render,
     "reach": reach.render,
     "prove": prove.render,
 }
@@ -47,5 +48,5 @@ def render(run: Run, selection: Selection) -> None:
 
 
 def _tools(case: Case) -> None:
-    widgets.segments("panel", help=None, label_visibility="collapsed")
+    widgets.segments("panel", help=None, label_visibility="collapsed", wrap=True)
     PANELS[case.selection.panel](case)

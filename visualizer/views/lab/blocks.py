@@ -1,0 +1,126 @@
+"""The mask in blocks, as FlexAttention computes it: which are skipped, computed whole, or asked cell by cell."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+import streamlit as st
+
+from model.mask_tools.blocks import (
+    EMPTY,
+    FULL,
+    PARTIAL,
+    Blocks,
+    blocks_of_cells,
+    blocks_of_expression,
+    stretched,
+)
+from model.mask_tools.language import MaskContext, MaskExpressionError, parse
+from visualizer.components.axis import Axis
+from visualizer.components.tensor_grid.element import Panel, tensor_grid
+from visualizer.safe_text import markdown_safe
+from visualizer.session import widgets
+from visualizer.session.mount import mount
+from visualizer.views.lab import mask_edits
+from visualizer.views.lab.case import Case
+
+_OF_TOKENS = frozenset(f"{side}_{fact}" for side in ("query", "key") for fact in ("token", "segment", "is_padding"))
+
+
+def render(case: Case) -> None:
+    """Draw the choice of a size and a length, the picture, and what it saves."""
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="block_choices"):
+        widgets.choice("block_size", width=120)
+        widgets.choice("block_tokens", width=160)
+    size, n_tokens = int(case.selection.block_size), _n_tokens(case)
+    expression = expression_of(case)
+    if expression is None and n_tokens != len(case.tokens):
+        st.caption(
+            f"This mask is painted cell by cell, so there is none for {n_tokens:,} tokens: these are the blocks of "
+            f"the text, {len(case.tokens)} tokens."
+        )
+    try:
+        found = blocks_of(case, expression, n_tokens, size)
+    except MaskExpressionError as error:
+        st.caption(markdown_safe(f"With {n_tokens:,} tokens, {error}."))
+        return
+    st.markdown(summary(found))
+    mount(tensor_grid([_panel(found)], key="blocks_of_mask"))
+    st.caption(markdown_safe(_how(found, expression)))
+
+
+def expression_of(case: Case) -> str | None:
+    """All masks in force on the head that is looked at as one expression; None where there is none."""
+    settings, selection = case.run.settings, case.selection
+    if not settings.mask:
+        return "True"
+    return mask_edits.whole_expression(settings, selection.layer, selection.head, case.context) or None
+
+
+def blocks_of(case: Case, expression: str | None, n_tokens: int, size: int) -> Blocks:
+    """The blocks of the mask on ``n_tokens`` tokens, or, without an expression, on those of the text.
+
+    Raises:
+        MaskExpressionError: it cannot be worked out for so many tokens.
+    """
+    return (
+        blocks_of_cells(case.allowed, size)
+        if expression is None
+        else _found(expression, case.context, n_tokens, size)
+    )
+
+
+@lru_cache(maxsize=32)
+def _found(expression: str, context: MaskContext, n_tokens: int, size: int) -> Blocks:
+    longer = context if n_tokens == context.n_queries else stretched(context, n_tokens)
+    return blocks_of_expression(parse(expression), longer, size)
+
+
+def summary(found: Blocks) -> str:
+    """How many blocks of which kind, and what is saved."""
+    counts = [
+        f"{found.count(kind):,} {name}" for kind, name in ((EMPTY, "empty"), (PARTIAL, "partial"), (FULL, "full"))
+    ]
+    return (
+        f"{' · '.join(counts)} of {found.kinds.numel():,} blocks: **{found.share_skipped:.1%}** of the compute is "
+        f"saved, and {_share(found, PARTIAL)} of the blocks ask the mask for every cell."
+    )
+
+
+def _share(found: Blocks, kind: int) -> str:
+    return f"{found.count(kind) / found.kinds.numel():.1%}"
+
+
+def _how(found: Blocks, expression: str | None) -> str:
+    said = "Hatched: 0, empty, skipped. 1: partial. 2: full, computed without asking the mask."
+    if expression is None:
+        return said
+    decided = found.kinds.numel() - found.n_looked_into
+    how = f"Of the blocks, {decided:,} follow from the bounds of “{expression}” over a whole block"
+    text = f"{said} {how}" + (f"; of {found.n_looked_into:,} cells were worked out." if found.n_looked_into else ".")
+    if parse(expression).names & _OF_TOKENS:
+        text += " Documents, padding and tokens are those of the text, stretched to the length."
+    return text
+
+
+def _panel(found: Blocks) -> Panel:
+    kinds = found.kinds.numpy()
+    rows, columns = ([str(block * found.size) for block in range(length)] for length in kinds.shape)
+    return Panel(
+        name="block",
+        title=f"Blocks of {found.size} × {found.size}",
+        subtitle="0 = empty, 1 = partial, 2 = full",
+        array=kinds.astype(np.float32),
+        rows=Axis("query", tuple(rows)),
+        columns=Axis("key", tuple(columns)),
+        role="weights",
+        bounds=(0.0, 2.0),
+        blocked=(kinds == EMPTY).astype(np.uint8),
+        blocked_by=("the mask in all of its cells",),
+    )
+
+
+def _n_tokens(case: Case) -> int:
+    tokens = case.selection.block_tokens
+    return len(case.tokens) if tokens == "text" else int(tokens)
