@@ -98,7 +98,9 @@ def _how(found: Blocks, expression: str | None) -> str:
         return said
     decided = found.kinds.numel() - found.n_looked_into
     how = f"Of the blocks, {decided:,} follow from the bounds of “{expression}” over a whole block"
-    text = f"{said} {how}" + (f"; of {found.n_looked_into:,} cells were worked out." if found.n_looked_into else ".")
+    text = f"{said} {how}" + (
+        f"; of {found.n_looked_into:,} cells were worked out." if found.n_looked_into else "."
+    )
     if parse(expression).names & _OF_TOKENS:
         text += " Documents, padding and tokens are those of the text, stretched to the length."
     return text
