@@ -67,7 +67,7 @@ _EVERY_COMPONENT_IS_DRAWN = """() => {
   const roots = [...document.querySelectorAll("[data-testid=stBidiComponentIsolated]")].map(
     (host) => host.shadowRoot?.querySelector(".headlight"),
   );
-  return roots.every((root) => root?.childElementCount > 0);
+  return roots.every((root) => root?.childElementCount > 0 && root.ariaBusy !== "true");
 }"""
 
 _AFTER_ALL_ELSE = """() => new Promise((done) => {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,29 +22,75 @@ from visualizer.stages.panels import blocked_in_layers, to_array
 
 @dataclass(frozen=True, eq=False)
 class HeadsPicture:
-    """All heads of one attention, in some of its layers.
+    """All heads of one attention, in some of its layers. Arrays are made when they are asked for.
 
     Attributes:
+        run: what it is of.
         kind: the attention, without a layer: ``encoder.self_attention``.
-        modules: its path in each of the layers drawn.
-        layers: their numbers.
-        weights: (L, H, Tq, Tk).
-        blocked: (L or 1, H or 1, Tq, Tk), with a bit for each mask; None without masks.
-        blocked_by: the masks' names.
-        rows: the queries.
-        columns: the keys.
-        head_names: what each head does, for each layer.
+        layers: the numbers of the layers drawn.
+        batch: the sequence of the batch.
     """
 
+    run: Run
     kind: str
-    modules: tuple[str, ...]
     layers: tuple[int, ...]
-    weights: NDArray[np.float32]
-    blocked: NDArray[np.uint8] | None
-    blocked_by: tuple[str, ...]
-    rows: Axis
-    columns: Axis
-    head_names: tuple[tuple[str, ...], ...]
+    batch: int
+
+    @cached_property
+    def modules(self) -> tuple[str, ...]:
+        """The paths of the attention in the layers drawn."""
+        every = modules_of(self.run, self.kind)
+        return tuple(every[layer] for layer in self.layers)
+
+    @cached_property
+    def weights(self) -> NDArray[np.float32]:
+        """(L, H, Tq, Tk)."""
+        return np.stack([to_array(self.run.trace[f"{path}.weights"].value[self.batch]) for path in self.modules])
+
+    @property
+    def n_heads(self) -> int:
+        """H."""
+        return self.run.n_heads(f"{self.modules[0]}.weights") or 1
+
+    @cached_property
+    def blocked(self) -> NDArray[np.uint8] | None:
+        """(L or 1, H or 1, Tq, Tk), with a bit for each mask; None without masks. 1 where all layers share them."""
+        bits, _ = self._blocking
+        return bits if bits is None or len(bits) == 1 else bits[list(self.layers)]
+
+    @property
+    def masks_are_shared(self) -> bool:
+        """Whether every layer has the same masks."""
+        bits, _ = self._blocking
+        return bits is None or len(bits) == 1
+
+    @property
+    def blocked_by(self) -> tuple[str, ...]:
+        """The masks' names."""
+        return self._blocking[1]
+
+    @cached_property
+    def _blocking(self) -> tuple[NDArray[np.uint8] | None, tuple[str, ...]]:
+        return blocked_in_layers(self.run, modules_of(self.run, self.kind), self.batch)
+
+    @cached_property
+    def rows(self) -> Axis:
+        """The queries; of a decoder that learned a task each with the token that is predicted after it."""
+        return _with_predictions(self.run, self.kind, self._axes[0], self.batch)
+
+    @property
+    def columns(self) -> Axis:
+        """The keys."""
+        return self._axes[1]
+
+    @cached_property
+    def _axes(self) -> tuple[Axis, Axis]:
+        return self.run.axes(f"{self.modules[0]}.weights")
+
+    @property
+    def head_names(self) -> tuple[tuple[str, ...], ...]:
+        """What each head does, for each layer."""
+        return (self.run.names_of(self.n_heads),) * len(self.layers)
 
     def packed(self, precision: Precision) -> bytes:
         """The bytes that the browser draws, with the numbers of the layers in the header."""
@@ -53,9 +100,18 @@ class HeadsPicture:
             rows=self.rows,
             columns=self.columns,
             head_names=self.head_names,
-            header={"layers": list(self.layers), "blocked_by": list(self.blocked_by)},
+            header={
+                "layers": list(self.layers),
+                "masks_are_shared": self.masks_are_shared,
+                "blocked_by": list(self.blocked_by),
+            },
             precision=precision,
         )
+
+
+def modules_of(run: Run, kind: str) -> tuple[str, ...]:
+    """The paths of an attention in all layers."""
+    return tuple(module for module in attention_modules(run.trace) if without_layer(module) == kind)
 
 
 def attention_of(modules: Sequence[str], stage: str) -> str:
@@ -77,26 +133,11 @@ def heads_picture(run: Run, kind: str, selection: Selection, layers: Sequence[in
     Raises:
         ValueError: the model has no such layer.
     """
-    every = [module for module in attention_modules(run.trace) if without_layer(module) == kind]
+    every = modules_of(run, kind)
     if missing := [layer for layer in layers if layer >= len(every)]:
         raise ValueError(f"There is no layer {missing[0]}: {kind} has {len(every)}, counted from 0.")
-    chosen = tuple(layers) or tuple(range(len(every)))
-    modules = tuple(every[layer] for layer in chosen)
     batch = min(selection.batch, run.batch_size(f"{every[0]}.weights") - 1)
-    weights = np.stack([to_array(run.trace[f"{module}.weights"].value[batch]) for module in modules])
-    rows, columns = run.axes(f"{every[0]}.weights")
-    blocked, names = blocked_in_layers(run, modules, batch)
-    return HeadsPicture(
-        kind,
-        modules,
-        chosen,
-        weights,
-        blocked,
-        names,
-        _with_predictions(run, kind, rows, batch),
-        columns,
-        (run.names_of(weights.shape[1]),) * len(modules),
-    )
+    return HeadsPicture(run, kind, tuple(layers) or tuple(range(len(every))), batch)
 
 
 def _with_predictions(run: Run, kind: str, rows: Axis, batch: int) -> Axis:

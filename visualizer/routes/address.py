@@ -10,9 +10,10 @@ from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Literal, get_args
+from urllib.parse import urlencode
 
 from visualizer.settings.fields import fields_of, setting
-from visualizer.settings.link import problem_with_link, read_part, read_query
+from visualizer.settings.link import problem_with_link, read_part, read_query, write_query
 from visualizer.settings.settings import FIELDS, Selection, Settings
 from visualizer.settings.training_settings import TRAINING
 
@@ -100,6 +101,27 @@ def read_picture_address(view: str, query: Mapping[str, Sequence[str]]) -> Addre
     if view != "heads":
         raise ValueError("The view whose picture has an address is heads.")
     return _read(view, "packed", query)
+
+
+def picture_address(view: str, settings: Settings, selection: Selection, n_numbers: int) -> str | None:
+    """The address of what a picture draws, from the page's own; None where no link carries the settings.
+
+    Args:
+        view: the view.
+        settings: what is run.
+        selection: the stage and the sequence of the batch count.
+        n_numbers: how many numbers it has; many travel in steps of 16 bits.
+    """
+    shown = Selection(stage=selection.stage, batch=selection.batch)
+    link = write_query(settings, shown)
+    if read_query({name: [value] for name, value in link.items()})[:2] != (settings, shown):
+        return None
+    part = {"version": version_here()} | ({"precision": "16"} if n_numbers > MOST_EXACT else {})
+    return f"pictures/{view}?{urlencode(link | part)}"
+
+
+MOST_EXACT = 2**20
+"""The most numbers of a picture that travel as they are."""
 
 
 def _read(name: str, format_: str, query: Mapping[str, Sequence[str]]) -> Address:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import streamlit as st
@@ -9,6 +10,7 @@ import streamlit as st
 from model.analysis.metrics import METRICS
 from visualizer.components.attention_heads.element import attention_heads
 from visualizer.pictures.heads import heads_picture
+from visualizer.routes.address import picture_address
 from visualizer.runs.paths import attention_modules
 from visualizer.runs.run import Run
 from visualizer.session import state
@@ -33,7 +35,9 @@ def render(run: Run, selection: Selection) -> None:
     picture = heads_picture(run, kind, selection)
     same = list(picture.modules)
     rows, columns = picture.rows, picture.columns
-    n_heads = picture.weights.shape[1]
+    n_heads = picture.n_heads
+    numbers = n_heads * len(same) * len(rows.labels) * len(columns.labels)
+    address = picture_address("heads", run.settings, replace(selection, stage=f"{kind}.weights"), numbers)
 
     def show(event: object) -> None:
         layer, head = state.index_in(event, "layer"), state.index_in(event, "head")
@@ -48,8 +52,8 @@ def render(run: Run, selection: Selection) -> None:
     key = f"attention_heads_{kind.replace('.', '_')}"
     mount(
         attention_heads(
-            picture.weights,
-            blocked=picture.blocked,
+            address or picture.weights,
+            blocked=None if address else picture.blocked,
             blocked_by=picture.blocked_by,
             rows=rows,
             columns=columns,

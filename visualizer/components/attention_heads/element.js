@@ -1,10 +1,13 @@
+import { Arrivals } from "../shared/arrivals.js";
 import { makeSegments } from "../shared/controls.js";
 import { clamp, makeElement } from "../shared/dom.js";
 import { describeCell, describeMatrix, litPosition, marksOfCell, MatrixPanel } from "../shared/grid.js";
 import { galleryColumns, roomForLabels } from "../shared/grid_layout.js";
 import { HeadControls } from "../shared/head_controls.js";
+import { layersInTurn, withLayers } from "../shared/layers.js";
 import { makeLegend } from "../shared/legend.js";
 import { MaskPlanes } from "../shared/mask_planes.js";
+import { unpack } from "../shared/payload.js";
 import { Picture, startPicture } from "../shared/picture.js";
 import { headColor } from "../shared/theme.js";
 import { tooltipLine } from "../shared/tooltip.js";
@@ -34,6 +37,8 @@ class AttentionHeads extends Picture {
     });
     this.endings.push(() => this.controls.destroy(), () => this.overview.destroy(), () => this.lines.destroy());
     this.build();
+    this.arrivals = new Arrivals(root);
+    this.endings.push(() => this.arrivals.cancel());
   }
 
   build() {
@@ -44,6 +49,45 @@ class AttentionHeads extends Picture {
     const controls = makeElement("div", "heads-controls", {}, [bar, chips.element, this.scaleRow]);
     const top = makeElement("div", "heads-top", {}, [this.overview.element, controls]);
     this.root.prepend(top, this.grids, this.lines.element);
+  }
+
+  /** Take new bytes: with their numbers, or with the address of these, which are drawn when they are there. */
+  update(bytes) {
+    const header = unpack(bytes);
+    this.arrivals.cancel();
+    if (!header.address) this.take(header);
+    else if (header.address === this.numbers?.address && this.numbers.isWhole) this.take({ ...header, ...this.numbers });
+    else this.fetchNumbers(header);
+  }
+
+  fetchNumbers(header) {
+    const nLayers = header.head_names.length;
+    const inTurn = layersInTurn(this.controls.layerAfter(header, nLayers), nLayers);
+    let found = null;
+    this.arrivals.ask(
+      inTurn.map((layers) => `${header.address}&layers=${layers.join(",")}`),
+      (answer) => {
+        const isFirst = !found;
+        found = withLayers(found, answer, nLayers);
+        this.numbers = { ...found, address: header.address, isWhole: found.arrived.size === nLayers };
+        if (isFirst) this.take({ ...header, ...this.numbers });
+        else this.takeOthers();
+      },
+    );
+  }
+
+  /** The layers that are not shown have arrived. */
+  takeOthers() {
+    const wasWaiting = !this.data.arrived.has(this.controls.layer);
+    Object.assign(this.data, this.numbers);
+    this.masks = new MaskPlanes(this.data.arrays.blocked);
+    if (wasWaiting) this.redraw();
+    else if (this.width) this.drawOverview();
+  }
+
+  redraw() {
+    const hasArrived = this.data.arrived?.has(this.controls.layer) ?? true;
+    if (hasArrived) super.redraw();
   }
 
   receive() {
@@ -78,7 +122,8 @@ class AttentionHeads extends Picture {
     controls.chips.element.classList.toggle("chips-of-lines", !asGrids);
     if (asGrids) this.drawGrids();
     else this.drawLines();
-    if (this.overviewed?.data !== this.data || this.overviewed.width !== this.width) this.drawOverview();
+    const isOther = this.overviewed?.data !== this.data || this.overviewed.width !== this.width;
+    if (isOther && (this.data.isWhole ?? true)) this.drawOverview();
   }
 
   drawOverview() {

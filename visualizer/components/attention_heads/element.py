@@ -13,7 +13,7 @@ from visualizer.components.picture import Picture
 
 
 def attention_heads(
-    weights: npt.NDArray[np.floating[Any]],
+    weights: npt.NDArray[np.floating[Any]] | str,
     *,
     blocked: npt.NDArray[np.uint8] | None,
     blocked_by: Sequence[str],
@@ -30,9 +30,10 @@ def attention_heads(
 ) -> Picture:
     """The heads. Its events: `select` is a cell just selected, `shown` the layer and head last looked at.
 
-    weights: (L, H, Tq, Tk) in [0, 1]. All layers are sent at once, so that changing the layer sends no message.
+    weights: (L, H, Tq, Tk) in [0, 1]. All layers are sent at once, so that changing the layer sends no message. Or
+        the address at which the browser finds them: the layer shown first, the others after it.
     blocked: (L or 1, H or 1, Tq, Tk) uint8, bit i set where mask `blocked_by[i]` blocks the cell; None without
-        masks.
+        masks, and where they come with the weights.
     head_names: for each layer one name a head, "" where a head has none.
     layer, head: what to show first, and looks: how. query, key_index: the selected cell, if any.
     seq: the largest `seq` received from this component. The browser counts what a person does, and takes `layer`,
@@ -41,22 +42,22 @@ def attention_heads(
     arrives: once the person pauses, or turns to something else. `select` is the same with "query" and "key".
     Raises ValueError when shapes, labels and names do not agree.
     """
-    data = payload(
-        {"weights": weights},
-        {"blocked": blocked},
-        rows=rows,
-        columns=columns,
-        head_names=head_names,
-        header={
-            "key": key,
-            "seq": seq,
-            "layer": layer,
-            "head": head,
-            "looks": looks.as_header(),
-            "blocked_by": list(blocked_by),
-            "selected": None if query is None or key_index is None else [query, key_index],
-        },
-    )
+    header = {
+        "key": key,
+        "seq": seq,
+        "layer": layer,
+        "head": head,
+        "looks": looks.as_header(),
+        "blocked_by": list(blocked_by),
+        "selected": None if query is None or key_index is None else [query, key_index],
+    }
+    if isinstance(weights, str):
+        data = pack(header | {"address": weights} | _described(rows, columns, head_names), {})
+    else:
+        masks = {"blocked": blocked}
+        data = payload(
+            {"weights": weights}, masks, rows=rows, columns=columns, head_names=head_names, header=header
+        )
     return Picture("attention_heads/element.js", data, key, ("select", "shown"))
 
 
@@ -76,13 +77,16 @@ def payload(
     arrays: dict[str, Array | Scaled] = {name: in_precision(each, precision) for name, each in weights.items()}
     arrays |= {name: mask.astype(np.uint8, copy=False) for name, mask in masks.items() if mask is not None}
     largest = np.max([each.max(axis=(1, 2, 3)) for each in weights.values()], axis=0)
-    described = {
+    layer_max = {"layer_max": [float(value) for value in np.nan_to_num(largest)]}
+    return pack(header | _described(rows, columns, head_names) | layer_max, arrays)
+
+
+def _described(rows: Axis, columns: Axis, head_names: Sequence[Sequence[str]]) -> dict[str, Any]:
+    return {
         "rows": rows.as_header(),
         "columns": columns.as_header(),
         "head_names": [list(names) for names in head_names],
-        "layer_max": [float(value) for value in np.nan_to_num(largest)],
     }
-    return pack(header | described, arrays)
 
 
 def _check_shapes(

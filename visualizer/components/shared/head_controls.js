@@ -35,6 +35,11 @@ export class HeadControls {
     return areKnown;
   }
 
+  /** The layer that is shown once some data is taken. */
+  layerAfter(data, nLayers) {
+    return clamp(data.seq >= this.events.seq ? data.layer : this.layer, 0, nLayers - 1);
+  }
+
   /** "head 0 · previous token" of a layer, or "head 0" for a head without a name. */
   title(head, layer = this.layer) {
     const name = this.data.head_names[layer][head];

@@ -32,9 +32,14 @@ export class Picture {
     ];
   }
 
-  /** Take new data and draw it. */
+  /** Take new bytes and draw them. */
   update(bytes) {
-    this.data = unpack(bytes);
+    this.take(unpack(bytes));
+  }
+
+  /** Take new data and draw it. */
+  take(data) {
+    this.data = data;
     this.theme = applyTheme(this.root, this.host);
     this.receive();
     this.redraw();

@@ -1,0 +1,65 @@
+import { makeElement } from "./dom.js";
+import { unpack } from "./payload.js";
+
+const UNSIGNED = 300; // milliseconds of waiting that need no sign
+
+/**
+ * Numbers on their way to a picture, by address. The picture stays as it is until they are there; a newer request
+ * takes the place of an older one; what fails says so in one sentence, and can be tried again.
+ */
+export class Arrivals {
+  constructor(root) {
+    this.root = root;
+    this.sign = makeElement("div", "arrivals-sign", { hidden: "" });
+    this.sentence = makeElement("span");
+    const again = makeElement("button", "arrivals-again", { type: "button" }, ["Try again"]);
+    again.addEventListener("click", () => this.retry());
+    this.problem = makeElement("div", "arrivals-problem", { role: "alert", hidden: "" }, [this.sentence, again]);
+    this.controller = new AbortController();
+    root.prepend(this.sign, this.problem);
+  }
+
+  /** Fetch from some addresses, one after the other, and hand each answer to `take` as it comes. */
+  async ask(addresses, take) {
+    this.cancel();
+    this.retry = () => this.ask(addresses, take);
+    const { signal } = (this.controller = new AbortController());
+    this.root.setAttribute("aria-busy", "true");
+    this.timer = setTimeout(() => (this.sign.hidden = false), UNSIGNED);
+    try {
+      for (const address of addresses) {
+        const bytes = await fetchBytes(address, signal);
+        if (signal.aborted) return;
+        take(unpack(bytes));
+      }
+    } catch (error) {
+      if (signal.aborted) return;
+      this.sentence.textContent = error instanceof Refusal ? error.message : "The server does not answer.";
+      this.problem.hidden = false;
+    }
+    this.settle();
+  }
+
+  /** Wait for nothing any more. */
+  cancel() {
+    this.controller.abort();
+    this.problem.hidden = true;
+    this.settle();
+  }
+
+  settle() {
+    clearTimeout(this.timer);
+    this.sign.hidden = true;
+    this.root.removeAttribute("aria-busy");
+  }
+}
+
+/** What the server says of an address that it does not answer. */
+class Refusal extends Error {}
+
+async function fetchBytes(address, signal) {
+  const response = await fetch(new URL(address, document.baseURI), { signal });
+  if (response.ok) return new Uint8Array(await response.arrayBuffer());
+  const isSentence = response.headers.get("content-type")?.startsWith("text/plain");
+  throw new Refusal(isSentence ? (await response.text()).trim() : "The server has no such numbers.");
+}
