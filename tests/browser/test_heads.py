@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -167,3 +168,51 @@ def test_each_head_has_a_line_of_its_own_kind(open_link):
     shown = [lines.nth(head).get_attribute("stroke-dasharray") for head in range(4)]
     assert len(set(shown)) == 4
     assert set(page.evaluate("[...dashes]")) == {dashes.replace(" ", ",") for dashes in shown}
+
+
+REFUSE_ONCE = """() => {
+  const real = window.fetch;
+  window.fetch = (address, ...options) => {
+    if (!String(address).includes("/pictures/")) return real(address, ...options);
+    window.fetch = real;
+    const headers = { "content-type": "text/plain" };
+    return Promise.resolve(new Response("The server has too much to compute.", { status: 503, headers }));
+  };
+}"""
+
+
+def test_weights_come_by_address_and_the_picture_stays_while_they_are_under_way(open_app_once):
+    page = open_app_once(view="heads", n_heads=1)
+    title = panels(page, HEADS).locator(".matrix-title")
+    requests, waiting, answers = [], [], iter(("wait", "go"))
+
+    def answer(route):
+        requests.append(dict(parse_qsl(urlsplit(route.request.url).query)))
+        todo = next(answers)
+        if todo == "fail":
+            route.fulfill(status=503, content_type="text/plain", body="The server has too much to compute.\n")
+        elif todo == "wait":
+            waiting.append(route)
+        else:
+            route.continue_()
+
+    page.route("**/pictures/heads?*", answer)
+    page.evaluate(REFUSE_ONCE)
+    page.locator(".st-key-n_heads input").press("ArrowRight")
+    problem = page.locator(f".st-key-{HEADS}").get_by_role("alert")
+    expect(problem).to_contain_text("The server has too much to compute.")
+    expect(title).to_have_count(1)  # the picture of one head is still there
+
+    problem.get_by_role("button", name="Try again").click()
+    sign = page.locator(f".st-key-{HEADS} .arrivals-sign")
+    expect(sign).to_be_visible()
+    expect(problem).to_be_hidden()
+    expect(title).to_have_count(1)
+
+    with page.expect_response("**/pictures/heads?*layers=1"):
+        waiting.pop().continue_()
+    expect(title).to_have_count(2)
+    expect(sign).to_be_hidden()
+    assert [asked["layers"] for asked in requests] == ["0", "1"]
+    assert {asked["n_heads"] for asked in requests} == {"2"}
+    assert "version" in requests[0]
