@@ -10,6 +10,10 @@ SCRIPTS = sorted(ROOT.glob("**/*.js"))
 ELEMENTS = [script for script in SCRIPTS if "export function render(" in script.read_text(encoding="utf-8")]
 
 
+def name_of(script):
+    return script.relative_to(ROOT).as_posix()
+
+
 def written(folder, **sources):
     for name, source in sources.items():
         (folder / f"{name}.js").write_text(source, encoding="utf-8")
@@ -50,11 +54,20 @@ def test_what_cannot_be_resolved_is_an_error(tmp_path, source, error, match):
         module_text('import { me } from "./me.js";\n', folder)
 
 
-@pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.relative_to(ROOT).as_posix())
+@pytest.mark.parametrize("script", SCRIPTS, ids=name_of)
 def test_no_script_writes_markup_or_runs_text(script):
     source = script.read_text(encoding="utf-8")
     assert not re.search(r"(inner|outer)HTML|insertAdjacentHTML|document\.write|\beval\(|new Function", source)
-    assert script.parent.name == "session" or "--st-" not in source
+
+
+@pytest.mark.parametrize("script", [one for one in SCRIPTS if one.is_relative_to(ROOT / "components")], ids=name_of)
+def test_no_picture_knows_streamlit(script):
+    source = script.read_text(encoding="utf-8")
+    assert not re.search(r"--st-|setTriggerValue|setStateValue|stApp", source)
+    imported = [
+        (script.parent / path).resolve() for path in re.findall(r'^import .*? from "(.+?)";', source, re.M | re.S)
+    ]
+    assert all(path.is_relative_to(ROOT / "components") for path in imported)
 
 
 def test_every_element_resolves():

@@ -109,7 +109,9 @@ class CompareGrids extends Picture {
     this.differenceLegend.update(scales.difference, { text: "B − A" });
     this.arrange(matrices);
     const limits = this.limits();
-    for (const head of this.order) if (controls.choices.shown.has(head)) this.drawHead(head, matrices[head], scales, limits);
+    for (const head of this.order.filter((one) => controls.choices.shown.has(one))) {
+      this.drawHead(head, matrices[head], scales, limits);
+    }
     this.select(this.selected);
   }
 
