@@ -12,6 +12,7 @@ from visualizer.components.stage_map import model_map, parse_stage, stage_map
 from visualizer.components.tensor_grid.element import tensor_grid
 from visualizer.components.words import words
 from visualizer.glossary import Piece, entries_of_formula, pieces, shape_pieces
+from visualizer.runs.head_notes import head_note
 from visualizer.runs.paths import layer_of, with_layer, without_layer
 from visualizer.runs.run import Run
 from visualizer.safe_text import markdown_safe
@@ -23,7 +24,6 @@ from visualizer.settings.settings import Depth, Selection
 from visualizer.stages.check_line import all_hold, check_line, summary_line
 from visualizer.stages.checks import summarize
 from visualizer.stages.derivations import Cell
-from visualizer.stages.explanations import code_line, head_note
 from visualizer.stages.numpy_lines import notes
 from visualizer.stages.operands import Operand, used
 from visualizer.stages.panels import head_panels, matrix, operand_panel, part_panels, stage_panel
@@ -37,6 +37,7 @@ from visualizer.stages.registry import (
     operands_of,
     told,
 )
+from visualizer.stages.source_lines import code_line
 from visualizer.views.charts.section import charts, charts_at
 from visualizer.views.separate_heads import separate_heads
 

@@ -19,7 +19,6 @@ from visualizer.glossary import pieces
 from visualizer.runs.run import Run
 from visualizer.stages.derivations import Cell
 from visualizer.stages.entry import StageEntry
-from visualizer.stages.explanations import code_line
 from visualizer.stages.panels import operand_panel, stage_panel
 from visualizer.stages.registry import (
     ENTRIES,
@@ -32,6 +31,7 @@ from visualizer.stages.registry import (
     operands_of,
     told,
 )
+from visualizer.stages.source_lines import code_line
 
 
 class Toy(TracedModule):

@@ -3,9 +3,10 @@ import ast
 import pytest
 
 from tests.visualizer.sample_runs import VARIANTS, run_of
+from visualizer.runs.head_notes import head_note
 from visualizer.settings.fields import WORKED_EXAMPLES
-from visualizer.stages.explanations import code_line, head_note
 from visualizer.stages.registry import entry_of, told
+from visualizer.stages.source_lines import code_line
 
 
 @pytest.mark.parametrize("name", [*VARIANTS, *WORKED_EXAMPLES])
