@@ -170,6 +170,35 @@ def test_each_head_has_a_line_of_its_own_kind(open_link):
     assert set(page.evaluate("[...dashes]")) == {dashes.replace(" ", ",") for dashes in shown}
 
 
+def test_the_weights_follow_the_dial_of_the_temperature_and_the_link_when_it_rests(open_link):
+    page = open_link(view="heads", text="a b a", weights="random", mask="none")
+    dial = page.get_by_role("slider", name="temperature")
+    sent = messages_sent(page)
+    dial.evaluate(MOVE_TO, 40)
+    expect(page.locator(".dial-text")).to_have_text("10.00")
+    page.wait_for_function(f"probe.painted['{HEADS}'] > 1")
+    expect(page.locator(f".st-key-{HEADS} .headlight[aria-busy=true]")).to_have_count(0)
+    weights = (
+        compute_run(Settings(text="a b a", weights="random", mask=(), score="score / 10"))
+        .trace["encoder.layers.0.self_attention.weights"]
+        .value[0, 0]
+    )
+    point_at(panels(page, HEADS).first, 0, 1, (3, 3))
+    assert tooltip_numbers(page)[0] == close_to(float(weights[0, 1]))
+    assert messages_sent(page) == sent
+    assert "score" not in link_of(page)
+    with rerun(page):
+        dial.evaluate("dial => dial.dispatchEvent(new Event('change'))")
+    assert link_of(page)["score"] == "score / 10"
+    expect(page.locator(".dial-text")).to_have_text("10.00")
+
+
+MOVE_TO = """(dial, place) => {
+  dial.value = place;
+  dial.dispatchEvent(new Event("input", { bubbles: true }));
+}"""
+
+
 REFUSE_ONCE = """() => {
   const real = window.fetch;
   window.fetch = (address, ...options) => {

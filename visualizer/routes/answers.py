@@ -16,6 +16,7 @@ from visualizer.components.packing import in_precision, pack
 from visualizer.pictures.heads import attention_of, heads_picture
 from visualizer.routes.address import Address
 from visualizer.runs.paths import attention_modules, without_layer
+from visualizer.runs.run import Run
 from visualizer.session.cache import cached_run
 
 MOST_IN_CSV = 1_000_000
@@ -43,7 +44,7 @@ def answer_stage(address: Address) -> Answer:
     Raises:
         ValueError: one sentence on what is wrong with the address, or on why nothing was computed.
     """
-    trace = cached_run(address.settings).trace
+    trace = _run_of(address).trace
     values, dims, layers = _found(trace, address.name, address.part.layers)
     values, dims = _at(values, dims, address.part.places)
     axes = " ".join(symbol for symbol, _ in dims)
@@ -62,7 +63,7 @@ def answer_picture(address: Address) -> Answer:
     Raises:
         ValueError: one sentence on what is wrong with the address, or on why nothing was computed.
     """
-    run, selection = cached_run(address.settings), address.selection
+    run, selection = _run_of(address), address.selection
     if selection.batch >= run.n_batch_items:
         raise ValueError(f"There is no sequence {selection.batch}: there are {run.n_batch_items}, counted from 0.")
     modules = attention_modules(run.trace)
@@ -71,6 +72,14 @@ def answer_picture(address: Address) -> Answer:
     seen = run.at(selection.batch).alone()
     picture = heads_picture(seen, attention_of(modules, selection.stage), selection, address.part.layers)
     return Answer(picture.packed(address.part.precision))
+
+
+def _run_of(address: Address) -> Run:
+    """The run of all that the address asks for: no part of it is left out, as the page would with a remark."""
+    run = cached_run(address.settings, is_passing=True)
+    if run.complaints:
+        raise ValueError(run.complaints[0])
+    return run
 
 
 def _found(trace: Trace, name: str, layers: Sequence[int]) -> tuple[NDArray[np.generic], Dims, tuple[int, ...]]:

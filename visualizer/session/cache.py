@@ -59,22 +59,28 @@ class Kept(Generic[Key, Value]):
 
 _SMALL_RUNS: Kept[Settings, Run] = Kept(room=24)
 _LARGE_RUNS: Kept[Settings, Run] = Kept(room=2)
+_PASSING_RUNS: Kept[Settings, Run] = Kept(room=4)
 
 
-def cached_run(settings: Settings) -> Run:
+def cached_run(settings: Settings, *, is_passing: bool = False) -> Run:
     """The run of these settings, prepared and computed once.
+
+    Args:
+        settings: what is run.
+        is_passing: whether it may be one of many that nobody returns to, as while a control is dragged: it then
+            takes the place of another such run and of no other.
 
     Raises:
         ValueError: as ``prepare``.
     """
     prepare_process()
     with _turn_of(settings):
-        found = _SMALL_RUNS.get(settings) or _LARGE_RUNS.get(settings)
+        found = _SMALL_RUNS.get(settings) or _LARGE_RUNS.get(settings) or _PASSING_RUNS.get(settings)
         if found is not None:
             return found
         prepared = prepare(settings)
         if prepared.n_bytes <= SMALL_RUN:
-            return _SMALL_RUNS.keep(settings, compute(prepared))
+            return (_PASSING_RUNS if is_passing else _SMALL_RUNS).keep(settings, compute(prepared))
         with _sign_of_work():
             return _LARGE_RUNS.keep(settings, compute(prepared))
 

@@ -17,7 +17,8 @@ from visualizer.session import state
 from visualizer.session.mount import mount
 from visualizer.settings.fields import WORKED_EXAMPLES
 from visualizer.settings.looks import looks_in, looks_of
-from visualizer.settings.settings import Selection
+from visualizer.settings.settings import Selection, masked_attention
+from visualizer.settings.temperature import at_temperature, temperature_of
 from visualizer.stages.check_line import check_line
 from visualizer.stages.derivations import Cell
 from visualizer.views.attention_picker import attention_kind
@@ -37,7 +38,10 @@ def render(run: Run, selection: Selection) -> None:
     rows, columns = picture.rows, picture.columns
     n_heads = picture.n_heads
     numbers = n_heads * len(same) * len(rows.labels) * len(columns.labels)
-    address = picture_address("heads", run.settings, replace(selection, stage=f"{kind}.weights"), numbers)
+    shown = replace(selection, stage=f"{kind}.weights")
+    address = picture_address("heads", run.settings, shown, numbers)
+    temperature = _temperature(run, kind) if address else None
+    dialled = picture_address("heads", replace(run.settings, score=""), shown, numbers) if temperature else None
 
     def show(event: object) -> None:
         layer, head = state.index_in(event, "layer"), state.index_in(event, "head")
@@ -46,6 +50,12 @@ def render(run: Run, selection: Selection) -> None:
     def choose_cell(event: object) -> None:
         show(event)
         state.select(query=state.index_in(event, "query"), key=state.index_in(event, "key"))
+
+    def dial(event: object) -> None:
+        show(event)
+        score = at_temperature(event.get("temperature")) if isinstance(event, dict) else None
+        if score is not None:
+            state.change(score=score)
 
     layer = min(selection.layer, len(same) - 1)
     above = st.container()
@@ -65,9 +75,12 @@ def render(run: Run, selection: Selection) -> None:
             looks=looks_of(selection),
             key=key,
             seq=state.last_seq(key),
+            temperature=temperature,
+            dial_address=dialled or "",
         ),
         select=state.on_event(key, "select", choose_cell),
         shown=state.on_event(key, "shown", show),
+        dialled=state.on_event(key, "dialled", dial),
     )
     above.caption(f"Layer {layer}: {check_line(agreement(run, same[layer]))}")  # after the picture has left
     cell = Cell(
@@ -80,6 +93,13 @@ def render(run: Run, selection: Selection) -> None:
     charts(run, cell, charts_of_heads(run), selection.chart)
     if run.settings.weights not in WORKED_EXAMPLES:  # their vectors are no tokens
         _measures(run, same)
+
+
+def _temperature(run: Run, kind: str) -> float | None:
+    """What the scores of an attention are divided by beside the root of d_k; None where a dial cannot change it."""
+    if run.settings.weights in WORKED_EXAMPLES or kind != masked_attention(run.settings.architecture):
+        return None
+    return temperature_of(run.settings.score)
 
 
 def _measures(run: Run, modules: list[str]) -> None:

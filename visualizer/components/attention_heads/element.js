@@ -11,10 +11,12 @@ import { unpack } from "../shared/payload.js";
 import { Picture, startPicture } from "../shared/picture.js";
 import { headColor } from "../shared/theme.js";
 import { tooltipLine } from "../shared/tooltip.js";
+import { Dial } from "./dial.js";
 import { LinesView } from "./lines.js";
 import { Overview } from "./overview.js";
 
 const HEADS_GALLERY = { gap: 24, smallest: 190, height: 860 };
+const AT_ONCE = 2 ** 18; // the most numbers of all layers that are fetched for every place of the dial
 const WIDEST_FOR_LABELS = 300; // how large the smallest grid may become so that its rows have labels
 
 /** Every head of every layer. Layer, heads and mode change here without a message to Python. */
@@ -36,6 +38,10 @@ class AttentionHeads extends Picture {
       pin: (pinned) => this.controls.change({ pinned }),
     });
     this.endings.push(() => this.controls.destroy(), () => this.overview.destroy(), () => this.lines.destroy());
+    this.dial = new Dial({
+      drag: () => this.followDial(),
+      rest: () => this.controls.events.send("dialled", { temperature: this.dial.temperature }),
+    });
     this.build();
     this.arrivals = new Arrivals(root);
     this.endings.push(() => this.arrivals.cancel());
@@ -45,7 +51,7 @@ class AttentionHeads extends Picture {
     const { layers, chips, curve } = this.controls;
     this.grids = makeElement("div", "heads-grids");
     this.scaleRow = makeElement("div", "heads-scale", {}, [this.legend.element, curve.element]);
-    const bar = makeElement("div", "heads-bar", {}, [layers.element, this.mode.element]);
+    const bar = makeElement("div", "heads-bar", {}, [layers.element, this.mode.element, this.dial.element]);
     const controls = makeElement("div", "heads-controls", {}, [bar, chips.element, this.scaleRow]);
     const top = makeElement("div", "heads-top", {}, [this.overview.element, controls]);
     this.root.prepend(top, this.grids, this.lines.element);
@@ -76,6 +82,26 @@ class AttentionHeads extends Picture {
     );
   }
 
+  /** While the dial moves: the numbers of where it is, one request at a time, the newest place next. */
+  async followDial() {
+    this.controls.events.count();
+    if (this.isFollowing) return;
+    this.isFollowing = true;
+    let followed = null;
+    while (this.dial.temperature !== followed) {
+      followed = this.dial.temperature;
+      const { layer, size } = this.controls;
+      const isSmall = size.layers * size.heads * size.rows * size.columns <= AT_ONCE;
+      const address = this.dial.addressFrom(this.data.dial_address);
+      await this.arrivals.ask([isSmall ? address : `${address}&layers=${layer}`], (answer) => {
+        const found = withLayers(null, answer, size.layers);
+        this.numbers = { ...found, address: null, isWhole: isSmall };
+        this.take({ ...this.data, ...this.numbers });
+      });
+    }
+    this.isFollowing = false;
+  }
+
   /** The layers that are not shown have arrived. */
   takeOthers() {
     const wasWaiting = !this.data.arrived.has(this.controls.layer);
@@ -93,7 +119,11 @@ class AttentionHeads extends Picture {
   receive() {
     const { weights, blocked } = this.data.arrays;
     this.masks = MaskPlanes.of(blocked, this.masks);
-    if (this.controls.receive(this.data, weights.shape)) this.selected = this.data.selected;
+    if (this.controls.receive(this.data, weights.shape)) {
+      this.selected = this.data.selected;
+      if (this.data.temperature) this.dial.show(this.data.temperature);
+    }
+    this.dial.element.hidden = !this.data.temperature;
     this.cachedLayer = null;
   }
 
