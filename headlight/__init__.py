@@ -6,12 +6,13 @@ with headlight.watch(model) as trace:
     model(**batch)
 headlight.check(model, **batch)
 headlight.assert_causal(model, input_ids)
+trace.save("run.headlight")
 """
 
 from headlight.attention import Attention
 from headlight.checking import Report, check
 from headlight.proving import Proof, assert_causal, assert_padding_ignored
-from headlight.trace import Trace
+from headlight.trace import Trace, load
 from headlight.watching import memory, watch
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "assert_causal",
     "assert_padding_ignored",
     "check",
+    "load",
     "memory",
     "watch",
 ]

@@ -268,7 +268,7 @@ _SAID_OTHERWISE = ("alignment_differs",)
 
 
 @dataclass(frozen=True)
-class _Said:
+class Said:
     """What a remark is called, how much it matters, why, and how to mend it."""
 
     title: str
@@ -277,65 +277,66 @@ class _Said:
     mend: str
 
 
-_REMARKS: Mapping[str, _Said] = {
-    "contradicted_flag": _Said(
+REMARKS: Mapping[str, Said] = {
+    "contradicted_flag": Said(
         "The flag contradicts the mask",
         "error",
         "is_causal=True says that the mask is causal, PyTorch takes its word and hides later keys, and the mask "
         "that was passed, which is another one, is never read.",
         "Pass is_causal=False beside a mask that is not the causal one.",
     ),
-    "nan_in_mask": _Said(
+    "nan_in_mask": Said(
         "The mask holds NaN",
         "error",
         "A mask that is added holds NaN, as 0 * -inf gives it, and every weight of its rows becomes NaN.",
         "Fill blocked cells of a zero mask with -inf in place of multiplying by it.",
     ),
-    "ones_and_zeros": _Said(
+    "ones_and_zeros": Said(
         "A mask of ones and zeros is added",
         "error",
         "A float mask is added to the scores, so 1 raises a score by 1, 0 leaves it, and nothing is blocked.",
         "Pass a boolean mask, mask.bool(), or 0 and -inf.",
     ),
-    "multiplied_by_zero": _Said(
+    "multiplied_by_zero": Said(
         "Blocked scores are 0 and not -inf",
         "error",
         "The scores are multiplied by a mask, and the softmax gives a score of 0 the weight of any other number.",
         "Use scores.masked_fill(~mask, -inf) before the softmax.",
     ),
-    "changed_after_softmax": _Said(
+    "changed_after_softmax": Said(
         "The weights are changed after the softmax",
         "warning",
         "What is masked after the softmax took part in it, so the weights of a row no longer sum to 1.",
         "Mask the scores before the softmax.",
     ),
-    "softmax_over_queries": _Said(
+    "softmax_over_queries": Said(
         "The softmax goes over the queries",
         "error",
         "The weights of each key sum to 1 and not those of each query, so that tokens compete for the wrong thing "
         "and later queries change what earlier ones get.",
         "Take the softmax over the last axis, dim=-1.",
     ),
-    "softmax_over_heads": _Said(
+    "softmax_over_heads": Said(
         "The softmax goes over another axis",
         "error",
         "The weights of a query do not sum to 1 over its keys.",
         "Take the softmax over the last axis, dim=-1.",
     ),
-    "scores_changed": _Said(
+    "scores_changed": Said(
         "The scores are changed by a function",
         "note",
         "Between the product and the softmax stands a function that is no mask and no bias, such as a soft cap.",
         "Nothing to mend if it is meant.",
     ),
 }
+"""What is said of each remark of an ``Attention``."""
 
 
 def _of_the_call(attention: Attention) -> Iterator[Finding]:
     """What the call itself shows, whatever its mask is."""
     cells = torch.ones(attention.shape[2:], dtype=torch.bool)
     for remark in attention.remarks:
-        said = _REMARKS[remark]
+        said = REMARKS[remark]
         yield Finding(remark, said.title, said.severity, cells, said.why, said.mend)
     if attention.weights is not None and bool(attention.weights.isnan().any()):
         why = "A weight that is not a number spreads to every token in the next layer."

@@ -3,18 +3,33 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import overload
 
 from headlight.attention import Attention
+from headlight.recording import MOST_BYTES, Content, read, write
+from headlight.stages import Stage
 
 
 class Trace(Sequence[Attention]):
-    """The attentions of the passes that were watched, in the order computed; by number or by path."""
+    """The attentions of the passes that were watched, in the order computed; by number or by path.
 
-    def __init__(self, attentions: Sequence[Attention] = (), notes: Sequence[str] = ()) -> None:
+    Attributes:
+        tokens: the text of each token, where a recording holds it; else empty.
+        stages: every operation by path, in the order computed, where all is kept; else empty.
+    """
+
+    def __init__(
+        self,
+        attentions: Sequence[Attention] = (),
+        notes: Sequence[str] = (),
+        stages: Mapping[str, Stage] | None = None,
+    ) -> None:
         self._attentions = list(attentions)
         self._notes = list(notes)
+        self.stages: dict[str, Stage] = dict(stages or {})
+        self.tokens: tuple[str, ...] = ()
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -29,7 +44,8 @@ class Trace(Sequence[Attention]):
     @property
     def nbytes(self) -> int:
         """The memory of what is kept, in bytes; what attentions share is counted once for each."""
-        return sum(attention.nbytes for attention in self._attentions)
+        values = [stage.value for stage in self.stages.values() if stage.value is not None]
+        return sum(attention.nbytes for attention in self._attentions) + sum(value.nbytes for value in values)
 
     @overload
     def __getitem__(self, which: int | str) -> Attention: ...
@@ -43,7 +59,7 @@ class Trace(Sequence[Attention]):
             KeyError: none has the path; the message names the nearest one.
         """
         if isinstance(which, slice):
-            return Trace(self._attentions[which], self._notes)
+            return Trace(self._attentions[which], self._notes, self.stages)
         if isinstance(which, int):
             return self._attentions[which]
         for attention in self._attentions:
@@ -66,3 +82,30 @@ class Trace(Sequence[Attention]):
         """Add a sentence, unless it was said already."""
         if sentence not in self._notes:
             self._notes.append(sentence)
+
+    def save(self, path: str | Path, *, tokens: Sequence[str] = ()) -> None:
+        """Write everything that is kept into a file, in the safetensors format.
+
+        Args:
+            path: where to; ``.headlight`` is the usual ending.
+            tokens: the text of each token, to be shown beside the numbers.
+        """
+        given = tuple(tokens) or self.tokens
+        write(Content(self._attentions, tuple(self.stages.values()), self._notes, given), path)
+
+
+def load(path: str | Path, *, most_bytes: int = MOST_BYTES) -> Trace:
+    """Read a trace that ``Trace.save`` wrote. Nothing in the file is run, and everything in it is checked.
+
+    Args:
+        path: the file.
+        most_bytes: the longest file that is read.
+
+    Raises:
+        ValueError: it is too long, no recording, of a later version, or damaged; one sentence says which.
+        OSError: it cannot be opened.
+    """
+    content = read(path, most_bytes=most_bytes)
+    trace = Trace(content.attentions, content.notes, {stage.path: stage for stage in content.stages})
+    trace.tokens = tuple(content.tokens)
+    return trace

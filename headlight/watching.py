@@ -18,6 +18,7 @@ from headlight import known_functions
 from headlight.attention import Attention, Keep
 from headlight.modules import RunningModules
 from headlight.recorder import Options, Recorder, WrittenDraft, aside
+from headlight.stages import Stages
 from headlight.trace import Trace
 from headlight.written import Scores, WrittenAttentions
 from model.mask_tools.mask_case import listed
@@ -50,7 +51,7 @@ def watch(
         layers: which modules to keep: numbers as they stand in the names (3 is ``h.3.attn``), names or patterns
             of names (``encoder.*``); None for all.
         keep: ``"shapes"`` computes and keeps no numbers, ``"weights"`` weights, masks and biases, ``"all"``
-            queries, keys, values and context too.
+            queries, keys, values and context too, and every operation of the model as a stage, ``Trace.stages``.
         item: the one sequence of the batch to keep; None for all.
         heads: the heads to keep; None for all.
         to: the device to keep them on, such as ``"cpu"``; None for where they are computed.
@@ -73,6 +74,8 @@ def watch(
     finally:
         for attention in watcher.recorder.attentions():
             trace.append(attention)
+        if watcher.stages is not None:
+            trace.stages.update(watcher.stages.finished())
 
 
 def memory(model: nn.Module, *args: Any, keep: Keep = "weights", **kwargs: Any) -> int:  # noqa: ANN401
@@ -111,6 +114,7 @@ class _Watcher(TorchFunctionMode):
         self._trace = trace
         self._modules = RunningModules(model)
         self._written = WrittenAttentions(model, self._begin)
+        self.stages = Stages(model, lambda: self._modules.path, options) if options.keep == "all" else None
         self._readers: dict[Any, known_functions.Reader | None] = {
             F.scaled_dot_product_attention: known_functions.scaled_dot_product_attention,
             F.multi_head_attention_forward: known_functions.multi_head_attention_forward,
@@ -145,7 +149,11 @@ class _Watcher(TorchFunctionMode):
         kwargs: dict[str, Any] | None = None,
     ) -> Any:  # noqa: ANN401
         kwargs = kwargs or {}
+        if self.stages is not None:
+            self.stages.before(function, args, kwargs)
         output = function(*args, **kwargs)
+        if self.stages is not None:
+            self.stages.after(function, args, kwargs, output)
         try:
             reader = self._readers[function]
         except KeyError:

@@ -180,7 +180,7 @@ class _Notes(TorchFunctionMode):
         elif isinstance(result, tuple | list):  # such as the parts of a chunk
             for i, part in enumerate(result):
                 if isinstance(part, Tensor):
-                    self._note(part, partial(_part_of, function, i), args, kwargs)
+                    self._note(part, partial(part_of, function, i), args, kwargs)
         return result
 
     def _note(
@@ -190,7 +190,7 @@ class _Notes(TorchFunctionMode):
         self._alive.append(result)
 
 
-def _part_of(function: Function, i: int, *args: Any, **kwargs: Any) -> Tensor:  # noqa: ANN401
+def part_of(function: Function, i: int, *args: Any, **kwargs: Any) -> Tensor:  # noqa: ANN401
     """One of the tensors that a function gives."""
     part: Tensor = function(*args, **kwargs)[i]
     return part
@@ -223,14 +223,33 @@ class _Reading:
         if id(value) not in self._made:
             return Constant(value)
         function, args, kwargs = self._made[id(value)]
-        name = _name_of(function)
+        name = name_of(function)
         if name == "expand_as":  # the other tensor gives its shape alone
             args, kwargs = args[:1], {}
             function = partial(Tensor.expand, size=value.shape)
-        given = tuple(_tensors((args, kwargs)))
-        slots = {id(tensor): Slot(i) for i, tensor in enumerate(given)}
-        inputs = tuple(self._node(tensor, path) for tensor in given)
-        return Operation(name, inputs, function, _with_slots(args, slots), _with_slots(kwargs, slots))
+        return operation_of(name, function, args, kwargs, partial(self._node, path=path))
+
+
+def operation_of(
+    name: str,
+    function: Function,
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+    node_of: Callable[[Tensor], Node],
+) -> Operation:
+    """A call of a function as an operation.
+
+    Args:
+        name: its name.
+        function: the function.
+        args: what it was given.
+        kwargs: what it was given by name.
+        node_of: the expression of a tensor among them.
+    """
+    given = tuple(_tensors((args, kwargs)))
+    slots = {id(tensor): Slot(i) for i, tensor in enumerate(given)}
+    inputs = tuple(node_of(tensor) for tensor in given)
+    return Operation(name, inputs, function, _with_slots(args, slots), _with_slots(dict(kwargs), slots))
 
 
 def parameters_of(model: nn.Module) -> dict[str, Tensor]:
@@ -251,7 +270,7 @@ def _n_shared(one: list[str], other: list[str]) -> int:
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
 
 
-def _name_of(function: Function) -> str:
+def name_of(function: Function) -> str:
     """``torch.Tensor.mT.__get__`` -> ``mT``; ``torch.nn.functional.softmax`` -> ``softmax``."""
     if isinstance(function, partial):
         function = function.args[0]

@@ -1,0 +1,279 @@
+"""A trace as a file: arrays in the safetensors format, and what they are in its header, as JSON. Nothing is run.
+
+The header holds under one key the version of the layout, the versions of what wrote it, the tokens, every attention
+and every stage, each with the numbers of its arrays. Everything is checked when it is read.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, TypeVar, cast, get_args
+
+import torch
+from torch import Tensor
+
+from headlight.attention import Attention
+from headlight.call import Kind
+from headlight.findings import REMARKS
+from headlight.stages import Stage
+
+VERSION = 1
+"""The version of the layout that is written, and the latest that is read."""
+
+MOST_BYTES = 4 * 2**30
+"""A longer file is refused unread, unless the reader says otherwise."""
+
+_KEY = "headlight"
+_LENGTH_BYTES = 8
+_MOST_HEADER_BYTES = 64 * 2**20
+_ARRAYS = ("allowed", "bias", "weights", "context", "query", "key", "value")
+_DTYPES = {
+    str(dtype).removeprefix("torch."): dtype
+    for dtype in (torch.float64, torch.float32, torch.bfloat16, torch.float16)
+}
+_Read = TypeVar("_Read")
+
+
+@dataclass(frozen=True, eq=False)
+class Content:
+    """What a file holds.
+
+    Attributes:
+        attentions: every attention.
+        stages: every stage.
+        notes: the sentences on what could not be seen.
+        tokens: the text of each token; empty where nobody gave it.
+    """
+
+    attentions: Sequence[Attention]
+    stages: Sequence[Stage]
+    notes: Sequence[str]
+    tokens: Sequence[str]
+
+
+def write(content: Content, path: str | Path) -> None:
+    """Write a file."""
+    from safetensors.torch import save_file
+
+    arrays = _Arrays()
+    about = {
+        "version": VERSION,
+        "torch": torch.__version__,
+        "tokens": list(content.tokens),
+        "notes": list(content.notes),
+        "attentions": [_attention_to_json(attention, arrays) for attention in content.attentions],
+        "stages": [_stage_to_json(stage, arrays) for stage in content.stages],
+    }
+    save_file(arrays.by_name, str(path), {_KEY: json.dumps(about, ensure_ascii=False)})
+
+
+def read(path: str | Path, *, most_bytes: int = MOST_BYTES) -> Content:
+    """Read a file.
+
+    Args:
+        path: the file.
+        most_bytes: the longest file that is read.
+
+    Raises:
+        ValueError: it is too long, no recording, of a later version, or what it says of its arrays does not hold;
+            one sentence says which.
+        OSError: it cannot be opened.
+    """
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    size = Path(path).stat().st_size
+    if size > most_bytes:
+        raise ValueError(
+            f"the file has {size:,} bytes: {most_bytes:,} is the most that is read, unless you say more"
+        )
+    about = _header(Path(path))
+    version = _field(about, "version", int)
+    if version > VERSION:
+        raise ValueError(
+            f"the file is of version {version}: this Headlight reads up to {VERSION}, so take a later one"
+        )
+    try:
+        arrays = load_file(str(path))
+    except SafetensorError as error:
+        raise ValueError("the file is damaged or no recording: choose one that trace.save wrote") from error
+    stages = [_stage_from_json(given, arrays) for given in _list(about, "stages", dict)]
+    if len({stage.path for stage in stages}) < len(stages):
+        raise ValueError("two stages in the file have one path")
+    return Content(
+        [_attention_from_json(given, arrays) for given in _list(about, "attentions", dict)],
+        stages,
+        _list(about, "notes", str),
+        _list(about, "tokens", str),
+    )
+
+
+class _Arrays:
+    """The arrays of a file, each once, under its number."""
+
+    def __init__(self) -> None:
+        self.by_name: dict[str, Tensor] = {}
+        self._seen: dict[tuple[object, ...], tuple[str, Tensor]] = {}
+
+    def add(self, tensor: Tensor | None) -> str | None:
+        """The number of an array."""
+        if tensor is None:
+            return None
+        place = (tensor.untyped_storage().data_ptr(), tensor.storage_offset(), tensor.shape, tensor.stride())
+        if place not in self._seen:
+            name = str(len(self.by_name))
+            self.by_name[name] = tensor.detach().to("cpu", copy=True).contiguous()
+            self._seen[place] = (name, tensor)  # the tensor too, so that its place is not used again
+        return self._seen[place][0]
+
+
+def _attention_to_json(attention: Attention, arrays: _Arrays) -> dict[str, object]:
+    given = {each.name: getattr(attention, each.name) for each in fields(attention)}
+    given["dtype"] = str(attention.dtype).removeprefix("torch.")
+    for name in _ARRAYS:
+        given[name] = arrays.add(given[name])
+    return {name: _number_to_json(value) for name, value in given.items()}
+
+
+def _number_to_json(value: object) -> object:
+    """JSON has no infinity: such a number is written as text."""
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _stage_to_json(stage: Stage, arrays: _Arrays) -> dict[str, object]:
+    return {
+        "path": stage.path,
+        "module": stage.module,
+        "operation": stage.operation,
+        "inputs": stage.inputs,
+        "folded": stage.folded,
+        "value": arrays.add(stage.value),
+    }
+
+
+def _header(path: Path) -> Mapping[str, Any]:
+    """What the file says of itself, before any array is read."""
+    with path.open("rb") as file:
+        length = int.from_bytes(file.read(_LENGTH_BYTES), "little")
+        if not 2 <= length <= min(_MOST_HEADER_BYTES, path.stat().st_size - _LENGTH_BYTES):
+            raise ValueError("the file is damaged or no recording: choose one that trace.save wrote")
+        content = file.read(length)
+    try:
+        about = json.loads(json.loads(content)["__metadata__"][_KEY])
+    except (KeyError, TypeError, ValueError, RecursionError) as error:
+        raise ValueError("the file is no recording: choose one that trace.save wrote") from error
+    if not isinstance(about, dict):
+        raise ValueError("the file is no recording: choose one that trace.save wrote")
+    return about
+
+
+def _attention_from_json(given: Mapping[str, Any], arrays: Mapping[str, Tensor]) -> Attention:
+    names = {each.name for each in fields(Attention)}
+    if given.keys() != names:
+        raise ValueError(f"an attention in the file must give each of: {', '.join(sorted(names))}")
+    shape = _sizes(given, "shape")
+    if len(shape) != 4:
+        raise ValueError(f"shape {shape} in the file must be (B, H, Tq, Tk)")
+    kind, dtype = _field(given, "kind", str), _field(given, "dtype", str)
+    if kind not in get_args(Kind) or dtype not in _DTYPES:
+        raise ValueError(f"kind ({kind!r}) or dtype ({dtype!r}) in the file is none that is known")
+    remarks = _list(given, "remarks", str)
+    if not set(remarks) <= REMARKS.keys():
+        raise ValueError(f"remarks {remarks} in the file must be among: {', '.join(REMARKS)}")
+    attention = Attention(
+        path=_field(given, "path", str),
+        module=_field(given, "module", str),
+        kind=cast(Kind, kind),
+        query_shape=_sizes(given, "query_shape"),
+        key_shape=_sizes(given, "key_shape"),
+        value_shape=_sizes(given, "value_shape"),
+        shape=(shape[0], shape[1], shape[2], shape[3]),
+        key_heads=_field(given, "key_heads", int),
+        dtype=_DTYPES[dtype],
+        scale=_number(given, "scale") or 0.0,
+        is_causal=_field(given, "is_causal", bool),
+        dropout=_number(given, "dropout") or 0.0,
+        fill=_number(given, "fill"),
+        difference=_number(given, "difference"),
+        remarks=tuple(remarks),
+        **{name: _array(given, name, arrays) for name in _ARRAYS},
+    )
+    _check_arrays(attention)
+    return attention
+
+
+def _check_arrays(attention: Attention) -> None:
+    """Weights, mask and bias fit the sizes that the attention has."""
+    for name in ("weights", "allowed", "bias"):
+        array = getattr(attention, name)
+        if array is None:
+            continue
+        sizes = (*(1,) * (4 - array.dim()), *array.shape)
+        fits = array.dim() <= 4 and all(
+            size == of_all or size == 1 or (axis < 2 and size <= of_all)
+            for axis, (size, of_all) in enumerate(zip(sizes, attention.shape, strict=True))
+        )
+        if not fits:
+            raise ValueError(
+                f"{name} of {attention.path} is {tuple(array.shape)} in the file: it must fit {attention.shape}"
+            )
+    if attention.allowed is not None and attention.allowed.dtype is not torch.bool:
+        raise ValueError(
+            f"allowed of {attention.path} is {attention.allowed.dtype} in the file: it must be boolean"
+        )
+
+
+def _stage_from_json(given: Mapping[str, Any], arrays: Mapping[str, Tensor]) -> Stage:
+    return Stage(
+        path=_field(given, "path", str),
+        module=_field(given, "module", str),
+        operation=_field(given, "operation", str),
+        inputs=tuple(_list(given, "inputs", str)),
+        folded=tuple(_list(given, "folded", str)),
+        value=_array(given, "value", arrays),
+    )
+
+
+def _array(given: Mapping[str, Any], name: str, arrays: Mapping[str, Tensor]) -> Tensor | None:
+    number = given.get(name)
+    if number is None:
+        return None
+    if not isinstance(number, str) or number not in arrays:
+        raise ValueError(f"{name} ({number!r}) in the file is none of its arrays")
+    return arrays[number]
+
+
+def _number(given: Mapping[str, Any], name: str) -> float | None:
+    value = given[name]
+    if value is None:
+        return None
+    if value in ("inf", "-inf", "nan"):
+        return float(value)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError(f"{name} ({value!r}) in the file must be a number")
+    return float(value)
+
+
+def _sizes(given: Mapping[str, Any], name: str) -> tuple[int, ...]:
+    sizes = _list(given, name, int)
+    if any(size < 0 for size in sizes):
+        raise ValueError(f"{name} {sizes} in the file must hold sizes")
+    return tuple(sizes)
+
+
+def _field(given: Mapping[str, Any], name: str, of: type[_Read]) -> _Read:
+    value = given.get(name)
+    if type(value) is not of:
+        raise ValueError(f"{name} ({value!r}) in the file must be of the type {of.__name__}")
+    return value
+
+
+def _list(given: Mapping[str, Any], name: str, of: type[_Read]) -> list[_Read]:
+    values = given.get(name)
+    if not isinstance(values, list) or any(type(value) is not of for value in values):
+        raise ValueError(f"{name} in the file must be a list of the type {of.__name__}")
+    return values

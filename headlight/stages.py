@@ -1,0 +1,225 @@
+"""Every operation of a model as a stage: what it came to, and what it was computed from.
+
+Operations that only change a shape or a number type, such as ``view``, ``transpose`` and ``split``, are no stages:
+they are folded into the one that they lead to.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from headlight.recorder import Options
+from model.dataflow import (
+    Constant,
+    Node,
+    Operation,
+    ParameterInput,
+    StageInput,
+    name_of,
+    operation_of,
+    parameters_of,
+    part_of,
+)
+
+_FOLDED = frozenset(
+    (
+        *("view", "reshape", "transpose", "permute", "unsqueeze", "squeeze", "expand", "expand_as", "contiguous"),
+        *("flatten", "unflatten", "chunk", "split", "tensor_split", "unbind", "getitem", "mT", "T", "detach"),
+        *("narrow", "select", "swapaxes", "view_as", "reshape_as", "movedim", "clone", "to", "type_as", "float"),
+        *("half", "bfloat16", "double", "type", "alias", "requires_grad", "data"),
+    )
+)
+"""Functions that change the shape or the number type alone."""
+
+
+@dataclass(frozen=True, eq=False)
+class Stage:
+    """One operation of a pass.
+
+    Attributes:
+        path: its name: that of its module and of the function, ``layers.0.linear1.linear``.
+        module: the path of the module that called it.
+        operation: the name of the function.
+        inputs: the paths of earlier stages and the names of parameters, as they stand in it; what comes from
+            outside is named by its shape.
+        folded: what only changed shapes on the way from its inputs.
+        value: what it came to; None where the model wrote over it in a way that could not be foreseen.
+        node: the operation with its arguments, which can be computed again; None in a recording that was loaded.
+    """
+
+    path: str
+    module: str
+    operation: str
+    inputs: tuple[str, ...]
+    folded: tuple[str, ...]
+    value: Tensor | None
+    node: Operation | None = None
+
+
+class Stages:
+    """Takes note of each operation while a model runs."""
+
+    def __init__(self, model: nn.Module, path: Callable[[], str], options: Options) -> None:
+        self._path = path
+        self._options = options
+        self._names = {id(tensor): name for name, tensor in reversed(parameters_of(model).items())}
+        self._nodes: dict[int, tuple[weakref.ref[Tensor], Node]] = {}
+        self._stages: dict[str, Stage] = {}
+        self._versions: dict[str, int] = {}
+        self._times: Counter[str] = Counter()
+
+    def before(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+        """Copy what a function is about to write over."""
+        name = getattr(function, "__name__", "")
+        written = kwargs.get("out")
+        if _writes(name, args, kwargs) and args:
+            written = args[0]
+        if isinstance(written, Tensor):
+            with torch._C.DisableTorchFunction():
+                place = written.untyped_storage().data_ptr()
+                for path, stage in self._stages.items():
+                    value = stage.value
+                    if value is not None and value.device == written.device and _place(value) == place:
+                        self._set(path, replace(stage, value=value.clone()))
+
+    def after(
+        self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any], output: object
+    ) -> None:
+        """Take note of what a function came to."""
+        if not self._options.wants(self._path()):
+            return
+        name = name_of(function)
+        if name == "setitem":
+            self._note(partial(_with_item, args[1]), "setitem", (args[0], args[2]), {}, args[0])
+        elif isinstance(output, Tensor):
+            self._note(function, name, args, kwargs, output)
+        elif isinstance(output, tuple | list):
+            for i, part in enumerate(output):
+                if isinstance(part, Tensor):
+                    self._note(partial(part_of, function, i), name, args, kwargs, part)
+
+    def finished(self) -> dict[str, Stage]:
+        """Every stage by path, in the order computed."""
+        return {path: self._checked(path, stage) for path, stage in self._stages.items()}
+
+    def _note(
+        self,
+        function: Callable[..., Any],
+        name: str,
+        args: tuple[Any, ...],
+        kwargs: Mapping[str, Any],
+        output: Tensor,
+    ) -> None:
+        with torch._C.DisableTorchFunction():
+            node = operation_of(name, function, args, kwargs, self._node)
+            if name not in _FOLDED and output.dim() > 1:
+                path = self._add(name, node, output)
+                self._nodes[id(output)] = (weakref.ref(output), StageInput(path))
+            else:
+                self._nodes[id(output)] = (weakref.ref(output), node)
+
+    def _node(self, tensor: Tensor) -> Node:
+        entry = self._nodes.get(id(tensor))
+        if entry is not None and entry[0]() is tensor:
+            return entry[1]
+        name = self._names.get(id(tensor))
+        return Constant(tensor.detach()) if name is None else ParameterInput(name)
+
+    def _add(self, name: str, node: Operation, output: Tensor) -> str:
+        module = self._path()
+        path = f"{module}.{name}" if module else name
+        self._times[path] += 1
+        if self._times[path] > 1:
+            path = f"{path}_{self._times[path]}"
+        value = output.detach() if self._options.to is None else output.detach().to(self._options.to)
+        inputs = tuple(_name(leaf) for leaf in _leaves(node))
+        self._set(path, Stage(path, module, name, inputs, tuple(_between(node)), value, node))
+        return path
+
+    def _set(self, path: str, stage: Stage) -> None:
+        self._stages[path] = stage
+        if stage.value is not None and not stage.value.is_inference():
+            self._versions[path] = stage.value._version
+
+    def _checked(self, path: str, stage: Stage) -> Stage:
+        if stage.value is None or path not in self._versions or stage.value._version == self._versions[path]:
+            return stage
+        return replace(stage, value=None)
+
+
+def recomputed(stage: Stage, stages: Mapping[str, Stage], model: nn.Module) -> Tensor:
+    """A stage computed again from the stages and parameters that it was computed from.
+
+    Raises:
+        ValueError: it was loaded from a file, or one of its inputs was written over.
+    """
+    if stage.node is None:
+        raise ValueError(f"{stage.path} was loaded from a file, which holds no functions")
+    parameters = parameters_of(model)
+
+    def value_of(node: Node) -> Tensor:
+        if isinstance(node, Operation):
+            return node.apply(tuple(value_of(part) for part in node.inputs))
+        if isinstance(node, ParameterInput):
+            return parameters[node.name]
+        value = node.value if isinstance(node, Constant) else stages[node.path].value
+        if value is None:
+            raise ValueError(f"an input of {stage.path} was written over while the model ran")
+        return value.clone()  # the operation may write into it
+
+    with torch.no_grad():
+        return value_of(stage.node)
+
+
+def _leaves(node: Node) -> Iterator[StageInput | ParameterInput | Constant]:
+    if isinstance(node, Operation):
+        for part in node.inputs:
+            yield from _leaves(part)
+    else:
+        yield node
+
+
+def _between(node: Operation) -> Iterator[str]:
+    """The names of the operations that lead to one, in the order computed."""
+    for part in node.inputs:
+        if isinstance(part, Operation):
+            yield from _between(part)
+            yield part.name
+
+
+def _name(leaf: StageInput | ParameterInput | Constant) -> str:
+    if isinstance(leaf, Constant):
+        return f"({', '.join(str(size) for size in leaf.value.shape)})"
+    return leaf.path if isinstance(leaf, StageInput) else leaf.name
+
+
+def _writes(name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
+    """Whether a function writes into its first argument."""
+    is_in_place = (name.endswith("_") and not name.endswith("__")) or name in (
+        "__setitem__",
+        "__iadd__",
+        "__imul__",
+    )
+    return is_in_place or bool(kwargs.get("inplace")) or (name in _MAY_WRITE and args[-1] is True)
+
+
+_MAY_WRITE = ("relu", "silu", "gelu", "dropout", "elu", "leaky_relu", "hardtanh")
+"""Functions whose last positional argument says that they write into their first."""
+
+
+def _with_item(index: Any, tensor: Tensor, item: Any) -> Tensor:  # noqa: ANN401 - any index and any number
+    changed = tensor.clone()
+    changed[index] = item
+    return changed
+
+
+def _place(tensor: Tensor) -> int:
+    return tensor.untyped_storage().data_ptr()

@@ -1,0 +1,116 @@
+"""A trace comes back from a file as it was, and a file that is anything else is refused with one sentence."""
+
+import json
+from dataclasses import fields
+from functools import partial
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from torch.nn import functional as F
+
+import headlight
+from headlight.attention import Attention
+from tests.headlight.small_models import causal, stacked, vectors, written_out
+
+
+@pytest.fixture(scope="module")
+def trace():
+    bias = torch.randn(4, 6, 6, generator=torch.Generator().manual_seed(0))
+    model = stacked(partial(F.scaled_dot_product_attention, attn_mask=bias.masked_fill(~causal(6), -1e30)))
+    with torch.no_grad(), headlight.watch(model, keep="all") as trace:
+        model(vectors())
+    return trace
+
+
+@pytest.fixture
+def saved(trace, tmp_path):
+    trace.save(tmp_path / "run.headlight", tokens=["a", "<b>", "ü", "", "\n", "f"])
+    return tmp_path / "run.headlight"
+
+
+def test_a_trace_comes_back_as_it_was(trace, saved):
+    loaded = headlight.load(saved)
+    assert loaded.paths == trace.paths
+    assert loaded.tokens == ("a", "<b>", "ü", "", "\n", "f")
+    for one, other in zip(loaded, trace, strict=True):
+        for each in fields(Attention):
+            was, came_back = getattr(other, each.name), getattr(one, each.name)
+            same = torch.equal(was, came_back) if isinstance(was, torch.Tensor) else was == came_back
+            assert same, each.name
+    assert loaded.stages.keys() == trace.stages.keys()
+    for path, stage in loaded.stages.items():
+        assert torch.equal(stage.value, trace.stages[path].value)
+        assert (stage.inputs, stage.folded) == (trace.stages[path].inputs, trace.stages[path].folded)
+        assert stage.node is None
+
+
+def test_a_mask_that_layers_share_is_written_once(trace, saved):
+    assert trace[0].allowed is trace[1].allowed
+    shape = trace[0].allowed.shape
+    masks = [array for array in load_file(saved).values() if array.dtype is torch.bool and array.shape == shape]
+    assert len(masks) == 1
+
+
+def test_numbers_that_are_not_finite_come_back(tmp_path):
+    model = stacked(written_out(lambda scores: scores.masked_fill(~causal(6).tril(-1), -float("inf"))), n_layers=1)
+    with torch.no_grad(), headlight.watch(model) as trace:
+        model(vectors())
+    trace.save(tmp_path / "nan")
+    assert headlight.load(tmp_path / "nan")[0].weights[0, 0, 0].isnan().all()
+
+
+def changed(saved, change):
+    """The same file with something else in its header."""
+    content = saved.read_bytes()
+    length = int.from_bytes(content[:8], "little")
+    about = json.loads(json.loads(content[8 : 8 + length])["__metadata__"]["headlight"])
+    change(about)
+    save_file(load_file(saved), saved, {"headlight": json.dumps(about)})
+
+
+CHANGES = {
+    "is of version 2: this Headlight reads up to 1": lambda about: about.update(version=2),
+    "version \\('1'\\) in the file must be of the type int": lambda about: about.update(version="1"),
+    "attentions in the file must be a list": lambda about: about.pop("attentions"),
+    "an attention in the file must give each of: allowed": lambda about: about["attentions"][0].pop("scale"),
+    "weights \\('999'\\) in the file is none of its arrays": lambda about: about["attentions"][0].update(
+        weights="999"
+    ),
+    "in the file: it must fit \\(2, 4, 5, 6\\)": lambda about: about["attentions"][0].update(shape=[2, 4, 5, 6]),
+    "must be \\(B, H, Tq, Tk\\)": lambda about: about["attentions"][0].update(shape=[4, 6, 6]),
+    "must hold sizes": lambda about: about["attentions"][0].update(query_shape=[-1]),
+    "is none that is known": lambda about: about["attentions"][0].update(dtype="int8"),
+    "scale \\('much'\\) in the file must be a number": lambda about: about["attentions"][0].update(scale="much"),
+    "remarks .* must be among": lambda about: about["attentions"][0].update(remarks=["<script>"]),
+    "it must be boolean": lambda about: about["attentions"][0].update(allowed=about["attentions"][0]["weights"]),
+    "two stages in the file have one path": lambda about: about["stages"].append(about["stages"][0]),
+    "tokens in the file must be a list of the type str": lambda about: about.update(tokens=[1]),
+}
+
+
+@pytest.mark.parametrize(("sentence", "change"), CHANGES.items(), ids=CHANGES)
+def test_a_file_that_does_not_hold_what_it_says_is_refused(saved, sentence, change):
+    changed(saved, change)
+    with pytest.raises(ValueError, match=sentence):
+        headlight.load(saved)
+
+
+def test_what_is_no_recording_is_refused(saved, tmp_path):
+    with pytest.raises(ValueError, match="is the most that is read"):
+        headlight.load(saved, most_bytes=100)
+    saved.write_bytes(saved.read_bytes()[:-1])
+    with pytest.raises(ValueError, match="is damaged or no recording"):
+        headlight.load(saved)
+    for content in (
+        b"",
+        b"PK\x03\x04" * 10,
+        (10**9).to_bytes(8, "little") + b"{}",
+        (2).to_bytes(8, "little") + b"[]",
+    ):
+        (tmp_path / "other").write_bytes(content)
+        with pytest.raises(ValueError, match="no recording"):
+            headlight.load(tmp_path / "other")
+    save_file({"a": torch.zeros(1)}, tmp_path / "weights")
+    with pytest.raises(ValueError, match="the file is no recording"):
+        headlight.load(tmp_path / "weights")

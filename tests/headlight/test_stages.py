@@ -1,0 +1,79 @@
+"""Every operation is a stage, and each can be computed again from the stages that it names as its inputs."""
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+import headlight
+from headlight.stages import recomputed
+from tests.headlight.small_models import N_HEADS, WIDTH, TokenModel, causal, seeded, stacked, vectors, written_out
+from tests.headlight.test_transformers_models import IDS, built
+
+
+def watched(model, *args):
+    """Everything of one pass, and its output."""
+    with torch.no_grad(), headlight.watch(model, keep="all") as trace:
+        output = model(*args)
+    return trace, output
+
+
+def test_every_stage_of_real_models_is_computed_again_from_its_inputs():
+    for family, least in (("gpt2", 40), ("llama", 60)):
+        model = built(family)
+        trace, output = watched(model, IDS)
+        assert len(trace.stages) > least
+        for path, stage in trace.stages.items():
+            assert torch.equal(recomputed(stage, trace.stages, model), stage.value), path
+        assert torch.equal(next(reversed(trace.stages.values())).value, output.logits)
+
+
+def test_shapes_are_folded_and_inputs_are_named():
+    model = seeded(lambda: TokenModel(stacked(written_out(lambda scores: scores.masked_fill(~causal(6), -1e9)))))
+    trace, _ = watched(model, torch.tensor([[1, 2, 3, 4, 5, 6]]))
+    stages = trace.stages
+    assert next(iter(stages)) == "embedding.embedding"
+    query = stages["body.0.query.linear"]
+    assert query.inputs == ("embedding.embedding", "body.0.query.weight", "body.0.query.bias")
+    scores = stages["body.0.matmul"]
+    assert scores.inputs == ("body.0.query.linear", "body.0.key.linear")
+    assert scores.folded == ("unflatten", "transpose", "unflatten", "transpose", "transpose")
+    assert stages["body.0.softmax"].inputs == ("body.0.masked_fill",)
+    assert torch.equal(stages["body.0.softmax"].value, trace["body.0"].weights)
+    assert stages["body.0.add"].inputs == ("embedding.embedding", "body.0.matmul_2")
+    assert not {stage.operation for stage in stages.values()} & {"unflatten", "transpose", "flatten"}
+
+
+def test_what_is_written_over_keeps_its_value():
+    class InPlace(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.linear = nn.Linear(WIDTH, WIDTH)
+
+        def forward(self, x):
+            y = self.linear(x)
+            y += 1
+            y[:, 0] = 0
+            return F.relu(y, inplace=True)
+
+    model, x = seeded(InPlace), vectors()
+    trace, output = watched(model, x)
+    stages = trace.stages
+    assert list(stages) == ["linear.linear", "add", "setitem", "relu"]
+    torch.testing.assert_close(stages["linear.linear"].value, model.linear(x))
+    torch.testing.assert_close(stages["add"].value, model.linear(x) + 1)
+    assert torch.equal(stages["relu"].value, output)
+    for stage in stages.values():
+        assert torch.equal(recomputed(stage, stages, model), stage.value)
+
+
+def test_a_multi_head_attention_is_one_stage_and_layers_can_be_chosen():
+    layer = seeded(lambda: nn.TransformerEncoderLayer(WIDTH, N_HEADS, 32, batch_first=True))
+    model = seeded(lambda: nn.TransformerEncoder(layer, 2))
+    trace, _ = watched(model, vectors())
+    assert "layers.1.self_attn.multi_head_attention_forward" in trace.stages
+    with headlight.watch(model, keep="all", layers=[1]) as part:
+        model(vectors())
+    assert {stage.module.partition(".layers")[0][:8] for stage in part.stages.values()} == {"layers.1"}
+    with headlight.watch(model) as weights:
+        model(vectors())
+    assert weights.stages == {}
