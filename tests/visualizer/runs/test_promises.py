@@ -8,10 +8,10 @@ import pytest
 
 from tests.test_app import open_app
 from visualizer.runs.compute import compute_run
+from visualizer.runs.intended import read_intent
 from visualizer.runs.masks_in_force import mask_context
 from visualizer.runs.promises import layers_passed, measure, prove
 from visualizer.settings.settings import Settings
-from visualizer.views.lab.intent import read_intent
 
 SMALL = Settings(
     architecture="decoder", weights="random", text="a b | c d", d_model=8, n_heads=2, n_layers=2, d_ff=8, mask=()

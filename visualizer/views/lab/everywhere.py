@@ -9,9 +9,11 @@ import streamlit as st
 import torch
 
 from model.mask_tools.intents import Intent
+from model.mask_tools.language import MaskContext
 from model.mask_tools.mask_case import Finding, MaskCase
 from visualizer.runs.masks_in_force import mask_context
 from visualizer.runs.paths import layer_of, without_layer
+from visualizer.runs.tokens import TokenSequence
 from visualizer.safe_text import markdown_safe
 from visualizer.session import state
 from visualizer.session.cache import cached_run
@@ -44,22 +46,76 @@ def found_everywhere(case: Case, shown: tuple[Finding, ...]) -> tuple[Found, ...
 
 def render(case: Case, shown: tuple[Finding, ...]) -> None:
     """Draw what is found elsewhere, with the way there."""
-    found = found_everywhere(case, shown)
-    if not found:
+    found, beside = found_everywhere(case, shown), found_beside(case)
+    if not found and not beside:
         return
     with st.container(key="found_elsewhere", gap="small"):
         st.caption("In masks that are not shown here")
         for index, one in enumerate(found):
             _draw(case, one, index)
+        for name, one in beside:
+            _say(one, f"{name}. ")
 
 
 def _draw(case: Case, one: Found, index: int) -> None:
-    finding = one.finding
-    head = markdown_safe(f"{finding.severity.capitalize()}: {finding.title}")
-    st.markdown(f"{ICONS[finding.severity]} **{head}.** {markdown_safe(one.where + finding.why)}")
+    _say(one)
     place = next(place for place, plane in _planes(case) if plane.index == one.planes[0].index)
     there = {"layer": place.layer, "head": place.head, "batch": place.item}
     st.button("Show it", key=f"show_found_{index}", on_click=state.select, kwargs=there, type="tertiary")
+
+
+def _say(one: Found, name: str = "") -> None:
+    finding = one.finding
+    head = markdown_safe(f"{finding.severity.capitalize()}: {finding.title}")
+    st.markdown(f"{ICONS[finding.severity]} **{head}.** {markdown_safe(name + one.where + finding.why)}")
+
+
+_BESIDE = {"encoder.self_attention": "In the encoder", "decoder.cross_attention": "In the cross-attention"}
+
+
+def found_beside(case: Case) -> tuple[tuple[str, Found], ...]:
+    """What is wrong with the masks of the other attentions, each with the attention's name.
+
+    Beside a decoder they look both ways and see no padding.
+    """
+    kinds = [kind for kind in _BESIDE if kind != without_layer(case.module)]
+    return tuple((_BESIDE[kind], one) for kind in kinds for one in _found_in(case, kind))
+
+
+def _found_in(case: Case, kind: str) -> tuple[Found, ...]:
+    run = cached_run(case.run.settings)
+    masks = {layer_of(path): mask for path, mask in run.promised.items() if without_layer(path) == kind}
+    sources = run.batches["source"]
+    queries = sources if kind.startswith("encoder.") else run.batches.get("target", sources)
+    contexts = [_between(*pair) for pair in zip(queries, sources, strict=True)]
+    planes = []
+    for layer, mask in masks.items():
+        given = torch.ones(1, 1, 1, 1, dtype=torch.bool) if mask.allowed is None else mask.allowed
+        for item, context in enumerate(contexts):
+            allowed = given[min(item, len(given) - 1), 0].expand(context.n_queries, context.n_keys)
+            index = index_of((("sequence", item, len(contexts)), ("layer", layer, len(masks))))
+            planes.append(Plane(index, allowed, tokens=item))
+
+    def judge(plane: Plane) -> tuple[Finding, ...]:
+        context = contexts[plane.tokens]
+        intent = Intent("bidirectional", padding=any(context.key_is_padding))
+        mask = MaskCase(plane.allowed, *padding_of(context), causal=False)
+        return tuple(finding for finding in findings_under(intent, mask, context) if finding.severity != "note")
+
+    return judged(planes, judge)
+
+
+def _between(queries: TokenSequence, keys: TokenSequence) -> MaskContext:
+    """The tokens of an attention from one sequence to another."""
+    of_queries, of_keys = mask_context(queries), mask_context(keys)
+    return MaskContext(
+        query_tokens=of_queries.query_tokens,
+        key_tokens=of_keys.key_tokens,
+        query_is_padding=of_queries.query_is_padding,
+        key_is_padding=of_keys.key_is_padding,
+        query_segments=of_queries.query_segments,
+        key_segments=of_keys.key_segments,
+    )
 
 
 def _planes(case: Case) -> Iterator[tuple[Place, Plane]]:

@@ -38,8 +38,8 @@ def render(case: Case) -> None:
     )
     upload = uploading.file_uploader(
         f"Or upload a file, up to {MAX_BYTES // 2**20} MiB",
-        type=[ending[1:] for ending in ENDINGS],
         key="mask_file",
+        help=f"Its name ends in one of {', '.join(ENDINGS)}.",
     )
     widgets.choice("passed_to")
     try:

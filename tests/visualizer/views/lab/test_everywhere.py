@@ -9,7 +9,7 @@ from visualizer.runs.compute import compute_run
 from visualizer.safe_text import markdown_safe
 from visualizer.settings.settings import Selection, Settings
 from visualizer.views.lab.case import case_of
-from visualizer.views.lab.everywhere import found_everywhere
+from visualizer.views.lab.everywhere import found_beside, found_everywhere
 
 SETTINGS = Settings(architecture="decoder", text="a b c d", n_heads=2, d_model=8, d_ff=8, mask=("custom",))
 LOOK = Selection(view="lab", intent="causal", layer=0, head=0)
@@ -29,6 +29,20 @@ def test_the_sequence_that_is_wrong_is_named():
     settings = replace(SETTINGS, text="a b c d\na b", mask=())
     found = said(settings, replace(LOOK, intent="bidirectional+padding"))
     assert ("This is not bidirectional, padding ignored", "In sequence 1: ") in found
+
+
+PAIR = replace(SETTINGS, architecture="encoder-decoder", text="a b c d\na b", target="x y\nx")
+
+
+def test_the_encoder_and_the_cross_attention_are_judged_too():
+    seen = found_beside(case_of(compute_run(replace(PAIR, mask=("causal",))).alone(), LOOK))
+    assert {(name, one.where) for name, one in seen} == {
+        ("In the encoder", "In sequence 1: "),
+        ("In the cross-attention", "In sequence 1: "),
+    }
+    assert all("Padding is not ignored" in one.finding.why for _, one in seen)
+    assert found_beside(case_of(compute_run(replace(PAIR, mask=("causal", "padding"))).alone(), LOOK)) == ()
+    assert found_beside(case_of(compute_run(SETTINGS).alone(), LOOK)) == ()
 
 
 def test_one_mask_for_all_says_nothing_of_others():
