@@ -208,3 +208,32 @@ def test_compare_takes_the_painting_as_one_of_its_masks(open_link):
     page = open_link(view="compare", text=TEXT, custom="k == q", mask_a="causal", mask_b="custom")
     point_at(panels(page, "compare_grids").nth(1), 3, 0, SHAPE)
     expect(tooltip(page)).to_contain_text("blocked by custom")
+
+
+def test_a_pasted_function_is_read_pointed_at_and_seen_beside_changed_scores_and_in_blocks(open_link):
+    page = open_link(view="lab", text=TEXT, mask="none", head=0, panel="scores")
+    field = page.locator(".st-key-expression input")
+    field.click()
+    function = (
+        "WINDOW = 1\n\ndef near(b, h, q_idx, kv_idx):\n    # close by\n    past = q_idx >= kv_idx\n    return past"
+    )
+    page.keyboard.insert_text(f"{function} & (q_idx - kv_idx <= WINDOW)")
+    with rerun(page):
+        field.press("Enter")
+    assert link_of(page)["custom"] == expression(page) == "q >= k and q - k <= 1"
+    with rerun(page):
+        field.fill("q_idx >= kv_idx & h == 0")
+        field.press("Enter")
+    expect(page.get_by_test_id("stCode").first).to_contain_text("^^^^")
+    expect(page.get_by_text("put each comparison in brackets, as in")).to_be_visible()
+    score = page.locator(".st-key-score_text input")
+    with rerun(page):
+        score.fill("score - slope(h) * (q_idx - kv_idx)")
+        score.press("Enter")
+    assert link_of(page)["score"] == "score - slope(h) * (q - k)"
+    expect(page.get_by_test_id("stCode").nth(1)).to_contain_text("score_mod=score_mod, block_mask=block_mask")
+    with rerun(page):
+        page.get_by_role("radio", name="Blocks").click()
+    expect(page.get_by_text("4,096 blocks")).to_be_visible()
+    choose_view(page, "Step through")
+    expect(page.locator(".stage-map .stage", has_text="modified_scores").first).to_be_attached()

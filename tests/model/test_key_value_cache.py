@@ -6,9 +6,10 @@ import pytest
 import torch
 from torch import nn
 
-from model import positions_from_first_token, record, seed_dropout
+from model import MultiHeadAttention, positions_from_first_token, record, seed_dropout
 from model.decoding import Reader, Sampling, beam_search, decode
 from model.key_value_cache import CachedReader, computed_rows, reading_on
+from model.mask_tools.language import parse_score
 from tests.model.builders import small_transformer
 
 SOURCE, PROMPT, LIMIT = (3, 1, 4, 1, 5), (1, 7, 2), 6
@@ -236,3 +237,13 @@ def test_positions_for_fewer_tokens_than_are_read_are_refused():
     _, cached = readers("decoder", {"target_positions": torch.arange(2)})
     with pytest.raises(ValueError, match="target_positions has 2: too few for 3 tokens"):
         cached(PROMPT)
+
+
+@every_architecture
+def test_changed_scores_count_the_cached_keys(architecture):
+    anew, cached = readers(architecture)
+    for path, module in anew.model.get_submodule("decoder").named_modules():
+        if isinstance(module, MultiHeadAttention) and path.endswith("self_attention"):
+            module.score_mod = parse_score("score - slope(h) * (q - k) + bias(h, bucket(k - q))")
+    for whole, part in list(zip(decoded(anew), decoded(cached), strict=True))[1:]:
+        assert_same_stages(whole.trace, part.trace, 1e-5)
