@@ -74,9 +74,11 @@ def _padding(case: Case) -> None:
         )
         return
     label = markdown_safe(case.tokens.labels[effect.row])
-    fault = case.run.settings.fault
-    whys = {"padding_counted": "positions count the padding", "none": "the masks let tokens see it"}
-    why = whys.get(fault, "the mask bug lets it through")
+    settings = case.run.settings
+    is_hidden = settings.score and "padding" in settings.mask
+    seen = "the change of scores counts it" if is_hidden else "the masks let tokens see it"
+    whys = {"padding_counted": "positions count the padding", "none": seen}
+    why = whys.get(settings.fault, "the mask bug lets it through")
     st.error(
         f"**Fails.** Padding changes {what}: run without it, they differ by up to {effect.largest:.3g}, most at "
         f"token {effect.row} “{label}”: {why}.",
