@@ -111,9 +111,10 @@ class Recorder:
         call = whole.chosen(self.options.item, self.options.heads)
         weights = call.weights()
         context = difference = None
-        if call.output is not None or self.options.keep == "all":
+        is_comparable = call.output is not None and not call.dropout
+        if is_comparable or self.options.keep == "all":
             context = call.context(weights)
-        if context is not None and call.output is not None and not call.dropout:
+        if context is not None and call.output is not None and is_comparable:
             difference = largest_difference(call.to_output(context), call.output)
         attention = replace(
             self._masked(attention, call.read(self._read)),

@@ -10,6 +10,7 @@ from typing import overload
 from headlight.attention import Attention
 from headlight.recording import MOST_BYTES, Content, read, write
 from headlight.stages import Stage
+from model.mask_tools.mask_case import listed
 
 
 class Trace(Sequence[Attention]):
@@ -30,6 +31,10 @@ class Trace(Sequence[Attention]):
         self._notes = list(notes)
         self.stages: dict[str, Stage] = dict(stages or {})
         self.tokens: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        shown = [*self.paths[:3], f"{len(self) - 3} more"] if len(self) > 3 else self.paths
+        return f"<Trace of {len(self)} attentions: {listed(shown)}>" if shown else "<Trace without an attention>"
 
     @property
     def paths(self) -> tuple[str, ...]:

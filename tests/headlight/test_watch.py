@@ -307,6 +307,7 @@ def test_a_module_that_runs_twice_has_two_names():
     with headlight.watch(model) as trace:
         model(vectors())
     assert trace.paths == ("0", "0:2")
+    assert repr(trace) == "<Trace of 2 attentions: 0 and 0:2>"
     with pytest.raises(KeyError, match="did you mean '0:2'"):
         trace["0:3"]
 
