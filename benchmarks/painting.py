@@ -2,7 +2,8 @@
 
     python benchmarks/painting.py first            first picture, of a new server and of one that is warm
     python benchmarks/painting.py changes          a changed control of the sidebar
-    python benchmarks/painting.py                  both
+    python benchmarks/painting.py dial             the dial of the temperature, in the picture of the heads
+    python benchmarks/painting.py                  all
 
 The view ``heads`` has 2 layers of 8 heads. Another clone is measured with ``--folder=PATH``.
 """
@@ -25,11 +26,17 @@ CASES = (("heads", 128), ("heads", 512), ("step", 128), ("compare", 512))
 N_CHANGES, N_VISITS, N_SERVERS = 20, 12, 4
 WORDS = ("the", "cat", "sat", "on", "a", "mat", "and", "saw", "that", "every", "other", "one", "had", "gone")
 PLUS = "document.querySelector('.st-key-seed [data-testid=stNumberInputStepUp]')"
+MOVE_DIAL = """(() => {
+  const roots = [...document.querySelectorAll("*")].flatMap((one) => (one.shadowRoot ? [one.shadowRoot] : []));
+  const slider = roots.map((root) => root.querySelector(".dial-slider")).find(Boolean);
+  slider.value = %d;
+  slider.dispatchEvent(new Event("input", { bubbles: true, composed: true }));
+})()"""
 MORE = "[...document.querySelectorAll('summary')].find((one) => one.textContent.includes('More'))"
 
 
 def main() -> None:
-    wanted = {word for word in sys.argv[1:] if not word.startswith("--")} or {"first", "changes"}
+    wanted = {word for word in sys.argv[1:] if not word.startswith("--")} or {"first", "changes", "dial"}
     folders = [Path(word.removeprefix("--folder=")) for word in sys.argv[1:] if word.startswith("--folder=")]
     folder = folders[0] if folders else ROOT
     print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, {folder.name}", flush=True)
@@ -41,6 +48,25 @@ def main() -> None:
                 for view, n_tokens in CASES:
                     times, megabytes = changes(browser, address, view, n_tokens)
                     print(f"  {view} T={n_tokens}: {spread(times)}, {megabytes:.1f} MB a change", flush=True)
+        if "dial" in wanted:
+            with server(folder) as address:
+                for n_tokens in (16, 128, 256, 512):
+                    print(f"  dial T={n_tokens}: {spread(dial(browser, address, n_tokens))}", flush=True)
+
+
+def dial(browser: Browser, address: str, n_tokens: int) -> list[float]:
+    """From an event of the dial to the painted weights."""
+    page = Page(browser)
+    open_heads(page, address, "heads", n_tokens)
+    moves = []
+    for number in range(N_CHANGES + 2):
+        page.evaluate("window.probe.painted = {}")
+        page.evaluate(MOVE_DIAL % (5 + number))
+        page.wait("window.probe.painted.attention_heads")
+        moves.append(page.evaluate("window.probe.painted.attention_heads - window.probe.acted"))
+        time.sleep(0.2)  # the layers that are not shown
+    page.close()
+    return moves[2:]
 
 
 def first_pictures(browser: Browser, folder: Path) -> None:
@@ -70,11 +96,7 @@ def changes(browser: Browser, address: str, view: str, n_tokens: int) -> tuple[l
     """From the pointer on the step of the seed to the picture, and what was sent on the average."""
     component = COMPONENTS[view]
     page = Page(browser)
-    text = " ".join(itertools.islice(itertools.cycle(WORDS), n_tokens))
-    link = {"text": text, "n_heads": 8, "d_model": 128, "weights": "random", "view": view}
-    page.go(f"{address}/?{urlencode(link)}")
-    page.wait(f"window.probe?.painted.{component}")
-    time.sleep(1)
+    open_heads(page, address, view, n_tokens)
     page.click(MORE)
     page.wait(PLUS)
     time.sleep(1)
@@ -88,6 +110,15 @@ def changes(browser: Browser, address: str, view: str, n_tokens: int) -> tuple[l
     megabytes = page.evaluate("window.probe.bytes") / N_CHANGES / 1e6
     page.close()
     return times[2:], megabytes
+
+
+def open_heads(page: Page, address: str, view: str, n_tokens: int) -> None:
+    """Open a view of 2 layers of 8 heads."""
+    text = " ".join(itertools.islice(itertools.cycle(WORDS), n_tokens))
+    link = {"text": text, "n_heads": 8, "d_model": 128, "weights": "random", "view": view}
+    page.go(f"{address}/?{urlencode(link)}")
+    page.wait(f"window.probe?.painted.{COMPONENTS[view]}")
+    time.sleep(1)
 
 
 if __name__ == "__main__":
