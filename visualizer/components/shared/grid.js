@@ -101,6 +101,7 @@ export class MatrixPanel {
     this.pixelRatio = pixelRatio;
     this.showTexts();
     this.place();
+    setBox(this.overlay, 0, 0, this.overlayWidth(), this.geometry.top + this.geometry.plotHeight);
     this.drawLights();
     this.select(this.selected);
     drawWhenNear(this.element, () => this.paint());
@@ -145,14 +146,18 @@ export class MatrixPanel {
     this.columnName.className = `light-name light-name-column position-${axisRole(this.matrix.columnAxis)}`;
   }
 
+  /** What the labels need, which may stick out of the plot. */
+  overlayWidth() {
+    const { left, plotWidth, labelled } = this.geometry;
+    return Math.max(left + plotWidth, labelled ? axisNamesWidth(this.matrix, left, this.look.scale.theme.font) : 0);
+  }
+
   drawOverlay() {
     const { geometry, matrix, pixelRatio } = this;
     const { left, top, plotWidth, plotHeight, labelled } = geometry;
-    const { font } = this.look.scale.theme;
-    const wide = Math.max(left + plotWidth, labelled ? axisNamesWidth(matrix, left, font) : 0);
+    const wide = this.overlayWidth();
     const context = sizedContext(
       this.overlay, Math.round(wide * pixelRatio), Math.round((top + plotHeight) * pixelRatio));
-    setBox(this.overlay, 0, 0, wide, top + plotHeight);
     const hatchWidth = Math.max(1, Math.round(plotWidth * pixelRatio));
     const hatchHeight = Math.max(1, Math.round(plotHeight * pixelRatio));
     const { theme } = this.look.scale;
