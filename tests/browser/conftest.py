@@ -133,8 +133,7 @@ def open_link(open_app_once: OpenApp, shared_page: dict[str, Page]) -> OpenApp:
         if page is None or page.get_by_test_id("stException").count():
             page = shared_page["page"] = open_app_once(dark=dark, width=width, **query)
         else:
-            page.set_viewport_size({"width": width, "height": HEIGHT})
-            page.emulate_media(color_scheme="dark" if dark else "light")
+            set_screen(page, dark=dark, width=width)
             follow_link(page, urlencode(query))
         return page
 
@@ -169,8 +168,7 @@ def visit(context: BrowserContext, app_url: str) -> Iterator[OpenApp]:
         page = resting_page(context) or context.new_page()
         pages.append(page)
         page.bring_to_front()
-        page.set_viewport_size({"width": width, "height": HEIGHT})
-        page.emulate_media(color_scheme="dark" if dark else "light")
+        set_screen(page, dark=dark, width=width)
         for event, listener in listeners.items():
             page.on(event, listener)
         page.goto(f"{app_url}/?{urlencode(query)}")
@@ -185,6 +183,11 @@ def visit(context: BrowserContext, app_url: str) -> Iterator[OpenApp]:
         page.mouse.move(0, 0)
         page.goto(f"{app_url}{RESTING}")
     assert not problems, problems
+
+
+def set_screen(page: Page, *, dark: bool, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": HEIGHT})
+    page.emulate_media(color_scheme="dark" if dark else "light")
 
 
 def resting_page(context: BrowserContext) -> Page | None:

@@ -76,6 +76,15 @@ _AFTER_ALL_ELSE = """() => new Promise((done) => {
 })"""
 
 
+_NOTHING_HAS_THE_FOCUS = """() => {
+  const start = document.createElement("span"); // what had the focus last is where the next Tab starts from
+  start.tabIndex = -1;
+  document.body.prepend(start);
+  start.focus();
+  start.remove();
+}"""
+
+
 # Waiting.
 
 
@@ -104,7 +113,7 @@ def follow_link(page: Page, query: str) -> None:
     """Open a link in place, as if nobody had touched the page before."""
     page.wait_for_function("pause => performance.now() - probe.acted > pause", arg=PAUSE)
     page.mouse.move(0, 0)
-    page.evaluate("document.activeElement?.blur()")
+    page.evaluate(_NOTHING_HAS_THE_FOCUS)
     page.evaluate("document.querySelector('[data-testid=stMain]').scrollTo(0, 0)")
     with rerun(page):
         page.evaluate(

@@ -1,7 +1,8 @@
 """A page with the mask painter alone, which computes its weights and findings with NumPy and lists what it heard.
 
 Parameters of the address: tokens (how many), reasons (names separated by commas), row (the one that is painted at
-first), hostile (tokens that are not plain words), plain (no weights), busy (seconds that each run takes longer).
+first), hostile (tokens that are not plain words), plain (no weights), busy (seconds that each run takes longer),
+nothing (the page is empty). Another address begins anew.
 """
 
 from __future__ import annotations
@@ -113,7 +114,7 @@ def show_other_heads() -> None:
 
 
 def begin() -> None:
-    """What the address asks for, at the first run."""
+    """What the address asks for, as nobody has touched it yet."""
     given = st.query_params
     size = int(given.get("tokens", 6))
     painted = np.zeros((size, size), dtype=bool)
@@ -125,8 +126,12 @@ def begin() -> None:
 
 def page() -> None:
     st.set_page_config(layout="wide")
-    if "painted" not in st.session_state:
+    asked = st.query_params.to_dict()
+    if st.session_state.get("asked") != asked:
+        st.session_state.asked = asked
         begin()
+    if "nothing" in asked:
+        return
     time.sleep(float(st.query_params.get("busy", 0)))
     painted, reasons = st.session_state.painted, st.session_state.reasons
     n_tokens = len(painted)

@@ -66,8 +66,8 @@ def fits(page: Page) -> None:
 
 
 @pytest.mark.parametrize("view", GRIDS)
-def test_everything_is_reached_with_the_keyboard_and_has_a_text(open_app, view):
-    page = open_app(view=view)
+def test_everything_is_reached_with_the_keyboard_and_has_a_text(open_link, view):
+    page = open_link(view=view)
     assert page.evaluate(_CANVASES_WITHOUT_TEXT) == []
 
     wanted = {("view", "radio"), ("token_strip", "option"), (GRIDS[view], "application")}

@@ -5,14 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from urllib.parse import urlencode
 
 import numpy as np
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
 
 from tests.browser import painter_page
-from tests.browser.conftest import served, visit
-from tests.browser.headlight_page import lit_cells, messages_sent, number, rerun, settle, tooltip
+from tests.browser.conftest import served, set_screen, visit
+from tests.browser.headlight_page import follow_link, lit_cells, messages_sent, number, rerun, settle, tooltip
 from visualizer import colors
 
 KEY = painter_page.KEY
@@ -42,10 +43,23 @@ def painter_url(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> I
         yield address
 
 
-@pytest.fixture
-def open_painter(context: BrowserContext, painter_url: str) -> Iterator[OpenPainter]:
+@pytest.fixture(scope="module")
+def painter_page_once(context: BrowserContext, painter_url: str) -> Iterator[Page]:
     with visit(context, painter_url) as open_page:
-        yield open_page
+        yield open_page(nothing="")
+
+
+@pytest.fixture
+def open_painter(painter_page_once: Page) -> OpenPainter:
+    """Opens a painter that nobody has touched, on the page that all tests share."""
+
+    def open_page(*, dark: bool = False, width: int = 1280, **query: object) -> Page:
+        set_screen(painter_page_once, dark=dark, width=width)
+        follow_link(painter_page_once, "nothing=")
+        follow_link(painter_page_once, urlencode(query))
+        return painter_page_once
+
+    return open_page
 
 
 def point_of(page: Page, row: int, column: int, size: int) -> tuple[float, float]:
