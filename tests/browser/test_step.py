@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from model.sources.worked_examples import PUBLISHED as FOLDER
 from tests.browser.headlight_page import (
@@ -192,3 +192,20 @@ def test_a_batch_with_a_citation_leaves_the_picture_in_sight_and_the_formula_who
     assert page.locator(".st-key-picture").bounding_box()["y"] < 0.9 * page.viewport_size["height"]
     cut = page.locator(".katex-display").evaluate("formula => formula.scrollHeight - formula.clientHeight")
     assert cut == 0
+
+
+def test_the_picture_fills_a_wide_screen_and_stands_in_sight_on_a_low_one(open_link):
+    page = open_link(width=1920)
+    picture, plot = page.locator(".st-key-picture"), panels(page, "picture").last.locator(".matrix-plot")
+
+    def edge_of(element: Locator, side: str, size: str) -> float:
+        box = element.bounding_box()
+        return box[side] + box[size]
+
+    assert edge_of(plot, "x", "width") > 0.97 * edge_of(picture, "x", "width")
+    expect(page.locator(".stage-map .place")).to_have_text("Encoder · layer 0 · self-attention")
+    page.set_viewport_size({"width": 1280, "height": 720})
+    settle(page)
+    assert edge_of(plot, "y", "height") <= 720
+    for above in (".stage-map .stages", ".st-key-stage_text", ".st-key-formula", ".st-key-examples"):
+        assert edge_of(page.locator(above), "y", "height") < plot.bounding_box()["y"], above

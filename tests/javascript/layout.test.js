@@ -68,7 +68,7 @@ test("an equation breaks onto lines whose panels fit side by side", () => {
   const panels = ["q", "k", "scores"].map((title, i) => ({ title, operator: i ? "×" : "" }));
   const matrices = [matrixOf(tokens(8), features(16)), matrixOf(tokens(8), features(16)), matrixOf(tokens(8), tokens(8, "key"))];
   const widthOf = ({ lines, limits }) => Math.max(...lines.map((line) => line.reduce((sum, i) => sum + limits[i].width, 0)));
-  globalThis.window = { devicePixelRatio: 1 };
+  globalThis.window = { devicePixelRatio: 1, innerHeight: 1000 };
   const wide = layoutEquation(panels, matrices, 1200, { font: "sans-serif" });
   assert.deepEqual(wide.lines, [[0, 1, 2]]);
   const narrow = layoutEquation(panels, matrices, 390, { font: "sans-serif" });

@@ -118,6 +118,7 @@ export interface Limits {
   height: number;
   cell: number;
   cellHeight?: number;
+  cellWidth?: number;
   top?: number;
 }
 

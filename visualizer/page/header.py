@@ -37,9 +37,10 @@ def style() -> None:
 
 
 def header() -> None:
-    """The choice of the view and the examples."""
-    widgets.segments("view", help=None, label_visibility="collapsed")
-    examples("Examples", EXAMPLES, key="examples", button_key="example_{}", with_tooltips=False)
+    """The choice of the view and, beside it, the examples."""
+    with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="header"):
+        widgets.segments("view", help=None, label_visibility="collapsed", wrap=True)
+        examples("Examples", EXAMPLES, key="examples", button_key="example_{}", with_tooltips=False)
 
 
 def remarks(choices: Choices) -> None:

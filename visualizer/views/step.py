@@ -52,6 +52,7 @@ def render(run: Run, selection: Selection) -> None:
     _map(run, path)
     _introduction(run, path, selection.depth)
     _picture(run, cell)
+    _symbols(run, path)
     _head_note(run, cell)
     charts(run, cell, charts_at(run, path), selection.chart)
     _derivation(run, cell)
@@ -119,21 +120,22 @@ def _picture(run: Run, cell: Cell) -> None:
 
 
 def _introduction(run: Run, path: str, depth: Depth) -> None:
-    """The stage in words, at the depth chosen beside its title, and in a formula."""
-    text, formula = st.columns([5, 3], gap="medium", vertical_alignment="center")
+    """The stage in words, at the depth chosen below its title, and in a formula: side by side, to be low."""
+    title, text, formula = st.columns([3, 8, 5], gap="medium", vertical_alignment="center")
+    with title, st.container(key="introduction", gap="xsmall"):
+        st.markdown(f"#### {entry_of(run, path).title}")
+        _depth()
     with text:
-        with st.container(horizontal=True, vertical_alignment="center", gap="small", key="introduction"):
-            st.markdown(f"#### {entry_of(run, path).title}", width="content")
-            _depth()
         mount(words([pieces(told(run, path, depth))], look="prose", key="stage_text"))
-    with formula, st.container(key="formula", gap="medium"):
+    with formula, st.container(key="formula"):
         if latex := formula_of(run, path):
             st.latex(latex)
-            _symbols(latex)
 
 
-def _symbols(formula: str) -> None:
-    """The symbols of a formula, each with its name."""
+def _symbols(run: Run, path: str) -> None:
+    """The symbols of the formula, each with its name."""
+    if not (formula := formula_of(run, path)):
+        return
     named = [Piece(f"{entry.symbol} {entry.name}".lstrip(), entry.name) for entry in entries_of_formula(formula)]
     if named:
         mount(words([[piece] for piece in named], look="symbols", key="symbols"))

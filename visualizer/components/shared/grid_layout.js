@@ -51,8 +51,9 @@ export function tickStep(cellSize, distance) {
 
 /**
  * Where everything of a panel goes, in CSS pixels.
- * limits: {width, height, cell, cellHeight, top}: the most that the whole panel, its plot's height and one cell may
- * take; the height of large cells where they are not to be square, and the least room above the plot, if given.
+ * limits: {width, height, cell, cellHeight, cellWidth, top}: the most that the whole panel, its plot's height and one
+ * cell may take; the height and the width of large cells where they are not to be square, and the least room above the
+ * plot, if given.
  * labelled: false for small pictures without any text.
  * @param {Pick<Matrix, 'rows' | 'columns' | 'rowAxis' | 'columnAxis'>} matrix
  * @param {Limits} limits
@@ -116,7 +117,9 @@ function cellSize({ rows, columns, rowAxis, columnAxis }, limits, margins, pixel
     width: wholePixels(Math.min(widest, width), pixelRatio),
     height: wholePixels(Math.min(highest, height), pixelRatio),
   });
-  if (square >= SQUARE_CELL || rows === columns) return sized(square, Math.max(square, limits.cellHeight ?? 0));
+  if (square >= SQUARE_CELL || rows === columns) {
+    return sized(Math.max(square, limits.cellWidth ?? 0), Math.max(square, limits.cellHeight ?? 0));
+  }
   const grown = (axis) => Math.max(square, Math.min(longestSide(axis, square), limits.cell));
   return sized(grown(columnAxis), grown(rowAxis));
 }

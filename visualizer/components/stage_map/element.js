@@ -54,15 +54,15 @@ function buildMap(root) {
   const here = makeElement("div", "here", { "aria-live": "polite" }, [place, counter]);
   const walk = makeElement("div", "walk", {}, [previous, here, next]);
   const attributes = { tabindex: "0", role: "group", "aria-label": FRAME_LABEL };
-  const frame = makeElement("div", "stage-map", attributes, [scroller, stageRow, walk]);
+  const row = makeElement("div", "row", {}, [walk, stageRow]);
+  const frame = makeElement("div", "stage-map", attributes, [scroller, row]);
   root.prepend(frame);
-  return { svg, scroller, stageRow, previous, next, place, counter, frame };
+  return { svg, scroller, row, stageRow, previous, next, place, counter, frame };
 }
 
-/** The button Previous or Next: an arrow, and room for the name of the stage it leads to. */
+/** The button Previous or Next: an arrow; its label is the stage it leads to. */
 function walkButton(name, arrow) {
-  const neighbour = makeElement("span", "neighbour");
-  return makeElement("button", name, { type: "button" }, [makeElement("span", "arrow", {}, [arrow]), neighbour]);
+  return makeElement("button", name, { type: "button" }, [arrow]);
 }
 
 class StageMap extends Picture {
@@ -173,7 +173,7 @@ function showStageRow(map) {
     map.rowOf = block;
     const first = map.stages.findIndex((stage) => stage.block === block);
     map.nodes.stageRow.replaceChildren(...block.stages.map((stage, offset) => stageChip(map, stage, first + offset)));
-    map.nodes.stageRow.dataset.role = block.role;
+    map.nodes.row.dataset.role = block.role;
   }
   for (const chip of map.nodes.stageRow.children) {
     const isCurrent = Number(chip.dataset.index) === map.index;
@@ -206,12 +206,13 @@ function showWalk(map) {
   showNeighbour(map.nodes.next, map.stages[map.index + 1], here, "Next");
 }
 
-/** A button that names the stage it leads to. */
+/** A button that names the stage it leads to, beside the pointer and to who cannot see. */
 function showNeighbour(button, neighbour, here, word) {
   const name = neighbour ? nameSeenFrom(neighbour, here) : "";
   button.disabled = !neighbour;
-  button.querySelector(".neighbour").textContent = name;
-  button.setAttribute("aria-label", neighbour ? `${word}: ${name}` : `${word}: none`);
+  const said = neighbour ? `${word}: ${name}` : `${word}: none`;
+  button.title = said;
+  button.setAttribute("aria-label", said);
 }
 
 /** A click in the picture: a closed layer opens, a block goes to its most telling stage, a frame closes again. */

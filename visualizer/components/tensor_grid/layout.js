@@ -5,8 +5,12 @@ import { fullMargins, galleryColumns, LABEL_CELL, panelGeometry, SQUARE_CELL } f
 const GAP = 12; // between the panels of a line
 const OPERATOR = { least: 16, gap: 8 }; // the width of a sign, and the room between it and its panel
 const PANEL_TEXT = { least: 200, most: 260 }; // how wide a panel is at least, by its title
-const TALLEST_PLOT = 460;
-const LARGEST_CELL = 40;
+const TALLEST_PLOT = 460; // on a low screen, where rows would become too low to be read
+const LOW_ROW = 20; // what a row needs at least before a plot is made as low as the screen
+const ABOVE_PLOT = 455; // what stands above a plot on the page, about
+const HIGHEST_PLOT = 720;
+const LARGEST_CELL = { least: 40, most: 64, rows: 18 }; // this many rows of the largest cells are a screen
+const WIDE_CELL = 1.5; // how much wider than high a cell may be where that fills the page
 const GALLERY = { gap: 20, smallest: 150, aspect: 1.15, height: 820, labelled: 170 };
 
 /**
@@ -83,17 +87,24 @@ function fillLines(pieces, width, most) {
 /** Pairs of an index and its limits: one size of cell for the line where it is readable, else all room for each panel. */
 function lineLimits(line, width) {
   const available = width - total(line.map(({ operator }) => operator)) - GAP * (line.length - 1);
-  const tallest = TALLEST_PLOT / Math.max(...line.map(({ matrix }) => matrix.rows));
+  const rows = Math.max(...line.map(({ matrix }) => matrix.rows));
+  const height = tallestPlot(rows);
+  const tallest = height / rows;
   const widths = (cell) => line.map(({ least, left, matrix }) => Math.max(least, left + cell * matrix.columns + 1));
-  const widest = largestThat((cell) => total(widths(cell)) <= available, LARGEST_CELL);
-  if (widest < Math.min(SQUARE_CELL, tallest)) return spreadLimits(line, available);
-  const cell = Math.min(widest, tallest);
-  const height = line.every(({ matrix }) => matrix.rows === matrix.columns) ? cell : Math.min(tallest, readable(cell));
-  const panelWidths = widths(cell);
-  return line.map(({ index }, i) => [
-    index,
-    { width: panelWidths[i], height: TALLEST_PLOT, cell, cellHeight: Math.max(cell, height) },
-  ]);
+  const widest = largestThat((cell) => total(widths(cell)) <= available, LARGEST_CELL.most);
+  if (widest < Math.min(SQUARE_CELL, tallest)) return spreadLimits(line, available, height);
+  const cell = Math.min(widest, tallest, largestCell());
+  const areSquare = line.every(({ matrix }) => matrix.rows === matrix.columns);
+  const cellHeight = areSquare ? cell : Math.max(cell, Math.min(tallest, readable(cell)));
+  const cellWidth = Math.min(widest, WIDE_CELL * cell);
+  const panelWidths = widths(cellWidth);
+  return line.map(({ index }, i) => [index, { width: panelWidths[i], height, cell, cellHeight, cellWidth }]);
+}
+
+/** The most height of a plot: what the screen leaves it below all that stands above, if its rows can then be read. */
+function tallestPlot(rows) {
+  const least = Math.min(LOW_ROW * rows, TALLEST_PLOT);
+  return clamp(window.innerHeight - ABOVE_PLOT, least, HIGHEST_PLOT);
 }
 
 /** The height up to twice the width at which a row's label is a word. */
@@ -102,12 +113,18 @@ function readable(cell) {
 }
 
 /** Panels as wide as each other, except where one needs more for its title or less for its cells. */
-function spreadLimits(line, available) {
+function spreadLimits(line, available, height) {
+  const largest = largestCell();
   const widths = (level) =>
-    line.map(({ least, left, matrix }) => clamp(level, least, Math.max(least, left + LARGEST_CELL * matrix.columns)));
+    line.map(({ least, left, matrix }) => clamp(level, least, Math.max(least, left + largest * matrix.columns)));
   const level = largestThat((one) => total(widths(one)) <= available, available);
   const panelWidths = widths(level);
-  return line.map(({ index }, i) => [index, { width: panelWidths[i], height: TALLEST_PLOT, cell: LARGEST_CELL }]);
+  return line.map(({ index }, i) => [index, { width: panelWidths[i], height, cell: largest }]);
+}
+
+/** How large a cell may be: on a high screen larger. */
+function largestCell() {
+  return clamp(window.innerHeight / LARGEST_CELL.rows, LARGEST_CELL.least, LARGEST_CELL.most);
 }
 
 /** The largest number up to `most` that fits, 0 when none does. */
@@ -127,7 +144,7 @@ export function layoutGallery(matrices, width) {
   const columns = galleryColumns(matrices.length, width, GALLERY);
   const panelWidth = Math.min((width - GALLERY.gap * (columns - 1)) / columns, 360);
   const labelled = panelWidth >= GALLERY.labelled;
-  const limits = matrices.map(() => ({ width: panelWidth, height: 320, cell: LARGEST_CELL, labelled }));
+  const limits = matrices.map(() => ({ width: panelWidth, height: 320, cell: LARGEST_CELL.least, labelled }));
   return { lines: [matrices.map((_, index) => index)], limits };
 }
 
