@@ -99,8 +99,8 @@ EXAMPLES = (
 OPENING = Example(
     name="opening",
     title="Opening picture",
-    what_to_see="The second “cat” (row 8) gives half of its weight to the first (column 1). Click a cell to see how "
-    "its number came to be.",
+    what_to_see="The second “cat” (row 8) gives half of its weight to the first (column 1). Click a cell to see "
+    "how its number came to be.",
     settings=Settings(),
     selection=Selection(),
     speaks_of=("layer", "head", "query", "key"),
