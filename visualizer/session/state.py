@@ -103,6 +103,11 @@ def select(**changes: Any) -> None:  # noqa: ANN401 - the fields of Selection, c
     _act(replace(before, selection=replace(before.selection, **changes), notices=(), given=frozenset()))
 
 
+def select_cell(query: int, key: int) -> None:
+    """Look at one cell, as a callback does. That the usual key was chosen is noted: else none would be."""
+    select(query=query, key=key, cell=key == Selection().key)
+
+
 def train(choice: TrainingChoice) -> None:
     """Replace what is trained and looked at there, as a callback does."""
     before = chosen()

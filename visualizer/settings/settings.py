@@ -416,6 +416,9 @@ class Selection:
         "Whose embeddings the outputs are differentiated by.",
         choices={"target": "target", "source": "source"},
     )
+    cell: bool = setting(
+        False, "Cell", "Whether the key that is looked at was chosen, though it is the one that is usual."
+    )
     numbers: bool = setting(False, "Show the numbers", "Every number of the stage as a table.")
     relative: bool = setting(
         False,

@@ -49,7 +49,7 @@ def render(run: Run, selection: Selection) -> None:
 
     def choose_cell(event: object) -> None:
         show(event)
-        state.select(query=state.index_in(event, "query"), key=state.index_in(event, "key"))
+        state.select_cell(state.index_in(event, "query"), state.index_in(event, "key"))
 
     def dial(event: object) -> None:
         show(event)

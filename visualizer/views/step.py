@@ -24,6 +24,7 @@ from visualizer.settings.settings import Depth, Selection
 from visualizer.stages.check_line import all_hold, check_line, summary_line
 from visualizer.stages.checks import summarize
 from visualizer.stages.derivations import Cell
+from visualizer.stages.informative import informative_column
 from visualizer.stages.numpy_lines import notes
 from visualizer.stages.operands import Operand, used
 from visualizer.stages.panels import head_panels, matrix, operand_panel, part_panels, stage_panel
@@ -85,15 +86,19 @@ def _map(run: Run, path: str) -> None:
 
 
 def _cell(run: Run, path: str, selection: Selection) -> Cell:
-    """The selected number, or the nearest one that the stage has."""
+    """The selected number, or the nearest one that the stage has; where no column was chosen, one that says most."""
     n_rows, n_columns = (1, 1, *run.trace[path].value.shape)[-2:]
-    return Cell(
+    nearest = Cell(
         path,
         batch=min(selection.batch, run.batch_size(path) - 1),
         head=min(selection.head, (run.n_heads(path) or run.settings.n_heads) - 1),
         row=min(selection.query, n_rows - 1),
         column=min(selection.key, n_columns - 1),
     )
+    if selection.cell or selection.key != Selection().key:
+        return nearest
+    place = {"batch": nearest.batch, "head": nearest.head, "row": nearest.row, "column": nearest.column}
+    return replace(nearest, column=informative_column(run, path, **place))
 
 
 def _picture(run: Run, cell: Cell) -> None:
@@ -110,7 +115,7 @@ def _picture(run: Run, cell: Cell) -> None:
             return
         row, column = state.index_in(event, "row"), state.index_in(event, "column")
         go_to(operand.source)
-        state.select(query=column, key=row) if operand.transposed else state.select(query=row, key=column)
+        state.select_cell(column, row) if operand.transposed else state.select_cell(row, column)
 
     key = "picture"
     mount(
@@ -232,7 +237,7 @@ def _every_part(run: Run, cell: Cell) -> None:
         panel = panels[min(state.index_in(event, "index"), len(panels) - 1)]
         go_to(f"{module}.{panel.name}")
         if state.has_index(event, "row"):
-            state.select(query=state.index_in(event, "row"), key=state.index_in(event, "column"))
+            state.select_cell(state.index_in(event, "row"), state.index_in(event, "column"))
 
     key = "every_part"
     st.markdown("##### Side by side in it")
@@ -247,7 +252,7 @@ def _every_head(run: Run, cell: Cell) -> None:
     def select(event: object) -> None:
         state.select(head=state.index_in(event, "index"))
         if state.has_index(event, "row"):  # a title was chosen otherwise, and the cell stays
-            state.select(query=state.index_in(event, "row"), key=state.index_in(event, "column"))
+            state.select_cell(state.index_in(event, "row"), state.index_in(event, "column"))
 
     key = "every_head"
     st.markdown("##### Every head")

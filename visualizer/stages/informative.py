@@ -1,0 +1,36 @@
+"""Which number of a row says most of it, where nobody has chosen one."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from visualizer.runs.run import Run
+from visualizer.stages.panels import matrix
+
+_WINNERS = ("logits", "probabilities")
+_AS_TELLING = 0.5
+"""A number of at least this share of the largest one of its row is left as it is."""
+
+
+def informative_column(run: Run, path: str, *, batch: int, head: int, row: int, column: int) -> int:
+    """The column of a row to look at: ``column``, or that of the row's largest number where this one says little.
+
+    In an attention the largest is that of the weights, so that the same key is looked at from the scores to the
+    weights; of logits and probabilities it is the winner, and elsewhere the number furthest from zero.
+    """
+    shown = _telling_row(run, path, batch=batch, head=head, row=row)
+    winner = int(shown.argmax())
+    if path in _WINNERS or shown[column] < _AS_TELLING * shown[winner]:
+        return winner
+    return column
+
+
+def _telling_row(run: Run, path: str, *, batch: int, head: int, row: int) -> NDArray[np.float32]:
+    """Of each column of the row, how much there is to see in it."""
+    stage = run.trace[path]
+    weights = run.trace.get(f"{stage.module_path}.weights")
+    if weights is not None and weights.dims[-2:] == stage.dims[-2:]:
+        return matrix(weights.value, head=head, batch=batch)[row]
+    values = matrix(stage.value, head=head, batch=batch)[row]
+    return values if path in _WINNERS else np.abs(values)
