@@ -86,7 +86,7 @@ def _map(run: Run, path: str) -> None:
 
 
 def _cell(run: Run, path: str, selection: Selection) -> Cell:
-    """The selected number, or the nearest one that the stage has; where no column was chosen, one that says most."""
+    """The selected number, or the nearest one that the stage has; where no column was chosen, a telling one."""
     n_rows, n_columns = (1, 1, *run.trace[path].value.shape)[-2:]
     nearest = Cell(
         path,
