@@ -31,6 +31,6 @@ def _telling_row(run: Run, path: str, *, batch: int, head: int, row: int) -> NDA
     stage = run.trace[path]
     weights = run.trace.get(f"{stage.module_path}.weights")
     if weights is not None and weights.dims[-2:] == stage.dims[-2:]:
-        return matrix(weights.value, head=head, batch=batch)[row]
-    values = matrix(stage.value, head=head, batch=batch)[row]
+        stage = weights
+    values: NDArray[np.float32] = matrix(stage.value, head=head, batch=batch)[row]
     return values if path in _WINNERS else np.abs(values)
