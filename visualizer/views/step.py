@@ -20,6 +20,7 @@ from visualizer.session import state, widgets
 from visualizer.session.citation import verdicts
 from visualizer.session.mount import mount
 from visualizer.session.theme import theme
+from visualizer.settings.fields import TRAINED
 from visualizer.settings.settings import Depth, Selection
 from visualizer.stages.check_line import all_hold, check_line, summary_line
 from visualizer.stages.checks import summarize
@@ -269,10 +270,19 @@ def _likely_tokens(run: Run, cell: Cell) -> None:
     row = run.trace["probabilities"].value[cell.batch, cell.row]
     best = row.topk(min(N_LIKELY, len(row)))
     tokens = [run.vocabulary[token_id] for token_id in best.indices.tolist()]
-    label = markdown_safe(run.axes(cell.path)[0].labels[cell.row])
-    st.markdown(f"##### Most likely at position {cell.row}, “{label}”")
+    st.markdown(f"##### {likely_of_what(run, cell.row)}")
     figure = likely_tokens(tokens, best.values.tolist(), color=ROLES[theme()]["neutral"])
     st.plotly_chart(figure, key="likely_tokens", config=config("likely-tokens"))
+
+
+def likely_of_what(run: Run, row: int) -> str:
+    """What the probabilities of a row are of: of the token after it or, in an encoder, of an answer in its place."""
+    of_encoder = run.settings.architecture == "encoder"
+    sequence = run.tokens["source" if run.settings.architecture != "encoder-decoder" else "target"]
+    token = f"“{markdown_safe(sequence.labels[row])}” (position {row})"
+    if not of_encoder:
+        return f"The next token after {token}"
+    return f"The answer at {token}" if run.settings.weights == TRAINED else f"The most likely tokens at {token}"
 
 
 def _derivation(run: Run, cell: Cell) -> None:
