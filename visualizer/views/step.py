@@ -276,7 +276,7 @@ def _likely_tokens(run: Run, cell: Cell) -> None:
 
 
 def likely_of_what(run: Run, row: int) -> str:
-    """What the probabilities of a row are of: of the token after it or, in an encoder, of an answer in its place."""
+    """What the probabilities of a row are of: the token after it or, in an encoder, an answer in its place."""
     of_encoder = run.settings.architecture == "encoder"
     sequence = run.tokens["source" if run.settings.architecture != "encoder-decoder" else "target"]
     token = f"“{markdown_safe(sequence.labels[row])}” (position {row})"
