@@ -46,6 +46,7 @@ def test_every_view_of_every_architecture(view, architecture):
     assert_healthy(app)
     drawn = {
         "step": "headlight_tensor_grid",
+        "way": "headlight_token_way",
         "heads": "headlight_attention_heads",
         "compare": "headlight_compare_grids",
         "lab": "headlight_mask_painter",
@@ -57,6 +58,8 @@ def test_every_view_of_every_architecture(view, architecture):
             "An encoder only reads" if architecture == "encoder" else "An attention alone gives each token a vector"
         )
         assert reason in app.info[0].value
+    elif view == "way" and architecture == "attention":
+        assert "no residual stream" in app.info[0].value
     else:
         assert drawn[view] in components(app)
 

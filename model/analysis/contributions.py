@@ -1,8 +1,8 @@
-"""What each part of a Transformer writes to the residual stream, and what the model would answer if it stopped there.
+"""What each part of a Transformer writes to the residual stream, and what it would answer if it stopped there.
 
 The residual stream is a sum: the embedding, the position, and what every head, every feed-forward network and every
 bias adds. A head's part is its context times its rows of the output projection (Elhage et al. 2021, "A Mathematical
-Framework for Transformer Circuits"). A layer norm with its mean and deviation fixed to those of the pass is linear, so
+Framework for Transformer Circuits"). A layer norm with its mean and deviation fixed to those of the pass is linear:
 the terms pass through it one by one and still sum to the stream; its own bias is one term more. The logit lens
 (nostalgebraist 2020) applies the last norm and the final linear layer to the stream at an earlier place.
 """
@@ -56,9 +56,9 @@ class Place:
 
     @property
     def difference(self) -> float:
-        """The largest difference between the sum of the terms and the stage, relative to the stage's largest number."""
+        """The largest difference of the sum of the terms from the stage, relative to its largest number."""
         error = (self.parts.sum(0) - self.stream).abs().max()
-        return float(error / self.stream.abs().max().clamp(min=1.0))
+        return float(error / self.stream.abs().max().clamp(min=1e-30))
 
 
 def stacks_of(trace: Trace) -> tuple[Stack, ...]:
@@ -96,7 +96,7 @@ def places(
 
 
 def lens(model: TracedModule, stack: Stack, stream: Tensor) -> Tensor:
-    """Logits as if the layers of a stack ended here: the last norm, where there is one, then the final linear layer.
+    """Logits as if a stack ended here: the last norm, where there is one, then the final linear layer.
 
     Args:
         model: a ``Transformer``.
@@ -125,9 +125,7 @@ class _Walk:
         self.stream = torch.empty(0)
 
     def enter(self, inputs: str) -> Place:
-        parts = torch.stack(
-            [self.rows(f"{inputs}.scaled_embedding"), self.rows(f"{inputs}.positional_encoding")]
-        )
+        parts = torch.stack([self.rows(f"{inputs}.scaled_embedding"), self.rows(f"{inputs}.positional_encoding")])
         self.terms = (
             Term("embedding", f"{inputs}.scaled_embedding"),
             Term("position", f"{inputs}.positional_encoding"),
@@ -150,7 +148,7 @@ class _Walk:
         projection = self.model.get_submodule(f"{module}.w_o")
         weight, bias = _parameters(projection)
         n_heads, _, width = context.shape
-        heads = torch.einsum("htc,dhc->htd", context, weight.unflatten(1, (n_heads, width)))
+        heads = torch.einsum("htc,dhc->htd", context, weight.reshape(-1, n_heads, width))
         terms = tuple(Term("head", f"{module}.context", head) for head in range(n_heads))
         return self.with_bias(terms, heads, f"{module}.w_o", bias)
 
@@ -166,8 +164,9 @@ class _Walk:
         """Each term through a norm whose mean and deviation are those of the whole stream."""
         norm = self.model.get_submodule(path)
         weight, bias = _parameters(norm)
-        stream = self.stream.double()
-        deviation = (stream.var(-1, correction=0, keepdim=True) + float(norm.eps)).sqrt()
+        if not isinstance(norm, nn.LayerNorm):
+            raise TypeError(f"{path} is no layer norm")
+        deviation = (self.stream.var(-1, correction=0, keepdim=True) + norm.eps).sqrt()
         parts = (self.parts - self.parts.mean(-1, keepdim=True)) / deviation * weight
         self.terms, self.parts = self.with_bias(self.terms, parts, path, bias)
         return self.place(path)

@@ -191,7 +191,7 @@ def test_taking_over_the_masks_of_a_batch_leaves_each_sequence_its_padding():
     assert compute_run(mend).mask_of(module).allowed[0, 0].diagonal().all()
 
 
-@pytest.mark.parametrize("view", ["step", "heads", "compare", "lab", "generate"])
+@pytest.mark.parametrize("view", ["step", "way", "heads", "compare", "lab", "generate"])
 @pytest.mark.parametrize("architecture", ["decoder", "encoder-decoder"])
 def test_every_view_shows_the_sequence_that_is_chosen(view, architecture):
     app = open_app(view=view, architecture=architecture, text="the cat sat\na dog", target="x\ny", batch="1")

@@ -32,7 +32,7 @@ from visualizer.settings.trained_models import TRAINED_MODELS
 TokenKind = Literal["words", "characters", "bytes"]
 PadSide = Literal["right", "left"]
 Fault = Literal["none", "after_softmax", "before_softmax", "left_out", "padding_counted"]
-View = Literal["step", "heads", "compare", "lab", "train", "generate"]
+View = Literal["step", "way", "heads", "compare", "lab", "train", "generate"]
 Depth = Literal["plain", "exact"]
 PaintScope = Literal["all", "layer", "head", "layer_head"]
 PassedTo = Literal[
@@ -321,10 +321,11 @@ class Selection:
     view: View = setting(
         "step",
         "View",
-        "Follow the computation, see all heads at once, set two masks side by side, paint and test a mask, train a "
-        "model, or let one write.",
+        "Follow the computation or one token, see all heads at once, set two masks side by side, paint and test a "
+        "mask, train a model, or let one write.",
         choices={
             "step": "Step through",
+            "way": "One token's way",
             "heads": "Heads",
             "compare": "Compare masks",
             "lab": "Mask lab",

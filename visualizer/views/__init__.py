@@ -7,13 +7,14 @@ from collections.abc import Callable
 from visualizer.runs.run import Run
 from visualizer.settings.settings import Selection
 from visualizer.settings.training_settings import TrainingChoice
-from visualizer.views import compare, heads, step
+from visualizer.views import compare, heads, step, token_way
 from visualizer.views.generate import view as generate
 from visualizer.views.lab import view as lab
 from visualizer.views.train import view as train
 
 VIEWS: dict[str, Callable[[Run, Selection], None]] = {
     "step": step.render,
+    "way": token_way.render,
     "heads": heads.render,
     "compare": compare.render,
     "lab": lab.render,

@@ -74,7 +74,7 @@ def test_some_tokens_alone_are_the_same_rows():
 def test_the_lens_ends_in_the_logits_of_the_model(architecture, choices):
     model, trace = traced(architecture, **choices)
     stack = stacks_of(trace)[-1]
-    last = max((path for path in trace if path.startswith(f"{stack}.layers.1.residual")))
+    last = max(path for path in trace if path.startswith(f"{stack}.layers.1.residual"))
     stream = trace[last if model.config.norm == "pre" else last.replace("residual", "norm")].value
     torch.testing.assert_close(lens(model, stack, stream), trace["logits"].value)
     early = lens(model, stack, trace[f"{stack}.inputs.embedded"].value)

@@ -170,7 +170,12 @@ def test_nothing_given_is_the_default_without_a_notice():
         ("norm", "Pre", "pre", "norm=Pre is not one of post, pre: pre is used."),
         ("tokens", "byte", "bytes", "tokens=byte is not one of words, characters, bytes: bytes is used."),
         ("weights", "zzz", "hand_built", None),
-        ("view", "?", "step", "view=? is not one of step, heads, compare, lab, train, generate: step is used."),
+        (
+            "view",
+            "?",
+            "step",
+            "view=? is not one of step, way, heads, compare, lab, train, generate: step is used.",
+        ),
         ("mask", "", (), "mask is empty: none is used."),
         ("mask", "padding,foo", ("padding",), None),
         ("mask", "Causal,paddin", ("causal", "padding"), None),

@@ -1,0 +1,1 @@
+"""One token's way through the model."""

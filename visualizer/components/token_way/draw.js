@@ -1,0 +1,199 @@
+/** The picture as SVG: the band of the residual stream, what is added to it, what is read, and what would be answered. */
+
+import { shortened, textContext } from "../shared/canvas.js";
+import { clamp, makeSvgElement } from "../shared/dom.js";
+import { headColor } from "../shared/theme.js";
+import { HEIGHT, namedKeys } from "./layout.js";
+
+const BAR = 66; // the longest bar
+const BAND = 46; // the widest band
+const RIBBON = 12; // of the weight 1
+const LEAST_WEIGHT = 0.02;
+const [LEAST_KEY, WIDEST_KEY] = [18, 44];
+
+/** Everything of one token's way. view: {stops, parts, numbers, layout, theme, token} */
+export function drawWay(view) {
+  const { boxes } = view.layout;
+  const nodes = [drawBand(view)];
+  view.stops.forEach((stop, index) => nodes.push(...drawStop(view, stop, index, boxes[index])));
+  nodes.push(...drawEnd(view));
+  return nodes;
+}
+
+/** A text that fits a width. */
+function label(view, text, x, y, width, className, attributes = {}) {
+  const size = className.includes("small") ? 10 : 11.5;
+  const context = textContext(`500 ${size}px ${view.theme.font}`);
+  return makeSvgElement("text", { x, y, class: className, ...attributes }, [shortened(context, text, Math.max(8, width))]);
+}
+
+/** Half the height of the band where its norm is a number. */
+function half(view, norm) {
+  return Math.max(1, (norm / view.numbers.largestStream) * BAND) / 2;
+}
+
+/** The band through every box: in each it grows or shrinks to the sum, and a norm of a layer brings it to another. */
+function drawBand(view) {
+  const { layout, stops, numbers } = view;
+  const pieces = stops.map((_, index) => {
+    const { x, y, width } = layout.boxes[index];
+    const middle = y + HEIGHT.band;
+    const before = half(view, index ? numbers.stream(index - 1) : numbers.sum(0));
+    const [sum, after] = [half(view, numbers.sum(index)), half(view, numbers.stream(index))];
+    const points = [[x, before], [x + width * 0.4, before], [x + width * 0.6, sum], [x + width * 0.86, sum], [x + width, after]];
+    return bandPath(points, middle);
+  });
+  const { x, y, width } = layout.end;
+  if (!layout.isStacked) {
+    const last = half(view, numbers.stream(stops.length - 1));
+    pieces.push(bandPath([[x, last], [x + width * 0.08, last]], y + HEIGHT.band));
+  }
+  return makeSvgElement("path", { d: pieces.join(" "), class: "band" });
+}
+
+function bandPath(points, middle) {
+  const upper = points.map(([x, size]) => `${x},${middle - size}`);
+  const lower = points.map(([x, size]) => `${x},${middle + size}`).reverse();
+  return `M${[...upper, ...lower].join("L")}Z`;
+}
+
+function drawStop(view, stop, index, box) {
+  const { x, y, width } = box;
+  const nodes = [];
+  const title = width < 60 ? shortTitle(stop.title) : stop.title;
+  const top = y + (stop.keys || !view.layout.isStacked ? 11 : 82);
+  nodes.push(label(view, title, x + 4, top, width - 6, "way-title small"));
+  const bars = placeBars(view, stop, index, box);
+  if (stop.keys) nodes.push(...drawReading(view, stop, index, box, bars));
+  nodes.push(...bars.flatMap((bar) => drawBar(view, bar)));
+  nodes.push(drawPlace(view, stop, index, box), ...drawLens(view, index, lensBox(view, index, box)));
+  return nodes;
+}
+
+/** "layer 3 · self-attention" as "3". */
+function shortTitle(title) {
+  return title.match(/layer (\d+) · [sc]/)?.[1] ?? "";
+}
+
+/** A bar for each part that was added; with many the room for one becomes less. */
+function placeBars(view, stop, index, { x, y, width }) {
+  const each = Math.min(44, (width - 8) / stop.parts.length);
+  const left = x + (width - each * stop.parts.length) / 2;
+  const largest = Math.max(...stop.parts.map((part) => view.numbers.norm(part)));
+  return stop.parts.map((part, i) => {
+    const norm = view.numbers.norm(part);
+    const size = Math.max(1, (norm / view.numbers.largestPart[index ? 1 : 0]) * BAR);
+    const isNamed = each >= 22 || norm === largest;
+    return { part, x: left + each * i, width: each, top: y + HEIGHT.bars - size, size, isNamed, box: { x, width } };
+  });
+}
+
+function colorOf(view, { kind, head }) {
+  if (head !== null) return headColor(view.theme, head);
+  return { feed_forward: "var(--hl-feed_forward)", bias: "var(--hl-muted)" }[kind] ?? "var(--hl-query)";
+}
+
+function drawBar(view, { part, x, width, top, size, isNamed, box }) {
+  const about = view.parts[part];
+  const rect = makeSvgElement("rect", {
+    x: x + width * 0.15, y: top, width: width * 0.7, height: size, rx: Math.min(2, width / 6), fill: colorOf(view, about),
+  });
+  const reach = makeSvgElement("rect", { x, y: top - 20, width, height: size + 34, class: "reach" });
+  const stem = makeSvgElement("line", {
+    x1: x + width / 2, x2: x + width / 2, y1: top + size, y2: top + size + 14, class: "stem",
+  });
+  const nodes = [reach, stem, rect];
+  if (isNamed) {
+    const name = about.head === null ? { feed_forward: "ff", embedding: "token", position: "pos" }[about.kind] ?? about.kind : String(about.head);
+    const room = Math.max(width, 24);
+    const middle = Math.min(Math.max(x + width / 2, box.x + 8), box.x + box.width - 8);
+    nodes.push(label(view, name, middle, top - 4, room, "small middle"));
+  }
+  return [makeSvgElement("g", { class: "part", "data-part": part }, nodes)];
+}
+
+/** The tokens that are read, and a ribbon from each to the heads that read it, as wide as its weight. */
+function drawReading(view, stop, index, { x, y, width }, bars) {
+  const heads = bars.filter(({ part }) => view.parts[part].head !== null);
+  const rows = heads.map(({ part }) => view.numbers.weights(index, view.parts[part].head));
+  const named = namedKeys(rows, Math.max(1, Math.floor((width - 6) / keyWidth(view, stop.keys.labels))));
+  const others = rows[0].length - named.length;
+  const slots = named.length + (others > 0 ? 1 : 0);
+  const each = (width - 6) / slots;
+  const middle = (slot) => x + 3 + each * (slot + 0.5);
+  const nodes = [];
+  heads.forEach((bar, i) => {
+    let rest = rows[i].reduce((sum, weight) => sum + weight, 0);
+    named.forEach((key, slot) => {
+      rest -= rows[i][key];
+      nodes.push(ribbon(view, bar, middle(slot), y, rows[i][key]));
+    });
+    if (others > 0) nodes.push(ribbon(view, bar, middle(named.length), y, rest));
+  });
+  named.forEach((key, slot) => nodes.push(label(view, stop.keys.labels[key], middle(slot), y + HEIGHT.read - 12, each - 3, "small middle token-read", { "data-key": key })));
+  if (others > 0) nodes.push(label(view, `+${others}`, middle(named.length), y + HEIGHT.read - 12, each, "small middle muted"));
+  return nodes.filter(Boolean);
+}
+
+/** The room for the name of a token that is read. */
+function keyWidth({ theme }, labels) {
+  const context = textContext(`500 10px ${theme.font}`);
+  return clamp(Math.max(...labels.map((text) => context.measureText(text).width)) + 8, LEAST_KEY, WIDEST_KEY);
+}
+
+function ribbon(view, bar, from, y, weight) {
+  if (!(weight >= LEAST_WEIGHT)) return null;
+  const [to, start, end] = [bar.x + bar.width / 2, y + HEIGHT.read - 7, bar.top - (bar.isNamed ? 15 : 2)];
+  const bend = (start + end) / 2;
+  return makeSvgElement("path", {
+    d: `M${from},${start}C${from},${bend} ${to},${bend} ${to},${end}`,
+    class: "ribbon", "data-of": bar.part, stroke: colorOf(view, view.parts[bar.part]), "stroke-width": weight * Math.min(RIBBON, bar.width),
+  });
+}
+
+/** The place on the band that leads to the stage of the stream. */
+function drawPlace(view, stop, index, { x, y, width }) {
+  const size = half(view, view.numbers.sum(index));
+  return makeSvgElement("rect", {
+    x: x + width * 0.5, y: y + HEIGHT.band - size - 2, width: width * 0.45, height: 2 * size + 4, class: "place", "data-stop": index,
+  });
+}
+
+/** Where the answers of a stop are written: where its own box is too narrow, those of a feed-forward under its layer. */
+function lensBox(view, index, box) {
+  if (box.width >= 52 || index === 0) return box;
+  if (view.stops[index].keys) return null;
+  const before = view.layout.boxes[index - 1];
+  return { x: before.x, y: before.y, width: before.width + box.width };
+}
+
+function drawLens(view, index, box) {
+  const likely = box && view.numbers.likely(index);
+  if (!likely) return [];
+  const count = box.width < 52 ? 1 : 4;
+  return likely.slice(0, count).flatMap((one, i) => answer(view, one, i, box, box.y + HEIGHT.lens, index));
+}
+
+/** One line: a likely token, its probability, and a bar as long. */
+function answer(view, { token, probability }, i, { x, width }, top, index) {
+  const y = top + 20 * i;
+  const room = width - 8;
+  const nodes = [
+    makeSvgElement("rect", { x: x + 4, y, width: Math.max(1, room * probability), height: 16, rx: 2, class: "answer" }),
+    label(view, token, x + 7, y + 12, room - (room > 58 ? 34 : 2), i === 0 ? "answer-text first" : "answer-text"),
+  ];
+  if (room > 58) nodes.push(makeSvgElement("text", { x: x + 4 + room - 3, y: y + 12, class: "small end muted" }, [probability.toFixed(2)]));
+  return [makeSvgElement("g", { class: "answers", "data-lens": index }, nodes)];
+}
+
+/** What follows the last stop: the prediction, or who reads the stream. */
+function drawEnd(view) {
+  const { x, y, width } = view.layout.end;
+  const left = x + width * (view.layout.isStacked ? 0 : 0.1);
+  const box = { x: left, y, width: x + width - left };
+  const likely = view.numbers.likely(view.stops.length - 1);
+  const top = y + (likely ? HEIGHT.band - 24 : HEIGHT.band + 4);
+  const title = label(view, view.end[0], left + 4, top, box.width - 6, "way-title");
+  const lines = likely ? likely.flatMap((one, i) => answer(view, one, i, box, top + 8, "end")) : [];
+  return [makeSvgElement("g", { class: "answers", "data-lens": "end" }, [title]), ...lines];
+}

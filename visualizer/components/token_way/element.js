@@ -1,0 +1,273 @@
+/**
+ * One token's way from left to right, on a narrow page downwards.
+ *
+ * The numbers of all tokens are here: the arrow keys go to another token at once, and the host hears of it once the
+ * person pauses. Pointing at a part shows its numbers, a click leads to its stage.
+ */
+
+import { clamp, makeElement, makeSvgElement, setText, tokenSpan } from "../shared/dom.js";
+import { ShownEvents } from "../shared/events.js";
+import { hasModifier } from "../shared/keys.js";
+import { floats, formatNumber, withMinusSign } from "../shared/payload.js";
+import { Picture, startPicture } from "../shared/picture.js";
+import { tooltipLine } from "../shared/tooltip.js";
+import { drawWay } from "./draw.js";
+import { layoutWay } from "./layout.js";
+
+const STEPS = { ArrowLeft: -1, ArrowRight: 1, Home: -Infinity, End: Infinity };
+const PART_STEPS = { ArrowUp: -1, ArrowDown: 1 };
+const MOST_WEIGHTS = 8;
+const LABEL = "One token's way. Left and right arrows: another token. Up and down: its parts. Enter: the stage of a part.";
+
+class TokenWay extends Picture {
+  constructor(root, host) {
+    super(root, host, "token_way");
+    this.token = 0;
+    this.lit = undefined;
+    this.version = "";
+    this.cursor = null;
+    this.heading = makeElement("div", "way-heading");
+    this.svg = makeSvgElement("svg", { "aria-hidden": "true" });
+    this.live = makeElement("div", "visually-hidden", { "aria-live": "polite" });
+    this.frame = makeElement("div", "token-way", { tabindex: "0", role: "application", "aria-label": LABEL }, [this.heading, this.svg]);
+    root.prepend(this.frame, this.live);
+    this.events = new ShownEvents(root, host, () => ({ query: this.token }));
+    this.endings.push(() => this.events.destroy());
+    this.svg.onpointermove = (event) => this.onPointer(event);
+    this.svg.onpointerleave = () => this.leave();
+    this.svg.onclick = (event) => this.open(this.targetOf(event.target));
+    this.frame.onkeydown = (event) => this.onKey(event);
+    this.frame.onblur = () => this.leave();
+  }
+
+  /** Take over what Python sent, unless the person has gone to another token since. */
+  receive() {
+    const { selected, seq, first } = this.data;
+    this.count = this.data.arrays.sums.shape[1];
+    const before = this.token;
+    const isKnown = this.events.areKnown(seq);
+    this.token = clamp(isKnown ? selected : this.token, first, first + this.count - 1);
+    const version = JSON.stringify([this.data.parts, this.data.stops, this.data.tokens]);
+    if (version !== this.version || this.token !== before) {
+      this.version = version;
+      this.cursor = null;
+      this.hear([]);
+    }
+  }
+
+  /** The numbers of the token that is drawn. */
+  numbers() {
+    const { arrays, vocabulary, first } = this.data;
+    const at = this.token - first;
+    const read = (name) => {
+      const numbers = floats(arrays[name]);
+      return (row) => numbers[row * this.count + at];
+    };
+    return {
+      norm: read("norms"), share: read("shares"), sum: read("sums"), stream: read("streams"),
+      logit: arrays.logits ? read("logits") : null,
+      largestStream: Math.max(...floats(arrays.sums), ...floats(arrays.streams)),
+      largestPart: this.largestParts(),
+      weights: (stop, head) => {
+        const array = arrays[`weights${stop}`];
+        const keys = array.shape[2];
+        const start = (head * this.count + at) * keys;
+        return floats(array, start, start + keys);
+      },
+      likely: (stop) => this.likelyAt(stop, at, vocabulary),
+    };
+  }
+
+  /** The largest norm of what the inputs, and of what the sub-layers wrote, over all tokens: bars of tokens compare. */
+  largestParts() {
+    const norms = floats(this.data.arrays.norms);
+    const inputs = this.data.stops[0].parts.length * this.count;
+    const drawn = this.data.stops.slice(1).flatMap(({ parts }) => parts);
+    const written = drawn.flatMap((part) => [...norms.subarray(part * this.count, (part + 1) * this.count)]);
+    return [Math.max(...norms.subarray(0, inputs), 1e-30), Math.max(...written, 1e-30)];
+  }
+
+  likelyAt(stop, at, vocabulary) {
+    const { likely, probabilities } = this.data.arrays;
+    if (!likely) return null;
+    const [, , count] = likely.shape;
+    const start = (stop * this.count + at) * count;
+    const found = floats(probabilities, start, start + count);
+    return Array.from(found, (probability, i) => ({ token: vocabulary[likely.data[start + i]], probability }));
+  }
+
+  draw() {
+    const { stops, parts, end } = this.data;
+    const layout = layoutWay(stops, this.width);
+    this.shown = { stops, parts, end, layout, theme: this.theme, numbers: this.numbers() };
+    this.svg.setAttribute("viewBox", `0 0 ${layout.width} ${layout.height}`);
+    this.svg.setAttribute("width", layout.width);
+    this.svg.setAttribute("height", layout.height);
+    this.svg.replaceChildren(...drawWay(this.shown));
+    this.light(this.lit);
+    this.showHeading();
+  }
+
+  /** What is drawn, in a sentence. */
+  showHeading() {
+    const { tokens, stops } = this.data;
+    const { numbers, parts } = this.shown;
+    const heads = parts.map((part, index) => ({ ...part, norm: numbers.norm(index), index })).filter(({ head }) => head !== null);
+    const largest = heads.reduce((a, b) => (b.norm > a.norm ? b : a));
+    const answer = numbers.likely(stops.length - 1)?.[0];
+    const said = [makeElement("b", "", {}, [`Token ${this.token} `]), tokenSpan(tokens.labels[this.token])];
+    if (answer) said.push(" ends in ", tokenSpan(answer.token), ` with probability ${answer.probability.toFixed(2)}.`);
+    else said.push(" ends in what the other half of the model reads.");
+    const place = stops.find((stop) => stop.parts.includes(largest.index));
+    said.push(` Of all heads, ${largest.label} of ${place.title.replace(" · ", ", ")} writes most: norm ${formatNumber(largest.norm)}.`);
+    this.heading.replaceChildren(...said, makeElement("span", "hint", {}, [" ← → go to another token."]));
+  }
+
+  /** What a node of the picture stands for: a part, or a stop. */
+  targetOf(node) {
+    const part = node.closest("[data-part]")?.dataset.part ?? node.closest("[data-of]")?.dataset.of;
+    if (part !== undefined) return { part: Number(part) };
+    const stop = node.closest("[data-stop]")?.dataset.stop ?? node.closest("[data-lens]")?.dataset.lens;
+    if (stop === undefined) return null;
+    return stop === "end" ? { end: true } : { stop: Number(stop) };
+  }
+
+  open(target) {
+    if (!target) return;
+    const part = this.data.parts[target.part];
+    const path = part?.path ?? this.data.stops[target.stop]?.path ?? this.data.end[1];
+    const head = part && part.head !== null ? { head: part.head } : {};
+    this.leave();
+    this.events.send("open", { path, query: this.token, ...head });
+  }
+
+  onPointer({ target, clientX, clientY }) {
+    this.point(this.targetOf(target), { x: clientX, y: clientY });
+  }
+
+  /** Show the numbers of a part or a stop, and light the tokens that it reads. */
+  point(target, at) {
+    this.light(target?.part);
+    if (!target || target.end) return this.leave();
+    if (target.part === undefined) return this.pointAt(this.describeStop(target.stop), at, this.marks());
+    return this.pointAt(this.describePart(target.part), at, this.marks(target.part));
+  }
+
+  marks(part) {
+    const own = { sequence: this.data.tokens.sequence, index: this.token, role: "query" };
+    const stop = this.data.stops.findIndex(({ keys, parts }) => keys && parts.includes(part));
+    if (stop < 0 || this.data.parts[part].head === null) return [own];
+    const row = this.shown.numbers.weights(stop, this.data.parts[part].head);
+    const index = row.indexOf(Math.max(...row));
+    return [own, { sequence: this.data.stops[stop].keys.sequence, index, role: "key" }];
+  }
+
+  describePart(index) {
+    const { numbers } = this.shown;
+    const part = this.data.parts[index];
+    const stop = this.data.stops.findIndex(({ parts }) => parts.includes(index));
+    const lines = [
+      tooltipLine("tooltip-head", this.data.stops[stop].title),
+      tooltipLine("tooltip-value", makeElement("b", "", {}, [part.label])),
+      tooltipLine("tooltip-value", `wrote ${formatNumber(numbers.norm(index))} (norm), ${percent(numbers.share(index))} of the stream along it`),
+    ];
+    if (numbers.logit) {
+      const answer = numbers.likely(this.data.stops.length - 1)[0];
+      lines.push(tooltipLine("tooltip-value", `adds ${formatNumber(numbers.logit(index))} to the logit of `, tokenSpan(answer.token), " at the end"));
+    }
+    return part.head === null ? lines : [...lines, ...this.describeRow(stop, part.head)];
+  }
+
+  /** The largest weights of a head, in the order of the text. */
+  describeRow(stop, head) {
+    const { keys } = this.data.stops[stop];
+    const row = [...this.shown.numbers.weights(stop, head)];
+    const order = row.map((_, key) => key).sort((a, b) => row[b] - row[a] || a - b);
+    const named = order.slice(0, MOST_WEIGHTS).sort((a, b) => a - b);
+    const lines = named.map((key) => tooltipLine("tooltip-value way-weight",
+      makeElement("span", "way-weight-bar", { style: `width: ${Math.round(60 * row[key])}px` }),
+      ` ${row[key].toFixed(2)} ${key} `, tokenSpan(keys.labels[key])));
+    const rest = order.slice(MOST_WEIGHTS).reduce((sum, key) => sum + row[key], 0);
+    if (row.length > MOST_WEIGHTS) lines.push(tooltipLine("tooltip-note", `${row.length - MOST_WEIGHTS} others: ${rest.toFixed(2)} in all`));
+    return lines;
+  }
+
+  describeStop(index) {
+    const { numbers } = this.shown;
+    const lines = [
+      tooltipLine("tooltip-head", `after ${this.data.stops[index].title}`),
+      tooltipLine("tooltip-value", `the stream has norm ${formatNumber(numbers.sum(index))}`),
+    ];
+    if (numbers.sum(index) !== numbers.stream(index)) {
+      lines.push(tooltipLine("tooltip-value", `after the layer norm ${formatNumber(numbers.stream(index))}`));
+    }
+    const likely = numbers.likely(index);
+    if (likely) lines.push(tooltipLine("tooltip-note", "most likely if the layers ended here:"));
+    for (const { token, probability } of likely ?? []) {
+      lines.push(tooltipLine("tooltip-value", `${probability.toFixed(3)} `, tokenSpan(token)));
+    }
+    return lines;
+  }
+
+  /** Bring one part out among the others; undefined for none. */
+  light(part) {
+    this.lit = part;
+    this.svg.classList.toggle("lit", part !== undefined);
+    for (const node of this.svg.querySelectorAll(".current")) node.classList.remove("current");
+    if (part === undefined) return;
+    for (const node of this.svg.querySelectorAll(`[data-part="${part}"], [data-of="${part}"]`)) node.classList.add("current");
+  }
+
+  onHover(marks) {
+    this.light(undefined);
+    const keys = new Set(marks.filter(({ role }) => role !== "query").map(({ index }) => String(index)));
+    for (const node of this.svg.querySelectorAll("[data-key]")) node.classList.toggle("marked", keys.has(node.dataset.key));
+  }
+
+  onKey(event) {
+    if (hasModifier(event)) return;
+    if (event.key in STEPS) this.go(this.token + STEPS[event.key]);
+    else if (event.key in PART_STEPS) this.walk(PART_STEPS[event.key]);
+    else if (event.key === "Enter" && this.cursor !== null) this.open({ part: this.drawnParts()[this.cursor] });
+    else if (event.key === "Escape") this.leave();
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  /** Go to another token because the person asked for it. */
+  go(token) {
+    const { first } = this.data;
+    const bounded = clamp(token, first, first + this.count - 1);
+    if (bounded === this.token) return;
+    this.token = bounded;
+    this.leave();
+    this.draw();
+    setText(this.live, this.heading.textContent);
+    this.events.changed();
+  }
+
+  drawnParts() {
+    return this.data.stops.flatMap(({ parts }) => parts);
+  }
+
+  /** To the part before (-1) or after (1). */
+  walk(step) {
+    const parts = this.drawnParts();
+    this.cursor = this.cursor === null ? 0 : clamp(this.cursor + step, 0, parts.length - 1);
+    const box = this.svg.querySelector(`[data-part="${parts[this.cursor]}"]`).getBoundingClientRect();
+    this.point({ part: parts[this.cursor] }, { x: box.right, y: box.bottom });
+    this.light(parts[this.cursor]);
+    setText(this.live, this.describePart(parts[this.cursor]).map(({ parts: said }) => said.map((one) => (typeof one === "string" ? one : one.textContent)).join("")).join(", "));
+  }
+}
+
+/** "31 %", "−4 %". */
+function percent(share) {
+  return `${withMinusSign((100 * share).toFixed(0))} %`;
+}
+
+/** Draw the picture in `root`. */
+export function render(root, bytes, host) {
+  return startPicture(TokenWay, root, bytes, host);
+}

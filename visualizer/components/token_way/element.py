@@ -1,0 +1,124 @@
+"""One token's way: what each part of the model writes to the residual stream, and what it reads for it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from visualizer.components.axis import Axis
+from visualizer.components.packing import pack
+from visualizer.components.picture import Picture
+
+Numbers = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Part:
+    """What wrote to the stream: its kind, what it is called, and the stage that a click on it leads to."""
+
+    kind: str
+    label: str
+    path: str
+    head: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Stop:
+    """The stream after something was added to it.
+
+    title: what was added, such as ``layer 0 · self-attention``.
+    path: the stage of the stream.
+    parts: the numbers of the parts that were added.
+    keys: what the heads read; None where nothing is read.
+    weights: (H, W, Tk), the attention weights of each head; None where nothing is read.
+    """
+
+    title: str
+    path: str
+    parts: tuple[int, ...]
+    keys: Axis | None = None
+    weights: Numbers | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class TokenWay:
+    """The ways of W tokens that follow each other.
+
+    tokens: all tokens of the sequence.
+    first: the first of the W.
+    parts: everything that wrote to the stream.
+    stops: the embedding, then each sub-layer.
+    norms: (n_parts, W), the norm of what each part wrote.
+    shares: (n_parts, W), its length along the stream that it was added to, as a fraction of that stream.
+    logits: (n_parts, W), what is left of it in the logit of the predicted token; None where nothing is predicted.
+    sums: (n_stops, W), the norm of the stream after the addition.
+    streams: (n_stops, W), the same after the norm of a post-norm layer.
+    likely: (n_stops, W, K), the most likely tokens if the model stopped there; None where nothing is predicted.
+    probabilities: (n_stops, W, K), theirs.
+    vocabulary: the label of each token in ``likely``.
+    end: what follows the last stop: a title, and the stage that it leads to.
+    """
+
+    tokens: Axis
+    first: int
+    parts: tuple[Part, ...]
+    stops: tuple[Stop, ...]
+    norms: Numbers
+    shares: Numbers
+    logits: Numbers | None
+    sums: Numbers
+    streams: Numbers
+    likely: NDArray[np.int32] | None
+    probabilities: Numbers | None
+    vocabulary: dict[int, str]
+    end: tuple[str, str]
+
+    @property
+    def paths(self) -> frozenset[str]:
+        """Every stage that a click can lead to."""
+        return frozenset([self.end[1], *(part.path for part in self.parts), *(stop.path for stop in self.stops)])
+
+
+def token_way(way: TokenWay, *, selected: int, seq: int, key: str) -> Picture:
+    """The picture.
+
+    Args:
+        way: what is drawn.
+        selected: the token whose way is drawn first, counted in its whole sequence.
+        seq: the number of the last event that ``selected`` takes account of, 0 before the first.
+        key: identifies the element on the page.
+
+    Its event `open` is {"path", "head", "query", "seq"}; `shown` is {"query", "seq"}, once the person pauses.
+    """
+    header = {
+        "key": key,
+        "seq": seq,
+        "selected": selected,
+        "tokens": way.tokens.as_header(),
+        "first": way.first,
+        "parts": [asdict(part) for part in way.parts],
+        "stops": [_described(stop) for stop in way.stops],
+        "vocabulary": {str(token): label for token, label in way.vocabulary.items()},
+        "end": way.end,
+    }
+    arrays: dict[str, NDArray[Any] | None] = {
+        **{name: getattr(way, name) for name in ("norms", "shares", "logits", "sums", "streams")},
+        "likely": way.likely,
+        "probabilities": way.probabilities,
+        **_weights(way.stops),
+    }
+    data = pack(header, {name: array for name, array in arrays.items() if array is not None})
+    return Picture("token_way/element.js", data, key, ("open", "shown"))
+
+
+def _described(stop: Stop) -> dict[str, Any]:
+    keys = None if stop.keys is None else stop.keys.as_header()
+    return {"title": stop.title, "path": stop.path, "parts": list(stop.parts), "keys": keys}
+
+
+def _weights(stops: Sequence[Stop]) -> dict[str, Numbers | None]:
+    return {f"weights{i}": stop.weights for i, stop in enumerate(stops)}

@@ -1,0 +1,51 @@
+/** Where everything of the picture goes, in CSS pixels. */
+
+const NARROW = 640;
+const START = 92;
+const END = 116;
+const LEAST_LAYER = 26;
+export const HEIGHT = { keys: 18, read: 44, bars: 176, band: 222, lens: 262, whole: 352, start: 176 };
+
+/**
+ * A box {x, y, width, top, height} for each stop and one for the end: side by side, or one below the other where there
+ * is no room. What reads tokens gets twice the room of what does not.
+ * @param {{keys: object | null}[]} stops
+ * @param {number} width
+ */
+export function layoutWay(stops, width) {
+  if (width < NARROW) return stacked(stops, width);
+  const shares = stops.slice(1).map(({ keys }) => (keys ? 2 : 1));
+  const unit = Math.max(LEAST_LAYER / 2, (width - START - END) / shares.reduce((sum, share) => sum + share, 0));
+  const boxes = [{ x: 0, y: 0, width: START }];
+  for (const share of shares) {
+    const last = boxes.at(-1);
+    boxes.push({ x: last.x + last.width, y: 0, width: unit * share });
+  }
+  const last = boxes.at(-1);
+  const end = { x: last.x + last.width, y: 0, width: END };
+  return { boxes, end, width: end.x + END, height: HEIGHT.whole, isStacked: false };
+}
+
+/** One below the other; what reads nothing has no room for what is read. */
+function stacked(stops, width) {
+  let y = 0;
+  const boxes = stops.map(({ keys }) => {
+    const skipped = keys ? 0 : 70;
+    const box = { x: 0, y: y - skipped, width };
+    y += HEIGHT.whole - skipped;
+    return box;
+  });
+  return { boxes, end: { x: 0, y: y - HEIGHT.band + 40, width }, width, height: y + 140, isStacked: true };
+}
+
+/**
+ * The keys that are named, in the order of the text: those that get most of the weights of any head.
+ * @param {Float32Array[]} rows one row of weights for each head
+ * @param {number} most
+ */
+export function namedKeys(rows, most) {
+  const count = rows[0].length;
+  const largest = Array.from({ length: count }, (_, key) => Math.max(...rows.map((row) => row[key])));
+  const order = largest.map((_, key) => key).sort((a, b) => largest[b] - largest[a] || a - b);
+  return order.slice(0, count <= most ? count : Math.max(1, most - 1)).sort((a, b) => a - b);
+}

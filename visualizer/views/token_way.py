@@ -1,0 +1,65 @@
+"""One token's way: what every part of the model writes to the residual stream, and what it would answer there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import streamlit as st
+
+from visualizer.components.token_way.element import token_way
+from visualizer.pictures.token_way import stack_of, take_apart, window_of
+from visualizer.runs.paths import layer_of, without_layer
+from visualizer.runs.run import Run
+from visualizer.session import state
+from visualizer.session.mount import mount
+from visualizer.settings.settings import Selection
+from visualizer.stages.check_line import check_line
+from visualizer.stages.checks import TOLERANCE, Check
+
+_WITHOUT = "There is no way to follow here: this model has no residual stream from an embedding to a prediction."
+
+
+def render(run: Run, selection: Selection) -> None:
+    """Draw the view."""
+    stack = stack_of(run, selection.stage)
+    if stack is None:
+        st.info(_WITHOUT)
+        return
+    n_tokens = len(run.axes(f"{stack}.inputs.embedded")[0].labels)
+    query = min(selection.query, n_tokens - 1)
+    window = window_of(run, stack, query)
+    taken = run.once(("token_way", stack, window.start), lambda: take_apart(run, stack, window))
+    way = taken.way
+
+    def show(event: object) -> None:
+        state.select(query=state.index_in(event, "query"))
+
+    def open_stage(event: object) -> None:
+        path = event.get("path") if isinstance(event, Mapping) else None
+        if path not in way.paths:
+            return
+        state.select(
+            view="step", stage=without_layer(path), layer=layer_of(path), query=state.index_in(event, "query")
+        )
+        if state.has_index(event, "head"):
+            state.select(head=state.index_in(event, "head"))
+
+    key = f"token_way_{stack}"
+    mount(
+        token_way(way, selected=query, seq=state.last_seq(key), key=key),
+        open=state.on_event(key, "open", open_stage),
+        shown=state.on_event(key, "shown", show),
+    )
+    check = Check(
+        f"{len(way.parts)} parts sum to the residual stream at each of {taken.n_places} places, "
+        f"max |difference| = {taken.difference:.1e} of its largest number",
+        taken.difference <= TOLERANCE,
+    )
+    st.caption(f"{check_line(check)}{_part_of(way.first, way.norms.shape[1], n_tokens)}")
+
+
+def _part_of(first: int, n_drawn: int, n_tokens: int) -> str:
+    """Which tokens the arrow keys reach, where these are not all."""
+    if n_drawn == n_tokens:
+        return ""
+    return f" · arrow keys reach tokens {first} to {first + n_drawn - 1}; the strip above reaches every token"
