@@ -169,7 +169,7 @@ class TokenWay extends Picture {
     const lines = [
       tooltipLine("tooltip-head", this.data.stops[stop].title),
       tooltipLine("tooltip-value", makeElement("b", "", {}, [part.label])),
-      tooltipLine("tooltip-value", `wrote ${formatNumber(numbers.norm(index))} (norm), ${percent(numbers.share(index))} of the stream along it`),
+      tooltipLine("tooltip-value", `norm ${formatNumber(numbers.norm(index))}, share ${percent(numbers.share(index))}: its length along the stream`),
     ];
     if (numbers.logit) {
       const answer = numbers.likely(this.data.stops.length - 1)[0];
