@@ -33,6 +33,8 @@ B = replace(A, mask=("causal",))
 
 def test_cells_are_locked_together_in_every_layer(open_link):
     page = open_link(view="compare", weights="random", seed=5)
+    picture, said = (page.locator(f".st-key-{key}").bounding_box()["y"] for key in ("compare_grids", "agreement"))
+    assert picture < said, "what is said of the numbers stands below them"
     a, b = (compute_run(settings).trace for settings in (A, B))
     for layer in (0, 1):
         if layer:

@@ -55,9 +55,8 @@ def render(run: Run, selection: Selection) -> None:
     module = same[min(selection.layer, len(same) - 1)]
     _say_opened(a, b, module, batch, selection.head)
     _where_it_went(a, b, module, selection, batch)
-    above = st.container(horizontal=True, key="agreement", gap="medium")
     _grids(a, b, same, selection, batch, _intent_of_b(run, selection))
-    with above:  # after the picture has left
+    with st.container(horizontal=True, key="agreement", gap="medium"):
         for name, compared in (("A", a), ("B", b)):
             line = check_line(agreement(compared, module))
             st.caption(f"{name}, layer {layer_of(module)}: {line}", width="content")
