@@ -79,7 +79,7 @@ def take_apart(run: Run, stack: Stack, window: slice) -> Taken:
         likely=likely,
         probabilities=probabilities,
         vocabulary={token: run.vocabulary[token] for token in sorted(ids)},
-        end=("prediction", "probabilities") if predicts else ("read by cross-attention", found[-1].path),
+        end=("prediction", "probabilities") if predicts else ("to the decoder", found[-1].path),
     )
     return Taken(way, max(place.difference for place in found), len(found))
 

@@ -43,7 +43,7 @@ def test_the_encoder_beside_a_decoder_predicts_nothing(variant):
     found = taken(run_of(variant), "encoder.")
     assert found.difference < 1e-5
     assert found.way.likely is None
-    assert found.way.end[0] == "read by cross-attention"
+    assert found.way.end[0] == "to the decoder"
 
 
 def test_the_shares_of_all_parts_of_a_stop_before_any_norm_sum_to_one():

@@ -60,7 +60,7 @@ function bandPath(points, middle) {
 function drawStop(view, stop, index, box) {
   const { x, y, width } = box;
   const nodes = [];
-  const title = width < 60 ? shortTitle(stop.title) : stop.title;
+  const title = width < 80 ? shortTitle(stop.title, width) : stop.title;
   const top = y + (stop.keys || !view.layout.isStacked ? 11 : 82);
   nodes.push(label(view, title, x + 4, top, width - 6, "way-title small"));
   const bars = placeBars(view, stop, index, box);
@@ -70,9 +70,10 @@ function drawStop(view, stop, index, box) {
   return nodes;
 }
 
-/** "layer 3 · self-attention" as "3". */
-function shortTitle(title) {
-  return title.match(/layer (\d+) · [sc]/)?.[1] ?? "";
+/** "layer 3 · self-attention" as "3 self" or, with less room, "3"; nothing over a feed-forward network. */
+function shortTitle(title, width) {
+  const [, layer, kind] = title.match(/layer (\d+) · (self|cross)/) ?? [null, "", ""];
+  return width < 46 ? layer : `${layer} ${kind}`.trim();
 }
 
 /** A bar for each part that was added; with many the room for one becomes less. */
@@ -131,7 +132,7 @@ function drawReading(view, stop, index, { x, y, width }, bars) {
     if (others > 0) nodes.push(ribbon(view, bar, middle(named.length), y, rest));
   });
   named.forEach((key, slot) => nodes.push(label(view, stop.keys.labels[key], middle(slot), y + HEIGHT.read - 12, each - 3, "small middle token-read", { "data-key": key })));
-  if (others > 0) nodes.push(label(view, `+${others}`, middle(named.length), y + HEIGHT.read - 12, each, "small middle muted"));
+  if (others > 0) nodes.push(label(view, `+${others}`, middle(named.length), y + HEIGHT.read - 12, each + 12, "small middle muted"));
   return nodes.filter(Boolean);
 }
 

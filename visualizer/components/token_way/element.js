@@ -117,7 +117,7 @@ class TokenWay extends Picture {
     const answer = numbers.likely(stops.length - 1)?.[0];
     const said = [makeElement("b", "", {}, [`Token ${this.token} `]), tokenSpan(tokens.labels[this.token])];
     if (answer) said.push(" ends in ", tokenSpan(answer.token), ` with probability ${answer.probability.toFixed(2)}.`);
-    else said.push(" ends in what the other half of the model reads.");
+    else said.push(" ends in what the cross-attention of the decoder reads.");
     const place = stops.find((stop) => stop.parts.includes(largest.index));
     said.push(` Of all heads, ${largest.label} of ${place.title.replace(" · ", ", ")} writes most: norm ${formatNumber(largest.norm)}.`);
     this.heading.replaceChildren(...said, makeElement("span", "hint", {}, [" ← → go to another token."]));
