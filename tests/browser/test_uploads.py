@@ -6,7 +6,8 @@ import io
 from collections import deque
 
 import numpy as np
-from playwright.sync_api import Browser, FilePayload, Page, WebSocketRoute, expect
+import pytest
+from playwright.sync_api import Browser, FilePayload, Page, Response, TimeoutError, WebSocketRoute, expect
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
@@ -17,6 +18,7 @@ N_TOKENS = 11
 """As many as the text that the app opens with has."""
 
 N_PAIRS = 15
+PATIENCE = 10_000
 
 
 def npy(array: np.ndarray) -> bytes:
@@ -72,10 +74,20 @@ _EARLY = ForwardMsg.ScriptFinishedStatus.FINISHED_EARLY_FOR_RERUN
 
 
 def upload(page: Page, name: str, content: bytes) -> None:
-    with page.expect_response(lambda response: "upload_file" in response.url and response.request.method == "PUT"):
-        page.locator(".st-key-mask_file input[type=file]").set_input_files(
-            FilePayload(name=name, mimeType="application/octet-stream", buffer=content)
-        )
+    """Choose a file; again, where the field was just being drawn anew and so heard nothing of it."""
+    file = FilePayload(name=name, mimeType="application/octet-stream", buffer=content)
+    for _ in range(3):
+        try:
+            with page.expect_response(is_upload, timeout=PATIENCE):
+                page.locator(".st-key-mask_file input[type=file]").set_input_files(file)
+        except TimeoutError:
+            continue
+        return
+    pytest.fail(f"{name} was not sent")
+
+
+def is_upload(response: Response) -> bool:
+    return "upload_file" in response.url and response.request.method == "PUT"
 
 
 def test_thirty_uploads_leave_the_page_alive(browser: Browser, app_url):
