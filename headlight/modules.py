@@ -8,7 +8,11 @@ from contextlib import contextmanager
 from typing import Any
 
 from torch import nn
-from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
+from torch.nn.modules.module import (
+    _global_forward_hooks_with_kwargs,
+    register_module_forward_hook,
+    register_module_forward_pre_hook,
+)
 
 Entered = Callable[[nn.Module], None]
 Left = Callable[[nn.Module, Any, Any, Any], Any]
@@ -79,6 +83,7 @@ class RunningModules:
         finally:
             for handle in handles:
                 handle.remove()
+                _global_forward_hooks_with_kwargs.pop(handle.id, None)  # PyTorch leaves this one behind
 
     def _is_followed(self, module: nn.Module) -> bool:
         return id(module) in self._names and threading.get_ident() == self._thread

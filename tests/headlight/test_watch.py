@@ -11,6 +11,7 @@ from torch import nn
 from torch.nn import functional as F
 from torch.nn.attention.bias import causal_lower_right
 from torch.nn.attention.flex_attention import create_block_mask, flex_attention
+from torch.nn.modules.module import _has_any_global_hook
 
 import headlight
 from tests.headlight.small_models import N_HEADS, WIDTH, Attention, causal, seeded, stacked, vectors, written_out
@@ -352,3 +353,11 @@ def test_under_autocast_the_weights_are_exact():
         model(vectors())
     assert trace[0].weights.dtype is torch.float32
     torch.testing.assert_close(trace[0].weights.sum(-1), torch.ones(2, 4, 6))
+
+
+def test_no_hook_for_all_modules_is_left_behind():
+    model = nn.TransformerEncoderLayer(8, 2, batch_first=True)
+    with headlight.watch(model):
+        assert _has_any_global_hook()
+        model(torch.zeros(1, 3, 8))
+    assert not _has_any_global_hook()
