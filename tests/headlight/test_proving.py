@@ -102,7 +102,7 @@ LEAKS = [
     # karpathy/nanochat#844: the mean of a block given to all of it
     (BlockSummary(), r"body\.1 \(BlockSummary\)"),
     # piotrpiekos/MoSA#3: the choice of the k largest knows the whole text, and no derivative shows it
-    (ExpertChoice(), r"body\.1 \(ExpertChoice\)"),
+    (seeded(ExpertChoice), r"body\.1 \(ExpertChoice\)"),
     # tilde-research/nsa-release#3: compressed keys hold tokens that the query has not reached
     (CompressedKeys(), r"the attention of body\.1"),
     # zyy-2001/DisKT#6: the softmax along the wrong axis
