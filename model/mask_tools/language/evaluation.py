@@ -14,7 +14,7 @@ from model.mask_tools.language.context import MaskContext
 from model.mask_tools.language.parsing import span
 from model.mask_tools.language.spelling import LARGEST, MaskExpressionError, shortened
 
-_COMPARE: dict[type[ast.cmpop], Callable[[Tensor, Tensor], Tensor]] = {
+COMPARE: dict[type[ast.cmpop], Callable[[Tensor, Tensor], Tensor]] = {
     ast.Lt: operator.lt,
     ast.LtE: operator.le,
     ast.Eq: operator.eq,
@@ -22,6 +22,7 @@ _COMPARE: dict[type[ast.cmpop], Callable[[Tensor, Tensor], Tensor]] = {
     ast.GtE: operator.ge,
     ast.Gt: operator.gt,
 }
+"""What a sign of comparison computes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,7 +131,7 @@ def _value(node: ast.expr, grid: _Grid, live: Tensor) -> _Value:
             one = _value(left, grid, live)
             for sign, operand in zip(signs, others, strict=True):
                 other = _value(operand, grid, live)
-                live = live & _COMPARE[type(sign)](one.cells, other.cells)
+                live = live & COMPARE[type(sign)](one.cells, other.cells)
                 one = other
             return _Value(live)
     raise TypeError(f"a {type(node).__name__} is no part of a checked tree")

@@ -26,6 +26,7 @@ from itertools import pairwise
 import torch
 from torch import Tensor
 
+from model.mask_tools.language.evaluation import COMPARE
 from model.mask_tools.language.parsing import span
 from model.mask_tools.language.pasted import MASKS, Dialect, Reader
 from model.mask_tools.language.pasted_text import PastedText
@@ -50,14 +51,6 @@ _ARITHMETIC: dict[type[ast.operator], Callable[[Tensor, Tensor], Tensor]] = {
     ast.FloorDiv: operator.floordiv,
     ast.Mod: operator.mod,
     ast.Pow: operator.pow,
-}
-_COMPARE: dict[type[ast.cmpop], Callable[[Tensor, Tensor], Tensor]] = {
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-    ast.GtE: operator.ge,
-    ast.Gt: operator.gt,
 }
 SCORES = Dialect(
     parameters=("score", "b", "h", "q", "k"),
@@ -220,7 +213,7 @@ def _value(node: ast.expr, given: Mapping[str, Tensor]) -> Tensor:
             return reduce(join, [_condition(part, given) for part in parts])
         case ast.Compare(left=left, ops=signs, comparators=others):
             numbers = [_number(operand, given) for operand in (left, *others)]
-            links = [_COMPARE[type(sign)](*pair) for sign, pair in zip(signs, pairwise(numbers), strict=True)]
+            links = [COMPARE[type(sign)](*pair) for sign, pair in zip(signs, pairwise(numbers), strict=True)]
             return reduce(torch.logical_and, links)
         case ast.IfExp(test=test, body=one, orelse=other):
             asked = _condition(test, given)
