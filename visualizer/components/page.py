@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import base64
 import html
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from visualizer import colors
-from visualizer.components.modules import module_text, style_sheet
+from visualizer.components.bundle import bundled
+from visualizer.components.modules import style_sheet
 from visualizer.components.picture import Picture
 
 _FOLDER = Path(__file__).parent
@@ -74,11 +73,4 @@ def _section(heading: str, picture: Picture) -> str:
 
 def _script(modules: Sequence[str]) -> str:
     """One module that draws the pictures of a page, with the style sheets that these need."""
-    names = {module: f"render{index}" for index, module in enumerate(dict.fromkeys(modules))}
-    imports = {module: f'import {{ render as {name} }} from "./{module}";\n' for module, name in names.items()}
-    drawn = (
-        f"{json.dumps(module)}: {{ render: {name}, style: {json.dumps(style_sheet(imports[module], _FOLDER))} }}"
-        for module, name in names.items()
-    )
-    call = f"show({{ {', '.join(drawn)} }}, {json.dumps(colors.as_json())});"
-    return module_text(f"{_PAGE_ENTRY}{''.join(imports.values())}{call}", _FOLDER)
+    return bundled(f"{_PAGE_ENTRY}show(PICTURES, COLORS);", modules, _FOLDER)

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from threading import Event, Thread
 
 from visualizer.session.allocator import keep_freed_memory
+from visualizer.session.mount import script
 from visualizer.settings.settings import Settings
 
 _IS_WARM = Event()
@@ -21,6 +22,7 @@ def is_warm() -> bool:
 async def warmed(_app: object) -> AsyncIterator[None]:
     """The life of the server: while it starts to answer, a thread loads all that a picture needs."""
     keep_freed_memory()
+    script()
     Thread(target=_warm, name="warming", daemon=True).start()
     yield
 

@@ -2,14 +2,17 @@
 
     /numbers/<stage>.npy, .csv or .packed      a stage of a run
     /pictures/heads                            what the picture of a view draws
+    /scripts/pictures-<version>.js             what draws the pictures, which a browser loads once
 
-The parameters are those of the page's link, and ``PART_FIELDS``.
+The parameters are those of the page's link, and those of ``Part``.
 """
 
 from __future__ import annotations
 
+import gzip
 import os
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import TYPE_CHECKING
 
 from anyio import CapacityLimiter, to_thread
@@ -18,6 +21,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from visualizer.routes.address import Address, Format, read_picture_address, read_stage_address, version_here
+from visualizer.session.mount import script
 
 if TYPE_CHECKING:  # it brings torch, which takes a second
     from visualizer.routes.answers import Answer
@@ -50,7 +54,29 @@ async def pictures(request: Request) -> Response:
     return await _answered(request, read_picture_address, request.path_params["view"], _picture)
 
 
-ROUTES: list[BaseRoute] = [Route("/numbers/{file}", numbers), Route("/pictures/{view}", pictures)]
+async def scripts(request: Request) -> Response:
+    """What draws the pictures. Its name is that of its text, so that it may be kept forever."""
+    found = script()
+    if request.path_params["file"] != found.name:
+        return _refused(ValueError(f"The script of the pictures is {found.address}."), status=404)
+    packs = "gzip" in request.headers.get("accept-encoding", "")
+    return Response(
+        _packed_script() if packs else found.text,
+        media_type="text/javascript; charset=utf-8",
+        headers={
+            **_PLAIN,
+            "Content-Encoding": "gzip" if packs else "identity",
+            "Cache-Control": _FOREVER,
+            "Vary": "Accept-Encoding",
+        },
+    )
+
+
+ROUTES: list[BaseRoute] = [
+    Route("/numbers/{file}", numbers),
+    Route("/pictures/{view}", pictures),
+    Route("/scripts/{file}", scripts),
+]
 """What the server answers beside the page."""
 
 
@@ -84,8 +110,14 @@ def _kept_for(address: Address) -> dict[str, str]:
     return {**_PLAIN, "ETag": f'"{address.tag}"', "Cache-Control": _FOREVER if is_fixed else _ASK_AGAIN}
 
 
-def _refused(error: ValueError) -> Response:
-    return PlainTextResponse(f"{error}\n", status_code=400, headers={**_PLAIN, "Cache-Control": "no-store"})
+@cache
+def _packed_script() -> bytes:
+    """Made small once: the server would do it again for every browser."""
+    return gzip.compress(script().text.encode())
+
+
+def _refused(error: ValueError, status: int = 400) -> Response:
+    return PlainTextResponse(f"{error}\n", status_code=status, headers={**_PLAIN, "Cache-Control": "no-store"})
 
 
 def _busy() -> Response:

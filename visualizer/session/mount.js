@@ -8,7 +8,8 @@ const mounted = new WeakMap();
  * It may also call the clean-up of a call that a later one has overtaken: `render` therefore runs once per element,
  * and only the clean-up of the latest call ends the picture.
  */
-export function mounting(render, colors) {
+export function mounting({ render, style }, hostStyle, colors) {
+  const sheets = [hostStyle, style].map(makeSheet);
   return ({ data, parentElement, setTriggerValue, setStateValue }) => {
     if (!data) return undefined;
     const entry = mounted.get(parentElement) ?? { calls: 0, picture: null };
@@ -16,13 +17,22 @@ export function mounting(render, colors) {
     Object.assign(entry, { setTriggerValue, setStateValue });
     const call = (entry.calls += 1);
     if (entry.picture) entry.picture.update(data);
-    else entry.picture = render(emptyRoot(parentElement), data, hostOf(entry, colors));
+    else {
+      parentElement.adoptedStyleSheets = sheets;
+      entry.picture = render(emptyRoot(parentElement), data, hostOf(entry, colors));
+    }
     return () => {
       if (entry.calls !== call || mounted.get(parentElement) !== entry) return;
       mounted.delete(parentElement);
       entry.picture.destroy();
     };
   };
+}
+
+function makeSheet(style) {
+  const sheet = new CSSStyleSheet();
+  sheet.replaceSync(style);
+  return sheet;
 }
 
 function emptyRoot(parentElement) {

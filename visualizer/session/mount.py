@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
@@ -11,17 +13,19 @@ from typing import Any, Literal
 import streamlit as st
 from streamlit.components.v2.types import ComponentRenderer
 
-from visualizer import colors
-from visualizer.components.modules import module_text, style_sheet
+from visualizer.components.bundle import bundled, every_picture
+from visualizer.components.modules import style_sheet
 from visualizer.components.picture import Picture
 
 _FOLDER = Path(__file__).parent
 _ROOT = '<div class="headlight"></div>'
-_ENTRY = """
-import {{ mounting }} from "./mount.js";
-import {{ render }} from "../components/{module}";
-export default mounting(render, {colors});
+_ENTRY = """import { mounting } from "./mount.js";
+export const mountingOf = (module) => mounting(PICTURES[module], HOST_STYLE, COLORS);
 """
+_LOADER = """const {{ mountingOf }} = await import(new URL({address}, document.baseURI).href);
+export default mountingOf({module});
+"""
+"""What a message carries of the script: where it is, for a browser that loads it once."""
 
 
 def mount(
@@ -42,13 +46,37 @@ def mount(
     _renderer(picture.module)(key=picture.key, data=picture.data, width=width, **callbacks)
 
 
+@dataclass(frozen=True)
+class Script:
+    """What draws every picture of the page.
+
+    Attributes:
+        name: another one for another text.
+        text: an ES module.
+    """
+
+    name: str
+    text: str
+
+    @property
+    def address(self) -> str:
+        """Where the server has it, from the page's own address."""
+        return f"scripts/{self.name}"
+
+
+@cache
+def script() -> Script:
+    """The script of this version of the app."""
+    of_host = f"const HOST_STYLE = {json.dumps(style_sheet(_ENTRY, _FOLDER))};\n"
+    text = bundled(f"{_ENTRY}{of_host}", every_picture(), _FOLDER, to_components="../components")
+    return Script(f"pictures-{hashlib.sha256(text.encode()).hexdigest()[:16]}.js", text)
+
+
 @cache
 def _renderer(module: str) -> ComponentRenderer:
-    entry = _ENTRY.format(module=module, colors=json.dumps(colors.as_json()))
     name = module.removesuffix(".js").removesuffix("/element").replace("/", "_")
-    return st.components.v2.component(
-        f"headlight_{name}", html=_ROOT, css=style_sheet(entry, _FOLDER), js=module_text(entry, _FOLDER)
-    )
+    loader = _LOADER.format(address=json.dumps(script().address), module=json.dumps(module))
+    return st.components.v2.component(f"headlight_{name}", html=_ROOT, js=loader)
 
 
 def _nothing() -> None:

@@ -26,6 +26,7 @@ from visualizer.routes import served
 from visualizer.routes.address import Part, version_here
 from visualizer.routes.served import ROUTES
 from visualizer.session.cache import cached_run
+from visualizer.session.mount import script
 from visualizer.settings.fields import fields_of
 from visualizer.settings.link import read_query
 from visualizer.settings.settings import FIELDS, Selection
@@ -250,3 +251,13 @@ def test_the_line_of_the_readme_gives_what_it_says(client):
     )
     assert not notices
     assert np.array_equal(found, cached_run(settings_).trace[WEIGHTS].value.numpy())
+
+
+def test_the_script_of_the_pictures_is_loaded_once(client):
+    found = client.get(f"/{script().address}")
+    assert found.text == script().text
+    assert found.headers["content-encoding"] == "gzip"
+    assert "immutable" in found.headers["cache-control"]
+    assert client.get(f"/{script().address}", headers={"Accept-Encoding": "identity"}).text == script().text
+    other = client.get("/scripts/pictures-0.js")
+    assert (other.status_code, other.text) == (404, f"The script of the pictures is {script().address}.\n")
