@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from weakref import WeakValueDictionary
 
 import torch
 from torch import Tensor
@@ -47,14 +48,34 @@ def compute(prepared: Prepared) -> Run:
         return _run_example(settings, WORKED_EXAMPLES[settings.weights]())
     if settings.weights == TRAINED:
         checkpoint = checkpoint_of(settings)
-        return _record(prepared, encoded, model_with(checkpoint.recipe, checkpoint.weights), head_names=())
+        trained = model_with(checkpoint.recipe, checkpoint.weights).requires_grad_(False)
+        change_scores(trained, settings)
+        return _record(prepared, encoded, trained, head_names=())
     config = _config(settings, encoded)
-    build = build_attention_alone if settings.architecture == "attention" else build_model
-    model = build(config, settings.weights, settings.seed)
+    return _record(prepared, encoded, _model(settings, config), head_names(config, settings.weights))
+
+
+def _model(settings: Settings, config: TransformerConfig) -> TracedModule:
+    """The model of some settings; one that a run still holds where nothing but the text or the masks is other."""
     if settings.dropout > 0:
+        model = _built(settings, config)
         model.train()
         seed_dropout(model, settings.seed)
-    return _record(prepared, encoded, model, head_names(config, settings.weights))
+        return model
+    key = (config, settings.weights, settings.seed, settings.score)
+    found = _MODELS.get(key)
+    return _MODELS.setdefault(key, _built(settings, config)) if found is None else found
+
+
+def _built(settings: Settings, config: TransformerConfig) -> TracedModule:
+    build = build_attention_alone if settings.architecture == "attention" else build_model
+    model = build(config, settings.weights, settings.seed).requires_grad_(False)
+    change_scores(model, settings)
+    return model
+
+
+_MODELS: WeakValueDictionary[tuple[TransformerConfig, str, int, str], TracedModule] = WeakValueDictionary()
+"""The models of the runs that are kept. They are never changed: masks, and what breaks a model, are a run's own."""
 
 
 def _repeat(run: Run) -> None:
@@ -67,8 +88,6 @@ def _repeat(run: Run) -> None:
 def _record(prepared: Prepared, encoded: Encoded, model: TracedModule, head_names: tuple[str, ...]) -> Run:
     """Run a model under the masks that the settings ask for."""
     settings, batches = prepared.settings, prepared.batches
-    model.requires_grad_(False)
-    change_scores(model, settings)
     masks = _by_layer(applied_masks(settings, prepared.promised))
     with torch.inference_mode(), record(model, edits(settings, masks)) as trace:
         _forward(model, batches, masks, positions_in(settings, batches))

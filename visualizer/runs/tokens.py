@@ -10,7 +10,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import accumulate, chain
 from typing import TYPE_CHECKING
 
@@ -42,13 +42,18 @@ def tokenize(text: str, kind: TokenKind) -> list[str]:
     - ``characters``: characters as a person sees them (``graphemes``), white space included.
     - ``bytes``: the bytes of UTF-8: ASCII as the character, others as ``0xC3``.
     """
+    return list(_tokenized(text, kind))
+
+
+@lru_cache(maxsize=64)
+def _tokenized(text: str, kind: TokenKind) -> tuple[str, ...]:
     match kind:
         case "words":
-            return list(_words(text))
+            return tuple(_words(text))
         case "characters":
-            return graphemes(text)
+            return tuple(graphemes(text))
         case "bytes":
-            return [_BYTES[byte] for byte in text.encode("utf-8", "surrogatepass")]
+            return tuple(_BYTES[byte] for byte in text.encode("utf-8", "surrogatepass"))
 
 
 def first_tokens(text: str, kind: TokenKind, n_tokens: int) -> str:

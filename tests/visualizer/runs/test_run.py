@@ -7,7 +7,7 @@ from model import MASKS
 from model.names import MASK_NAMES
 from model.sources.worked_examples import WORKED_EXAMPLES as EXAMPLES
 from tests.visualizer.sample_runs import BASE, VARIANTS, run_of
-from visualizer.runs import tokens
+from visualizer.runs import compute, tokens
 from visualizer.runs.compute import compute_run
 from visualizer.runs.paths import attention_modules, with_layer
 from visualizer.runs.prepare import prepare
@@ -30,6 +30,20 @@ def test_equal_settings_give_equal_runs(name):
     assert list(first.trace) == list(second.trace)
     for path, stage in first.trace.items():
         assert torch.equal(stage.value, second.trace[path].value), path
+
+
+def test_runs_that_differ_in_their_masks_share_a_model_and_are_as_with_one_of_their_own(monkeypatch):
+    first, second = compute_run(BASE), compute_run(replace(BASE, mask=("custom",), custom="k <= q"))
+    assert second.model is first.model
+    assert compute_run(replace(BASE, dropout=0.1)).model is not compute_run(replace(BASE, dropout=0.1)).model
+    for change in ({"seed": 1}, {"score": "score / 2"}, {"n_heads": 2}):
+        other = compute_run(replace(BASE, **change))
+        assert other.model is not first.model
+    monkeypatch.setattr(compute, "_MODELS", {})
+    for run in (first, second, other):
+        alone = compute_run(run.settings)
+        assert alone.model is not run.model
+        assert all(torch.equal(stage.value, alone.trace[path].value) for path, stage in run.trace.items())
 
 
 @pytest.mark.parametrize("name", [*VARIANTS, *WORKED_EXAMPLES])
