@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from urllib.error import URLError
 from urllib.parse import urlencode
@@ -112,43 +112,62 @@ def context(browser: Browser) -> Iterator[BrowserContext]:
 
 @pytest.fixture
 def open_app(context: BrowserContext, app_url: str) -> Iterator[OpenApp]:
-    """Opens the app on a link. None of its pages may show or log an error, or ask another host for anything."""
+    """Loads the app on a link. None of its pages may show or log an error, or ask another host for anything."""
     with visit(context, app_url) as open_page:
         yield open_page
 
 
 @pytest.fixture(scope="module")
 def open_app_once(context: BrowserContext, app_url: str) -> Iterator[OpenApp]:
-    """The same for a page that all tests of a module share."""
+    """The same for a page that all tests of a module share, where it has to be a page of its own."""
     with visit(context, app_url) as open_page:
         yield open_page
 
 
 @pytest.fixture
-def open_link(open_app_once: OpenApp, shared_page: dict[str, Page]) -> OpenApp:
-    """Opens a link in the page that all tests of a module share, as Back and Forward do: it is not loaded anew."""
+def open_link(kept_page: Page, app_url: str) -> Iterator[OpenApp]:
+    """Opens a link in the page that all tests share, as Back and Forward do: it is not loaded anew."""
 
     def open_page(*, dark: bool = False, width: int = 1280, **query: object) -> Page:
-        page = shared_page.get("page")
-        if page is None or page.get_by_test_id("stException").count():
-            page = shared_page["page"] = open_app_once(dark=dark, width=width, **query)
-        else:
-            set_screen(page, dark=dark, width=width)
-            follow_link(page, urlencode(query))
-        return page
+        set_screen(kept_page, dark=dark, width=width)
+        follow_link(kept_page, urlencode(query))
+        return kept_page
 
-    return open_page
+    kept_page.bring_to_front()
+    with watched(kept_page, app_url):
+        yield open_page
+    if kept_page.get_by_test_id("stException").count():
+        load(kept_page, app_url)
 
 
-@pytest.fixture(scope="module")
-def shared_page() -> dict[str, Page]:
-    return {}
+@pytest.fixture(scope="session")
+def kept_page(context: BrowserContext, app_url: str) -> Page:
+    """The app, loaded once: loading is the greater part of what most tests would cost."""
+    page = context.new_page()
+    load(page, app_url)
+    return page
 
 
 @contextmanager
 def visit(context: BrowserContext, app_url: str) -> Iterator[OpenApp]:
-    """Opens the app on pages that rest afterwards: a new page for each test costs twice as much."""
-    pages: list[Page] = []
+    """Loads the app on pages that rest afterwards: a new page for each test costs twice as much."""
+    with ExitStack() as watches:
+
+        def open_page(*, dark: bool = False, width: int = 1280, **query: object) -> Page:
+            page = resting_page(context) or context.new_page()
+            page.bring_to_front()
+            set_screen(page, dark=dark, width=width)
+            watches.callback(page.goto, f"{app_url}{RESTING}")
+            watches.enter_context(watched(page, app_url))
+            load(page, f"{app_url}/?{urlencode(query)}")
+            return page
+
+        yield open_page
+
+
+@contextmanager
+def watched(page: Page, app_url: str) -> Iterator[None]:
+    """Until the end the page neither shows nor logs an error, and asks no other host for anything."""
     problems: list[str] = []
 
     def note_error(error: Error) -> None:
@@ -163,26 +182,22 @@ def visit(context: BrowserContext, app_url: str) -> Iterator[OpenApp]:
             problems.append(f"asked for {request.url}")
 
     listeners = {"pageerror": note_error, "console": note_console, "request": note_request}
-
-    def open_page(*, dark: bool = False, width: int = 1280, **query: object) -> Page:
-        page = resting_page(context) or context.new_page()
-        pages.append(page)
-        page.bring_to_front()
-        set_screen(page, dark=dark, width=width)
-        for event, listener in listeners.items():
-            page.on(event, listener)
-        page.goto(f"{app_url}/?{urlencode(query)}")
-        settle(page)
-        return page
-
-    yield open_page
-    for page in pages:
-        expect(page.get_by_test_id("stException")).to_have_count(0)
+    for event, listener in listeners.items():
+        page.on(event, listener)
+    try:
+        yield
+    finally:
         for event, listener in listeners.items():
             page.remove_listener(event, listener)
+        page.unroute_all()
         page.mouse.move(0, 0)
-        page.goto(f"{app_url}{RESTING}")
+    expect(page.get_by_test_id("stException")).to_have_count(0)
     assert not problems, problems
+
+
+def load(page: Page, address: str) -> None:
+    page.goto(address)
+    settle(page)
 
 
 def set_screen(page: Page, *, dark: bool, width: int) -> None:

@@ -210,8 +210,8 @@ REFUSE_ONCE = """() => {
 }"""
 
 
-def test_weights_come_by_address_and_the_picture_stays_while_they_are_under_way(open_app_once):
-    page = open_app_once(view="heads", n_heads=1)
+def test_weights_come_by_address_and_the_picture_stays_while_they_are_under_way(open_link):
+    page = open_link(view="heads", n_heads=1)
     title = panels(page, HEADS).locator(".matrix-title")
     requests, waiting, answers = [], [], iter(("wait", "go"))
 
