@@ -47,8 +47,8 @@ class Report:
         )
 
     def __str__(self) -> str:
-        lines = _aligned([_COLUMNS, *(_cells(row) for row in self.rows)]) if self.rows else []
-        said = [f"{path}: {_sentence(finding)}" for path, finding in _once(self.findings)]
+        lines = _aligned([_COLUMNS, *(cells_of(row) for row in self.rows)]) if self.rows else []
+        said = [f"{named(paths)}: {_sentence(finding)}" for paths, finding in said_once(self.findings)]
         summary = _summary(self)
         return "\n".join([*lines, *([""] if lines else []), summary, *said, *self.notes])
 
@@ -58,10 +58,10 @@ class Report:
     def _repr_html_(self) -> str:
         head = "".join(f"<th style='text-align:left'>{html.escape(column)}</th>" for column in _COLUMNS)
         rows = "".join(
-            f"<tr>{''.join(f'<td style=text-align:left>{html.escape(cell)}</td>' for cell in _cells(row))}</tr>"
+            f"<tr>{''.join(f'<td style=text-align:left>{html.escape(cell)}</td>' for cell in cells_of(row))}</tr>"
             for row in self.rows
         )
-        said = [f"{path}: {_sentence(finding)}" for path, finding in _once(self.findings)]
+        said = [f"{named(paths)}: {_sentence(finding)}" for paths, finding in said_once(self.findings)]
         items = "".join(f"<li>{html.escape(text)}</li>" for text in (*said, *self.notes))
         table = f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>" if self.rows else ""
         return f"{table}<p>{html.escape(_summary(self))}</p><ul>{items}</ul>"
@@ -117,7 +117,8 @@ def _along_the_batch(rows: Sequence[Judged], tokens: Tensor, *, knows_padding: b
     return ""
 
 
-def _cells(row: Judged) -> tuple[str, ...]:
+def cells_of(row: Judged) -> tuple[str, ...]:
+    """Path, heads, sizes, mask and bias of an attention in words; "" where it has no bias."""
     attention = row.attention
     masks = [f"{where}: {said.words}" if where else said.words for where, said in row.descriptions[:3]]
     if (more := len(row.descriptions) - 3) > 0:
@@ -137,17 +138,18 @@ def _sizes(row: Judged) -> str:
     return f"{counted('query', n_queries)}, {counted('key', n_keys)}"
 
 
-def _once(findings: Sequence[tuple[str, Finding]]) -> list[tuple[str, Finding]]:
-    """The findings, those that say the same of several attentions as one."""
+def said_once(findings: Sequence[tuple[str, Finding]]) -> list[tuple[tuple[str, ...], Finding]]:
+    """The findings, each with the paths of its attentions: those that say the same of several as one."""
     paths: dict[str, list[str]] = {}
     first: dict[str, Finding] = {}
     for path, finding in findings:
         paths.setdefault(_sentence(finding), []).append(path)
         first.setdefault(_sentence(finding), finding)
-    return [(_named(where), first[sentence]) for sentence, where in paths.items()]
+    return [(tuple(where), first[sentence]) for sentence, where in paths.items()]
 
 
-def _named(paths: Sequence[str]) -> str:
+def named(paths: Sequence[str]) -> str:
+    """The names of some attentions, of many the first and how many more."""
     return ", ".join(paths) if len(paths) < 4 else f"{paths[0]} and {len(paths) - 1} more"
 
 

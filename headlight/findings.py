@@ -132,15 +132,15 @@ def _tokens(attention: Attention, padding: Padding, item: int, batch: int) -> To
     """Which queries and keys of one sequence are padding, where the sizes fit."""
     _, _, n_queries, n_keys = attention.shape
     of_keys, of_queries = padding.encoder, padding.encoder
-    if _OF_DECODER.search(attention.module):
+    if is_of_decoder(attention):
         of_queries = padding.decoder
-        of_keys = padding.encoder if _is_cross(attention) else padding.decoder
-        if padding.decoder is None and not _is_cross(attention) and padding.encoder is not None:
+        of_keys = padding.encoder if is_cross(attention) else padding.decoder
+        if padding.decoder is None and not is_cross(attention) and padding.encoder is not None:
             of_keys = None
     keys = _row(of_keys, item, batch)
     keys = keys if keys is not None and len(keys) == n_keys else None
     queries = _row(of_queries, item, batch)
-    if queries is not None and len(queries) > n_queries and not _is_cross(attention):
+    if queries is not None and len(queries) > n_queries and not is_cross(attention):
         queries = queries[-n_queries:]  # with a key/value cache the last tokens are the queries
     queries = queries if queries is not None and len(queries) == n_queries else None
     none = Tokens.without_padding(n_queries, n_keys)
@@ -156,8 +156,14 @@ def _row(padding: Tensor | None, item: int, batch: int) -> Tensor | None:
     return padding[item * len(padding) // batch].cpu()
 
 
-def _is_cross(attention: Attention) -> bool:
+def is_cross(attention: Attention) -> bool:
+    """Whether the name of its module says that its keys come from another sequence than its queries."""
     return bool(_CROSS.search(attention.module))
+
+
+def is_of_decoder(attention: Attention) -> bool:
+    """Whether the name of its module says that its queries are a decoder's."""
+    return bool(_OF_DECODER.search(attention.module))
 
 
 def _kind(attention: Attention) -> str:
@@ -174,7 +180,7 @@ def _causal_kinds(
     )
     found: dict[str, bool] = {}
     for attention, masks in described:
-        never = _is_cross(attention) or (is_two_stacks and bool(_OF_ENCODER.search(attention.module)))
+        never = is_cross(attention) or (is_two_stacks and bool(_OF_ENCODER.search(attention.module)))
         if causal is not None or never:
             found[_kind(attention)] = bool(causal) and not never
             continue

@@ -6,6 +6,7 @@ and every stage, each with the numbers of its arrays. Everything is checked when
 
 from __future__ import annotations
 
+import io
 import json
 import math
 from collections.abc import Mapping, Sequence
@@ -29,7 +30,8 @@ MOST_BYTES = 4 * 2**30
 
 _KEY = "headlight"
 _LENGTH_BYTES = 8
-_MOST_HEADER_BYTES = 64 * 2**20
+_MOST_HEADER_BYTES = 16 * 2**20
+_DAMAGED = "the file is damaged or no recording: choose one that trace.save wrote"
 _ARRAYS = ("allowed", "bias", "weights", "context", "query", "key", "value")
 _DTYPES = {
     str(dtype).removeprefix("torch."): dtype
@@ -71,11 +73,11 @@ def write(content: Content, path: str | Path) -> None:
     save_file(arrays.by_name, str(path), {_KEY: json.dumps(about, ensure_ascii=False)})
 
 
-def read(path: str | Path, *, most_bytes: int = MOST_BYTES) -> Content:
+def read(file: str | Path | bytes, *, most_bytes: int = MOST_BYTES) -> Content:
     """Read a file.
 
     Args:
-        path: the file.
+        file: its path, or what it holds.
         most_bytes: the longest file that is read.
 
     Raises:
@@ -84,32 +86,30 @@ def read(path: str | Path, *, most_bytes: int = MOST_BYTES) -> Content:
         OSError: it cannot be opened.
     """
     from safetensors import SafetensorError
-    from safetensors.torch import load_file
+    from safetensors.torch import load, load_file
 
-    size = Path(path).stat().st_size
+    size = len(file) if isinstance(file, bytes) else Path(file).stat().st_size
     if size > most_bytes:
         raise ValueError(
             f"the file has {size:,} bytes: {most_bytes:,} is the most that is read, unless you say more"
         )
-    about = _header(Path(path))
+    about = _header(file, size)
     version = _field(about, "version", int)
     if version > VERSION:
         raise ValueError(
             f"the file is of version {version}: this Headlight reads up to {VERSION}, so take a later one"
         )
     try:
-        arrays = load_file(str(path))
-    except SafetensorError as error:
-        raise ValueError("the file is damaged or no recording: choose one that trace.save wrote") from error
+        arrays = load(file) if isinstance(file, bytes) else load_file(str(file))
+    except (SafetensorError, KeyError, RuntimeError, TypeError, OverflowError) as error:
+        raise ValueError(_DAMAGED) from error
     stages = [_stage_from_json(given, arrays) for given in _list(about, "stages", dict)]
     if len({stage.path for stage in stages}) < len(stages):
         raise ValueError("two stages in the file have one path")
-    return Content(
-        [_attention_from_json(given, arrays) for given in _list(about, "attentions", dict)],
-        stages,
-        _list(about, "notes", str),
-        _list(about, "tokens", str),
-    )
+    attentions = [_attention_from_json(given, arrays) for given in _list(about, "attentions", dict)]
+    if len({attention.path for attention in attentions}) < len(attentions):
+        raise ValueError("two attentions in the file have one path")
+    return Content(attentions, stages, _list(about, "notes", str), _list(about, "tokens", str))
 
 
 class _Arrays:
@@ -155,13 +155,13 @@ def _stage_to_json(stage: Stage, arrays: _Arrays) -> dict[str, object]:
     }
 
 
-def _header(path: Path) -> Mapping[str, Any]:
+def _header(file: str | Path | bytes, size: int) -> Mapping[str, Any]:
     """What the file says of itself, before any array is read."""
-    with path.open("rb") as file:
-        length = int.from_bytes(file.read(_LENGTH_BYTES), "little")
-        if not 2 <= length <= min(_MOST_HEADER_BYTES, path.stat().st_size - _LENGTH_BYTES):
-            raise ValueError("the file is damaged or no recording: choose one that trace.save wrote")
-        content = file.read(length)
+    with io.BytesIO(file) if isinstance(file, bytes) else Path(file).open("rb") as opened:
+        length = int.from_bytes(opened.read(_LENGTH_BYTES), "little")
+        if not 2 <= length <= min(_MOST_HEADER_BYTES, size - _LENGTH_BYTES):
+            raise ValueError(_DAMAGED)
+        content = opened.read(length)
     try:
         about = json.loads(json.loads(content)["__metadata__"][_KEY])
     except (KeyError, TypeError, ValueError, RecursionError) as error:
@@ -214,7 +214,7 @@ def _check_arrays(attention: Attention) -> None:
             continue
         sizes = (*(1,) * (4 - array.dim()), *array.shape)
         fits = array.dim() <= 4 and all(
-            size == of_all or size == 1 or (axis < 2 and size <= of_all)
+            size == of_all or (axis < 2 and size <= of_all) or (size == 1 and name != "weights")
             for axis, (size, of_all) in enumerate(zip(sizes, attention.shape, strict=True))
         )
         if not fits:

@@ -99,18 +99,18 @@ class Trace(Sequence[Attention]):
         write(Content(self._attentions, tuple(self.stages.values()), self._notes, given), path)
 
 
-def load(path: str | Path, *, most_bytes: int = MOST_BYTES) -> Trace:
+def load(file: str | Path | bytes, *, most_bytes: int = MOST_BYTES) -> Trace:
     """Read a trace that ``Trace.save`` wrote. Nothing in the file is run, and everything in it is checked.
 
     Args:
-        path: the file.
+        file: its path, or what it holds.
         most_bytes: the longest file that is read.
 
     Raises:
         ValueError: it is too long, no recording, of a later version, or damaged; one sentence says which.
         OSError: it cannot be opened.
     """
-    content = read(path, most_bytes=most_bytes)
+    content = read(file, most_bytes=most_bytes)
     trace = Trace(content.attentions, content.notes, {stage.path: stage for stage in content.stages})
     trace.tokens = tuple(content.tokens)
     return trace

@@ -24,7 +24,7 @@ def name_of(source: Path) -> str:
     return ".".join(source.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
 
 
-VIEWS = ("step", "token_way", "heads", "compare", "lab", "train", "generate")
+VIEWS = ("step", "token_way", "heads", "compare", "lab", "train", "generate", "watched")
 MODULES = {name_of(source): source for source in SOURCES}
 ROOMS = (
     *("model", "model.mask_tools", "model.sources", "model.learning", "model.analysis"),

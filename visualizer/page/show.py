@@ -29,7 +29,7 @@ def show(choices: Choices) -> None:
     prepare_process()
     if choices.selection.view in VIEWS_WITHOUT_RUN:
         header.glossary_alone()
-        VIEWS_WITHOUT_RUN[choices.selection.view](choices.training)
+        VIEWS_WITHOUT_RUN[choices.selection.view](choices)
         return
     try:
         run = cached_run(choices.settings)

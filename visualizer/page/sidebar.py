@@ -33,6 +33,9 @@ def controls(choices: Choices) -> None:
         if selection.view == "train":
             st.caption("A training has settings of its own: they stand beside it. What was chosen here is kept.")
             return
+        if selection.view == "watched":
+            st.caption("Another model is looked at: nothing that is chosen here is in it. What was chosen is kept.")
+            return
         if settings.weights in WORKED_EXAMPLES:
             _choice_of_weights("weights", settings)
             worked_examples(settings, selection.view)

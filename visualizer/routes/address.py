@@ -16,6 +16,7 @@ from visualizer.settings.fields import fields_of, setting
 from visualizer.settings.link import problem_with_link, read_part, read_query, write_query
 from visualizer.settings.settings import FIELDS, Selection, Settings
 from visualizer.settings.training_settings import TRAINING
+from visualizer.settings.watched_settings import WATCHED
 
 Format = Literal["npy", "csv", "packed"]
 StepsOrExact = Literal["exact", "16", "8"]
@@ -49,7 +50,7 @@ class Part:
         return tuple(int(place) for place in self.at.split(",")) if self.at else ()
 
 
-_FIELDS = (*FIELDS.values(), *TRAINING.values(), *fields_of(Part).values())
+_FIELDS = (*FIELDS.values(), *TRAINING.values(), *WATCHED.values(), *fields_of(Part).values())
 
 
 @dataclass(frozen=True)

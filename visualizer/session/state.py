@@ -15,6 +15,7 @@ from typing import Any
 
 import streamlit as st
 
+from visualizer.session.given import given_recording
 from visualizer.settings.fitting import fitted, width_to_come_back_to
 from visualizer.settings.link import read_query, write_query
 from visualizer.settings.settings import Selection, Settings, in_mask_order
@@ -25,11 +26,12 @@ from visualizer.settings.training_settings import (
     read_training,
     write_training,
 )
+from visualizer.settings.watched_settings import NOTHING_WATCHED, WatchedChoice, read_watched, write_watched
 
 _CHOICES = "_choices"
 _ACTED = "_acted"
 _OPENED = "_examples_opened"
-_PARTS = ("settings", "selection", "training")
+_PARTS = ("settings", "selection", "training", "watched")
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,7 @@ class Choices:
         notices: one sentence for each value of the link that had to be changed.
         given: the parameters of the link, when it has just been read.
         training: what is trained, and looked at there.
+        watched: which trace of another model is open, and what is looked at in it.
     """
 
     settings: Settings
@@ -49,11 +52,13 @@ class Choices:
     notices: tuple[str, ...] = ()
     given: frozenset[str] = frozenset()
     training: TrainingChoice = OPENING
+    watched: WatchedChoice = NOTHING_WATCHED
 
     @property
     def link(self) -> dict[str, str]:
         """The parameters of the link."""
-        return write_query(self.settings, self.selection) | write_training(self.training)
+        own_model = write_query(self.settings, self.selection)
+        return own_model | write_training(self.training) | write_watched(self.watched)
 
     @property
     def width(self) -> int:
@@ -86,9 +91,9 @@ def chosen() -> Choices:
 
 
 def choose(settings: Settings, selection: Selection) -> None:
-    """Replace everything chosen outside the Train view, as a callback does."""
+    """Replace everything that is chosen of our own model, as a callback does."""
     st.session_state[_OPENED] = examples_opened() + 1
-    _act(Choices(settings, selection, training=chosen().training))
+    _act(_with(chosen(), settings=settings, selection=selection))
 
 
 def examples_opened() -> int:
@@ -100,7 +105,7 @@ def examples_opened() -> int:
 def select(**changes: Any) -> None:  # noqa: ANN401 - the fields of Selection, checked by `replace`
     """Change what is looked at, as a callback does."""
     before = _with_widgets(chosen())  # a widget may have changed at the same moment
-    _act(replace(before, selection=replace(before.selection, **changes), notices=(), given=frozenset()))
+    _act(_with(before, selection=replace(before.selection, **changes)))
 
 
 def select_cell(query: int, key: int) -> None:
@@ -110,15 +115,20 @@ def select_cell(query: int, key: int) -> None:
 
 def train(choice: TrainingChoice) -> None:
     """Replace what is trained and looked at there, as a callback does."""
-    before = chosen()
-    _act(replace(before, training=fitted_training(choice), notices=(), given=frozenset()))
+    _act(_with(chosen(), training=fitted_training(choice)))
+
+
+def watch(**changes: Any) -> None:  # noqa: ANN401 - the fields of WatchedChoice, checked by `replace`
+    """Change which trace is open or what is looked at in it, as a callback does."""
+    before = _with_widgets(chosen())
+    _act(_with(before, watched=replace(before.watched, **changes)))
 
 
 def change(**changes: Any) -> None:  # noqa: ANN401 - the fields of Settings, checked by `replace`
     """Change the settings, as a callback does."""
     before = _with_widgets(chosen())
-    found = _fitted(replace(before.settings, **{"d_model": before.width, **changes}), before.selection)
-    _act(replace(found, training=before.training))
+    settings = replace(before.settings, **{"d_model": before.width, **changes})
+    _act(_with_fitted(before, settings, before.selection))
 
 
 def change_masks(settings: Settings) -> None:
@@ -171,13 +181,23 @@ def _act(choices: Choices) -> None:
 def _from_address() -> Choices:
     raw = {name: st.query_params.get_all(name) for name in st.query_params}
     settings, selection, notices = read_query(raw)
-    training, more = read_training(raw)
-    return Choices(settings, selection, (*notices, *more), frozenset(raw), training)
+    training, of_training = read_training(raw)
+    watched, of_watched = read_watched(raw)
+    if not raw and given_recording() is not None:
+        selection, watched = replace(selection, view="watched"), replace(watched, watched_source="given")
+    notices = (*notices, *of_training, *of_watched)
+    return Choices(settings, selection, notices, frozenset(raw), training, watched)
 
 
-def _fitted(settings: Settings, selection: Selection) -> Choices:
+def _with(before: Choices, **changes: Any) -> Choices:  # noqa: ANN401 - the parts of Choices
+    """The choices with other parts, and without what was said of the link."""
+    return replace(before, **changes, notices=(), given=frozenset())
+
+
+def _with_fitted(before: Choices, settings: Settings, selection: Selection) -> Choices:
     """The choices nearest to settings that may not fit together."""
-    return Choices(fitted(settings), replace(selection, asked_width=width_to_come_back_to(settings)))
+    selection = replace(selection, asked_width=width_to_come_back_to(settings))
+    return _with(before, settings=fitted(settings), selection=selection)
 
 
 def _address_is(choices: Choices) -> bool:
@@ -191,7 +211,9 @@ def _with_widgets(before: Choices) -> Choices:
         values["d_model"] = before.width
     selection = _in_order(replace(before.selection, **_values_of_widgets(Selection)))
     training = fitted_training(replace(before.training, **_values_of_widgets(TrainingChoice)))
-    choices = replace(_fitted(replace(before.settings, **values), selection), training=training)
+    watched = replace(before.watched, **_values_of_widgets(WatchedChoice))
+    choices = _with_fitted(before, replace(before.settings, **values), selection)
+    choices = replace(choices, training=training, watched=watched)
     unchanged = all(getattr(choices, part) == getattr(before, part) for part in _PARTS)
     return before if unchanged else choices
 
@@ -202,7 +224,7 @@ def _in_order(selection: Selection) -> Selection:
     return replace(selection, mask_a=mask_a, mask_b=mask_b)
 
 
-def _values_of_widgets(kind: type[Settings | Selection | TrainingChoice]) -> dict[str, Any]:
+def _values_of_widgets(kind: type[Settings | Selection | TrainingChoice | WatchedChoice]) -> dict[str, Any]:
     values = {field.name: st.session_state.get(field.name) for field in fields(kind)}
     return {
         name: tuple(value) if isinstance(value, list) else value

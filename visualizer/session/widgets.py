@@ -17,6 +17,7 @@ from visualizer.settings.examples import Example
 from visualizer.settings.fields import MAX_TEXT, NO_MASK
 from visualizer.settings.settings import FIELDS, in_mask_order
 from visualizer.settings.training_settings import TRAINING
+from visualizer.settings.watched_settings import WATCHED
 
 
 def notices(sentences: Sequence[str]) -> None:
@@ -89,7 +90,7 @@ def switch(name: str, **more: object) -> None:
     st.toggle(_FIELDS[name].label, **_usual(name, more))
 
 
-_FIELDS = {**FIELDS, **TRAINING}
+_FIELDS = {**FIELDS, **TRAINING, **WATCHED}
 
 
 def _usual(name: str, more: Mapping[str, object]) -> dict[str, Any]:

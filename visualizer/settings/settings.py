@@ -32,7 +32,7 @@ from visualizer.settings.trained_models import TRAINED_MODELS
 TokenKind = Literal["words", "characters", "bytes"]
 PadSide = Literal["right", "left"]
 Fault = Literal["none", "after_softmax", "before_softmax", "left_out", "padding_counted"]
-View = Literal["step", "way", "heads", "compare", "lab", "train", "generate"]
+View = Literal["step", "way", "heads", "compare", "lab", "train", "generate", "watched"]
 Depth = Literal["plain", "exact"]
 PaintScope = Literal["all", "layer", "head", "layer_head"]
 PassedTo = Literal[
@@ -322,7 +322,7 @@ class Selection:
         "step",
         "View",
         "Follow the computation or one token, see all heads at once, set two masks side by side, paint and test a "
-        "mask, train a model, or let one write.",
+        "mask, train a model, let one write, or open what was recorded of any other.",
         choices={
             "step": "Step through",
             "way": "One token's way",
@@ -331,6 +331,7 @@ class Selection:
             "lab": "Mask lab",
             "train": "Train",
             "generate": "Generate",
+            "watched": "Any model",
         },
     )
     layer: int = setting(0, "Layer", "The layer that is looked at, counted from 0.", most=11)

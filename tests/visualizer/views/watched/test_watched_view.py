@@ -1,0 +1,108 @@
+"""Any model: opening recordings, what is said of them, and what is in the link."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from streamlit.testing.v1 import AppTest
+from torch import nn
+
+import headlight
+from visualizer.views.watched import recordings
+from visualizer.views.watched.make_example import TOKENS, example_trace
+
+APP = str(Path(__file__).parents[4] / "app.py")
+
+
+def open_app(**query: str) -> AppTest:
+    app = AppTest.from_file(APP, default_timeout=60)
+    for name, value in {"view": "watched", **query}.items():
+        app.query_params[name] = value
+    return app.run()
+
+
+def said(app: AppTest) -> str:
+    return "\n".join(element.value for element in (*app.markdown, *app.caption))
+
+
+def pictures(app: AppTest) -> dict[str, dict[str, object]]:
+    """The header of every picture by the name of its component."""
+    found = {}
+    for element in app.get("bidi_component"):
+        data = element.proto.bytes
+        found[element.proto.component_name] = json.loads(data[4 : 4 + int.from_bytes(data[:4], "little")])
+    return found
+
+
+def link_of(app: AppTest) -> dict[str, str]:
+    return {name: value if isinstance(value, str) else value[0] for name, value in app.query_params.items()}
+
+
+def test_the_example_is_what_its_script_makes():
+    kept, made = headlight.load(recordings.EXAMPLE), example_trace()
+    assert kept.tokens == made.tokens == TOKENS
+    assert kept.paths == made.paths
+    assert list(kept.stages) == list(made.stages)
+    for one, other in zip(kept, made, strict=True):
+        assert torch.equal(one.allowed, other.allowed)
+        torch.testing.assert_close(one.weights, other.weights, rtol=0, atol=1e-6)
+    for one, other in zip(kept.stages.values(), made.stages.values(), strict=True):
+        torch.testing.assert_close(one.value, other.value, rtol=0, atol=1e-4)
+
+
+def test_the_example_opens_by_a_click_on_its_mistake():
+    app = open_app()
+    assert "headlight.watch(model" in app.code[0].value
+    app.button(key="watched_example").click().run()
+    assert not app.exception
+    assert "**1 of 3 attentions sees later tokens.** 1 error." in said(app)
+    assert "Every query sees one key too many" in said(app)
+    assert link_of(app)["watched_source"] == "example"
+    heads = pictures(app)["headlight_attention_heads"]
+    assert (heads["layer"], heads["rows"]["labels"]) == (1, list(TOKENS))
+    assert pictures(app)["headlight_tensor_grid"]["panels"][0]["title"] == "Mask"
+
+
+def test_an_upload_opens_and_a_bad_one_leaves_it_open(tmp_path):
+    model = nn.MultiheadAttention(8, 2, batch_first=True).eval()
+    x = torch.randn(1, 5, 8, generator=torch.Generator().manual_seed(0))
+    with headlight.watch(model) as trace:
+        model(x, x, x, need_weights=False)
+    trace.save(tmp_path / "mine.headlight")
+    app = open_app()
+    upload(app, "mine.headlight", (tmp_path / "mine.headlight").read_bytes())
+    assert "mine.headlight" in said(app)
+    assert "**1 of 1 attention sees later tokens.** No mask is wrong by itself." in said(app)
+    upload(app, "bad.headlight", b"\x10" + bytes(40))
+    assert "bad" in app.error[0].value
+    assert "mine.headlight" in said(app)
+
+
+def upload(app: AppTest, name: str, data: bytes) -> None:
+    app.file_uploader[0].upload(name, data).run()
+    assert not app.exception
+
+
+@pytest.mark.parametrize(
+    ("query", "sentence"),
+    [
+        ({"watched_source": "uploaded"}, "uploaded in another session"),
+        ({"watched_source": "given"}, "this one was started without"),
+    ],
+)
+def test_a_link_to_a_file_that_is_not_here_says_so(query, sentence):
+    app = open_app(**query)
+    assert sentence in app.error[0].value
+    assert app.code
+
+
+def test_the_file_that_the_app_was_started_with_is_open(monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["app.py", str(recordings.EXAMPLE)])
+    app = AppTest.from_file(APP, default_timeout=60).run()
+    assert not app.exception
+    assert "example.headlight" in said(app)
+    assert link_of(app) == {"view": "watched", "watched_source": "given"}

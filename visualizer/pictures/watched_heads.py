@@ -1,0 +1,196 @@
+"""What the picture of the heads draws of a watched model: weights, masks and biases of its attentions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from headlight.attention import Attention
+from visualizer.components.axis import Axis
+from visualizer.components.tensor_grid.element import Panel
+from visualizer.runs.watched import AttentionKind, WatchedRun, key_groups, n_items, plane
+from visualizer.safe_text import visible
+
+MOST_CELLS = 2**23
+"""The most weights that are sent at once: of all layers, or else of the one that is looked at."""
+
+MOST_SIDE = 512
+"""The most queries, and keys, that are drawn."""
+
+BLOCKED_BY = ("mask",)
+
+
+@dataclass(frozen=True)
+class Part:
+    """The first query and the first key that are drawn, where they are too many."""
+
+    query: int = 0
+    key: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class WatchedHeads:
+    """All heads of the attentions of one kind.
+
+    Attributes:
+        run: what they are of.
+        kind: the attentions; at least one has weights.
+        attention: the one that is looked at.
+        item: the sequence of the batch.
+        part: where the part that is drawn begins.
+    """
+
+    run: WatchedRun
+    kind: AttentionKind
+    attention: Attention
+    item: int
+    part: Part = Part()
+
+    @cached_property
+    def drawn(self) -> tuple[Attention, ...]:
+        """The attentions that are drawn: all of the kind where they are not too many cells."""
+        weights = self.attention.weights
+        n_cells = 0 if weights is None else int(np.prod(weights.shape[1:2])) * self.n_queries * self.n_keys
+        is_small = n_cells * len(self.kind.attentions) <= MOST_CELLS
+        return self.kind.attentions if is_small else (self.attention,)
+
+    @property
+    def layer(self) -> int:
+        """The place of the attention looked at among those drawn."""
+        return self.drawn.index(self.attention)
+
+    @property
+    def n_queries(self) -> int:
+        """How many queries are drawn."""
+        return min(self.attention.shape[2], MOST_SIDE)
+
+    @property
+    def n_keys(self) -> int:
+        """How many keys are drawn."""
+        return min(self.attention.shape[3], MOST_SIDE)
+
+    @property
+    def is_part(self) -> bool:
+        """Whether there are more queries or keys than can be drawn."""
+        return max(self.attention.shape[2:]) > MOST_SIDE
+
+    @cached_property
+    def weights(self) -> NDArray[np.float32]:
+        """(L, H, Tq, Tk)."""
+        found = [attention.weights for attention in self.drawn if attention.weights is not None]
+        return np.stack([self._cut(plane(weights, self.item)) for weights in found])
+
+    @cached_property
+    def blocked(self) -> NDArray[np.uint8] | None:
+        """(L or 1, H or 1, Tq, Tk), 1 where the mask blocks; None where no mask is known."""
+        masks = [attention.allowed for attention in self.drawn]
+        if all(mask is None for mask in masks):
+            return None
+        if all(mask is masks[0] for mask in masks):
+            masks = masks[:1]
+        planes = [self._blocked(mask) for mask in masks]
+        n_heads = max(len(each) for each in planes)
+        return np.stack([np.broadcast_to(each, (n_heads, *each.shape[1:])) for each in planes])
+
+    @cached_property
+    def rows(self) -> Axis:
+        """The queries."""
+        return Axis("query", self._labels(self.run.labels(self.attention, self.item)[0], self._queries))
+
+    @cached_property
+    def columns(self) -> Axis:
+        """The keys."""
+        return Axis("key", self._labels(self.run.labels(self.attention, self.item)[1], self._keys))
+
+    @property
+    def head_names(self) -> tuple[tuple[str, ...], ...]:
+        """For each attention drawn what its heads share."""
+        return tuple(_names(attention, self.weights.shape[1]) for attention in self.drawn)
+
+    def panels(self, head: int) -> tuple[Panel, ...]:
+        """The mask and the bias of the attention looked at, in one head; none where it has neither."""
+        attention, found = self.attention, []
+        if attention.allowed is not None:
+            blocked = self._blocked(attention.allowed)
+            of_head = blocked[min(head, len(blocked) - 1)]
+            found.append(
+                Panel(
+                    name="mask",
+                    title="Mask" if len(blocked) == 1 else f"Mask · head {head}",
+                    subtitle=_shape(attention.allowed),
+                    array=1.0 - of_head.astype(np.float32),
+                    rows=self.rows,
+                    columns=self.columns,
+                    bounds=(0.0, 1.0),
+                    blocked=of_head,
+                    blocked_by=BLOCKED_BY,
+                )
+            )
+        if attention.bias is not None:
+            bias = self._cut(plane(self._whole(attention.bias), self.item))
+            found.append(
+                Panel(
+                    name="bias",
+                    title="Bias" if len(bias) == 1 else f"Bias · head {head}",
+                    subtitle=_shape(attention.bias),
+                    array=bias[min(head, len(bias) - 1)],
+                    rows=self.rows,
+                    columns=self.columns,
+                    palette="diverging",
+                )
+            )
+        return tuple(found)
+
+    @property
+    def _queries(self) -> slice:
+        return _window(self.part.query, self.attention.shape[2])
+
+    @property
+    def _keys(self) -> slice:
+        return _window(self.part.key, self.attention.shape[3])
+
+    def _blocked(self, allowed: Tensor | None) -> NDArray[np.uint8]:
+        given = torch.ones(1, 1, dtype=torch.bool) if allowed is None else allowed
+        return (1 - self._cut(plane(self._whole(given), self.item))).astype(np.uint8)
+
+    def _whole(self, tensor: Tensor) -> Tensor:
+        """The last two axes in full."""
+        return tensor.expand(*tensor.shape[:-2], *self.attention.shape[2:])
+
+    def _cut(self, planes: Tensor) -> NDArray[np.float32]:
+        array: NDArray[np.float32] = planes[..., self._queries, self._keys].detach().float().cpu().numpy()
+        return array
+
+    def _labels(self, texts: tuple[str, ...], cut: slice) -> tuple[str, ...]:
+        if texts:
+            return tuple(visible(text) for text in texts[cut])
+        return tuple(str(place) for place in range(cut.start, cut.stop))
+
+
+def watched_heads(run: WatchedRun, path: str, item: int, part: Part = Part()) -> WatchedHeads:
+    """The picture of the attention at a path, or of the first one, with the others of its kind.
+
+    Raises:
+        IndexError: the trace has no attention.
+    """
+    attention = run.attention(path)
+    return WatchedHeads(run, run.kind_of(attention), attention, min(item, n_items(attention) - 1), part)
+
+
+def _window(first: int, size: int) -> slice:
+    start = max(0, min(first, size - MOST_SIDE))
+    return slice(start, min(size, start + MOST_SIDE))
+
+
+def _names(attention: Attention, n_heads: int) -> tuple[str, ...]:
+    groups = key_groups(attention)
+    return tuple(f"keys and values {group}" for group in groups) if groups else ("",) * n_heads
+
+
+def _shape(tensor: Tensor) -> str:
+    return " × ".join(f"{size:,}" for size in tensor.shape)

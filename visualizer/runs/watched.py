@@ -1,0 +1,170 @@
+"""A pass of another model that was watched: its attentions by kind, what is said of them, and its tokens."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+from headlight.attention import Attention
+from headlight.findings import Judged, is_cross, is_of_decoder, judge
+from headlight.inputs import Padding
+from headlight.trace import Trace
+from model.mask_tools.lint import Finding
+
+
+@dataclass(frozen=True)
+class Texts:
+    """The text of every token, one tuple for each sequence of the batch; empty where nobody knows it.
+
+    Attributes:
+        encoder: of the only stack, or of the encoder.
+        decoder: of the decoder, where there are both.
+    """
+
+    encoder: tuple[tuple[str, ...], ...] = ()
+    decoder: tuple[tuple[str, ...], ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class AttentionKind:
+    """Attentions whose names differ in their numbers alone and that have the same sizes: one for each layer.
+
+    Attributes:
+        name: their path with ``*`` in place of numbers.
+        attentions: in the order computed.
+    """
+
+    name: str
+    attentions: tuple[Attention, ...]
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The path of each."""
+        return tuple(attention.path for attention in self.attentions)
+
+
+@dataclass(frozen=True, eq=False)
+class WatchedRun:
+    """A trace and what follows from it, each computed once, when it is first asked for.
+
+    Attributes:
+        trace: what was seen.
+        title: what it is called.
+        padding: which tokens are padding, where that is known.
+        causal: whether no token may see a later one; None judges that by the masks.
+        model_name: the name of the model's class; "" if unknown.
+        texts: the tokens, where they are known otherwise than from the trace.
+    """
+
+    trace: Trace
+    title: str
+    padding: Padding = field(default_factory=Padding)
+    causal: bool | None = None
+    model_name: str = ""
+    texts: Texts = Texts()
+
+    @cached_property
+    def kinds(self) -> tuple[AttentionKind, ...]:
+        """The attentions by kind, in the order computed."""
+        found: dict[tuple[object, ...], list[Attention]] = {}
+        for attention in self.trace:
+            kept = None if attention.weights is None else tuple(attention.weights.shape)
+            found.setdefault((_without_numbers(attention.path), attention.shape, kept), []).append(attention)
+        return tuple(AttentionKind(str(key[0]), tuple(members)) for key, members in found.items())
+
+    def kind_of(self, attention: Attention) -> AttentionKind:
+        """The kind that an attention is of."""
+        return next(kind for kind in self.kinds if attention in kind.attentions)
+
+    def attention(self, path: str) -> Attention:
+        """The attention at a path; where there is none, the first one with an error, or the first one.
+
+        Raises:
+            IndexError: the trace has no attention.
+        """
+        named = [attention for attention in self.trace if attention.path == path]
+        wrong = [
+            judged.attention
+            for judged in self.judged
+            if any(finding.severity == "error" for finding in judged.findings)
+        ]
+        return (*named, *wrong, self.trace[0])[0]
+
+    @cached_property
+    def judged(self) -> tuple[Judged, ...]:
+        """Every attention with its mask in words and what was found."""
+        return judge(self.trace, self.padding, self.causal, self.model_name)
+
+    def judged_of(self, attention: Attention) -> Judged:
+        """The same of one attention."""
+        return next(judged for judged in self.judged if judged.attention is attention)
+
+    @property
+    def findings(self) -> tuple[tuple[str, Finding], ...]:
+        """Everything that was found, each with the path of its attention."""
+        return tuple((judged.attention.path, found) for judged in self.judged for found in judged.findings)
+
+    @cached_property
+    def looking_ahead(self) -> tuple[Attention, ...]:
+        """The attentions of a sequence to itself in which some query sees a later key."""
+        return tuple(attention for attention in self.trace if not is_cross(attention) and sees_later(attention))
+
+    def labels(self, attention: Attention, item: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The text of every query and of every key of one sequence; () where it is not known."""
+        _, _, n_queries, n_keys = attention.shape
+        encoder = _of_item(self.texts.encoder, item) or self.trace.tokens
+        of_decoder = is_of_decoder(attention) and bool(self.texts.decoder)
+        own = _of_item(self.texts.decoder, item) if of_decoder else encoder
+        of_keys = encoder if is_cross(attention) else own
+        queries = own[-n_queries:] if len(own) == n_keys and not is_cross(attention) else own
+        return (
+            queries if len(queries) == n_queries else (),
+            of_keys if len(of_keys) == n_keys else (),
+        )
+
+
+def n_items(attention: Attention) -> int:
+    """How many sequences are kept of an attention."""
+    return attention.shape[0] if attention.weights is None else len(attention.weights)
+
+
+def plane(tensor: Tensor, item: int) -> Tensor:
+    """(1 or H, Tq, Tk) of one sequence, out of what can be broadcast to (B, H, Tq, Tk)."""
+    four = tensor[(None,) * (4 - tensor.dim())]
+    return four[min(item, len(four) - 1)]
+
+
+def sees_later(attention: Attention) -> bool:
+    """Whether some query sees a key after it: the last query stands beside the last key, as with a cache.
+
+    By the mask, or by the weights where the mask is not known.
+    """
+    _, _, n_queries, n_keys = attention.shape
+    later = torch.ones(n_queries, n_keys, dtype=torch.bool).triu(max(0, n_keys - n_queries) + 1)
+    if attention.allowed is not None:
+        return bool((attention.allowed.cpu() & later).any())
+    if attention.weights is not None:
+        return bool((attention.weights.cpu() * later != 0).any())
+    return bool(later.any()) and not attention.is_causal
+
+
+def key_groups(attention: Attention) -> tuple[int, ...]:
+    """For each head the number of the key/value head that it reads; () where each has its own."""
+    n_heads, n_keys = attention.n_heads, attention.key_heads
+    n_kept = n_heads if attention.weights is None else attention.weights.shape[1]
+    if not 0 < n_keys < n_heads or n_heads % n_keys or n_kept != n_heads:
+        return ()
+    return tuple(head // (n_heads // n_keys) for head in range(n_heads))
+
+
+def _of_item(texts: Sequence[tuple[str, ...]], item: int) -> tuple[str, ...]:
+    return texts[min(item, len(texts) - 1)] if texts else ()
+
+
+def _without_numbers(path: str) -> str:
+    return re.sub(r"(?<=\.)\d+|^\d+", "*", path.partition(":")[0])

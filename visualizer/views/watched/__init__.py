@@ -1,0 +1,1 @@
+"""Any model: what was recorded of a pass of another model."""

@@ -1,0 +1,194 @@
+"""A trace of any model, wherever it came from: what is wrong with it, and each attention."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from headlight.attention import Attention
+from headlight.checking import cells_of, named, said_once
+from model.mask_tools.mask_case import Finding, Severity
+from visualizer.components.attention_heads.element import attention_heads
+from visualizer.components.tensor_grid.element import tensor_grid
+from visualizer.pictures.watched_heads import BLOCKED_BY, MOST_SIDE, WatchedHeads, watched_heads
+from visualizer.runs.watched import WatchedRun, n_items
+from visualizer.safe_text import markdown_safe, visible_whole
+from visualizer.session import state, widgets
+from visualizer.session.mount import mount
+from visualizer.session.state import Choices
+from visualizer.settings.looks import looks_in, looks_of
+
+_ICONS: dict[Severity, str] = {
+    "error": ":red[:material/error:]",
+    "warning": ":orange[:material/warning:]",
+    "note": ":material/info:",
+}
+_FEW = 4
+
+
+def show_trace(run: WatchedRun, choices: Choices) -> None:
+    """Draw a trace: the verdict, the list of attentions, and the one that is chosen.
+
+    Args:
+        run: the trace, and what is known of its tokens. The same object gives what was computed of it before.
+        choices: what is looked at in it is in ``choices.watched``, how heads are drawn in ``choices.selection``.
+    """
+    if not run.trace:
+        st.info("No attention was seen in it.", icon=":material/info:")
+        _notes(run)
+        return
+    verdict, table = st.columns([2, 3], gap="medium")
+    with verdict:
+        _verdict(run)
+    with table:
+        _table(run)
+    attention = run.attention(choices.watched.watched_attention)
+    _pick(run, attention, choices)
+    _attention(run, attention, choices)
+
+
+def _verdict(run: WatchedRun) -> None:
+    """What holds of all attentions, then each finding once."""
+    n_ahead, n_seen = len(run.looking_ahead), len(run.trace)
+    sees = "sees" if n_ahead == 1 else "see"
+    ahead = f"**{n_ahead or 'None'} of {n_seen} attention{'' if n_seen == 1 else 's'} {sees} later tokens.**"
+    st.markdown(f"{ahead} {_counts(run)}")
+    said = said_once(run.findings)
+    for paths, finding in said[:_FEW]:
+        _finding(paths, finding)
+    if said[_FEW:] or run.trace.notes:
+        with st.expander(f"{len(said[_FEW:]) + len(run.trace.notes)} more remarks"):
+            for paths, finding in said[_FEW:]:
+                _finding(paths, finding)
+            _notes(run)
+
+
+def _counts(run: WatchedRun) -> str:
+    found = [finding.severity for _, finding in run.findings]
+    parts = [
+        f"{found.count(severity)} {severity}{'' if found.count(severity) == 1 else 's'}"
+        for severity in ("error", "warning")
+        if severity in found
+    ]
+    return f"{', '.join(parts).capitalize()}." if parts else "No mask is wrong by itself."
+
+
+def _finding(paths: tuple[str, ...], finding: Finding) -> None:
+    head = f"{named(paths)}: {finding.title}"
+    st.markdown(f"{_ICONS[finding.severity]} **{markdown_safe(head)}.** {markdown_safe(finding.why)}")
+    st.caption(markdown_safe(finding.mend))
+
+
+def _notes(run: WatchedRun) -> None:
+    for note in run.trace.notes:
+        st.caption(f":material/info: {markdown_safe(note)}")
+
+
+def _table(run: WatchedRun) -> None:
+    """Every attention in words; a click on a line shows it."""
+    paths, heads, sizes, masks, biases = zip(*map(cells_of, run.judged), strict=True)
+    worst = [judged.findings[0].title if judged.findings else "" for judged in run.judged]
+    columns = {
+        "Attention": [visible_whole(path) for path in paths],
+        "Heads": heads,
+        "Queries and keys": sizes,
+        "Mask": masks,
+        "Bias": biases,
+        "Finding": worst,
+    }
+    key = "watched_table"
+
+    def choose(event: object) -> None:
+        rows = getattr(getattr(event, "selection", None), "rows", ())
+        if rows:
+            state.watch(watched_attention=run.trace.paths[rows[0]])
+
+    st.dataframe(
+        {name: cells for name, cells in columns.items() if any(cells)},
+        hide_index=True,
+        height=min(38 + 35 * len(run.trace), 214),
+        selection_mode="single-row",
+        on_select=state.on_change(key, choose),
+        key=key,
+    )
+
+
+def _pick(run: WatchedRun, attention: Attention, choices: Choices) -> None:
+    """The attention and, of a batch, the sequence."""
+    paths = list(run.trace.paths)
+    key = f"watched_path_{attention.path}"
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="watched_pick"):
+        st.selectbox(
+            "Attention",
+            paths,
+            index=paths.index(attention.path),
+            format_func=visible_whole,
+            label_visibility="collapsed",
+            key=key,
+            on_change=state.on_change(key, lambda path: state.watch(watched_attention=path)),
+            width=420,
+        )
+        if n_items(attention) > 1:
+            widgets.number("watched_item", width=160)
+    heads, sizes, mask, bias = cells_of(run.judged_of(attention))[1:]
+    parts = [heads, sizes, f"mask: {mask}", bias, _exactness(attention)]
+    st.caption(" · ".join(markdown_safe(part) for part in parts if part))
+    if choices.watched.watched_item >= n_items(attention):
+        st.caption(f"There are {n_items(attention)} sequences: the last one is drawn.")
+
+
+def _exactness(attention: Attention) -> str:
+    """How far the weights that are drawn are from what the model went on with."""
+    if attention.difference is None:
+        return ""
+    return f"times the values, they give what the model went on with to {attention.difference:.1e}"
+
+
+def _attention(run: WatchedRun, attention: Attention, choices: Choices) -> None:
+    if attention.weights is None:
+        st.info("Only sizes were kept of it: there are no weights to draw.", icon=":material/info:")
+        return
+    picture = watched_heads(run, attention.path, choices.watched.watched_item)
+    if picture.is_part:
+        st.caption(f"The first {MOST_SIDE} of its queries and keys are drawn.")
+    head = min(choices.watched.watched_head, picture.weights.shape[1] - 1)
+    panels = picture.panels(head)
+    heads, beside = st.columns([3, 1], gap="medium") if panels else (st.container(), None)
+    with heads:
+        _heads(picture, head, choices)
+    if beside is not None:
+        with beside:
+            mount(tensor_grid(panels, layout="wrap", key="watched_mask"))
+
+
+def _heads(picture: WatchedHeads, head: int, choices: Choices) -> None:
+    watched = choices.watched
+
+    def show(event: object) -> None:
+        layer = min(state.index_in(event, "layer"), len(picture.drawn) - 1)
+        state.watch(watched_attention=picture.drawn[layer].path, watched_head=state.index_in(event, "head"))
+        state.select(**looks_in(event))
+
+    def choose_cell(event: object) -> None:
+        show(event)
+        state.watch(watched_query=state.index_in(event, "query"), watched_key=state.index_in(event, "key"))
+
+    key = f"watched_heads_{picture.run.title}_{picture.drawn[0].path}_{len(picture.drawn)}"
+    mount(
+        attention_heads(
+            picture.weights,
+            blocked=picture.blocked,
+            blocked_by=BLOCKED_BY,
+            rows=picture.rows,
+            columns=picture.columns,
+            head_names=picture.head_names,
+            layer=picture.layer,
+            head=head,
+            query=min(watched.watched_query, picture.n_queries - 1),
+            key_index=min(watched.watched_key, picture.n_keys - 1),
+            looks=looks_of(choices.selection),
+            key=key,
+            seq=state.last_seq(key),
+        ),
+        select=state.on_event(key, "select", choose_cell),
+        shown=state.on_event(key, "shown", show),
+    )

@@ -1,0 +1,25 @@
+"""Any model: doors to the trace of another model, and the trace."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from visualizer.runs.watched import WatchedRun
+from visualizer.session import widgets
+from visualizer.session.state import Choices
+from visualizer.views.watched import recordings
+from visualizer.views.watched.trace import show_trace
+
+DOORS: Mapping[str, Callable[[Choices], WatchedRun | None]] = {
+    "recording": recordings.render,
+}
+"""Each draws its controls and gives what is open; None where nothing is, after saying what to do."""
+
+
+def render(choices: Choices) -> None:
+    """Draw the view."""
+    if len(DOORS) > 1:
+        widgets.segments("watched_door", label_visibility="collapsed")
+    run = DOORS[choices.watched.watched_door](choices)
+    if run is not None:
+        show_trace(run, choices)
