@@ -6,7 +6,7 @@ import ast
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -77,60 +77,72 @@ def within(*packages: str) -> list[str]:
     return [module for module in MODULES if any(is_within(module, package) for package in packages)]
 
 
-def refused(module: str, *packages: str) -> list[str]:
-    """What a module imports of some packages."""
-    return [name for name in imports_of(module) if any(is_within(name, package) for package in packages)]
+def refused(modules: Iterable[str], *packages: str) -> list[str]:
+    """What some modules import of some packages, each as ``who imports what``."""
+    return [
+        f"{module} imports {name}"
+        for module in modules
+        for name in imports_of(module)
+        if any(is_within(name, package) for package in packages)
+    ]
 
 
-@pytest.mark.parametrize("module", within("model"))
-def test_the_model_needs_torch_and_the_standard_library_alone(module):
-    others = {name.partition(".")[0] for name in imports_of(module)} - sys.stdlib_module_names
-    reads_weights = module in {f"model.learning.{name}" for name in ("checkpoints", "recordings", "worker")}
-    assert others <= {"torch", "model"} | ({"safetensors"} if reads_weights else set())
+def packages_outside(modules: Iterable[str], *known: str) -> set[str]:
+    """The packages that some modules import beside the standard library and those named."""
+    imported = {name.partition(".")[0] for module in modules for name in imports_of(module)}
+    return imported - sys.stdlib_module_names - set(known)
 
 
-@pytest.mark.parametrize("module", within("headlight"))
-def test_watching_needs_torch_and_the_standard_library_alone(module):
-    others = {name.partition(".")[0] for name in imports_of(module)} - sys.stdlib_module_names
-    writes_files = module == "headlight.recording"
-    assert others <= {"torch", "model", "headlight"} | ({"safetensors"} if writes_files else set())
+def bring(modules: Iterable[str], package: str) -> list[str]:
+    """Those of some modules whose import brings a package."""
+    return [module for module in modules if package in {name.partition(".")[0] for name in reached_from(module)}]
 
 
-@pytest.mark.parametrize("module", within("visualizer.figures", "visualizer.components"))
-def test_figures_and_components_see_arrays_and_labels_alone(module):
-    assert not refused(module, "torch", "model", "visualizer.runs.run", "visualizer.views")
+def test_the_model_needs_torch_and_the_standard_library_alone():
+    read_weights = {f"model.learning.{name}" for name in ("checkpoints", "recordings", "worker")}
+    assert not packages_outside(set(within("model")) - read_weights, "torch", "model")
+    assert not packages_outside(read_weights, "torch", "model", "safetensors")
 
 
-@pytest.mark.parametrize("module", within("visualizer.figures", "visualizer.components"))
-def test_figures_and_components_do_not_know_streamlit(module):
-    assert "streamlit" not in {name.partition(".")[0] for name in reached_from(module)}
+def test_watching_needs_torch_and_the_standard_library_alone():
+    writes_files = {"headlight.recording"}
+    assert not packages_outside(set(within("headlight")) - writes_files, "torch", "model", "headlight")
+    assert not packages_outside(writes_files, "torch", "model", "headlight", "safetensors")
 
 
-@pytest.mark.parametrize("module", [name for name in within("visualizer.views") if name != "visualizer.views"])
-def test_a_view_knows_no_other_view(module):
-    others = {f"visualizer.views.{view}" for view in VIEWS if not is_within(module, f"visualizer.views.{view}")}
-    assert not refused(module, *others)
+def test_figures_and_components_see_arrays_and_labels_alone():
+    modules = within("visualizer.figures", "visualizer.components")
+    assert not refused(modules, "torch", "model", "visualizer.runs.run", "visualizer.views")
 
 
-@pytest.mark.parametrize(
-    "module", [name for name in within("visualizer") if not is_within(name, "visualizer.views")]
-)
-def test_only_what_shows_a_view_knows_the_views(module):
-    assert module == "visualizer.page.show" or not refused(module, "visualizer.views")
+def test_figures_and_components_do_not_know_streamlit():
+    assert not bring(within("visualizer.figures", "visualizer.components"), "streamlit")
 
 
-@pytest.mark.parametrize(
-    "module", ["visualizer.runs.run", "visualizer.settings.settings", "visualizer.stages.checks"]
-)
-def test_a_run_is_computed_without_streamlit(module):
-    assert "streamlit" not in reached_from(module)
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_view_knows_no_other_view(view):
+    others = (f"visualizer.views.{other}" for other in VIEWS if other != view)
+    assert not refused(within(f"visualizer.views.{view}"), *others)
 
 
-@pytest.mark.parametrize(
-    "module", ["visualizer.page.header", "visualizer.session.state", "visualizer.page.sidebar"]
-)
-def test_the_page_stands_before_torch_is_loaded(module):
-    assert "torch" not in {name.partition(".")[0] for name in reached_from(module)}
+def test_what_views_share_knows_none_of_them():
+    views = [f"visualizer.views.{view}" for view in VIEWS]
+    shared = set(within("visualizer.views")) - {"visualizer.views", *within(*views)}
+    assert not refused(shared, *views)
+
+
+def test_only_what_shows_a_view_knows_the_views():
+    others = set(within("visualizer")) - {"visualizer.page.show", *within("visualizer.views")}
+    assert not refused(others, "visualizer.views")
+
+
+def test_a_run_is_computed_without_streamlit():
+    modules = ["visualizer.runs.run", "visualizer.settings.settings", "visualizer.stages.checks"]
+    assert not bring(modules, "streamlit")
+
+
+def test_the_page_stands_before_torch_is_loaded():
+    assert not bring(["visualizer.page.header", "visualizer.session.state", "visualizer.page.sidebar"], "torch")
 
 
 def test_what_is_chosen_and_the_page_bring_no_torch():
@@ -145,10 +157,10 @@ def test_what_is_chosen_and_the_page_bring_no_torch():
     assert subprocess.run([sys.executable, "-c", script], cwd=ROOT, check=False).returncode == 0
 
 
-@pytest.mark.parametrize("name", model.__all__)
-def test_every_name_of_the_model_is_there_when_it_is_asked_for(name):
-    found = getattr(model, name)
-    assert found is model.masks.MASKS if name == "MASKS" else found.__name__ == name
+def test_every_name_of_the_model_is_there_when_it_is_asked_for():
+    found = {name: getattr(model, name) for name in model.__all__}
+    assert found.pop("MASKS") is model.masks.MASKS
+    assert all(each.__name__ == name for name, each in found.items())
 
 
 def test_the_model_has_no_other_names():
@@ -156,21 +168,18 @@ def test_the_model_has_no_other_names():
         model.Transfomer  # noqa: B018 - asking for it is the test
 
 
-@pytest.mark.parametrize("module", within("visualizer.session"))
-def test_what_lasts_knows_neither_the_page_nor_what_a_view_keeps(module):
-    assert not refused(
-        module, "visualizer.page", "visualizer.views", "visualizer.runs.writer", "visualizer.runs.written"
-    )
+def test_what_lasts_knows_neither_the_page_nor_what_a_view_keeps():
+    kept = ("visualizer.runs.writer", "visualizer.runs.written")
+    assert not refused(within("visualizer.session"), "visualizer.page", "visualizer.views", *kept)
 
 
-@pytest.mark.parametrize("module", within("visualizer.runs"))
-def test_what_is_computed_knows_nothing_of_what_is_said_of_it(module):
-    assert not refused(module, "visualizer.stages", "visualizer.session", "visualizer.page", "visualizer.views")
+def test_what_is_computed_knows_nothing_of_what_is_said_of_it():
+    later = (f"visualizer.{name}" for name in ("stages", "session", "page", "views"))
+    assert not refused(within("visualizer.runs"), *later)
 
 
-@pytest.mark.parametrize("module", within("visualizer.views"))
-def test_a_view_does_not_know_the_page(module):
-    assert not refused(module, "visualizer.page")
+def test_a_view_does_not_know_the_page():
+    assert not refused(within("visualizer.views"), "visualizer.page")
 
 
 @pytest.mark.parametrize(
@@ -209,11 +218,15 @@ def room_of(module: str) -> str:
     return max((room for room in ROOMS if is_within(module, room)), key=len)
 
 
-@pytest.mark.parametrize("module", MODULES)
-def test_a_room_knows_only_those_before_it(module):
-    imported = imports_of(module) & MODULES.keys()
-    later = {name for name in imported if ROOMS.index(room_of(name)) > ROOMS.index(room_of(module))}
-    assert not later, f"{module} in {room_of(module)} imports {sorted(later)}"
+def test_a_room_knows_only_those_before_it():
+    places = {module: ROOMS.index(room_of(module)) for module in MODULES}
+    later = [
+        f"{module} in {room_of(module)} imports {name}"
+        for module in MODULES
+        for name in imports_of(module) & MODULES.keys()
+        if places[name] > places[module]
+    ]
+    assert not later
 
 
 def test_every_folder_is_a_room_or_part_of_one():
@@ -221,10 +234,9 @@ def test_every_folder_is_a_room_or_part_of_one():
     assert folders <= set(ROOMS)
 
 
-@pytest.mark.parametrize("module", MODULES)
-def test_everything_public_says_what_it_is(module):
-    assert ast.get_docstring(tree_of(module)), f"{module} has no docstring"
-    assert not list(undocumented(tree_of(module)))
+def test_everything_public_says_what_it_is():
+    assert not [module for module in MODULES if not ast.get_docstring(tree_of(module))]
+    assert not [f"{module}: {name}" for module in MODULES for name in undocumented(tree_of(module))]
 
 
 def undocumented(scope: ast.Module | ast.ClassDef) -> Iterator[str]:
@@ -254,9 +266,18 @@ def test_the_page_is_short():
     assert len((ROOT / "app.py").read_text(encoding="utf-8").splitlines()) < 50
 
 
-@pytest.mark.parametrize("module", MODULES)
-def test_plotly_is_loaded_when_a_figure_is_drawn(module):
-    begins_with = [node for node in tree_of(module).body if isinstance(node, ast.Import | ast.ImportFrom)]
-    names = [getattr(node, "module", None) or node.names[0].name for node in begins_with]
-    if not is_within(module, "visualizer.figures"):
-        assert not [name for name in names if is_within(name, "plotly") or is_within(name, "visualizer.figures")]
+def test_plotly_is_loaded_when_a_figure_is_drawn():
+    others = set(MODULES) - set(within("visualizer.figures"))
+    assert not [
+        f"{module} begins with {name}"
+        for module in others
+        for name in first_imports(module)
+        if is_within(name, "plotly") or is_within(name, "visualizer.figures")
+    ]
+
+
+def first_imports(module: str) -> Iterator[str]:
+    """The modules that a module imports when it is imported itself."""
+    for node in tree_of(module).body:
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            yield getattr(node, "module", None) or node.names[0].name
