@@ -343,6 +343,5 @@ def test_tasks_that_share_a_model_do_not_see_each_other():
 def test_a_compiled_model_has_no_graph_break(architecture):
     model = small_transformer(architecture)
     inputs, masks = small_inputs(architecture), small_masks(architecture)
-    compiled = torch.compile(model, fullgraph=True, backend="eager")
+    compiled = torch.compile(model, fullgraph=True, backend="eager")  # raises where the graph breaks
     torch.testing.assert_close(compiled(*inputs, **masks), model(*inputs, **masks), atol=1e-6, rtol=0)
-    assert torch._dynamo.explain(model)(*inputs, **masks).graph_break_count == 0
