@@ -18,6 +18,7 @@ from tests.browser.headlight_page import (
     pill,
     point_at,
     rerun,
+    settle,
     tooltip,
     tooltip_numbers,
 )
@@ -146,3 +147,27 @@ def test_no_mask_is_a_choice_of_its_own(open_link):
         pill(page, "mask_a", "No mask").click()
     expect(pill(page, "mask_a", "Padding")).to_have_attribute("aria-pressed", "false")
     assert "mask_a" not in link_of(page)
+
+
+def test_an_answer_that_comes_late_is_not_drawn(open_link):
+    page = open_link(view="compare", n_heads=1)
+    heads = page.locator(".st-key-compare_grids .compare-head")
+    expect(heads).to_have_count(1)
+    held = []
+
+    def answer(route):
+        held.append(route) if "n_heads=2" in route.request.url else route.continue_()
+
+    page.route("**/pictures/compare?*", answer)
+    with page.expect_request("**/pictures/compare?*n_heads=2*"):
+        page.locator(".st-key-n_heads input").press("ArrowRight")
+    expect(page.locator(".st-key-compare_grids .arrivals-sign")).to_be_visible()
+    expect(heads).to_have_count(1)  # the old picture stays, with its own words
+    with rerun(page, "compare_grids"):
+        page.locator(".st-key-n_heads input").press("ArrowRight")
+    expect(heads).to_have_count(3)
+    late = page.request.get(held[0].request.url)
+    held[0].fulfill(status=200, body=late.body())
+    settle(page)
+    expect(heads).to_have_count(3)
+    expect(page.locator(".st-key-compare_grids .arrivals-sign")).to_be_hidden()

@@ -15,8 +15,8 @@ test("the layer shown is asked for first, and nothing twice", () => {
 });
 
 test("each layer comes to its place, in whatever order they arrive", () => {
-  const first = { layers: [1], layer_max: [0.5], masks_are_shared: false, arrays: { weights: array([3, 4], 1), blocked: array([1, 0], 1) } };
-  const rest = { layers: [0, 2], layer_max: [1, 0.2], masks_are_shared: false, arrays: { weights: array([1, 2, 5, 6], 2), blocked: array([0, 0, 1, 1], 2) } };
+  const first = { layers: [1], layer_max: [0.5], shared: [], arrays: { weights: array([3, 4], 1), blocked: array([1, 0], 1) } };
+  const rest = { layers: [0, 2], layer_max: [1, 0.2], shared: [], arrays: { weights: array([1, 2, 5, 6], 2), blocked: array([0, 0, 1, 1], 2) } };
   const shown = withLayers(null, first, 3);
   assert.deepEqual([...shown.arrived], [1]);
   assert.deepEqual([...shown.arrays.weights.data.subarray(2, 4)], [3, 4]);
@@ -29,8 +29,8 @@ test("each layer comes to its place, in whatever order they arrive", () => {
 });
 
 test("masks that all layers share are one plane, and none stay none", () => {
-  const shared = { layers: [0], layer_max: [1], masks_are_shared: true, arrays: { weights: array([1, 2], 1), blocked: array([1, 0], 1) } };
+  const shared = { layers: [0], layer_max: [1], shared: ["blocked"], arrays: { weights: array([1, 2], 1), blocked: array([1, 0], 1) } };
   assert.deepEqual(withLayers(null, shared, 2).arrays.blocked.shape, [1, 1, 1, 2]);
-  const open = { layers: [0], layer_max: [1], masks_are_shared: true, arrays: { weights: array([1, 2], 1) } };
+  const open = { layers: [0], layer_max: [1], shared: ["blocked"], arrays: { weights: array([1, 2], 1) } };
   assert.equal(withLayers(null, open, 2).arrays.blocked, undefined);
 });

@@ -55,36 +55,38 @@ class HeadsPicture:
     @cached_property
     def blocked(self) -> NDArray[np.uint8] | None:
         """(L or 1, H or 1, Tq, Tk), with a bit for each mask; None without masks. 1 where all layers share them."""
-        bits, _ = self._blocking
+        bits = self._blocking
         return bits if bits is None or len(bits) == 1 else bits[list(self.layers)]
 
     @property
     def masks_are_shared(self) -> bool:
-        """Whether every layer has the same masks."""
-        bits, _ = self._blocking
+        """Whether every layer has the same masks, which ``blocked`` then has once."""
+        bits = self._blocking
         return bits is None or len(bits) == 1
 
     @property
     def blocked_by(self) -> tuple[str, ...]:
-        """The masks' names."""
-        return self._blocking[1]
+        """The masks' names, also where one layer goes without them."""
+        return max((self.run.mask_of(path).names for path in modules_of(self.run, self.kind)), key=len)
 
     @cached_property
-    def _blocking(self) -> tuple[NDArray[np.uint8] | None, tuple[str, ...]]:
-        return blocked_in_layers(self.run, modules_of(self.run, self.kind), self.batch)
+    def _blocking(self) -> NDArray[np.uint8] | None:
+        bits, _ = blocked_in_layers(self.run, modules_of(self.run, self.kind), self.batch)
+        return bits
 
     @cached_property
     def rows(self) -> Axis:
         """The queries; of a decoder that learned a task each with the token that is predicted after it."""
-        return _with_predictions(self.run, self.kind, self._axes[0], self.batch)
+        return _with_predictions(self.run, self.kind, self.axes[0], self.batch)
 
     @property
     def columns(self) -> Axis:
         """The keys."""
-        return self._axes[1]
+        return self.axes[1]
 
     @cached_property
-    def _axes(self) -> tuple[Axis, Axis]:
+    def axes(self) -> tuple[Axis, Axis]:
+        """The queries and the keys, each with the token that stands there."""
         return self.run.axes(f"{self.modules[0]}.weights")
 
     @property
@@ -102,7 +104,7 @@ class HeadsPicture:
             head_names=self.head_names,
             header={
                 "layers": list(self.layers),
-                "masks_are_shared": self.masks_are_shared,
+                "shared": ["blocked"] if self.masks_are_shared else [],
                 "blocked_by": list(self.blocked_by),
             },
             precision=precision,

@@ -99,8 +99,8 @@ def read_picture_address(view: str, query: Mapping[str, Sequence[str]]) -> Addre
     Raises:
         ValueError: one sentence on what is wrong with it.
     """
-    if view != "heads":
-        raise ValueError("The view whose picture has an address is heads.")
+    if view not in _COUNTS:
+        raise ValueError(f"The views whose pictures have an address are {', '.join(_COUNTS)}.")
     return _read(view, "packed", query)
 
 
@@ -110,16 +110,22 @@ def picture_address(view: str, settings: Settings, selection: Selection, n_numbe
     Args:
         view: the view.
         settings: what is run.
-        selection: the stage and the sequence of the batch count.
+        selection: what is looked at; what the numbers do not depend on is left out.
         n_numbers: how many numbers it has; many travel in steps of 16 bits.
     """
-    shown = Selection(stage=selection.stage, batch=selection.batch)
+    shown = Selection(**{name: getattr(selection, name) for name in _COUNTS[view]})
     link = write_query(settings, shown)
     if read_query({name: [value] for name, value in link.items()})[:2] != (settings, shown):
         return None
     part = {"version": version_here()} | ({"precision": "16"} if n_numbers > MOST_EXACT else {})
     return f"pictures/{view}?{urlencode(link | part)}"
 
+
+_COUNTS: Mapping[str, tuple[str, ...]] = {
+    "heads": ("stage", "batch"),
+    "compare": ("stage", "batch", "mask_a", "mask_b", "against_intent", "intent"),
+}
+"""What of a selection the numbers of a picture depend on."""
 
 MOST_EXACT = 2**20
 """The most numbers of a picture that travel as they are."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,12 +13,14 @@ from torch import Tensor
 
 from model import Trace
 from model.tracing import TraceError
-from visualizer.components.packing import in_precision, pack
-from visualizer.pictures.heads import attention_of, heads_picture
+from visualizer.components.packing import Precision, in_precision, pack
+from visualizer.pictures.compare import ComparePicture, compared_settings
+from visualizer.pictures.heads import HeadsPicture, attention_of, heads_picture
 from visualizer.routes.address import Address
 from visualizer.runs.paths import attention_modules, without_layer
 from visualizer.runs.run import Run
 from visualizer.session.cache import cached_run
+from visualizer.settings.settings import Settings
 
 MOST_IN_CSV = 1_000_000
 """The most numbers that are written as text."""
@@ -44,7 +47,7 @@ def answer_stage(address: Address) -> Answer:
     Raises:
         ValueError: one sentence on what is wrong with the address, or on why nothing was computed.
     """
-    trace = _run_of(address).trace
+    trace = _run_of(address.settings).trace
     values, dims, layers = _found(trace, address.name, address.part.layers)
     values, dims = _at(values, dims, address.part.places)
     axes = " ".join(symbol for symbol, _ in dims)
@@ -63,20 +66,43 @@ def answer_picture(address: Address) -> Answer:
     Raises:
         ValueError: one sentence on what is wrong with the address, or on why nothing was computed.
     """
-    run, selection = _run_of(address), address.selection
+    return Answer(_PICTURES[address.name](address).packed(address.part.precision))
+
+
+def _heads(address: Address) -> HeadsPicture:
+    return _of_attention(_run_of(address.settings), address)
+
+
+def _compare(address: Address) -> ComparePicture:
+    a, b = (_run_of(settings) for settings in compared_settings(address.settings, address.selection))
+    return ComparePicture(_of_attention(a, address), _of_attention(b, address))
+
+
+class _Packed(Protocol):
+    """What a picture draws."""
+
+    def packed(self, precision: Precision) -> bytes:
+        """The bytes that the browser draws."""
+
+
+_PICTURES: Mapping[str, Callable[[Address], _Packed]] = {"heads": _heads, "compare": _compare}
+
+
+def _of_attention(run: Run, address: Address) -> HeadsPicture:
+    """The heads of the attention that the stage of an address belongs to, in the sequence that is looked at."""
+    selection = address.selection
     if selection.batch >= run.n_batch_items:
         raise ValueError(f"There is no sequence {selection.batch}: there are {run.n_batch_items}, counted from 0.")
     modules = attention_modules(run.trace)
     if not modules:
         raise ValueError("This worked example has no attention, so there are no heads to draw.")
     seen = run.at(selection.batch).alone()
-    picture = heads_picture(seen, attention_of(modules, selection.stage), selection, address.part.layers)
-    return Answer(picture.packed(address.part.precision))
+    return heads_picture(seen, attention_of(modules, selection.stage), selection, address.part.layers)
 
 
-def _run_of(address: Address) -> Run:
-    """The run of all that the address asks for: no part of it is left out, as the page would with a remark."""
-    run = cached_run(address.settings, is_passing=True)
+def _run_of(settings: Settings) -> Run:
+    """The run of all that an address asks for: no part of it is left out, as the page would with a remark."""
+    run = cached_run(settings, is_passing=True)
     if run.complaints:
         raise ValueError(run.complaints[0])
     return run

@@ -1,7 +1,7 @@
 """The routes: numbers by their address, for the pictures of the page and for whoever asks.
 
     /numbers/<stage>.npy, .csv or .packed      a stage of a run
-    /pictures/heads                            what the picture of a view draws
+    /pictures/heads, /pictures/compare         what the picture of a view draws
     /scripts/pictures-<version>.js             what draws the pictures, which a browser loads once
 
 The parameters are those of the page's link, and those of ``Part``.

@@ -14,7 +14,10 @@ from model.sources.worked_examples import WorkedExample
 from visualizer.components.axis import Axis
 from visualizer.components.compare_grids.element import compare_grids
 from visualizer.components.tensor_grid.element import Panel, tensor_grid
-from visualizer.runs.intended import as_meant, read_intent
+from visualizer.pictures.compare import ComparePicture, compared_settings, intent_of_b
+from visualizer.pictures.heads import heads_picture
+from visualizer.routes.address import picture_address
+from visualizer.runs.intended import read_intent
 from visualizer.runs.paths import attention_modules, layer_of, without_layer
 from visualizer.runs.run import Run
 from visualizer.safe_text import markdown_safe
@@ -26,7 +29,6 @@ from visualizer.settings.looks import looks_in, looks_of
 from visualizer.settings.published import PUBLISHED
 from visualizer.settings.settings import FIELDS, Selection, Settings
 from visualizer.stages.check_line import check_line
-from visualizer.stages.panels import blocked_in_layers, to_array
 from visualizer.views.attention_picker import attention_kind
 from visualizer.views.comparison import (
     Downstream,
@@ -48,14 +50,17 @@ def render(run: Run, selection: Selection) -> None:
         _nothing_to_compare(run.example)
         return
     _choose_masks(run, selection)
-    a, b = (cached_run(settings).at(run.item).alone() for settings in _compared(run, selection))
+    settings = compared_settings(run.settings, selection)
+    a, b = (cached_run(each).at(run.item).alone() for each in settings)
     kind = attention_kind(attention_modules(a.trace), selection.stage)
-    same = [module for module in attention_modules(a.trace) if without_layer(module) == kind]
-    batch = min(selection.batch, a.batch_size(f"{same[0]}.weights") - 1)
+    picture = ComparePicture(heads_picture(a, kind, selection), heads_picture(b, kind, selection))
+    above = st.container()
+    _grids(run, picture, selection)
+    same, batch = picture.a.modules, picture.a.batch
     module = same[min(selection.layer, len(same) - 1)]
-    _say_opened(a, b, module, batch, selection.head)
-    _where_it_went(a, b, module, selection, batch)
-    _grids(a, b, same, selection, batch, _intent_of_b(run, selection))
+    with above:  # after the picture has left
+        _say_opened(a, b, module, batch, selection.head)
+        _where_it_went(a, b, module, selection, batch)
     with st.container(horizontal=True, key="agreement", gap="medium"):
         for name, compared in (("A", a), ("B", b)):
             line = check_line(agreement(compared, module))
@@ -82,28 +87,12 @@ def _nothing_to_compare(example: WorkedExample) -> None:
                 )
 
 
-def _compared(run: Run, selection: Selection) -> tuple[Settings, Settings]:
-    """The settings of A and of B: of a worked example without its mask and with it."""
-    mask_a, mask_b = (selection.mask_a, selection.mask_b) if run.example is None else ((), Settings().mask)
-    intent = _intent_of_b(run, selection)
-    b = replace(run.settings, mask=mask_b) if intent is None else as_meant(run.settings, intent)
-    return replace(run.settings, mask=mask_a), b
-
-
-def _intent_of_b(run: Run, selection: Selection) -> Intent | None:
-    """What B is, where it is what was said that the mask should be."""
-    if run.example is not None or not selection.against_intent or selection.intent == GUESSED:
-        return None
-    intent = read_intent(selection.intent)
-    return None if intent.kind == "painted" else intent
-
-
 def _choose_masks(run: Run, selection: Selection) -> None:
     if run.example is not None:
         st.caption("A is the example without its mask, B the example as published.")
         return
     widgets.compared_mask("mask_a", selection.mask_a)
-    intent = _intent_of_b(run, selection)
+    intent = intent_of_b(run.settings, selection)
     if intent is None:
         widgets.compared_mask("mask_b", selection.mask_b)
     if selection.intent == GUESSED or read_intent(selection.intent).kind == "painted":
@@ -113,13 +102,12 @@ def _choose_masks(run: Run, selection: Selection) -> None:
         st.caption(markdown_safe(read_intent(selection.intent).words), width="content")
 
 
-def _grids(a: Run, b: Run, modules: list[str], selection: Selection, batch: int, intent: Intent | None) -> None:
-    rows, columns = a.axes(f"{modules[0]}.weights")
-    blocked_a, names_a = blocked_in_layers(a, modules, batch)
-    blocked_b, names_b = blocked_in_layers(b, modules, batch)
-    before, after = (
-        np.stack([to_array(run.trace[f"{module}.weights"].value[batch]) for module in modules]) for run in (a, b)
-    )
+def _grids(run: Run, picture: ComparePicture, selection: Selection) -> None:
+    a, b = picture.a, picture.b
+    rows, columns = a.axes
+    shown = replace(selection, stage=f"{a.kind}.weights")
+    numbers = 2 * len(a.modules) * a.n_heads * len(rows.labels) * len(columns.labels)
+    address = picture_address("compare", run.settings, shown, numbers)
 
     def select(event: object) -> None:
         places = {name: state.index_in(event, name) for name in ("layer", "head", "query", "key")}
@@ -131,18 +119,17 @@ def _grids(a: Run, b: Run, modules: list[str], selection: Selection, batch: int,
     key = "compare_grids"
     mount(
         compare_grids(
-            before,
-            after,
-            blocked_a=blocked_a,
-            blocked_b=blocked_b,
-            blocked_by_a=names_a,
-            blocked_by_b=names_b,
-            title_a=f"A · {mask_title(names_a)}",
-            title_b=f"B · {_title_of_b(b, names_b, intent)}",
+            address or (a.weights, b.weights),
+            blocked_a=None if address else a.blocked,
+            blocked_b=None if address else b.blocked,
+            blocked_by_a=a.blocked_by,
+            blocked_by_b=b.blocked_by,
+            title_a=f"A · {mask_title(a.blocked_by)}",
+            title_b=f"B · {_title_of_b(b.run, b.blocked_by, intent_of_b(run.settings, selection))}",
             rows=rows,
             columns=columns,
-            head_names=[a.names_of(before.shape[1])] * len(modules),
-            layer=min(selection.layer, len(modules) - 1),
+            head_names=a.head_names,
+            layer=min(selection.layer, len(a.modules) - 1),
             looks=looks_of(selection),
             key=key,
             seq=state.last_seq(key),

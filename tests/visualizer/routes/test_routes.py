@@ -120,8 +120,19 @@ def test_a_picture_is_sent_by_layer_as_the_page_draws_it(client):
     assert np.array_equal(arrays["weights"], picture.weights)
     assert np.array_equal(arrays["blocked"], picture.blocked)
     assert header["layers"] == [1]
+    assert header["shared"] == ["blocked"]
     assert header["rows"]["labels"] == ["the", "cat", "sat"]
     assert header["blocked_by"] == ["causal"]
+
+
+def test_two_runs_are_sent_as_the_page_compares_them(client):
+    link = LINK | {"mask_a": "padding", "mask_b": "causal,sliding_window", "window": "2", "layers": "1"}
+    header, arrays = unpacked(client.get(f"/pictures/compare?{urlencode(link)}").content)
+    for side, mask in (("a", "padding"), ("b", "causal,sliding_window")):
+        picture = heads_picture(run_of(link | {"mask": mask}), "encoder.self_attention", Selection(), (1,))
+        assert np.array_equal(arrays[side], picture.weights)
+        assert np.array_equal(arrays[f"blocked_{side}"], picture.blocked)
+    assert (header["layers"], header["shared"]) == ([1], ["blocked_a", "blocked_b"])
 
 
 def test_the_same_bytes_have_one_tag_and_are_sent_once(client):
@@ -177,7 +188,7 @@ def test_a_bad_address_is_answered_by_one_sentence(client, name, more, sentence)
         ("/numbers/logits.npy?seed=1&seed=2", "seed is given more than once."),
         ("/numbers/nowhere.csv", "There is no stage 'nowhere' in this trace."),
         ("/numbers/logits.csv?score=1/", "The change of scores “1/” is left out"),
-        ("/pictures/step", "The view whose picture has an address is heads."),
+        ("/pictures/lab", "The views whose pictures have an address are heads, compare."),
         ("/pictures/heads?batch=3", "There is no sequence 3: there are 1, counted from 0."),
         ("/pictures/heads?layers=5", "There is no layer 5: encoder.self_attention has 2, counted from 0."),
     ],

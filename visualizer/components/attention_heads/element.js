@@ -1,14 +1,13 @@
-import { Arrivals } from "../shared/arrivals.js";
 import { makeSegments } from "../shared/controls.js";
 import { clamp, makeElement } from "../shared/dom.js";
+import { LayeredPicture } from "../shared/fetched.js";
 import { describeCell, describeMatrix, litPosition, marksOfCell, MatrixPanel } from "../shared/grid.js";
 import { galleryColumns, roomForLabels } from "../shared/grid_layout.js";
 import { HeadControls } from "../shared/head_controls.js";
-import { layersInTurn, withLayers } from "../shared/layers.js";
+import { withLayers } from "../shared/layers.js";
 import { makeLegend } from "../shared/legend.js";
 import { MaskPlanes } from "../shared/mask_planes.js";
-import { unpack } from "../shared/payload.js";
-import { Picture, startPicture } from "../shared/picture.js";
+import { startPicture } from "../shared/picture.js";
 import { headColor } from "../shared/theme.js";
 import { tooltipLine } from "../shared/tooltip.js";
 import { Dial } from "./dial.js";
@@ -20,7 +19,7 @@ const AT_ONCE = 2 ** 18; // the most numbers of all layers that are fetched for 
 const WIDEST_FOR_LABELS = 300; // how large the smallest grid may become so that its rows have labels
 
 /** Every head of every layer. Layer, heads and mode change here without a message to Python. */
-class AttentionHeads extends Picture {
+class AttentionHeads extends LayeredPicture {
   constructor(root, host) {
     super(root, host, "attention_heads");
     this.panels = [];
@@ -43,8 +42,6 @@ class AttentionHeads extends Picture {
       rest: () => this.controls.events.send("dialled", { temperature: this.dial.temperature }),
     });
     this.build();
-    this.arrivals = new Arrivals(root);
-    this.endings.push(() => this.arrivals.cancel());
   }
 
   build() {
@@ -55,31 +52,6 @@ class AttentionHeads extends Picture {
     const controls = makeElement("div", "heads-controls", {}, [bar, chips.element, this.scaleRow]);
     const top = makeElement("div", "heads-top", {}, [this.overview.element, controls]);
     this.root.prepend(top, this.grids, this.lines.element);
-  }
-
-  /** Take new bytes: with their numbers, or with the address of these, which are drawn when they are there. */
-  update(bytes) {
-    const header = unpack(bytes);
-    this.arrivals.cancel();
-    if (!header.address) this.take(header);
-    else if (header.address === this.numbers?.address && this.numbers.isWhole) this.take({ ...header, ...this.numbers });
-    else this.fetchNumbers(header);
-  }
-
-  fetchNumbers(header) {
-    const nLayers = header.head_names.length;
-    const inTurn = layersInTurn(this.controls.layerAfter(header, nLayers), nLayers);
-    let found = null;
-    this.arrivals.ask(
-      inTurn.map((layers) => `${header.address}&layers=${layers.join(",")}`),
-      (answer) => {
-        const isFirst = !found;
-        found = withLayers(found, answer, nLayers);
-        this.numbers = { ...found, address: header.address, isWhole: found.arrived.size === nLayers };
-        if (isFirst) this.take({ ...header, ...this.numbers });
-        else this.takeOthers();
-      },
-    );
   }
 
   /** While the dial moves: the numbers of where it is, one request at a time, the newest place next. */
@@ -95,25 +67,19 @@ class AttentionHeads extends Picture {
       const address = this.dial.addressFrom(this.data.dial_address);
       await this.arrivals.ask([isSmall ? address : `${address}&layers=${layer}`], (answer) => {
         const found = withLayers(null, answer, size.layers);
-        this.numbers = { ...found, address: null, isWhole: isSmall };
+        this.numbers = { ...found, address: null };
         this.take({ ...this.data, ...this.numbers });
       });
     }
     this.isFollowing = false;
   }
 
-  /** The layers that are not shown have arrived. */
-  takeOthers() {
-    const wasWaiting = !this.data.arrived.has(this.controls.layer);
-    Object.assign(this.data, this.numbers);
+  receiveMore() {
     this.masks = new MaskPlanes(this.data.arrays.blocked);
-    if (wasWaiting) this.redraw();
-    else if (this.width) this.drawOverview();
   }
 
-  redraw() {
-    const hasArrived = this.data.arrived?.has(this.controls.layer) ?? true;
-    if (hasArrived) super.redraw();
+  drawMore() {
+    this.drawOverview();
   }
 
   receive() {

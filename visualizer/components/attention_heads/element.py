@@ -59,7 +59,7 @@ def attention_heads(
         "dial_address": dial_address,
     }
     if isinstance(weights, str):
-        data = pack(header | {"address": weights} | _described(rows, columns, head_names), {})
+        data = pack(header | {"address": weights} | described(rows, columns, head_names), {})
     else:
         masks = {"blocked": blocked}
         data = payload(
@@ -85,10 +85,11 @@ def payload(
     arrays |= {name: mask.astype(np.uint8, copy=False) for name, mask in masks.items() if mask is not None}
     largest = np.max([each.max(axis=(1, 2, 3)) for each in weights.values()], axis=0)
     layer_max = {"layer_max": [float(value) for value in np.nan_to_num(largest)]}
-    return pack(header | _described(rows, columns, head_names) | layer_max, arrays)
+    return pack(header | described(rows, columns, head_names) | layer_max, arrays)
 
 
-def _described(rows: Axis, columns: Axis, head_names: Sequence[Sequence[str]]) -> dict[str, Any]:
+def described(rows: Axis, columns: Axis, head_names: Sequence[Sequence[str]]) -> dict[str, Any]:
+    """Labels and names as the browser receives them."""
     return {
         "rows": rows.as_header(),
         "columns": columns.as_header(),

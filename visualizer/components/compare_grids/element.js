@@ -1,11 +1,12 @@
 import { makeElement, setText } from "../shared/dom.js";
+import { LayeredPicture } from "../shared/fetched.js";
 import { describeMatrix, litPosition, marksOfCell, MatrixPanel } from "../shared/grid.js";
 import { HeadControls } from "../shared/head_controls.js";
 import { makeLegend } from "../shared/legend.js";
 import { MaskPlanes } from "../shared/mask_planes.js";
 import { makeScale } from "../shared/matrix_pixels.js";
 import { formatNumber } from "../shared/payload.js";
-import { Picture, startPicture } from "../shared/picture.js";
+import { startPicture } from "../shared/picture.js";
 import { headColor } from "../shared/theme.js";
 import { blockedText, cellPositionLine, tooltipLine } from "../shared/tooltip.js";
 
@@ -13,7 +14,7 @@ const COMPARE_GAP = 24;
 const SIDES = ["a", "b", "difference"];
 
 /** For each head three grids, A, B and B − A, whose cells are locked together; the head that changed most is first. */
-class CompareGrids extends Picture {
+class CompareGrids extends LayeredPicture {
   constructor(root, host) {
     super(root, host, "compare_grids");
     this.heads = [];
@@ -38,6 +39,12 @@ class CompareGrids extends Picture {
     this.masks = { a: MaskPlanes.of(blockedA, this.masks?.a), b: MaskPlanes.of(blockedB, this.masks?.b) };
     this.controls.receive(this.data, a.shape);
     this.decodedLayer = null;
+  }
+
+  receiveMore() {
+    const { blocked_a: blockedA, blocked_b: blockedB } = this.data.arrays;
+    this.masks = { a: new MaskPlanes(blockedA), b: new MaskPlanes(blockedB) };
+    this.both = null;
   }
 
   /** The cells that both block; kept while the same two are asked for, since heads often share them. */
@@ -197,7 +204,7 @@ class CompareGrids extends Picture {
 
   /** All three values of one cell, and what blocks it on either side. */
   describe(head, row, column) {
-    const { a, b, difference } = this.matrices()[head];
+    const { a, b, difference } = this.decoded[head]; // as drawn: another layer may be under way
     const i = row * a.columns + column;
     return [
       tooltipLine("tooltip-head", this.controls.title(head)),

@@ -6,15 +6,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from visualizer.components.attention_heads.element import payload
+from visualizer.components.attention_heads.element import described, payload
 from visualizer.components.axis import Axis
 from visualizer.components.looks import Looks
+from visualizer.components.packing import pack
 from visualizer.components.picture import Picture
 
 
 def compare_grids(
-    a: npt.NDArray[np.floating[Any]],
-    b: npt.NDArray[np.floating[Any]],
+    weights: tuple[npt.NDArray[np.floating[Any]], npt.NDArray[np.floating[Any]]] | str,
     *,
     blocked_a: npt.NDArray[np.uint8] | None,
     blocked_b: npt.NDArray[np.uint8] | None,
@@ -32,25 +32,26 @@ def compare_grids(
 ) -> Picture:
     """One row of three grids for each head: A, B and B − A, computed in the browser from these very numbers.
 
-    a, b: weights (L, H, Tq, Tk) in [0, 1]. blocked_a, blocked_b: (L or 1, H or 1, Tq, Tk) uint8, bit i set where
-    mask `blocked_by_a[i]` or `blocked_by_b[i]` blocks the cell; None without masks. The other arguments, `select`
-    and `shown` are those of `attention_heads`. Raises ValueError when shapes, labels and names do not agree.
+    weights: of A and of B, (L, H, Tq, Tk) in [0, 1]; or the address at which the browser finds them.
+    blocked_a, blocked_b: (L or 1, H or 1, Tq, Tk) uint8, bit i set where mask `blocked_by_a[i]` or
+        `blocked_by_b[i]` blocks the cell; None without masks, and where they come with the weights.
+    The other arguments, `select` and `shown` are those of `attention_heads`. Raises ValueError when shapes, labels
+    and names do not agree.
     """
-    data = payload(
-        {"a": a, "b": b},
-        {"blocked_a": blocked_a, "blocked_b": blocked_b},
-        rows=rows,
-        columns=columns,
-        head_names=head_names,
-        header={
-            "key": key,
-            "seq": seq,
-            "layer": layer,
-            "looks": looks.as_header(),
-            "sides": {
-                "a": {"title": title_a, "blocked_by": list(blocked_by_a)},
-                "b": {"title": title_b, "blocked_by": list(blocked_by_b)},
-            },
+    header = {
+        "key": key,
+        "seq": seq,
+        "layer": layer,
+        "looks": looks.as_header(),
+        "sides": {
+            "a": {"title": title_a, "blocked_by": list(blocked_by_a)},
+            "b": {"title": title_b, "blocked_by": list(blocked_by_b)},
         },
-    )
+    }
+    if isinstance(weights, str):
+        data = pack(header | {"address": weights} | described(rows, columns, head_names), {})
+    else:
+        masks = {"blocked_a": blocked_a, "blocked_b": blocked_b}
+        numbers = dict(zip("ab", weights, strict=True))
+        data = payload(numbers, masks, rows=rows, columns=columns, head_names=head_names, header=header)
     return Picture("compare_grids/element.js", data, key, ("select", "shown"))

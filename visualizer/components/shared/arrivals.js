@@ -16,13 +16,15 @@ export class Arrivals {
     again.addEventListener("click", () => this.retry());
     this.problem = makeElement("div", "arrivals-problem", { role: "alert", hidden: "" }, [this.sentence, again]);
     this.controller = new AbortController();
-    root.prepend(this.sign, this.problem);
+    this.awaited = null; // the addresses that are waited for
   }
 
   /** Fetch from some addresses, one after the other, and hand each answer to `take` as it comes. */
   async ask(addresses, take) {
     this.cancel();
+    if (!this.sign.isConnected) this.root.prepend(this.sign, this.problem);
     this.retry = () => this.ask(addresses, take);
+    this.awaited = addresses;
     const { signal } = (this.controller = new AbortController());
     this.root.setAttribute("aria-busy", "true");
     this.timer = setTimeout(() => (this.sign.hidden = false), UNSIGNED);
@@ -48,6 +50,7 @@ export class Arrivals {
   }
 
   settle() {
+    this.awaited = null;
     clearTimeout(this.timer);
     this.sign.hidden = true;
     this.root.removeAttribute("aria-busy");

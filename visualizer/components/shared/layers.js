@@ -2,18 +2,17 @@
  * The numbers of a picture of all layers, of which some arrive before others: `numbers` with those of one more answer.
  *
  * numbers: what arrived earlier; null before anything did. answer: as `pictures/heads` gives it, with the layers that
- * it is of in `layers`. nLayers: how many there are in all.
+ * it is of in `layers`, and in `shared` the arrays that are the same for all layers. nLayers: how many there are.
  */
 export function withLayers(numbers, answer, nLayers) {
-  const { weights, blocked } = answer.arrays;
   const largest = numbers?.layer_max ?? new Array(nLayers).fill(1);
   answer.layers.forEach((layer, i) => (largest[layer] = answer.layer_max[i]));
-  const masks = answer.masks_are_shared ? blocked : blocked && placed(numbers?.arrays.blocked, blocked, answer, nLayers);
-  return {
-    arrays: { weights: placed(numbers?.arrays.weights, weights, answer, nLayers), ...(masks && { blocked: masks }) },
-    layer_max: largest,
-    arrived: new Set([...(numbers?.arrived ?? []), ...answer.layers]),
-  };
+  const arrays = Object.entries(answer.arrays).map(([name, array]) => [
+    name,
+    answer.shared.includes(name) ? array : placed(numbers?.arrays[name], array, answer, nLayers),
+  ]);
+  const arrived = new Set([...(numbers?.arrived ?? []), ...answer.layers]);
+  return { arrays: Object.fromEntries(arrays), layer_max: largest, arrived, isWhole: arrived.size === nLayers };
 }
 
 /** The array of all layers with those of an answer in their places. */

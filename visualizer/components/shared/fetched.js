@@ -1,0 +1,102 @@
+import { Arrivals } from "./arrivals.js";
+import { layersInTurn, withLayers } from "./layers.js";
+import { unpack } from "./payload.js";
+import { Picture } from "./picture.js";
+
+/**
+ * A picture whose numbers come with its header, or from the address that the header names. Header and numbers are
+ * taken together: until the numbers of a new header are there, the picture stays what it was, words and all.
+ */
+export class FetchedPicture extends Picture {
+  constructor(root, host, name) {
+    super(root, host, name);
+    this.arrivals = new Arrivals(root);
+    this.endings.push(() => this.arrivals.cancel());
+    this.numbers = null; // what arrived last, with the address that it came from
+    this.request = null; // what was asked for last
+  }
+
+  /** Take new bytes: with their numbers, or with the address of these, which are drawn when they are there. */
+  update(bytes) {
+    const header = unpack(bytes);
+    const addresses = header.address ? this.addressesOf(header) : [];
+    const isUnderWay = this.isUnderWay(addresses);
+    if (isUnderWay) this.request.header = header;
+    else this.arrivals.cancel();
+    if (!header.address) this.take(header);
+    else if (this.hasNumbersOf(header.address, isUnderWay)) this.take({ ...header, ...this.numbers });
+    else if (!isUnderWay) this.fetchNumbers(header, addresses);
+  }
+
+  /** Whether what is waited for are the numbers of a header, from these addresses in this order. */
+  isUnderWay(addresses) {
+    const asked = this.request?.addresses;
+    return Boolean(asked) && this.arrivals.awaited === asked && String(addresses) === String(asked);
+  }
+
+  hasNumbersOf(address, areMoreUnderWay) {
+    return this.numbers?.address === address && (this.numbers.isWhole || areMoreUnderWay);
+  }
+
+  fetchNumbers(header, addresses) {
+    const request = (this.request = { header, addresses });
+    let found = null;
+    this.arrivals.ask(addresses, (answer) => {
+      const isFirst = !found;
+      found = this.joined(found, answer, header);
+      this.numbers = { ...found, address: header.address };
+      if (isFirst) this.take({ ...request.header, ...this.numbers });
+      else this.takeMore();
+    });
+  }
+
+  /** Where the numbers of a header are, in the order in which they are wanted. */
+  addressesOf(header) {
+    return [header.address];
+  }
+
+  /** What has arrived so far: `found`, null before the first answer, with one more answer. */
+  joined(found, answer, _header) {
+    return { ...answer, isWhole: true };
+  }
+
+  /** More of the numbers drawn has arrived. */
+  takeMore() {
+    Object.assign(this.data, this.numbers);
+  }
+}
+
+/**
+ * The same for a picture of the heads of every layer, with `controls` (`HeadControls`): the layer shown is fetched
+ * first, and drawn while the others are under way.
+ */
+export class LayeredPicture extends FetchedPicture {
+  addressesOf(header) {
+    const nLayers = header.head_names.length;
+    const inTurn = layersInTurn(this.controls.layerAfter(header, nLayers), nLayers);
+    return inTurn.map((layers) => `${header.address}&layers=${layers.join(",")}`);
+  }
+
+  joined(found, answer, header) {
+    return withLayers(found, answer, header.head_names.length);
+  }
+
+  takeMore() {
+    const wasWaiting = !this.data.arrived.has(this.controls.layer);
+    super.takeMore();
+    this.receiveMore();
+    if (wasWaiting) this.redraw();
+    else if (this.width) this.drawMore();
+  }
+
+  /** The layers that are not shown have arrived: `this.data` has them. */
+  receiveMore() {}
+
+  /** Draw what shows all layers. */
+  drawMore() {}
+
+  /** Draw, unless the numbers of the layer chosen have not arrived. */
+  redraw() {
+    if (this.data.arrived?.has(this.controls.layer) ?? true) super.redraw();
+  }
+}

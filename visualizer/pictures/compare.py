@@ -1,0 +1,61 @@
+"""What the picture of Compare draws: the weights of one attention in two runs, and what blocks their cells."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from model.mask_tools.intents import Intent
+from visualizer.components.attention_heads.element import payload
+from visualizer.components.packing import Precision
+from visualizer.pictures.heads import HeadsPicture
+from visualizer.runs.intended import as_meant, read_intent
+from visualizer.settings.fields import GUESSED, WORKED_EXAMPLES
+from visualizer.settings.settings import Selection, Settings
+
+
+def compared_settings(settings: Settings, selection: Selection) -> tuple[Settings, Settings]:
+    """The settings of A and of B: of a worked example without its mask and with it."""
+    if settings.weights in WORKED_EXAMPLES:
+        return replace(settings, mask=()), replace(settings, mask=Settings().mask)
+    intent = intent_of_b(settings, selection)
+    b = replace(settings, mask=selection.mask_b) if intent is None else as_meant(settings, intent)
+    return replace(settings, mask=selection.mask_a), b
+
+
+def intent_of_b(settings: Settings, selection: Selection) -> Intent | None:
+    """What B is, where it is what was said that the mask should be."""
+    is_example = settings.weights in WORKED_EXAMPLES
+    if is_example or not selection.against_intent or selection.intent == GUESSED:
+        return None
+    intent = read_intent(selection.intent)
+    return None if intent.kind == "painted" else intent
+
+
+@dataclass(frozen=True, eq=False)
+class ComparePicture:
+    """The same layers and heads in two runs.
+
+    Attributes:
+        a: of the first run.
+        b: of the second.
+    """
+
+    a: HeadsPicture
+    b: HeadsPicture
+
+    def packed(self, precision: Precision) -> bytes:
+        """The bytes that the browser draws, with the numbers of the layers in the header."""
+        rows, columns = self.a.axes
+        sides = {"blocked_a": self.a, "blocked_b": self.b}
+        return payload(
+            {"a": self.a.weights, "b": self.b.weights},
+            {name: side.blocked for name, side in sides.items()},
+            rows=rows,
+            columns=columns,
+            head_names=self.a.head_names,
+            header={
+                "layers": list(self.a.layers),
+                "shared": [name for name, side in sides.items() if side.masks_are_shared],
+            },
+            precision=precision,
+        )
