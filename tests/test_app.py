@@ -11,11 +11,11 @@ from streamlit.testing.v1.element_tree import Block
 
 from visualizer.page import header, show, sidebar, warming
 from visualizer.safe_text import markdown_safe
-from visualizer.settings.examples import EXAMPLES
+from visualizer.settings.examples import EXAMPLES, OPENING
 from visualizer.settings.fields import MAX_TEXT, WORKED_EXAMPLES
 from visualizer.settings.gallery import GALLERY
 from visualizer.settings.published import PUBLISHED
-from visualizer.settings.settings import FIELDS
+from visualizer.settings.settings import FIELDS, Selection
 from visualizer.stages.checks import Check
 
 APP = str(Path(__file__).parents[1] / "app.py")
@@ -24,8 +24,9 @@ DETAIL_SWITCHES = ("final_norm", "fused_qkv", "qkv_bias", "output_bias", "unembe
 
 
 def open_app(**query: str) -> AppTest:
+    """The page of a link, without parameters that of the usual settings; the bare address opens something else."""
     app = AppTest.from_file(APP, default_timeout=60)
-    for name, value in query.items():
+    for name, value in (query or {"view": "step"}).items():
         app.query_params[name] = value
     return app.run()
 
@@ -484,3 +485,18 @@ def test_a_mask_that_blocks_nothing_more_than_the_mask_of_training_is_not_compla
     app = open_app(weights="trained", task="reverse", mask="causal,padding,prefix", prefix="0")
     assert_healthy(app)
     assert not app.warning
+
+
+def test_the_bare_address_opens_the_opening_and_every_link_leaves_out_what_it_always_left_out():
+    app = AppTest.from_file(APP, default_timeout=60).run()
+    assert_healthy(app)
+    assert (app.session_state.view, app.session_state.architecture) == ("way", "decoder")
+    assert dict(app.query_params) == {}
+    assert any(OPENING.what_to_see in said.value for said in app.caption)
+    usual = {"view": "step", "architecture": "encoder", "stage": Selection().stage}
+    for name, value in usual.items():
+        app.session_state[name] = value
+    app.run()
+    assert dict(app.query_params) == {"view": "step"}
+    app = open_app(train_task="sort")
+    assert (app.session_state.view, app.session_state.architecture) == ("step", "encoder")

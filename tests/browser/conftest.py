@@ -32,6 +32,8 @@ from tests.browser.headlight_page import PROBE, follow_link, settle
 APP = Path(__file__).parents[2] / "app.py"
 START_SECONDS = 60
 HEIGHT = 1000
+USUAL = {"view": "step"}
+"""A link to the usual settings: an address without parameters opens something else."""
 RESTING = "/_stcore/health"
 """What is left of a page between two tests: an address of the same server without a script."""
 
@@ -130,7 +132,7 @@ def open_link(kept_page: Page, app_url: str) -> Iterator[OpenApp]:
 
     def open_page(*, dark: bool = False, width: int = 1280, **query: object) -> Page:
         set_screen(kept_page, dark=dark, width=width)
-        follow_link(kept_page, urlencode(query))
+        follow_link(kept_page, urlencode(query or USUAL))
         return kept_page
 
     kept_page.bring_to_front()
@@ -159,7 +161,7 @@ def visit(context: BrowserContext, app_url: str) -> Iterator[OpenApp]:
             set_screen(page, dark=dark, width=width)
             watches.callback(page.goto, f"{app_url}{RESTING}")
             watches.enter_context(watched(page, app_url))
-            load(page, f"{app_url}/?{urlencode(query)}")
+            load(page, f"{app_url}/?{urlencode(query or USUAL)}")
             return page
 
         yield open_page

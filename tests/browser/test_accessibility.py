@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.headlight_page import settle
+from tests.browser.headlight_page import rerun, settle
 from visualizer.settings.examples import EXAMPLES
 from visualizer.settings.settings import FIELDS
 
@@ -87,12 +87,15 @@ def test_everything_is_reached_with_the_keyboard_and_has_a_text(open_link, view)
     expect(page.locator(".tooltip:popover-open")).to_contain_text("query 1")
 
 
-def test_no_two_buttons_have_one_name_and_no_tooltip_lies_over_the_views(open_link):
+def test_no_two_buttons_have_one_name_and_all_views_share_a_row_with_the_menu_of_examples(open_link):
     page = open_link()
+    views, menu = page.locator(".st-key-view").first, page.locator(".st-key-beside_views")
+    assert abs(views.bounding_box()["y"] - menu.bounding_box()["y"]) < views.bounding_box()["height"] < 50
+    with rerun(page):
+        menu.get_by_role("button", name="Examples").click()
     texts = page.evaluate("() => [...document.querySelectorAll('button')].map((button) => button.innerText.trim())")
     names = [text for text in texts if text]
     assert {"Padding", "Padded text"} <= set(names)
     assert len(names) == len(set(names)), names
     expect(page.locator(".st-key-examples button")).to_have_count(len(EXAMPLES))
-    expect(page.locator(".st-key-examples [data-testid=stTooltipHoverTarget]")).to_have_count(0)
     expect(page.locator(".st-key-n_heads [data-testid=stTooltipHoverTarget]")).to_have_count(1)

@@ -151,6 +151,8 @@ def test_the_page_keys_walk_from_block_to_block(open_link):
 
 def test_a_worked_example_shows_the_published_numbers(open_link):
     page = open_link()
+    with rerun(page):
+        page.get_by_role("button", name="Examples", exact=True).click()
     with rerun(page, "token_strip", "picture"):
         page.get_by_role("button", name="Two causal heads").click()
     published = json.loads((FOLDER / "two_causal_heads.json").read_text())["expected"]
@@ -208,5 +210,5 @@ def test_the_picture_fills_a_wide_screen_and_stands_in_sight_on_a_low_one(open_l
     page.set_viewport_size({"width": 1280, "height": 720})
     settle(page)
     assert edge_of(plot, "y", "height") <= 720
-    for above in (".stage-map .stages", ".st-key-stage_text", ".st-key-formula", ".st-key-examples"):
+    for above in (".stage-map .stages", ".st-key-stage_text", ".st-key-formula", ".st-key-header"):
         assert edge_of(page.locator(above), "y", "height") < plot.bounding_box()["y"], above

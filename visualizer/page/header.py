@@ -13,11 +13,11 @@ from visualizer.components.glossary import glossary
 from visualizer.components.token_strip import Token, TokenSequence, parse_token, token_strip
 from visualizer.runs.tokens import TokenSequence as Tokens
 from visualizer.safe_text import markdown_safe
-from visualizer.session import state, widgets
+from visualizer.session import drafts, state, widgets
 from visualizer.session.mount import mount
 from visualizer.session.state import Choices
-from visualizer.session.widgets import examples, notices
-from visualizer.settings.examples import EXAMPLES, OPENING, note_on
+from visualizer.session.widgets import notices
+from visualizer.settings.examples import EXAMPLES, OPENING, USUAL, Example, note_on
 from visualizer.settings.fields import WORKED_EXAMPLES
 from visualizer.settings.gallery import GALLERY
 from visualizer.settings.link import left_out_of_link
@@ -26,6 +26,7 @@ ICON = str(Path(__file__).parent / "icon.svg")
 """The picture of the browser's tab, a file of our own: Streamlit fetches its icons from another host."""
 
 _STYLE = (Path(__file__).parent / "page.css").read_text(encoding="utf-8")
+_EXAMPLES_MENU = "examples_menu"
 _SPECIALS = ("<pad>", "<s>", "<sos>", "<eos>")
 _TITLES: Mapping[SequenceName, str] = {"source": "Source", "target": "Target"}
 _TITLES_OF_VECTORS: Mapping[SequenceName, str] = {"source": "Keys", "target": "Queries"}
@@ -37,10 +38,26 @@ def style() -> None:
 
 
 def header() -> None:
-    """The choice of the view and, beside it, the examples."""
-    with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="header"):
+    """The choice of the view and, beside it, the menu of the examples."""
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="header"):
         widgets.segments("view", help=None, label_visibility="collapsed", wrap=True)
-        examples("Examples", EXAMPLES, key="examples", button_key="example_{}", with_tooltips=False)
+        with (
+            st.container(horizontal=True, gap="small", width="content", key="beside_views"),
+            st.popover("Examples", key=_EXAMPLES_MENU, on_change="rerun"),
+            st.container(key="examples", gap="xxsmall"),
+        ):
+            for example in EXAMPLES:
+                _example(example)
+
+
+def _example(example: Example) -> None:
+    """A button that opens an example, and closes the menu that it stands in."""
+
+    def open_it() -> None:
+        state.choose(example.settings, example.selection)
+        drafts.fill(_EXAMPLES_MENU, False)
+
+    st.button(example.title, key=f"example_{example.name}", on_click=open_it, type="tertiary")
 
 
 def remarks(choices: Choices) -> None:
@@ -48,7 +65,7 @@ def remarks(choices: Choices) -> None:
     notices(choices.notices)
     for name in left_out_of_link(choices.settings):
         st.info(f"The {name} is too long for a link, so the address bar does not carry it.")
-    if what_to_see := note_on((OPENING, *EXAMPLES, *GALLERY), choices.settings, choices.selection):
+    if what_to_see := note_on((OPENING, USUAL, *EXAMPLES, *GALLERY), choices.settings, choices.selection):
         st.caption(f":material/visibility: {what_to_see}")
 
 

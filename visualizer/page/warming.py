@@ -8,7 +8,7 @@ from threading import Event, Thread
 
 from visualizer.session.allocator import keep_freed_memory
 from visualizer.session.mount import script
-from visualizer.settings.settings import Settings
+from visualizer.settings.examples import OPENING
 
 _IS_WARM = Event()
 
@@ -32,5 +32,5 @@ def _warm() -> None:
     import visualizer.page.show  # noqa: F401 - the import is what is wanted
     from visualizer.session.cache import cached_run
 
-    cached_run(Settings())
+    cached_run(OPENING.settings)
     _IS_WARM.set()

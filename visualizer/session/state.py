@@ -9,24 +9,32 @@ change; the newest thing the person did wins:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import streamlit as st
 
 from visualizer.session.given import given_recording
+from visualizer.settings import examples
 from visualizer.settings.fitting import fitted, width_to_come_back_to
 from visualizer.settings.link import read_query, write_query
-from visualizer.settings.settings import Selection, Settings, in_mask_order
+from visualizer.settings.settings import FIELDS, Selection, Settings, in_mask_order
 from visualizer.settings.training_settings import (
     OPENING,
+    TRAINING,
     TrainingChoice,
     fitted_training,
     read_training,
     write_training,
 )
-from visualizer.settings.watched_settings import NOTHING_WATCHED, WatchedChoice, read_watched, write_watched
+from visualizer.settings.watched_settings import (
+    NOTHING_WATCHED,
+    WATCHED,
+    WatchedChoice,
+    read_watched,
+    write_watched,
+)
 
 _CHOICES = "_choices"
 _ACTED = "_acted"
@@ -56,14 +64,19 @@ class Choices:
 
     @property
     def link(self) -> dict[str, str]:
-        """The parameters of the link."""
+        """The parameters of the link, of which there is always one: an address without any opens ``FIRST``."""
         own_model = write_query(self.settings, self.selection)
-        return own_model | write_training(self.training) | write_watched(self.watched)
+        written = own_model | write_training(self.training) | write_watched(self.watched)
+        return written or {"view": self.selection.view}
 
     @property
     def width(self) -> int:
         """The width asked for, to which the model returns as soon as the heads can share it."""
         return self.selection.asked_width or self.settings.d_model
+
+
+FIRST = Choices(examples.OPENING.settings, examples.OPENING.selection)
+"""What an address without parameters opens. What a link leaves out is as in ``Settings()`` all the same."""
 
 
 def load() -> Choices:
@@ -180,13 +193,24 @@ def _act(choices: Choices) -> None:
 
 def _from_address() -> Choices:
     raw = {name: st.query_params.get_all(name) for name in st.query_params}
+    if _chooses_nothing(raw):
+        return _first()
     settings, selection, notices = read_query(raw)
     training, of_training = read_training(raw)
     watched, of_watched = read_watched(raw)
-    if not raw and given_recording() is not None:
-        selection, watched = replace(selection, view="watched"), replace(watched, watched_source="given")
     notices = (*notices, *of_training, *of_watched)
     return Choices(settings, selection, notices, frozenset(raw), training, watched)
+
+
+def _first() -> Choices:
+    """What an address without parameters opens: the recording that the app was started with, or the opening."""
+    if given_recording() is None:
+        return FIRST
+    return replace(
+        FIRST,
+        selection=replace(FIRST.selection, view="watched"),
+        watched=replace(FIRST.watched, watched_source="given"),
+    )
 
 
 def _with(before: Choices, **changes: Any) -> Choices:  # noqa: ANN401 - the parts of Choices
@@ -201,7 +225,16 @@ def _with_fitted(before: Choices, settings: Settings, selection: Selection) -> C
 
 
 def _address_is(choices: Choices) -> bool:
-    return st.query_params.to_dict() == choices.link
+    """Whether the address says this. The first visit leaves it without parameters, so that Back leaves the page."""
+    given = st.query_params.to_dict()
+    first = _first()
+    is_first = all(getattr(choices, part) == getattr(first, part) for part in _PARTS)
+    return given == choices.link or (is_first and _chooses_nothing(given))
+
+
+def _chooses_nothing(given: Iterable[str]) -> bool:
+    """Whether none of the parameters is one of ours."""
+    return not any(name in FIELDS or name in TRAINING or name in WATCHED for name in given)
 
 
 def _with_widgets(before: Choices) -> Choices:

@@ -26,20 +26,15 @@ def notices(sentences: Sequence[str]) -> None:
         st.warning("\n\n".join(map(markdown_safe, sentences)), icon=":material/edit_note:")
 
 
-def examples(
-    title: str, offered: Sequence[Example], *, key: str, button_key: str, with_tooltips: bool = True
-) -> None:
-    """A row of buttons that each open an example; ``button_key`` takes its name.
-
-    Without tooltips where one would lie over the row above: an example that is opened says what there is to see.
-    """
+def examples(title: str, offered: Sequence[Example], *, key: str, button_key: str) -> None:
+    """A row of buttons that each open an example; ``button_key`` takes its name."""
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key=key):
         st.caption(title, width="content")
         for example in offered:
             st.button(
                 example.title,
                 key=button_key.format(example.name),
-                help=example.what_to_see if with_tooltips else None,
+                help=example.what_to_see,
                 on_click=state.choose,
                 args=(example.settings, example.selection),
                 type="tertiary",

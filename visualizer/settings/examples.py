@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from visualizer.settings.fields import TRAINED
 from visualizer.settings.fitting import fitted
-from visualizer.settings.settings import Selection, Settings
+from visualizer.settings.settings import Selection, Settings, default_stage
 
 
 @dataclass(frozen=True)
@@ -99,6 +99,17 @@ EXAMPLES = (
 OPENING = Example(
     name="opening",
     title="Opening picture",
+    what_to_see="What a Transformer makes of the word “cat” (8): the bars are what each part writes into the grey "
+    "band, and below it stands the answer so far.",
+    settings=Settings(architecture="decoder"),
+    selection=Selection(view="way", stage=default_stage("decoder")),
+    speaks_of=("query",),
+)
+"""What an address without any parameter opens; any other leaves out the fields that are as in ``Settings()``."""
+
+USUAL = Example(
+    name="usual",
+    title="The weights of a head",
     what_to_see="The second “cat” (row 8) gives half of its weight to the first (column 1). Click a cell to see "
     "how its number came to be.",
     settings=Settings(),

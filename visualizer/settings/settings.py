@@ -32,7 +32,7 @@ from visualizer.settings.trained_models import TRAINED_MODELS
 TokenKind = Literal["words", "characters", "bytes"]
 PadSide = Literal["right", "left"]
 Fault = Literal["none", "after_softmax", "before_softmax", "left_out", "padding_counted"]
-View = Literal["step", "way", "heads", "compare", "lab", "train", "generate", "watched"]
+View = Literal["way", "step", "heads", "compare", "lab", "train", "generate", "watched"]
 Depth = Literal["plain", "exact"]
 PaintScope = Literal["all", "layer", "head", "layer_head"]
 PassedTo = Literal[
@@ -321,11 +321,11 @@ class Selection:
     view: View = setting(
         "step",
         "View",
-        "Follow the computation or one token, see all heads at once, set two masks side by side, paint and test a "
+        "Follow one token or the computation, see all heads at once, set two masks side by side, paint and test a "
         "mask, train a model, let one write, or open what was recorded of any other.",
         choices={
-            "step": "Step through",
             "way": "One token's way",
+            "step": "Step through",
             "heads": "Heads",
             "compare": "Compare masks",
             "lab": "Mask lab",

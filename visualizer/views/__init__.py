@@ -14,8 +14,8 @@ from visualizer.views.train import view as train
 from visualizer.views.watched import view as watched
 
 VIEWS: dict[str, Callable[[Run, Selection], None]] = {
-    "step": step.render,
     "way": token_way.render,
+    "step": step.render,
     "heads": heads.render,
     "compare": compare.render,
     "lab": lab.render,

@@ -7,7 +7,7 @@ from visualizer.runs.compute import compute_run
 from visualizer.runs.paths import with_layer
 from visualizer.runs.prepare import prepare
 from visualizer.runs.tokens import encode
-from visualizer.settings.examples import EXAMPLES, OPENING, note_on
+from visualizer.settings.examples import EXAMPLES, USUAL, note_on
 from visualizer.settings.fields import WORKED_EXAMPLES
 from visualizer.settings.fitting import fitted
 from visualizer.settings.link import read_query, write_query
@@ -87,12 +87,12 @@ def weight_at(example):
     return run, float(run.trace[path].value[0, chosen.head, chosen.query, chosen.key])
 
 
-def test_what_the_opening_picture_says_is_so():
-    run, weight = weight_at(OPENING)
+def test_what_the_usual_picture_says_is_so():
+    run, weight = weight_at(USUAL)
     assert weight == pytest.approx(0.5, abs=0.01)
-    assert run.names_of(4)[OPENING.selection.head] == "same token"
+    assert run.names_of(4)[USUAL.selection.head] == "same token"
     tokens = run.tokens["source"].tokens
-    assert tokens[OPENING.selection.query] == tokens[OPENING.selection.key] == "cat"
+    assert tokens[USUAL.selection.query] == tokens[USUAL.selection.key] == "cat"
 
 
 def test_what_the_translation_says_is_so():
@@ -102,9 +102,9 @@ def test_what_the_translation_says_is_so():
 
 
 @pytest.mark.parametrize("change", [{"head": 0}, {"query": 3}, {"key": 0}, {"layer": 1}, {"view": "heads"}])
-def test_the_opening_note_goes_when_something_else_is_looked_at(change):
-    assert note_on([OPENING], Settings(), Selection()) == OPENING.what_to_see
-    assert not note_on([OPENING], Settings(), replace(Selection(), **change))
+def test_the_usual_note_goes_when_something_else_is_looked_at(change):
+    assert note_on([USUAL], Settings(), Selection()) == USUAL.what_to_see
+    assert not note_on([USUAL], Settings(), replace(Selection(), **change))
 
 
 def test_a_note_stays_while_it_is_true_of_what_is_seen():

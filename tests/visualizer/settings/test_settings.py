@@ -174,7 +174,7 @@ def test_nothing_given_is_the_default_without_a_notice():
             "view",
             "?",
             "step",
-            "view=? is not one of step, way, heads, compare, lab, train, generate, watched: step is used.",
+            "view=? is not one of way, step, heads, compare, lab, train, generate, watched: step is used.",
         ),
         ("mask", "", (), "mask is empty: none is used."),
         ("mask", "padding,foo", ("padding",), None),
