@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from threading import Event, Thread
 
 from visualizer.session.allocator import keep_freed_memory
+from visualizer.session.connections import send_at_once
 from visualizer.session.mount import script
 from visualizer.settings.examples import OPENING
 
@@ -22,6 +23,7 @@ def is_warm() -> bool:
 async def warmed(_app: object) -> AsyncIterator[None]:
     """The life of the server: while it starts to answer, a thread loads all that a picture needs."""
     keep_freed_memory()
+    send_at_once()
     script()
     Thread(target=_warm, name="warming", daemon=True).start()
     yield
