@@ -227,8 +227,7 @@ def _with_fitted(before: Choices, settings: Settings, selection: Selection) -> C
 def _address_is(choices: Choices) -> bool:
     """Whether the address says this. The first visit leaves it without parameters, so that Back leaves the page."""
     given = st.query_params.to_dict()
-    first = _first()
-    is_first = all(getattr(choices, part) == getattr(first, part) for part in _PARTS)
+    is_first = all(getattr(choices, part) == getattr(FIRST, part) for part in _PARTS)
     return given == choices.link or (is_first and _chooses_nothing(given))
 
 
