@@ -132,7 +132,7 @@ def _tokens(attention: Attention, padding: Padding, item: int, batch: int) -> To
     """Which queries and keys of one sequence are padding, where the sizes fit."""
     _, _, n_queries, n_keys = attention.shape
     of_keys, of_queries = padding.encoder, padding.encoder
-    if is_of_decoder(attention):
+    if is_of_decoder(attention.module):
         of_queries = padding.decoder
         of_keys = padding.encoder if is_cross(attention) else padding.decoder
         if padding.decoder is None and not is_cross(attention) and padding.encoder is not None:
@@ -161,9 +161,9 @@ def is_cross(attention: Attention) -> bool:
     return bool(_CROSS.search(attention.module))
 
 
-def is_of_decoder(attention: Attention) -> bool:
-    """Whether the name of its module says that its queries are a decoder's."""
-    return bool(_OF_DECODER.search(attention.module))
+def is_of_decoder(module: str) -> bool:
+    """Whether the path of a module says that it is a decoder's."""
+    return bool(_OF_DECODER.search(module))
 
 
 def _kind(attention: Attention) -> str:

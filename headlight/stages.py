@@ -70,7 +70,8 @@ class Stages:
     def __init__(self, model: nn.Module, path: Callable[[], str], options: Options) -> None:
         self._path = path
         self._options = options
-        self._names = {id(tensor): name for name, tensor in reversed(parameters_of(model).items())}
+        self._parameters = parameters_of(model)
+        self._names = {id(tensor): name for name, tensor in reversed(self._parameters.items())}
         self._nodes: dict[int, tuple[weakref.ref[Tensor], Node]] = {}
         self._stages: dict[str, Stage] = {}
         self._versions: dict[str, int] = {}
@@ -94,21 +95,48 @@ class Stages:
         self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any], output: object
     ) -> None:
         """Take note of what a function came to."""
-        if not self._options.wants(self._path()):
-            return
-        name = name_of(function)
+        if self._options.wants(self._path()):
+            self._note_each(function, name_of(function), args, kwargs, output, self._path())
+
+    def fused(
+        self,
+        module: str,
+        forward: Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: Mapping[str, Any],
+        output: object,
+    ) -> None:
+        """Take note of what a whole module came to in one fused step, which the model goes on with."""
+        if self._options.wants(module):
+            self._note_each(forward, "fused", args, kwargs, output, module)
+
+    def _note_each(
+        self,
+        function: Callable[..., Any],
+        name: str,
+        args: tuple[Any, ...],
+        kwargs: Mapping[str, Any],
+        output: object,
+        module: str,
+    ) -> None:
         if name == "setitem":
-            self._note(partial(_with_item, args[1]), "setitem", (args[0], args[2]), {}, args[0])
+            self._note(partial(_with_item, args[1]), "setitem", (args[0], args[2]), {}, args[0], module)
         elif isinstance(output, Tensor):
-            self._note(function, name, args, kwargs, output)
+            self._note(function, name, args, kwargs, output, module)
         elif isinstance(output, tuple | list):
             for i, part in enumerate(output):
                 if isinstance(part, Tensor):
-                    self._note(partial(part_of, function, i), name, args, kwargs, part)
+                    self._note(partial(part_of, function, i), name, args, kwargs, part, module)
 
     def finished(self) -> dict[str, Stage]:
         """Every stage by path, in the order computed."""
         return {path: self._checked(path, stage) for path, stage in self._stages.items()}
+
+    def parameters(self) -> dict[str, Tensor]:
+        """The parameters and buffers that the stages name."""
+        nodes = [stage.node for stage in self._stages.values() if stage.node is not None]
+        used = {leaf.name for node in nodes for leaf in _leaves(node) if isinstance(leaf, ParameterInput)}
+        return {name: self._parameters[name].detach() for name in self._parameters if name in used}
 
     def _note(
         self,
@@ -117,11 +145,12 @@ class Stages:
         args: tuple[Any, ...],
         kwargs: Mapping[str, Any],
         output: Tensor,
+        module: str,
     ) -> None:
         with torch._C.DisableTorchFunction():
             node = operation_of(name, function, args, kwargs, self._node)
             if name not in _FOLDED and output.dim() > 1:
-                path = self._add(name, node, output)
+                path = self._add(name, node, output, module)
                 self._nodes[id(output)] = (weakref.ref(output), StageInput(path))
             else:
                 self._nodes[id(output)] = (weakref.ref(output), node)
@@ -133,8 +162,7 @@ class Stages:
         name = self._names.get(id(tensor))
         return Constant(tensor.detach()) if name is None else ParameterInput(name)
 
-    def _add(self, name: str, node: Operation, output: Tensor) -> str:
-        module = self._path()
+    def _add(self, name: str, node: Operation, output: Tensor, module: str) -> str:
         path = f"{module}.{name}" if module else name
         self._times[path] += 1
         if self._times[path] > 1:

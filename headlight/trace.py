@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import overload
 
+from torch import Tensor
+
 from headlight.attention import Attention
 from headlight.recording import MOST_BYTES, Content, read, write
 from headlight.stages import Stage
@@ -19,6 +21,7 @@ class Trace(Sequence[Attention]):
     Attributes:
         tokens: the text of each token, where a recording holds it; else empty.
         stages: every operation by path, in the order computed, where all is kept; else empty.
+        parameters: the model's parameters and buffers that the stages name, where all is kept; no copies.
     """
 
     def __init__(
@@ -31,6 +34,7 @@ class Trace(Sequence[Attention]):
         self._notes = list(notes)
         self.stages: dict[str, Stage] = dict(stages or {})
         self.tokens: tuple[str, ...] = ()
+        self.parameters: dict[str, Tensor] = {}
 
     def __repr__(self) -> str:
         shown = [*self.paths[:3], f"{len(self) - 3} more"] if len(self) > 3 else self.paths
@@ -64,7 +68,9 @@ class Trace(Sequence[Attention]):
             KeyError: none has the path; the message names the nearest one.
         """
         if isinstance(which, slice):
-            return Trace(self._attentions[which], self._notes, self.stages)
+            part = Trace(self._attentions[which], self._notes, self.stages)
+            part.tokens, part.parameters = self.tokens, self.parameters
+            return part
         if isinstance(which, int):
             return self._attentions[which]
         for attention in self._attentions:

@@ -76,6 +76,7 @@ def watch(
             trace.append(attention)
         if watcher.stages is not None:
             trace.stages.update(watcher.stages.finished())
+            trace.parameters.update(watcher.stages.parameters())
 
 
 def memory(model: nn.Module, *args: Any, keep: Keep = "weights", **kwargs: Any) -> int:  # noqa: ANN401
@@ -194,7 +195,12 @@ class _Watcher(TorchFunctionMode):
         if module is not self._fused:
             return None
         self._fused = None
-        return None if output is None else self._fused_output(module, args, kwargs)
+        if output is None:
+            return None
+        fused = self._fused_output(module, args, kwargs)
+        if self.stages is not None:
+            self.stages.fused(self._modules.path_of(module), module.forward, args, kwargs, fused)
+        return fused
 
     def _fused_output(self, module: nn.Module, args: Any, kwargs: Any) -> Any:  # noqa: ANN401
         """What the module gives where nobody watches, which PyTorch computes in one fused step if it can.

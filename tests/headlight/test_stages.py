@@ -77,3 +77,14 @@ def test_a_multi_head_attention_is_one_stage_and_layers_can_be_chosen():
     with headlight.watch(model) as weights:
         model(vectors())
     assert weights.stages == {}
+
+
+def test_what_pytorch_fuses_is_a_stage_from_which_the_next_ones_are_computed():
+    layer = nn.TransformerEncoderLayer(WIDTH, N_HEADS, batch_first=True, dropout=0.0)
+    model = seeded(lambda: nn.Sequential(nn.TransformerEncoder(layer, 2), nn.Linear(WIDTH, 3)))
+    trace, output = watched(model, vectors())
+    assert trace.stages["1.linear"].inputs == ("0.fused", "1.weight", "1.bias")
+    for stage in (trace.stages["0.fused"], trace.stages["1.linear"]):
+        assert torch.equal(recomputed(stage, trace.stages, model), stage.value)
+    assert torch.equal(trace.stages["1.linear"].value, output)
+    assert trace.parameters["1.weight"].data_ptr() == model[1].weight.data_ptr()

@@ -107,7 +107,7 @@ def strip(
 
 def glossary_alone() -> None:
     """The glossary where there is no run, and so no token strip to stand beside."""
-    with st.container(horizontal=True, horizontal_alignment="right"):
+    with st.container(horizontal=True, horizontal_alignment="right", key="glossary_alone"):
         mount(glossary({}, key="glossary"), width="content")
 
 

@@ -14,6 +14,7 @@ from headlight.attention import Attention
 from headlight.findings import Judged, is_cross, is_of_decoder, judge
 from headlight.inputs import Padding
 from headlight.trace import Trace
+from model.dataflow import Constant, Node, Operation, ParameterInput
 from model.mask_tools.lint import Finding
 
 
@@ -109,6 +110,26 @@ class WatchedRun:
         """Everything that was found, each with the path of its attention."""
         return tuple((judged.attention.path, found) for judged in self.judged for found in judged.findings)
 
+    def tokens_of(self, module: str, item: int) -> tuple[str, ...]:
+        """The text of every token that a module reads, as far as its name tells which; () where it is not known."""
+        of_decoder = is_of_decoder(module) and bool(self.texts.decoder)
+        return _of_item(self.texts.decoder if of_decoder else self.texts.encoder, item) or self.trace.tokens
+
+    def values(self, node: Node) -> Tensor:
+        """What an expression comes to, from the stages and the parameters that are there.
+
+        Raises:
+            KeyError: a stage or a parameter is not there.
+        """
+        if isinstance(node, Operation):
+            return node.apply(tuple(self.values(part) for part in node.inputs))
+        if isinstance(node, ParameterInput):
+            return self.trace.parameters[node.name]
+        value = node.value if isinstance(node, Constant) else self.trace.stages[node.path].value
+        if value is None:
+            raise KeyError(f"the numbers of an input were written over: {node}")
+        return value
+
     @cached_property
     def looking_ahead(self) -> tuple[Attention, ...]:
         """The attentions of a sequence to itself in which some query sees a later key."""
@@ -118,14 +139,18 @@ class WatchedRun:
         """The text of every query and of every key of one sequence; () where it is not known."""
         _, _, n_queries, n_keys = attention.shape
         encoder = _of_item(self.texts.encoder, item) or self.trace.tokens
-        of_decoder = is_of_decoder(attention) and bool(self.texts.decoder)
-        own = _of_item(self.texts.decoder, item) if of_decoder else encoder
+        own = self.tokens_of(attention.module, item)
         of_keys = encoder if is_cross(attention) else own
         queries = own[-n_queries:] if len(own) == n_keys and not is_cross(attention) else own
         return (
             queries if len(queries) == n_queries else (),
             of_keys if len(of_keys) == n_keys else (),
         )
+
+
+def in_bytes(size: int) -> str:
+    """``12 KiB``, ``3.4 MiB``."""
+    return f"{size / 2**20:,.1f} MiB" if size >= 2**20 else f"{max(1, round(size / 2**10)):,} KiB"
 
 
 def n_items(attention: Attention) -> int:

@@ -137,6 +137,12 @@ def watch(**changes: Any) -> None:  # noqa: ANN401 - the fields of WatchedChoice
     _act(_with(before, watched=replace(before.watched, **changes)))
 
 
+def open_watched(**changes: Any) -> None:  # noqa: ANN401
+    """Open another trace, as a callback does: what was looked at in the one before is forgotten."""
+    door = chosen().watched.watched_door
+    _act(_with(_with_widgets(chosen()), watched=replace(NOTHING_WATCHED, watched_door=door, **changes)))
+
+
 def change(**changes: Any) -> None:  # noqa: ANN401 - the fields of Settings, checked by `replace`
     """Change the settings, as a callback does."""
     before = _with_widgets(chosen())

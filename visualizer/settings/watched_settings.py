@@ -11,9 +11,11 @@ from visualizer.settings.link import read_part, write_part
 
 Door = Literal["recording"]
 Source = Literal["none", "example", "given", "uploaded"]
+Panel = Literal["heads", "operations"]
 
 MOST_HEADS = 256
 MOST_TOKENS = 2_048
+MOST_PLACES = 9_999_999
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,12 @@ class WatchedChoice:
             "uploaded": "An uploaded file",
         },
     )
+    watched_panel: Panel = setting(
+        "heads",
+        "Show",
+        "The heads of its attentions, or every operation one after the other.",
+        choices={"heads": "Heads", "operations": "Step through"},
+    )
     watched_attention: str = setting("", "Attention", "The attention that is looked at, by its path.")
     watched_item: int = setting(
         0, "Sequence", "Which sequence of the batch is looked at, counted from 0.", most=1_023
@@ -47,6 +55,13 @@ class WatchedChoice:
     watched_head: int = setting(0, "Head", "The head that is looked at, counted from 0.", most=MOST_HEADS - 1)
     watched_query: int = setting(0, "Query", "The token that looks, counted from 0.", most=MOST_TOKENS - 1)
     watched_key: int = setting(0, "Key", "The token that is looked at, counted from 0.", most=MOST_TOKENS - 1)
+    watched_stage: str = setting("", "Operation", "The operation that is looked at, by its path.")
+    watched_row: int = setting(
+        0, "Row", "The row of the number that is looked at, counted from 0.", most=MOST_PLACES
+    )
+    watched_column: int = setting(
+        0, "Column", "The column of the number that is looked at, counted from 0.", most=MOST_PLACES
+    )
 
 
 WATCHED: Mapping[str, Field] = fields_of(WatchedChoice)

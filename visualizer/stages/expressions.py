@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -28,7 +28,11 @@ from visualizer.stages.derivations import Reckoning, as_numbers, dot, layer_norm
 
 def words_on(run: Run, path: str) -> str:
     """One sentence on what a stage was computed from, and by which operations."""
-    node = run.dataflow[path]
+    return words_on_node(run.dataflow[path])
+
+
+def words_on_node(node: Node) -> str:
+    """The same of an expression."""
     if isinstance(node, Constant):
         return "This stage comes from outside: the model was given it."
     inputs = dict.fromkeys(part.path if isinstance(part, StageInput) else part.name for part in inputs_of(node))
@@ -60,15 +64,20 @@ _SHAPE_ONLY = frozenset(
 
 def reckon(run: Run, path: str, index: tuple[int, ...]) -> Reckoning:
     """How the number at ``index`` of a stage came to be."""
+    return reckon_node(run.dataflow[path], index, lambda node: evaluate(node, run.trace, run.model))
+
+
+def reckon_node(node: Node, index: tuple[int, ...], values: Callable[[Node], Tensor]) -> Reckoning:
+    """How the number at ``index`` of an expression came to be, where ``values`` computes expressions."""
     with torch.no_grad():
-        return _Reader(run).number(run.dataflow[path], index)
+        return _Reader(values).number(node, index)
 
 
 @dataclass(frozen=True)
 class _Reader:
     """Follows one number back through expressions."""
 
-    run: Run
+    values: Callable[[Node], Tensor]
 
     def number(self, node: Node, index: tuple[int, ...]) -> Reckoning:
         value = float(self.values(node)[index])
@@ -79,14 +88,12 @@ class _Reader:
         find = {
             **dict.fromkeys(("matmul", "mm", "bmm"), self._product),
             "linear": self._linear,
+            "addmm": self._with_matrix,
             "softmax": self._softmax,
             "layer_norm": self._norm,
             "embedding": self._looked_up,
         }.get(node.name)
         return find(node, index) if find else self._by_element(node, index)
-
-    def values(self, node: Node) -> Tensor:
-        return evaluate(node, self.run.trace, self.run.model)
 
     def _moved(self, node: Operation, index: tuple[int, ...]) -> Reckoning:
         """Where a number stood before it was moved, found by moving the places themselves."""
@@ -107,6 +114,15 @@ class _Reader:
         x, weight, *bias = (self.values(part) for part in node.inputs)
         added = float(bias[0][index[-1]]) if bias else None
         return dot(*self._terms(node, x[index[:-1]], weight[index[-1]]), bias=added)
+
+    def _with_matrix(self, node: Operation, index: tuple[int, ...]) -> Reckoning:
+        """``addmm``: the bias comes first, and the matrix is not transposed."""
+        bias, x, matrix = (self.values(part) for part in node.inputs)
+        row, column = index
+        product = replace(node, inputs=node.inputs[1:])
+        return dot(
+            *self._terms(product, x[row], matrix[:, column]), bias=float(bias.expand(len(x), -1)[row, column])
+        )
 
     def _terms(self, node: Operation, *rows: Tensor) -> tuple[Terms, Terms]:
         """The rows of the two inputs of a product."""

@@ -67,7 +67,7 @@ def wired(run: Run, path: str) -> Wired:
     if run.structure not in _WIRINGS:
         parameters = parameters_of(run.model)
         flow = run.record_dataflow().items()
-        found = {path: Wired(_without_tensors(node), _operands(node, parameters)) for path, node in flow}
+        found = {path: Wired(_without_tensors(node), operands_in(node, parameters)) for path, node in flow}
         while len(_WIRINGS) >= _MOST_WIRINGS:
             _WIRINGS.pop(next(iter(_WIRINGS)), None)
         _WIRINGS[run.structure] = found
@@ -89,16 +89,19 @@ def _without_tensors(node: Node) -> Node:
     return _NOTHING if isinstance(node, Constant) else node
 
 
-def _operands(node: Node, parameters: Mapping[str, Tensor]) -> tuple[Operand, ...]:
+def operands_in(node: Node, parameters: Mapping[str, Tensor]) -> tuple[Operand, ...]:
+    """The inputs in an expression from left to right; none for what is from outside."""
     if isinstance(node, StageInput):
         return (Operand(node.path),)
     if isinstance(node, ParameterInput):
         return (Operand(node.name, is_parameter=True),)
     if isinstance(node, Constant):
         return ()
-    parts = [_operands(part, parameters) for part in node.inputs]
+    parts = [operands_in(part, parameters) for part in node.inputs]
     if node.name == "linear":
         return _joined((parts[0], _transposed(parts[1])), "×") + _joined(((), *parts[2:]), "+", first="+")
+    if node.name == "addmm":
+        return _joined((parts[1], parts[2]), "×") + _joined(((), parts[0]), "+", first="+")
     if node.name == "layer_norm":
         return parts[0]  # what shifts and scales is told in words
     if len(parts) == 1 and len(parts[0]) == 1:

@@ -7,13 +7,13 @@ from pathlib import Path
 import streamlit as st
 
 import headlight
-from visualizer.runs.watched import WatchedRun
+from visualizer.runs.watched import WatchedRun, in_bytes
 from visualizer.safe_text import as_code, markdown_safe, visible
 from visualizer.session import drafts, state
 from visualizer.session.cache import Kept
 from visualizer.session.given import given_recording
 from visualizer.session.state import Choices
-from visualizer.settings.watched_settings import MOST_HEADS, MOST_TOKENS, NOTHING_WATCHED
+from visualizer.settings.watched_settings import MOST_HEADS, MOST_TOKENS
 
 MOST_BYTES = 2**28
 """The longest file that can be uploaded."""
@@ -28,6 +28,7 @@ with headlight.watch(model, keep="all") as trace:
 trace.save("run.headlight", tokens=["The", "cat", ...])
 """
 
+_LONGEST_PATH = 400
 _OPEN = "watched_opened"
 _REFUSED = "watched_refused"
 _N_UPLOADS = "watched_uploads"
@@ -44,8 +45,7 @@ def render(choices: Choices) -> WatchedRun | None:
         _how_to_make_one()
         return None
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="watched_file"):
-        size = f"{run.trace.nbytes / 2**20:,.1f} MiB in memory"
-        st.markdown(f"{as_code(run.title)} · {size}", width="content")
+        st.markdown(f"{as_code(run.title)} · {in_bytes(run.trace.nbytes)} in memory", width="content")
         with st.popover("Open another", icon=":material/folder_open:", type="tertiary"):
             _upload()
         st.button("Close", icon=":material/close:", key="watched_close", type="tertiary", on_click=_close)
@@ -88,6 +88,8 @@ def _checked(trace: headlight.Trace, title: str) -> WatchedRun:
     Raises:
         ValueError: it has too many tokens or heads.
     """
+    if max(map(len, (*trace.paths, *trace.stages)), default=0) > _LONGEST_PATH:
+        raise ValueError(f"a name in it is longer than {_LONGEST_PATH} characters")
     for attention in trace:
         _, n_heads, *sides = attention.shape
         if max(sides) > MOST_TOKENS or n_heads > MOST_HEADS:
@@ -128,11 +130,7 @@ def _take(upload: object) -> None:
 
 def _show(source: str) -> None:
     drafts.put_by(_REFUSED, None)
-    first = {name: getattr(NOTHING_WATCHED, name) for name in _PLACES}
-    state.watch(**first, watched_source=source)
-
-
-_PLACES = ("watched_attention", "watched_item", "watched_head", "watched_query", "watched_key")
+    state.open_watched(watched_source=source)
 
 
 def _close() -> None:

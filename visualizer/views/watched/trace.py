@@ -16,6 +16,7 @@ from visualizer.session import state, widgets
 from visualizer.session.mount import mount
 from visualizer.session.state import Choices
 from visualizer.settings.looks import looks_in, looks_of
+from visualizer.views.watched import operations
 
 _ICONS: dict[Severity, str] = {
     "error": ":red[:material/error:]",
@@ -35,7 +36,17 @@ def show_trace(run: WatchedRun, choices: Choices) -> None:
     if not run.trace:
         st.info("No attention was seen in it.", icon=":material/info:")
         _notes(run)
+        if run.trace.stages:
+            operations.render(run, choices)
         return
+    if run.trace.stages:
+        with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="watched_panels"):
+            widgets.segments("watched_panel", help=None, label_visibility="collapsed", required=True)
+            if choices.watched.watched_panel == "operations":
+                st.caption(_summary(run), width="content")
+        if choices.watched.watched_panel == "operations":
+            operations.render(run, choices)
+            return
     verdict, table = st.columns([2, 3], gap="medium")
     with verdict:
         _verdict(run)
@@ -46,12 +57,17 @@ def show_trace(run: WatchedRun, choices: Choices) -> None:
     _attention(run, attention, choices)
 
 
-def _verdict(run: WatchedRun) -> None:
-    """What holds of all attentions, then each finding once."""
+def _summary(run: WatchedRun) -> str:
+    """What holds of all attentions, as a line of Markdown."""
     n_ahead, n_seen = len(run.looking_ahead), len(run.trace)
     sees = "sees" if n_ahead == 1 else "see"
     ahead = f"**{n_ahead or 'None'} of {n_seen} attention{'' if n_seen == 1 else 's'} {sees} later tokens.**"
-    st.markdown(f"{ahead} {_counts(run)}")
+    return f"{ahead} {_counts(run)}"
+
+
+def _verdict(run: WatchedRun) -> None:
+    """What holds of all attentions, then each finding once."""
+    st.markdown(_summary(run))
     said = said_once(run.findings)
     for paths, finding in said[:_FEW]:
         _finding(paths, finding)

@@ -1,0 +1,24 @@
+/** Operations in their modules. */
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { around, treeOf } from "../../visualizer/components/module_tree/tree.js";
+
+const modules = ["", "h.0", "h.0.norm", "h.1.attn", "out"];
+const operations = [[0, "add"], [1, "mul"], [2, "layer_norm"], [1, "add"], [3, "softmax"], [3, "matmul"], [4, "linear"]];
+const shape = (node) => node.items.map((item) => (typeof item === "number" ? item : [item.name, ...shape(item)]));
+
+test("operations stand in their modules in the order computed", () => {
+  const tree = treeOf(modules, operations);
+  assert.deepEqual(shape(tree), [0, ["h", ["0", 1, ["norm", 2], 3], ["1.attn", 4, 5]], ["out", 6]]);
+  assert.equal(tree.count, 7);
+  assert.equal(tree.items[1].count, 5);
+});
+
+test("the modules around an operation are those with a line of their own", () => {
+  const tree = treeOf(modules, operations);
+  assert.deepEqual(around(tree, 2), ["h", "h.0", "h.0.norm"]);
+  assert.deepEqual(around(tree, 5), ["h", "h.1.attn"]);
+  assert.deepEqual(around(tree, 0), []);
+});

@@ -1,0 +1,1 @@
+"""The operations of any model by module, of which one is chosen."""

@@ -1,0 +1,277 @@
+"""What is known of an operation of a watched model: its words, its picture, and how a number of it came to be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from headlight.stages import Stage
+from model.dataflow import Operation
+from visualizer.colors import Role
+from visualizer.components.axis import Axis
+from visualizer.components.derivation import Derivation
+from visualizer.components.tensor_grid.element import Panel
+from visualizer.runs.watched import WatchedRun
+from visualizer.safe_text import visible, visible_whole
+from visualizer.stages import derivations
+from visualizer.stages.checks import Check
+from visualizer.stages.expressions import reckon_node, words_on_node
+from visualizer.stages.operands import Operand, operands_in
+from visualizer.stages.panels import to_array
+
+MOST_ROWS, MOST_COLUMNS = 256, 512
+"""The most rows and columns of a tensor that are drawn."""
+
+MOST_INPUTS = 4
+"""The most inputs that are drawn beside a stage."""
+
+ATTENTIONS = ("multi_head_attention_forward", "scaled_dot_product_attention", "flex_attention")
+"""Operations that are an attention in one call."""
+
+_ROLES: Mapping[str, Role] = {
+    **dict.fromkeys((*ATTENTIONS, "softmax"), "weights"),
+    **dict.fromkeys(("add", "iadd", "radd"), "residual"),
+    **dict.fromkeys(("relu", "gelu", "silu", "tanh", "sigmoid"), "feed_forward"),
+}
+
+_NOT_A_NUMBER = "The numbers are not what their expression gives"
+
+
+def role_of(operation: str) -> Role:
+    """The colour of an operation."""
+    return _ROLES.get(operation, "neutral")
+
+
+def shape_of(stage: Stage) -> str:
+    """The sizes of what a stage came to; "" where it is not known any more."""
+    return "" if stage.value is None else " × ".join(f"{size:,}" for size in stage.value.shape)
+
+
+def told(stage: Stage) -> str:
+    """One sentence on what a stage was computed from, and by which operations."""
+    if stage.operation == "fused":
+        inside = f"{stage.module} as a whole" if stage.module else "the whole model"
+        return (
+            f"PyTorch computed {inside} in one fused step, and the model went on with this. The operations inside "
+            "were computed beside it, to be seen; they differ in the last digits at most."
+        )
+    if stage.node is not None:
+        return words_on_node(stage.node)
+    inputs = ", ".join(dict.fromkeys(stage.inputs)) or "what is given"
+    return f"This stage is computed from {inputs} by {', then '.join((*stage.folded, stage.operation))}."
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """The rows and columns of a tensor that are drawn, of one sequence and head, and where they begin.
+
+    Attributes:
+        at: the place along each axis; that of the two axes drawn counts for nothing.
+        row_axis: which axis the rows run over; None where the tensor has fewer than two.
+        first_row: the first row that is drawn.
+        first_column: the first column.
+    """
+
+    at: tuple[int, ...]
+    row_axis: int | None
+    first_row: int
+    first_column: int
+
+    def index(self, row: int, column: int) -> tuple[int, ...]:
+        """The place in the tensor of a row and a column, counted from the very first."""
+        places = list(self.at)
+        if self.row_axis is not None:
+            places[self.row_axis] = row
+        if places:
+            places[-1] = column
+        return tuple(places)
+
+    def cut(self, value: Tensor) -> Tensor:
+        """The rows and columns that are drawn."""
+        if value.dim() < 2 or self.row_axis is None:
+            return value.reshape(1, -1)[:, self.first_column : self.first_column + MOST_COLUMNS]
+        kept = (self.row_axis, value.dim() - 1)
+        places = tuple(slice(None) if axis in kept else place for axis, place in enumerate(self.at))
+        rows = slice(self.first_row, self.first_row + MOST_ROWS)
+        return value[places][rows, self.first_column : self.first_column + MOST_COLUMNS]
+
+
+def sheet_of(run: WatchedRun, value: Tensor, *, item: int, head: int, row: int = 0, column: int = 0) -> Sheet:
+    """The part of a tensor that is drawn: one sequence, one head, and the rows and columns around a place.
+
+    The rows run over the axis before the last one. In a tensor of three axes they run over the first one where that
+    is the tokens' and the second one is the batch's, as within ``nn.MultiheadAttention``.
+    """
+    sizes = tuple(value.shape)
+    if len(sizes) < 2:
+        return Sheet((0,) * len(sizes), None, 0, _start(column, MOST_COLUMNS))
+    is_turned = (
+        len(sizes) == 3 and (sizes[1], sizes[0]) in _batches(run) and (sizes[0], sizes[1]) not in _batches(run)
+    )
+    row_axis = 0 if is_turned else len(sizes) - 2
+    wanted = (0, item) if is_turned else (item, head)
+    at = tuple(
+        min(wanted[axis] if axis < len(wanted) else 0, size - 1) if len(sizes) > 2 else 0
+        for axis, size in enumerate(sizes)
+    )
+    return Sheet(at, row_axis, _start(row, MOST_ROWS), _start(column, MOST_COLUMNS))
+
+
+def sizes_of_sheet(value: Tensor, sheet: Sheet) -> tuple[int, int]:
+    """How many rows and columns there are in all."""
+    if sheet.row_axis is None:
+        return 1, value.numel()
+    return value.shape[sheet.row_axis], value.shape[-1]
+
+
+def _batches(run: WatchedRun) -> set[tuple[int, int]]:
+    """The numbers of sequences and of their tokens that the attentions have."""
+    return {(attention.shape[0], size) for attention in run.trace for size in attention.shape[2:]}
+
+
+def _start(place: int, most: int) -> int:
+    return place // most * most
+
+
+def operands_of(run: WatchedRun, stage: Stage) -> tuple[Operand, ...]:
+    """The inputs of a stage that can be drawn, in the order of its formula."""
+    if stage.node is not None and stage.operation != "fused":
+        found = operands_in(stage.node, run.trace.parameters)
+    else:
+        found = tuple(
+            Operand(name, "," if i else "", is_parameter=name not in run.trace.stages)
+            for i, name in enumerate(dict.fromkeys(stage.inputs))
+        )
+    known = [operand for operand in found if _value(run, operand) is not None]
+    return tuple(dict.fromkeys(known))[:MOST_INPUTS]
+
+
+def _value(run: WatchedRun, operand: Operand) -> Tensor | None:
+    if operand.is_parameter:
+        value = run.trace.parameters.get(operand.source)
+        return value if value is None or operand.rows is None else value[slice(*operand.rows)]
+    stage = run.trace.stages.get(operand.source)
+    return None if stage is None else stage.value
+
+
+def stage_panel(
+    run: WatchedRun, stage: Stage, *, item: int, head: int, row: int, column: int, operator: str = ""
+) -> Panel | None:
+    """What a stage came to; None where it is not known any more, or has no number."""
+    if stage.value is None or not stage.value.numel():
+        return None
+    panel = _panel(run, stage.path, stage.value, item=item, head=head, row=row, column=column)
+    title = visible_whole(stage.operation)
+    return replace(panel, title=title, role=role_of(stage.operation), operator=operator)
+
+
+def operand_panel(run: WatchedRun, operand: Operand, *, item: int, head: int) -> Panel | None:
+    """An input of a stage, transposed where the computation transposes it."""
+    value = _value(run, operand)
+    if value is None or not value.numel():
+        return None
+    panel = _panel(run, operand.source, value, item=item, head=head, row=0, column=0)
+    if operand.transposed:
+        panel = replace(panel, array=panel.array.T, rows=panel.columns, columns=panel.rows)
+        panel = replace(panel, title=f"{panel.title}, transposed")
+    hint = "" if operand.is_parameter else "click: go to it"
+    return replace(panel, operator=operand.operator, hint=hint)
+
+
+def head_panels(run: WatchedRun, stage: Stage, *, item: int) -> tuple[Panel, ...]:
+    """Every head of a stage (B, H, rows, columns), on one scale; none of any other stage."""
+    value = stage.value
+    if value is None or value.dim() != 4 or not 1 < value.shape[1] <= _MOST_HEADS or not value.numel():
+        return ()
+    panels = [
+        _panel(run, stage.path, value, item=item, head=head, row=0, column=0) for head in range(value.shape[1])
+    ]
+    finite = [panel.array[np.isfinite(panel.array)] for panel in panels]
+    greatest = max((float(np.abs(numbers).max()) for numbers in finite if numbers.size), default=1.0) or 1.0
+    least = min((float(numbers.min()) for numbers in finite if numbers.size), default=0.0)
+    bounds = (-greatest, greatest) if least < 0 else (0.0, greatest)
+    return tuple(
+        replace(panel, title=f"head {head}", subtitle="", bounds=bounds, role=role_of(stage.operation))
+        for head, panel in enumerate(panels)
+    )
+
+
+_MOST_HEADS = 64
+
+
+def _panel(run: WatchedRun, name: str, value: Tensor, *, item: int, head: int, row: int, column: int) -> Panel:
+    sheet = sheet_of(run, value, item=item, head=head, row=row, column=column)
+    cells = sheet.cut(value)
+    array = to_array(cells.real if cells.is_complex() else cells).copy()
+    n_rows, n_columns = sizes_of_sheet(value, sheet)
+    tokens = run.tokens_of(name, item)
+    is_square = value.dim() == 4 and n_rows == n_columns
+    least = float(array[np.isfinite(array)].min(initial=0.0))
+    return Panel(
+        name=name,
+        title=visible(name.rpartition(".")[2] or name),
+        subtitle=f"{visible(name)}  {' × '.join(f'{size:,}' for size in value.shape)}",
+        array=array,
+        rows=_axis("row", tokens, n_rows, sheet.first_row, array.shape[0]),
+        columns=_axis("column", tokens if is_square else (), n_columns, sheet.first_column, array.shape[1]),
+        palette="diverging" if least < 0 else "sequential",
+    )
+
+
+def _axis(name: str, tokens: tuple[str, ...], size: int, first: int, n_drawn: int) -> Axis:
+    places = range(first, first + n_drawn)
+    if len(tokens) == size:
+        return Axis("token", tuple(visible(tokens[place]) for place in places))
+    return Axis(name, tuple(str(place) for place in places))
+
+
+def check(run: WatchedRun, stage: Stage) -> Check | None:
+    """Whether a stage, computed again from its inputs, is what it was; None where that cannot be done."""
+    if not isinstance(stage.node, Operation) or stage.value is None or stage.operation in _RANDOM:
+        return None
+    try:
+        with torch.no_grad():
+            again = run.values(stage.node)
+    except (KeyError, RuntimeError, TypeError, ValueError, IndexError):
+        return None
+    by = " → ".join((*stage.folded, stage.operation))
+    if torch.equal(again, stage.value):
+        return Check(f"computed again from its inputs by {by}: equal", True)
+    if again.shape != stage.value.shape:
+        return Check(f"{_NOT_A_NUMBER}: its shape is {tuple(again.shape)} by {by}", False)
+    difference = float((again - stage.value).abs().nan_to_num(nan=torch.inf).max())
+    return Check(
+        f"computed again from its inputs by {by}: equal to {difference:.1e}",
+        difference <= derivations.TOLERANCE * max(1.0, float(stage.value.abs().max())),
+    )
+
+
+_RANDOM = ("dropout", "rand", "randn", "bernoulli", "fused")
+"""What is not the same when it is computed again, or only under conditions that a page has not."""
+
+
+def derivation(run: WatchedRun, stage: Stage, index: tuple[int, ...]) -> Derivation | None:
+    """How the number at a place came to be; None where its expression or an input of it is not there."""
+    if not isinstance(stage.node, Operation) or stage.value is None or stage.operation in (*_RANDOM, *ATTENTIONS):
+        return None
+    try:
+        found = reckon_node(stage.node, index, run.values)
+        number = float(stage.value[index])
+    except (KeyError, RuntimeError, TypeError, ValueError, IndexError):
+        return None
+    n_elements = len(found.rows[0].values) if found.rows else 0
+    difference = 0.0 if number == found.value else abs(number - found.value)
+    return Derivation(
+        title=f"{stage.operation} at {', '.join(map(str, index))}",
+        columns=tuple(map(str, range(n_elements))),
+        rows=found.rows,
+        steps=found.steps,
+        result=found.value,
+        formula=visible_whole(words_on_node(stage.node)),
+        agrees=difference <= derivations.TOLERANCE * max(1.0, abs(number)),
+        difference=difference,
+    )

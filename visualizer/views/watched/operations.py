@@ -1,0 +1,202 @@
+"""Step through any model: every operation in its modules, and one of them with its inputs, checked and derived."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import streamlit as st
+from torch import Tensor
+
+from headlight.stages import Stage
+from visualizer.components.derivation import derivation as derivation_picture
+from visualizer.components.module_tree.element import CalledOperation, module_tree
+from visualizer.components.tensor_grid.element import tensor_grid
+from visualizer.runs.watched import WatchedRun, in_bytes
+from visualizer.safe_text import markdown_safe, visible_whole
+from visualizer.session import state, widgets
+from visualizer.session.mount import mount
+from visualizer.session.state import Choices
+from visualizer.stages import watched
+from visualizer.stages.check_line import check_line
+from visualizer.stages.checks import summarize
+
+
+@dataclass(frozen=True)
+class _Place:
+    """A number of a stage: the sequence and head, and the row and column of what is drawn of them."""
+
+    item: int
+    head: int
+    row: int
+    column: int
+
+
+def render(run: WatchedRun, choices: Choices) -> None:
+    """Draw the operations, and the one that is chosen."""
+    paths = list(run.trace.stages)
+    path = choices.watched.watched_stage
+    stage = run.trace.stages.get(path, run.trace.stages[paths[0]])
+    _tree(run, paths, paths.index(stage.path))
+    place = _place(run, stage, choices)
+    _introduction(run, stage)
+    _picture(run, stage, place)
+    _window(stage.value, run, place)
+    _derivation(run, stage, place)
+    _every_head(run, stage, place)
+
+
+def _tree(run: WatchedRun, paths: list[str], current: int) -> None:
+    called = [
+        CalledOperation(
+            visible_whole(stage.module) if stage.module else "",
+            visible_whole(stage.operation),
+            watched.role_of(stage.operation),
+            watched.shape_of(stage),
+        )
+        for stage in run.trace.stages.values()
+    ]
+
+    def go(event: object) -> None:
+        state.watch(watched_stage=paths[min(state.index_in(event, "index"), len(paths) - 1)])
+
+    key = "watched_tree"
+    mount(
+        module_tree(called, current, seq=state.last_seq(key), key=key),
+        stage=state.on_event(key, "stage", go),
+    )
+
+
+def _place(run: WatchedRun, stage: Stage, choices: Choices) -> _Place:
+    """The number that is chosen, or the nearest one that the stage has."""
+    chosen = choices.watched
+    place = _Place(chosen.watched_item, chosen.watched_head, chosen.watched_row, chosen.watched_column)
+    if stage.value is None or not stage.value.numel():
+        return place
+    sheet = watched.sheet_of(run, stage.value, item=place.item, head=place.head)
+    n_rows, n_columns = watched.sizes_of_sheet(stage.value, sheet)
+    return _Place(place.item, place.head, min(place.row, n_rows - 1), min(place.column, n_columns - 1))
+
+
+def _introduction(run: WatchedRun, stage: Stage) -> None:
+    """What it is, what it was computed from, and what holds of its numbers."""
+    said, facts = st.columns([5, 3], gap="medium")
+    with said:
+        st.markdown(f"#### {markdown_safe(stage.operation.replace('_', ' ').capitalize())}")
+        st.caption(markdown_safe(watched.told(stage)))
+        if stage.operation in watched.ATTENTIONS:
+            _to_the_heads(run, stage)
+    with facts:
+        if stage.value is None:
+            st.caption("The model wrote over its numbers in a way that could not be foreseen: they are not known.")
+            return
+        if not stage.value.is_complex():
+            summary = summarize(stage.value)
+            st.markdown(
+                f"min **{summary.least:.4g}** · max **{summary.greatest:.4g}** · mean **{summary.mean:.4g}**"
+            )
+        kind = str(stage.value.dtype).removeprefix("torch.")
+        st.caption(f"{watched.shape_of(stage)} · {kind} · {in_bytes(stage.value.nbytes)}")
+        if (check := watched.check(run, stage)) is not None:
+            st.caption(check_line(check))
+
+
+def _to_the_heads(run: WatchedRun, stage: Stage) -> None:
+    """The way to the heads of an attention that is one call."""
+    inside = [
+        path for path, attention in zip(run.trace.paths, run.trace, strict=True) if attention.module == stage.module
+    ]
+    if inside:
+        st.button(
+            "See its heads",
+            icon=":material/grid_view:",
+            key="watched_to_heads",
+            on_click=state.watch,
+            kwargs={"watched_panel": "heads", "watched_attention": inside[0]},
+            type="tertiary",
+        )
+
+
+def _picture(run: WatchedRun, stage: Stage, place: _Place) -> None:
+    """The inputs and the output, side by side."""
+    inputs = [
+        (operand, panel)
+        for operand in watched.operands_of(run, stage)
+        if (panel := watched.operand_panel(run, operand, item=place.item, head=place.head)) is not None
+    ]
+    operator = "" if not inputs else "→" if len(inputs) == 1 else "="
+    output = watched.stage_panel(
+        run, stage, item=place.item, head=place.head, row=place.row, column=place.column, operator=operator
+    )
+    if output is None:
+        return
+    sheet = watched.sheet_of(run, _numbers(stage), item=0, head=0, row=place.row, column=place.column)
+
+    def select(event: object) -> None:
+        index = state.index_in(event, "index")
+        row, column = state.index_in(event, "row"), state.index_in(event, "column")
+        if index >= len(inputs):
+            state.watch(watched_row=sheet.first_row + row, watched_column=sheet.first_column + column)
+        elif not inputs[index][0].is_parameter:
+            operand = inputs[index][0]
+            row, column = (column, row) if operand.transposed else (row, column)
+            state.watch(watched_stage=operand.source, watched_row=row, watched_column=column)
+
+    key = "watched_picture"
+    selected = (output.name, place.row - sheet.first_row, place.column - sheet.first_column)
+    mount(
+        tensor_grid([*(panel for _, panel in inputs), output], selected=selected, key=key),
+        select=state.on_event(key, "select", select),
+    )
+
+
+def _numbers(stage: Stage) -> Tensor:
+    """What a stage came to, where that is known."""
+    if stage.value is None:
+        raise ValueError(f"the numbers of {stage.path} are not known")
+    return stage.value
+
+
+def _window(value: Tensor | None, run: WatchedRun, place: _Place) -> None:
+    """Which part is drawn of a tensor that is too large, and the way to others."""
+    if value is None or not value.numel():
+        return
+    sheet = watched.sheet_of(run, value, item=place.item, head=place.head, row=place.row, column=place.column)
+    n_rows, n_columns = watched.sizes_of_sheet(value, sheet)
+    if n_rows <= watched.MOST_ROWS and n_columns <= watched.MOST_COLUMNS:
+        return
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        if n_rows > watched.MOST_ROWS:
+            widgets.number("watched_row", width=140)
+        if n_columns > watched.MOST_COLUMNS:
+            widgets.number("watched_column", width=140)
+        last_row = min(n_rows, sheet.first_row + watched.MOST_ROWS) - 1
+        last_column = min(n_columns, sheet.first_column + watched.MOST_COLUMNS) - 1
+        st.caption(
+            f"Drawn: rows {sheet.first_row:,} to {last_row:,} of {n_rows:,}, columns {sheet.first_column:,} to "
+            f"{last_column:,} of {n_columns:,}."
+        )
+
+
+def _derivation(run: WatchedRun, stage: Stage, place: _Place) -> None:
+    if stage.value is None or not stage.value.numel():
+        return
+    sheet = watched.sheet_of(run, stage.value, item=place.item, head=place.head)
+    found = watched.derivation(run, stage, sheet.index(place.row, place.column))
+    if found is not None:
+        st.markdown("##### How this number came to be")
+        mount(derivation_picture(found, key="watched_derivation"))
+
+
+def _every_head(run: WatchedRun, stage: Stage, place: _Place) -> None:
+    panels = watched.head_panels(run, stage, item=place.item)
+    if not panels:
+        return
+
+    def select(event: object) -> None:
+        state.watch(watched_head=state.index_in(event, "index"))
+        if state.has_index(event, "row"):  # a title was chosen otherwise, and the cell stays
+            state.watch(watched_row=state.index_in(event, "row"), watched_column=state.index_in(event, "column"))
+
+    key = "watched_every_head"
+    st.markdown("##### Every head")
+    mount(tensor_grid(panels, layout="wrap", key=key), select=state.on_event(key, "select", select))
