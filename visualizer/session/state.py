@@ -212,11 +212,8 @@ def _first() -> Choices:
     """What an address without parameters opens: the recording that the app was started with, or the opening."""
     if given_recording() is None:
         return FIRST
-    return replace(
-        FIRST,
-        selection=replace(FIRST.selection, view="watched"),
-        watched=replace(FIRST.watched, watched_source="given"),
-    )
+    watched = replace(NOTHING_WATCHED, watched_source="given")
+    return Choices(Settings(), Selection(view="watched"), watched=watched)
 
 
 def _with(before: Choices, **changes: Any) -> Choices:  # noqa: ANN401 - the parts of Choices
