@@ -9,11 +9,16 @@ headlight.assert_causal(model, input_ids)
 trace.save("run.headlight")
 """
 
-from headlight.attention import Attention
-from headlight.checking import Report, check
-from headlight.proving import Proof, assert_causal, assert_padding_ignored
-from headlight.trace import Trace, load
-from headlight.watching import memory, watch
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from headlight.attention import Attention
+    from headlight.checking import check
+    from headlight.proving import Proof, assert_causal, assert_padding_ignored
+    from headlight.report import Report
+    from headlight.trace import Trace, load
+    from headlight.watching import memory, watch
 
 __all__ = [
     "Attention",
@@ -27,3 +32,23 @@ __all__ = [
     "memory",
     "watch",
 ]
+
+_MODULES = {
+    "Attention": "attention",
+    "Proof": "proving",
+    "Report": "report",
+    "Trace": "trace",
+    "assert_causal": "proving",
+    "assert_padding_ignored": "proving",
+    "check": "checking",
+    "load": "trace",
+    "memory": "watching",
+    "watch": "watching",
+}
+
+
+def __getattr__(name: str) -> object:
+    """The module of a public name, and with it PyTorch, is imported when the name is first asked for (PEP 562)."""
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

@@ -10,6 +10,7 @@ from typing import overload
 from torch import Tensor
 
 from headlight.attention import Attention
+from headlight.notebook import picture_of
 from headlight.recording import MOST_BYTES, Content, read, write
 from headlight.stages import Stage
 from model.mask_tools.mask_case import listed
@@ -39,6 +40,9 @@ class Trace(Sequence[Attention]):
     def __repr__(self) -> str:
         shown = [*self.paths[:3], f"{len(self) - 3} more"] if len(self) > 3 else self.paths
         return f"<Trace of {len(self)} attentions: {listed(shown)}>" if shown else "<Trace without an attention>"
+
+    def _repr_html_(self) -> str:
+        return picture_of(self._attentions, self.notes, self.tokens)
 
     @property
     def paths(self) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from model.mask_tools.intents import Intent, recognise
 from model.mask_tools.language import MaskContext, express
+from model.mask_tools.mask_case import counted
 
 _LONGEST_EXPRESSION = 60
 _LARGEST_EXPRESSED = 48 * 48
@@ -76,6 +77,8 @@ def describe(allowed: Tensor, tokens: Tokens) -> Description:
 
 def _named(intent: Intent, tokens: Tokens) -> str:
     words = replace(intent, padding=False, documents=False).words
+    if intent.kind == "cached" and len(tokens.query_is_padding) == len(tokens.key_is_padding):  # no cache: too far
+        words = f"earlier keys, its own, and {counted('key', intent.number)} after it"
     words += ", documents isolated" if intent.documents else ""
     return words + (f", padding ignored {_side(tokens.key_is_padding)}" if intent.padding else "")
 

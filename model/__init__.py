@@ -47,30 +47,30 @@ __all__ = [
 ]
 
 _MODULES = {
-    "AttentionAlone": "model.attention_alone",
-    "CombinedMask": "model.masks",
-    "Decoder": "model.transformer",
-    "DecoderLayer": "model.layers",
-    "Dropout": "model.dropout",
-    "Encoder": "model.transformer",
-    "EncoderLayer": "model.layers",
-    "FeedForward": "model.feed_forward",
-    "InputEmbedding": "model.transformer",
-    "MASKS": "model.masks",
-    "MaskInputs": "model.masks",
-    "MultiHeadAttention": "model.attention",
-    "Stage": "model.tracing",
-    "Trace": "model.tracing",
-    "TraceError": "model.tracing",
-    "TracedModule": "model.tracing",
-    "Transformer": "model.transformer",
-    "TransformerConfig": "model.config",
-    "build_masks": "model.masks",
-    "positions_from_first_token": "model.positional_encoding",
-    "record": "model.tracing",
-    "scaled_dot_product_attention": "model.attention",
-    "seed_dropout": "model.dropout",
-    "sinusoidal_encoding": "model.positional_encoding",
+    "AttentionAlone": "attention_alone",
+    "CombinedMask": "masks",
+    "Decoder": "transformer",
+    "DecoderLayer": "layers",
+    "Dropout": "dropout",
+    "Encoder": "transformer",
+    "EncoderLayer": "layers",
+    "FeedForward": "feed_forward",
+    "InputEmbedding": "transformer",
+    "MASKS": "masks",
+    "MaskInputs": "masks",
+    "MultiHeadAttention": "attention",
+    "Stage": "tracing",
+    "Trace": "tracing",
+    "TraceError": "tracing",
+    "TracedModule": "tracing",
+    "Transformer": "transformer",
+    "TransformerConfig": "config",
+    "build_masks": "masks",
+    "positions_from_first_token": "positional_encoding",
+    "record": "tracing",
+    "scaled_dot_product_attention": "attention",
+    "seed_dropout": "dropout",
+    "sinusoidal_encoding": "positional_encoding",
 }
 
 
@@ -78,4 +78,4 @@ def __getattr__(name: str) -> object:
     """The module of a public name is imported when the name is first asked for."""
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_MODULES[name]), name)
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

@@ -32,8 +32,8 @@ Trainer = Callable[[Sequence[Recipe]], Generator[Reports]]
 EVERY_SECONDS = 0.25
 """How often a process reports of each recipe, beside its milestones."""
 
-_ROOT = Path(__file__).parents[2]
-_COMMAND = (sys.executable, "-m", "model.learning.worker")
+_ROOT = Path(__file__).parents[__name__.count(".")]
+_COMMAND = (sys.executable, "-m", __name__)
 _KEY = "headlight"
 _LENGTH_BYTES = 8
 

@@ -43,6 +43,11 @@ WORDS = {
 }
 
 
+def test_of_a_mask_one_key_too_wide_no_cache_is_spoken():
+    said = str(headlight.check(masked(DISTANCE >= -1), vectors()))
+    assert "6 queries, 6 keys  earlier keys, its own, and 1 key after it" in said
+
+
 @pytest.mark.parametrize(("words", "model"), WORDS.items(), ids=WORDS)
 def test_a_mask_is_said_in_words(words, model):
     report = headlight.check(model, vectors())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from headlight.attention import Attention
-from headlight.checking import cells_of, named, said_once
+from headlight.report import cells_of, named, said_once
 from model.mask_tools.mask_case import Finding, Severity
 from visualizer.components.attention_heads.element import attention_heads
 from visualizer.components.tensor_grid.element import tensor_grid
