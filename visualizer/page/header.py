@@ -11,6 +11,7 @@ import streamlit as st
 from visualizer.components.axis import SequenceName
 from visualizer.components.glossary import glossary
 from visualizer.components.token_strip import Token, TokenSequence, parse_token, token_strip
+from visualizer.page.audience import audience_menu
 from visualizer.runs.tokens import TokenSequence as Tokens
 from visualizer.safe_text import markdown_safe
 from visualizer.session import drafts, state, widgets
@@ -103,12 +104,14 @@ def strip(
             select=state.on_event(key, "select", select),
         )
         mount(glossary(sizes, key="glossary"), width="content")
+        audience_menu(choices.selection.view)
 
 
 def glossary_alone() -> None:
     """The glossary where there is no run, and so no token strip to stand beside."""
     with st.container(horizontal=True, horizontal_alignment="right", key="glossary_alone"):
         mount(glossary({}, key="glossary"), width="content")
+        audience_menu(state.chosen().selection.view)
 
 
 def batch_items(beginnings: Sequence[str]) -> None:

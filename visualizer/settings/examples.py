@@ -1,4 +1,4 @@
-"""Six examples that a click opens, each with something to see at once."""
+"""Eight examples that a click opens, each with something to see at once."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Example:
 
     def is_seen(self, settings: Settings, selection: Selection) -> bool:
         """Whether this is what the sentence is about."""
-        places = ("view", "stage", *self.speaks_of)
+        places = ("view", "stage", "hidden", *self.speaks_of)  # what is hidden is not told
         return settings == self.settings and all(
             getattr(selection, place) == getattr(self.selection, place) for place in places
         )
@@ -78,6 +78,23 @@ EXAMPLES = (
         "from the end of the source.",
         settings=fitted(Settings(weights=TRAINED, task="reverse", text="headlight")),
         selection=Selection(view="heads", stage="decoder.cross_attention.weights", head=0, query=0, key=8),
+    ),
+    Example(
+        name="predict_head",
+        title="Predict a head",
+        what_to_see="This head was built to look at the previous token: mark in each row where you expect the "
+        "most, then reveal it.",
+        settings=Settings(text="the dog saw the cat", mask=("causal",)),
+        selection=Selection(view="heads", head=0, query=2, key=1, hidden=True),
+        speaks_of=("layer", "head", "question"),
+    ),
+    Example(
+        name="predict_mask",
+        title="Predict a mask",
+        what_to_see="B has two masks at once: mark every cell that both leave open, then reveal it.",
+        settings=Settings(text="the dog saw the cat", window=2),
+        selection=Selection(view="compare", mask_b=("causal", "sliding_window"), query=3, key=2, hidden=True),
+        speaks_of=("question", "mask_b"),
     ),
     Example(
         name="two_causal_heads",

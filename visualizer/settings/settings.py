@@ -51,6 +51,7 @@ PassedTo = Literal[
 OneRow = Literal["usual", "one", "all"]
 LabPanel = Literal["translate", "load", "apply", "scores", "blocks", "reach", "prove"]
 Chart = Literal["none", "positions", "row", "temperature", "residual", "distance", "directions", "measures"]
+Question = Literal["usual", "seen", "most"]
 Claim = Literal["intended", "promised", "causal"]
 Embeddings = Literal["target", "source"]
 Strategy = Literal["greedy", "sampling", "beam"]
@@ -404,6 +405,18 @@ class Selection:
         "Explanation",
         "How a stage is explained: as a story of readers and books, or by what exactly is computed.",
         choices={"plain": "Plain", "exact": "Exact"},
+    )
+    hidden: bool = setting(
+        False,
+        "Hide the result",
+        "Cover what is computed in Step through, Heads, Compare masks and Generate: say what you expect, then "
+        "reveal it.",
+    )
+    question: Question = setting(
+        "usual",
+        "What you expect",
+        "Which keys each query sees, or where each row has its largest number.",
+        choices={"usual": "As usual", "seen": "What is seen", "most": "Where the most is"},
     )
     claim: Claim = setting(
         "intended",

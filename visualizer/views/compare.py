@@ -29,6 +29,7 @@ from visualizer.settings.looks import looks_in, looks_of
 from visualizer.settings.published import PUBLISHED
 from visualizer.settings.settings import FIELDS, Selection, Settings
 from visualizer.stages.check_line import check_line
+from visualizer.stages.panels import stage_panel
 from visualizer.views.attention_picker import attention_kind
 from visualizer.views.comparison import (
     Downstream,
@@ -42,6 +43,8 @@ from visualizer.views.comparison import (
     shift,
 )
 from visualizer.views.head_measures import agreement
+from visualizer.views.predict.ask import ask_cells, asked_bar, is_revealed
+from visualizer.views.predict.questions import chosen_kind, kinds_at, question_at
 
 
 def render(run: Run, selection: Selection) -> None:
@@ -54,9 +57,11 @@ def render(run: Run, selection: Selection) -> None:
     a, b = (cached_run(each).at(run.item).alone() for each in settings)
     kind = attention_kind(attention_modules(a.trace), selection.stage)
     picture = ComparePicture(heads_picture(a, kind, selection), heads_picture(b, kind, selection))
+    same, batch = picture.a.modules, picture.a.batch
+    if selection.hidden and _is_covered(a, b, same, selection, batch):
+        return
     above = st.container()
     _grids(run, picture, selection)
-    same, batch = picture.a.modules, picture.a.batch
     module = same[min(selection.layer, len(same) - 1)]
     with above:  # after the picture has left
         _say_opened(a, b, module, batch, selection.head)
@@ -100,6 +105,38 @@ def _choose_masks(run: Run, selection: Selection) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="meant_by_b"):
         widgets.switch("against_intent", width="content")
         st.caption(markdown_safe(read_intent(selection.intent).words), width="content")
+
+
+def _is_covered(a: Run, b: Run, modules: Sequence[str], selection: Selection, batch: int) -> bool:
+    """Ask for what is expected of B in one head, beside A; whether B is still covered."""
+    layer = min(selection.layer, len(modules) - 1)
+    path = f"{modules[layer]}.weights"
+    n_heads = a.n_heads(path) or 1
+    head = min(selection.head, n_heads - 1)
+    kinds = tuple(reversed(kinds_at(b, path)))  # what its mask does is asked first
+    panel_a, panel_b = (stage_panel(run, path, head=head, batch=batch) for run in (a, b))
+    asked = question_at(
+        b,
+        path,
+        kind=chosen_kind(kinds, selection.question),
+        head=head,
+        batch=batch,
+        row=selection.query,
+        view=selection.view,
+    )
+    question = replace(asked, panel=replace(panel_b, title=f"B · {mask_title(panel_b.blocked_by)}"))
+    layers = [f"layer {index}" for index in range(len(modules))]
+    heads = [a.head_label(index) for index in range(n_heads)]
+    of = (a.subject, b.subject)
+    asked_bar(question, of, kinds=kinds, places={"layer": (layer, layers), "head": (head, heads)})
+    if is_revealed(question, of):
+        return ask_cells(question, of)
+    left, right = st.columns(2, gap="medium")
+    with left:
+        title = f"A · {mask_title(panel_a.blocked_by)}"
+        mount(tensor_grid([replace(panel_a, title=title, subtitle="")], key="covered_a"))
+    with right:
+        return ask_cells(question, of)
 
 
 def _grids(run: Run, picture: ComparePicture, selection: Selection) -> None:

@@ -9,7 +9,7 @@ import streamlit as st
 
 from model.analysis.metrics import METRICS
 from visualizer.components.attention_heads.element import attention_heads
-from visualizer.pictures.heads import heads_picture
+from visualizer.pictures.heads import heads_picture, modules_of
 from visualizer.routes.address import picture_address
 from visualizer.runs.paths import attention_modules
 from visualizer.runs.run import Run
@@ -24,6 +24,8 @@ from visualizer.stages.derivations import Cell
 from visualizer.views.attention_picker import attention_kind
 from visualizer.views.charts.section import charts, charts_of_heads
 from visualizer.views.head_measures import agreement, applying, measure_heads
+from visualizer.views.predict.ask import ask_cells, asked_bar
+from visualizer.views.predict.questions import chosen_kind, kinds_at, question_at
 
 
 def render(run: Run, selection: Selection) -> None:
@@ -33,6 +35,9 @@ def render(run: Run, selection: Selection) -> None:
         st.info("This worked example has no attention, so there are no heads to draw.")
         return
     kind = attention_kind(modules, selection.stage)
+    if selection.hidden:
+        _predict(run, kind, selection)
+        return
     picture = heads_picture(run, kind, selection)
     same = list(picture.modules)
     rows, columns = picture.rows, picture.columns
@@ -93,6 +98,29 @@ def render(run: Run, selection: Selection) -> None:
     charts(run, cell, charts_of_heads(run), selection.chart)
     if run.settings.weights not in WORKED_EXAMPLES:  # their vectors are no tokens
         _measures(run, same)
+
+
+def _predict(run: Run, kind: str, selection: Selection) -> None:
+    """Ask for what is expected of one head; the others stay covered when it is revealed."""
+    modules = modules_of(run, kind)
+    path = f"{modules[min(selection.layer, len(modules) - 1)]}.weights"
+    n_heads = run.n_heads(path) or 1
+    head = min(selection.head, n_heads - 1)
+    kinds = kinds_at(run, path)
+    heads = [run.head_label(index) for index in range(n_heads)]
+    layers = [f"layer {index}" for index in range(len(modules))]
+    question = question_at(
+        run,
+        path,
+        kind=chosen_kind(kinds, selection.question),
+        head=head,
+        batch=min(selection.batch, run.batch_size(path) - 1),
+        row=selection.query,
+        view=selection.view,
+    )
+    places = {"layer": (min(selection.layer, len(modules) - 1), layers), "head": (head, heads)}
+    asked_bar(question, run.subject, kinds=kinds, places=places)
+    ask_cells(question, run.subject)
 
 
 def _temperature(run: Run, kind: str) -> float | None:

@@ -28,7 +28,7 @@ from visualizer.stages.derivations import Cell
 from visualizer.stages.informative import informative_column
 from visualizer.stages.numpy_lines import notes
 from visualizer.stages.operands import Operand, used
-from visualizer.stages.panels import head_panels, matrix, operand_panel, part_panels, stage_panel
+from visualizer.stages.panels import head_panels, matrix, operand_panel, part_panels, stage_panel, to_array
 from visualizer.stages.registry import (
     checks,
     derive,
@@ -41,6 +41,15 @@ from visualizer.stages.registry import (
 )
 from visualizer.stages.source_lines import code_line
 from visualizer.views.charts.section import charts, charts_at
+from visualizer.views.predict.ask import ask_cells, ask_token, asked_bar, is_revealed
+from visualizer.views.predict.questions import (
+    OF_TOKENS,
+    TokenQuestion,
+    chosen_kind,
+    gives_away,
+    kinds_at,
+    question_at,
+)
 from visualizer.views.separate_heads import separate_heads
 
 N_LIKELY = 10
@@ -53,14 +62,17 @@ def render(run: Run, selection: Selection) -> None:
     cell = _cell(run, path, selection)
     _map(run, path)
     _introduction(run, path, selection.depth)
+    if selection.hidden and _is_covered(run, cell, selection):
+        return
     _picture(run, cell)
     _symbols(run, path)
     _head_note(run, cell)
-    charts(run, cell, charts_at(run, path), selection.chart)
+    charts(run, cell, () if selection.hidden else charts_at(run, path), selection.chart)
     _derivation(run, cell)
-    _every_part(run, cell)
-    _every_head(run, cell)
-    separate_heads(run, path, batch=cell.batch)
+    if not selection.hidden:  # other heads are questions of their own
+        _every_part(run, cell)
+        _every_head(run, cell)
+        separate_heads(run, path, batch=cell.batch)
     if path == "probabilities":
         _likely_tokens(run, cell)
     _computation(run, path)
@@ -100,6 +112,40 @@ def _cell(run: Run, path: str, selection: Selection) -> Cell:
         return nearest
     place = {"batch": nearest.batch, "head": nearest.head, "row": nearest.row, "column": nearest.column}
     return replace(nearest, column=informative_column(run, path, **place))
+
+
+def _is_covered(run: Run, cell: Cell, selection: Selection) -> bool:
+    """Ask for what is expected of the stage; whether its result is still covered."""
+    path = cell.path
+    if path in OF_TOKENS:
+        shares = to_array(run.trace["probabilities"].value[cell.batch, cell.row])
+        question = TokenQuestion(
+            place=("step", path, cell.batch, cell.row),
+            labels=run.vocabulary,
+            shares=shares,
+            offered=tuple(range(len(shares))),
+        )
+        asked_bar(question, run.subject)
+        return ask_token(question, run.subject, likely_of_what(run, cell.row))
+    kinds = kinds_at(run, path)
+    kind = chosen_kind(kinds, selection.question)
+    heads = [run.head_label(head) for head in range(run.n_heads(path) or 0)]
+    asked = question_at(
+        run, path, kind=kind, head=cell.head, batch=cell.batch, row=selection.query, view=selection.view
+    )
+    places = {"head": (cell.head, heads)} if len(heads) > 1 else None
+    asked_bar(asked, run.subject, kinds=kinds, places=places)
+    if not gives_away(path) and not is_revealed(asked, run.subject):
+        _inputs(run, cell)
+    return ask_cells(asked, run.subject)
+
+
+def _inputs(run: Run, cell: Cell) -> None:
+    """What the stage is computed from, without its result."""
+    inputs = operands_of(run, cell.path)
+    panels = [operand_panel(run, operand, head=cell.head, batch=cell.batch) for operand in inputs]
+    if panels:
+        mount(tensor_grid([replace(panel, hint="") for panel in panels], key="inputs"))
 
 
 def _picture(run: Run, cell: Cell) -> None:

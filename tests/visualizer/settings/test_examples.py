@@ -17,8 +17,8 @@ by_name = {example.name: example for example in EXAMPLES}
 every_example = pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.name)
 
 
-def test_there_are_six_of_different_names_and_titles():
-    assert len(EXAMPLES) == len(by_name) == len({example.title for example in EXAMPLES}) == 6
+def test_there_are_eight_of_different_names_and_titles():
+    assert len(EXAMPLES) == len(by_name) == len({example.title for example in EXAMPLES}) == 8
 
 
 @every_example

@@ -1,7 +1,7 @@
 import { openCells, sameCells, withLine, withRectangle, withTouched } from "./cells.js";
 import { PaintHistory } from "./history.js";
 
-/** What is painted: the cells, the stroke under way, and what can be undone. */
+/** What is painted: the cells, `size` in a row, the stroke under way, and what can be undone. */
 export class Painting {
   constructor() {
     this.startAnew(0, openCells(0));
@@ -21,14 +21,15 @@ export class Painting {
 
   /** Begin a stroke that gives all it touches this value. */
   begin(place, value, isRectangle) {
-    this.stroke = { before: this.cells, touched: openCells(this.size), first: place, last: place, value, isRectangle };
+    const touched = new Uint8Array(this.cells.length);
+    this.stroke = { before: this.cells, touched, first: place, last: place, value, isRectangle };
   }
 
   /** Lead the stroke on to a place. */
   drag(place) {
     const { stroke, size } = this;
     stroke.touched = stroke.isRectangle
-      ? withRectangle(openCells(size), size, stroke.first, place, 1)
+      ? withRectangle(new Uint8Array(this.cells.length), size, stroke.first, place, 1)
       : withLine(stroke.touched, size, stroke.last, place, 1);
     stroke.last = place;
     this.cells = withTouched(stroke.before, stroke.touched, stroke.value);

@@ -41,11 +41,13 @@ export function makeToolbar(actions) {
   };
 }
 
-function makeGroup(label, children) {
+/** Buttons that belong together. */
+export function makeGroup(label, children) {
   return makeElement("div", "tools-group", { role: "group", "aria-label": label }, children);
 }
 
-function makeTool(text, title, action) {
+/** A button that acts, unless `enable` has marked it. */
+export function makeTool(text, title, action) {
   const button = makeElement("button", "tool", { type: "button", title }, [text]);
   button.addEventListener("click", () => button.getAttribute("aria-disabled") !== "true" && action());
   return button;

@@ -92,7 +92,7 @@ def payload(
                 "rows": _index_of(panel.rows, axes),
                 "columns": _index_of(panel.columns, axes),
                 "role": panel.role,
-                "palette": _scale_of(panel),
+                "palette": scale_of(panel),
                 "bounds": panel.bounds or natural_bounds(panel),
                 "blocked_by": panel.blocked_by,
                 "operator": panel.operator,
@@ -109,7 +109,7 @@ def payload(
     return pack(header, arrays)
 
 
-def _scale_of(panel: Panel) -> str:
+def scale_of(panel: Panel) -> str:
     """The colour table: purple belongs to the weights of attention."""
     return "sequential_neutral" if panel.palette == "sequential" and panel.role != "weights" else panel.palette
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import streamlit as st
 
@@ -17,11 +18,14 @@ from visualizer.settings.link import chosen_in
 from visualizer.settings.settings import Selection
 from visualizer.stages.check_line import check_line
 from visualizer.stages.checks import Check
+from visualizer.stages.panels import to_array
 from visualizer.views.generate.controls import choose_strategy, chosen_strategy
 from visualizer.views.generate.kept import searched
 from visualizer.views.generate.last_written import written_now
 from visualizer.views.generate.others import offer
 from visualizer.views.generate.pictures import steps_picture, tree_picture
+from visualizer.views.predict.ask import ask_token, asked_bar
+from visualizer.views.predict.questions import TokenQuestion
 
 
 def render(run: Run, selection: Selection) -> None:
@@ -38,6 +42,8 @@ def render(run: Run, selection: Selection) -> None:
     how = chosen_strategy(selection, writer, len(run.vocabulary))
     try:
         if isinstance(how, Beam):
+            if selection.hidden:
+                st.caption("Beam search chooses no single next token, so nothing is hidden here.")
             _beam(run, writer, how, selection)
         else:
             _one_by_one(run, writer, how, selection)
@@ -48,13 +54,20 @@ def render(run: Run, selection: Selection) -> None:
 def _one_by_one(run: Run, writer: Writer, how: OneByOne, selection: Selection) -> None:
     with st.spinner("The model writes …"):
         shown = written_now(run.subject, writer, how)
+    if selection.hidden:
+        _predict(run, writer, how, shown.written, selection)
+        return
     st.caption(" ".join((_how_it_ended(writer, shown.written), shown.account)))
     if shown.written.difference is not None:
         st.markdown(check_line(cache_check(shown.written.difference)))
+    _steps(run, writer, how, shown.written, selection)
+
+
+def _steps(run: Run, writer: Writer, how: OneByOne, written: Written, selection: Selection) -> None:
     key = "generation_steps"
     mount(
         generation_steps(
-            steps_picture(run, writer, how, shown.written),
+            steps_picture(run, writer, how, written),
             step=selection.step,
             row_layer=selection.row_layer,
             key=key,
@@ -62,6 +75,31 @@ def _one_by_one(run: Run, writer: Writer, how: OneByOne, selection: Selection) -
         ),
         shown=_take_from(key),
     )
+
+
+def _predict(run: Run, writer: Writer, how: OneByOne, written: Written, selection: Selection) -> None:
+    """Ask for the next token; revealed, what was written up to it, and the way to the one after."""
+    index = min(selection.step, len(written.steps) - 1)
+    step = written.steps[index]
+    question = TokenQuestion(
+        place=("generate", how, index),
+        labels=run.vocabulary,
+        shares=to_array(step.logits.double().softmax(0)),
+        offered=tuple(token for token in range(len(run.vocabulary)) if token not in writer.never),
+    )
+    asked_bar(question, run.subject)
+    so_far = " ".join(markdown_safe(run.vocabulary[token]) for token in step.tokens)
+    if ask_token(question, run.subject, f"The next token after “{so_far}”"):
+        return
+    _steps(run, writer, how, replace(written, steps=written.steps[: index + 1]), replace(selection, step=index))
+    if index + 1 < len(written.steps):
+        st.button(
+            "Predict the token after it",
+            icon=":material/arrow_forward:",
+            key="predict_next",
+            on_click=state.select,
+            kwargs={"step": index + 1},
+        )
 
 
 def _beam(run: Run, writer: Writer, how: Beam, selection: Selection) -> None:

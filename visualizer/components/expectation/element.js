@@ -1,0 +1,235 @@
+import { countBlocked, packBits, toBase64, unpackBits } from "../mask_painter/cells.js";
+import { Painting } from "../mask_painter/painting.js";
+import { directionOfShortcut, enable, makeGroup, makeTool } from "../mask_painter/toolbar.js";
+import { countOf, makeElement, setText } from "../shared/dom.js";
+import { Events } from "../shared/events.js";
+import { describeCell, describeMatrix, lineText, litPosition, marksOfCell, rowsWithoutKey } from "../shared/grid.js";
+import { makeLegend } from "../shared/legend.js";
+import { makeScale } from "../shared/matrix_pixels.js";
+import { floats } from "../shared/payload.js";
+import { Picture, startPicture } from "../shared/picture.js";
+import { cellPositionLine, tooltipLine } from "../shared/tooltip.js";
+import { countRows, withOneInRow } from "./marks.js";
+import { ComputedPanel, drawnSign, MarksPanel } from "./panels.js";
+
+const ROOM = { gap: 28, height: 560, cell: 44, narrow: 640 };
+const MARKED = [0, 1.6]; // the scale on which a mark has a middling colour, under a sign that can be read
+const SIGNS = [[1, "as expected"], [2, "expected, but not so"], [3, "so, but not expected"]];
+const NOT_COVERED = "as computed";
+
+/** A covered matrix to mark with what is expected; once Python reveals it, the marks and the matrix side by side. */
+class Expectation extends Picture {
+  constructor(root, host) {
+    super(root, host, "expectation");
+    this.events = new Events(host);
+    this.painting = new Painting();
+    this.build();
+  }
+
+  build() {
+    this.undo = makeTool("Undo", "Ctrl+Z", () => this.step("undo"));
+    this.redo = makeTool("Redo", "Ctrl+Shift+Z or Ctrl+Y", () => this.step("redo"));
+    this.clear = makeTool("Clear", "take every mark away", () => this.change(new Uint8Array(this.cells.length)));
+    this.tools = makeElement("div", "tools", {}, [makeGroup("marks", [this.undo, this.redo, this.clear])]);
+    this.marks = new MarksPanel({
+      press: (place) => this.press(place),
+      drag: (place) => this.drag(place),
+      release: () => this.release(),
+      select: (_panel, row, column) => this.toggle({ row, column }),
+      hover: (_panel, row, column, point) => this.hover(row, column, point),
+      leave: () => this.leave(),
+    });
+    this.computed = new ComputedPanel({
+      select: () => {},
+      hover: (_panel, row, column, point) => this.hover(row, column, point),
+      leave: () => this.leave(),
+    });
+    this.status = makeElement("div", "expectation-status", { role: "status" });
+    this.legend = makeLegend();
+    this.signs = makeElement("div", "expectation-signs");
+    const panels = makeElement("div", "expectation-panels", {}, [this.marks.element, this.computed.element]);
+    this.frame = makeElement("div", "expectation", {}, [this.tools, panels, this.legend.element, this.signs, this.status]);
+    this.frame.addEventListener("keydown", (event) => this.onShortcut(event));
+    this.root.prepend(this.frame);
+  }
+
+  get cells() {
+    return this.painting.cells;
+  }
+
+  get columns() {
+    return this.data.columns.labels.length;
+  }
+
+  get isRevealed() {
+    return Boolean(this.data.computed);
+  }
+
+  receive() {
+    const { arrays, columns, rows, scope, seq } = this.data;
+    const count = rows.labels.length * columns.labels.length;
+    const cells = unpackBits(arrays.expected.data, count);
+    const areKnown = this.events.areKnown(seq);
+    if (scope !== this.scope || this.cells.length !== count) this.painting.startAnew(columns.labels.length, cells);
+    else if (areKnown && !this.painting.hasStroke) this.painting.become(cells);
+    this.scope = scope;
+  }
+
+  draw() {
+    const { columns: columnAxis, rows: rowAxis, computed } = this.data;
+    const isWide = this.width >= ROOM.narrow;
+    const width = this.isRevealed && isWide ? (this.width - ROOM.gap) / 2 : this.width;
+    this.limits = { width: Math.min(width, 620), height: ROOM.height, cell: ROOM.cell };
+    this.axes = { rows: rowAxis.labels.length, columns: columnAxis.labels.length, rowAxis, columnAxis };
+    this.tools.hidden = this.isRevealed;
+    this.computed.element.hidden = this.legend.element.hidden = this.signs.hidden = !computed;
+    if (computed) this.drawComputed(computed);
+    this.paint();
+  }
+
+  drawComputed({ title, name, palette, bounds, blocked_by: blockedBy }) {
+    const { arrays } = this.data;
+    const blocked = arrays.blocked?.data ?? null;
+    const { rows, columns } = this.axes;
+    this.matrix = {
+      ...this.axes,
+      values: floats(arrays.values),
+      dtype: arrays.values.dtype,
+      blocked,
+      blockedBy,
+      emptyRows: rowsWithoutKey(blocked, rows, columns),
+    };
+    this.valueName = name;
+    const scale = makeScale(this.theme, palette, bounds);
+    const look = {
+      scale,
+      title: `${title}, ${NOT_COVERED}`,
+      valueName: name,
+      limits: this.limits,
+      labelled: true,
+      hasNumbers: true,
+      description: () => describeMatrix(title, this.matrix),
+    };
+    this.computed.showSigned(this.matrix, look, arrays.codes.data);
+    this.legend.update(scale, { text: name, blocked: Boolean(blocked?.some(Boolean)) });
+    const signs = SIGNS.map(([code, text]) =>
+      makeElement("span", "expectation-sign", {}, [drawnSign(code, this.theme), text]));
+    this.signs.replaceChildren(...signs);
+  }
+
+  /** Draw the marks, and say how many there are. */
+  paint() {
+    const { cells, data } = this;
+    const values = Float32Array.from(cells);
+    const matrix = { ...this.axes, values, dtype: "f4", blocked: null, emptyRows: null };
+    const look = {
+      scale: makeScale(this.theme, "sequential", MARKED),
+      title: "What you expect",
+      valueName: "marked",
+      limits: this.limits,
+      labelled: true,
+      hasNumbers: false,
+      description: () => `What you expect: ${this.counted()}`,
+    };
+    this.marks.showSigned(matrix, look, this.isRevealed ? data.arrays.codes.data : null);
+    this.lightAll(data.kind === "most" ? data.row : -1, -1);
+    enable(this.undo, this.painting.history.canUndo);
+    enable(this.redo, this.painting.history.canRedo);
+    enable(this.clear, cells.some(Boolean));
+    setText(this.status, this.isRevealed ? "" : this.counted());
+  }
+
+  counted() {
+    const { cells, columns } = this;
+    const { kind, rows } = this.data;
+    if (kind === "seen") return `${countOf(countBlocked(cells), "cell")} marked of ${cells.length.toLocaleString("en")}`;
+    return `${countRows(cells, columns)} of ${rows.labels.length} rows marked`;
+  }
+
+  // Marking: drawn at once, sent when a stroke ends.
+
+  press(place) {
+    if (this.isRevealed) return;
+    if (this.data.kind === "most") {
+      this.toggle(place);
+      return;
+    }
+    this.painting.begin(place, this.cells[place.row * this.columns + place.column] ? 0 : 1, false);
+    this.drag(place);
+  }
+
+  drag(place) {
+    if (!this.painting.hasStroke) return;
+    this.painting.drag(place);
+    this.paint();
+  }
+
+  release() {
+    if (this.painting.hasStroke && this.painting.end().isChanged) this.tell();
+  }
+
+  toggle(place) {
+    if (this.isRevealed) return;
+    if (this.data.kind === "most") this.change(withOneInRow(this.cells, this.columns, place));
+    else {
+      this.press(place);
+      this.release();
+    }
+    setText(this.marks.live, this.linesOf(place.row, place.column).map(lineText).join(", "));
+  }
+
+  change(cells) {
+    if (this.painting.become(cells)) this.tell();
+  }
+
+  step(direction) {
+    if (!this.isRevealed && this.painting.step(direction)) this.tell();
+  }
+
+  tell() {
+    this.paint();
+    this.events.send("mark", { cells: toBase64(packBits(this.cells)) });
+  }
+
+  onShortcut(event) {
+    const direction = directionOfShortcut(event);
+    if (!direction) return;
+    this.step(direction);
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  // Pointing.
+
+  hover(row, column, point) {
+    this.lightAll(row, column);
+    this.pointAt(this.linesOf(row, column), point, marksOfCell(this.data.rows, this.data.columns, row, column));
+  }
+
+  linesOf(row, column) {
+    const { kind, rows, columns } = this.data;
+    const isMarked = this.cells[row * this.columns + column];
+    const expected = kind === "seen" ? (isMarked ? "sees it" : "does not see it") : isMarked ? "the most" : "";
+    const lines = this.isRevealed
+      ? describeCell(this.matrix, this.valueName, row, column)
+      : [cellPositionLine(rows, columns, row, column)];
+    if (expected) lines.push(tooltipLine("tooltip-note", `you expect: ${expected}`));
+    return lines;
+  }
+
+  onHover(marks) {
+    const { kind, rows, columns } = this.data;
+    const row = litPosition(rows, "query", marks);
+    this.lightAll(row < 0 && kind === "most" ? this.data.row : row, litPosition(columns, "key", marks));
+  }
+
+  lightAll(row, column) {
+    this.marks.light(row, column);
+    if (this.isRevealed) this.computed.light(row, column);
+  }
+}
+
+/** Draw the picture in `root`. */
+export function render(root, bytes, host) {
+  return startPicture(Expectation, root, bytes, host);
+}

@@ -1,0 +1,107 @@
+"""A covered matrix on which a person marks what they expect; once revealed, the matrix beside it."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from visualizer.components.axis import Axis
+from visualizer.components.packing import Array, Scaled, pack
+from visualizer.components.picture import Picture
+from visualizer.components.tensor_grid.element import Panel, natural_bounds, scale_of
+
+Flags = NDArray[np.bool_]
+
+
+def expectation(
+    expected: Flags,
+    *,
+    rows: Axis,
+    columns: Axis,
+    kind: Literal["seen", "most"],
+    row: int,
+    computed: Panel | None,
+    codes: NDArray[np.uint8] | None,
+    scope: str,
+    seq: int,
+    key: str,
+) -> Picture:
+    """The marks, and beside them what was computed once it is revealed.
+
+    Args:
+        expected: the marked cells, (rows, columns).
+        rows: the labels of the rows.
+        columns: those of the columns.
+        kind: "seen": any cell may be marked; "most": one cell in each row.
+        row: the row that is asked for, which stays lit.
+        computed: what was computed; None keeps it covered, and then none of it is in the bytes.
+        codes: what each cell is once revealed, (rows, columns): 0 nothing, 1 as expected, 2 not so, 3 missed.
+        scope: names what the marks are for. A mark in one scope cannot be undone in another.
+        seq: ``seq`` of the last event that all of this takes account of, 0 before the first.
+        key: identifies the element on the page.
+
+    Its event ``mark``, when marks have changed: {"cells": base64 of one bit per cell, "seq"}, which
+    ``parse_marks`` reads.
+
+    Raises:
+        ValueError: shapes and labels do not agree, or only one of ``computed`` and ``codes`` is given.
+    """
+    shape = (len(rows.labels), len(columns.labels))
+    given = [expected.shape, *([] if computed is None else [computed.array.shape])]
+    if any(one != shape for one in given):
+        raise ValueError(f"{shape} labels need marks and numbers of that shape, not {given}")
+    if (computed is None) != (codes is None):
+        raise ValueError("what was computed and the codes of its cells are revealed together")
+    arrays: dict[str, Array | Scaled] = {"expected": np.packbits(expected)}
+    header: dict[str, Any] = {
+        "key": key,
+        "seq": seq,
+        "scope": scope,
+        "kind": kind,
+        "row": row,
+        "rows": rows.as_header(),
+        "columns": columns.as_header(),
+        "computed": None,
+    }
+    if computed is not None and codes is not None:
+        header["computed"] = {
+            "name": computed.name,
+            "title": computed.title,
+            "role": computed.role,
+            "palette": scale_of(computed),
+            "bounds": computed.bounds or natural_bounds(computed),
+            "blocked_by": computed.blocked_by,
+        }
+        arrays["values"] = computed.array.astype(np.float32, copy=False)
+        arrays["codes"] = codes
+        if computed.blocked is not None:
+            arrays["blocked"] = computed.blocked.astype(np.uint8, copy=False)
+    return Picture("expectation/element.js", pack(header, arrays), key, ("mark",))
+
+
+def parse_marks(value: object, shape: tuple[int, int], *, one_per_row: bool) -> bytes | None:
+    """What the browser sent as ``mark``: one bit per cell of ``shape``.
+
+    None unless it holds base64 of exactly one bit per cell, filled up with zeros to whole bytes, and at most one in
+    a row where there may be no more.
+    """
+    text = value.get("cells") if isinstance(value, Mapping) else None
+    n_cells = shape[0] * shape[1]
+    n_bytes = (n_cells + 7) // 8
+    # The length is looked at first: a text of any size is refused before it is decoded.
+    if not isinstance(text, str) or len(text) != 4 * ((n_bytes + 2) // 3):
+        return None
+    try:
+        data = base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        return None
+    if len(data) != n_bytes:
+        return None
+    bits = np.unpackbits(np.frombuffer(data, np.uint8))
+    has_too_many = one_per_row and bool((bits[:n_cells].reshape(shape).sum(axis=1) > 1).any())
+    return None if bits[n_cells:].any() or has_too_many else data

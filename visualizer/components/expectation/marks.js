@@ -1,0 +1,19 @@
+/** What is marked: a Uint8Array, row by row, 1 where a cell is marked; never changed, only made anew. */
+
+/** The cells with one place marked alone in its row, or with the row empty where it was marked already. */
+export function withOneInRow(cells, columns, { row, column }) {
+  const found = cells.slice();
+  const isMarked = cells[row * columns + column];
+  found.fill(0, row * columns, (row + 1) * columns);
+  if (!isMarked) found[row * columns + column] = 1;
+  return found;
+}
+
+/** How many rows have a mark. */
+export function countRows(cells, columns) {
+  let count = 0;
+  for (let start = 0; start < cells.length; start += columns) {
+    if (cells.subarray(start, start + columns).some(Boolean)) count += 1;
+  }
+  return count;
+}

@@ -1,0 +1,177 @@
+"""The page of a covered result: what is asked, the marks, Reveal, and then what was computed beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+
+import streamlit as st
+
+from visualizer.components.expectation.element import expectation, parse_marks
+from visualizer.safe_text import markdown_safe
+from visualizer.session import drafts, state
+from visualizer.session.mount import mount
+from visualizer.settings.settings import FIELDS
+from visualizer.views.predict.kept import Expectation, expect, expectation_at
+from visualizer.views.predict.questions import CellQuestion, Kind, TokenQuestion, codes
+from visualizer.views.predict.verdicts import verdict, verdict_on_token
+
+MOST_BUTTONS = 40
+"""Up to so many tokens have a button each."""
+
+
+def asked_bar(
+    question: CellQuestion | TokenQuestion,
+    of: Hashable,
+    *,
+    kinds: Sequence[Kind] = (),
+    places: Mapping[str, tuple[int, Sequence[str]]] | None = None,
+) -> None:
+    """One line: which layer and head the question is about, which question it is, and Reveal.
+
+    Args:
+        question: what is asked.
+        of: what was run.
+        kinds: the questions that can be asked about the cells.
+        places: for ``layer`` and ``head``, as far as they are chosen here, the one chosen and the names of all.
+    """
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="asked"):
+        for name, (index, labels) in (places or {}).items():
+            _choose(name, index, labels)
+        if len(kinds) > 1 and isinstance(question, CellQuestion):
+            _choose_question(kinds, question.kind)
+        _reveal(of, question.place)
+
+
+def ask_cells(question: CellQuestion, of: Hashable) -> bool:
+    """Ask about the cells of a matrix; whether the result is still covered.
+
+    Args:
+        question: what is asked.
+        of: what was run. What is expected is forgotten with it.
+    """
+    kept = expectation_at(of, question.place)
+    shape = (len(question.panel.rows.labels), len(question.panel.columns.labels))
+    expected = kept.flags(shape)
+    if kept.revealed:
+        _say(verdict(question, expected))
+    else:
+        st.caption(_task(question))
+
+    def mark(event: object) -> None:
+        cells = parse_marks(event, shape, one_per_row=question.kind == "most")
+        if cells is not None:
+            expect(of, question.place, cells=cells)
+
+    key = "expectation"
+    mount(
+        expectation(
+            expected,
+            rows=question.panel.rows,
+            columns=question.panel.columns,
+            kind=question.kind,
+            row=question.row,
+            computed=question.panel if kept.revealed else None,
+            codes=codes(question, expected) if kept.revealed else None,
+            scope=question.scope,
+            seq=state.last_seq(key),
+            key=key,
+        ),
+        mark=state.on_event(key, "mark", mark),
+    )
+    return not kept.revealed
+
+
+def is_revealed(question: CellQuestion, of: Hashable) -> bool:
+    """Whether the result was revealed before."""
+    return expectation_at(of, question.place).revealed
+
+
+def ask_token(question: TokenQuestion, of: Hashable, title: str) -> bool:
+    """Ask for the most likely token; whether the result is still covered.
+
+    Args:
+        question: what is asked.
+        of: what was run.
+        title: the question, in Markdown.
+    """
+    kept = expectation_at(of, question.place)
+    if kept.revealed:
+        _say(verdict_on_token(question, kept.token))
+    else:
+        _choose_token(question, kept, title, lambda token: expect(of, question.place, token=token))
+    return not kept.revealed
+
+
+def _task(question: CellQuestion) -> str:
+    rows, columns = question.panel.rows.name, question.panel.columns.name
+    if question.kind == "seen":
+        return f"Mark every cell whose {rows} sees the {columns}. Drag to mark several; Reveal shows what is so."
+    wanted = f"the {columns} that the {rows} looks at most" if question.of_weights else "the largest number"
+    return f"Mark in each row {wanted}; rows without a mark are not counted. Reveal shows what is so."
+
+
+def _choose_token(
+    question: TokenQuestion, kept: Expectation, title: str, choose: Callable[[int | None], None]
+) -> None:
+    key = "expected_token"
+    drafts.fill(key, kept.token)
+    changed = state.on_change(key, lambda token: choose(token if isinstance(token, int) else None))
+    labels = [markdown_safe(label) for label in question.labels]
+    if len(question.offered) <= MOST_BUTTONS:
+        st.pills(title, question.offered, format_func=labels.__getitem__, key=key, on_change=changed)
+    else:
+        names = question.labels.__getitem__
+        st.selectbox(title, question.offered, index=None, format_func=names, key=key, on_change=changed)
+
+
+def _say(sentence: str) -> None:
+    """What came of it, in sight and heard by who does not see it."""
+    st.markdown(f"**{sentence}**")
+
+
+def _reveal(of: Hashable, place: Hashable) -> None:
+    is_revealed = expectation_at(of, place).revealed
+    st.button(
+        "Cover it again" if is_revealed else "Reveal",
+        icon=":material/visibility_off:" if is_revealed else ":material/visibility:",
+        key="reveal",
+        type="secondary" if is_revealed else "primary",
+        on_click=expect,
+        args=(of, place),
+        kwargs={"revealed": not is_revealed},
+    )
+    st.button("Hide nothing", key="hide_nothing", on_click=state.select, kwargs={"hidden": False}, type="tertiary")
+
+
+def _choose_question(kinds: Sequence[Kind], chosen: Kind) -> None:
+    key = "asked_question"
+    drafts.fill(key, chosen)
+    st.segmented_control(
+        FIELDS["question"].label,
+        kinds,
+        format_func=FIELDS["question"].choices.__getitem__,
+        label_visibility="collapsed",
+        width="content",
+        key=key,
+        on_change=state.on_change(key, lambda kind: state.select(question=kind or chosen)),
+    )
+
+
+def _choose(name: str, index: int, labels: Sequence[str]) -> None:
+    """A menu for the layer or the head."""
+    key = f"asked_{name}"
+
+    def choose(chosen: object) -> None:
+        if isinstance(chosen, int):  # an option that is gone comes back as its text
+            state.select(**{name: chosen})
+
+    drafts.fill(key, index)
+    st.selectbox(
+        FIELDS[name].label,
+        range(len(labels)),
+        format_func=labels.__getitem__,
+        label_visibility="collapsed",
+        width=210,
+        key=key,
+        on_change=state.on_change(key, choose),
+    )

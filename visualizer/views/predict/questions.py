@@ -1,0 +1,149 @@
+"""What is asked about a covered result, and which answers are right."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from visualizer.components.tensor_grid.element import Panel
+from visualizer.runs.run import Run
+from visualizer.settings.settings import Question as Chosen
+from visualizer.stages.panels import stage_panel
+
+Kind = Literal["seen", "most"]
+Flags = NDArray[np.bool_]
+Codes = NDArray[np.uint8]
+
+NOTHING, AS_EXPECTED, NOT_SO, MISSED = range(4)
+"""What a cell is once a result is revealed: neither, marked and right, marked and wrong, right and not marked."""
+
+OF_TOKENS = ("logits", "probabilities")
+"""The stages whose rows are asked for a token."""
+
+_GIVEN_AWAY = ("scaled_scores", "masked_scores", "weights", "dropped_weights", *OF_TOKENS)
+"""The stages of whose inputs one shows the answer as it is."""
+
+_ABOUT_MASKS = ("mask", "masked_scores")
+_ROUNDING = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class CellQuestion:
+    """Which cells of a matrix a person expects to be something.
+
+    Attributes:
+        kind: "seen": the cells whose query sees the key; "most": of each row the cell with the largest number.
+        place: what tells it from every other question of a run.
+        panel: what was computed.
+        right: the cells that are it, (rows, columns).
+        row: the row that is looked at.
+        of_weights: whether the numbers are attention weights.
+    """
+
+    kind: Kind
+    place: Hashable
+    panel: Panel
+    right: Flags
+    row: int
+    of_weights: bool
+
+    @property
+    def scope(self) -> str:
+        """The same place as a text: marks of one place cannot be undone in another."""
+        return repr(self.place)
+
+
+@dataclass(frozen=True, eq=False)
+class TokenQuestion:
+    """Which token a person expects to be the most likely one.
+
+    Attributes:
+        place: what tells it from every other question of a run.
+        labels: the tokens to choose from.
+        shares: the probability of each.
+        offered: the indices of those that can come.
+    """
+
+    place: Hashable
+    labels: tuple[str, ...]
+    shares: NDArray[np.float32]
+    offered: tuple[int, ...]
+
+    @property
+    def best(self) -> int:
+        """The most likely of the tokens that can come."""
+        return max(self.offered, key=lambda token: float(self.shares[token]))
+
+
+def gives_away(path: str) -> bool:
+    """Whether the inputs of a stage show what would be asked about it."""
+    return path.rpartition(".")[2] in _GIVEN_AWAY
+
+
+def kinds_at(run: Run, path: str) -> tuple[Kind, ...]:
+    """What can be asked about the cells of a stage, the usual question first."""
+    stage = run.trace[path]
+    is_of_attention = [name for name, _ in stage.dims[-2:]] == ["Tq", "Tk"]
+    has_mask = is_of_attention and bool(run.mask_of(stage.module_path).names)
+    if stage.name == "mask":
+        return ("seen",)
+    if not has_mask:
+        return ("most",)
+    return ("seen", "most") if stage.name in _ABOUT_MASKS else ("most", "seen")
+
+
+def chosen_kind(offered: tuple[Kind, ...], chosen: Chosen) -> Kind:
+    """The question that is chosen, or the usual one where that one cannot be asked."""
+    return next((kind for kind in offered if kind == chosen), offered[0])
+
+
+def question_at(run: Run, path: str, *, kind: Kind, head: int, batch: int, row: int, view: str) -> CellQuestion:
+    """The question about one stage, in one head of it."""
+    panel = stage_panel(run, path, head=head, batch=batch)
+    right = _seen(run, path, head=head, batch=batch) if kind == "seen" else _largest(panel)
+    head = head if run.n_heads(path) else 0
+    return CellQuestion(
+        kind=kind,
+        place=(view, path, kind, head, batch),
+        panel=panel,
+        right=right,
+        row=min(row, len(panel.rows.labels) - 1),
+        of_weights=run.trace[path].name in ("weights", "dropped_weights"),
+    )
+
+
+def codes(question: CellQuestion, expected: Flags) -> Codes:
+    """What each cell is, (rows, columns): of the largest number, only in the rows that were answered."""
+    right = question.right
+    missed = right & ~expected
+    if question.kind == "most":
+        is_wrong = expected.any(axis=1, keepdims=True) & ~(expected & right).any(axis=1, keepdims=True)
+        missed &= is_wrong
+    found = np.full(right.shape, NOTHING, np.uint8)
+    found[expected & right], found[expected & ~right], found[missed] = AS_EXPECTED, NOT_SO, MISSED
+    return found
+
+
+def _seen(run: Run, path: str, *, head: int, batch: int) -> Flags:
+    """The cells of an attention whose query sees the key: no mask blocks it, or it has a weight all the same."""
+    module = run.trace[path].module_path
+    weights = stage_panel(run, f"{module}.weights", head=head, batch=batch)
+    if weights.blocked is None:
+        return np.ones(weights.array.shape, np.bool_)
+    seen: Flags = (weights.blocked == 0) | (weights.array > 0)
+    return seen
+
+
+def _largest(panel: Panel) -> Flags:
+    """Of each row the cells with its largest number, several where they are equal; none where no key is left."""
+    values = np.where(np.isnan(panel.array), -np.inf, panel.array)
+    most = values.max(axis=1, keepdims=True)
+    slack = _ROUNDING * np.maximum(1e-6, np.abs(np.where(np.isfinite(most), most, 0)))
+    largest: Flags = (values >= most - slack) & np.isfinite(most)
+    if panel.blocked is not None:
+        largest &= (panel.blocked == 0) | (values > 0)
+    return largest

@@ -1,0 +1,124 @@
+"""One true sentence on what a person expected and what was computed."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from visualizer.components.axis import Axis
+from visualizer.safe_text import markdown_safe
+from visualizer.views.predict.questions import (
+    AS_EXPECTED,
+    MISSED,
+    NOT_SO,
+    CellQuestion,
+    Codes,
+    Flags,
+    TokenQuestion,
+    codes,
+)
+
+_MOST_NAMED = 4
+"""So many places that share the largest number are named, more are counted."""
+
+
+def verdict(question: CellQuestion, expected: Flags) -> str:
+    """How many cells or rows are as expected, and the first that is not; in Markdown."""
+    found = codes(question, expected)
+    return _on_seen(question, found) if question.kind == "seen" else _on_most(question, expected, found)
+
+
+def verdict_on_token(question: TokenQuestion, expected: int | None) -> str:
+    """Whether the most likely token is the expected one; in Markdown."""
+    best = question.best
+    likeliest = f"“{markdown_safe(question.labels[best])}” ({question.shares[best]:.1%})"
+    if expected is None:
+        return f"You chose no token; the most likely is {likeliest}."
+    share = float(question.shares[expected])
+    if share >= float(question.shares[best]):
+        return f"As you expected: the most likely is “{markdown_safe(question.labels[expected])}” ({share:.1%})."
+    place = 1 + sum(float(question.shares[token]) > share for token in question.offered)
+    said = f"“{markdown_safe(question.labels[expected])}” has {share:.1%}, place {place} of {len(question.offered)}"
+    return f"The most likely is {likeliest}; the one that you expected, {said}."
+
+
+def answer_in_words(question: CellQuestion, expected: Flags) -> str:
+    """What is expected in the row that is looked at, as plain text: ``key 0 “the”, key 2 “sat”``; else ""."""
+    columns = question.panel.columns
+    return ", ".join(
+        _position(columns, int(column), is_markdown=False) for column in np.flatnonzero(expected[question.row])
+    )
+
+
+def right_in_words(question: CellQuestion) -> str:
+    """The same of what was computed. Of several that share the largest number each alone is right."""
+    return answer_in_words(question, question.right)
+
+
+def _on_seen(question: CellQuestion, found: Codes) -> str:
+    wrong = np.argwhere((found == NOT_SO) | (found == MISSED))
+    if not len(wrong):
+        return f"All {_counted(found.size, 'cell')} as you expected."
+    row, column = min(wrong.tolist(), key=lambda place: (place[0] != question.row, place))
+    rows, columns = question.panel.rows, question.panel.columns
+    sees = found[row, column] == MISSED
+    said = f"{_position(rows, row)} {'sees' if sees else 'does not see'} {_position(columns, column)}"
+    objection = "you said it does not" if sees else "you said it does"
+    return f"{found.size - len(wrong)} of {_counted(found.size, 'cell')} as you expected; {said}, {objection}."
+
+
+def _on_most(question: CellQuestion, expected: Flags, found: Codes) -> str:
+    answered = np.flatnonzero(expected.any(axis=1))
+    row_name = question.panel.rows.name
+    if not len(answered):
+        return f"You marked nothing. {_capitalized(_largest_of(question, question.row))}."
+    is_right = (found[answered] == AS_EXPECTED).any(axis=1)
+    if is_right.all():
+        return f"{_all_of(len(answered), row_name)} as you expected."
+    wrong = answered[~is_right].tolist()
+    row = question.row if question.row in wrong else wrong[0]
+    said = _position(question.panel.columns, int(expected[row].argmax()))
+    counted = f"{int(is_right.sum())} of {_counted(len(answered), row_name)} as you expected"
+    return f"{counted}; {_largest_of(question, row)}, you said {said}."
+
+
+def _largest_of(question: CellQuestion, row: int) -> str:
+    """Where the largest number of a row is."""
+    panel = question.panel
+    subject = _position(panel.rows, row)
+    places = np.flatnonzero(question.right[row])
+    if not len(places):
+        return f"{subject} has no {panel.columns.name} left"
+    value = f"{float(panel.array[row, places[0]]):.3g}".replace("-", "−")
+    if len(places) > _MOST_NAMED:
+        where = f"{len(places)} {_plural(panel.columns.name)} alike"
+    else:
+        where = " and ".join(_position(panel.columns, int(place)) for place in places)
+    if question.of_weights:
+        return f"{subject} looks most at {where} ({value})"
+    return f"the largest number of {subject} is that of {where} ({value})"
+
+
+def _position(axis: Axis, index: int, *, is_markdown: bool = True) -> str:
+    """``query 3 “cat”``, or ``feature 5`` where a position has no name of its own."""
+    label = axis.labels[index]
+    if label in ("", str(index)):
+        return f"{axis.name} {index}"
+    return f"{axis.name} {index} “{markdown_safe(label) if is_markdown else label}”"
+
+
+def _all_of(count: int, noun: str) -> str:
+    return (
+        f"The one {noun} that you marked is" if count == 1 else f"All {_counted(count, noun)} that you marked are"
+    )
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun if count == 1 else _plural(noun)}"
+
+
+def _plural(noun: str) -> str:
+    return f"{noun[:-1]}ies" if noun.endswith("y") and noun not in ("key",) else f"{noun}s"
+
+
+def _capitalized(text: str) -> str:
+    return text[0].upper() + text[1:]
