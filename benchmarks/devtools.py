@@ -28,16 +28,25 @@ CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or "chromium"
 FLAGS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run")
 
 PROBE = """
-window.probe = {acted: 0, painted: {}, bytes: 0};
+window.probe = {acted: 0, painted: {}, bytes: 0, nMessages: 0, sent: 0, received: []};
 const Socket = window.WebSocket;
 window.WebSocket = class extends Socket {
   constructor(...options) {
     super(...options);
-    this.addEventListener("message", (event) => (window.probe.bytes += event.data.byteLength ?? event.data.size));
+    this.addEventListener("message", ({ data }) => {
+      window.probe.bytes += data.byteLength ?? data.size;
+      window.probe.nMessages += 1;
+      window.probe.received.push({ at: performance.now(), data });
+    });
+  }
+  send(data) {
+    window.probe.sent ||= performance.now();
+    return super.send(data);
   }
 };
-addEventListener("pointerdown", () => (window.probe.acted = performance.now()), true);
-addEventListener("input", () => (window.probe.acted = performance.now()), true);
+const act = () => Object.assign(window.probe, { acted: performance.now(), sent: 0, received: [] });
+addEventListener("pointerdown", act, true);
+addEventListener("input", act, true);
 addEventListener("headlight:painted", (event) => {
   requestAnimationFrame(() => {
     const channel = new MessageChannel();
@@ -45,8 +54,29 @@ addEventListener("headlight:painted", (event) => {
     channel.port2.postMessage(0);
   });
 });
+window.probe.phases = async (component) => {
+  const { acted, sent, received, painted } = window.probe;
+  const texts = await Promise.all(received.map(async ({ data }) => new TextDecoder().decode(
+    data instanceof Blob ? await data.arrayBuffer() : data)));
+  const first = (name) => received[texts.findIndex((text) => text.includes(name))]?.at;
+  const fetched = performance.getEntriesByType("resource")
+    .find((one) => one.name.includes("/pictures/") && one.startTime >= acted);
+  const found = {
+    sent,
+    "script begun": received[0]?.at,
+    "run computed": first("headlight_token_strip"),
+    "message there": first(`headlight_${component}`),
+    ...(fetched && {
+      "numbers asked for": fetched.requestStart,
+      "answer begun": fetched.responseStart,
+      "answer there": fetched.responseEnd,
+    }),
+    painted: painted[component],
+  };
+  return Object.fromEntries(Object.entries(found).map(([name, at]) => [name, at - acted]));
+};
 """
-"""Notes when a person acted, when a component was painted, and what came over the page's socket."""
+"""Notes when a person acted, when a component was painted, and what came over the page's socket in between."""
 
 
 class Browser:
@@ -173,6 +203,13 @@ def answering(address: str) -> str:
         else:
             return address
     raise TimeoutError("the server does not answer")
+
+
+def phases(found: Sequence[dict[str, float]]) -> str:
+    """The medians of the phases of several changes, each counted from the one before it."""
+    at = {name: statistics.median(one[name] or 0 for one in found) for name in found[0]}
+    before = [0.0, *at.values()]
+    return ", ".join(f"{name} +{at[name] - since:.0f}" for name, since in zip(at, before, strict=False))
 
 
 def spread(times: Sequence[float]) -> str:

@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 from urllib.parse import urlencode
 
-from devtools import ROOT, Browser, Page, chromium, server, spread
+from devtools import ROOT, Browser, Page, chromium, phases, server, spread
 
 COMPONENTS = {"heads": "attention_heads", "step": "tensor_grid", "compare": "compare_grids"}
 """What is waited for in each view."""
@@ -46,8 +46,7 @@ def main() -> None:
         if "changes" in wanted:
             with server(folder) as address:
                 for view, n_tokens in CASES:
-                    times, megabytes = changes(browser, address, view, n_tokens)
-                    print(f"  {view} T={n_tokens}: {spread(times)}, {megabytes:.1f} MB a change", flush=True)
+                    report_changes(browser, address, view, n_tokens)
         if "dial" in wanted:
             with server(folder) as address:
                 for n_tokens in (16, 128, 256, 512):
@@ -92,24 +91,28 @@ def first_picture(browser: Browser, address: str) -> float:
     return painted
 
 
-def changes(browser: Browser, address: str, view: str, n_tokens: int) -> tuple[list[float], float]:
-    """From the pointer on the step of the seed to the picture, and what was sent on the average."""
+def report_changes(browser: Browser, address: str, view: str, n_tokens: int) -> None:
+    """From the pointer on the step of the seed to the picture: how long, in which phases, and what was sent."""
     component = COMPONENTS[view]
     page = Page(browser)
     open_heads(page, address, view, n_tokens)
     page.click(MORE)
     page.wait(PLUS)
     time.sleep(1)
-    times = []
+    times, found = [], []
     for number in range(N_CHANGES + 2):
-        page.evaluate("window.probe.painted = {}" + ("; window.probe.bytes = 0" if number == 2 else ""))
+        page.evaluate("window.probe.painted = {}; performance.clearResourceTimings()")
+        if number == 2:
+            page.evaluate("window.probe.bytes = window.probe.nMessages = 0")
         page.click(PLUS)
         page.wait(f"window.probe.painted.{component}")
         time.sleep(0.4)  # what comes after the picture
         times.append(page.evaluate(f"window.probe.painted.{component} - window.probe.acted"))
-    megabytes = page.evaluate("window.probe.bytes") / N_CHANGES / 1e6
+        found.append(page.evaluate(f"window.probe.phases({component!r})"))
+    sent, n_messages = (each / N_CHANGES for each in page.evaluate("[probe.bytes, probe.nMessages]"))
+    print(f"  {view} T={n_tokens}: {spread(times[2:])}, {sent / 1000:.0f} kB in {n_messages:.0f} messages a change")
+    print(f"    {phases(found[2:])}", flush=True)
     page.close()
-    return times[2:], megabytes
 
 
 def open_heads(page: Page, address: str, view: str, n_tokens: int) -> None:

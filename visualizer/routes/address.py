@@ -100,18 +100,18 @@ def read_picture_address(view: str, query: Mapping[str, Sequence[str]]) -> Addre
         ValueError: one sentence on what is wrong with it.
     """
     if view not in _COUNTS:
-        raise ValueError(f"The views whose pictures have an address are {', '.join(_COUNTS)}.")
+        raise ValueError(f"The pictures that have an address are {', '.join(_COUNTS)}.")
     return _read(view, "packed", query)
 
 
-def picture_address(view: str, settings: Settings, selection: Selection, n_numbers: int) -> str | None:
+def picture_address(view: str, settings: Settings, selection: Selection, n_numbers: int = 0) -> str | None:
     """The address of what a picture draws, from the page's own; None where no link carries the settings.
 
     Args:
         view: the view.
         settings: what is run.
         selection: what is looked at; what the numbers do not depend on is left out.
-        n_numbers: how many numbers it has; many travel in steps of 16 bits.
+        n_numbers: how many numbers from 0 to 1 it has; many travel in steps of 16 bits.
     """
     shown = Selection(**{name: getattr(selection, name) for name in _COUNTS[view]})
     link = write_query(settings, shown)
@@ -124,6 +124,9 @@ def picture_address(view: str, settings: Settings, selection: Selection, n_numbe
 _COUNTS: Mapping[str, tuple[str, ...]] = {
     "heads": ("stage", "batch"),
     "compare": ("stage", "batch", "mask_a", "mask_b", "against_intent", "intent"),
+    "step": ("stage", "layer", "head", "batch"),
+    "step_heads": ("stage", "layer", "batch"),
+    "step_parts": ("stage", "layer", "batch"),
 }
 """What of a selection the numbers of a picture depend on."""
 

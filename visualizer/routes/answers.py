@@ -16,11 +16,12 @@ from model.tracing import TraceError
 from visualizer.components.packing import Precision, in_precision, pack
 from visualizer.pictures.compare import ComparePicture, compared_settings
 from visualizer.pictures.heads import HeadsPicture, attention_of, heads_picture
+from visualizer.pictures.step import Place, StepPicture, equation, every_head, every_part, place_in
 from visualizer.routes.address import Address
 from visualizer.runs.paths import attention_modules, without_layer
 from visualizer.runs.run import Run
 from visualizer.session.cache import cached_run
-from visualizer.settings.settings import Settings
+from visualizer.settings.settings import Selection, Settings
 
 MOST_IN_CSV = 1_000_000
 """The most numbers that are written as text."""
@@ -85,18 +86,44 @@ class _Packed(Protocol):
         """The bytes that the browser draws."""
 
 
-_PICTURES: Mapping[str, Callable[[Address], _Packed]] = {"heads": _heads, "compare": _compare}
+def _of_stage(draw: Callable[[Run, Place], StepPicture]) -> Callable[[Address], StepPicture]:
+    """What is drawn of the stage that an address names."""
+
+    def drawn(address: Address) -> StepPicture:
+        if address.part.layers:
+            raise ValueError("A stage is in one layer: leave out layers, and name it by layer.")
+        seen = _seen(_run_of(address.settings), address.selection)
+        picture = draw(seen, place_in(seen, address.selection))
+        if not picture.panels:
+            raise ValueError(f"There is nothing of the kind to draw of {address.selection.stage}.")
+        return picture
+
+    return drawn
+
+
+_PICTURES: Mapping[str, Callable[[Address], _Packed]] = {
+    "heads": _heads,
+    "compare": _compare,
+    "step": _of_stage(equation),
+    "step_heads": _of_stage(every_head),
+    "step_parts": _of_stage(every_part),
+}
+
+
+def _seen(run: Run, selection: Selection) -> Run:
+    """The sequence that is looked at, as the only one of its batch."""
+    if selection.batch >= run.n_batch_items:
+        raise ValueError(f"There is no sequence {selection.batch}: there are {run.n_batch_items}, counted from 0.")
+    return run.at(selection.batch).alone()
 
 
 def _of_attention(run: Run, address: Address) -> HeadsPicture:
     """The heads of the attention that the stage of an address belongs to, in the sequence that is looked at."""
     selection = address.selection
-    if selection.batch >= run.n_batch_items:
-        raise ValueError(f"There is no sequence {selection.batch}: there are {run.n_batch_items}, counted from 0.")
+    seen = _seen(run, selection)
     modules = attention_modules(run.trace)
     if not modules:
         raise ValueError("This worked example has no attention, so there are no heads to draw.")
-    seen = run.at(selection.batch).alone()
     return heads_picture(seen, attention_of(modules, selection.stage), selection, address.part.layers)
 
 

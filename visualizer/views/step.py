@@ -12,6 +12,8 @@ from visualizer.components.stage_map import model_map, parse_stage, stage_map
 from visualizer.components.tensor_grid.element import tensor_grid
 from visualizer.components.words import words
 from visualizer.glossary import Piece, entries_of_formula, pieces, shape_pieces
+from visualizer.pictures.step import Place, StepPicture, drawn_in, equation, every_head, every_part
+from visualizer.routes.address import picture_address
 from visualizer.runs.head_notes import head_note
 from visualizer.runs.paths import layer_of, with_layer, without_layer
 from visualizer.runs.run import Run
@@ -28,7 +30,7 @@ from visualizer.stages.derivations import Cell
 from visualizer.stages.informative import informative_column
 from visualizer.stages.numpy_lines import notes
 from visualizer.stages.operands import Operand, used
-from visualizer.stages.panels import head_panels, matrix, operand_panel, part_panels, stage_panel, to_array
+from visualizer.stages.panels import matrix, operand_panel, to_array
 from visualizer.stages.registry import (
     checks,
     derive,
@@ -52,6 +54,9 @@ from visualizer.views.predict.questions import (
 )
 from visualizer.views.separate_heads import separate_heads
 
+MOST_IN_MESSAGE = 2**14
+"""The most numbers of a picture that travel with the message that mounts it: to ask for them would take longer."""
+
 N_LIKELY = 10
 """How many of the most likely tokens are drawn."""
 
@@ -64,14 +69,14 @@ def render(run: Run, selection: Selection) -> None:
     _introduction(run, path, selection.depth)
     if selection.hidden and _is_covered(run, cell, selection):
         return
-    _picture(run, cell)
+    _picture(run, cell, selection)
     _symbols(run, path)
     _head_note(run, cell)
     charts(run, cell, () if selection.hidden else charts_at(run, path), selection.chart)
     _derivation(run, cell)
     if not selection.hidden:  # other heads are questions of their own
-        _every_part(run, cell)
-        _every_head(run, cell)
+        _every_part(run, cell, selection)
+        _every_head(run, cell, selection)
         separate_heads(run, path, batch=cell.batch)
     if path == "probabilities":
         _likely_tokens(run, cell)
@@ -148,13 +153,10 @@ def _inputs(run: Run, cell: Cell) -> None:
         mount(tensor_grid([replace(panel, hint="") for panel in panels], key="inputs"))
 
 
-def _picture(run: Run, cell: Cell) -> None:
+def _picture(run: Run, cell: Cell, selection: Selection) -> None:
     """The inputs and the output of the stage, side by side."""
-    inputs = operands_of(run, cell.path)
-    operator = "" if not inputs else "→" if len(inputs) == 1 else "="
-    output = stage_panel(run, cell.path, head=cell.head, batch=cell.batch, operator=operator)
-    drawn = (*inputs, Operand(cell.path))
-    panels = [*(operand_panel(run, operand, head=cell.head, batch=cell.batch) for operand in inputs), output]
+    picture = equation(run, _place(cell))
+    drawn = drawn_in(run, cell.path)
 
     def select(event: object) -> None:
         operand = drawn[min(state.index_in(event, "index"), len(drawn) - 1)]
@@ -166,8 +168,26 @@ def _picture(run: Run, cell: Cell) -> None:
 
     key = "picture"
     mount(
-        tensor_grid(panels, selected=(output.name, cell.row, cell.column), key=key),
+        tensor_grid(
+            _address("step", run, selection, cell, picture) or picture.panels,
+            selected=(picture.panels[-1].name, cell.row, cell.column),
+            key=key,
+        ),
         select=state.on_event(key, "select", select),
+    )
+
+
+def _place(cell: Cell) -> Place:
+    return Place(cell.path, cell.batch, cell.head)
+
+
+def _address(view: str, run: Run, selection: Selection, cell: Cell, picture: StepPicture) -> str | None:
+    """Where the browser finds a picture; None where its numbers are so few that they come with the message."""
+    if picture.n_numbers <= MOST_IN_MESSAGE:
+        return None
+    path, head = cell.path, cell.head
+    return picture_address(
+        view, run.settings, replace(selection, stage=without_layer(path), layer=layer_of(path), head=head)
     )
 
 
@@ -273,9 +293,10 @@ def _facts(run: Run, path: str) -> None:
         st.markdown("\n\n".join(check_line(check) for check in found))
 
 
-def _every_part(run: Run, cell: Cell) -> None:
+def _every_part(run: Run, cell: Cell, selection: Selection) -> None:
     """What lies side by side in a fused projection."""
-    panels = part_panels(run, cell.path, batch=cell.batch)
+    picture = every_part(run, _place(cell))
+    panels = picture.panels
     if not panels:
         return
     module = run.trace[cell.path].module_path
@@ -288,13 +309,14 @@ def _every_part(run: Run, cell: Cell) -> None:
 
     key = "every_part"
     st.markdown("##### Side by side in it")
-    mount(tensor_grid(panels, layout="wrap", key=key), select=state.on_event(key, "select", select))
+    shown = _address("step_parts", run, selection, cell, picture) or panels
+    mount(tensor_grid(shown, layout="wrap", key=key), select=state.on_event(key, "select", select))
 
 
-def _every_head(run: Run, cell: Cell) -> None:
+def _every_head(run: Run, cell: Cell, selection: Selection) -> None:
     if (run.n_heads(cell.path) or 1) == 1:
         return
-    panels = head_panels(run, cell.path, batch=cell.batch)
+    picture = every_head(run, _place(cell))
 
     def select(event: object) -> None:
         state.select(head=state.index_in(event, "index"))
@@ -304,7 +326,12 @@ def _every_head(run: Run, cell: Cell) -> None:
     key = "every_head"
     st.markdown("##### Every head")
     mount(
-        tensor_grid(panels, selected=(panels[0].name, cell.row, cell.column), layout="wrap", key=key),
+        tensor_grid(
+            _address("step_heads", run, selection, cell, picture) or picture.panels,
+            selected=(picture.panels[0].name, cell.row, cell.column),
+            layout="wrap",
+            key=key,
+        ),
         select=state.on_event(key, "select", select),
     )
 

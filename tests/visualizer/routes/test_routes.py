@@ -34,6 +34,7 @@ from visualizer.settings.settings import FIELDS, Selection
 README = (Path(__file__).parents[3] / "README.md").read_text(encoding="utf-8")
 LINK = {"text": "the cat sat", "n_heads": "2", "d_model": "16", "weights": "random", "mask": "causal"}
 WEIGHTS = "encoder.layers.1.self_attention.weights"
+SCORES = "encoder.layers.1.self_attention.masked_scores"
 
 
 @pytest.fixture(scope="module")
@@ -135,6 +136,18 @@ def test_two_runs_are_sent_as_the_page_compares_them(client):
     assert (header["layers"], header["shared"]) == ([1], ["blocked_a", "blocked_b"])
 
 
+def test_a_stage_is_sent_with_its_inputs_and_in_every_head(client):
+    link = {"stage": "encoder.self_attention.weights", "layer": "1", "head": "1"}
+    scores, weights = (run_of(LINK).trace[path].value.numpy()[0] for path in (SCORES, WEIGHTS))
+    header, arrays = unpacked(client.get(f"/pictures/step?{urlencode(LINK | link)}").content)
+    assert [panel["name"] for panel in header["panels"]] == ["masked_scores", "weights"]
+    assert np.array_equal(arrays["values0"], scores[1])
+    assert np.array_equal(arrays["values1"], weights[1])
+    assert np.array_equal(arrays["blocked1"], ~np.tri(3, dtype=bool))
+    _, arrays = unpacked(client.get(f"/pictures/step_heads?{urlencode(LINK | link)}").content)
+    assert np.array_equal(np.stack([arrays["values0"], arrays["values1"]]), weights)
+
+
 def test_the_same_bytes_have_one_tag_and_are_sent_once(client):
     first = fetch(client, f"{WEIGHTS}.npy")
     assert first.headers["cache-control"] == "private, no-cache"
@@ -188,7 +201,13 @@ def test_a_bad_address_is_answered_by_one_sentence(client, name, more, sentence)
         ("/numbers/logits.npy?seed=1&seed=2", "seed is given more than once."),
         ("/numbers/nowhere.csv", "There is no stage 'nowhere' in this trace."),
         ("/numbers/logits.csv?score=1/", "The change of scores “1/” is left out"),
-        ("/pictures/lab", "The views whose pictures have an address are heads, compare."),
+        ("/pictures/lab", "The pictures that have an address are heads, compare, step, step_heads, step_parts."),
+        (
+            "/pictures/step?stage=decoder.self_attention.q",
+            "There is no stage decoder.self_attention.q in this run.",
+        ),
+        ("/pictures/step?layers=0", "A stage is in one layer: leave out layers, and name it by layer."),
+        ("/pictures/step_parts", "There is nothing of the kind to draw of encoder.self_attention.weights."),
         ("/pictures/heads?batch=3", "There is no sequence 3: there are 1, counted from 0."),
         ("/pictures/heads?layers=5", "There is no layer 5: encoder.self_attention has 2, counted from 0."),
     ],

@@ -1,11 +1,15 @@
+/** @import { HeadControls } from "./head_controls.js" */
+
 import { Arrivals } from "./arrivals.js";
 import { layersInTurn, withLayers } from "./layers.js";
+import { drawWhenNear } from "./near.js";
 import { unpack } from "./payload.js";
 import { Picture } from "./picture.js";
 
 /**
- * A picture whose numbers come with its header, or from the address that the header names. Header and numbers are
- * taken together: until the numbers of a new header are there, the picture stays what it was, words and all.
+ * A picture whose numbers come with its header, or from the address that the header names, once it is near the window.
+ * Header and numbers are taken together: until the numbers of a new header are there, the picture stays what it was,
+ * words and all.
  */
 export class FetchedPicture extends Picture {
   constructor(root, host, name) {
@@ -22,7 +26,7 @@ export class FetchedPicture extends Picture {
     const addresses = header.address ? this.addressesOf(header) : [];
     const isUnderWay = this.isUnderWay(addresses);
     if (isUnderWay) this.request.header = header;
-    else this.arrivals.cancel();
+    else this.forgetRequest();
     if (!header.address) this.take(header);
     else if (this.hasNumbersOf(header.address, isUnderWay)) this.take({ ...header, ...this.numbers });
     else if (!isUnderWay) this.fetchNumbers(header, addresses);
@@ -41,13 +45,19 @@ export class FetchedPicture extends Picture {
   fetchNumbers(header, addresses) {
     const request = (this.request = { header, addresses });
     let found = null;
-    this.arrivals.ask(addresses, (answer) => {
+    const takeAnswer = (answer) => {
       const isFirst = !found;
       found = this.joined(found, answer, header);
       this.numbers = { ...found, address: header.address };
       if (isFirst) this.take({ ...request.header, ...this.numbers });
       else this.takeMore();
-    });
+    };
+    drawWhenNear(this.root, () => this.request === request && this.arrivals.ask(addresses, takeAnswer));
+  }
+
+  forgetRequest() {
+    this.request = null;
+    this.arrivals.cancel();
   }
 
   /** Where the numbers of a header are, in the order in which they are wanted. */
@@ -71,6 +81,9 @@ export class FetchedPicture extends Picture {
  * first, and drawn while the others are under way.
  */
 export class LayeredPicture extends FetchedPicture {
+  /** @type {HeadControls} */
+  controls;
+
   addressesOf(header) {
     const nLayers = header.head_names.length;
     const inTurn = layersInTurn(this.controls.layerAfter(header, nLayers), nLayers);

@@ -1,17 +1,18 @@
 import { makeElement, setText } from "../shared/dom.js";
 import { Events } from "../shared/events.js";
+import { FetchedPicture } from "../shared/fetched.js";
 import {
   describeCell, describeMatrix, litPosition, marksOfCell, MatrixPanel, rowsWithoutKey,
 } from "../shared/grid.js";
 import { makeLegend } from "../shared/legend.js";
 import { makeScale } from "../shared/matrix_pixels.js";
 import { floats } from "../shared/payload.js";
-import { Picture, startPicture } from "../shared/picture.js";
+import { startPicture } from "../shared/picture.js";
 import { tooltipLine } from "../shared/tooltip.js";
 import { isWord, layoutEquation, layoutGallery, operatorRoom } from "./layout.js";
 
 /** Several matrices: in a row like an equation, or as a gallery of small ones. */
-class TensorGrid extends Picture {
+class TensorGrid extends FetchedPicture {
   constructor(root, host) {
     super(root, host, "tensor_grid");
     this.events = new Events(host);

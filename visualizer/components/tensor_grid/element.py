@@ -1,6 +1,6 @@
 """Matrices side by side: the inputs of a stage, its operator and its output, or one tensor for every head."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -9,7 +9,15 @@ import numpy.typing as npt
 
 from visualizer.colors import Role
 from visualizer.components.axis import Axis
-from visualizer.components.packing import DEFAULT_BUDGET_BYTES, Array, Scaled, fit_precision, pack
+from visualizer.components.packing import (
+    DEFAULT_BUDGET_BYTES,
+    Array,
+    Precision,
+    Scaled,
+    fit_precision,
+    in_precision,
+    pack,
+)
 from visualizer.components.picture import Picture
 from visualizer.glossary import shape_pieces
 
@@ -55,7 +63,7 @@ class Panel:
 
 
 def tensor_grid(
-    panels: Sequence[Panel],
+    panels: Sequence[Panel] | str,
     *,
     key: str,
     selected: tuple[str, int, int] | None = None,
@@ -63,25 +71,35 @@ def tensor_grid(
 ) -> Picture:
     """The panels. Its event `select` is what was just selected.
 
+    panels: or the address at which the browser finds what `packed_panels` makes of them, once they are near.
     selected: (panel name, row, column) of the cell to outline.
     layout: "row" sets panels beside each other like an equation; "wrap" is a gallery of small ones, such as every
         head, whose titles can be selected too.
     `select` is {"panel": name, "index": panel index, "row": row, "column": column, "seq": count}; row and column
     are None when a title was selected.
     """
-    return Picture("tensor_grid/element.js", payload(panels, key, selected, layout), key, ("select",))
+    header = {"key": key, "layout": layout, "selected": selected}
+    if isinstance(panels, str):
+        return Picture("tensor_grid/element.js", pack(header | {"address": panels}, {}), key, ("select",))
+    return Picture("tensor_grid/element.js", packed_panels(panels, header), key, ("select",))
 
 
-def payload(
-    panels: Sequence[Panel], key: str, selected: tuple[str, int, int] | None, layout: Literal["row", "wrap"]
+def packed_panels(
+    panels: Sequence[Panel], header: Mapping[str, Any] | None = None, *, precision: Precision = "fit"
 ) -> bytes:
-    """What the browser receives."""
+    """What the browser receives of the panels.
+
+    Raises:
+        ValueError: as ``in_precision``.
+    """
     axes: list[Axis] = []
     arrays: dict[str, Array | Scaled] = {}
     described = []
     budget = DEFAULT_BUDGET_BYTES // max(1, len(panels))
     for index, panel in enumerate(panels):
-        arrays[f"values{index}"] = fit_precision(panel.array, budget)
+        fits = precision == "fit"
+        values = fit_precision(panel.array, budget) if fits else in_precision(panel.array, precision)
+        arrays[f"values{index}"] = values
         if panel.blocked is not None:
             arrays[f"blocked{index}"] = panel.blocked.astype(np.uint8, copy=False)
         described.append(
@@ -99,14 +117,8 @@ def payload(
                 "hint": panel.hint,
             }
         )
-    header = {
-        "key": key,
-        "layout": layout,
-        "selected": selected,
-        "axes": [axis.as_header() for axis in axes],
-        "panels": described,
-    }
-    return pack(header, arrays)
+    of_panels = {"axes": [axis.as_header() for axis in axes], "panels": described}
+    return pack({**(header or {}), **of_panels}, arrays)
 
 
 def scale_of(panel: Panel) -> str:
