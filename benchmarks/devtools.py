@@ -145,8 +145,10 @@ class Page:
         self.mouse("mousePressed", x, y)
         self.mouse("mouseReleased", x, y)
 
-    def mouse(self, kind: str, x: float, y: float) -> None:
-        pressed = {} if kind == "mouseMoved" else {"button": "left", "clickCount": 1}
+    def mouse(self, kind: str, x: float, y: float, *, held: bool = False) -> None:
+        pressed = {"button": "left", "buttons": 1} if held else {}
+        if kind != "mouseMoved":
+            pressed = {"button": "left", "clickCount": 1}
         self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, **pressed)
 
     def close(self) -> None:

@@ -3,6 +3,7 @@
     python benchmarks/painting.py first            first picture, of a new server and of one that is warm
     python benchmarks/painting.py changes          a changed control of the sidebar
     python benchmarks/painting.py dial             the dial of the temperature, in the picture of the heads
+    python benchmarks/painting.py strokes          a stroke in the Mask lab, and the weights that follow it
     python benchmarks/painting.py                  all
 
 The view ``heads`` has 2 layers of 8 heads. Another clone is measured with ``--folder=PATH``.
@@ -11,15 +12,22 @@ The view ``heads`` has 2 layers of 8 heads. Another clone is measured with ``--f
 from __future__ import annotations
 
 import itertools
+import math
 import os
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import urlencode
 
 from devtools import ROOT, Browser, Page, chromium, phases, server, spread
 
-COMPONENTS = {"heads": "attention_heads", "step": "tensor_grid", "compare": "compare_grids"}
+COMPONENTS = {
+    "heads": "attention_heads",
+    "step": "tensor_grid",
+    "compare": "compare_grids",
+    "lab": "mask_painter",
+}
 """What is waited for in each view."""
 
 CASES = (("heads", 128), ("heads", 512), ("step", 128), ("compare", 512))
@@ -32,11 +40,37 @@ MOVE_DIAL = """(() => {
   slider.value = %d;
   slider.dispatchEvent(new Event("input", { bubbles: true, composed: true }));
 })()"""
+N_MOVES, MOVE = 240, 0.016
+PLOT = """(() => {
+  const roots = [...document.querySelectorAll("*")].flatMap((one) => (one.shadowRoot ? [one.shadowRoot] : []));
+  const plot = roots.map((root) => root.querySelector(".mask-painter .matrix-plot")).find(Boolean);
+  plot.scrollIntoView({ block: "center" });
+  const { x, y, width } = plot.getBoundingClientRect();
+  return { x, y, width };
+})()"""
+NOTE_STROKE = """(() => {
+  window.stroke = { moved: [], asked: [], painted: [] };
+  addEventListener("pointermove", () => window.stroke.moved.push(performance.now()), true);
+  const real = window.fetch;
+  window.fetch = (...request) => {
+    if (String(request[0]).includes("/pictures/")) window.stroke.asked.push(performance.now());
+    return real(...request);
+  };
+  addEventListener("headlight:painted", (event) => {
+    if (!event.detail.key.endsWith(" heads")) return;
+    requestAnimationFrame(() => {
+      const channel = new MessageChannel();
+      channel.port1.onmessage = () => window.stroke.painted.push(performance.now());
+      channel.port2.postMessage(0);
+    });
+  });
+})()"""
+"""Notes when the pointer moved, when weights were asked for, and when they were painted."""
 MORE = "[...document.querySelectorAll('summary')].find((one) => one.textContent.includes('More'))"
 
 
 def main() -> None:
-    wanted = {word for word in sys.argv[1:] if not word.startswith("--")} or {"first", "changes", "dial"}
+    wanted = {word for word in sys.argv[1:] if not word.startswith("--")} or {"first", "changes", "dial", "strokes"}
     folders = [Path(word.removeprefix("--folder=")) for word in sys.argv[1:] if word.startswith("--folder=")]
     folder = folders[0] if folders else ROOT
     print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, {folder.name}", flush=True)
@@ -51,6 +85,46 @@ def main() -> None:
             with server(folder) as address:
                 for n_tokens in (16, 128, 256, 512):
                     print(f"  dial T={n_tokens}: {spread(dial(browser, address, n_tokens))}", flush=True)
+
+
+        if "strokes" in wanted:
+            with server(folder) as address:
+                for n_tokens in (16, 64, 128):
+                    waited, between = stroke(browser, address, n_tokens)
+                    print(f"  stroke T={n_tokens}, pointer to weights: {spread(waited)}, {slowest(waited)}")
+                    print(f"  stroke T={n_tokens}, between two frames: {spread(between)}, {slowest(between)}", flush=True)
+
+
+def stroke(browser: Browser, address: str, n_tokens: int) -> tuple[list[float], list[float]]:
+    """From each move of the pointer to the painted weights that take account of it, and between two such frames.
+
+    A request is under way at a time: a move counts until the answer to the first request after it is painted.
+    """
+    page = Page(browser)
+    open_heads(page, address, "lab", n_tokens)
+    page.evaluate(NOTE_STROKE)
+    box = page.evaluate(PLOT)
+    x, y, side = box["x"], box["y"], box["width"]
+    page.mouse("mouseMoved", x + 1, y + 1)
+    page.mouse("mousePressed", x + 1, y + 1)
+    for number in range(N_MOVES):
+        along = number / N_MOVES
+        page.mouse("mouseMoved", x + side * along, y + side * (0.5 + 0.45 * math.sin(30 * along)), held=True)
+        time.sleep(MOVE)
+    time.sleep(1)
+    noted = page.evaluate("window.stroke")
+    page.mouse("mouseReleased", x + 1, y + 1)
+    page.close()
+    asked, painted = noted["asked"], noted["painted"]
+    frames = list(zip(asked, painted, strict=False))
+    waited = [next((done - move for start, done in frames if start >= move), None) for move in noted["moved"]]
+    between = [later - sooner for sooner, later in itertools.pairwise(painted)]
+    return [one for one in waited if one is not None], between
+
+
+def slowest(times: Sequence[float]) -> str:
+    """The 95th percentile."""
+    return f"95th percentile {sorted(times)[int(0.95 * len(times))]:.0f} ms"
 
 
 def dial(browser: Browser, address: str, n_tokens: int) -> list[float]:

@@ -18,6 +18,8 @@ from tests.browser.headlight_page import (
     tooltip,
     tooltip_numbers,
 )
+from visualizer.runs.compute import compute_run
+from visualizer.settings.settings import Selection, Settings
 
 PAINTER = "mask_painter"
 TEXT = "a b c d"
@@ -95,18 +97,37 @@ def test_one_head_of_one_layer_can_be_painted(open_link):
     expect(tooltip(page)).to_contain_text("blocked by custom")
 
 
-def test_dragging_sends_nothing_until_the_stroke_ends(open_link):
-    page = open_link(view="lab", text=" ".join(f"w{i}" for i in range(64)), mask="none")
-    box = page.locator(f".st-key-{PAINTER} .matrix-plot").first.bounding_box()
-    page.mouse.move(box["x"] + 5, box["y"] + 5)
+def test_all_weights_follow_a_stroke_and_nothing_is_sent_until_it_ends(open_link):
+    text = " ".join(f"w{i}" for i in range(64))
+    page = open_link(view="lab", architecture="encoder", text=text, weights="random", mask="custom", custom="k != 8")
+    plot = page.locator(f".st-key-{PAINTER} .matrix-plot")
+    plot.scroll_into_view_if_needed()
+    box = plot.bounding_box()
+    heads = page.locator(f".st-key-{PAINTER} .thumbnail canvas")
+    expect(heads).to_have_count(8)
+    page.wait_for_function(f"probe.painted['{PAINTER} heads']")
+    drawn = heads.evaluate_all("all => all.map((canvas) => canvas.toDataURL())")
     before = messages_sent(page)
+    page.mouse.move(box["x"] + 8.5 / 64 * box["width"], box["y"] + 20.5 / 64 * box["height"])
     page.mouse.down()
-    for step in range(1, 20):
-        page.mouse.move(box["x"] + 5 + step * box["width"] / 25, box["y"] + 5 + step * box["height"] / 25)
+    page.mouse.move(box["x"] + 8.5 / 64 * box["width"], box["y"] + 40.5 / 64 * box["height"], steps=9)
+    freed = "k != 8 or (q >= 20 and q <= 40)"
+    run = compute_run(
+        Settings(architecture="encoder", text=text, weights="random", mask=("custom",), custom=freed)
+    )
+    weight = float(run.trace["encoder.layers.0.self_attention.weights"].value[0, Selection().head, 40, 8])
+    expect(tooltip(page)).to_contain_text(f"weight {weight:#.4g}")
+    expect(tooltip(page)).not_to_contain_text("before this change")
+    assert all(
+        now != then
+        for now, then in zip(
+            heads.evaluate_all("all => all.map((canvas) => canvas.toDataURL())"), drawn, strict=True
+        )
+    )
     assert messages_sent(page) == before
     with rerun(page, PAINTER):
         page.mouse.up()
-    assert link_of(page)["custom"]
+    assert link_of(page)["custom"] not in ("", "k != 8")
     assert len(page.url) < 2_000
 
 

@@ -7,12 +7,12 @@ import { HeadControls } from "../shared/head_controls.js";
 import { withLayers } from "../shared/layers.js";
 import { makeLegend } from "../shared/legend.js";
 import { MaskPlanes } from "../shared/mask_planes.js";
+import { Overview } from "../shared/overview.js";
 import { startPicture } from "../shared/picture.js";
 import { headColor } from "../shared/theme.js";
 import { tooltipLine } from "../shared/tooltip.js";
 import { Dial } from "./dial.js";
 import { LinesView } from "./lines.js";
-import { Overview } from "./overview.js";
 
 const HEADS_GALLERY = { gap: 24, smallest: 190, height: 860 };
 const AT_ONCE = 2 ** 18; // the most numbers of all layers that are fetched for every place of the dial

@@ -2,6 +2,7 @@
 
 from visualizer.components.mask_painter.element import (
     FindingMark,
+    PaintedHeads,
     Reason,
     mask_painter,
     parse_mask,
@@ -9,4 +10,4 @@ from visualizer.components.mask_painter.element import (
     parse_select,
 )
 
-__all__ = ["FindingMark", "Reason", "mask_painter", "parse_mask", "parse_mend", "parse_select"]
+__all__ = ["FindingMark", "PaintedHeads", "Reason", "mask_painter", "parse_mask", "parse_mend", "parse_select"]

@@ -22,6 +22,30 @@ export function toBase64(bytes) {
   return btoa(text);
 }
 
+const DEFLATED = 1 << 15;
+const OBLONG = 1 << 14;
+const LONGEST_PLAIN = 4_096; // bytes; more is deflated, so that it fits into an address
+
+/**
+ * Cells as a link has them: the sizes, then one bit each, in base64 for addresses.
+ * @param {{cells: Uint8Array, rows: number, columns: number}} painted
+ */
+export async function cellsText({ cells, rows, columns }) {
+  const plain = packBits(cells);
+  const isDeflated = plain.length > LONGEST_PLAIN;
+  const bytes = isDeflated ? await deflated(plain) : plain;
+  const first = rows | (rows === columns ? 0 : OBLONG) | (isDeflated ? DEFLATED : 0);
+  const sizes = rows === columns ? [first] : [first, columns];
+  const header = sizes.flatMap((size) => [size >> 8, size & 255]);
+  const text = toBase64(Uint8Array.from([...header, ...bytes]));
+  return `~${text.replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "")}`;
+}
+
+async function deflated(bytes) {
+  const stream = new Blob([bytes]).stream().pipeThrough(new CompressionStream("deflate-raw"));
+  return new Uint8Array(await new Response(stream).arrayBuffer());
+}
+
 /** Whether both are blocked at the same places. */
 export function sameCells(first, second) {
   return first.length === second.length && first.every((cell, i) => cell === second[i]);

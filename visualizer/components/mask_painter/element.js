@@ -3,16 +3,17 @@ import { lineText } from "../shared/grid.js";
 import { makeLegend } from "../shared/legend.js";
 import { Picture, startPicture } from "../shared/picture.js";
 import {
-  endsOfLine, invertedCells, lineIsBlocked, openCells, packBits, toBase64, withRectangle, withTouched,
+  endsOfLine, invertedCells, lineIsBlocked, openCells, packBits, sameCells, toBase64, withRectangle, withTouched,
 } from "./cells.js";
 import { FindingsList } from "./findings.js";
+import { PaintedHeads } from "./heads.js";
 import { Outbox } from "./outbox.js";
 import { Painting } from "./painting.js";
 import { kindsOf, scaleOf } from "./picture.js";
 import { CellPointer } from "./pointing.js";
 import { makeReasonLegend, namesOf } from "./reasons.js";
 import { cellLine, cellLines, describePainting, labelLines, refusedText } from "./sentences.js";
-import { readContent, shownOf, withoutOthers } from "./shown.js";
+import { readContent, shownOf, withoutOthers, withWeights } from "./shown.js";
 import { makeStatus } from "./status.js";
 import { MaskSurface } from "./surface.js";
 import { directionOfShortcut, makeToolbar } from "./toolbar.js";
@@ -37,7 +38,7 @@ class MaskPainter extends Picture {
     this.outbox = new Outbox(host);
     this.schedulePaint = oncePerFrame(() => this.paint());
     this.build();
-    this.endings.push(() => this.schedulePaint.cancel(), () => this.outbox.destroy());
+    this.endings.push(() => this.schedulePaint.cancel(), () => this.outbox.destroy(), () => this.heads.destroy());
   }
 
   build() {
@@ -51,6 +52,11 @@ class MaskPainter extends Picture {
       takeOver: () => this.takeOver(),
     });
     this.weightsLegend = makeLegend();
+    this.heads = new PaintedHeads({
+      taken: (weights, cells) => this.reweigh(weights, cells),
+      drawn: () => this.announce(`${this.data.key} heads`),
+      choose: (layer, head) => this.outbox.add("look", { layer, head }),
+    });
     this.reasonLegend = makeReasonLegend();
     this.findings = new FindingsList(this);
     this.status = makeStatus();
@@ -59,6 +65,7 @@ class MaskPainter extends Picture {
     this.frame = makeElement("div", "mask-painter", {}, [
       this.toolbar.element,
       this.weightsLegend.element,
+      this.heads.element,
       makeElement("div", "painter-body", {}, [this.column, this.findings.element]),
     ]);
     this.frame.addEventListener("keydown", (event) => this.onShortcut(event));
@@ -73,6 +80,7 @@ class MaskPainter extends Picture {
   /** Take over what Python sent; its painting only if the person has not painted since. */
   receive() {
     const content = this.data;
+    const before = this.given;
     this.given = readContent(content);
     this.pointer.axes = this.given.axes;
     const { size, cells } = this.given;
@@ -82,6 +90,8 @@ class MaskPainter extends Picture {
     paintings.set(content.key, { scope: content.scope, painting: this.painting });
     if (isOther || size !== this.size) this.startAnew(size, cells);
     else if (this.outbox.areKnown(content.seq) && !this.painting.hasStroke) this.painting.become(cells);
+    else if (before?.title === this.given.title) this.given = withWeights(this.given, before.weights, before.weighed);
+    this.heads.receive(content.heads, sameCells(this.painting.cells, cells) ? cells : null);
     this.outbox.receiveAnswer(content.seq);
   }
 
@@ -105,6 +115,17 @@ class MaskPainter extends Picture {
     this.weightsLegend.element.hidden = !this.scale;
     if (this.scale) this.weightsLegend.update(this.scale, { text: this.data.weights_title });
     this.findings.show(this.given.findings, this.data.all_clear);
+    this.heads.draw(this.theme, this.width);
+    this.paint();
+  }
+
+  /** The weights of the head that is looked at, under a painting that is a moment old at most. */
+  reweigh(weights, cells) {
+    if (!this.given.weights || cells.length !== this.given.cells.length) return;
+    this.given = withWeights(this.given, weights, cells);
+    this.scale = scaleOf(this.theme, weights, this.size);
+    this.weightsLegend.update(this.scale, { text: this.data.weights_title });
+    this.surface.reweigh(weights, this.scale);
     this.paint();
   }
 
@@ -133,10 +154,11 @@ class MaskPainter extends Picture {
       canClear: shown.counts.at(-1) > 0,
       others: shown.reasons.slice(0, -1),
     });
-    this.findings.setOutdated(shown.isPending);
+    this.findings.setOutdated(shown.isUnjudged);
     this.status.count(shown.bits, shown.emptyRows);
     if (!hasStroke) this.surface.pixels.setAttribute("aria-label", describePainting(shown, this.status.summary()));
     this.pointer.refresh();
+    this.heads.follow({ cells: this.painting.cells, rows: this.size, columns: this.size });
   }
 
   marks() {

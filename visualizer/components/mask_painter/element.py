@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -38,6 +38,29 @@ class Reason:
 
 PAINTED = Reason("custom", "painted")
 """The painting as a reason."""
+
+
+@dataclass(frozen=True)
+class PaintedHeads:
+    """Every head that a stroke can change, as small pictures that follow it.
+
+    Attributes:
+        at_rest: the address of their weights as they are.
+        painting: the same address with ``mark`` in the place of the cells that are painted.
+        mark: what stands there.
+        names: for each layer one name a head, "" where a head has none.
+        first: the first layer that a stroke can change.
+        layer: the one that is looked at.
+        head: of it.
+    """
+
+    at_rest: str
+    painting: str
+    mark: str
+    names: tuple[tuple[str, ...], ...]
+    first: int
+    layer: int
+    head: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +99,7 @@ def mask_painter(
     key: str,
     selected: tuple[int, int] | None = None,
     scope: str = "",
+    heads: PaintedHeads | None = None,
 ) -> Picture:
     """The painter: one row per query, one column per key.
 
@@ -94,8 +118,9 @@ def mask_painter(
         key: identifies the element on the page.
         selected: query and key of the chosen cell, which gets an outline.
         scope: names what ``painted`` is for, such as the heads. A stroke in one scope cannot be undone in another.
+        heads: the small pictures of all heads, whose weights are fetched at every move of a stroke; None shows none.
 
-    Its events; ``seq`` counts all four together:
+    Its events; ``seq`` counts all five together:
 
     - ``paint``, when a stroke has ended: {"blocked": base64 of one bit per cell, "n_tokens": T, "seq"}, which
       ``parse_mask`` reads.
@@ -103,6 +128,7 @@ def mask_painter(
       over. The answer is everything blocked as ``painted``, and no ``reasons``.
     - ``mend``, {"finding": its index, "seq"}, when a finding is to be mended; ``parse_mend`` reads it.
     - ``select``, {"query", "key", "seq"}, when a cell is chosen without painting it; ``parse_select`` reads it.
+    - ``look``, {"layer", "head", "seq"}, when another head is to be looked at.
 
     Raises:
         ValueError: an array does not have one row and one column per label, there is no label, or a reason has no
@@ -123,9 +149,10 @@ def mask_painter(
             "weights_title": weights_title,
             "all_clear": all_clear,
             "selected": None if selected is None else list(selected),
+            "heads": None if heads is None else asdict(heads),
         },
     )
-    return Picture("mask_painter/element.js", data, key, ("paint", "take_over", "mend", "select"))
+    return Picture("mask_painter/element.js", data, key, ("paint", "take_over", "mend", "select", "look"))
 
 
 def payload(

@@ -38,11 +38,19 @@ export class CellPicture {
     this.kinds = null;
   }
 
+  /** Take other weights; they are drawn by the next `show`. */
+  reweigh(weights, scale) {
+    this.look = { ...this.look, weights, scale };
+    this.weights = weightsCanvas(weights, this.size, scale);
+    this.isReweighed = true;
+  }
+
   show(kinds) {
     for (let row = 0; row < this.size; row++) {
-      if (!this.kinds || this.rowDiffers(row, kinds)) this.drawRow(row, kinds);
+      if (this.isReweighed || !this.kinds || this.rowDiffers(row, kinds)) this.drawRow(row, kinds);
     }
     this.kinds = kinds;
+    this.isReweighed = false;
   }
 
   rowDiffers(row, kinds) {

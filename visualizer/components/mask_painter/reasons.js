@@ -17,7 +17,9 @@ const STRIPES = [
 /** The bits of every cell: what the other masks block, and what is painted. */
 export function blockedBits(painted, others, reasons) {
   const bit = 1 << (reasons.length - 1);
-  return Uint16Array.from(others, (bits, i) => (painted[i] ? bits | bit : bits));
+  const bits = new Uint16Array(others);
+  for (let i = 0; i < bits.length; i++) if (painted[i]) bits[i] |= bit;
+  return bits;
 }
 
 /** The reasons that bits stand for. */

@@ -4,11 +4,12 @@ import { countBlocked, sameCells, unpackBits } from "./cells.js";
 import { blockedBits, countsOf } from "./reasons.js";
 
 /**
- * What Python sent, read: {axes, size, reasons, others, cells, bits, weights, findings, found}. `cells` is its painting,
- * `bits` what blocks every cell together, `found` the cells of each finding.
+ * What Python sent, read: {axes, size, reasons, others, cells, bits, weights, weighed, title, findings, found}. `cells`
+ * is its painting, `bits` what blocks every cell together, `weighed` the painting that the weights are under, `title`
+ * what these are of, `found` the cells of each finding.
  */
 export function readContent(content) {
-  const { rows, columns, reasons, arrays } = content;
+  const { rows, columns, reasons, arrays, weights_title: title } = content;
   const size = rows.labels.length;
   const cells = unpackBits(arrays.painted.data, size * size);
   const others = arrays.others.data;
@@ -21,6 +22,8 @@ export function readContent(content) {
     cells,
     bits: blockedBits(cells, others, reasons),
     weights: arrays.weights ? floats(arrays.weights) : null,
+    weighed: cells,
+    title,
     findings: content.findings.map((finding, i) => ({ ...finding, count: countBlocked(found[i]) })),
     found,
   };
@@ -32,6 +35,11 @@ function foundCells({ findings, arrays }, size) {
   return findings.map((_, i) => unpackBits(arrays.found.data.subarray(i * stride, (i + 1) * stride), size * size));
 }
 
+/** The same with the weights under another painting. */
+export function withWeights(given, weights, cells) {
+  return { ...given, weights, weighed: cells, bits: blockedBits(cells, given.others, given.reasons) };
+}
+
 /** The same with the painting as the only mask. */
 export function withoutOthers(given) {
   return { ...given, reasons: given.reasons.slice(-1), others: new Uint8Array(given.others.length) };
@@ -39,8 +47,8 @@ export function withoutOthers(given) {
 
 /**
  * What is on the screen while these cells are painted: {axes, size, reasons, weights, findings} as given, the `bits` of
- * every cell, what follows from them, and `answered`: the bits that the weights and the findings are about.
- * `isPending` says that the painting is newer than those.
+ * every cell, what follows from them, and `answered`: the bits that the weights are under. `isPending` says that the
+ * painting is newer than those, `isUnjudged` that it is newer than the findings.
  */
 export function shownOf(cells, given) {
   const { axes, size, reasons, weights, findings } = given;
@@ -55,6 +63,7 @@ export function shownOf(cells, given) {
     counts: countsOf(bits, reasons),
     emptyRows: rowsWithoutKey(bits, size, size),
     answered: given.bits,
-    isPending: !sameCells(cells, given.cells),
+    isPending: !sameCells(cells, given.weighed),
+    isUnjudged: !sameCells(cells, given.cells),
   };
 }

@@ -72,6 +72,11 @@ export class MaskSurface extends MatrixPanel {
     this.drawnMarks = null;
   }
 
+  /** Take other weights; they are drawn by the next `paint`. */
+  reweigh(weights, scale) {
+    this.picture.reweigh(weights, scale);
+  }
+
   drawAxes() {
     const { geometry, pixelRatio, width } = this;
     const height = geometry.top + geometry.plotHeight;

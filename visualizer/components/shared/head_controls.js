@@ -1,8 +1,8 @@
 import { makeCurveControl, makeHeadChips, makeLayerControl } from "./controls.js";
 import { clamp } from "./dom.js";
 import { ShownEvents } from "./events.js";
+import { headMatrix } from "./head_matrix.js";
 import { usualCurve, weightScale } from "./matrix_pixels.js";
-import { floats } from "./payload.js";
 
 /**
  * Which layer and head are shown and how, in a picture of every head of every layer: the controls, and what the host
@@ -53,24 +53,7 @@ export class HeadControls {
 
   /** The weights of one head out of an array of all, with what `masks` block of them, as `MatrixPanel` draws it. */
   matrix(array, masks, blockedBy, layer, head) {
-    const { heads, rows, columns } = this.size;
-    const start = (layer * heads + head) * rows * columns;
-    const end = start + rows * columns;
-    const isInSteps = array.dtype === "u1" || array.dtype === "u2";
-    let values = null;
-    return {
-      get values() {
-        return (values ??= floats(array, start, end));
-      },
-      steps: isInSteps ? { data: array.data.subarray(start, end), scale: array.scale } : null,
-      dtype: array.dtype,
-      rows,
-      columns,
-      rowAxis: this.data.rows,
-      columnAxis: this.data.columns,
-      blockedBy,
-      ...masks.at(layer, head),
-    };
+    return headMatrix(array, masks, this.data, blockedBy, layer, head);
   }
 
   /** Show what is chosen. */

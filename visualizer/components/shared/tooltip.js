@@ -5,14 +5,20 @@ import { makeElement, tokenSpan } from "./dom.js";
 /** A note beside the pointer. It lives in the browser's top layer, so that nothing around the component clips it. */
 export function makeTooltip(root) {
   const element = makeElement("div", "tooltip", { popover: "manual", role: "tooltip" });
+  let size = null;
   root.append(element);
   return {
     element,
     /** Show lines (each an array of texts and nodes) beside the point `x`, `y` of the window. */
     show(lines, x, y) {
-      element.replaceChildren(...lines.map(({ className, parts }) => makeElement("div", className, {}, parts)));
-      if (!element.matches(":popover-open")) element.showPopover();
-      placeBeside(element, x, y);
+      const nodes = lines.map(({ className, parts }) => makeElement("div", className, {}, parts));
+      const isOpen = element.matches(":popover-open");
+      if (!isOpen || !areShown(nodes, element)) {
+        element.replaceChildren(...nodes);
+        if (!isOpen) element.showPopover();
+        size = { width: element.offsetWidth, height: element.offsetHeight }; // the page is laid out for it
+      }
+      placeBeside(element, size, x, y);
     },
     hide() {
       if (element.matches(":popover-open")) element.hidePopover();
@@ -20,9 +26,12 @@ export function makeTooltip(root) {
   };
 }
 
+function areShown(nodes, element) {
+  return nodes.length === element.children.length && nodes.every((node, i) => node.isEqualNode(element.children[i]));
+}
+
 /** Put an element right below a point, or on the other side where the window ends. */
-function placeBeside(element, x, y) {
-  const { offsetWidth: width, offsetHeight: height } = element;
+function placeBeside(element, { width, height }, x, y) {
   const left = x + 16 + width > window.innerWidth - 8 ? x - 14 - width : x + 16;
   const top = y + 18 + height > window.innerHeight - 8 ? y - 12 - height : y + 18;
   element.style.transform = `translate(${Math.max(4, left)}px, ${Math.max(4, top)}px)`;

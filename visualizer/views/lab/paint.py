@@ -11,23 +11,28 @@ from model.mask_tools.intents import Intent
 from model.mask_tools.lint import Finding, MaskCase
 from visualizer.components.mask_painter.element import (
     FindingMark,
+    PaintedHeads,
     Reason,
     mask_painter,
     parse_mask,
     parse_mend,
     parse_select,
 )
+from visualizer.routes.address import picture_address
 from visualizer.runs.masks_in_force import painted_cells
+from visualizer.runs.paths import without_layer
 from visualizer.session import state, widgets
 from visualizer.session.mount import mount
-from visualizer.settings.painted_mask import Scope, read_planes
-from visualizer.settings.settings import FIELDS
+from visualizer.settings.painted_mask import Scope, encode_cells, read_planes
+from visualizer.settings.settings import FIELDS, Selection
 from visualizer.stages.panels import to_array
 from visualizer.views.lab import everywhere, mask_edits
 from visualizer.views.lab.case import Case
 from visualizer.views.lab.intent import all_clear, chosen_intent, findings_under, guessed_intent, padding_of
 
 _KEY = "mask_painter"
+_MARK = encode_cells(np.ones((1, 1), dtype=np.bool_))
+"""Stands in an address where a painting will be."""
 
 
 def render(case: Case) -> None:
@@ -114,6 +119,9 @@ def _painter(case: Case, *, is_in_force: bool) -> None:
         if (place := parse_select(event, n_tokens)) is not None:
             state.select(query=place[0], key=place[1])
 
+    def look(event: object) -> None:
+        state.select(layer=state.index_in(event, "layer"), head=state.index_in(event, "head"))
+
     weights = case.run.trace[f"{case.module}.weights"].value[0, case.selection.head]
     mount(
         mask_painter(
@@ -130,13 +138,37 @@ def _painter(case: Case, *, is_in_force: bool) -> None:
             sequence=case.sequence,
             seq=state.last_seq(_KEY),
             key=_KEY,
+            heads=_heads_to_follow(case),
         ),
         paint=state.on_event(_KEY, "paint", paint),
         mend=state.on_event(_KEY, "mend", mend),
         select=state.on_event(_KEY, "select", select),
         take_over=state.on_event(_KEY, "take_over", take_over),
+        look=state.on_event(_KEY, "look", look),
     )
     everywhere.render(case, findings if is_in_force else ())
+
+
+def _heads_to_follow(case: Case) -> PaintedHeads | None:
+    """All heads of the layers that a stroke can change; None where no link carries the settings."""
+    settings, kind = case.run.settings, without_layer(case.module)
+    shown = Selection(stage=f"{kind}.weights", batch=case.run.item)
+    n_layers, size = sum(without_layer(path) == kind for path in case.run.masks), len(case.tokens)
+    n_numbers = n_layers * settings.n_heads * size * size
+    painted = mask_edits.with_source(settings, case.scope, _MARK)
+    at_rest = picture_address("heads", settings, shown, n_numbers)
+    painting = picture_address("heads", painted, shown, n_numbers)
+    if at_rest is None or painting is None or painting.count(_MARK) != 1:
+        return None
+    return PaintedHeads(
+        at_rest,
+        painting,
+        _MARK,
+        names=(case.run.names_of(settings.n_heads),) * n_layers,
+        first=case.scope.layer or 0,
+        layer=case.selection.layer,
+        head=case.selection.head,
+    )
 
 
 def _history_of(case: Case) -> str:

@@ -1,16 +1,20 @@
-import { clamp, makeElement } from "../shared/dom.js";
-import { drawMatrix } from "../shared/matrix_pixels.js";
+import { clamp, makeElement } from "./dom.js";
+import { drawMatrix } from "./matrix_pixels.js";
 
 const THUMBNAIL_BUDGET = 6; // milliseconds of drawing between two chances for the browser to react
-const LARGEST_THUMBNAIL = 40;
 const SMALLEST_THUMBNAIL = 20;
-const TALLEST_OVERVIEW = 290;
+const USUAL = { largest: 40, tallest: 290 };
 
-/** A small picture of every head of every layer; a click selects the layer and the head. */
+/** A small picture of every head of every layer, or of the last ones; a click selects the layer and the head. */
 export class Overview {
-  /** `onSelect(layer, head)` is called when a person selects a thumbnail. */
-  constructor(onSelect) {
+  /**
+   * `onSelect(layer, head)` is called when a person selects a thumbnail; `largest` is the most that one takes, and
+   * `tallest` all of them together, unless they are as small as they can be.
+   */
+  constructor(onSelect, { largest, tallest } = USUAL) {
     this.onSelect = onSelect;
+    this.largest = largest;
+    this.tallest = tallest;
     this.table = makeElement("div", "overview-table", { role: "group", "aria-label": "all heads of all layers" });
     this.element = makeElement("div", "overview", {}, [this.table]);
     this.thumbnails = [];
@@ -23,32 +27,50 @@ export class Overview {
   }
 
   /**
-   * Show thumbnails. source: {layers, heads, matrix(layer, head), scale(layer), name(layer, head), labels}; they are
-   * drawn in slices, the layer shown first, so that nothing waits for them.
+   * Show thumbnails. source: {layers, heads, matrix(layer, head), scale(layer), name(layer, head)}, with `first` where
+   * they begin with another layer than 0, and `drawn(layer)` where not all are there to be drawn. It is done in slices,
+   * the layer shown first, so that nothing waits for them.
    */
   show(source, layer, head, width) {
-    const { layers, heads } = source;
-    this.source = source;
-    const room = Math.min((width - 26) / heads, TALLEST_OVERVIEW / layers);
-    const size = clamp(Math.floor(room) - 4, SMALLEST_THUMBNAIL, LARGEST_THUMBNAIL);
-    this.arrange(layers, heads, size);
+    this.arrange(source, width);
     this.mark(layer, head);
-    clearTimeout(this.timer);
-    this.waiting = this.thumbnails.slice().sort((a, b) => Math.abs(a.layer - layer) - Math.abs(b.layer - layer));
+    this.drawSoon(source, layer);
+  }
+
+  drawSoon(source, layer) {
+    this.begin(source, layer);
     this.timer = setTimeout(() => this.drawSome(), 0);
   }
 
-  arrange(layers, heads, size) {
+  /** Draw thumbnails that are arranged already, as many of them at once as there is time for. */
+  drawAtOnce(source, layer) {
+    this.begin(source, layer);
+    this.drawSome();
+  }
+
+  begin(source, layer) {
+    clearTimeout(this.timer);
+    this.source = source;
+    const drawn = source.drawn ?? (() => true);
+    this.waiting = this.thumbnails
+      .filter((one) => drawn(one.layer))
+      .sort((a, b) => Math.abs(a.layer - layer) - Math.abs(b.layer - layer));
+  }
+
+  /** Make room for the thumbnails of some heads in the layers from `first` on. */
+  arrange({ layers, heads, first = 0 }, width) {
+    const room = Math.min((width - 26) / heads, this.tallest / (layers - first));
+    const size = clamp(Math.floor(room) - 4, SMALLEST_THUMBNAIL, this.largest);
     this.size = size;
     this.table.style.gridTemplateColumns = `auto repeat(${heads}, ${size}px)`;
-    const arrangement = `${layers} ${heads}`;
+    const arrangement = `${first} ${layers} ${heads}`;
     if (arrangement === this.arrangement) return;
     this.arrangement = arrangement;
     this.thumbnails = [];
     const corner = makeElement("span", "overview-name", {}, [""]);
     const columns = Array.from({ length: heads }, (_, head) => makeElement("span", "overview-name", {}, [`h${head}`]));
     this.table.replaceChildren(corner, ...columns);
-    for (let layer = 0; layer < layers; layer++) {
+    for (let layer = first; layer < layers; layer++) {
       this.table.append(makeElement("span", "overview-name", {}, [`L${layer}`]));
       for (let head = 0; head < heads; head++) this.table.append(this.makeThumbnail(layer, head));
     }

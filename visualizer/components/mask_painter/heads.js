@@ -1,0 +1,118 @@
+import { Arrivals } from "../shared/arrivals.js";
+import { makeElement } from "../shared/dom.js";
+import { Follower } from "../shared/follower.js";
+import { headMatrix } from "../shared/head_matrix.js";
+import { withLayers } from "../shared/layers.js";
+import { MaskPlanes } from "../shared/mask_planes.js";
+import { usualCurve, weightScale } from "../shared/matrix_pixels.js";
+import { Overview } from "../shared/overview.js";
+import { cellsText, sameCells } from "./cells.js";
+
+const THUMBNAILS = { largest: 60, tallest: 150 };
+const AT_ONCE = 2 ** 18; // the most numbers of all layers that are fetched for every move of the pointer
+
+/**
+ * Small pictures of every head that a stroke can change: as they are, and while somebody paints as the model computes
+ * them under what is painted so far.
+ */
+export class PaintedHeads {
+  /**
+   * taken(weights, cells): the weights of the head looked at under some cells; drawn(): the small pictures are;
+   * choose(layer, head): a person wants to look at another head.
+   */
+  constructor({ taken, drawn, choose }) {
+    this.taken = taken;
+    this.drawn = drawn;
+    this.overview = new Overview(choose, THUMBNAILS);
+    this.element = makeElement("div", "painted-heads", {}, [this.overview.element]);
+    this.arrivals = new Arrivals(this.element);
+    this.follower = new Follower((place) => this.ask(place));
+    this.found = null;
+    this.atRest = null;
+    this.followed = [];
+  }
+
+  destroy() {
+    this.arrivals.cancel();
+    this.overview.destroy();
+  }
+
+  /**
+   * Take over what Python sent: `live`, null where no address has the numbers, and the painting that it is about, null
+   * where the person has painted on since.
+   */
+  receive(live, cells) {
+    this.live = live;
+    this.element.hidden = !live;
+    if (!live) this.follower.stop();
+    if (!live || !cells || live.at_rest === this.atRest) return;
+    this.follower.stop();
+    this.atRest = live.at_rest;
+    this.followed = cells;
+    this.arrivals.ask([`${live.at_rest}&layers=${this.layers.join(",")}`], (answer) => this.take(answer, null));
+  }
+
+  get layers() {
+    return this.live.names.map((_, layer) => layer).slice(this.live.first);
+  }
+
+  /** Lay the small pictures out, and draw what is known of them. */
+  draw(theme, width) {
+    this.theme = theme;
+    if (!this.live) return;
+    const { first, layer, head, names } = this.live;
+    this.overview.arrange({ layers: names.length, heads: names[0].length, first }, width);
+    this.overview.mark(layer, head);
+    if (this.isFitting()) this.overview.drawSoon(this.source(), layer);
+  }
+
+  /** The pointer has painted these cells, {cells, rows, columns}. */
+  follow(place) {
+    if (!this.live || sameCells(place.cells, this.followed)) return;
+    this.followed = place.cells;
+    this.atRest = null;
+    this.follower.follow(place);
+  }
+
+  async ask(place) {
+    const { layer, mark, painting } = this.live;
+    const text = await cellsText(place);
+    const size = this.layers.length * this.live.names[0].length * place.cells.length;
+    const layers = size <= AT_ONCE ? this.layers : [layer];
+    const address = painting.replace(mark, encodeURIComponent(text));
+    await this.arrivals.ask([`${address}&layers=${layers.join(",")}`], (answer) => this.take(answer, place));
+  }
+
+  take(answer, place) {
+    const { layer, head, names } = this.live;
+    this.found = { ...withLayers(null, answer, names.length), rows: answer.rows, columns: answer.columns };
+    this.masks = MaskPlanes.of(answer.arrays.blocked && this.found.arrays.blocked, this.masks);
+    this.blockedBy = answer.blocked_by;
+    if (!this.isFitting()) return;
+    if (place) this.taken(this.matrix(layer, head).values, place.cells);
+    this.overview.drawAtOnce(this.source(), layer);
+    this.drawn();
+    this.element.classList.toggle("painted-heads-partly", this.found.arrived.size < this.layers.length);
+  }
+
+  /** Whether the numbers are those of the heads that are shown. */
+  isFitting() {
+    const [layers, heads] = this.found?.arrays.weights.shape ?? [];
+    return layers === this.live.names.length && heads === this.live.names[0].length;
+  }
+
+  source() {
+    const { found, live, theme } = this;
+    const curve = usualCurve(found.columns.labels.length);
+    return {
+      matrix: (layer, head) => this.matrix(layer, head),
+      scale: (layer) => weightScale(theme, found.layer_max[layer], curve),
+      name: (_, head) => (live.names[0][head] ? `head ${head} · ${live.names[0][head]}` : `head ${head}`),
+      drawn: (layer) => found.arrived.has(layer),
+    };
+  }
+
+  matrix(layer, head) {
+    return headMatrix(this.found.arrays.weights, this.masks, this.found, this.blockedBy, layer, head);
+  }
+}

@@ -1,0 +1,33 @@
+/** @import { Axis, PackedArray } from "../types.d.ts" */
+
+import { floats } from "./payload.js";
+
+/**
+ * The weights of one head out of an array of all, with what `masks` block of them, as `MatrixPanel` draws it.
+ * @param {PackedArray} array of shape (layers, heads, rows, columns)
+ * @param {import("./mask_planes.js").MaskPlanes} masks
+ * @param {{rows: Axis, columns: Axis}} axes
+ * @param {string[]} blockedBy the names of the masks
+ * @param {number} layer
+ * @param {number} head
+ */
+export function headMatrix(array, masks, axes, blockedBy, layer, head) {
+  const [, heads, rows, columns] = array.shape;
+  const start = (layer * heads + head) * rows * columns;
+  const end = start + rows * columns;
+  const isInSteps = array.dtype === "u1" || array.dtype === "u2";
+  let values = null;
+  return {
+    get values() {
+      return (values ??= floats(array, start, end));
+    },
+    steps: isInSteps ? { data: array.data.subarray(start, end), scale: array.scale } : null,
+    dtype: array.dtype,
+    rows,
+    columns,
+    rowAxis: axes.rows,
+    columnAxis: axes.columns,
+    blockedBy,
+    ...masks.at(layer, head),
+  };
+}
