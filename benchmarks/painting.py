@@ -86,13 +86,12 @@ def main() -> None:
                 for n_tokens in (16, 128, 256, 512):
                     print(f"  dial T={n_tokens}: {spread(dial(browser, address, n_tokens))}", flush=True)
 
-
         if "strokes" in wanted:
             with server(folder) as address:
                 for n_tokens in (16, 64, 128):
                     waited, between = stroke(browser, address, n_tokens)
                     print(f"  stroke T={n_tokens}, pointer to weights: {spread(waited)}, {slowest(waited)}")
-                    print(f"  stroke T={n_tokens}, between two frames: {spread(between)}, {slowest(between)}", flush=True)
+                    print(f"  the same, between two frames: {spread(between)}, {slowest(between)}", flush=True)
 
 
 def stroke(browser: Browser, address: str, n_tokens: int) -> tuple[list[float], list[float]]:

@@ -21,6 +21,7 @@ from visualizer.components.mask_painter import (
     parse_mend,
     parse_select,
 )
+from visualizer.routes.served import ROUTES
 from visualizer.session.mount import mount
 
 Cells = NDArray[np.bool_]
@@ -170,3 +171,5 @@ def page() -> None:
 
 if __name__ == "__main__":
     page()
+else:
+    app = st.App(__file__, routes=ROUTES)

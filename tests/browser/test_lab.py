@@ -99,7 +99,8 @@ def test_one_head_of_one_layer_can_be_painted(open_link):
 
 def test_all_weights_follow_a_stroke_and_nothing_is_sent_until_it_ends(open_link):
     text = " ".join(f"w{i}" for i in range(64))
-    page = open_link(view="lab", architecture="encoder", text=text, weights="random", mask="custom", custom="k != 8")
+    link = {"architecture": "encoder", "text": text, "weights": "random", "mask": "custom", "custom": "k != 8"}
+    page = open_link(view="lab", **link)
     plot = page.locator(f".st-key-{PAINTER} .matrix-plot")
     plot.scroll_into_view_if_needed()
     box = plot.bounding_box()
@@ -112,9 +113,7 @@ def test_all_weights_follow_a_stroke_and_nothing_is_sent_until_it_ends(open_link
     page.mouse.down()
     page.mouse.move(box["x"] + 8.5 / 64 * box["width"], box["y"] + 40.5 / 64 * box["height"], steps=9)
     freed = "k != 8 or (q >= 20 and q <= 40)"
-    run = compute_run(
-        Settings(architecture="encoder", text=text, weights="random", mask=("custom",), custom=freed)
-    )
+    run = compute_run(Settings(architecture="encoder", text=text, weights="random", mask=("custom",), custom=freed))
     weight = float(run.trace["encoder.layers.0.self_attention.weights"].value[0, Selection().head, 40, 8])
     expect(tooltip(page)).to_contain_text(f"weight {weight:#.4g}")
     expect(tooltip(page)).not_to_contain_text("before this change")

@@ -118,7 +118,7 @@ def mask_painter(
         key: identifies the element on the page.
         selected: query and key of the chosen cell, which gets an outline.
         scope: names what ``painted`` is for, such as the heads. A stroke in one scope cannot be undone in another.
-        heads: the small pictures of all heads, whose weights are fetched at every move of a stroke; None shows none.
+        heads: the small pictures of all heads, which are fetched at every move of a stroke; None shows none.
 
     Its events; ``seq`` counts all five together:
 
