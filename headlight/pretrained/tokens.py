@@ -1,0 +1,240 @@
+"""A text as the tokenizer of a checkpoint sees it: readable pieces, ids, special tokens and places in the text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from headlight.pretrained.checkpoint import Checkpoint
+
+_BLANK = "\u2581"
+"""How SentencePiece writes a blank."""
+
+
+@dataclass(frozen=True)
+class Piece:
+    """One token.
+
+    Attributes:
+        text: what it stands for, readable; bytes that are no whole character as ``<E2 9C>``.
+        raw: how the vocabulary writes it.
+        id: its number in the vocabulary.
+        special: whether it stands for no text, as ``[CLS]``.
+        start: where it begins in the text that was tokenized; None where that is not known.
+        end: where it ends.
+        part: 1 in the second of a pair of texts, else 0.
+    """
+
+    text: str
+    raw: str
+    id: int
+    special: bool
+    start: int | None = None
+    end: int | None = None
+    part: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Tokenized:
+    """What a model is given.
+
+    Attributes:
+        pieces: the tokens of its only sequence, or of the source.
+        target: the tokens of the decoder, of an encoder-decoder.
+        text: what was tokenized; with a template, what that made of it.
+        inputs: the arguments of the model's ``forward``, (1, T) each.
+    """
+
+    pieces: tuple[Piece, ...]
+    target: tuple[Piece, ...]
+    text: str
+    inputs: Mapping[str, Tensor]
+
+
+@dataclass(frozen=True)
+class Words:
+    """What a person wrote for a model.
+
+    Attributes:
+        text: the text, or the source.
+        second: the second of a pair for an encoder, the target for an encoder-decoder; "" for none.
+        chat: whether the text is what is said to an assistant, in the template of the checkpoint.
+    """
+
+    text: str
+    second: str = ""
+    chat: bool = False
+
+
+def tokenized(checkpoint: Checkpoint, words: Words, most: int) -> Tokenized:
+    """What a text becomes.
+
+    Args:
+        checkpoint: whose tokenizer it is.
+        words: what was written.
+        most: the most tokens that are taken, if the model itself takes as many.
+
+    Raises:
+        ValueError: there is no token, or too many; one sentence.
+    """
+    tokenizer = checkpoint.tokenizer
+    if checkpoint.part == "encoder-decoder":
+        found = _source_and_target(checkpoint, words)
+    elif checkpoint.part == "encoder" and words.second:
+        given = tokenizer(words.text, words.second, **_asked(tokenizer))
+        found = Tokenized(pieces_of(tokenizer, given), (), words.text, _inputs(given))
+    else:
+        text = in_template(checkpoint, words.text) if words.chat and checkpoint.chats else words.text
+        given = tokenizer(text, add_special_tokens=text is words.text, **_asked(tokenizer))
+        found = Tokenized(pieces_of(tokenizer, given), (), text, _inputs(given))
+    _check_length(checkpoint, found, most)
+    inputs = {name: value.to(checkpoint.device) for name, value in found.inputs.items()}
+    return replace(found, inputs=inputs)
+
+
+def _check_length(checkpoint: Checkpoint, found: Tokenized, most: int) -> None:
+    own = checkpoint.most_tokens
+    longest = max(len(found.pieces), len(found.target))
+    if own is not None and longest > own:
+        raise ValueError(f"The text has {longest:,} tokens: {checkpoint.name} has positions for {own:,}.")
+    if longest > most:
+        raise ValueError(f"The text has {longest:,} tokens: {most:,} is the most that is drawn.")
+    if not found.pieces:
+        raise ValueError("The text has no token: type something.")
+
+
+def in_template(checkpoint: Checkpoint, text: str) -> str:
+    """A text as it is said to an assistant, up to where the answer begins.
+
+    Raises:
+        ValueError: the template of the checkpoint does not take it.
+    """
+    try:
+        made = checkpoint.tokenizer.apply_chat_template(
+            [{"role": "user", "content": text}], tokenize=False, add_generation_prompt=True
+        )
+    except Exception as error:  # a template is a small program of the checkpoint's, and fails as it likes
+        raise ValueError(f"The chat template of {checkpoint.name} does not take this: {error}") from error
+    return str(made)
+
+
+def _source_and_target(checkpoint: Checkpoint, words: Words) -> Tokenized:
+    """The source, and the target as the decoder is given it: its start token, and the target without its end."""
+    tokenizer = checkpoint.tokenizer
+    given = tokenizer(words.text, **_asked(tokenizer))
+    start = start_of_target(checkpoint)
+    target = (Piece(*_written(tokenizer, start), start, True),)
+    if words.second:
+        goal = tokenizer(text_target=words.second, **_asked(tokenizer))
+        own = pieces_of(tokenizer, goal)
+        target += own[:-1] if own and own[-1].id == tokenizer.eos_token_id else own
+    ids = torch.tensor([[piece.id for piece in target]])
+    return Tokenized(
+        pieces_of(tokenizer, given), target, words.text, {**_inputs(given), "decoder_input_ids": ids}
+    )
+
+
+def start_of_target(checkpoint: Checkpoint) -> int:
+    """The id that the decoder of an encoder-decoder begins with."""
+    start = getattr(checkpoint.config, "decoder_start_token_id", None)
+    if start is None:
+        start = getattr(checkpoint.config, "bos_token_id", None)
+    return int(start or 0)
+
+
+def _asked(tokenizer: Any) -> dict[str, Any]:  # noqa: ANN401
+    return {"return_tensors": "pt", "return_offsets_mapping": tokenizer.is_fast}
+
+
+def _inputs(given: Any) -> dict[str, Tensor]:  # noqa: ANN401
+    known = ("input_ids", "attention_mask", "token_type_ids")
+    return {name: given[name] for name in known if name in given}
+
+
+def pieces_of(tokenizer: Any, given: Any) -> tuple[Piece, ...]:  # noqa: ANN401
+    """The tokens of the first sequence of what a tokenizer gave."""
+    ids = given["input_ids"][0].tolist()
+    special = set(tokenizer.all_special_ids)
+    offsets = given["offset_mapping"][0].tolist() if "offset_mapping" in given else [None] * len(ids)
+    parts = given.sequence_ids(0) if tokenizer.is_fast else [0] * len(ids)
+    found: list[Piece] = []
+    for token, place, part in zip(ids, offsets, parts, strict=True):
+        text, raw = _written(tokenizer, token)
+        is_special = token in special
+        start, end = (None, None) if place is None or is_special else place
+        before = found[-1].part if found else 0
+        found.append(Piece(text, raw, token, is_special, start, end, before if part is None else part))
+    return tuple(found)
+
+
+def pieces_of_ids(tokenizer: Any, ids: Iterable[int]) -> tuple[Piece, ...]:  # noqa: ANN401
+    """Tokens without a place in a text, as a model writes them."""
+    special = set(tokenizer.all_special_ids)
+    return tuple(Piece(*_written(tokenizer, token), token, token in special) for token in ids)
+
+
+def _written(tokenizer: Any, token: int) -> tuple[str, str]:  # noqa: ANN401
+    """A token as a person reads it, and as the vocabulary has it."""
+    raw = tokenizer.convert_ids_to_tokens(token)
+    if raw is None:  # the embedding may have more rows than the vocabulary has tokens
+        return f"<{token}>", ""
+    if token in tokenizer.all_special_ids:
+        return raw, raw
+    if _has_bytes(tokenizer):
+        return readable_bytes(raw), raw
+    return raw.replace(_BLANK, " "), raw
+
+
+def _has_bytes(tokenizer: Any) -> bool:  # noqa: ANN401
+    """Whether its vocabulary writes bytes as characters, as that of GPT-2 does."""
+    return tokenizer.is_fast and "ByteLevel" in repr(tokenizer.backend_tokenizer.decoder)[:10_000]
+
+
+def readable_bytes(raw: str) -> str:
+    """The text of a token of a byte-level vocabulary; bytes that are no whole character as ``<E2 9C>``."""
+    try:
+        data = bytes(byte_of_character()[character] for character in raw)
+    except KeyError:  # an added token, which is written as it is
+        return raw
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return _partly(data)
+
+
+def _partly(data: bytes) -> str:
+    """Bytes as text, those that are no whole character in hexadecimal."""
+    shown, broken = "", b""
+    place = 0
+    while place < len(data):
+        size = next((n for n in (1, 2, 3, 4) if _is_text(data[place : place + n])), 0)
+        if size:
+            shown += (f"<{broken.hex(' ').upper()}>" if broken else "") + data[place : place + size].decode()
+            broken = b""
+        else:
+            broken += data[place : place + 1]
+        place += size or 1
+    return shown + (f"<{broken.hex(' ').upper()}>" if broken else "")
+
+
+def _is_text(data: bytes) -> bool:
+    try:
+        return bool(data) and bool(data.decode())
+    except UnicodeDecodeError:
+        return False
+
+
+@cache
+def byte_of_character() -> Mapping[str, int]:
+    """Which byte each character of a byte-level vocabulary stands for (Radford et al., 2019).
+
+    Bytes that print stand for themselves; the others are written as the characters from 256 on, in their order.
+    """
+    printed = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
+    others = [byte for byte in range(256) if byte not in printed]
+    return {chr(byte): byte for byte in printed} | {chr(256 + place): byte for place, byte in enumerate(others)}

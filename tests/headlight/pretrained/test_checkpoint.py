@@ -1,0 +1,75 @@
+"""Checkpoints are loaded without running anything of theirs, refused above a size, and shared."""
+
+import json
+import shutil
+
+import pytest
+import torch
+
+from headlight.pretrained.checkpoint import Checkpoint, Shelf, load, memory_of
+from headlight.pretrained.opening import cost_of, open_checkpoint
+
+
+def test_a_folder_is_loaded_in_the_number_type_that_is_asked_for(checkpoint_of):
+    folder, single = checkpoint_of("llama")
+    half = load("half", folder, dtype="bfloat16")
+    assert next(half.model.parameters()).dtype is torch.bfloat16
+    assert memory_of(folder, "bfloat16") * 2 == memory_of(folder, "float32") == single.n_bytes == 2 * half.n_bytes
+    assert not single.model.training
+    assert not any(weight.requires_grad for weight in single.model.parameters())
+    assert (single.part, single.most_tokens, single.chats, single.notes) == ("decoder", 64, False, ())
+
+
+def test_what_is_too_large_is_refused_before_it_is_loaded(checkpoint_of, monkeypatch):
+    folder, _ = checkpoint_of("gpt2")
+    monkeypatch.setenv("HEADLIGHT_MEMORY_GB", "0.00001")
+    for refusing in (lambda: cost_of(str(folder)), lambda: load("large", folder)):
+        with pytest.raises(ValueError, match="10 kB is the most here"):
+            refusing()
+
+
+def test_code_of_a_checkpoint_is_never_run(checkpoint_of, tmp_path):
+    folder = shutil.copytree(checkpoint_of("gpt2")[0], tmp_path / "own")
+    config = json.loads((folder / "config.json").read_text())
+    config |= {"model_type": "own", "auto_map": {"AutoConfig": "own.Config", "AutoModel": "own.Model"}}
+    (folder / "config.json").write_text(json.dumps(config))
+    (folder / "own.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')")
+    with pytest.raises(ValueError, match="code that comes with a checkpoint is never run"):
+        load("own", folder)
+    assert not (tmp_path / "ran").exists()
+
+
+def test_weights_that_the_files_do_not_hold_are_named(checkpoint_of, tmp_path):
+    from safetensors.torch import load_file, save_file
+
+    folder = shutil.copytree(checkpoint_of("gpt2")[0], tmp_path / "less")
+    file = folder / "model.safetensors"
+    weights = load_file(file)
+    save_file({name: weight for name, weight in weights.items() if "h.1.mlp.c_fc" not in name}, file, {"format": "pt"})
+    (note,) = load("less", folder).notes
+    assert "transformer.h.1.mlp.c_fc.bias, transformer.h.1.mlp.c_fc.weight" in note
+    assert "random" in note
+
+
+def test_without_a_tokenizer_there_is_one_sentence(checkpoint_of, tmp_path):
+    folder = shutil.copytree(checkpoint_of("gpt2")[0], tmp_path / "mute")
+    for file in folder.glob("tokenizer*"):
+        file.unlink()
+    with pytest.raises(ValueError, match="without a tokenizer that can be read"):
+        load("mute", folder)
+
+
+def test_sessions_share_a_checkpoint_and_the_one_used_least_recently_goes(checkpoint_of):
+    folder, tiny = checkpoint_of("gpt2")
+    shelf = Shelf(room=250)
+    made = {name: Checkpoint(name, tiny.model, tiny.tokenizer, "decoder", 100) for name in "abc"}
+    for name in "ab":
+        shelf.put((name, "", ""), made[name])
+    assert shelf.get(("a", "", "")) is made["a"]
+    shelf.put(("c", "", ""), made["c"])
+    assert [shelf.get((name, "", "")) for name in "abc"] == [made["a"], None, made["c"]]
+    shelf.make_room(200)
+    assert shelf.get(("a", "", "")) is None
+    cost, room = cost_of(str(folder)), Shelf(room=10**9)
+    first = open_checkpoint(cost, lambda *_: None, shelf=room)
+    assert open_checkpoint(cost, lambda *_: None, shelf=room) is first

@@ -1,0 +1,80 @@
+"""Small random checkpoints in folders, each with a tokenizer that was made here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+import transformers
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
+
+from headlight.pretrained.tokens import byte_of_character
+
+SIZES = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 32}
+GPT = {"n_embd": 16, "n_layer": 2, "n_head": 4, "n_positions": 64}
+LLAMA = {**SIZES, "num_key_value_heads": 2, "head_dim": 4, "max_position_embeddings": 64}
+BART = {
+    **{f"{side}_{what}": number for side in ("encoder", "decoder") for what, number in
+       (("layers", 2), ("attention_heads", 4), ("ffn_dim", 32))},
+    "d_model": 16, "max_position_embeddings": 64,
+}  # fmt: skip
+T5 = {"d_model": 16, "d_kv": 4, "num_layers": 2, "num_heads": 4, "d_ff": 32}
+
+FAMILIES = {
+    "gpt2": ("GPT2LMHeadModel", GPT),
+    "llama": ("LlamaForCausalLM", LLAMA),
+    "qwen3": ("Qwen3ForCausalLM", LLAMA),
+    "bert": ("BertModel", {**SIZES, "max_position_embeddings": 64}),
+    "bart": ("BartForConditionalGeneration", BART),
+    "t5": ("T5ForConditionalGeneration", T5),
+}
+SPECIALS = ("<pad>", "<s>", "</s>", "<unk>")
+
+
+def saved(family: str, folder: Path) -> Path:
+    """A random model of a family, with its tokenizer, as a checkpoint."""
+    name, sizes = FAMILIES[family]
+    tokenizer = wordpiece() if family == "bert" else byte_level(ends=family in ("bart", "t5"))
+    kind = getattr(transformers, name)
+    config = kind.config_class(
+        vocab_size=len(tokenizer), pad_token_id=0, bos_token_id=1, eos_token_id=2, decoder_start_token_id=2, **sizes
+    )
+    with torch.random.fork_rng(devices=()):
+        torch.manual_seed(0)
+        model = kind(config)
+        for weight in model.parameters():  # far from the small numbers of the first step, so that heads differ
+            weight.data += 0.2 * torch.randn_like(weight)
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+def byte_level(*, ends: bool) -> transformers.PreTrainedTokenizerFast:
+    """A vocabulary of bytes as GPT-2 writes them, with a few words; it may end each text."""
+    characters = [*byte_of_character()]
+    vocabulary = {token: place for place, token in enumerate([*SPECIALS, *characters, "th", "the", "Ġthe"])}
+    tokenizer = Tokenizer(models.BPE(vocabulary, [("t", "h"), ("th", "e"), ("Ġ", "the")]))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    if ends:
+        tokenizer.post_processor = processors.TemplateProcessing(single="$A </s>", special_tokens=[("</s>", 2)])
+    return transformers.PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, pad_token="<pad>", bos_token="<s>", eos_token="</s>", unk_token="<unk>"
+    )
+
+
+def wordpiece() -> transformers.PreTrainedTokenizerFast:
+    """A vocabulary of words and parts of words, with the templates of BERT."""
+    words = ["[PAD]", "[CLS]", "[SEP]", "[UNK]", "the", "cat", "sat", "un", "##able", "."]
+    tokenizer = Tokenizer(models.WordPiece({word: place for place, word in enumerate(words)}, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]",
+        pair="[CLS] $A [SEP] $B:1 [SEP]:1",
+        special_tokens=[("[CLS]", 1), ("[SEP]", 2)],
+    )
+    return transformers.PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        pad_token="[PAD]", cls_token="[CLS]", sep_token="[SEP]", unk_token="[UNK]",
+        model_input_names=["input_ids", "token_type_ids", "attention_mask"],
+    )  # fmt: skip
