@@ -15,6 +15,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
 from headlight.recorder import Options
 from model.dataflow import (
@@ -181,6 +182,32 @@ class Stages:
         if stage.value is None or path not in self._versions or stage.value._version == self._versions[path]:
             return stage
         return replace(stage, value=None)
+
+
+class StageBytes(TorchFunctionMode):
+    """Adds up the bytes that the stages of a pass would take, while it runs, and keeps none.
+
+    Attributes:
+        total: the bytes so far.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.total = 0
+
+    def __torch_function__(
+        self,
+        function: Callable[..., Any],
+        types: Any,  # noqa: ANN401 - PyTorch's own signature
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:  # noqa: ANN401
+        output = function(*args, **(kwargs or {}))
+        if name_of(function) not in _FOLDED:
+            with torch._C.DisableTorchFunction():
+                parts = output if isinstance(output, tuple | list) else (output,)
+                self.total += sum(part.nbytes for part in parts if isinstance(part, Tensor) and part.dim() > 1)
+        return output
 
 
 def recomputed(stage: Stage, stages: Mapping[str, Stage], model: nn.Module) -> Tensor:

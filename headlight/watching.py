@@ -6,7 +6,7 @@ import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from typing import Any
 
 import torch
@@ -18,7 +18,7 @@ from headlight import known_functions
 from headlight.attention import Attention, Keep
 from headlight.modules import RunningModules
 from headlight.recorder import Options, Recorder, WrittenDraft, aside
-from headlight.stages import Stages
+from headlight.stages import StageBytes, Stages
 from headlight.trace import Trace
 from headlight.written import Scores, WrittenAttentions
 from model.mask_tools.mask_case import listed
@@ -88,9 +88,10 @@ def memory(model: nn.Module, *args: Any, keep: Keep = "weights", **kwargs: Any) 
         keep: as in ``watch``.
         kwargs: what it is called with by name.
     """
-    with torch.no_grad(), watch(model, keep="shapes") as trace:
+    stages = StageBytes()
+    with torch.no_grad(), watch(model, keep="shapes") as trace, stages if keep == "all" else nullcontext():
         model(*args, **kwargs)
-    return sum(bytes_kept(attention, keep) for attention in trace)
+    return stages.total + sum(bytes_kept(attention, keep) for attention in trace)
 
 
 def bytes_kept(attention: Attention, keep: Keep) -> int:

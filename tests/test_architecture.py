@@ -28,7 +28,7 @@ VIEWS = ("step", "token_way", "heads", "compare", "lab", "train", "generate", "w
 MODULES = {name_of(source): source for source in SOURCES}
 ROOMS = (
     *("model", "model.mask_tools", "model.sources", "model.learning", "model.analysis"),
-    "headlight",
+    *("headlight", "headlight.pretrained"),
     *("visualizer", "visualizer.components", "visualizer.figures"),
     *("visualizer.settings", "visualizer.runs", "visualizer.stages", "visualizer.pictures", "visualizer.session"),
     *("visualizer.routes", "visualizer.views", "visualizer.page", "app"),
@@ -106,9 +106,19 @@ def test_the_model_needs_torch_and_the_standard_library_alone():
 
 def test_watching_needs_torch_and_the_standard_library_alone():
     own = {"headlight.recording": "safetensors", "headlight.command": "streamlit"}
-    assert not packages_outside(set(within("headlight")) - set(own), "torch", "model", "headlight")
+    others = set(within("headlight.pretrained"))
+    assert not packages_outside(set(within("headlight")) - set(own) - others, "torch", "model", "headlight")
+    assert not refused(set(within("headlight")) - others, "headlight.pretrained")
     for module, package in own.items():
         assert not packages_outside([module], "torch", "model", "headlight", package)
+
+
+def test_transformers_is_loaded_when_a_checkpoint_is_and_never_before():
+    begins = {"transformers", "huggingface_hub", "accelerate", "gguf"}
+    for module in MODULES:
+        first = [node for node in tree_of(module).body if isinstance(node, ast.Import | ast.ImportFrom)]
+        names = {(getattr(node, "module", None) or node.names[0].name).partition(".")[0] for node in first}
+        assert not names & begins, module
 
 
 def test_figures_and_components_see_arrays_and_labels_alone():

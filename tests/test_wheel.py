@@ -111,4 +111,5 @@ def test_in_the_repository_the_command_opens_its_app():
 def test_what_the_app_needs_is_written_down_in_both_places():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     required = {line for line in (ROOT / "requirements.txt").read_text().splitlines() if "torch" not in line}
-    assert set(project["optional-dependencies"]["app"]) == required
+    extras = project["optional-dependencies"]
+    assert {*extras["app"], *extras["pretrained"]} == required

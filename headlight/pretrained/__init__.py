@@ -1,1 +1,1 @@
-"""Pretrained checkpoints: found, fetched, loaded and run. Only safetensors and GGUF are read, and no code of theirs."""
+"""Pretrained checkpoints: found, fetched, loaded and run. Only safetensors and GGUF are read; no code is run."""

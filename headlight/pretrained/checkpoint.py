@@ -125,7 +125,7 @@ def load(name: str, folder: Path, *, dtype: str = "float32", device: str = "cpu"
     from transformers.utils import logging
 
     refuse_above(memory_of(folder, dtype), name)
-    logging.disable_progress_bar()
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     try:
         config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
     except (ValueError, OSError, KeyError) as error:

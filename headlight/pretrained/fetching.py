@@ -110,7 +110,9 @@ def ask_hub(place: Place) -> OnHub:
         if not any(file.endswith(".safetensors") for file in chosen):
             ggufs = [file for file in files if file.endswith(".gguf")]
             if ggufs:
-                raise ValueError(f"{repository} holds GGUF files: name one of them, such as {repository}/{ggufs[0]}.")
+                raise ValueError(
+                    f"{repository} holds GGUF files: name one of them, such as {repository}/{ggufs[0]}."
+                )
             raise ValueError(without_weights(repository, iter(files)))
     numbers = getattr(about, "safetensors", None)
     return OnHub(
@@ -197,17 +199,17 @@ Say = Callable[[str, float], None]
 def _from_hub(task: Task, say: Say) -> Path:
     """Fetch the files of a repository one after the other into the hub's cache; begun ones are continued."""
     from huggingface_hub import hf_hub_download
-    from huggingface_hub.utils import tqdm
+    from huggingface_hub.utils import tqdm  # type: ignore[attr-defined]
 
     files = dict(task.files or {})
     total, done = sum(files.values()) or 1, 0
     most_said = 0
 
-    class Bar(tqdm):  # type: ignore[misc]
+    class Bar(tqdm):
         """Tells how many bytes there are, in place of drawing it."""
 
         def __init__(self, *args: Any, **more: Any) -> None:  # noqa: ANN401
-            super().__init__(*args, **{**more, "disable": True})
+            super().__init__(*args, **{**more, "disable": True})  # type: ignore[no-untyped-call]
             self.here = more.get("initial") or 0
 
         def update(self, n: float | None = 1) -> None:
@@ -332,7 +334,7 @@ def _convert(task: Task, say: Say) -> Path:
     from transformers import AutoModelForCausalLM, AutoTokenizer
     from transformers.utils import logging
 
-    logging.disable_progress_bar()
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     source, target = Path(task.source), Path(task.target)
     say("Reading the tokenizer", 0.02)
     tokenizer = AutoTokenizer.from_pretrained(source.parent, gguf_file=source.name, local_files_only=True)
@@ -374,7 +376,7 @@ def main() -> None:
 
 
 def _sentence_of(error: Exception, task: Task) -> str:
-    if isinstance(error, ValueError) and not task.kind == "convert":
+    if isinstance(error, ValueError) and task.kind != "convert":
         return str(error)
     reason = (str(error) or type(error).__name__).strip().splitlines()[0]
     what = {"hub": "fetched", "package": "fetched", "convert": "converted"}[task.kind]

@@ -44,7 +44,9 @@ class Cost:
             parts.append(f"{in_words(self.memory)} of memory")
         if self.converts:
             parts.append("converted once, which takes about half a minute for 100 MB")
-        return f"{self.place.name}: {', '.join(parts)}." if parts else f"{self.place.name}: its size is not known yet."
+        return (
+            f"{self.place.name}: {', '.join(parts)}." if parts else f"{self.place.name}: its size is not known yet."
+        )
 
 
 def cost_of(name: str, dtype: str = "float32") -> Cost:
@@ -125,5 +127,3 @@ def _do(task: Task, say: Say, start: float, end: float) -> Path:
     if path is None:
         raise ValueError(f"{task.source} was not fetched.")
     return path
-
-

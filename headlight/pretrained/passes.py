@@ -133,5 +133,3 @@ def _ends(checkpoint: Checkpoint) -> set[int]:
         end = getattr(source, "eos_token_id", None)
         found |= set(end) if isinstance(end, list) else set() if end is None else {int(end)}
     return found
-
-

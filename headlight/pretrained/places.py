@@ -1,4 +1,4 @@
-"""Where a checkpoint is: on this machine already, or on the hub or the package index, from where it can be fetched."""
+"""Where a checkpoint is: on this machine already, or on the hub or the package index, which it is fetched from."""
 
 from __future__ import annotations
 
@@ -163,7 +163,9 @@ def _existing(name: str) -> Path | None:
 def _of_path(name: str, path: Path) -> Place:
     if path.is_file():
         if path.suffix != ".gguf":
-            raise ValueError(f"{name} is no GGUF file: name the folder of a checkpoint, or a file that ends in .gguf.")
+            raise ValueError(
+                f"{name} is no GGUF file: name the folder of a checkpoint, or a file that ends in .gguf."
+            )
         return Place(name, "gguf", path.resolve())
     if weight_files(path) and (path / "config.json").exists():
         return Place(name, "folder", path.resolve())

@@ -28,7 +28,9 @@ def most_bytes() -> int:
     """
     given = os.environ.get("HEADLIGHT_MEMORY_GB")
     if given is None:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2 if hasattr(os, "sysconf") else 8 * 10**9
+        return (
+            os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2 if hasattr(os, "sysconf") else 8 * 10**9
+        )
     try:
         number = float(given)
     except ValueError:

@@ -128,15 +128,13 @@ def _source_and_target(checkpoint: Checkpoint, words: Words) -> Tokenized:
     tokenizer = checkpoint.tokenizer
     given = tokenizer(words.text, **_asked(tokenizer))
     start = start_of_target(checkpoint)
-    target = (Piece(*_written(tokenizer, start), start, True),)
+    target: tuple[Piece, ...] = (Piece(*_written(tokenizer, start), start, True),)
     if words.second:
         goal = tokenizer(text_target=words.second, **_asked(tokenizer))
         own = pieces_of(tokenizer, goal)
         target += own[:-1] if own and own[-1].id == tokenizer.eos_token_id else own
     ids = torch.tensor([[piece.id for piece in target]])
-    return Tokenized(
-        pieces_of(tokenizer, given), target, words.text, {**_inputs(given), "decoder_input_ids": ids}
-    )
+    return Tokenized(pieces_of(tokenizer, given), target, words.text, {**_inputs(given), "decoder_input_ids": ids})
 
 
 def start_of_target(checkpoint: Checkpoint) -> int:

@@ -295,8 +295,9 @@ def test_the_memory_is_known_before():
     assert headlight.memory(model, x) == sum(seen.weights.nbytes for seen in trace) == 2 * 2 * 4 * 36 * 4
     with headlight.watch(model, keep="all") as trace:
         model(x)
-    kept = [(seen.weights, seen.query, seen.key, seen.value, seen.context) for seen in trace]
-    assert headlight.memory(model, x, keep="all") == sum(tensor.nbytes for seen in kept for tensor in seen)
+    kept = [tensor for seen in trace for tensor in (seen.weights, seen.query, seen.key, seen.value, seen.context)]
+    kept += [stage.value for stage in trace.stages.values()]
+    assert headlight.memory(model, x, keep="all") == sum(tensor.nbytes for tensor in kept)
     with headlight.watch(model, keep="shapes") as shapes:
         model(x)
     assert shapes.nbytes == 0

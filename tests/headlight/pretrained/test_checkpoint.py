@@ -45,7 +45,9 @@ def test_weights_that_the_files_do_not_hold_are_named(checkpoint_of, tmp_path):
     folder = shutil.copytree(checkpoint_of("gpt2")[0], tmp_path / "less")
     file = folder / "model.safetensors"
     weights = load_file(file)
-    save_file({name: weight for name, weight in weights.items() if "h.1.mlp.c_fc" not in name}, file, {"format": "pt"})
+    save_file(
+        {name: weight for name, weight in weights.items() if "h.1.mlp.c_fc" not in name}, file, {"format": "pt"}
+    )
     (note,) = load("less", folder).notes
     assert "transformer.h.1.mlp.c_fc.bias, transformer.h.1.mlp.c_fc.weight" in note
     assert "random" in note

@@ -37,7 +37,9 @@ def test_weights_and_hidden_states_are_those_that_transformers_reports(checkpoin
     values = [stage.value for stage in seen.trace.stages.values() if stage.value is not None]
     for state in states:
         assert any(value.shape == state.shape and (value - state).abs().max() <= 1e-5 for value in values)
-    torch.testing.assert_close(seen.output, reported[0] if not seen.has_logits else reported.logits, atol=1e-5, rtol=0)
+    torch.testing.assert_close(
+        seen.output, reported[0] if not seen.has_logits else reported.logits, atol=1e-5, rtol=0
+    )
 
 
 def test_the_memory_of_a_pass_is_known_before(checkpoint_of):

@@ -61,7 +61,9 @@ def test_a_folder_without_weights_that_are_read_is_refused_with_the_reason(tmp_p
         place_of(str(checkpoint(tmp_path / "mine", *files)))
 
 
-@pytest.mark.parametrize("name", ["", "a/b/c", "../../etc", "no such thing", "x" * 5000, "a\0b", "~nobody/x", "--help"])
+@pytest.mark.parametrize(
+    "name", ["", "a/b/c", "../../etc", "no such thing", "x" * 5000, "a\0b", "~nobody/x", "--help"]
+)
 def test_what_cannot_be_a_checkpoint_is_answered_by_a_sentence(name):
     with pytest.raises(ValueError, match=r"Name a checkpoint|cannot be a name on the hub"):
         place_of(name)
@@ -130,4 +132,9 @@ def test_the_most_memory_can_be_set(monkeypatch):
 
 
 def test_sizes_are_said_in_the_units_of_files():
-    assert [in_words(n) for n in (900, 93_000_000, 999_600_000, 1_240_000_000)] == ["1 kB", "93 MB", "1.0 GB", "1.2 GB"]
+    assert [in_words(n) for n in (900, 93_000_000, 999_600_000, 1_240_000_000)] == [
+        "1 kB",
+        "93 MB",
+        "1.0 GB",
+        "1.2 GB",
+    ]
