@@ -10,7 +10,7 @@ import io
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar, cast, get_args
 
@@ -19,6 +19,7 @@ from torch import Tensor
 
 from headlight.attention import Attention
 from headlight.call import Kind
+from headlight.expressions import from_json, is_sound, to_json
 from headlight.findings import REMARKS
 from headlight.stages import Stage
 
@@ -49,12 +50,14 @@ class Content:
         stages: every stage.
         notes: the sentences on what could not be seen.
         tokens: the text of each token; empty where nobody gave it.
+        parameters: parameters of the model by name.
     """
 
     attentions: Sequence[Attention]
     stages: Sequence[Stage]
     notes: Sequence[str]
     tokens: Sequence[str]
+    parameters: Mapping[str, Tensor]
 
 
 def write(content: Content, path: str | Path) -> None:
@@ -69,6 +72,7 @@ def write(content: Content, path: str | Path) -> None:
         "notes": list(content.notes),
         "attentions": [_attention_to_json(attention, arrays) for attention in content.attentions],
         "stages": [_stage_to_json(stage, arrays) for stage in content.stages],
+        "parameters": {name: arrays.add(value) for name, value in content.parameters.items()},
     }
     save_file(arrays.by_name, str(path), {_KEY: json.dumps(about, ensure_ascii=False)})
 
@@ -103,13 +107,14 @@ def read(file: str | Path | bytes, *, most_bytes: int = MOST_BYTES) -> Content:
         arrays = load(file) if isinstance(file, bytes) else load_file(str(file))
     except (SafetensorError, KeyError, RuntimeError, TypeError, OverflowError) as error:
         raise ValueError(_DAMAGED) from error
-    stages = [_stage_from_json(given, arrays) for given in _list(about, "stages", dict)]
+    parameters = {str(name): _one_of(arrays, number, "parameters") for name, number in _parameters(about).items()}
+    stages = _stages_from_json(_list(about, "stages", dict), arrays, parameters)
     if len({stage.path for stage in stages}) < len(stages):
         raise ValueError("two stages in the file have one path")
     attentions = [_attention_from_json(given, arrays) for given in _list(about, "attentions", dict)]
     if len({attention.path for attention in attentions}) < len(attentions):
         raise ValueError("two attentions in the file have one path")
-    return Content(attentions, stages, _list(about, "notes", str), _list(about, "tokens", str))
+    return Content(attentions, stages, _list(about, "notes", str), _list(about, "tokens", str), parameters)
 
 
 class _Arrays:
@@ -152,6 +157,7 @@ def _stage_to_json(stage: Stage, arrays: _Arrays) -> dict[str, object]:
         "inputs": stage.inputs,
         "folded": stage.folded,
         "value": arrays.add(stage.value),
+        "expression": to_json(stage.node, arrays.add),
     }
 
 
@@ -227,6 +233,24 @@ def _check_arrays(attention: Attention) -> None:
         )
 
 
+def _parameters(about: Mapping[str, Any]) -> Mapping[str, Any]:
+    return _field(about, "parameters", dict) if "parameters" in about else {}
+
+
+def _stages_from_json(
+    given: Sequence[Mapping[str, Any]], arrays: Mapping[str, Tensor], parameters: Mapping[str, Tensor]
+) -> list[Stage]:
+    """The stages, without those expressions that do not come to what the stage has."""
+    found = [_stage_from_json(each, arrays) for each in given]
+    values: dict[str, Tensor | None] = {}
+    for i, stage in enumerate(found):
+        node, value = stage.node, stage.value
+        if node is not None and (value is None or not is_sound(node, value.shape, values, parameters)):
+            found[i] = replace(stage, node=None)
+        values[stage.path] = value
+    return found
+
+
 def _stage_from_json(given: Mapping[str, Any], arrays: Mapping[str, Tensor]) -> Stage:
     return Stage(
         path=_field(given, "path", str),
@@ -235,6 +259,7 @@ def _stage_from_json(given: Mapping[str, Any], arrays: Mapping[str, Tensor]) -> 
         inputs=tuple(_list(given, "inputs", str)),
         folded=tuple(_list(given, "folded", str)),
         value=_array(given, "value", arrays),
+        node=from_json(given.get("expression"), arrays),
     )
 
 
@@ -242,6 +267,10 @@ def _array(given: Mapping[str, Any], name: str, arrays: Mapping[str, Tensor]) ->
     number = given.get(name)
     if number is None:
         return None
+    return _one_of(arrays, number, name)
+
+
+def _one_of(arrays: Mapping[str, Tensor], number: object, name: str) -> Tensor:
     if not isinstance(number, str) or number not in arrays:
         raise ValueError(f"{name} ({number!r}) in the file is none of its arrays")
     return arrays[number]

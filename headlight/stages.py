@@ -53,7 +53,7 @@ class Stage:
             outside is named by its shape.
         folded: what only changed shapes on the way from its inputs.
         value: what it came to; None where the model wrote over it in a way that could not be foreseen.
-        node: the operation with its arguments, which can be computed again; None in a recording that was loaded.
+        node: the operation with its arguments, to be computed again; None where a recording does not hold it.
     """
 
     path: str
@@ -214,10 +214,10 @@ def recomputed(stage: Stage, stages: Mapping[str, Stage], model: nn.Module) -> T
     """A stage computed again from the stages and parameters that it was computed from.
 
     Raises:
-        ValueError: it was loaded from a file, or one of its inputs was written over.
+        ValueError: its expression is not known, or one of its inputs was written over.
     """
     if stage.node is None:
-        raise ValueError(f"{stage.path} was loaded from a file, which holds no functions")
+        raise ValueError(f"the recording does not hold how {stage.path} was computed")
     parameters = parameters_of(model)
 
     def value_of(node: Node) -> Tensor:
@@ -256,6 +256,12 @@ def _name(leaf: StageInput | ParameterInput | Constant) -> str:
     return leaf.path if isinstance(leaf, StageInput) else leaf.name
 
 
+def may_write(node: Operation) -> bool:
+    """Whether an operation writes into its first input."""
+    name = str(getattr(node.function, "__name__", ""))
+    return _writes(name, tuple(node.arguments), node.keywords)
+
+
 def _writes(name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
     """Whether a function writes into its first argument."""
     is_in_place = (name.endswith("_") and not name.endswith("__")) or name in (
@@ -263,7 +269,7 @@ def _writes(name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool
         "__iadd__",
         "__imul__",
     )
-    return is_in_place or bool(kwargs.get("inplace")) or (name in _MAY_WRITE and args[-1] is True)
+    return is_in_place or bool(kwargs.get("inplace")) or (name in _MAY_WRITE and bool(args) and args[-1] is True)
 
 
 _MAY_WRITE = ("relu", "silu", "gelu", "dropout", "elu", "leaky_relu", "hardtanh")

@@ -98,15 +98,18 @@ class Trace(Sequence[Attention]):
         if sentence not in self._notes:
             self._notes.append(sentence)
 
-    def save(self, path: str | Path, *, tokens: Sequence[str] = ()) -> None:
+    def save(self, path: str | Path, *, tokens: Sequence[str] = (), parameters: bool = False) -> None:
         """Write everything that is kept into a file, in the safetensors format.
 
         Args:
             path: where to; ``.headlight`` is the usual ending.
             tokens: the text of each token, to be shown beside the numbers.
+            parameters: whether the parameters that the stages name are written too, which can take far more than
+                the rest; with them each number of a stage can be followed back to those it was computed from.
         """
         given = tuple(tokens) or self.tokens
-        write(Content(self._attentions, tuple(self.stages.values()), self._notes, given), path)
+        kept = self.parameters if parameters else {}
+        write(Content(self._attentions, tuple(self.stages.values()), self._notes, given, kept), path)
 
 
 def load(file: str | Path | bytes, *, most_bytes: int = MOST_BYTES) -> Trace:
@@ -123,4 +126,5 @@ def load(file: str | Path | bytes, *, most_bytes: int = MOST_BYTES) -> Trace:
     content = read(file, most_bytes=most_bytes)
     trace = Trace(content.attentions, content.notes, {stage.path: stage for stage in content.stages})
     trace.tokens = tuple(content.tokens)
+    trace.parameters.update(content.parameters)
     return trace

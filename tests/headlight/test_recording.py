@@ -7,11 +7,15 @@ from functools import partial
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
+from torch import nn
 from torch.nn import functional as F
 
 import headlight
 from headlight.attention import Attention
+from headlight.stages import recomputed
 from tests.headlight.small_models import causal, stacked, vectors, written_out
+from tests.headlight.test_transformers_models import IDS, built
+from visualizer.runs.watched import WatchedRun
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +46,10 @@ def test_a_trace_comes_back_as_it_was(trace, saved):
     for path, stage in loaded.stages.items():
         assert torch.equal(stage.value, trace.stages[path].value)
         assert (stage.inputs, stage.folded) == (trace.stages[path].inputs, trace.stages[path].folded)
-        assert stage.node is None
+        is_known = stage.operation not in ("linear", "randn")  # no parameters were written, and no chance is
+        assert (stage.node is not None) == is_known
+        if is_known:
+            assert torch.equal(recomputed(stage, loaded.stages, nn.Module()), stage.value)
 
 
 def test_a_mask_that_layers_share_is_written_once(trace, saved):
@@ -69,6 +76,12 @@ def changed(saved, change):
     save_file(load_file(saved), saved, {"headlight": json.dumps(about)})
 
 
+def expression(about):
+    """The expression of the first attention."""
+    found = [stage for stage in about["stages"] if stage["operation"] == "scaled_dot_product_attention"]
+    return found[0]["expression"]
+
+
 CHANGES = {
     "is of version 2: this Headlight reads up to 1": lambda about: about.update(version=2),
     "version \\('1'\\) in the file must be of the type int": lambda about: about.update(version="1"),
@@ -85,6 +98,15 @@ CHANGES = {
     "remarks .* must be among": lambda about: about["attentions"][0].update(remarks=["<script>"]),
     "it must be boolean": lambda about: about["attentions"][0].update(allowed=about["attentions"][0]["weights"]),
     "two stages in the file have one path": lambda about: about["stages"].append(about["stages"][0]),
+    "two attentions in the file have one path": lambda about: about["attentions"].append(about["attentions"][0]),
+    "the function 'os.system' in the file is none that is read": lambda about: expression(about).update(
+        function="os.system"
+    ),
+    "must not write into another tensor": lambda about: expression(about)["keywords"].update(out={"slot": 0}),
+    "an argument in the file is not in the form": lambda about: expression(about)["keywords"].update(
+        scale={"slot": 9}
+    ),
+    "an expression in the file is not in the form": lambda about: expression(about).update(inputs=["stage"]),
     "tokens in the file must be a list of the type str": lambda about: about.update(tokens=[1]),
 }
 
@@ -114,3 +136,33 @@ def test_what_is_no_recording_is_refused(saved, tmp_path):
     save_file({"a": torch.zeros(1)}, tmp_path / "weights")
     with pytest.raises(ValueError, match="the file is no recording"):
         headlight.load(tmp_path / "weights")
+
+
+def test_every_stage_of_real_models_is_computed_again_from_a_file_that_holds_the_parameters(tmp_path):
+    for family, n_without in (("gpt2", 0), ("llama", 0)):
+        model = built(family)
+        with torch.no_grad(), headlight.watch(model, keep="all") as trace:
+            model(IDS)
+        trace.save(tmp_path / "whole", parameters=True)
+        loaded = headlight.load((tmp_path / "whole").read_bytes())
+        assert loaded.parameters.keys() == trace.parameters.keys()
+        run = WatchedRun(loaded, "")
+        without = [path for path, stage in loaded.stages.items() if stage.node is None and stage.inputs]
+        assert len(without) == n_without, without
+        for stage in loaded.stages.values():
+            if stage.node is not None:
+                assert torch.equal(run.values(stage.node), stage.value), stage.path
+
+
+def test_an_expression_that_asks_for_too_much_is_left_out(saved):
+    def grow(about):
+        written = expression(about)
+        size = {"list": [10**6, 10**6, 10**3]}
+        inner = written["inputs"][0]
+        huge = {"function": "torch.Tensor.expand", "part": None, "inputs": [inner], "arguments": {"list": []}}
+        huge["arguments"]["list"] = [{"slot": 0}, size]
+        written["inputs"][0] = {**huge, "keywords": {}}
+
+    n_known = sum(stage.node is not None for stage in headlight.load(saved).stages.values())
+    changed(saved, grow)
+    assert sum(stage.node is not None for stage in headlight.load(saved).stages.values()) == n_known - 1

@@ -13,6 +13,7 @@ from torch import Tensor
 from headlight.attention import Attention
 from headlight.findings import Judged, is_cross, is_of_decoder, judge
 from headlight.inputs import Padding
+from headlight.stages import may_write
 from headlight.trace import Trace
 from model.dataflow import Constant, Node, Operation, ParameterInput
 from model.mask_tools.lint import Finding
@@ -122,7 +123,10 @@ class WatchedRun:
             KeyError: a stage or a parameter is not there.
         """
         if isinstance(node, Operation):
-            return node.apply(tuple(self.values(part) for part in node.inputs))
+            given = [self.values(part) for part in node.inputs]
+            if given and may_write(node):
+                given[0] = given[0].clone()
+            return node.apply(tuple(given))
         if isinstance(node, ParameterInput):
             return self.trace.parameters[node.name]
         value = node.value if isinstance(node, Constant) else self.trace.stages[node.path].value

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from headlight.stages import Stage
-from model.dataflow import Operation
+from model.dataflow import Operation, StageInput, inputs_of
 from visualizer.colors import Role
 from visualizer.components.axis import Axis
 from visualizer.components.derivation import Derivation
@@ -44,6 +44,11 @@ _NOT_A_NUMBER = "The numbers are not what their expression gives"
 def role_of(operation: str) -> Role:
     """The colour of an operation."""
     return _ROLES.get(operation, "neutral")
+
+
+def label_of(stage: Stage) -> str:
+    """The name of a stage in its module: its operation, with a number where that comes several times."""
+    return stage.path.removeprefix(f"{stage.module}.") if stage.module else stage.path
 
 
 def shape_of(stage: Stage) -> str:
@@ -165,7 +170,7 @@ def stage_panel(
     if stage.value is None or not stage.value.numel():
         return None
     panel = _panel(run, stage.path, stage.value, item=item, head=head, row=row, column=column)
-    title = visible_whole(stage.operation)
+    title = visible_whole(label_of(stage))
     return replace(panel, title=title, role=role_of(stage.operation), operator=operator)
 
 
@@ -233,6 +238,8 @@ def check(run: WatchedRun, stage: Stage) -> Check | None:
     """Whether a stage, computed again from its inputs, is what it was; None where that cannot be done."""
     if not isinstance(stage.node, Operation) or stage.value is None or stage.operation in _RANDOM:
         return None
+    if not _is_cheap(run, stage.node, stage.value):
+        return None
     try:
         with torch.no_grad():
             again = run.values(stage.node)
@@ -250,6 +257,15 @@ def check(run: WatchedRun, stage: Stage) -> Check | None:
     )
 
 
+def _is_cheap(run: WatchedRun, node: Operation, value: Tensor) -> bool:
+    """Whether a stage can be computed again while a person waits."""
+    inputs = [run.trace.stages[part.path].value for part in inputs_of(node) if isinstance(part, StageInput)]
+    longest = max((each.shape[-1] for each in inputs if each is not None and each.dim()), default=1)
+    return value.numel() * longest <= _MOST_PRODUCTS
+
+
+_MOST_PRODUCTS = 2**30
+
 _RANDOM = ("dropout", "rand", "randn", "bernoulli", "fused")
 """What is not the same when it is computed again, or only under conditions that a page has not."""
 
@@ -257,6 +273,8 @@ _RANDOM = ("dropout", "rand", "randn", "bernoulli", "fused")
 def derivation(run: WatchedRun, stage: Stage, index: tuple[int, ...]) -> Derivation | None:
     """How the number at a place came to be; None where its expression or an input of it is not there."""
     if not isinstance(stage.node, Operation) or stage.value is None or stage.operation in (*_RANDOM, *ATTENTIONS):
+        return None
+    if not _is_cheap(run, stage.node, stage.value):
         return None
     try:
         found = reckon_node(stage.node, index, run.values)
@@ -266,7 +284,7 @@ def derivation(run: WatchedRun, stage: Stage, index: tuple[int, ...]) -> Derivat
     n_elements = len(found.rows[0].values) if found.rows else 0
     difference = 0.0 if number == found.value else abs(number - found.value)
     return Derivation(
-        title=f"{stage.operation} at {', '.join(map(str, index))}",
+        title=f"{visible_whole(label_of(stage))} at {', '.join(map(str, index))}",
         columns=tuple(map(str, range(n_elements))),
         rows=found.rows,
         steps=found.steps,

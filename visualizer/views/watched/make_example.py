@@ -55,4 +55,4 @@ def example_trace() -> headlight.Trace:
 
 
 if __name__ == "__main__":
-    example_trace().save(EXAMPLE)
+    example_trace().save(EXAMPLE, parameters=True)

@@ -49,7 +49,7 @@ def _tree(run: WatchedRun, paths: list[str], current: int) -> None:
     called = [
         CalledOperation(
             visible_whole(stage.module) if stage.module else "",
-            visible_whole(stage.operation),
+            visible_whole(watched.label_of(stage)),
             watched.role_of(stage.operation),
             watched.shape_of(stage),
         )
@@ -81,7 +81,7 @@ def _introduction(run: WatchedRun, stage: Stage) -> None:
     """What it is, what it was computed from, and what holds of its numbers."""
     said, facts = st.columns([5, 3], gap="medium")
     with said:
-        st.markdown(f"#### {markdown_safe(stage.operation.replace('_', ' ').capitalize())}")
+        st.markdown(f"#### {markdown_safe(_title(stage))}")
         st.caption(markdown_safe(watched.told(stage)))
         if stage.operation in watched.ATTENTIONS:
             _to_the_heads(run, stage)
@@ -98,6 +98,10 @@ def _introduction(run: WatchedRun, stage: Stage) -> None:
         st.caption(f"{watched.shape_of(stage)} · {kind} · {in_bytes(stage.value.nbytes)}")
         if (check := watched.check(run, stage)) is not None:
             st.caption(check_line(check))
+
+
+def _title(stage: Stage) -> str:
+    return watched.label_of(stage).replace("_", " ").capitalize()
 
 
 def _to_the_heads(run: WatchedRun, stage: Stage) -> None:
