@@ -418,6 +418,12 @@ class Selection:
         "Which keys each query sees, or where each row has its largest number.",
         choices={"usual": "As usual", "seen": "What is seen", "most": "Where the most is"},
     )
+    class_code: str = setting(
+        "",
+        "Class",
+        "What is expected is counted for everybody who opens a link with the same code on this server.",
+        kind="identifier",
+    )
     claim: Claim = setting(
         "intended",
         "Claim",

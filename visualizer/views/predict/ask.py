@@ -11,6 +11,7 @@ from visualizer.safe_text import markdown_safe
 from visualizer.session import drafts, state
 from visualizer.session.mount import mount
 from visualizer.settings.settings import FIELDS
+from visualizer.views.predict.class_answers import class_answers
 from visualizer.views.predict.kept import Expectation, expect, expectation_at
 from visualizer.views.predict.questions import CellQuestion, Kind, TokenQuestion, codes
 from visualizer.views.predict.verdicts import verdict, verdict_on_token
@@ -78,6 +79,7 @@ def ask_cells(question: CellQuestion, of: Hashable) -> bool:
         ),
         mark=state.on_event(key, "mark", mark),
     )
+    _class(question, of)
     return not kept.revealed
 
 
@@ -95,11 +97,18 @@ def ask_token(question: TokenQuestion, of: Hashable, title: str) -> bool:
         title: the question, in Markdown.
     """
     kept = expectation_at(of, question.place)
+
     if kept.revealed:
         _say(verdict_on_token(question, kept.token))
     else:
         _choose_token(question, kept, title, lambda token: expect(of, question.place, token=token))
+    _class(question, of)
     return not kept.revealed
+
+
+def _class(question: CellQuestion | TokenQuestion, of: Hashable) -> None:
+    if code := state.chosen().selection.class_code:
+        class_answers(question, of, code)
 
 
 def _task(question: CellQuestion) -> str:

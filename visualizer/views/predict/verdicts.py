@@ -49,11 +49,6 @@ def answer_in_words(question: CellQuestion, expected: Flags) -> str:
     )
 
 
-def right_in_words(question: CellQuestion) -> str:
-    """The same of what was computed. Of several that share the largest number each alone is right."""
-    return answer_in_words(question, question.right)
-
-
 def _on_seen(question: CellQuestion, found: Codes) -> str:
     wrong = np.argwhere((found == NOT_SO) | (found == MISSED))
     if not len(wrong):

@@ -1,0 +1,159 @@
+"""The answers of a class: counted for everybody who opens a link with the same code on this server.
+
+Nobody is named: a person is a random text that their session alone knows. No answer is kept longer than an hour,
+and there is a bound to the classes, questions, people and letters that are kept.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import time
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Mapping
+from threading import Lock, Timer
+from typing import NamedTuple
+
+KEPT_SECONDS = 3600.0
+"""How long an answer counts."""
+
+MOST_CLASSES = 64
+MOST_QUESTIONS = 16
+MOST_PEOPLE = 200
+LONGEST_ANSWER = 200
+"""The bounds: classes, questions of a class, people who answered one, characters of an answer."""
+
+_LETTERS = "bcdfghjkmnpqrstvwxz23456789"
+_CODE_LENGTH = 5
+
+
+class _Answer(NamedTuple):
+    text: str
+    given_at: float
+
+
+_Question = OrderedDict[str, _Answer]
+"""The answers of one question by person, the oldest first."""
+
+
+def _after(seconds: float, act: Callable[[], None]) -> None:
+    timer = Timer(seconds, act)
+    timer.daemon = True
+    timer.start()
+
+
+class Classroom:
+    """The answers of all classes, for any number of threads.
+
+    Args:
+        clock: seconds, from any beginning.
+        after: calls something once, so many seconds later.
+    """
+
+    def __init__(
+        self,
+        clock: Callable[[], float] = time.monotonic,
+        after: Callable[[float, Callable[[], None]], None] = _after,
+    ) -> None:
+        self._clock, self._after = clock, after
+        self._lock = Lock()
+        self._classes: OrderedDict[str, OrderedDict[str, _Question]] = OrderedDict()
+        self._will_forget = False
+
+    def answer(self, code: str, question: str, person: str, text: str) -> None:
+        """Count what a person answers in place of what they answered before; "" takes it away.
+
+        The same answer once more is kept no longer than it was.
+
+        Where there is no room, the class or the question that was answered longest ago is forgotten; a person more
+        than a question has room for is not counted.
+        """
+        with self._lock:
+            self._forget_old()
+            given = self._room_for(code, question)
+            before = given.get(person)
+            if before is None or before.text != text[:LONGEST_ANSWER]:
+                given.pop(person, None)
+                if text and len(given) < MOST_PEOPLE:
+                    given[person] = _Answer(text[:LONGEST_ANSWER], self._clock())
+            self._drop_empty()
+            self._forget_later()
+
+    def counts(self, code: str, question: str) -> Mapping[str, int]:
+        """How many people give each answer, the most frequent first."""
+        with self._lock:
+            self._forget_old()
+            questions = self._classes.get(code)
+            given = questions.get(question) if questions else None
+            found = Counter(answer.text for answer in given.values()) if given else Counter()
+        return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))
+
+    @property
+    def n_kept(self) -> int:
+        """How many answers are kept."""
+        with self._lock:
+            return sum(len(given) for questions in self._classes.values() for given in questions.values())
+
+    def _room_for(self, code: str, question: str) -> _Question:
+        questions = self._classes.setdefault(code, OrderedDict())
+        self._classes.move_to_end(code)
+        given = questions.setdefault(question, OrderedDict())
+        questions.move_to_end(question)
+        while len(questions) > MOST_QUESTIONS:
+            questions.popitem(last=False)
+        while len(self._classes) > MOST_CLASSES:
+            self._classes.popitem(last=False)
+        return given
+
+    def _forget_old(self) -> None:
+        limit = self._clock() - KEPT_SECONDS
+        for questions in self._classes.values():
+            for given in questions.values():
+                while given and next(iter(given.values())).given_at <= limit:
+                    given.popitem(last=False)
+        self._drop_empty()
+
+    def _drop_empty(self) -> None:
+        for code, questions in list(self._classes.items()):
+            for question, given in list(questions.items()):
+                if not given:
+                    del questions[question]
+            if not questions:
+                del self._classes[code]
+
+    def _forget_later(self) -> None:
+        """See to it that the oldest answer is forgotten, though nobody asks any more."""
+        if self._will_forget or not self._classes:
+            return
+        self._will_forget = True
+        oldest = min(
+            next(iter(given.values())).given_at
+            for questions in self._classes.values()
+            for given in questions.values()
+        )
+        self._after(max(0.0, oldest + KEPT_SECONDS - self._clock()), self._forget_now)
+
+    def _forget_now(self) -> None:
+        with self._lock:
+            self._will_forget = False
+            self._forget_old()
+            self._forget_later()
+
+
+CLASSROOM = Classroom()
+"""The one of this process."""
+
+
+def new_code() -> str:
+    """A code that no class has yet, short enough to be called out; without letters that are read as others."""
+    return "".join(secrets.choice(_LETTERS) for _ in range(_CODE_LENGTH))
+
+
+def new_person() -> str:
+    """A name for a session that tells nothing."""
+    return secrets.token_hex(8)
+
+
+def name_of_question(*parts: object) -> str:
+    """A short name of a question, the same in every session, of whatever tells it from others."""
+    return hashlib.sha256(repr(parts).encode()).hexdigest()[:32]
