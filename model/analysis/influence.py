@@ -94,24 +94,41 @@ class Leak:
     token: int
 
 
+def output_paths(trace: Trace, *, of_encoder: bool = False) -> tuple[str, ...]:
+    """The last stage of each layer of the last stack, and the logits; of an attention alone its output.
+
+    Of an encoder beside a decoder, the last stage of each of its layers.
+    """
+    if "logits" not in trace:
+        return (list(trace)[-1],)
+    has_decoder = "decoder.inputs.embedded" in trace
+    of_encoder = of_encoder and has_decoder
+    stack = "decoder" if has_decoder and not of_encoder else "encoder"
+    layer = re.compile(rf"{stack}\.layers\.\d+")
+    last_of_layer = {stage.module_path: path for path, stage in trace.items() if layer.fullmatch(stage.module_path)}
+    return (*last_of_layer.values(), *(() if of_encoder else ("logits",)))
+
+
 def measure_influence(
     model: TracedModule,
     run: Callable[[], object],
     sequence: SequenceName = "source",
     *,
+    of_encoder: bool = False,
     edits: Mapping[str, Edit] | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> Influence:
     """The exact Jacobian norms of the output of every layer and of the logits, all in one sweep.
 
     Each of the T * d_model directions of the input is pushed through the model: nothing is sampled, and nothing is
-    taken to be zero. Beside an encoder, the outputs are those of the decoder.
+    taken to be zero. Beside an encoder, the outputs are those of the decoder unless the encoder's are asked for.
 
     Args:
         model: any Transformer or attention alone whose dropout is not active.
         run: calls the model with ids and masks, for one sequence or one pair of them. It is called a few times, in
             this thread, and must compute the same each time.
         sequence: whose embeddings the outputs are differentiated by.
+        of_encoder: whether the outputs are those of the encoder's layers, where there is a decoder beside it.
         edits: as in ``record``, to measure a model that is broken on purpose.
         progress: called in this thread with the fraction done, up to 1. An error that it raises ends the
             measurement.
@@ -120,7 +137,7 @@ def measure_influence(
         ValueError: dropout is active, there are several sequences in the batch, or the model has no such sequence.
     """
     forward = _first_pass(model, run, edits or {}, sequence)
-    outputs = _output_paths(forward.trace)
+    outputs = output_paths(forward.trace, of_encoder=of_encoder)
     n_tokens, d_model = forward.embedded.shape[-2:]
     n_rows = forward.trace[outputs[-1]].value.shape[-2]
     chunks = _chunks(n_tokens * d_model, forward.trace)
@@ -138,6 +155,7 @@ def estimate_seconds(
     run: Callable[[], object],
     sequence: SequenceName = "source",
     *,
+    of_encoder: bool = False,
     edits: Mapping[str, Edit] | None = None,
     clock: Callable[[], float] = time.perf_counter,
 ) -> float:
@@ -149,6 +167,7 @@ def estimate_seconds(
         model: as in ``measure_influence``.
         run: as in ``measure_influence``.
         sequence: as in ``measure_influence``.
+        of_encoder: as in ``measure_influence``.
         edits: as in ``measure_influence``.
         clock: seconds that pass.
 
@@ -159,7 +178,8 @@ def estimate_seconds(
     forward = _first_pass(model, run, edits or {}, sequence)
     chunks = _chunks(forward.embedded.numel(), forward.trace)
     steady = 0.0
-    with closing(_each_chunk(forward, _output_paths(forward.trace), chunks, _squared_norms)) as parts:
+    outputs = output_paths(forward.trace, of_encoder=of_encoder)
+    with closing(_each_chunk(forward, outputs, chunks, _squared_norms)) as parts:
         for n_done, _ in enumerate(parts, 1):
             now = clock()
             if n_done <= _WARM_UP:
@@ -176,6 +196,7 @@ def measure_dependence(
     generator: torch.Generator,
     sequence: SequenceName = "source",
     *,
+    of_encoder: bool = False,
     edits: Mapping[str, Edit] | None = None,
 ) -> dict[str, Tensor]:
     """Which rows of every stage depend on which tokens at all.
@@ -188,6 +209,7 @@ def measure_dependence(
         run: as in ``measure_influence``.
         generator: draws the directions.
         sequence: whose tokens.
+        of_encoder: whether only the encoder's stages are wanted, where there is a decoder beside it.
         edits: as in ``record``.
 
     Returns:
@@ -199,7 +221,12 @@ def measure_dependence(
     """
     forward = _first_pass(model, run, edits or {}, sequence)
     paths = list(forward.trace)
-    later = [path for path in paths[paths.index(forward.entry) :] if not of_pairs(forward.trace[path])]
+    stack = "encoder." if of_encoder else ""
+    later = [
+        path
+        for path in paths[paths.index(forward.entry) :]
+        if path.startswith(stack) and not of_pairs(forward.trace[path])
+    ]
     like = forward.embedded
     directions = torch.randn(like.shape[-2:], generator=generator, dtype=like.dtype, device=like.device)
 
@@ -279,16 +306,6 @@ def _first_pass(
     if (n_sequences := len(trace[entry].value)) != 1:
         raise ValueError(f"the batch holds {n_sequences} sequences: measure one at a time")
     return _ForwardPass(model, run, edits, entry, trace)
-
-
-def _output_paths(trace: Trace) -> tuple[str, ...]:
-    """The last stage of each layer of the last stack, and the logits; of an attention alone its output."""
-    if "logits" not in trace:
-        return (list(trace)[-1],)
-    stack = "decoder" if "decoder.inputs.embedded" in trace else "encoder"
-    layer = re.compile(rf"{stack}\.layers\.\d+")
-    last_of_layer = {stage.module_path: path for path, stage in trace.items() if layer.fullmatch(stage.module_path)}
-    return (*last_of_layer.values(), "logits")
 
 
 @dataclass(frozen=True, eq=False)

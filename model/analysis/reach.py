@@ -42,13 +42,19 @@ def reach(masks: Sequence[Tensor | None], n_tokens: int) -> Tensor:
     return torch.stack(after_layers) if after_layers else reached.new_empty(0, n_tokens, n_tokens)
 
 
-def first_layer_reached(reached: Tensor) -> Tensor:
-    """After how many layers a token is reached: of (L, T, T) ``reach``, (T, T) int64.
+def first_layer_reached(reached: Tensor, *, begins_with_itself: bool = True) -> Tensor:
+    """After how many layers a token is reached: of (L, Tq, T) which rows can depend on which tokens, (Tq, T) int64.
 
     0 is the token itself, -1 never.
+
+    Args:
+        reached: by layer, such as ``reach``.
+        begins_with_itself: whether rows and tokens are the same, so that each row depends on its own before all.
     """
-    itself = torch.eye(reached.shape[-1], dtype=torch.bool)
-    steps = torch.cat([itself[None], reached])
+    before = torch.zeros_like(reached[0])
+    if begins_with_itself:
+        before = torch.eye(reached.shape[-1], dtype=torch.bool)
+    steps = torch.cat([before[None], reached])
     return torch.where(steps.any(0), steps.int().argmax(0), -1)
 
 

@@ -89,12 +89,14 @@ def blocks_of_expression(expression: Expression, context: MaskContext, size: int
 
 
 def stretched(context: MaskContext, n_tokens: int) -> MaskContext:
-    """The facts of a text for a longer one, in which each token stands for as many as it takes."""
-    given = context.n_queries
-    places = [min(place * given // n_tokens, given - 1) for place in range(n_tokens)]
+    """The facts of a text for a longer one, in which each token stands for as many as it takes.
+
+    Queries and keys that differ in number are both brought to ``n_tokens``.
+    """
 
     def of(facts: tuple) -> tuple:  # type: ignore[type-arg]
-        return tuple(facts[place] for place in places)
+        last = len(facts) - 1
+        return tuple(facts[min(place * len(facts) // n_tokens, last)] for place in range(n_tokens))
 
     return MaskContext(
         *(of(context.query_tokens), of(context.key_tokens)),

@@ -51,7 +51,7 @@ class Intent:
 
     def standing(self, context: MaskContext) -> Intent:
         """The same with ``cache`` as a number, where it makes a difference to these tokens."""
-        if not INTENT_KINDS[self.kind].follows_position:
+        if not self.follows_position:
             return replace(self, cache=None)
         if context.n_queries == context.n_keys and not self.cache:
             return replace(self, cache=None)
@@ -59,6 +59,11 @@ class Intent:
 
     def _before(self, context: MaskContext) -> int:
         return max(0, context.n_keys - context.n_queries) if self.cache is None else self.cache
+
+    @property
+    def follows_position(self) -> bool:
+        """Whether it depends on how many keys stand before the first query."""
+        return INTENT_KINDS[self.kind].follows_position
 
     @property
     def words(self) -> str:

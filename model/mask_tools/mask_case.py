@@ -40,6 +40,7 @@ class MaskCase:
         dtype: number type of the scores, one of ``NUMBER_TYPES``; None is float32.
         largest_score: how far from zero a scaled score can be, on either side.
         cache: how many keys stand before query 0; None takes as many as there are more keys than queries.
+        crosses: whether queries and keys are different tokens, as in cross-attention.
 
     Raises:
         ValueError: shapes or types do not fit, ``fill`` is NaN or +inf, ``largest_score`` is below 0 or infinite.
@@ -53,6 +54,7 @@ class MaskCase:
     dtype: torch.dtype | None = None
     largest_score: float = 100.0
     cache: int | None = None
+    crosses: bool = False
 
     def __post_init__(self) -> None:
         if self.allowed.dim() != 2 or self.allowed.numel() == 0:
@@ -84,7 +86,7 @@ class MaskCase:
     @property
     def is_square(self) -> bool:
         """Whether query i and key i can be taken for one token."""
-        return self.n_queries == self.n_keys
+        return not self.crosses and self.n_queries == self.n_keys
 
     @property
     def number_type(self) -> torch.dtype:

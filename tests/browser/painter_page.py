@@ -13,6 +13,7 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
+from visualizer.components.axis import Axis
 from visualizer.components.mask_painter import (
     FindingMark,
     Reason,
@@ -85,7 +86,7 @@ def hear(name: str) -> object:
 
 
 def on_paint() -> None:
-    if (painted := parse_mask(hear("paint"), len(st.session_state.painted))) is not None:
+    if (painted := parse_mask(hear("paint"), *st.session_state.painted.shape)) is not None:
         st.session_state.painted = painted
 
 
@@ -106,7 +107,7 @@ def on_mend() -> None:
 
 
 def on_select() -> None:
-    st.session_state.selected = parse_select(hear("select"), len(st.session_state.painted))
+    st.session_state.selected = parse_select(hear("select"), *st.session_state.painted.shape)
 
 
 def show_other_heads() -> None:
@@ -137,6 +138,7 @@ def page() -> None:
     painted, reasons = st.session_state.painted, st.session_state.reasons
     n_tokens = len(painted)
     words = HOSTILE if "hostile" in st.query_params else WORDS
+    labels = tuple(words[i % len(words)] for i in range(n_tokens))
     others = np.zeros(painted.shape, dtype=np.uint8)
     for bit, reason in enumerate(reasons):
         others |= blocked_by(reason.name, n_tokens).astype(np.uint8) << bit
@@ -150,8 +152,8 @@ def page() -> None:
             weights_title="weight, layer 0 head 1",
             findings=findings_of(blocked),
             all_clear=ALL_CLEAR,
-            labels=tuple(words[i % len(words)] for i in range(n_tokens)),
-            sequence="source",
+            rows=Axis("query", labels, "source"),
+            columns=Axis("key", labels, "source"),
             seq=st.session_state.seq,
             key=KEY,
             selected=st.session_state.selected,

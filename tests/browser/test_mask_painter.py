@@ -123,7 +123,7 @@ def test_python_hears_nothing_before_the_pointer_is_released(open_painter):
     assert messages_sent(page) == before
     with rerun(page, KEY):
         page.mouse.up()
-    assert heard(page) == ["paint {'n_tokens': 6, 'seq': 1}"]
+    assert heard(page) == ["paint {'n_queries': 6, 'n_keys': 6, 'seq': 1}"]
     assert painted(page) == [(0, column) for column in range(6)] + [(row, 5) for row in range(1, 6)]
 
 

@@ -16,20 +16,20 @@ const drawn = (cells, size) =>
   Array.from({ length: size }, (_, row) => [...cells.subarray(row * size, (row + 1) * size)].map((cell) => ".#"[cell]).join(""));
 
 test("a line has no gap, however fast the pointer was", () => {
-  assert.deepEqual(drawn(withLine(openCells(4), 4, at(0, 0), at(3, 1), 1), 4), ["#...", "#...", ".#..", ".#.."]);
-  const steep = withLine(openCells(9), 9, at(8, 7), at(0, 0), 1);
+  assert.deepEqual(drawn(withLine(openCells(16), 4, at(0, 0), at(3, 1), 1), 4), ["#...", "#...", ".#..", ".#.."]);
+  const steep = withLine(openCells(81), 9, at(8, 7), at(0, 0), 1);
   for (let row = 0; row < 9; row++) assert.ok(drawn(steep, 9)[row].includes("#"));
 });
 
 test("a rectangle has the same cells from any of its corners", () => {
   const corners = [[at(1, 0), at(2, 2)], [at(2, 2), at(1, 0)], [at(1, 2), at(2, 0)]];
   for (const [from, to] of corners) {
-    assert.deepEqual(drawn(withRectangle(openCells(4), 4, from, to, 1), 4), ["....", "###.", "###.", "...."]);
+    assert.deepEqual(drawn(withRectangle(openCells(16), 4, from, to, 1), 4), ["....", "###.", "###.", "...."]);
   }
 });
 
 test("a label stands for its whole row or column", () => {
-  const column = withRectangle(openCells(3), 3, ...endsOfLine(at(-1, 1), 3), 1);
+  const column = withRectangle(openCells(9), 3, ...endsOfLine(at(-1, 1), 3, 3), 1);
   assert.deepEqual(drawn(column, 3), [".#.", ".#.", ".#."]);
   assert.ok(lineIsBlocked(column, 3, at(-1, 1)));
   assert.ok(!lineIsBlocked(column, 3, at(1, -1)));
@@ -44,7 +44,7 @@ test("bits come back as the cells that they were", () => {
 
 test("a stroke can be given up, undone and done again", () => {
   const painting = new Painting();
-  painting.startAnew(3, openCells(3));
+  painting.startAnew(3, 3, openCells(9));
   painting.begin(at(0, 0), 1, false);
   painting.drag(at(0, 2));
   assert.deepEqual(drawn(painting.cells, 3)[0], "###");

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import streamlit as st
 
 from model.mask_tools.faults import FAULTS
+from model.mask_tools.mask_case import listed
 from visualizer.runs.masks_in_force import (
     layer_left_out,
     padding_is_seen,
@@ -18,8 +20,9 @@ from visualizer.runs.trained import masks_of_training
 from visualizer.session import state
 from visualizer.session.cache import cached_run
 from visualizer.session.state import Choices
+from visualizer.settings.attentions import MaskedAttention, unpadded
 from visualizer.settings.fields import TRAINED, WORKED_EXAMPLES
-from visualizer.settings.settings import FIELDS, Selection
+from visualizer.settings.settings import FIELDS, Selection, Settings
 from visualizer.stages.check_line import check_line
 from visualizer.stages.order import compare_orders
 
@@ -64,15 +67,15 @@ def not_as_trained(run: Run, choices: Choices) -> None:
     settings = choices.settings
     if settings.weights != TRAINED or choices.selection.view == "compare":
         return
-    as_trained = replace(settings, mask=masks_of_training(settings))
+    as_trained = _with_masks_of_training(settings)
     here = promised_masks(run.settings, run.batches)
-    in_training = promised_masks(replace(run.settings, mask=as_trained.mask), run.batches)
+    in_training = promised_masks(_with_masks_of_training(run.settings), run.batches)
     if same_masks(here, in_training):
         return
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.warning(
             f"This model learned its task with {_named(as_trained.mask)}; here it runs with "
-            f"{_named(settings.mask)}, which it was not trained for.",
+            f"{_named(settings.mask)}{_but_not_in(unpadded(run.settings))}, which it was not trained for.",
             icon=":material/model_training:",
         )
         st.button(
@@ -83,6 +86,16 @@ def not_as_trained(run: Run, choices: Choices) -> None:
             args=(as_trained,),
             width="content",
         )
+
+
+def _with_masks_of_training(settings: Settings) -> Settings:
+    masks = masks_of_training(settings)
+    return replace(settings, mask=masks, encoder_padding=True, cross_padding=True)
+
+
+def _but_not_in(attentions: Sequence[MaskedAttention]) -> str:
+    """``, but without padding in the encoder``; "" where there is none."""
+    return f", but without padding in {listed([one.called for one in attentions])}" if attentions else ""
 
 
 def _named(masks: tuple[str, ...]) -> str:
@@ -123,8 +136,13 @@ def _who_hides_padding(run: Run, selection: Selection) -> str:
     """Whether a padding mask hides the padding; where two masks are compared, which of them does."""
     if selection.view == "compare":
         hiding = [name for name, masks in (("A", selection.mask_a), ("B", selection.mask_b)) if "padding" in masks]
-        return f"It is hidden in {' and '.join(hiding)}." if hiding else "It is hidden in neither A nor B."
+        bare = listed([attention.called for attention in unpadded(replace(run.settings, mask=("padding",)))])
+        but = f", but not in {bare}" if bare else ""
+        return f"It is hidden in {' and '.join(hiding)}{but}." if hiding else "It is hidden in neither A nor B."
     seen = padding_is_seen(run.promised, run.batches)
+    if bare := unpadded(run.settings):
+        named = listed([attention.called for attention in bare])
+        return f"The padding mask follows from the lengths, but is switched off in {named}."
     if "padding" in run.settings.mask:
         without = (
             "take it off to see what goes wrong" if seen else "the other masks alone would hide it from all words"

@@ -18,6 +18,7 @@ from visualizer.session import state, widgets
 from visualizer.session.cache import cached_run, prepare_process
 from visualizer.session.citation import citation
 from visualizer.session.state import Choices
+from visualizer.settings.attentions import paintings_in
 from visualizer.settings.fields import WORKED_EXAMPLES
 from visualizer.settings.lines import lines_of
 from visualizer.stages.sizes import sizes_of
@@ -80,9 +81,8 @@ def _with_readable_painting(run: Run, choices: Choices) -> Choices:
     if not run.complaints:
         return choices
     widgets.notices(run.complaints)
-    found = replace(
-        choices, settings=replace(choices.settings, custom=run.settings.custom, score=run.settings.score)
-    )
+    readable = {**paintings_in(run.settings), "score": run.settings.score}
+    found = replace(choices, settings=replace(choices.settings, **readable))
     state.save(found)
     return found
 
@@ -105,12 +105,12 @@ def _beginnings(run: Run) -> list[str]:
 
 def _where_to_paint(choices: Choices) -> None:
     """The way to the painter, wherever the painted mask is in force and the painter is not in sight."""
-    selection = choices.selection
+    selection, painted = choices.selection, paintings_in(choices.settings)
     in_use = {*selection.mask_a, *selection.mask_b} if selection.view == "compare" else {*choices.settings.mask}
     if selection.view == "lab" or "custom" not in in_use or choices.settings.weights in WORKED_EXAMPLES:
         return
     st.button(
-        "Paint the mask" if choices.settings.custom else "Nothing is painted yet: paint the mask",
+        "Paint the mask" if any(painted.values()) else "Nothing is painted yet: paint the mask",
         icon=":material/brush:",
         key="to_the_lab",
         on_click=state.select,

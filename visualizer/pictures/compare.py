@@ -8,8 +8,9 @@ from model.mask_tools.intents import Intent
 from visualizer.components.attention_heads.element import payload
 from visualizer.components.packing import Precision
 from visualizer.pictures.heads import HeadsPicture
-from visualizer.runs.intended import as_meant, read_intent
-from visualizer.settings.fields import GUESSED, WORKED_EXAMPLES
+from visualizer.runs.intended import as_meant, chosen_intent
+from visualizer.settings.attentions import attention_named
+from visualizer.settings.fields import WORKED_EXAMPLES
 from visualizer.settings.settings import Selection, Settings
 
 
@@ -18,17 +19,17 @@ def compared_settings(settings: Settings, selection: Selection) -> tuple[Setting
     if settings.weights in WORKED_EXAMPLES:
         return replace(settings, mask=()), replace(settings, mask=Settings().mask)
     intent = intent_of_b(settings, selection)
-    b = replace(settings, mask=selection.mask_b) if intent is None else as_meant(settings, intent)
+    attention = attention_named(selection.attention, settings.architecture)
+    b = replace(settings, mask=selection.mask_b) if intent is None else as_meant(settings, intent, attention)
     return replace(settings, mask=selection.mask_a), b
 
 
 def intent_of_b(settings: Settings, selection: Selection) -> Intent | None:
     """What B is, where it is what was said that the mask should be."""
-    is_example = settings.weights in WORKED_EXAMPLES
-    if is_example or not selection.against_intent or selection.intent == GUESSED:
+    if settings.weights in WORKED_EXAMPLES or not selection.against_intent:
         return None
-    intent = read_intent(selection.intent)
-    return None if intent.kind == "painted" else intent
+    intent = chosen_intent(selection, attention_named(selection.attention, settings.architecture))
+    return None if intent is None or intent.kind == "painted" else intent
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,7 +6,9 @@ from dataclasses import replace
 
 from model.mask_tools.intent_kinds import INTENT_KINDS
 from model.mask_tools.intents import Intent
-from visualizer.settings.settings import Settings
+from visualizer.settings.attentions import MaskedAttention, changed_for, seen_by
+from visualizer.settings.fields import GUESSED
+from visualizer.settings.settings import Selection, Settings
 
 EXTRAS = {"documents": "Documents isolated", "padding": "Padding ignored"}
 """What can be said beside the kind of an intention, by its name in a link."""
@@ -26,7 +28,28 @@ def write_intent(intent: Intent) -> str:
     return "+".join([f"{intent.kind}{number}", *extras])
 
 
-def as_meant(settings: Settings, intent: Intent) -> Settings:
-    """The masks of every layer and head as they should be, in place of those that are chosen."""
+def keys_before(selection: Selection, attention: MaskedAttention) -> int | None:
+    """How many keys stand before query 0; None: as many as there are more keys than queries.
+
+    Where queries and keys are different tokens there is no cache: unless it is said, none stands before.
+    """
+    if selection.keys_before >= 0:
+        return selection.keys_before
+    return 0 if attention.crosses else None
+
+
+def chosen_intent(selection: Selection, attention: MaskedAttention) -> Intent | None:
+    """What was said that the mask of an attention should be; None where nothing was."""
+    said: str = getattr(selection, attention.intent)
+    if said == GUESSED:
+        return None
+    intent = read_intent(said)
+    return replace(intent, cache=keys_before(selection, attention)) if intent.follows_position else intent
+
+
+def as_meant(settings: Settings, intent: Intent, attention: MaskedAttention) -> Settings:
+    """The masks of an attention as they should be in every layer and head, in place of those that are chosen."""
     expression = intent.expression
-    return replace(settings, mask=("custom",) if expression else (), custom=expression)
+    seen = seen_by(attention, settings)
+    meant = replace(seen, mask=("custom",) if expression else (), custom=expression)
+    return changed_for(attention, settings, meant)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from visualizer.runs.refusals import WayOut
 from visualizer.runs.tokens import Encoded, encode, first_tokens, target_lines, tokenize
+from visualizer.settings.attentions import MaskedAttention, attentions_of, seen_by
 from visualizer.settings.fields import MAX_SEQUENCES, MAX_TEXT, MAX_TOKENS, TRAINED
 from visualizer.settings.lines import lines_of
 from visualizer.settings.painted_mask import asks_for_head, read_planes
@@ -136,16 +137,19 @@ class _Stack:
 
 
 def _stacks(settings: Settings, n_source: int, n_target: int) -> tuple[_Stack, ...]:
-    is_masked = bool(settings.mask)
-    if settings.architecture != "encoder-decoder":
-        attention = _Attention(n_source, n_source, is_masked, _n_masks(settings))
-        return (_Stack(settings.depth, n_source, (attention,)),)
-    hides_padding = "padding" in settings.mask  # the only mask over the source when there is a decoder
-    self_attention = _Attention(n_target, n_target, is_masked, _n_masks(settings))
-    cross_attention = _Attention(n_target, n_source, hides_padding)
+    n_tokens = {"source": n_source, "target": n_target}
+
+    def of(attention: MaskedAttention) -> _Attention:
+        seen = seen_by(attention, settings)
+        sizes = (n_tokens[attention.queries], n_tokens[attention.keys])
+        return _Attention(*sizes, bool(seen.mask), _n_masks(seen, attention.n_layers(settings)))
+
+    first, *others = (of(attention) for attention in attentions_of(settings.architecture))
+    if not others:
+        return (_Stack(settings.depth, n_source, (first,)),)
     return (
-        _Stack(settings.n_layers, n_source, (_Attention(n_source, n_source, hides_padding),)),
-        _Stack(settings.depth, n_target, (self_attention, cross_attention)),
+        _Stack(settings.n_layers, n_source, (first,)),
+        _Stack(settings.depth, n_target, tuple(others)),
     )
 
 
@@ -222,12 +226,12 @@ def _mask_bytes(attention: _Attention) -> int:
     return attention.is_masked * attention.n_masks * attention.n_queries * attention.n_keys
 
 
-def _n_masks(settings: Settings) -> int:
-    """How many masks a self-attention has in all its layers and heads together, at most."""
+def _n_masks(settings: Settings, n_layers: int) -> int:
+    """How many masks an attention that sees these settings has in all its layers and heads together, at most."""
     scopes = read_planes(settings.custom) if "custom" in settings.mask else {}
     by_layer = any(scope.layer is not None for scope in scopes)
     by_head = any(scope.head is not None or asks_for_head(source) for scope, source in scopes.items())
-    return (settings.depth if by_layer else 1) * (settings.n_heads if by_head else 1)
+    return (n_layers if by_layer else 1) * (settings.n_heads if by_head else 1)
 
 
 def _too_many_lines(settings: Settings) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -13,6 +14,7 @@ from model import CombinedMask, MaskInputs, build_masks
 from model.mask_tools.language import MaskContext, MaskExpressionError, parse
 from visualizer.components.axis import SequenceName
 from visualizer.runs.tokens import TokenSequence, segments
+from visualizer.settings.attentions import attentions_of, seen_by
 from visualizer.settings.painted_mask import (
     Scope,
     asks_for_head,
@@ -22,7 +24,7 @@ from visualizer.settings.painted_mask import (
     source_at,
     write_planes,
 )
-from visualizer.settings.settings import Settings, masked_attention
+from visualizer.settings.settings import Settings
 
 Masks = Mapping[str, tuple[CombinedMask, ...]]
 """The masks of each layer, by the attention's path without the layer's number."""
@@ -32,27 +34,19 @@ Batch = Sequence[TokenSequence]
 
 
 def promised_masks(settings: Settings, batches: Mapping[SequenceName, Batch]) -> Masks:
-    """The masks as they were chosen.
-
-    Beside a decoder, the encoder and the cross-attention take the padding mask alone, as in the paper: the others
-    order the tokens that the decoder writes.
+    """The masks as they were chosen, of each attention as it sees the settings (``seen_by``).
 
     Raises:
-        ValueError: the painted mask is none.
+        ValueError: a painted mask is none.
     """
-    source = batches["source"]
-    if settings.architecture != "encoder-decoder":
-        return {masked_attention(settings.architecture): _in_each_layer(settings, source)}
-    target = batches["target"]
-    names = tuple(name for name in settings.mask if name == "padding")
-    of_padding = {
-        "encoder.self_attention": build_masks(names, _given(settings, source, source)),
-        "decoder.cross_attention": build_masks(names, _given(settings, target, source)),
-    }
     return {
-        "encoder.self_attention": (of_padding["encoder.self_attention"],) * settings.n_layers,
-        "decoder.self_attention": _in_each_layer(settings, target),
-        "decoder.cross_attention": (of_padding["decoder.cross_attention"],) * settings.depth,
+        attention.path: _in_each_layer(
+            seen_by(attention, settings),
+            attention.n_layers(settings),
+            batches[attention.queries],
+            batches[attention.keys],
+        )
+        for attention in attentions_of(settings.architecture)
     }
 
 
@@ -104,79 +98,96 @@ def layer_left_out(n_layers: int) -> int:
 
 
 def painted_cells(source: str, context: MaskContext) -> Tensor:
-    """The cells that a plane of the painting allows, (T, T), True = may attend.
+    """The cells that a plane of the painting allows, (Tq, Tk), True = may attend.
 
     Raises:
         ValueError: the plane is not one.
     """
-    n_tokens = len(context.query_tokens)
+    size = (context.n_queries, context.n_keys)
     if not source:
-        return torch.ones(n_tokens, n_tokens, dtype=torch.bool)
+        return torch.ones(size, dtype=torch.bool)
     if is_cells(source):
-        return ~torch.from_numpy(decode_cells(source, n_tokens))
+        return ~torch.from_numpy(decode_cells(source, *size))
     return parse(source).evaluate(context)
 
 
 @lru_cache(maxsize=64)
-def mask_context(sequence: TokenSequence, head: int = 0, item: int = 0) -> MaskContext:
-    """What an expression may ask in one head of a sequence that attends to itself, by its number in the batch."""
-    of_segments = segments(sequence)
+def mask_context(
+    queries: TokenSequence, keys: TokenSequence | None = None, head: int = 0, item: int = 0
+) -> MaskContext:
+    """What an expression may ask in one head of an attention.
+
+    Args:
+        queries: the tokens that look.
+        keys: those that are looked at; None where they look at each other.
+        head: the number of the head.
+        item: the number of the sequence in the batch.
+    """
+    seen = queries if keys is None else keys
     return MaskContext(
-        query_tokens=sequence.ids,
-        key_tokens=sequence.ids,
-        query_is_padding=sequence.is_padding,
-        key_is_padding=sequence.is_padding,
-        query_segments=of_segments,
-        key_segments=of_segments,
+        query_tokens=queries.ids,
+        key_tokens=seen.ids,
+        query_is_padding=queries.is_padding,
+        key_is_padding=seen.is_padding,
+        query_segments=segments(queries),
+        key_segments=segments(seen),
         head=head,
         sequence=item,
     )
 
 
-def readable_painting(settings: Settings, sequence: TokenSequence) -> tuple[Settings, tuple[str, ...]]:
+def readable_painting(
+    settings: Settings, batches: Mapping[SequenceName, Batch]
+) -> tuple[Settings, tuple[str, ...]]:
     """The settings without those planes that cannot be read, and one sentence for each."""
-    planes, complaints = read_planes(settings.custom), []
-    context = mask_context(sequence)
-    for scope, source in list(planes.items()):
-        try:
-            painted_cells(source, context)
-        except MaskExpressionError as error:
-            del planes[scope]
-            complaints.append(f"The expression “{source}” is left out of the painted mask: {error}")
-    return replace(settings, custom=write_planes(planes)), tuple(complaints)
+    complaints = []
+    for attention in attentions_of(settings.architecture):
+        planes = read_planes(getattr(settings, attention.painting))
+        context = mask_context(batches[attention.queries][0], batches[attention.keys][0])
+        where = "" if attention.has_the_list else f" of {attention.called}"
+        for scope, source in list(planes.items()):
+            try:
+                painted_cells(source, context)
+            except MaskExpressionError as error:
+                del planes[scope]
+                complaints.append(f"The expression “{source}” is left out of the painted mask{where}: {error}")
+        readable: dict[str, Any] = {attention.painting: write_planes(planes)}
+        settings = replace(settings, **readable)
+    return settings, tuple(complaints)
 
 
-def _in_each_layer(settings: Settings, batch: Batch) -> tuple[CombinedMask, ...]:
-    """The masks of a self-attention in every layer; layers that share them share one object."""
-    given = _given(settings, batch, batch)
+def _in_each_layer(settings: Settings, n_layers: int, queries: Batch, keys: Batch) -> tuple[CombinedMask, ...]:
+    """The masks of an attention in every layer; layers that share them share one object."""
+    given = _given(settings, queries, keys)
     if "custom" not in settings.mask:
-        return (build_masks(settings.mask, given),) * settings.depth
+        return (build_masks(settings.mask, given),) * n_layers
     planes = read_planes(settings.custom)
     built: dict[tuple[str, ...], CombinedMask] = {}
-    for sources in (_sources(planes, settings, layer) for layer in range(settings.depth)):
+    for sources in (_sources(planes, settings, layer) for layer in range(n_layers)):
         if sources not in built:
-            painted = replace(given, custom=_of_batch(sources, batch))
+            painted = replace(given, custom=_of_batch(sources, queries, keys))
             built[sources] = build_masks(settings.mask, painted)
-    return tuple(built[_sources(planes, settings, layer)] for layer in range(settings.depth))
+    return tuple(built[_sources(planes, settings, layer)] for layer in range(n_layers))
 
 
 def _sources(planes: Mapping[Scope, str], settings: Settings, layer: int) -> tuple[str, ...]:
     return tuple(source_at(planes, layer, head) for head in range(settings.n_heads))
 
 
-def _of_batch(sources: Sequence[str], batch: Batch) -> Tensor:
-    """What each head may attend to in each sequence, (B, H or 1, T, T); as ``_of_heads`` where it is the same."""
-    painted = [_of_heads(sources, sequence, item) for item, sequence in enumerate(batch)]
+def _of_batch(sources: Sequence[str], queries: Batch, keys: Batch) -> Tensor:
+    """What each head may attend to in each sequence, (B, H or 1, Tq, Tk); as ``_of_heads`` where it is the same."""
+    pairs = zip(queries, keys, strict=True)
+    painted = [_of_heads(sources, *pair, item) for item, pair in enumerate(pairs)]
     if all(torch.equal(cells, painted[0]) for cells in painted):
         return painted[0]
     return torch.stack([cells[(None,) * (3 - cells.dim())] for cells in painted])
 
 
-def _of_heads(sources: Sequence[str], sequence: TokenSequence, item: int) -> Tensor:
-    """What each head may attend to, (H, T, T), or (T, T) where it is the same for all."""
+def _of_heads(sources: Sequence[str], queries: TokenSequence, keys: TokenSequence, item: int) -> Tensor:
+    """What each head may attend to, (H, Tq, Tk), or (Tq, Tk) where it is the same for all."""
     if len(set(sources)) == 1 and not asks_for_head(sources[0]):
-        return painted_cells(sources[0], mask_context(sequence, 0, item))
-    contexts = [mask_context(sequence, head, item) for head in range(len(sources))]
+        return painted_cells(sources[0], mask_context(queries, keys, 0, item))
+    contexts = [mask_context(queries, keys, head, item) for head in range(len(sources))]
     return torch.stack([painted_cells(source, context) for source, context in zip(sources, contexts, strict=True)])
 
 

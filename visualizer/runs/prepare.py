@@ -59,9 +59,10 @@ def prepare(settings: Settings) -> Prepared:
         if problem := problem_with_size(settings, encoded):
             raise RefusedError(problem, way_out(settings))
         n_bytes = bytes_for(settings, encoded)
-    settings, complaints = readable_painting(settings, (encoded.targets or encoded.sources)[0])
+    batches = _batches(encoded)
+    settings, complaints = readable_painting(settings, batches)
     settings, of_scores = readable_change(settings)
-    promised = promised_masks(settings, _batches(encoded))
+    promised = promised_masks(settings, batches)
     return Prepared(settings, encoded, promised, (*complaints, *of_scores), n_bytes)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -27,7 +28,7 @@ from visualizer.components.axis import SequenceName
 from visualizer.runs.compute import edits
 from visualizer.runs.paths import without_layer
 from visualizer.runs.run import Run
-from visualizer.settings.settings import Claim, Settings, masked_attention
+from visualizer.settings.settings import Claim, Settings
 
 AT_ONCE = 64**2 * 64**2 * 2
 """The effort up to which nobody has to ask for a measurement: about two seconds on two cores."""
@@ -74,8 +75,10 @@ class Proof:
         return self.leak is None and not self.cut_off.any() and all(verdict.passes for verdict in self.verdicts)
 
 
-def layers_passed(settings: Settings, sequence: SequenceName) -> int:
-    """How many layers lie between the embeddings of a sequence and the logits."""
+def layers_passed(settings: Settings, sequence: SequenceName, *, of_encoder: bool = False) -> int:
+    """How many layers lie between the embeddings of a sequence and the outputs."""
+    if of_encoder:
+        return settings.n_layers
     before = settings.n_layers if settings.architecture == "encoder-decoder" and sequence == "source" else 0
     return before + settings.depth
 
@@ -85,30 +88,51 @@ def effort(settings: Settings, n_tokens: int) -> int:
     return settings.depth * (n_tokens * settings.d_model) ** 2
 
 
-def estimate(run: Run, sequence: SequenceName) -> float:
+def estimate(run: Run, sequence: SequenceName, *, of_encoder: bool = False) -> float:
     """How long ``measure`` will take on this machine, in seconds, from the first derivatives."""
     broken = edits(run.settings, run.masks)
-    return estimate_seconds(_measurable(run), lambda: run.forward(run), sequence, edits=broken)
+    return estimate_seconds(
+        _measurable(run), lambda: run.forward(run), sequence, of_encoder=of_encoder, edits=broken
+    )
 
 
-def measure(run: Run, sequence: SequenceName, progress: Callable[[float], None]) -> Measurement:
+def measure(
+    run: Run, sequence: SequenceName, progress: Callable[[float], None], *, of_encoder: bool = False
+) -> Measurement:
     """Differentiate a model by the embeddings of a sequence.
 
     Args:
         run: a run without dropout.
         sequence: whose embeddings.
         progress: called with the fraction done.
+        of_encoder: whether the outputs are those of the encoder beside a decoder.
     """
     model, broken = _measurable(run), edits(run.settings, run.masks)
     started = time.perf_counter()
-    influence = measure_influence(model, lambda: run.forward(run), sequence, edits=broken, progress=progress)
+    forward = partial(run.forward, run)
+    influence = measure_influence(model, forward, sequence, of_encoder=of_encoder, edits=broken, progress=progress)
     generator = named_generator(run.settings.seed, "directions of the proof")
-    dependence = measure_dependence(model, lambda: run.forward(run), generator, sequence, edits=broken)
+    dependence = measure_dependence(model, forward, generator, sequence, of_encoder=of_encoder, edits=broken)
     return Measurement(influence, dependence, time.perf_counter() - started)
 
 
+@dataclass(frozen=True, eq=False)
+class Intended:
+    """What the masks of one attention should let through.
+
+    Attributes:
+        path: the attention, without a layer.
+        cells: (Tq, Tk) bool, the cells that should be open in every layer and head.
+        ignores_padding: whether no other attention should let padding through either.
+    """
+
+    path: str
+    cells: Tensor
+    ignores_padding: bool = False
+
+
 def prove(
-    run: Run, measurement: Measurement, sequence: SequenceName, claim: Claim, intended: Tensor | None = None
+    run: Run, measurement: Measurement, sequence: SequenceName, claim: Claim, intended: Intended | None = None
 ) -> Proof:
     """Judge a measurement.
 
@@ -118,7 +142,7 @@ def prove(
         sequence: whose embeddings it is about.
         claim: ``intended`` is what the masks should allow, layer upon layer; ``promised`` what those that were
             chosen allow; ``causal`` that no row depends on a later token.
-        intended: (T, T) bool for the claim of that name: what each layer's self-attention should allow.
+        intended: for the claim of that name, what one attention should allow; the others hold as they are.
 
     Raises:
         ValueError: the claim is ``intended`` and nothing is given for it.
@@ -132,7 +156,7 @@ def prove(
         allowed = promised if claim == "promised" else _causal(measurement)
     last = measurement.influence.paths[-1]
     may, masks_let = allowed[last], promised[last]
-    wanted = may & _read_rows(run)[:, None] if claim == "intended" else torch.zeros_like(may)
+    wanted = may & ~_padding_rows(run, last) if claim == "intended" else torch.zeros_like(may)
     silent = measurement.influence.norms[-1] == 0
     return Proof(
         allowed,
@@ -144,30 +168,33 @@ def prove(
     )
 
 
-def _read_rows(run: Run) -> Tensor:
-    """(rows,), the outputs that somebody reads: those of tokens that are no padding."""
-    return ~torch.tensor(run.tokens["target" if "target" in run.tokens else "source"].is_padding)
+def _padding_rows(run: Run, path: str) -> Tensor:
+    """(rows, 1), True for the rows of a stage that nobody reads: those of padding."""
+    rows = run.axes(path)[0]
+    if rows.sequence is None:
+        return torch.zeros(len(rows.labels), 1, dtype=torch.bool)
+    return torch.tensor(run.tokens[rows.sequence].is_padding)[:, None]
 
 
-def _intended(run: Run, sequence: SequenceName, intended: Tensor) -> dict[str, Tensor]:
-    """What may depend on what if every layer of the last stack attends as intended; padding rows may to all."""
-    attention = masked_attention(run.settings.architecture)
-    is_read = _read_rows(run)[:, None]
-    masks = {
-        path: intended | ~is_read if without_layer(path) == attention else mask.allowed
-        for path, mask in run.promised.items()
-    }
+def _intended(run: Run, sequence: SequenceName, intended: Intended) -> dict[str, Tensor]:
+    """What may depend on what if every layer of one attention attends as intended; padding rows may on all."""
+    masks = {path: _intended_mask(run, path, intended) for path in run.promised}
     allowed = allowed_dependence(run.trace, masks, sequence)
-    n_rows = len(is_read)
-    return {
-        path: may | ~is_read if len(may) == n_rows and not _is_of_source(run, path) else may
-        for path, may in allowed.items()
-    }
+    return {path: may | _padding_rows(run, path) for path, may in allowed.items()}
 
 
-def _is_of_source(run: Run, path: str) -> bool:
-    """Whether a stage is of the encoder beside a decoder."""
-    return "target" in run.tokens and path.startswith("encoder.")
+def _intended_mask(run: Run, path: str, intended: Intended) -> Tensor | None:
+    """What one attention should allow: the cells that are meant, or what its masks allow, without padding."""
+    weights = f"{path}.weights"
+    if without_layer(path) == intended.path:
+        return intended.cells | _padding_rows(run, weights)
+    given = run.promised[path].allowed
+    of_keys = run.axes(weights)[1].sequence
+    if not intended.ignores_padding or of_keys is None:
+        return given
+    no_padding = ~torch.tensor(run.tokens[of_keys].is_padding)
+    cells = no_padding if given is None else given & no_padding
+    return cells | _padding_rows(run, weights)
 
 
 def _measurable(run: Run) -> TracedModule:

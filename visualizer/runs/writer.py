@@ -19,7 +19,7 @@ from visualizer.runs.run import Run
 from visualizer.runs.tokens import PADDING_ID, START_ID, TokenSequence
 from visualizer.runs.trained import LONGEST_ANSWER
 from visualizer.settings.fields import FAULTS_OF_MASKS, TRAINED, WORKED_EXAMPLES
-from visualizer.settings.settings import FIELDS
+from visualizer.settings.settings import FIELDS, Settings
 
 USUAL_LIMIT = 12
 """How many tokens a model without an end token writes, unless told otherwise."""
@@ -48,7 +48,7 @@ class Writer:
         usual_limit: how many it writes at most, unless told otherwise.
         masks: of the decoder's self-attention, over as many tokens as it reads at most.
         source_masks: of the encoder's self-attention, one per layer.
-        memory_masks: of the cross-attention, one per layer, for any number of queries.
+        memory_masks: of the cross-attention, one per layer, for any number of queries: without what is painted.
         source_positions: where each token of the source stands, (1, S); None where they count from 0.
         answer: the right tokens where it learned a task; None for a model that did not.
         remarks: one sentence for each setting that does not hold here.
@@ -117,8 +117,8 @@ def writer_of(run: Run) -> Writer:
         longest=longest,
         usual_limit=min(longest, _usual_limit(run)),
         masks=_masks(run, len(start) + longest),
-        source_masks=_of_layers(run, "encoder.self_attention") if has_encoder else (),
-        memory_masks=_of_layers(run, "decoder.cross_attention") if has_encoder else (),
+        source_masks=tuple(mask.allowed for mask in _of_layers(run, "encoder.self_attention")),
+        memory_masks=tuple(_for_any_query(mask) for mask in _of_layers(run, "decoder.cross_attention")),
         source_positions=run.positions.get("source") if has_encoder else None,
         answer=_answer(run),
         remarks=_remarks(run),
@@ -188,18 +188,36 @@ def _masks(run: Run, n_tokens: int) -> CombinedMask:
     return build_masks(names, given)
 
 
-def _of_layers(run: Run, path: str) -> tuple[Tensor | None, ...]:
-    """The padding masks of an attention, one per layer, for any number of queries."""
-    masks = [mask.allowed for module, mask in run.masks.items() if without_layer(module) == path]
-    return tuple(None if mask is None else mask[..., :1, :] for mask in masks)
+def _of_layers(run: Run, path: str) -> list[CombinedMask]:
+    """The masks of an attention beside a decoder, one per layer; none where it is not beside one."""
+    if "target" not in run.batches:
+        return []
+    return [mask for module, mask in run.masks.items() if without_layer(module) == path]
+
+
+def _for_any_query(mask: CombinedMask) -> Tensor | None:
+    """A mask of the cross-attention without its painting, which is for the target's tokens: its padding mask."""
+    allowed = mask.without("custom").allowed
+    return None if allowed is None else allowed[..., :1, :]
+
+
+def _leaves_out_painting(settings: Settings) -> bool:
+    """Whether anything is painted over the tokens that are written."""
+    return "custom" in settings.mask and (
+        settings.architecture != "encoder-decoder" or bool(settings.custom or settings.custom_cross)
+    )
+
+
+def _of_decoder(settings: Settings) -> str:
+    """Which of several painted masks: the encoder's stays."""
+    return " of the decoder" if settings.architecture == "encoder-decoder" else ""
 
 
 def _remarks(run: Run) -> tuple[str, ...]:
     settings = run.settings
     said = {
-        "The painted mask is left out here: it is painted for the tokens of the text, and these are new ones.": (
-            "custom" in settings.mask
-        ),
+        f"The painted mask{_of_decoder(settings)} is left out here: it is painted for tokens that are there, and "
+        "these are new ones.": _leaves_out_painting(settings),
         "The target beside the text is left out here: the model writes its own.": (
             settings.architecture == "encoder-decoder" and settings.weights != TRAINED
         ),

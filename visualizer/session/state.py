@@ -152,7 +152,8 @@ def change(**changes: Any) -> None:  # noqa: ANN401 - the fields of Settings, ch
 
 def change_masks(settings: Settings) -> None:
     """Take over the masks of ``settings`` and nothing else, as a callback does."""
-    change(mask=settings.mask, custom=settings.custom)
+    names = ("mask", "custom", "custom_encoder", "custom_cross", "encoder_padding", "cross_padding")
+    change(**{name: getattr(settings, name) for name in names})
 
 
 def on_event(key: str, name: str, handle: Callable[[object], None]) -> Callable[[], None]:

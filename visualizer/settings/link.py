@@ -27,7 +27,7 @@ from visualizer.settings.settings import FIELDS, Selection, Settings, default_st
 from visualizer.settings.trained_models import TRAINED_MODELS
 
 MAX_URL_TEXT = 8_000
-"""The longest text in a link, counted percent-encoded: three of them stay below the 64 KB servers accept."""
+"""The longest text in a link, counted percent-encoded: six of them stay below the 64 KB servers accept."""
 
 
 _SHOWN = 40

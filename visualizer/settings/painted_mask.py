@@ -23,6 +23,7 @@ Cells = NDArray[np.bool_]
 
 _CELLS = "~"
 _DEFLATED = 1 << 15
+_OBLONG = 1 << 14
 _LARGEST = 512
 _PLACE = re.compile(r"(\*|\d{1,2})\.(\*|\d{1,2}):")
 _EXPRESSION = re.compile(r"[\x20-\x39\x3c-\x7d]*")  # printable ASCII but for the separators and the sign of cells
@@ -97,31 +98,36 @@ def with_places(source: str, head: int, sequence: int) -> str:
 
 
 def encode_cells(blocked: Cells) -> str:
-    """Write which cells are blocked, (T, T): the size, then one bit per cell, deflated where that is shorter."""
+    """Write which cells are blocked, (Tq, Tk): the size, then one bit per cell, deflated where that is shorter.
+
+    The size is that of a square, or the queries and then the keys.
+    """
     if not blocked.any():
         return ""
     bits = np.packbits(blocked).tobytes()
     deflated = zlib.compress(bits, 9, wbits=-15)
-    size, data = len(blocked), bits
-    if len(deflated) < len(bits):
-        size, data = size | _DEFLATED, deflated
-    packed = base64.urlsafe_b64encode(size.to_bytes(2, "big") + data)
+    n_queries, n_keys = blocked.shape
+    is_oblong, is_shorter = n_queries != n_keys, len(deflated) < len(bits)
+    first = n_queries | _OBLONG * is_oblong | _DEFLATED * is_shorter
+    sizes = [first, n_keys] if is_oblong else [first]
+    header = b"".join(size.to_bytes(2, "big") for size in sizes)
+    packed = base64.urlsafe_b64encode(header + (deflated if is_shorter else bits))
     return _CELLS + packed.decode().rstrip("=")
 
 
-def decode_cells(source: str, n_tokens: int) -> Cells:
-    """Read which cells are blocked, (n_tokens, n_tokens).
+def decode_cells(source: str, n_queries: int, n_keys: int) -> Cells:
+    """Read which cells are blocked, (n_queries, n_keys).
 
     A mask painted on fewer tokens leaves the rest open; one painted on more is cut.
 
     Raises:
         ValueError: the text is not one that ``encode_cells`` writes.
     """
-    blocked = np.zeros((n_tokens, n_tokens), dtype=np.bool_)
+    blocked = np.zeros((n_queries, n_keys), dtype=np.bool_)
     if source:
-        painted = _painted(source)
-        shared = min(len(painted), n_tokens)
-        blocked[:shared, :shared] = painted[:shared, :shared]
+        painted = _painted(source)[:n_queries, :n_keys]
+        rows, columns = painted.shape
+        blocked[:rows, :columns] = painted
     return blocked
 
 
@@ -149,14 +155,17 @@ def _painted(source: str) -> Cells:
         packed = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
     except (binascii.Error, ValueError):
         raise ValueError("is not base64url") from None
-    size, data = int.from_bytes(packed[:2], "big"), packed[2:]
-    if size & _DEFLATED:
-        size, data = size ^ _DEFLATED, _inflated(data)
-    if not 0 < size <= _LARGEST or len(data) != (size * size + 7) // 8:
+    first, data = int.from_bytes(packed[:2], "big"), packed[2:]
+    n_queries = n_keys = first & ~(_DEFLATED | _OBLONG)
+    if first & _OBLONG:
+        n_keys, data = int.from_bytes(data[:2], "big"), data[2:]
+    if first & _DEFLATED:
+        data = _inflated(data)
+    n_cells = n_queries * n_keys
+    if not (0 < n_queries <= _LARGEST and 0 < n_keys <= _LARGEST) or len(data) != (n_cells + 7) // 8:
         raise ValueError("does not hold one bit per cell")
-    return (
-        np.unpackbits(np.frombuffer(data, dtype=np.uint8), count=size * size).reshape(size, size).astype(np.bool_)
-    )
+    bits = np.unpackbits(np.frombuffer(data, dtype=np.uint8), count=n_cells)
+    return bits.reshape(n_queries, n_keys).astype(np.bool_)
 
 
 def _inflated(data: bytes) -> bytes:

@@ -35,6 +35,7 @@ Fault = Literal["none", "after_softmax", "before_softmax", "left_out", "padding_
 View = Literal["way", "step", "heads", "compare", "lab", "train", "generate", "watched"]
 Depth = Literal["plain", "exact"]
 PaintScope = Literal["all", "layer", "head", "layer_head"]
+AttentionName = Literal["encoder", "decoder", "cross"]
 PassedTo = Literal[
     "ask",
     "sdpa",
@@ -287,6 +288,30 @@ class Settings:
     custom: str = setting(
         "", "Painted mask", "The expression that you wrote, or the cells that you painted.", kind="cells"
     )
+    custom_encoder: str = setting(
+        "",
+        "Painted mask of the encoder",
+        "The same of the encoder beside a decoder, laid on top of its padding mask.",
+        kind="cells",
+    )
+    custom_cross: str = setting(
+        "",
+        "Painted mask of the cross-attention",
+        "The same of the cross-attention: its queries are the target's tokens, its keys the source's.",
+        kind="cells",
+    )
+    encoder_padding: bool = setting(
+        True,
+        "Padding mask in the encoder",
+        "Where the padding mask is chosen: whether the encoder beside a decoder has it too, as it must "
+        "(src_key_padding_mask in PyTorch).",
+    )
+    cross_padding: bool = setting(
+        True,
+        "Padding mask in the cross-attention",
+        "Where the padding mask is chosen: whether the cross-attention has it too, as it must "
+        "(memory_key_padding_mask in PyTorch).",
+    )
     score: str = setting(
         "",
         "Change of scores",
@@ -355,6 +380,13 @@ class Selection:
         "The heads that a stroke is for. The narrowest painting holds: one head of one layer before a layer before "
         "a head before all.",
         choices={"all": "All heads", "layer": "This layer", "head": "This head", "layer_head": "Layer and head"},
+    )
+    attention: AttentionName = setting(
+        "decoder",
+        "Which mask do you edit?",
+        "The encoder's self-attention, the decoder's self-attention, or the cross-attention, in which the target's "
+        "tokens look at the source's. Each has a mask of its own.",
+        choices={"encoder": "Encoder", "decoder": "Decoder", "cross": "Cross-attention"},
     )
     panel: LabPanel = setting(
         "translate",
@@ -531,6 +563,18 @@ class Selection:
         "Everything that is said of a mask is a comparison with what it should be. Until you say, it is guessed.",
         kind="intent",
     )
+    intent_encoder: str = setting(
+        GUESSED,
+        "What should the encoder's mask be?",
+        "The same for the encoder beside a decoder.",
+        kind="intent",
+    )
+    intent_cross: str = setting(
+        GUESSED,
+        "What should the mask of the cross-attention be?",
+        "The same for the cross-attention.",
+        kind="intent",
+    )
     passed_to: PassedTo = setting(
         "ask",
         "Where do you pass it?",
@@ -571,8 +615,9 @@ class Selection:
     keys_before: int = setting(
         -1,
         "Keys before the first query",
-        "How many keys of the cache stand before query 0. -1: as many as there are more keys than queries, so that "
-        "the last query is beside the last key (bottom right); 0 sets the first beside the first (top left).",
+        "How many keys of the cache stand before query 0. 0 sets the first query beside the first key (top left). "
+        "-1, as usual: in self-attention as many as there are more keys than queries, so that the last query is "
+        "beside the last key (bottom right); in cross-attention, which has no cache, 0.",
         least=-1,
         most=2_048,
     )

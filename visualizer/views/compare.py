@@ -17,13 +17,14 @@ from visualizer.components.tensor_grid.element import Panel, tensor_grid
 from visualizer.pictures.compare import ComparePicture, compared_settings, intent_of_b
 from visualizer.pictures.heads import heads_picture
 from visualizer.routes.address import picture_address
-from visualizer.runs.intended import read_intent
+from visualizer.runs.intended import chosen_intent
 from visualizer.runs.paths import attention_modules, layer_of, without_layer
 from visualizer.runs.run import Run
 from visualizer.safe_text import markdown_safe
 from visualizer.session import state, widgets
 from visualizer.session.cache import cached_run
 from visualizer.session.mount import mount
+from visualizer.settings.attentions import attention_named
 from visualizer.settings.fields import GUESSED
 from visualizer.settings.looks import looks_in, looks_of
 from visualizer.settings.published import PUBLISHED
@@ -100,11 +101,12 @@ def _choose_masks(run: Run, selection: Selection) -> None:
     intent = intent_of_b(run.settings, selection)
     if intent is None:
         widgets.compared_mask("mask_b", selection.mask_b)
-    if selection.intent == GUESSED or read_intent(selection.intent).kind == "painted":
+    meant = chosen_intent(selection, attention_named(selection.attention, run.settings.architecture))
+    if meant is None or meant.kind == "painted":
         return
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="meant_by_b"):
         widgets.switch("against_intent", width="content")
-        st.caption(markdown_safe(read_intent(selection.intent).words), width="content")
+        st.caption(markdown_safe(meant.words), width="content")
 
 
 def _is_covered(a: Run, b: Run, modules: Sequence[str], selection: Selection, batch: int) -> bool:

@@ -9,10 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from visualizer.components.axis import Axis
 from visualizer.components.mask_painter import FindingMark, Reason, parse_mask, parse_mend, parse_select
 from visualizer.components.mask_painter.element import payload
 
-squares = st.integers(1, 20).flatmap(lambda n: arrays(np.bool_, (n, n)))
+oblongs = st.tuples(st.integers(1, 20), st.integers(1, 20)).flatmap(lambda size: arrays(np.bool_, size))
+
+
+def sized(n_queries, n_keys):
+    return {"n_queries": n_queries, "n_keys": n_keys}
 
 
 def event(blocked, seq=1):
@@ -20,7 +25,7 @@ def event(blocked, seq=1):
     bits = "".join("1" if cell else "0" for cell in blocked.ravel())
     padded = bits.ljust(-(-len(bits) // 8) * 8, "0")
     data = bytes(int(padded[start : start + 8], 2) for start in range(0, len(padded), 8))
-    return {"blocked": base64.b64encode(data).decode(), "n_tokens": len(blocked), "seq": seq}
+    return {"blocked": base64.b64encode(data).decode(), **sized(*blocked.shape), "seq": seq}
 
 
 def unpacked(data):
@@ -36,20 +41,21 @@ def unpacked(data):
     return header, found
 
 
-def packed(painted, labels=("the", "cat", "sat"), header=None, **changes):
+def packed(painted, labels=("the", "cat", "sat"), header=None, keys=(), **changes):
     """The payload of a painter that is given nothing else."""
     others = np.zeros(np.shape(painted), dtype=np.uint8)
-    given = {"others": others, "reasons": (), "weights": None, "findings": (), "sequence": "source"}
-    return payload(painted, labels=labels, header=header or {}, **(given | changes))
+    given = {"others": others, "reasons": (), "weights": None, "findings": ()}
+    axes = {"rows": Axis("query", labels, "target"), "columns": Axis("key", keys or labels, "source")}
+    return payload(painted, header=header or {}, **(given | axes | changes))
 
 
 def finding(cells, title="Padding can be seen", severity="warning"):
     return FindingMark(title, severity, "It carries no meaning.", "Block its columns.", np.asarray(cells), True)
 
 
-@given(squares)
+@given(oblongs)
 def test_what_was_painted_arrives(blocked):
-    parsed = parse_mask(event(blocked), len(blocked))
+    parsed = parse_mask(event(blocked), *blocked.shape)
     assert parsed is not None
     assert parsed.dtype == np.bool_
     np.testing.assert_array_equal(parsed, blocked)
@@ -57,20 +63,20 @@ def test_what_was_painted_arrives(blocked):
 
 def test_the_largest_mask_arrives():
     blocked = np.triu(np.ones((512, 512), dtype=bool), 1)
-    np.testing.assert_array_equal(parse_mask(event(blocked), 512), blocked)
+    np.testing.assert_array_equal(parse_mask(event(blocked), 512, 512), blocked)
 
 
-@given(squares, st.integers(1, 20))
-def test_a_stroke_on_another_number_of_tokens_is_none(blocked, n_tokens):
-    if n_tokens != len(blocked):
-        assert parse_mask(event(blocked), n_tokens) is None
-        assert parse_mask(event(blocked) | {"n_tokens": n_tokens}, len(blocked)) is None
+@given(oblongs, st.integers(1, 20), st.integers(1, 20))
+def test_a_stroke_on_another_number_of_tokens_is_none(blocked, n_queries, n_keys):
+    if (n_queries, n_keys) != blocked.shape:
+        assert parse_mask(event(blocked), n_queries, n_keys) is None
+        assert parse_mask(event(blocked) | sized(n_queries, n_keys), *blocked.shape) is None
 
 
 def test_a_stroke_of_as_many_bytes_on_another_number_of_tokens_is_none():
     """Masks of 1 and of 2 tokens are both one byte long."""
-    assert parse_mask(event(np.array([[False]])), 2) is None
-    assert parse_mask(event(np.zeros((2, 2), dtype=bool)), 1) is None
+    assert parse_mask(event(np.array([[False]])), 2, 2) is None
+    assert parse_mask(event(np.zeros((2, 3), dtype=bool)), 3, 2) is None
 
 
 @pytest.mark.parametrize(
@@ -98,32 +104,34 @@ def test_a_stroke_of_as_many_bytes_on_another_number_of_tokens_is_none():
     ],
 )
 def test_anything_else_from_the_browser_is_none(value):
-    about_three = value | {"n_tokens": 3} if isinstance(value, dict) else value
-    assert parse_mask(about_three, 3) is None
+    about_three = value | sized(3, 3) if isinstance(value, dict) else value
+    assert parse_mask(about_three, 3, 3) is None
 
 
 @pytest.mark.parametrize("n_tokens", [None, "3", 3.0, 2, 4, -3, True, [3]])
 def test_a_stroke_must_say_how_many_tokens_it_is_about(n_tokens):
     sent = event(np.eye(3, dtype=bool))
-    assert parse_mask(sent, 3) is not None
-    assert parse_mask(sent | {"n_tokens": n_tokens}, 3) is None
+    assert parse_mask(sent, 3, 3) is not None
+    assert parse_mask(sent | {"n_queries": n_tokens}, 3, 3) is None
+    assert parse_mask(sent | {"n_keys": n_tokens}, 3, 3) is None
 
 
 def test_true_is_not_one_token():
-    assert parse_mask(event(np.array([[True]])) | {"n_tokens": True}, 1) is None
+    assert parse_mask(event(np.array([[True]])) | {"n_keys": True}, 1, 1) is None
 
 
 @given(st.one_of(st.text(), st.dictionaries(st.sampled_from(["blocked", "seq"]), st.text())))
 def test_any_text_is_read_without_an_error(value):
-    about_two = value | {"n_tokens": 2} if isinstance(value, dict) else value
-    parsed = parse_mask(about_two, 2)
+    about_two = value | sized(2, 2) if isinstance(value, dict) else value
+    parsed = parse_mask(about_two, 2, 2)
     assert parsed is None or parsed.shape == (2, 2)
 
 
-@given(st.integers(-3, 8), st.integers(-3, 8), st.integers(1, 5))
-def test_a_selected_cell_is_one_of_the_grid(query, key, n_tokens):
-    inside = 0 <= query < n_tokens and 0 <= key < n_tokens
-    assert parse_select({"query": query, "key": key, "seq": 1}, n_tokens) == ((query, key) if inside else None)
+@given(st.integers(-3, 8), st.integers(-3, 8), st.integers(1, 5), st.integers(1, 5))
+def test_a_selected_cell_is_one_of_the_grid(query, key, n_queries, n_keys):
+    inside = 0 <= query < n_queries and 0 <= key < n_keys
+    expected = (query, key) if inside else None
+    assert parse_select({"query": query, "key": key, "seq": 1}, n_queries, n_keys) == expected
 
 
 @given(st.integers(-3, 8), st.integers(0, 5))
@@ -133,24 +141,24 @@ def test_a_finding_to_mend_is_one_of_the_list(index, n_findings):
 
 @pytest.mark.parametrize("value", [None, 0, "0", [], {}, {"seq": 1}])
 def test_an_event_without_its_facts_is_none(value):
-    assert parse_select(value, 3) is None
+    assert parse_select(value, 3, 3) is None
     assert parse_mend(value, 3) is None
 
 
 @pytest.mark.parametrize("number", [None, "0", 0.0, True, [0], float("nan")])
 def test_an_index_is_a_whole_number(number):
     assert parse_mend({"finding": number}, 3) is None
-    assert parse_select({"query": number, "key": 0}, 3) is None
-    assert parse_select({"query": 0, "key": number}, 3) is None
+    assert parse_select({"query": number, "key": 0}, 3, 3) is None
+    assert parse_select({"query": 0, "key": number}, 3, 3) is None
 
 
 def test_the_browser_receives_both_axes_and_one_bit_per_cell():
-    painted = np.array([[False, True, False], [False, False, True], [True, True, True]])
-    header, found = unpacked(packed(painted, sequence="target", header={"key": "painter", "seq": 4}))
+    painted = np.array([[False, True], [False, False], [True, True]])
+    header, found = unpacked(packed(painted, keys=("the", "dog"), header={"key": "painter", "seq": 4}))
     assert (header["key"], header["seq"]) == ("painter", 4)
     assert header["rows"] == {"name": "query", "labels": ["the", "cat", "sat"], "sequence": "target"}
-    assert header["columns"] == {"name": "key", "labels": ["the", "cat", "sat"], "sequence": "target"}
-    assert found["painted"].tolist() == [0b01000111, 0b10000000]
+    assert header["columns"] == {"name": "key", "labels": ["the", "dog"], "sequence": "source"}
+    assert found["painted"].tolist() == [0b01001100]
     assert "weights" not in found
     assert "found" not in found
 

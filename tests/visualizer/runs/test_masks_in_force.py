@@ -94,12 +94,12 @@ def test_padding_stands_on_the_side_chosen(side, is_padding):
 
 
 def test_an_expression_that_is_none_is_left_out_and_named():
-    sequence = encode(BASE).sources[0]
-    settings, complaints = readable_painting(replace(BASE, custom="k <=;0.*:k == q;*.1:q % 0 == 1"), sequence)
+    batches = {"source": encode(BASE).sources}
+    settings, complaints = readable_painting(replace(BASE, custom="k <=;0.*:k == q;*.1:q % 0 == 1"), batches)
     assert settings.custom == "0.*:k == q"
     assert len(complaints) == 2
     assert all("left out of the painted mask" in complaint for complaint in complaints)
-    assert readable_painting(settings, sequence) == (settings, ())
+    assert readable_painting(settings, batches) == (settings, ())
 
 
 def test_cells_of_another_length_leave_the_rest_open():
@@ -109,3 +109,54 @@ def test_cells_of_another_length_leave_the_rest_open():
     assert not allowed[:2, :2].any()
     assert allowed[2:].all()
     assert allowed[:, 2:].all()
+
+
+PAIR = replace(
+    BASE,
+    architecture="encoder-decoder",
+    text="a b c d e",
+    target="x y",
+    pad=1,
+    mask=("causal", "padding", "custom"),
+    custom_encoder="k <= q;2.1:q == k",
+    custom_cross="k <= q + 1;*.1:k < 2",
+)
+
+
+def test_the_encoder_and_the_cross_attention_attend_as_they_are_painted():
+    run = compute_run(PAIR)
+    query, key = torch.arange(6)[:, None], torch.arange(6)
+    real = key < 5
+    expected = {
+        "encoder.layers.0.self_attention": [(key <= query) & real] * 2,
+        "encoder.layers.2.self_attention": [(key <= query) & real, (key == query) & real],
+        "decoder.layers.0.cross_attention": [(key <= query[:4] + 1) & real, (key < 2).expand(4, 6)],
+        "decoder.layers.1.self_attention": [(key[:4] <= query[:4]) & (key[:4] < 3)] * 2,
+    }
+    for path, heads in expected.items():
+        mask = mask_in(run, path).expand(2, -1, -1)
+        weights = run.trace[f"{path}.weights"].value[0]
+        for head, cells in enumerate(heads):
+            assert torch.equal(mask[head], cells), (path, head)
+            assert not weights[head].masked_fill(cells, 0.0).any()
+            assert bool((weights[head][cells] > 0).all())
+
+
+def test_the_padding_mask_can_be_left_out_of_one_attention():
+    run = compute_run(replace(PAIR, mask=("causal", "padding"), cross_padding=False))
+    assert run.masks["decoder.layers.0.cross_attention"].names == ()
+    assert run.masks["encoder.layers.0.self_attention"].names == ("padding",)
+    assert run.masks["decoder.layers.0.self_attention"].names == ("causal", "padding")
+
+
+def test_a_painting_of_the_cross_attention_is_read_with_both_sequences():
+    batches = {"source": encode(PAIR).sources, "target": encode(PAIR).targets}
+    settings, complaints = readable_painting(replace(PAIR, custom_cross="k <= q;1.*:q <"), batches)
+    assert settings.custom_cross == "k <= q"
+    assert len(complaints) == 1
+    assert "of the cross-attention" in complaints[0]
+    cells = encode_cells(torch.ones(2, 4, dtype=torch.bool).numpy())
+    allowed = painted_cells(cells, context_of(batches["target"][0], batches["source"][0]))
+    assert allowed.shape == (4, 6)
+    assert not allowed[:2, :4].any()
+    assert int(allowed.sum()) == 24 - 8

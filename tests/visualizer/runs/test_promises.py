@@ -10,7 +10,7 @@ from tests.test_app import open_app
 from visualizer.runs.compute import compute_run
 from visualizer.runs.intended import read_intent
 from visualizer.runs.masks_in_force import mask_context
-from visualizer.runs.promises import layers_passed, measure, prove
+from visualizer.runs.promises import Intended, layers_passed, measure, prove
 from visualizer.settings.settings import Settings
 
 SMALL = Settings(
@@ -21,7 +21,8 @@ SMALL = Settings(
 def proof_of(intent, claim="intended", **settings):
     run = compute_run(replace(SMALL, **settings))
     measurement = measure(run, "source", lambda done: None)
-    intended = read_intent(intent).expected(mask_context(run.tokens["source"]))
+    cells = read_intent(intent).expected(mask_context(run.tokens["source"]))
+    intended = None if cells is None else Intended("decoder.self_attention", cells)
     return prove(run, measurement, "source", claim, intended)
 
 

@@ -20,22 +20,28 @@ from visualizer.settings.painted_mask import (
 )
 
 squares = st.integers(1, 20).flatmap(lambda n: arrays(np.bool_, (n, n)))
+oblongs = st.tuples(st.integers(1, 20), st.integers(1, 20)).flatmap(lambda size: arrays(np.bool_, size))
 places = st.none() | st.integers(0, 15)
 sources = st.sampled_from(["", "k <= q", "q - k < 4 and not is_pad(k)"]) | squares.map(encode_cells)
 paintings = st.dictionaries(st.builds(Scope, places, places), sources, max_size=6)
 
 
-@given(squares)
+@given(oblongs)
 def test_cells_survive_the_link(blocked):
-    np.testing.assert_array_equal(decode_cells(encode_cells(blocked), len(blocked)), blocked)
+    np.testing.assert_array_equal(decode_cells(encode_cells(blocked), *blocked.shape), blocked)
 
 
-@given(squares, st.integers(1, 25))
-def test_another_length_keeps_the_cells_that_both_have(blocked, n_tokens):
-    decoded = decode_cells(encode_cells(blocked), n_tokens)
-    shared = min(len(blocked), n_tokens)
-    np.testing.assert_array_equal(decoded[:shared, :shared], blocked[:shared, :shared])
-    assert decoded.sum() == blocked[:shared, :shared].sum()
+@given(oblongs, st.integers(1, 25), st.integers(1, 25))
+def test_another_length_keeps_the_cells_that_both_have(blocked, n_queries, n_keys):
+    decoded = decode_cells(encode_cells(blocked), n_queries, n_keys)
+    assert decoded.shape == (n_queries, n_keys)
+    rows, columns = min(len(blocked), n_queries), min(blocked.shape[1], n_keys)
+    np.testing.assert_array_equal(decoded[:rows, :columns], blocked[:rows, :columns])
+    assert decoded.sum() == blocked[:rows, :columns].sum()
+
+
+def test_a_square_is_written_as_before_there_were_other_sizes():
+    assert encode_cells(np.eye(4, dtype=bool)) == "~AASEIQ"
 
 
 @given(paintings)
@@ -51,7 +57,7 @@ def test_a_painting_survives_the_link(planes):
 def test_any_text_is_read_or_refused_in_words(text):
     with suppress(ValueError):
         planes = read_planes(text)
-        assert all(decode_cells(source, 5).shape == (5, 5) for source in planes.values() if is_cells(source))
+        assert all(decode_cells(source, 5, 6).shape == (5, 6) for source in planes.values() if is_cells(source))
 
 
 def test_nothing_painted_is_no_text():
@@ -85,6 +91,7 @@ def test_64_by_64_random_cells_fit_a_link():
         ("~a", "is not base64url"),
         ("~AAI", "does not hold one bit per cell"),
         ("~AAAA", "does not hold one bit per cell"),
+        ("~QAIAAA", "does not hold one bit per cell"),
         ("k ≤ q", "holds signs that no expression has"),
         ("k <= q;k < q", "paints the same heads twice"),
         ("99.0:k;99.0:q", "paints the same heads twice"),
@@ -99,4 +106,4 @@ def test_a_text_that_inflates_without_end_is_refused():
     bomb = zlib.compress(bytes(10_000_000), 9, wbits=-15)
     packed = base64.urlsafe_b64encode((512 | 1 << 15).to_bytes(2, "big") + bomb).decode().rstrip("=")
     with pytest.raises(ValueError, match="one bit per cell"):
-        decode_cells(f"~{packed}", 4)
+        decode_cells(f"~{packed}", 4, 4)

@@ -67,10 +67,11 @@ class Expectation extends Picture {
 
   receive() {
     const { arrays, columns, rows, scope, seq } = this.data;
-    const count = rows.labels.length * columns.labels.length;
+    const [rowCount, columnCount] = [rows.labels.length, columns.labels.length];
+    const count = rowCount * columnCount;
     const cells = unpackBits(arrays.expected.data, count);
     const areKnown = this.events.areKnown(seq);
-    if (scope !== this.scope || this.cells.length !== count) this.painting.startAnew(columns.labels.length, cells);
+    if (scope !== this.scope || this.cells.length !== count) this.painting.startAnew(rowCount, columnCount, cells);
     else if (areKnown && !this.painting.hasStroke) this.painting.become(cells);
     this.scope = scope;
   }

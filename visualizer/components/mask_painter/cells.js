@@ -1,5 +1,5 @@
 /*
- * Cells are a Uint8Array of size * size, row by row, 1 where a query is blocked from a key. They are never changed:
+ * Cells are a Uint8Array of rows * columns, row by row, 1 where a query is blocked from a key. They are never changed:
  * every function here returns new ones. A place is {row, column}.
  */
 
@@ -52,40 +52,40 @@ export function sameCells(first, second) {
 }
 
 /** The cells with a straight line between two places set to `value`, without gaps. */
-export function withLine(cells, size, from, to, value) {
+export function withLine(cells, columns, from, to, value) {
   const painted = cells.slice();
   const steps = Math.max(Math.abs(to.row - from.row), Math.abs(to.column - from.column), 1);
   for (let step = 0; step <= steps; step++) {
     const row = Math.round(from.row + ((to.row - from.row) * step) / steps);
     const column = Math.round(from.column + ((to.column - from.column) * step) / steps);
-    painted[row * size + column] = value;
+    painted[row * columns + column] = value;
   }
   return painted;
 }
 
 /** The cells with the rectangle between two opposite corners set to `value`. */
-export function withRectangle(cells, size, corner, opposite, value) {
+export function withRectangle(cells, columns, corner, opposite, value) {
   const painted = cells.slice();
   const left = Math.min(corner.column, opposite.column);
   const right = Math.max(corner.column, opposite.column);
   const bottom = Math.max(corner.row, opposite.row);
   for (let row = Math.min(corner.row, opposite.row); row <= bottom; row++) {
-    painted.fill(value, row * size + left, row * size + right + 1);
+    painted.fill(value, row * columns + left, row * columns + right + 1);
   }
   return painted;
 }
 
 /** The first and the last place of a whole row, or with `row` -1 of a whole column. */
-export function endsOfLine({ row, column }, size) {
+export function endsOfLine({ row, column }, rows, columns) {
   return row < 0
-    ? [{ row: 0, column }, { row: size - 1, column }]
-    : [{ row, column: 0 }, { row, column: size - 1 }];
+    ? [{ row: 0, column }, { row: rows - 1, column }]
+    : [{ row, column: 0 }, { row, column: columns - 1 }];
 }
 
 /** Whether every cell of a row, or with `row` -1 of a column, is blocked. */
-export function lineIsBlocked(cells, size, { row, column }) {
-  if (row >= 0) return cells.subarray(row * size, (row + 1) * size).every(Boolean);
-  for (let i = column; i < cells.length; i += size) if (!cells[i]) return false;
+export function lineIsBlocked(cells, columns, { row, column }) {
+  if (row >= 0) return cells.subarray(row * columns, (row + 1) * columns).every(Boolean);
+  for (let i = column; i < cells.length; i += columns) if (!cells[i]) return false;
   return true;
 }
 
@@ -94,9 +94,9 @@ export function invertedCells(cells) {
   return cells.map((cell) => 1 - cell);
 }
 
-/** Every cell open. */
-export function openCells(size) {
-  return new Uint8Array(size * size);
+/** So many cells, all open. */
+export function openCells(count) {
+  return new Uint8Array(count);
 }
 
 /** How many cells are blocked. */

@@ -21,12 +21,13 @@ import { directionOfShortcut, makeToolbar } from "./toolbar.js";
 const FINDINGS_BESIDE = { from: 700, width: 300, gap: 28 }; // from this width on, findings stand beside the grid
 const LEAST_WIDTH = 320; // of the lines below a small grid
 
-const paintings = new Map(); // what was painted last in the painter of each key, and its scope
+const MOST_PAINTINGS = 8; // whose strokes can be undone when they are shown again
+const paintings = new Map(); // what was painted in the painter of each key, by its scope
 
 /**
  * The mask painter: a person blocks and frees cells of queries by keys.
  *
- * Python hears of each finished stroke as {blocked, n_tokens, seq}. What Python sends back may be older than what was
+ * Python hears of each finished stroke as {blocked, n_queries, n_keys, seq}. What Python sends back may be older than what was
  * painted since: only a painting as new as the last event is taken over, and none while a stroke is under way.
  */
 class MaskPainter extends Picture {
@@ -47,7 +48,7 @@ class MaskPainter extends Picture {
       usePress: (press) => this.usePress(press),
       undo: () => this.step("undo"),
       redo: () => this.step("redo"),
-      clear: () => this.change(openCells(this.size)),
+      clear: () => this.change(openCells(this.painting.cells.length)),
       invert: () => this.change(invertedCells(this.painting.cells)),
       takeOver: () => this.takeOver(),
     });
@@ -74,7 +75,8 @@ class MaskPainter extends Picture {
   }
 
   get size() {
-    return this.painting.size;
+    const { rows, columns } = this.painting;
+    return { rows, columns };
   }
 
   /** Take over what Python sent; its painting only if the person has not painted since. */
@@ -83,28 +85,41 @@ class MaskPainter extends Picture {
     const before = this.given;
     this.given = readContent(content);
     this.pointer.axes = this.given.axes;
-    const { size, cells } = this.given;
-    if (this.scope === undefined) this.takeUpPainting(content, size);
+    const { cells } = this.given;
     const isOther = content.scope !== this.scope;
     this.scope = content.scope;
-    paintings.set(content.key, { scope: content.scope, painting: this.painting });
-    if (isOther || size !== this.size) this.startAnew(size, cells);
+    if (isOther) this.takeUpPainting(content);
+    if (!this.hasSize(this.given.size)) this.startAnew(this.given.size, cells);
     else if (this.outbox.areKnown(content.seq) && !this.painting.hasStroke) this.painting.become(cells);
     else if (before?.title === this.given.title) this.given = withWeights(this.given, before.weights, before.weighed);
     this.heads.receive(content.heads, sameCells(this.painting.cells, cells) ? cells : null);
     this.outbox.receiveAnswer(content.seq);
   }
 
-  /** Go on where the same painter was when the page was laid out anew and made another element of it. */
-  takeUpPainting({ key, scope }, size) {
-    const before = paintings.get(key);
-    if (before?.scope !== scope || before.painting.size !== size) return;
-    this.painting = before.painting;
-    this.scope = scope;
+  /**
+   * Go on where the painter of this scope was: before another mask was shown, or before the page was laid out anew and
+   * made another element of it. What was painted elsewhere since is one more stroke.
+   */
+  takeUpPainting({ key, scope }) {
+    if (this.painting.hasStroke) this.painting.giveUp();
+    const name = JSON.stringify([key, scope]);
+    this.painting = paintings.get(name) ?? new Painting();
+    paintings.delete(name);
+    paintings.set(name, this.painting);
+    if (paintings.size > MOST_PAINTINGS) paintings.delete(paintings.keys().next().value);
+    this.beginAtCorner();
   }
 
-  startAnew(size, cells) {
-    this.painting.startAnew(size, cells);
+  hasSize({ rows, columns }) {
+    return this.size.rows === rows && this.size.columns === columns;
+  }
+
+  startAnew({ rows, columns }, cells) {
+    this.painting.startAnew(rows, columns, cells);
+    this.beginAtCorner();
+  }
+
+  beginAtCorner() {
     this.cursor = { row: 0, column: 0 };
     this.status.tell("");
     this.hear([]);
@@ -123,7 +138,7 @@ class MaskPainter extends Picture {
   reweigh(weights, cells) {
     if (!this.given.weights || cells.length !== this.given.cells.length) return;
     this.given = withWeights(this.given, weights, cells);
-    this.scale = scaleOf(this.theme, weights, this.size);
+    this.scale = scaleOf(this.theme, weights, this.size.columns);
     this.weightsLegend.update(this.scale, { text: this.data.weights_title });
     this.surface.reweigh(weights, this.scale);
     this.paint();
@@ -134,7 +149,7 @@ class MaskPainter extends Picture {
     const width = isWide ? this.width - FINDINGS_BESIDE.width - FINDINGS_BESIDE.gap : this.width;
     const { theme } = this;
     const { axes, reasons, weights } = this.given;
-    this.scale = weights && scaleOf(theme, weights, this.size);
+    this.scale = weights && scaleOf(theme, weights, this.size.columns);
     this.surface.arrange(axes, width, { theme, reasons, weights, scale: this.scale });
     const [query, key] = this.data.selected ?? [];
     this.surface.select(this.data.selected && { row: query, column: key });
@@ -158,7 +173,7 @@ class MaskPainter extends Picture {
     this.status.count(shown.bits, shown.emptyRows);
     if (!hasStroke) this.surface.pixels.setAttribute("aria-label", describePainting(shown, this.status.summary()));
     this.pointer.refresh();
-    this.heads.follow({ cells: this.painting.cells, rows: this.size, columns: this.size });
+    this.heads.follow({ cells: this.painting.cells, ...this.size });
   }
 
   marks() {
@@ -177,7 +192,7 @@ class MaskPainter extends Picture {
   // Strokes: painted at once, sent and remembered when they end.
 
   isBlocked({ row, column }) {
-    return this.shown.bits[row * this.size + column] > 0;
+    return this.shown.bits[row * this.size.columns + column] > 0;
   }
 
   /** Begin a stroke that frees cells when the first one is blocked by anything, and else blocks them. */
@@ -216,7 +231,7 @@ class MaskPainter extends Picture {
   /** Say which of these cells stay blocked, since another mask blocks them. */
   refuse(touched) {
     const refused = this.given.others.map((bits, i) => (touched[i] ? bits : 0));
-    const text = refusedText(refused, this.size, this.given.reasons);
+    const text = refusedText(refused, this.size.columns, this.given.reasons);
     this.status.tell(text, text && { text: `Paint over ${this.namesOfOthers()}`, act: () => this.takeOver() });
   }
 
@@ -245,8 +260,9 @@ class MaskPainter extends Picture {
 
   /** Block a whole row or column, or free it when all of it is blocked. */
   toggleLine(line) {
-    const touched = withRectangle(openCells(this.size), this.size, ...endsOfLine(line, this.size), 1);
-    const value = lineIsBlocked(this.shown.bits, this.size, line) ? 0 : 1;
+    const { rows, columns } = this.size;
+    const touched = withRectangle(openCells(rows * columns), columns, ...endsOfLine(line, rows, columns), 1);
+    const value = lineIsBlocked(this.shown.bits, columns, line) ? 0 : 1;
     this.change(withTouched(this.painting.cells, touched, value));
     if (value === 0) this.refuse(touched);
   }
@@ -255,7 +271,9 @@ class MaskPainter extends Picture {
 
   /** Tell Python what is painted now. */
   tell() {
-    this.outbox.add("paint", { blocked: toBase64(packBits(this.painting.cells)), n_tokens: this.size });
+    const { rows, columns } = this.size;
+    const blocked = toBase64(packBits(this.painting.cells));
+    this.outbox.add("paint", { blocked, n_queries: rows, n_keys: columns });
   }
 
   /** Take the other masks into the painting: here at once, so that the next stroke is not painted without them. */
@@ -292,8 +310,11 @@ class MaskPainter extends Picture {
   /** Move the keyboard's cell; painting makes the next cells like it. */
   move(rowStep, columnStep, isPainting) {
     const from = this.cursor;
-    const last = this.size - 1;
-    const to = { row: clamp(from.row + rowStep, 0, last), column: clamp(from.column + columnStep, 0, last) };
+    const { rows, columns } = this.size;
+    const to = {
+      row: clamp(from.row + rowStep, 0, rows - 1),
+      column: clamp(from.column + columnStep, 0, columns - 1),
+    };
     if (isPainting && !this.painting.hasStroke) this.begin(from, this.isBlocked(from) ? 1 : 0, false);
     if (isPainting) this.drag(to);
     else this.release();

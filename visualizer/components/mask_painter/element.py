@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from visualizer.colors import MASK_COLORS
-from visualizer.components.axis import Axis, SequenceName
+from visualizer.components.axis import Axis
 from visualizer.components.packing import Array, pack
 from visualizer.components.picture import Picture
 
@@ -72,7 +72,7 @@ class FindingMark:
         severity: how bad it is.
         why: one sentence on why it matters.
         mend: one line on how to mend it.
-        cells: the cells that it is about, (T, T).
+        cells: the cells that it is about, (Tq, Tk).
         can_mend: whether the painter offers to mend it.
     """
 
@@ -93,8 +93,8 @@ def mask_painter(
     weights_title: str,
     findings: tuple[FindingMark, ...],
     all_clear: str,
-    labels: tuple[str, ...],
-    sequence: SequenceName,
+    rows: Axis,
+    columns: Axis,
     seq: int,
     key: str,
     selected: tuple[int, int] | None = None,
@@ -104,15 +104,15 @@ def mask_painter(
     """The painter: one row per query, one column per key.
 
     Args:
-        painted: which cells the painting blocks, (T, T).
-        others: what the other masks in force block, (T, T), bit i set where ``reasons[i]`` does.
+        painted: which cells the painting blocks, (Tq, Tk).
+        others: what the other masks in force block, (Tq, Tk), bit i set where ``reasons[i]`` does.
         reasons: the other masks in force, at most 8.
-        weights: the attention weights under all of them, (T, T); None shows none.
+        weights: the attention weights under all of them, (Tq, Tk); None shows none.
         weights_title: what the weights are of, as the legend says it.
         findings: what looks wrong, in the order to be listed.
         all_clear: the line that stands in the list's place when there is no finding.
-        labels: the T tokens' printable texts, invisible characters made visible already.
-        sequence: the token sequence that both axes run over.
+        rows: the Tq queries.
+        columns: the Tk keys.
         seq: ``seq`` of the last event that all of this takes account of, 0 before the first. The browser ignores a
             ``painted`` that is older than its own last event.
         key: identifies the element on the page.
@@ -122,8 +122,8 @@ def mask_painter(
 
     Its events; ``seq`` counts all five together:
 
-    - ``paint``, when a stroke has ended: {"blocked": base64 of one bit per cell, "n_tokens": T, "seq"}, which
-      ``parse_mask`` reads.
+    - ``paint``, when a stroke has ended: {"blocked": base64 of one bit per cell, "n_queries": Tq, "n_keys": Tk,
+      "seq"}, which ``parse_mask`` reads.
     - ``take_over``, {"seq"}, when the other masks are to become part of the painting, so that they can be painted
       over. The answer is everything blocked as ``painted``, and no ``reasons``.
     - ``mend``, {"finding": its index, "seq"}, when a finding is to be mended; ``parse_mend`` reads it.
@@ -131,8 +131,8 @@ def mask_painter(
     - ``look``, {"layer", "head", "seq"}, when another head is to be looked at.
 
     Raises:
-        ValueError: an array does not have one row and one column per label, there is no label, or a reason has no
-            colour, no bit, or a bit that is none's.
+        ValueError: an array does not have one row and one column per label, an axis has no label, or a reason has
+            no colour, no bit, or a bit that is none's.
     """
     data = payload(
         painted,
@@ -140,8 +140,8 @@ def mask_painter(
         reasons=reasons,
         weights=weights,
         findings=findings,
-        labels=labels,
-        sequence=sequence,
+        rows=rows,
+        columns=columns,
         header={
             "key": key,
             "seq": seq,
@@ -162,14 +162,15 @@ def payload(
     reasons: tuple[Reason, ...],
     weights: Weights | None,
     findings: tuple[FindingMark, ...],
-    labels: tuple[str, ...],
-    sequence: SequenceName,
+    rows: Axis,
+    columns: Axis,
     header: Mapping[str, Any],
 ) -> bytes:
     """What the browser receives: texts, one bit per cell painted or found, one byte of reasons, and the weights."""
     given = {"painted": painted, "others": others, "weights": weights}
     found = {f"cells of {finding.title!r}": finding.cells for finding in findings}
-    _check_shapes({name: cells for name, cells in (given | found).items() if cells is not None}, len(labels))
+    size = (len(rows.labels), len(columns.labels))
+    _check_shapes({name: cells for name, cells in (given | found).items() if cells is not None}, size)
     _check_reasons(reasons, others)
     arrays: dict[str, Array] = {"painted": _bits(painted), "others": others.astype(np.uint8, copy=False)}
     if findings:
@@ -177,24 +178,25 @@ def payload(
     if weights is not None:
         arrays["weights"] = weights.astype(np.float32, copy=False)
     described = {
-        "rows": Axis("query", labels, sequence).as_header(),
-        "columns": Axis("key", labels, sequence).as_header(),
+        "rows": rows.as_header(),
+        "columns": columns.as_header(),
         "reasons": [{"name": reason.name, "label": reason.label} for reason in (*reasons, PAINTED)],
         "findings": [_described(finding) for finding in findings],
     }
     return pack({**header, **described}, arrays)
 
 
-def parse_mask(value: object, n_tokens: int) -> Cells | None:
-    """What the browser sent as ``paint``: which cells the painting blocks, (n_tokens, n_tokens).
+def parse_mask(value: object, n_queries: int, n_keys: int) -> Cells | None:
+    """What the browser sent as ``paint``: which cells the painting blocks, (n_queries, n_keys).
 
-    None unless it says that it is about ``n_tokens`` tokens, and holds base64 of exactly one bit per cell, filled
-    up with zeros to whole bytes.
+    None unless it says that it is about so many queries and keys, and holds base64 of exactly one bit per cell,
+    filled up with zeros to whole bytes.
     """
-    if not isinstance(value, Mapping) or _index(value, "n_tokens", n_tokens + 1) != n_tokens:
+    sizes = {"n_queries": n_queries, "n_keys": n_keys}
+    if not isinstance(value, Mapping) or any(_index(value, name, n + 1) != n for name, n in sizes.items()):
         return None
     text = value.get("blocked")
-    n_cells = n_tokens * n_tokens
+    n_cells = n_queries * n_keys
     n_bytes = (n_cells + 7) // 8
     # The length is looked at first: a text of any size is refused before it is decoded.
     if not isinstance(text, str) or len(text) != 4 * ((n_bytes + 2) // 3):
@@ -206,7 +208,7 @@ def parse_mask(value: object, n_tokens: int) -> Cells | None:
     if len(data) != n_bytes:
         return None
     bits = np.unpackbits(data)
-    return None if bits[n_cells:].any() else bits[:n_cells].reshape(n_tokens, n_tokens).astype(np.bool_)
+    return None if bits[n_cells:].any() else bits[:n_cells].reshape(n_queries, n_keys).astype(np.bool_)
 
 
 def parse_mend(value: object, n_findings: int) -> int | None:
@@ -214,9 +216,9 @@ def parse_mend(value: object, n_findings: int) -> int | None:
     return _index(value, "finding", n_findings)
 
 
-def parse_select(value: object, n_tokens: int) -> tuple[int, int] | None:
-    """What the browser sent as ``select``: a query and a key. None unless both are among ``n_tokens`` tokens."""
-    query, key = _index(value, "query", n_tokens), _index(value, "key", n_tokens)
+def parse_select(value: object, n_queries: int, n_keys: int) -> tuple[int, int] | None:
+    """What the browser sent as ``select``: a query and a key. None unless both are there."""
+    query, key = _index(value, "query", n_queries), _index(value, "key", n_keys)
     return None if query is None or key is None else (query, key)
 
 
@@ -226,10 +228,12 @@ def _index(value: object, name: str, stop: int) -> int | None:
     return number if isinstance(number, int) and not isinstance(number, bool) and 0 <= number < stop else None
 
 
-def _check_shapes(arrays: Mapping[str, Array], n_tokens: int) -> None:
+def _check_shapes(arrays: Mapping[str, Array], size: tuple[int, int]) -> None:
     for name, cells in arrays.items():
-        if n_tokens == 0 or cells.shape != (n_tokens, n_tokens):
-            raise ValueError(f"{name} has shape {cells.shape} but needs a row and a column for {n_tokens} labels")
+        if 0 in size or cells.shape != size:
+            raise ValueError(
+                f"{name} has shape {cells.shape} but needs {size[0]} rows and {size[1]} columns, one for each label"
+            )
 
 
 def _check_reasons(reasons: tuple[Reason, ...], others: Bits) -> None:

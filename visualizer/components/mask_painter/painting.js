@@ -1,15 +1,16 @@
 import { openCells, sameCells, withLine, withRectangle, withTouched } from "./cells.js";
 import { PaintHistory } from "./history.js";
 
-/** What is painted: the cells, `size` in a row, the stroke under way, and what can be undone. */
+/** What is painted: the cells, row by row, the stroke under way, and what can be undone. */
 export class Painting {
   constructor() {
-    this.startAnew(0, openCells(0));
+    this.startAnew(0, 0, openCells(0));
   }
 
   /** Begin with these cells; nothing before them can be undone. */
-  startAnew(size, cells) {
-    this.size = size;
+  startAnew(rows, columns, cells) {
+    this.rows = rows;
+    this.columns = columns;
     this.cells = cells;
     this.stroke = null;
     this.history = new PaintHistory();
@@ -21,16 +22,16 @@ export class Painting {
 
   /** Begin a stroke that gives all it touches this value. */
   begin(place, value, isRectangle) {
-    const touched = new Uint8Array(this.cells.length);
+    const touched = openCells(this.cells.length);
     this.stroke = { before: this.cells, touched, first: place, last: place, value, isRectangle };
   }
 
   /** Lead the stroke on to a place. */
   drag(place) {
-    const { stroke, size } = this;
+    const { stroke, columns } = this;
     stroke.touched = stroke.isRectangle
-      ? withRectangle(new Uint8Array(this.cells.length), size, stroke.first, place, 1)
-      : withLine(stroke.touched, size, stroke.last, place, 1);
+      ? withRectangle(openCells(this.cells.length), columns, stroke.first, place, 1)
+      : withLine(stroke.touched, columns, stroke.last, place, 1);
     stroke.last = place;
     this.cells = withTouched(stroke.before, stroke.touched, stroke.value);
   }

@@ -21,19 +21,19 @@ export class CellPicture {
     this.kinds = null;
   }
 
-  /** Begin anew, for a grid of `size` rows and columns. look: {geometry, theme, pixelRatio, reasons, weights, scale}. */
+  /** Begin anew, for a grid of {rows, columns}. look: {geometry, theme, pixelRatio, reasons, weights, scale}. */
   arrange(size, look) {
     const { geometry, theme, pixelRatio, reasons, weights, scale } = look;
-    const side = Math.max(1, Math.round(geometry.plotWidth * pixelRatio));
-    this.context = sizedContext(this.canvas, side, side);
+    const { width, height } = devicePixels(geometry, pixelRatio);
+    this.context = sizedContext(this.canvas, width, height);
     this.context.imageSmoothingEnabled = false;
     this.context.font = `${LABEL_FONT_SIZE * pixelRatio}px ${theme.font}`;
     this.context.textAlign = "center";
     this.context.textBaseline = "middle";
     this.size = size;
     this.look = look;
-    this.hatches = new Hatches(reasons, theme, geometry.cellWidth, pixelRatio);
-    this.edges = edgesOf(size, side);
+    this.hatches = new Hatches(reasons, theme, Math.min(geometry.cellWidth, geometry.cellHeight), pixelRatio);
+    this.edges = { rows: edgesOf(size.rows, height), columns: edgesOf(size.columns, width) };
     this.weights = weights && weightsCanvas(weights, size, scale);
     this.kinds = null;
   }
@@ -46,7 +46,7 @@ export class CellPicture {
   }
 
   show(kinds) {
-    for (let row = 0; row < this.size; row++) {
+    for (let row = 0; row < this.size.rows; row++) {
       if (this.isReweighed || !this.kinds || this.rowDiffers(row, kinds)) this.drawRow(row, kinds);
     }
     this.kinds = kinds;
@@ -54,25 +54,26 @@ export class CellPicture {
   }
 
   rowDiffers(row, kinds) {
-    for (let i = row * this.size; i < (row + 1) * this.size; i++) if (kinds[i] !== this.kinds[i]) return true;
+    const { columns } = this.size;
+    for (let i = row * columns; i < (row + 1) * columns; i++) if (kinds[i] !== this.kinds[i]) return true;
     return false;
   }
 
   drawRow(row, kinds) {
-    const { context, edges, size } = this;
-    context.clearRect(0, edges[row], edges[size], edges[row + 1] - edges[row]);
-    const first = row * size;
-    for (let start = 0, end; start < size; start = end) {
+    const { context, edges: { rows, columns: across }, size: { columns } } = this;
+    context.clearRect(0, rows[row], across[columns], rows[row + 1] - rows[row]);
+    const first = row * columns;
+    for (let start = 0, end; start < columns; start = end) {
       const kind = kinds[first + start];
-      for (end = start + 1; end < size && kinds[first + end] === kind; ) end++;
+      for (end = start + 1; end < columns && kinds[first + end] === kind; ) end++;
       if (kind !== PLAIN) this.drawRun(row, start, end, kind);
     }
   }
 
   drawRun(row, start, end, kind) {
-    const { context, edges } = this;
-    const [left, top] = [edges[start], edges[row]];
-    const [width, height] = [edges[end] - left, edges[row + 1] - top];
+    const { context, edges: { rows, columns } } = this;
+    const [left, top] = [columns[start], rows[row]];
+    const [width, height] = [columns[end] - left, rows[row + 1] - top];
     if (kind === 0) {
       context.drawImage(this.weights, start, row, end - start, 1, left, top, width, height);
       if (this.look.geometry.numbers) this.drawNumbers(row, start, end);
@@ -83,14 +84,14 @@ export class CellPicture {
   }
 
   drawNumbers(row, start, end) {
-    const { context, edges, size } = this;
+    const { context, edges: { rows, columns }, size } = this;
     const { weights, scale, pixelRatio } = this.look;
     for (let column = start; column < end; column++) {
-      const weight = weights[row * size + column];
+      const weight = weights[row * size.columns + column];
       const text = cellNumber(weight);
       context.fillStyle = inkOn(pixelFor(weight, scale));
       context.globalAlpha = text === "0.00" ? 0.35 : 1;
-      const [x, y] = [(edges[column] + edges[column + 1]) / 2, (edges[row] + edges[row + 1]) / 2];
+      const [x, y] = [(columns[column] + columns[column + 1]) / 2, (rows[row] + rows[row + 1]) / 2];
       context.fillText(text, x, y + 0.5 * pixelRatio);
     }
     context.globalAlpha = 1;
@@ -98,52 +99,56 @@ export class CellPicture {
 }
 
 /** The weights, one pixel a cell. */
-function weightsCanvas(weights, size, scale) {
-  const canvas = new OffscreenCanvas(size, size);
+function weightsCanvas(weights, { rows, columns }, scale) {
+  const canvas = new OffscreenCanvas(columns, rows);
   const context = canvas.getContext("2d");
-  const image = context.createImageData(size, size);
+  const image = context.createImageData(columns, rows);
   paintPixels(new Uint32Array(image.data.buffer), weights, null, scale);
   context.putImageData(image, 0, 0);
   return canvas;
 }
 
 /** The scale of the largest of some weights. */
-export function scaleOf(theme, weights, size) {
+export function scaleOf(theme, weights, columns) {
   let largest = 0;
   for (const weight of weights) if (weight > largest) largest = weight;
-  return weightScale(theme, largest, usualCurve(size));
+  return weightScale(theme, largest, usualCurve(columns));
 }
 
 /** Quiet lines between the cells, the quieter the closer they stand. */
-export function drawLines(context, size, { left, top, plotWidth, cellWidth }, theme) {
+export function drawLines(context, { rows, columns }, { left, top, plotWidth, plotHeight, cellWidth }, theme) {
   context.fillStyle = theme.text;
   context.globalAlpha = clamp(cellWidth / 150, 0.05, 0.13);
-  for (let i = 1; i < size; i++) {
-    const at = Math.round((i * plotWidth) / size);
-    context.fillRect(left + at, top, 1, plotWidth);
-    context.fillRect(left, top + at, plotWidth, 1);
-  }
+  for (let i = 1; i < columns; i++) context.fillRect(left + Math.round((i * plotWidth) / columns), top, 1, plotHeight);
+  for (let i = 1; i < rows; i++) context.fillRect(left, top + Math.round((i * plotHeight) / rows), plotWidth, 1);
   context.globalAlpha = 1;
 }
 
 /** Where each row or column begins, in device pixels, and where the last one ends. */
-function edgesOf(size, side) {
-  return Float64Array.from({ length: size + 1 }, (_, i) => Math.round((i * side) / size));
+function edgesOf(count, length) {
+  return Float64Array.from({ length: count + 1 }, (_, i) => Math.round((i * length) / count));
+}
+
+/** {width, height} of a plot in device pixels. */
+export function devicePixels({ plotWidth, plotHeight }, pixelRatio) {
+  const whole = (length) => Math.max(1, Math.round(length * pixelRatio));
+  return { width: whole(plotWidth), height: whole(plotHeight) };
 }
 
 /** Cover all other cells with the background, and draw a line around those of a finding. Sizes are device pixels. */
-export function drawFound(context, cells, size, side, theme) {
-  const edges = edgesOf(size, side);
+export function drawFound(context, cells, { rows, columns }, { width, height }, theme) {
+  const [across, down] = [edgesOf(columns, width), edgesOf(rows, height)];
   context.globalAlpha = OTHER_CELLS;
   context.fillStyle = theme.background;
-  context.fillRect(0, 0, side, side);
+  context.fillRect(0, 0, width, height);
   context.globalAlpha = 1;
   context.fillStyle = theme.text;
-  const isFound = (row, column) => row >= 0 && column >= 0 && row < size && column < size && cells[row * size + column];
-  for (let row = 0; row < size; row++) {
-    for (let column = 0; column < size; column++) {
+  const isFound = (row, column) =>
+    row >= 0 && column >= 0 && row < rows && column < columns && cells[row * columns + column];
+  for (let row = 0; row < rows; row++) {
+    for (let column = 0; column < columns; column++) {
       if (!isFound(row, column)) continue;
-      const [left, top, right, bottom] = [edges[column], edges[row], edges[column + 1], edges[row + 1]];
+      const [left, top, right, bottom] = [across[column], down[row], across[column + 1], down[row + 1]];
       const line = right - left < 6 ? 1 : 2;
       context.clearRect(left, top, right - left, bottom - top);
       if (!isFound(row - 1, column)) context.fillRect(left, top, right - left, line);

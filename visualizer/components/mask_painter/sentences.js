@@ -19,7 +19,7 @@ export function cellLines(shown, place) {
  */
 export function cellLine(shown, { row, column }) {
   const { rowAxis, columnAxis } = shown.axes;
-  const i = row * shown.size + column;
+  const i = row * shown.size.columns + column;
   const reasons = reasonsOf(shown.bits[i], shown.reasons);
   const end = reasons.length ? [...reasonParts(reasons), ...leakParts(shown, i)] : weightParts(shown, i);
   const [query, key] = [positionParts(rowAxis, row), positionParts(columnAxis, column)];
@@ -51,18 +51,18 @@ function reasonParts(reasons) {
 export function labelLines({ axes, size, bits }, place, isPainting) {
   const isRow = place.row >= 0;
   const parts = isRow ? positionParts(axes.rowAxis, place.row) : positionParts(axes.columnAxis, place.column);
-  const verb = lineIsBlocked(bits, size, place) ? "free" : "block";
+  const verb = lineIsBlocked(bits, size.columns, place) ? "free" : "block";
   const note = tooltipLine("tooltip-note", `click to ${verb} the whole ${isRow ? "row" : "column"}`);
   return [tooltipLine("tooltip-position", ...parts), ...(isPainting ? [note] : [])];
 }
 
 /** That other masks still block cells which a stroke was to free; "" where none does. */
-export function refusedText(refused, size, reasons) {
+export function refusedText(refused, columns, reasons) {
   const cells = Array.from(refused.keys()).filter((i) => refused[i]);
   if (cells.length === 0) return "";
   const names = reasonsOf(cells.reduce((bits, i) => bits | refused[i], 0), reasons);
   const [first] = cells;
-  const place = `query ${Math.floor(first / size)}, key ${first % size}`;
+  const place = `query ${Math.floor(first / columns)}, key ${first % columns}`;
   const which = cells.length === 1 ? place : `${cells.length.toLocaleString("en")} of these cells`;
   const verb = names.length === 1 ? "blocks" : "block";
   const why = cells.length === 1 ? `, since ${names.map(({ name }) => WHY_BLOCKED[name]).join(", and ")}` : "";
@@ -90,21 +90,21 @@ export function totalText(blocked, all) {
 /** The text alternative: how much is blocked and by what, then what each query may not see, while that is short. */
 export function describePainting({ axes, size, bits, counts, reasons, findings }, summary) {
   const rows = [];
-  for (let row = 0; row < size && rows.length <= DESCRIBED_ROWS; row++) {
-    const keys = blockedKeysText(bits, size, row, reasons);
+  for (let row = 0; row < size.rows && rows.length <= DESCRIBED_ROWS; row++) {
+    const keys = blockedKeysText(bits, size.columns, row, reasons);
     if (keys) rows.push(`query ${row} ${axes.rowAxis.labels[row]} may not see ${keys}`);
   }
   const blocking = reasons.flatMap(({ label }, i) => (counts[i] ? [`${label} blocks ${countOf(counts[i], "cell")}`] : []));
   const found = findings.map(({ severity, title }) => `${severity}: ${title}`);
   const shown = rows.length > DESCRIBED_ROWS ? [] : rows;
-  return [`mask, ${size} queries by ${size} keys: ${summary}`, ...blocking, ...found, ...shown].join("; ");
+  return [`mask, ${size.rows} queries by ${size.columns} keys: ${summary}`, ...blocking, ...found, ...shown].join("; ");
 }
 
 /** The keys that a row may not see, in words: "key 2 (padding), keys 4 to 8 (causal, padding)". */
-function blockedKeysText(bits, size, row, reasons) {
+function blockedKeysText(bits, columns, row, reasons) {
   const runs = [];
-  for (let column = 0; column < size; column++) {
-    const cell = bits[row * size + column];
+  for (let column = 0; column < columns; column++) {
+    const cell = bits[row * columns + column];
     const last = runs.at(-1);
     if (cell && last?.end === column - 1 && last.cell === cell) last.end = column;
     else if (cell) runs.push({ start: column, end: column, cell });

@@ -4,16 +4,16 @@ import { countBlocked, sameCells, unpackBits } from "./cells.js";
 import { blockedBits, countsOf } from "./reasons.js";
 
 /**
- * What Python sent, read: {axes, size, reasons, others, cells, bits, weights, weighed, title, findings, found}. `cells`
- * is its painting, `bits` what blocks every cell together, `weighed` the painting that the weights are under, `title`
- * what these are of, `found` the cells of each finding.
+ * What Python sent, read: {axes, size, reasons, others, cells, bits, weights, weighed, title, findings, found}. `size`
+ * is {rows, columns}, `cells` its painting, `bits` what blocks every cell together, `weighed` the painting that the
+ * weights are under, `title` what these are of, `found` the cells of each finding.
  */
 export function readContent(content) {
   const { rows, columns, reasons, arrays, weights_title: title } = content;
-  const size = rows.labels.length;
-  const cells = unpackBits(arrays.painted.data, size * size);
+  const size = { rows: rows.labels.length, columns: columns.labels.length };
+  const cells = unpackBits(arrays.painted.data, size.rows * size.columns);
   const others = arrays.others.data;
-  const found = foundCells(content, size);
+  const found = foundCells(content, cells.length);
   return {
     axes: { rowAxis: rows, columnAxis: columns },
     size,
@@ -30,9 +30,9 @@ export function readContent(content) {
 }
 
 /** The cells of each finding. */
-function foundCells({ findings, arrays }, size) {
+function foundCells({ findings, arrays }, count) {
   const stride = arrays.found?.shape[1];
-  return findings.map((_, i) => unpackBits(arrays.found.data.subarray(i * stride, (i + 1) * stride), size * size));
+  return findings.map((_, i) => unpackBits(arrays.found.data.subarray(i * stride, (i + 1) * stride), count));
 }
 
 /** The same with the weights under another painting. */
@@ -61,7 +61,7 @@ export function shownOf(cells, given) {
     findings,
     bits,
     counts: countsOf(bits, reasons),
-    emptyRows: rowsWithoutKey(bits, size, size),
+    emptyRows: rowsWithoutKey(bits, size.rows, size.columns),
     answered: given.bits,
     isPending: !sameCells(cells, given.weighed),
     isUnjudged: !sameCells(cells, given.cells),

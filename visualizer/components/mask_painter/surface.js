@@ -3,7 +3,7 @@ import { makeElement } from "../shared/dom.js";
 import { drawEmptyRows, drawLabels, MatrixPanel } from "../shared/grid.js";
 import { panelGeometry } from "../shared/grid_layout.js";
 import { stepOfKey } from "../shared/keys.js";
-import { CellPicture, drawFound, drawLines } from "./picture.js";
+import { CellPicture, devicePixels, drawFound, drawLines } from "./picture.js";
 
 const PAINTING = { height: 640, cell: 40 };
 const LINED_CELL = 5; // from this size on, lines stand between the cells
@@ -57,9 +57,9 @@ export class MaskSurface extends MatrixPanel {
 
   /** Lay everything out and draw the labels. axes: {rowAxis, columnAxis}; look: {theme, reasons, weights, scale}. */
   arrange(axes, width, look) {
-    const size = axes.rowAxis.labels.length;
+    const size = { rows: axes.rowAxis.labels.length, columns: axes.columnAxis.labels.length };
     this.theme = look.theme;
-    this.matrix = { rows: size, columns: size, ...axes };
+    this.matrix = { ...size, ...axes };
     this.look = { limits: { width, ...PAINTING } };
     this.pixelRatio = window.devicePixelRatio || 1;
     const options = { labelled: true, font: look.theme.font, pixelRatio: this.pixelRatio };
@@ -84,7 +84,7 @@ export class MaskSurface extends MatrixPanel {
     setBox(this.overlay, 0, 0, width, height);
     context.setTransform(pixelRatio, 0, 0, pixelRatio, 0, 0);
     drawLabels(context, this.matrix, geometry, this.theme);
-    if (geometry.cellWidth >= LINED_CELL) drawLines(context, this.matrix.rows, geometry, this.theme);
+    if (geometry.cellWidth >= LINED_CELL) drawLines(context, this.matrix, geometry, this.theme);
   }
 
   /** Draw the cells. marks: {emptyRows, found}: the rows without a key and the cells of a finding, null for none. */
@@ -98,10 +98,10 @@ export class MaskSurface extends MatrixPanel {
   drawMarks({ emptyRows, found }) {
     const { geometry, pixelRatio, theme } = this;
     const { left, top, plotWidth, plotHeight } = geometry;
-    const side = Math.max(1, Math.round(plotWidth * pixelRatio));
-    const context = sizedContext(this.marks, side, side);
+    const { width, height } = devicePixels(geometry, pixelRatio);
+    const context = sizedContext(this.marks, width, height);
     setBox(this.marks, left, top, plotWidth, plotHeight);
-    if (found) drawFound(context, found, this.matrix.rows, side, theme);
+    if (found) drawFound(context, found, this.matrix, { width, height }, theme);
     context.setTransform(pixelRatio, 0, 0, pixelRatio, 0, 0);
     const matrix = { rows: this.matrix.rows, emptyRows };
     if (emptyRows && !found) drawEmptyRows(context, matrix, { ...geometry, left: 0, top: 0 }, theme);
@@ -170,7 +170,7 @@ export class MaskSurface extends MatrixPanel {
   }
 
   onKey(event) {
-    const step = stepOfKey(event.key, this.matrix.rows);
+    const step = stepOfKey(event.key, this.matrix.columns);
     if (event.altKey || event.metaKey || (event.ctrlKey && event.key !== " ")) return;
     if (step) this.host.move(...step, event.shiftKey);
     else if (event.key === " ") this.host.space(event);

@@ -22,12 +22,12 @@ def render(case: Case) -> None:
     allowed = case.allowed[selection.query]
     scores = case.scores[0, selection.head, selection.query]
     found = applied(scores, allowed)
-    _, keys = case.axes
-    label = markdown_safe(keys.labels[selection.query])
+    rows, keys = case.axes
+    label = markdown_safe(rows.labels[selection.query])
     st.markdown(
         f"The {case.scores_called} of query {selection.query} “{label}”, layer {selection.layer}, "
         f"{markdown_safe(case.run.head_label(selection.head))}, masked in {len(APPLICATIONS)} ways. Click a token "
-        "in the strip above for another query."
+        "in the strip above, or a cell with Look, for another query."
     )
     n_types, has_key = len(DTYPES), bool(allowed.any())
     reference = [row.weights.numpy() for row in found if row.application == _RIGHT]

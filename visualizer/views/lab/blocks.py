@@ -35,15 +35,15 @@ def render(case: Case) -> None:
         widgets.choice("block_tokens", width=160)
     size, n_tokens = int(case.selection.block_size), _n_tokens(case)
     expression = expression_of(case)
-    if expression is None and n_tokens != len(case.tokens):
+    if expression is None and n_tokens is not None:
         st.caption(
             f"This mask is painted cell by cell, so there is none for {n_tokens:,} tokens: these are the blocks of "
-            f"the text, {len(case.tokens)} tokens."
+            f"the text, {case.size[0]} queries and {case.size[1]} keys."
         )
     try:
         found = blocks_of(case, expression, n_tokens, size)
     except MaskExpressionError as error:
-        st.caption(markdown_safe(f"With {n_tokens:,} tokens, {error}."))
+        st.caption(markdown_safe(f"With {n_tokens or case.size[0]:,} tokens, {error}."))
         return
     st.markdown(summary(found))
     mount(tensor_grid([_panel(found)], key="blocks_of_mask"))
@@ -52,14 +52,14 @@ def render(case: Case) -> None:
 
 def expression_of(case: Case) -> str | None:
     """All masks in force on the head that is looked at as one expression; None where there is none."""
-    settings, selection = case.run.settings, case.selection
+    settings, selection = case.settings, case.selection
     if not settings.mask:
         return "True"
     return mask_edits.whole_expression(settings, selection.layer, selection.head, case.context) or None
 
 
-def blocks_of(case: Case, expression: str | None, n_tokens: int, size: int) -> Blocks:
-    """The blocks of the mask on ``n_tokens`` tokens, or, without an expression, on those of the text.
+def blocks_of(case: Case, expression: str | None, n_tokens: int | None, size: int) -> Blocks:
+    """The blocks of the mask on ``n_tokens`` tokens, or, without them or an expression, on those of the text.
 
     Raises:
         MaskExpressionError: it cannot be worked out for so many tokens.
@@ -72,8 +72,8 @@ def blocks_of(case: Case, expression: str | None, n_tokens: int, size: int) -> B
 
 
 @lru_cache(maxsize=32)
-def _found(expression: str, context: MaskContext, n_tokens: int, size: int) -> Blocks:
-    longer = context if n_tokens == context.n_queries else stretched(context, n_tokens)
+def _found(expression: str, context: MaskContext, n_tokens: int | None, size: int) -> Blocks:
+    longer = context if n_tokens is None else stretched(context, n_tokens)
     return blocks_of_expression(parse(expression), longer, size)
 
 
@@ -123,6 +123,7 @@ def _panel(found: Blocks) -> Panel:
     )
 
 
-def _n_tokens(case: Case) -> int:
+def _n_tokens(case: Case) -> int | None:
+    """How many tokens the mask is laid on; None for those of the text."""
     tokens = case.selection.block_tokens
-    return len(case.tokens) if tokens == "text" else int(tokens)
+    return None if tokens == "text" else int(tokens)

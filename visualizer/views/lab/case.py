@@ -9,43 +9,70 @@ from torch import Tensor
 
 from model import CombinedMask
 from model.mask_tools.language import MaskContext
-from visualizer.components.axis import Axis, SequenceName
+from visualizer.components.axis import Axis
 from visualizer.runs.masks_in_force import mask_context
 from visualizer.runs.paths import in_layer
 from visualizer.runs.run import Run
 from visualizer.runs.tokens import TokenSequence
+from visualizer.session import state
+from visualizer.settings.attentions import MaskedAttention, attention_named, changed_for, seen_by
 from visualizer.settings.painted_mask import Scope
-from visualizer.settings.settings import Selection, masked_attention
+from visualizer.settings.settings import Selection, Settings
 from visualizer.views.lab.mask_edits import scope_of
 
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """One head of one layer of the self-attention that the masks are for.
+    """One head of one layer of the attention whose mask is edited.
 
     Attributes:
         run: the finished run.
         selection: what is looked at; its layer, head, query and key are ones that the run has.
-        module: the path of the attention.
+        attention: which attention that is.
+        module: the path of the attention in the layer.
         masks: the masks chosen for it, also where the model is broken on purpose and does without.
-        sequence: the name of the tokens that attend to each other.
     """
 
     run: Run
     selection: Selection
+    attention: MaskedAttention
     module: str
     masks: CombinedMask
-    sequence: SequenceName
 
     @property
-    def tokens(self) -> TokenSequence:
-        """The tokens that attend to each other."""
-        return self.run.tokens[self.sequence]
+    def queries(self) -> TokenSequence:
+        """The tokens that look."""
+        return self.run.tokens[self.attention.queries]
+
+    @property
+    def keys(self) -> TokenSequence:
+        """The tokens that are looked at."""
+        return self.run.tokens[self.attention.keys]
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Tq and Tk."""
+        return len(self.queries), len(self.keys)
+
+    @property
+    def settings(self) -> Settings:
+        """The settings with the masks and the painting of this attention as the only ones."""
+        return seen_by(self.attention, self.run.settings)
+
+    @property
+    def n_layers(self) -> int:
+        """In how many layers this attention is."""
+        return self.attention.n_layers(self.run.settings)
+
+    @property
+    def of_encoder(self) -> bool:
+        """Whether it is the encoder's own attention, with a decoder beside it."""
+        return self.attention.name == "encoder"
 
     @property
     def context(self) -> MaskContext:
         """What an expression may ask of the tokens, the head and the sequence."""
-        return mask_context(self.tokens, self.selection.head, self.run.item)
+        return mask_context(self.queries, self.keys, self.selection.head, self.run.item)
 
     @property
     def scope(self) -> Scope:
@@ -54,17 +81,16 @@ class Case:
 
     @property
     def allowed(self) -> Tensor:
-        """What this head may attend to, (T, T)."""
+        """What this head may attend to, (Tq, Tk)."""
         return self.allowed_of_heads[min(self.selection.head, len(self.allowed_of_heads) - 1)]
 
     @property
     def allowed_of_heads(self) -> Tensor:
-        """What the heads of this layer may attend to, (H or 1, T, T)."""
-        n_tokens = len(self.tokens)
+        """What the heads of this layer may attend to, (H or 1, Tq, Tk)."""
         allowed = self.masks.allowed
         if allowed is None:
-            return torch.ones(1, n_tokens, n_tokens, dtype=torch.bool)
-        return allowed[0].expand(-1, n_tokens, n_tokens)
+            return torch.ones(1, *self.size, dtype=torch.bool)
+        return allowed[0].expand(-1, *self.size)
 
     @property
     def scores_called(self) -> str:
@@ -74,28 +100,37 @@ class Case:
 
     @property
     def scores(self) -> Tensor:
-        """The scores that the mask is laid on, (1, H, T, T)."""
+        """The scores that the mask is laid on, (1, H, Tq, Tk)."""
         return self.run.trace[f"{self.module}.{self.scores_called.replace(' ', '_')}"].value
 
     @property
     def axes(self) -> tuple[Axis, Axis]:
         """Queries and keys, with their labels."""
-        labels = self.tokens.labels
-        return Axis("query", labels, self.sequence), Axis("key", labels, self.sequence)
+        return (
+            Axis("query", self.queries.labels, self.attention.queries),
+            Axis("key", self.keys.labels, self.attention.keys),
+        )
+
+    def change_masks(self, seen: Settings) -> None:
+        """Take over what was changed of ``settings``, as a callback does; other attentions keep their masks."""
+        state.change_masks(changed_for(self.attention, self.run.settings, seen))
 
 
 def case_of(run: Run, selection: Selection) -> Case:
     """The case that is looked at."""
-    layer = min(selection.layer, run.settings.depth - 1)
-    module = in_layer(masked_attention(run.settings.architecture), layer)
-    sequence: SequenceName = "target" if "target" in run.tokens else "source"
-    last = len(run.tokens[sequence]) - 1
+    return case_in(run, selection, attention_named(selection.attention, run.settings.architecture))
+
+
+def case_in(run: Run, selection: Selection, attention: MaskedAttention) -> Case:
+    """The case of one attention, at the place that is looked at or the nearest that it has."""
+    layer = min(selection.layer, attention.n_layers(run.settings) - 1)
+    module = in_layer(attention.path, layer)
     looked_at = replace(
         selection,
         layer=layer,
         head=min(selection.head, run.settings.n_heads - 1),
-        query=min(selection.query, last),
-        key=min(selection.key, last),
+        query=min(selection.query, len(run.tokens[attention.queries]) - 1),
+        key=min(selection.key, len(run.tokens[attention.keys]) - 1),
         batch=0,
     )
-    return Case(run, looked_at, module, run.promised[module], sequence)
+    return Case(run, looked_at, attention, module, run.promised[module])

@@ -76,6 +76,7 @@ def crop_of(case: Case, allowed: Tensor) -> Crop:
 
 
 def _axis(case: Case, name: str, size: int, first: int) -> Axis:
-    if size == len(case.tokens) and first == 0:
-        return Axis(name, case.tokens.labels, case.sequence)
+    axis = case.axes[name == "key"]
+    if size == len(axis.labels) and first == 0:
+        return axis
     return Axis(name, tuple(str(index) for index in range(first, first + size)), None)

@@ -27,7 +27,7 @@ def render(run: Run, selection: Selection) -> None:
 def _draw(case: Case) -> None:
     def take_over(panel: str) -> None:
         state.select(panel=panel)
-        state.change_masks(mask_edits.taken_over(case.run.settings, case.masks, case.context))
+        case.change_masks(mask_edits.taken_over(case.settings, case.masks, case.context))
 
     st.button(
         "I have an array",

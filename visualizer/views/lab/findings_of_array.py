@@ -39,7 +39,7 @@ def draw_findings(case: Case, passed: Passed, planes: Sequence[Plane], shown: Pl
             _say_keys(planes, shown)
             return
         chosen = chosen_intent(case)
-        intent = _standing(case, chosen or guessed_intent(case, shown.allowed, context), context)
+        intent = (chosen or guessed_intent(case, shown.allowed, context)).standing(context)
         found = judged(planes, lambda plane: _of_queries(intent, passed, plane, context))
     _draw(found)
     if not found:
@@ -49,13 +49,6 @@ def draw_findings(case: Case, passed: Passed, planes: Sequence[Plane], shown: Pl
 
 
 _MANY_CELLS = 256 * 256
-
-
-def _standing(case: Case, intent: Intent, context: MaskContext) -> Intent:
-    """The intention with the keys that are said to stand before the first query."""
-    before = case.selection.keys_before
-    square = context.n_queries == context.n_keys
-    return replace(intent, cache=None if before < 0 or square else before).standing(context)
 
 
 def _of_queries(intent: Intent, passed: Passed, plane: Plane, context: MaskContext) -> Sequence[Finding]:
@@ -74,8 +67,8 @@ def _of_queries(intent: Intent, passed: Passed, plane: Plane, context: MaskConte
 def _of_keys(case: Case, plane: Plane, planes: Sequence[Plane]) -> Sequence[Finding]:
     """What is wrong with the one row of a sequence, where its padding is known."""
     n_keys = plane.allowed.shape[1]
-    is_known = len(planes) == 1 and n_keys == len(case.tokens) and any(case.tokens.is_padding)
-    is_padding = torch.tensor(case.tokens.is_padding) if is_known else torch.zeros(n_keys, dtype=torch.bool)
+    is_known = len(planes) == 1 and n_keys == len(case.keys) and any(case.keys.is_padding)
+    is_padding = torch.tensor(case.keys.is_padding) if is_known else torch.zeros(n_keys, dtype=torch.bool)
     open_keys = plane.allowed[0]
     if not open_keys.any():
         return [_keyless(plane, may_be_turned=any(bool(other.allowed.any()) for other in planes))]
@@ -138,8 +131,7 @@ def _draw(found: Sequence[Found]) -> None:
 
 def _context(case: Case, allowed: Tensor) -> MaskContext:
     """The tokens of the text where the mask is over as many, else tokens of which nothing is known."""
-    n_tokens = len(case.tokens)
-    return case.context if allowed.shape == (n_tokens, n_tokens) else plain_context(*allowed.shape)
+    return case.context if allowed.shape == case.size else plain_context(*allowed.shape)
 
 
 def elsewhere(given: Tensor, place: str, passed: Passed, n_heads: int) -> None:

@@ -9,12 +9,12 @@ import torch
 from torch import Tensor
 
 from model.mask_tools.intent_kinds import INTENT_KINDS
-from model.mask_tools.intents import Intent, as_finding, compare, guess
+from model.mask_tools.intents import Intent, as_finding, compare, guess, recognise
 from model.mask_tools.language import MaskContext
 from model.mask_tools.lint import lint, no_key_left
 from model.mask_tools.mask_case import Finding, MaskCase
-from visualizer.runs.intended import EXTRAS, read_intent, write_intent
-from visualizer.session import state
+from visualizer.runs.intended import EXTRAS, keys_before, read_intent, write_intent
+from visualizer.session import state, widgets
 from visualizer.settings.fields import GUESSED, MAX_TOKENS
 from visualizer.settings.settings import FIELDS
 from visualizer.views.lab.case import Case
@@ -36,25 +36,47 @@ def intent_of(case: Case) -> Intent:
 
 def chosen_intent(case: Case) -> Intent | None:
     """What was said that the mask should be; None where nothing was."""
-    return None if case.selection.intent == GUESSED else read_intent(case.selection.intent)
+    said: str = getattr(case.selection, case.attention.intent)
+    if said == GUESSED:
+        return None
+    return replace(read_intent(said), cache=keys_before(case.selection, case.attention))
 
 
 def guessed_intent(case: Case, allowed: Tensor, context: MaskContext) -> Intent:
     """What a mask was probably meant to be, in the model that is chosen."""
-    return guess(allowed, context, is_decoder=case.module.startswith("decoder."))
+    found = guess(allowed, context, is_decoder=case.attention.path == "decoder.self_attention")
+    before = keys_before(case.selection, case.attention)
+    is_said = case.selection.keys_before >= 0
+    if is_said or (before is not None and recognise(allowed, context) is None):
+        return replace(found, cache=before)
+    return found
+
+
+def ask_for_keys_before(n_queries: int, n_keys: int, intent: Intent) -> None:
+    """Draw the number of keys before the first query, where it makes a difference, and what it comes to."""
+    if n_queries == n_keys or not INTENT_KINDS[intent.kind].follows_position:
+        return
+    widgets.number("keys_before", width=240)
+    before = intent.standing(plain_context(n_queries, n_keys)).cache
+    st.caption(
+        f"{n_queries} queries, {n_keys} keys: query 0 stands beside key {before}, query {n_queries - 1} beside key "
+        f"{n_queries - 1 + (before or 0)}.",
+        width="content",
+    )
 
 
 def render(case: Case) -> None:
     """Draw the question, with the best guess as its answer until there is another."""
     chosen, intent = chosen_intent(case), intent_of(case)
-    field = FIELDS["intent"]
+    name = case.attention.intent
+    field = FIELDS[name]
     options = [GUESSED, *INTENT_KINDS]
     guessed = guessed_intent(case, case.allowed, case.context)
     # A key of its own for each value and each guess: the value is ours, and the browser keeps an option's text.
-    key = f"intent_{GUESSED if chosen is None else chosen.kind}_{write_intent(guessed)}"
+    key = f"{name}_{GUESSED if chosen is None else chosen.kind}_{write_intent(guessed)}"
 
     def choose(kind: str) -> None:
-        state.select(intent=GUESSED if kind == GUESSED else write_intent(_first(kind, guessed)))
+        state.select(**{name: GUESSED if kind == GUESSED else write_intent(_first(kind, guessed))})
 
     st.selectbox(
         field.label,
@@ -69,8 +91,9 @@ def render(case: Case) -> None:
     if intent.kind == "painted":
         return
     if INTENT_KINDS[intent.kind].number and chosen is not None:
-        _number(intent)
+        _number(name, intent)
     _extras(case, intent)
+    ask_for_keys_before(*case.size, intent)
     _compare(case, intent)
 
 
@@ -78,8 +101,13 @@ def _compare(case: Case, intent: Intent) -> None:
     """The way to both masks side by side."""
 
     def compare() -> None:
-        settings = case.run.settings
-        state.select(view="compare", mask_a=settings.mask, against_intent=True, intent=write_intent(intent))
+        state.select(
+            view="compare",
+            stage=f"{case.attention.path}.weights",
+            mask_a=case.run.settings.mask,
+            against_intent=True,
+            **{case.attention.intent: write_intent(intent)},
+        )
 
     st.button("Compare with what it should be", icon=":material/compare:", key="compare_intent", on_click=compare)
 
@@ -91,8 +119,8 @@ def _first(kind: str, guessed: Intent) -> Intent:
     return Intent(kind, number, guessed.documents and keeps, guessed.padding and keeps)
 
 
-def _number(intent: Intent) -> None:
-    key = f"intent_number_{write_intent(intent)}"
+def _number(name: str, intent: Intent) -> None:
+    key = f"{name}_number_{write_intent(intent)}"
     st.number_input(
         INTENT_KINDS[intent.kind].number,
         min_value=INTENT_KINDS[intent.kind].least,
@@ -102,7 +130,7 @@ def _number(intent: Intent) -> None:
         key=key,
         width=150,
         on_change=state.on_change(
-            key, lambda number: state.select(intent=write_intent(replace(intent, number=number)))
+            key, lambda number: state.select(**{name: write_intent(replace(intent, number=number))})
         ),
     )
 
@@ -113,16 +141,16 @@ def _extras(case: Case, intent: Intent) -> None:
     has = {"documents": len(set(context.key_segments)) > 1, "padding": any(context.key_is_padding)}
     offered = [name for name in EXTRAS if has[name] or getattr(intent, name)]
     for name in offered:
-        _extra(name, intent)
+        _extra(case.attention.intent, name, intent)
 
 
-def _extra(name: str, intent: Intent) -> None:
+def _extra(field: str, name: str, intent: Intent) -> None:
     is_on = bool(getattr(intent, name))
-    key = f"intent_{name}_{write_intent(intent)}"
+    key = f"{field}_{name}_{write_intent(intent)}"
     other = replace(intent, documents=not is_on) if name == "documents" else replace(intent, padding=not is_on)
 
     def turn() -> None:
-        state.select(intent=write_intent(other))
+        state.select(**{field: write_intent(other)})
 
     st.checkbox(EXTRAS[name], value=is_on, key=key, on_change=turn)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import streamlit as st
 
@@ -11,8 +12,20 @@ from visualizer.runs.promises import Measurement, estimate, measure
 from visualizer.runs.run import Run, Subject
 from visualizer.session.cache import Kept, cached_run
 
-Measured = tuple[Subject, SequenceName]
-"""A sequence of a run, or one pair, and the sequence whose embeddings the outputs are differentiated by."""
+
+class Measured(NamedTuple):
+    """What is measured.
+
+    Attributes:
+        subject: a sequence of a run, or one pair.
+        sequence: whose embeddings the outputs are differentiated by.
+        of_encoder: whether the outputs are those of the encoder beside a decoder.
+    """
+
+    subject: Subject
+    sequence: SequenceName
+    of_encoder: bool = False
+
 
 _MEASUREMENTS: Kept[Measured, Measurement] = Kept(room=16)
 _SECONDS: Kept[Measured, float] = Kept(room=64)
@@ -25,7 +38,8 @@ def measurement(measured: Measured) -> Measurement | None:
 
 def measure_and_keep(measured: Measured, progress: Callable[[float], None]) -> Measurement:
     """Measure, telling the fraction done meanwhile, and keep what was found."""
-    return _MEASUREMENTS.keep(measured, measure(_run_of(measured), measured[1], progress))
+    found = measure(_run_of(measured), measured.sequence, progress, of_encoder=measured.of_encoder)
+    return _MEASUREMENTS.keep(measured, found)
 
 
 def estimated_seconds(measured: Measured) -> float:
@@ -34,9 +48,10 @@ def estimated_seconds(measured: Measured) -> float:
     if timed is not None:
         return timed
     with st.spinner("Timing the first derivatives …"):
-        return _SECONDS.keep(measured, estimate(_run_of(measured), measured[1]))
+        seconds = estimate(_run_of(measured), measured.sequence, of_encoder=measured.of_encoder)
+        return _SECONDS.keep(measured, seconds)
 
 
 def _run_of(measured: Measured) -> Run:
-    subject = measured[0]
+    subject = measured.subject
     return cached_run(subject.settings).at(subject.item).alone()

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from model.mask_tools.conventions import read_as
 from model.mask_tools.destinations import DESTINATIONS, passed_to
+from model.mask_tools.intent_kinds import INTENT_KINDS
 from model.mask_tools.planes import Passed, Remark
 from visualizer.safe_text import markdown_safe
 from visualizer.session import state, widgets
@@ -18,6 +19,13 @@ from visualizer.views.lab import mask_edits
 from visualizer.views.lab.case import Case
 from visualizer.views.lab.crop import Crop, crop_of
 from visualizer.views.lab.findings_of_array import draw_findings, elsewhere
+from visualizer.views.lab.intent import (
+    ask_for_keys_before,
+    chosen_intent,
+    guessed_intent,
+    intent_of,
+    plain_context,
+)
 from visualizer.views.lab.mask_files import ENDINGS, MAX_BYTES, pasted, uploaded
 from visualizer.views.lab.planes import ICONS, Plane, planes_of
 
@@ -136,7 +144,7 @@ def _judged(case: Case, passed: Passed, *, is_of_keys: bool) -> None:
     planes = planes_of(passed)
     shown = _choose_plane(case, planes)
     if not is_of_keys:
-        _ask_for_cache(shown)
+        _ask_for_cache(case, shown)
     crop = crop_of(case, shown.allowed)
     picture, found = st.columns([2, 3])
     with picture:
@@ -168,41 +176,71 @@ def _choose_plane(case: Case, planes: tuple[Plane, ...]) -> Plane:
     return plane
 
 
-def _ask_for_cache(shown: Plane) -> None:
+def _ask_for_cache(case: Case, shown: Plane) -> None:
+    """The number of keys before the first query, unless the painter of this case asks for it already."""
+    is_asked = case.size[0] != case.size[1] and INTENT_KINDS[intent_of(case).kind].follows_position
+    if is_asked:
+        return
     n_queries, n_keys = shown.allowed.shape
-    if n_queries != n_keys:
-        widgets.number("keys_before", width=240)
+    context = plain_context(n_queries, n_keys)
+    ask_for_keys_before(n_queries, n_keys, chosen_intent(case) or guessed_intent(case, shown.allowed, context))
 
 
 def _paint_button(case: Case, crop: Crop) -> None:
     """Paint what is drawn, after making a text of as many tokens where it has others."""
-    n_rows, n_columns = crop.cells.shape
-    if n_rows != n_columns:
-        st.caption("It cannot be painted here: a text attends to itself, with as many queries as keys.")
-        return
-    n_tokens = len(case.tokens)
-    if n_rows == n_tokens:
+    size = tuple(crop.cells.shape)
+    if size == case.size:
         st.button(
             "Paint this mask", icon=":material/brush:", key="paint_loaded", on_click=_paint, args=(case, crop.cells)
         )
         return
-    st.caption(f"To be painted, it needs a text of {n_rows} tokens: this one has {n_tokens}.")
+    if size[0] != size[1] and not case.attention.crosses:
+        st.caption(
+            "It cannot be painted in self-attention, where a text attends to itself, with as many queries as keys: "
+            "paint it in the cross-attention of an encoder-decoder."
+        )
+        _to_cross_attention(case)
+        return
+    needed = f"a target of {size[0]} and a text of {size[1]}" if case.attention.crosses else f"a text of {size[0]}"
+    st.caption(f"To be painted, it needs {needed} tokens: here are {' and '.join(map(str, _counts(case)))}.")
 
     def make() -> None:
-        state.change(**_text_of(case, n_rows))
+        state.change(**_text_of(case, *size))
 
-    st.button(f"Make a text of {n_rows} tokens", icon=":material/text_fields:", key="make_text", on_click=make)
+    st.button(f"Make {needed} tokens", icon=":material/text_fields:", key="make_text", on_click=make)
+
+
+def _counts(case: Case) -> tuple[int, ...]:
+    """How many tokens there are: of the target and the text where they differ, else of the one sequence."""
+    return case.size if case.attention.crosses else case.size[:1]
+
+
+def _to_cross_attention(case: Case) -> None:
+    """The way to the cross-attention, where the model has one."""
+    if case.run.settings.architecture != "encoder-decoder":
+        return
+    st.button(
+        "Edit the cross-attention",
+        icon=":material/arrow_forward:",
+        key="to_cross_attention",
+        on_click=state.select,
+        kwargs={"attention": "cross"},
+    )
 
 
 def _paint(case: Case, allowed: Tensor) -> None:
-    state.change_masks(mask_edits.started_alone(case.run.settings, case.scope, allowed, case.context))
+    case.change_masks(mask_edits.started_alone(case.settings, case.scope, allowed, case.context))
 
 
-def _text_of(case: Case, n_tokens: int) -> dict[str, object]:
-    """The settings of a text with so many tokens, in the sequence that the masks are for."""
-    settings = case.run.settings
-    is_target = case.sequence == "target"
-    words = " ".join(f"t{index}" for index in range(n_tokens - is_target))  # the target begins with <s>
-    text = {"target": words, "text": settings.text.split("\n")[0]} if is_target else {"text": words}
+def _text_of(case: Case, n_queries: int, n_keys: int) -> dict[str, object]:
+    """The settings of a text, and a target, with so many tokens in the sequences that the mask is over."""
+    settings, attention = case.run.settings, case.attention
+    counts = {attention.queries: n_queries, attention.keys: n_keys}
+    lines = {"source": settings.text.split("\n")[0], "target": settings.target.split("\n")[0]}
+    for sequence, n_tokens in counts.items():
+        n_words = n_tokens - (sequence == "target")  # the target begins with <s>
+        letter = "s" if attention.crosses and sequence == "source" else "t"  # no word of one is a word of the other
+        lines[sequence] = " ".join(f"{letter}{index}" for index in range(n_words))
     weights = {"weights": "random"} if settings.weights == TRAINED else {}
-    return {**text, **weights, "tokens": "words", "pad": 0, "order": 0}
+    target = {"target": lines["target"]} if settings.architecture == "encoder-decoder" else {}
+    return {"text": lines["source"], **target, **weights, "tokens": "words", "pad": 0, "order": 0}

@@ -20,11 +20,12 @@ _JOB = "measuring"
 
 def measurement_of(case: Case, sequence: SequenceName) -> Measurement | None:
     """The measurement of a case: at once where that is quick, else when it is asked for; None before."""
-    measured = (Subject(replace(case.run.settings, dropout=0.0), case.run.item), sequence)
+    subject = Subject(replace(case.run.settings, dropout=0.0), case.run.item)
+    measured = Measured(subject, sequence, of_encoder=case.of_encoder)
     if found := measurement(measured):
         return found
     n_tokens = len(case.run.tokens[sequence])
-    if effort(measured[0].settings, n_tokens) <= AT_ONCE:
+    if effort(subject.settings, n_tokens) <= AT_ONCE:
         return _at_once(measured)
     job = _job()
     if job is None or job.subject != measured or not job.peek().is_running:
@@ -52,14 +53,15 @@ def _text(done: float, left: float | None = None) -> str:
 
 def _offer(measured: Measured, n_tokens: int) -> Job[None] | None:
     """Say how much there is to do, and begin when that is wanted; None before."""
-    place, settings = st.empty(), measured[0].settings
+    place, settings = st.empty(), measured.subject.settings
+    n_layers = layers_passed(settings, measured.sequence, of_encoder=measured.of_encoder)
     n_directions = n_tokens * settings.d_model
     with place.container():
         if (last := _job()) is not None and last.subject == measured and last.peek().phase == "failed":
             st.error(f"The measurement failed: {markdown_safe(last.peek().failure)}.", icon=":material/error:")
         st.caption(
             f"To measure it, {n_directions:,} directions ({n_tokens} tokens × {settings.d_model} numbers) go "
-            f"through {layers_passed(settings, measured[1])} layers. By the first of them, timed here, that takes "
+            f"through {n_layers} layers. By the first of them, timed here, that takes "
             f"about {duration(estimated_seconds(measured))}; it can be stopped."
         )
         if not st.button("Measure", icon=":material/science:", key="measure"):

@@ -24,6 +24,7 @@ def influence_panel(
     why: str = "",
     *,
     sequence: SequenceName,
+    of_encoder: bool = False,
     subtitle: str = "",
     name: str = "influence",
 ) -> Panel:
@@ -36,11 +37,12 @@ def influence_panel(
         hatched: (rows, T), the cells that are hatched, if any.
         why: what their tooltip says.
         sequence: whose embeddings the columns are.
+        of_encoder: whether the rows are those of the encoder beside a decoder.
         subtitle: the second line above.
         name: what the tooltip calls a number.
     """
-    rows = run.tokens["target" if "target" in run.tokens else "source"]
-    row_sequence: SequenceName = "target" if "target" in run.tokens else "source"
+    row_sequence: SequenceName = "target" if "target" in run.tokens and not of_encoder else "source"
+    rows = run.tokens[row_sequence]
     return Panel(
         name=name,
         title=title,

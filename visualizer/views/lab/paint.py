@@ -20,9 +20,9 @@ from visualizer.components.mask_painter.element import (
 )
 from visualizer.routes.address import picture_address
 from visualizer.runs.masks_in_force import painted_cells
-from visualizer.runs.paths import without_layer
 from visualizer.session import state, widgets
 from visualizer.session.mount import mount
+from visualizer.settings.attentions import changed_for
 from visualizer.settings.painted_mask import Scope, encode_cells, read_planes
 from visualizer.settings.settings import FIELDS, Selection
 from visualizer.stages.panels import to_array
@@ -45,10 +45,9 @@ def render(case: Case) -> None:
 
 def heads(case: Case) -> None:
     """Draw the choice of the heads that are painted, and of the one that is looked at."""
-    settings = case.run.settings
     widgets.segments("scope", width="content")
-    _place("layer", case.selection.layer, settings.depth)
-    _place("head", case.selection.head, settings.n_heads)
+    _place("layer", case.selection.layer, case.n_layers)
+    _place("head", case.selection.head, case.settings.n_heads)
 
 
 def _place(name: str, current: int, count: int) -> None:
@@ -69,10 +68,10 @@ def _place(name: str, current: int, count: int) -> None:
 
 def _narrower(case: Case) -> Scope | None:
     """The narrower scope whose painting holds for the head that is looked at, if there is one."""
-    if "custom" not in case.run.settings.mask:
+    if "custom" not in case.settings.mask:
         return None
     layer, head = case.selection.layer, case.selection.head
-    covering = [scope for scope in read_planes(case.run.settings.custom) if scope.covers(layer, head)]
+    covering = [scope for scope in read_planes(case.settings.custom) if scope.covers(layer, head)]
     holding = max(covering, key=lambda scope: scope.narrowness, default=case.scope)
     return holding if holding.narrowness > case.scope.narrowness else None
 
@@ -91,7 +90,8 @@ def _say_what_holds(scope: Scope) -> None:
 
 
 def _painter(case: Case, *, is_in_force: bool) -> None:
-    source = mask_edits.source_in(case.run.settings, case.scope) if "custom" in case.run.settings.mask else ""
+    settings = case.settings
+    source = mask_edits.source_in(settings, case.scope) if "custom" in settings.mask else ""
     painted = painted_cells(source, case.context)
     others = case.masks.without("custom")
     beside = others.allowed
@@ -99,24 +99,23 @@ def _painter(case: Case, *, is_in_force: bool) -> None:
     chosen = chosen_intent(case)
     intent = chosen or guessed_intent(case, allowed, case.context)
     findings = findings_of(case, allowed, intent)
-    rows, _ = case.axes
-    n_tokens = len(rows.labels)
+    rows, columns = case.axes
 
     def paint(event: object) -> None:
-        if (blocked := parse_mask(event, n_tokens)) is not None:
+        if (blocked := parse_mask(event, *case.size)) is not None:
             allowed = torch.from_numpy(~blocked)
-            state.change_masks(mask_edits.with_cells(case.run.settings, case.scope, allowed, case.context))
+            case.change_masks(mask_edits.with_cells(settings, case.scope, allowed, case.context))
 
     def mend(event: object) -> None:
         index = parse_mend(event, len(findings))
         if index is not None and (mended := findings[index].mended) is not None:
-            state.change_masks(mask_edits.mended(case.run.settings, case.scope, mended, case.masks, case.context))
+            case.change_masks(mask_edits.mended(settings, case.scope, mended, case.masks, case.context))
 
     def take_over(_event: object) -> None:
-        state.change_masks(mask_edits.taken_over(case.run.settings, case.masks, case.context))
+        case.change_masks(mask_edits.taken_over(settings, case.masks, case.context))
 
     def select(event: object) -> None:
-        if (place := parse_select(event, n_tokens)) is not None:
+        if (place := parse_select(event, *case.size)) is not None:
             state.select(query=place[0], key=place[1])
 
     def look(event: object) -> None:
@@ -129,13 +128,13 @@ def _painter(case: Case, *, is_in_force: bool) -> None:
             others=_bits(case, others),
             reasons=tuple(Reason(name, FIELDS["mask"].choices[name].lower()) for name in others.names),
             weights=to_array(weights) if is_in_force else None,
-            weights_title=f"weights of layer {case.selection.layer}, {case.run.head_label(case.selection.head)}",
+            weights_title=_weights_title(case),
             findings=tuple(_mark(finding) for finding in findings),
             all_clear=all_clear(intent, is_guess=chosen is None),
             selected=(case.selection.query, case.selection.key),
             scope=_history_of(case),
-            labels=rows.labels,
-            sequence=case.sequence,
+            rows=rows,
+            columns=columns,
             seq=state.last_seq(_KEY),
             key=_KEY,
             heads=_heads_to_follow(case),
@@ -149,13 +148,18 @@ def _painter(case: Case, *, is_in_force: bool) -> None:
     everywhere.render(case, findings if is_in_force else ())
 
 
+def _weights_title(case: Case) -> str:
+    of = "" if case.attention.has_the_list else f" of {case.attention.called}"
+    return f"weights of layer {case.selection.layer}{of}, {case.run.head_label(case.selection.head)}"
+
+
 def _heads_to_follow(case: Case) -> PaintedHeads | None:
     """All heads of the layers that a stroke can change; None where no link carries the settings."""
-    settings, kind = case.run.settings, without_layer(case.module)
-    shown = Selection(stage=f"{kind}.weights", batch=case.run.item)
-    n_layers, size = sum(without_layer(path) == kind for path in case.run.masks), len(case.tokens)
-    n_numbers = n_layers * settings.n_heads * size * size
-    painted = mask_edits.with_source(settings, case.scope, _MARK)
+    settings, n_layers = case.run.settings, case.n_layers
+    shown = Selection(stage=f"{case.attention.path}.weights", batch=case.run.item)
+    n_queries, n_keys = case.size
+    n_numbers = n_layers * settings.n_heads * n_queries * n_keys
+    painted = changed_for(case.attention, settings, mask_edits.with_source(case.settings, case.scope, _MARK))
     at_rest = picture_address("heads", settings, shown, n_numbers)
     painting = picture_address("heads", painted, shown, n_numbers)
     if at_rest is None or painting is None or painting.count(_MARK) != 1:
@@ -172,14 +176,14 @@ def _heads_to_follow(case: Case) -> PaintedHeads | None:
 
 
 def _history_of(case: Case) -> str:
-    """Names what can be undone together: strokes on the same heads, tokens and example."""
+    """Names what can be undone together: strokes on the same attention, heads, tokens and example."""
     settings = case.run.settings
     text = (settings.text, settings.target, settings.tokens, settings.order, settings.pad, settings.pad_side)
-    return repr((case.scope, settings.architecture, text, state.examples_opened()))
+    return repr((case.attention.name, case.scope, settings.architecture, text, state.examples_opened()))
 
 
 def findings_of(case: Case, allowed: torch.Tensor, intent: Intent) -> tuple[Finding, ...]:
-    """What is wrong with a mask, (T, T), True = may attend, beside what it should be, on this head."""
+    """What is wrong with a mask, (Tq, Tk), True = may attend, beside what it should be, on this head."""
     query_is_padding, key_is_padding = padding_of(case.context)
     scores = case.scores[0, case.selection.head]
     mask = MaskCase(
@@ -188,6 +192,7 @@ def findings_of(case: Case, allowed: torch.Tensor, intent: Intent) -> tuple[Find
         key_is_padding=key_is_padding,
         causal=intent.hides_later,
         largest_score=float(scores.abs().max()),
+        crosses=case.attention.crosses,
     )
     return findings_under(intent, mask, case.context)
 
@@ -205,6 +210,5 @@ def _mark(finding: Finding) -> FindingMark:
 
 def _bits(case: Case, others: CombinedMask) -> np.ndarray:
     """Which of the other masks block which cell, one bit each."""
-    n_tokens = len(case.tokens)
-    bits: np.ndarray = others.blocked_bits(n_tokens, n_tokens)[0].numpy()
+    bits: np.ndarray = others.blocked_bits(*case.size)[0].numpy()
     return bits

@@ -6,11 +6,12 @@ import numpy as np
 import streamlit as st
 
 from model.analysis.influence import Verdict
+from model.mask_tools.intents import Intent
 from visualizer.components.axis import SequenceName
 from visualizer.components.tensor_grid.element import tensor_grid
 from visualizer.runs.padding import effect_of_padding
 from visualizer.runs.paths import layer_of, without_layer
-from visualizer.runs.promises import Measurement, Proof, prove
+from visualizer.runs.promises import Intended, Measurement, Proof, prove
 from visualizer.safe_text import markdown_safe
 from visualizer.session import state, widgets
 from visualizer.session.mount import mount
@@ -39,11 +40,13 @@ def render(case: Case) -> None:
     claim, sequence = _choose(case)
     intent = intent_of(case)
     if claim == "intended":
-        intended = intent.expected(case.context)
-        if intended is None:
+        cells = intent.expected(case.context)
+        if cells is None:
             st.info("What is painted is what is meant, so there is nothing to prove: say what it should be, above.")
             return
-        st.caption(markdown_safe(f"The claim: {intent.words}, in every layer and head, and so over all layers."))
+        intended = Intended(case.attention.path, cells, intent.padding)
+        words = intent.standing(case.context).words
+        st.caption(markdown_safe(f"The claim: {words}, in every layer and head{_of_others(case, intent)}."))
     else:
         intended = None
     measurement = measurement_of(case, sequence)
@@ -60,6 +63,14 @@ def render(case: Case) -> None:
     )
 
 
+def _of_others(case: Case, intent: Intent) -> str:
+    """What the claim takes of the attentions that it is not about."""
+    if case.attention.has_the_list or case.of_encoder:
+        return ", and so over all layers"
+    but = ", but none should let padding through" if intent.padding else ""
+    return f", and so over all layers; the other attentions let through what their masks say{but}"
+
+
 def _padding(case: Case) -> None:
     """Whether padding changes the outputs of the tokens, by a run with and without."""
     effect = effect_of_padding(case.run)
@@ -73,7 +84,8 @@ def _padding(case: Case) -> None:
             icon=":material/check:",
         )
         return
-    label = markdown_safe(case.tokens.labels[effect.row])
+    rows = case.run.tokens["target" if "target" in case.run.tokens else "source"]
+    label = markdown_safe(rows.labels[effect.row])
     settings = case.run.settings
     is_hidden = settings.score and "padding" in settings.mask
     seen = "the change of scores counts it" if is_hidden else "the masks let tokens see it"
@@ -90,11 +102,11 @@ def _choose(case: Case) -> tuple[Claim, SequenceName]:
     """The claim and whose embeddings it is about; where one claim alone makes sense there is no choice."""
     selection = case.selection
     with st.container(horizontal=True, vertical_alignment="bottom", key="claims"):
-        sequence: SequenceName = case.sequence
-        if len(case.run.tokens) > 1:
+        sequence: SequenceName = case.attention.keys
+        if case.attention.queries == "target" and not case.attention.crosses:
             _choice("embeddings")
             sequence = selection.embeddings
-        if sequence != case.sequence:
+        if sequence != case.attention.keys:
             return "promised", sequence
         _choice("claim")
     return selection.claim, sequence
@@ -149,7 +161,9 @@ def _kept(case: Case, proof: Proof, claim: Claim, n_forbidden: int) -> None:
 
 
 def _named(output: str) -> str:
-    return "the logits" if output == "logits" else "the output"
+    if output == "logits":
+        return "the logits"
+    return "the encoder's output" if output.startswith("encoder.") else "the output"
 
 
 def _by_construction(case: Case, claim: Claim) -> str:
@@ -163,9 +177,9 @@ def _by_construction(case: Case, claim: Claim) -> str:
 
 def _is_causal(case: Case) -> bool:
     """Whether the masks of every layer and head hide later tokens."""
-    kind, n_tokens = without_layer(case.module), len(case.tokens)
+    kind = without_layer(case.module)
     masks = [mask.allowed for path, mask in case.run.promised.items() if without_layer(path) == kind]
-    return not any(mask is None or bool(mask.expand(-1, -1, n_tokens, n_tokens).triu(1).any()) for mask in masks)
+    return not any(mask is None or bool(mask.expand(-1, -1, *case.size).triu(1).any()) for mask in masks)
 
 
 def _where(leaking: list[Verdict]) -> str:
@@ -181,7 +195,7 @@ def _leak(case: Case, proof: Proof, sequence: SequenceName) -> None:
     if leak is None:
         return
     path = leak.path
-    rows, columns = case.tokens.labels, case.run.tokens[sequence].labels
+    rows, columns = case.run.axes(path)[0].labels, case.run.tokens[sequence].labels
     row = f"{leak.row} “{markdown_safe(rows[leak.row])}”"
     token = f"{leak.token} “{markdown_safe(columns[leak.token])}”"
     title = entry_of(case.run, path).title
@@ -211,6 +225,7 @@ def _grids(case: Case, measurement: Measurement, proof: Proof, sequence: Sequenc
                 held,
                 "the claim (it measures exactly 0)",
                 sequence=sequence,
+                of_encoder=case.of_encoder,
                 subtitle=_of_leaks(verdict),
             )
         )
@@ -221,6 +236,7 @@ def _grids(case: Case, measurement: Measurement, proof: Proof, sequence: Sequenc
                     f"Leaks · {output_title(path)}",
                     np.where(forbidden, norms, 0.0),
                     sequence=sequence,
+                    of_encoder=case.of_encoder,
                     subtitle="the cells that must be zero and are not",
                 )
             )

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import streamlit as st
+import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
-from model.analysis.reach import first_layer_reached, reach
+from model.analysis.influence import output_paths
+from model.analysis.reach import allowed_dependence, first_layer_reached, reach
 from visualizer.components.tensor_grid.element import Panel, tensor_grid
 from visualizer.runs.paths import without_layer
 from visualizer.safe_text import markdown_safe
@@ -18,12 +21,11 @@ from visualizer.views.lab.outputs import influence_panel
 
 def render(case: Case) -> None:
     """Draw after how many layers each token is reached, and for one layer what may pass and what does."""
-    kind = without_layer(case.module)
-    masks = [mask.allowed for path, mask in case.run.promised.items() if without_layer(path) == kind]
-    reached = reach(masks, len(case.tokens))
-    _in_words(case, reached[case.selection.layer].numpy(), len(masks))
-    panels = [_steps_panel(case, first_layer_reached(reached).numpy(), len(masks))]
-    measurement = measurement_of(case, case.sequence)
+    reached = reached_in(case)
+    _in_words(case, reached[case.selection.layer].numpy(), len(reached))
+    steps = first_layer_reached(reached, begins_with_itself=not case.attention.crosses)
+    panels = [_steps_panel(case, steps.numpy(), len(reached))]
+    measurement = measurement_of(case, case.attention.keys)
     if measurement is not None:
         layer = case.selection.layer
         may = reached[layer].numpy()
@@ -35,7 +37,8 @@ def render(case: Case) -> None:
                 norms,
                 ~may & (norms == 0),
                 "the masks: no way leads here",
-                sequence=case.sequence,
+                sequence=case.attention.keys,
+                of_encoder=case.of_encoder,
                 subtitle="norm of the Jacobian",
             )
         )
@@ -44,14 +47,33 @@ def render(case: Case) -> None:
         _agreement(may, norms)
 
 
+def reached_in(case: Case) -> Tensor:
+    """Which rows can depend on which tokens after each layer, (L, Tq, Tk) bool, as far as the masks allow.
+
+    Of self-attention by its masks alone; of cross-attention which tokens of the source, by its masks, the encoder's
+    and those of the decoder's own attention.
+    """
+    run, kind = case.run, case.attention.path
+    if not case.attention.crosses:
+        masks = [mask.allowed for path, mask in run.promised.items() if without_layer(path) == kind]
+        return reach(masks, case.size[0])
+    every = {path: mask.allowed for path, mask in run.promised.items()}
+    may = allowed_dependence(run.trace, every, "source")
+    return torch.stack([may[path] for path in output_paths(run.trace) if path != "logits"])
+
+
 def _in_words(case: Case, may: NDArray[np.bool_], n_layers: int) -> None:
     selection = case.selection
     row = may[selection.query]
-    label = markdown_safe(case.tokens.labels[selection.query])
+    label = markdown_safe(case.queries.labels[selection.query])
     tokens = np.flatnonzero(row)
+    if case.attention.crosses:
+        what, furthest = "tokens of the source", ""
+    else:
+        what, furthest = "tokens", f", the furthest {int(np.abs(tokens - selection.query).max())} away"
     st.markdown(
         f"After layer {selection.layer} (of {n_layers}), query {selection.query} “{label}” can depend on "
-        f"**{len(tokens)} of {len(row)}** tokens, the furthest {int(np.abs(tokens - selection.query).max())} away."
+        f"**{len(tokens)} of {len(row)}** {what}{furthest}."
     )
 
 
@@ -60,7 +82,7 @@ def _steps_panel(case: Case, steps: NDArray[np.int64], n_layers: int) -> Panel:
     return Panel(
         name="layers",
         title="Layers until it is reached",
-        subtitle="0 is the token itself",
+        subtitle="layers of the decoder" if case.attention.crosses else "0 is the token itself",
         array=np.maximum(steps, 0).astype(np.float32),
         rows=rows,
         columns=columns,

@@ -26,13 +26,13 @@ def render(case: Case) -> None:
 
 
 def _expression(case: Case) -> None:
-    source = mask_edits.source_in(case.run.settings, case.scope)
+    source = mask_edits.source_in(case.settings, case.scope)
     shown = mask_edits.as_expression(source, case.context)
     drafts.keep_in_step(_EXPRESSION, shown)
 
     def write(text: str) -> None:
         if settings := _written(case, text):
-            state.change_masks(settings)
+            case.change_masks(settings)
 
     st.text_input(
         "Allowed where",
@@ -47,7 +47,7 @@ def _expression(case: Case) -> None:
 
 
 def _placeholder(case: Case) -> str:
-    if mask_edits.source_in(case.run.settings, case.scope):
+    if mask_edits.source_in(case.settings, case.scope):
         return "painted cell by cell: too irregular for a short expression"
     return "for example: k <= q and not is_pad(k)"
 
@@ -55,7 +55,7 @@ def _placeholder(case: Case) -> str:
 def _written(case: Case, text: str) -> Settings | None:
     """The settings with what was written; None where it is no expression."""
     try:
-        return mask_edits.with_expression(case.run.settings, case.scope, text, case.context)
+        return mask_edits.with_expression(case.settings, case.scope, text, case.context)
     except MaskExpressionError:
         return None
 
@@ -76,12 +76,12 @@ def _complaint(case: Case) -> None:
 
 def _force(case: Case) -> None:
     """A painting stays while the mask "Painted" is not chosen: say so, and offer to choose it."""
-    settings = case.run.settings
+    settings = case.settings
     if not settings.custom or "custom" in settings.mask:
         return
 
     def put_in_force() -> None:
-        state.change_masks(replace(settings, mask=in_mask_order((*settings.mask, "custom"))))
+        case.change_masks(replace(settings, mask=in_mask_order((*settings.mask, "custom"))))
 
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="not_in_force"):
         st.caption("This painting is not in force.", width="content")
@@ -90,14 +90,14 @@ def _force(case: Case) -> None:
 
 def start_from(case: Case) -> None:
     """Draw the choice of a mask or an expression to go on from."""
-    starts = _starts(case.run.settings)
+    starts = _starts(case.settings)
 
     def start(title: str | None) -> None:
         if title is None:
             return
         name, text = starts[title]
         drafts.fill(_START, None)
-        state.change_masks(mask_edits.started_from(case.run.settings, case.scope, text, name))
+        case.change_masks(mask_edits.started_from(case.settings, case.scope, text, name))
 
     st.selectbox(
         "Start from",

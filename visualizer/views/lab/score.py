@@ -24,6 +24,12 @@ _START = "score_start"
 
 def render(case: Case) -> None:
     """Draw it."""
+    if not case.attention.has_the_list:
+        st.caption(
+            "A change of the scores is made in the decoder's self-attention alone: those of "
+            f"{case.attention.called} go to the mask as they are. Choose the decoder above to change its scores."
+        )
+        return
     _start_from()
     _expression(case)
     if not case.run.settings.score:
@@ -147,7 +153,7 @@ def flex_code(case: Case, change: ScoreExpression) -> str:
     lines = [line for line in mask.splitlines() if not line.startswith("# output")]
     scale = "" if settings.scale_scores else ", scale=1.0"
     call = f"# output = flex_attention(query, key, value, score_mod=score_mod, block_mask=block_mask{scale})"
-    return "\n".join([*lines, "", flex_score_mod(change, settings.n_heads, len(case.tokens)), "", call])
+    return "\n".join([*lines, "", flex_score_mod(change, settings.n_heads, len(case.keys)), "", call])
 
 
 def plain_code(case: Case, change: ScoreExpression) -> str:
@@ -155,4 +161,4 @@ def plain_code(case: Case, change: ScoreExpression) -> str:
     settings = case.run.settings
     head_dim = case.run.trace[f"{case.module}.q"].value.shape[-1]
     divisor = math.sqrt(head_dim) if settings.scale_scores else 1.0
-    return by_hand(change, settings.n_heads, len(case.tokens), divisor)
+    return by_hand(change, settings.n_heads, len(case.keys), divisor)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import streamlit as st
-import torch
 
 from model.mask_tools.language import parse
 from model.mask_tools.translations import TRANSLATIONS, MaskToTranslate
@@ -12,6 +11,7 @@ from visualizer.settings.painted_mask import read_planes
 from visualizer.settings.settings import FIELDS
 from visualizer.views.lab import export, mask_edits
 from visualizer.views.lab.case import Case
+from visualizer.views.lab.intent import padding_of
 
 
 def render(case: Case) -> None:
@@ -37,17 +37,17 @@ def render(case: Case) -> None:
 
 
 def _layers_differ(case: Case) -> bool:
-    settings = case.run.settings
+    settings = case.settings
     return "custom" in settings.mask and any(scope.layer is not None for scope in read_planes(settings.custom))
 
 
 def mask_to_translate(case: Case) -> MaskToTranslate:
     """The mask of every head of the layer that is looked at."""
-    is_padding = torch.tensor(case.tokens.is_padding)
+    query_is_padding, key_is_padding = padding_of(case.context)
     return MaskToTranslate(
         allowed=case.allowed_of_heads,
-        query_is_padding=is_padding,
-        key_is_padding=is_padding,
+        query_is_padding=query_is_padding,
+        key_is_padding=key_is_padding,
         n_heads=case.run.settings.n_heads,
         condition=_condition(case),
         facts=case.context,
@@ -58,5 +58,5 @@ def _condition(case: Case) -> str | None:
     """The masks of all heads as one line of code; None where heads differ or there is no expression."""
     if len(case.allowed_of_heads) > 1:
         return None
-    expression = mask_edits.whole_expression(case.run.settings, case.selection.layer, 0, case.context)
+    expression = mask_edits.whole_expression(case.settings, case.selection.layer, 0, case.context)
     return parse(expression).torch_code() if expression else None

@@ -34,6 +34,7 @@ def render(run: Run, selection: Selection) -> None:
         )
         return
     case = case_of(run, selection)
+    _which_mask(case)
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium", key="meant"):
         intent.render(case)
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium", key="paint_for"):
@@ -45,6 +46,16 @@ def render(run: Run, selection: Selection) -> None:
         paint.render(case)
     with tools:
         _tools(case)
+
+
+def _which_mask(case: Case) -> None:
+    """The choice of the attention whose mask is edited, where there are several, and whether it ignores padding."""
+    if case.run.settings.architecture != "encoder-decoder":
+        return
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium", key="which_mask"):
+        widgets.segments("attention", required=True, width="content")
+        if case.attention.padding and "padding" in case.run.settings.mask:
+            widgets.switch(case.attention.padding, width="content")
 
 
 def _tools(case: Case) -> None:

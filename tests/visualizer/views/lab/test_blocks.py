@@ -33,7 +33,7 @@ def test_the_blocks_are_those_of_the_cells_that_the_head_may_see(settings):
     run = compute_run(settings)
     for head in range(2):
         case = case_of(run, Selection(head=head))
-        found = blocks_of(case, expression_of(case), len(case.tokens), 8)
+        found = blocks_of(case, expression_of(case), None, 8)
         assert torch.equal(found.kinds, blocks_of_cells(case.allowed, 8).kinds)
 
 

@@ -36,9 +36,9 @@ PAIR = replace(SETTINGS, architecture="encoder-decoder", text="a b c d\na b", ta
 
 def test_the_encoder_and_the_cross_attention_are_judged_too():
     seen = found_beside(case_of(compute_run(replace(PAIR, mask=("causal",))).alone(), LOOK))
-    assert {(name, one.where) for name, one in seen} == {
-        ("In the encoder", "In sequence 1: "),
-        ("In the cross-attention", "In sequence 1: "),
+    assert {(other.attention.name, one.where) for other, one in seen} == {
+        ("encoder", "In sequence 1: "),
+        ("cross", "In sequence 1: "),
     }
     assert all("Padding is not ignored" in one.finding.why for _, one in seen)
     assert found_beside(case_of(compute_run(replace(PAIR, mask=("causal", "padding"))).alone(), LOOK)) == ()
