@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -287,6 +288,30 @@ def test_transformer_decoder_gives_our_output(given):
     embedded, memory = trace["decoder.inputs.embedded"].value, trace["encoder.layers.1.norm2"].value
     found = run("transformer_decoder", given, decoder=theirs, target=embedded, memory=memory)
     assert_same(found["output"], trace["decoder.layers.1.norm3"].value)
+
+
+@pytest.mark.parametrize("given", CROSS.values(), ids=CROSS)
+def test_a_decoder_gives_our_output_with_a_mask_of_the_cross_attention(given):
+    given = replace(given, crosses=True)
+    ours, theirs = our_decoder()
+    with record(ours) as trace:
+        ours(ids_of(given.n_keys), ids_of(given.n_queries), memory_mask=given.allowed[None])
+    embedded, memory = trace["decoder.inputs.embedded"].value, trace["encoder.layers.1.norm2"].value
+    if bool(given.allowed.any(-1).all()):
+        found = run("transformer_decoder", given, decoder=theirs, target=embedded, memory=memory)
+        assert_same(found["output"], trace["decoder.layers.1.norm3"].value)
+    with pytest.raises(ValueError, match="over one sequence: this is the mask of a cross-attention"):
+        TRANSLATIONS["transformer_encoder"].write(given)
+    for name in ("hugging_face_2d", "hugging_face_4d"):
+        code = TRANSLATIONS[name].write(given)
+        if "No 2-D" in code:
+            assert bool((given.allowed != given.allowed[:, :1]).any())
+            continue
+        names: dict[str, Tensor] = {}
+        exec(code, names)
+        mask = names["encoder_attention_mask"]
+        says = mask == 0 if mask.dim() == 4 else mask[:, None, None] == 1
+        assert torch.equal(says.expand(1, *given.allowed.shape)[0], given.allowed)
 
 
 @pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors:UserWarning")

@@ -140,8 +140,8 @@ def _who_hides_padding(run: Run, selection: Selection) -> str:
         but = f", but not in {bare}" if bare else ""
         return f"It is hidden in {' and '.join(hiding)}{but}." if hiding else "It is hidden in neither A nor B."
     seen = padding_is_seen(run.promised, run.batches)
-    if bare := unpadded(run.settings):
-        named = listed([attention.called for attention in bare])
+    if switched_off := unpadded(run.settings):
+        named = listed([attention.called for attention in switched_off])
         return f"The padding mask follows from the lengths, but is switched off in {named}."
     if "padding" in run.settings.mask:
         without = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import streamlit as st
 
@@ -81,7 +82,7 @@ def _with_readable_painting(run: Run, choices: Choices) -> Choices:
     if not run.complaints:
         return choices
     widgets.notices(run.complaints)
-    readable = {**paintings_in(run.settings), "score": run.settings.score}
+    readable: dict[str, Any] = {**paintings_in(run.settings), "score": run.settings.score}
     found = replace(choices, settings=replace(choices.settings, **readable))
     state.save(found)
     return found

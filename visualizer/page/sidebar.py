@@ -180,7 +180,8 @@ def _masks(settings: Settings, selection: Selection) -> None:
         in_use = set(settings.mask)
     if settings.architecture == "encoder-decoder":
         st.caption(
-            "They mask the decoder's self-attention; padding also masks the encoder and the cross-attention."
+            "They mask the decoder's self-attention; padding also masks the encoder and the cross-attention, and "
+            "each of the three can be painted."
         )
     _mask_words()
     for mask, size in SIZES.items():

@@ -565,14 +565,16 @@ class Selection:
     )
     intent_encoder: str = setting(
         GUESSED,
-        "What should the encoder's mask be?",
-        "The same for the encoder beside a decoder.",
+        "What should it be?",
+        "Everything that is said of the encoder's mask is a comparison with what it should be. Until you say, it "
+        "is guessed.",
         kind="intent",
     )
     intent_cross: str = setting(
         GUESSED,
-        "What should the mask of the cross-attention be?",
-        "The same for the cross-attention.",
+        "What should it be?",
+        "Everything that is said of the mask of the cross-attention is a comparison with what it should be. Until "
+        "you say, it is guessed.",
         kind="intent",
     )
     passed_to: PassedTo = setting(

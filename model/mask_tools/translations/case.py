@@ -34,6 +34,7 @@ class MaskToTranslate:
         condition: the mask of all heads as one line of PyTorch (``Expression.torch_code()``), which gives the same
             cells as ``allowed``; None has the cells written out.
         facts: what ``condition`` asks of the tokens; None where it asks nothing.
+        crosses: whether queries and keys are different tokens, as in cross-attention.
 
     Raises:
         ValueError: shapes or types do not fit, or ``condition`` asks for facts that are not given.
@@ -45,6 +46,7 @@ class MaskToTranslate:
     n_heads: int
     condition: str | None = None
     facts: MaskContext | None = None
+    crosses: bool = False
 
     def __post_init__(self) -> None:
         shape = tuple(self.allowed.shape)
@@ -99,11 +101,13 @@ def names_in(code: str, names: Iterable[str]) -> list[str]:
 
 
 def check_is_over_one_sequence(given: MaskToTranslate, taker: str) -> None:
-    """Refuse a mask whose queries and keys differ in number.
+    """Refuse a mask of cross-attention, and one whose queries and keys differ in number.
 
     Raises:
-        ValueError: they do.
+        ValueError: it is one.
     """
+    if given.crosses:
+        raise ValueError(f"{taker} is over one sequence: this is the mask of a cross-attention, over two")
     if given.n_queries != given.n_keys:
         raise ValueError(
             f"{taker} is over one sequence: the mask has {given.n_queries} queries and {given.n_keys} keys, "

@@ -10,11 +10,16 @@ from model.mask_tools.translations.case import MaskToTranslate, check_is_over_on
 from model.mask_tools.translations.lines import snippet, without_keys
 
 _CALL = ["# output = model(input_ids, attention_mask=attention_mask)"]
+_CROSSING_CALL = [
+    "# output = decoder(input_ids, encoder_hidden_states=memory, encoder_attention_mask=encoder_attention_mask)"
+]
 _WITHOUT_KEYS = "eager attention gives even weights over all keys there, blocked ones too."
 
 
 def two_axes(given: MaskToTranslate) -> str:
     """The attention_mask (B, T) that says which keys are padding; where the mask is more than that, only why."""
+    if given.crosses:
+        return _of_the_other_sequence(given)
     check_is_over_one_sequence(given, "a 2-D attention_mask")
     model = _model_for(given)
     if model is None:
@@ -28,17 +33,35 @@ def two_axes(given: MaskToTranslate) -> str:
     )
 
 
+def _of_the_other_sequence(given: MaskToTranslate) -> str:
+    """The encoder_attention_mask (B, Tk) of a decoder."""
+    if given.is_per_head or not torch.equal(given.allowed[0], given.is_seen.expand(given.n_queries, -1)):
+        return snippet(
+            "No 2-D encoder_attention_mask says this mask: it has one number per key, the same for all heads and "
+            "queries. Use the 4-D mask."
+        )
+    return snippet(
+        "In a 2-D encoder_attention_mask of Hugging Face, 1 = token, 0 = padding. For a decoder that looks at "
+        "encoder_hidden_states.",
+        ["import torch"],
+        [f"encoder_attention_mask = {TORCH.vector(given.is_seen.int().tolist())}[None]  # (B, Tk)"],
+        without_keys(given, _WITHOUT_KEYS),
+        _CROSSING_CALL,
+    )
+
+
 def four_axes(given: MaskToTranslate) -> str:
     """The attention_mask (B, H or 1, Tq, Tk) that is added to the scores."""
+    name = "encoder_attention_mask" if given.crosses else "attention_mask"
     axes, shape = ("None", "(B, H, Tq, Tk)") if given.is_per_head else ("None, None", "(B, 1, Tq, Tk)")
     return snippet(
-        'A 4-D attention_mask of Hugging Face is added to the scores by "eager" and "sdpa" attention.',
+        f'A 4-D {name} of Hugging Face is added to the scores by "eager" and "sdpa" attention.',
         ["import torch"],
         allowed_lines(given, TORCH),
         ["lowest = torch.finfo(torch.float32).min  # of the model's number type"],
-        [f"attention_mask = torch.where(allowed, 0.0, lowest)[{axes}]  # {shape}: 0 = may attend"],
+        [f"{name} = torch.where(allowed, 0.0, lowest)[{axes}]  # {shape}: 0 = may attend"],
         without_keys(given, _WITHOUT_KEYS),
-        _CALL,
+        _CROSSING_CALL if given.crosses else _CALL,
     )
 
 

@@ -84,9 +84,14 @@ def transformer_encoder(given: MaskToTranslate) -> str:
 
 
 def transformer_decoder(given: MaskToTranslate) -> str:
-    """The tgt_mask and tgt_key_padding_mask of ``nn.TransformerDecoder``, whichever are needed."""
-    check_is_over_one_sequence(given, "the self-attention of nn.TransformerDecoder")
-    lines, masks = _stack_masks(given, "tgt_mask", "tgt_key_padding_mask")
+    """The tgt_mask and tgt_key_padding_mask of ``nn.TransformerDecoder``, whichever are needed.
+
+    Of a cross-attention memory_mask and memory_key_padding_mask.
+    """
+    if not given.crosses:
+        check_is_over_one_sequence(given, "the self-attention of nn.TransformerDecoder")
+    side = "memory" if given.crosses else "tgt"
+    lines, masks = _stack_masks(given, f"{side}_mask", f"{side}_key_padding_mask")
     return snippet(
         "decoder = nn.TransformerDecoder(layer, n_layers), batch_first=True. In its masks, True = blocked.",
         ["import torch"],

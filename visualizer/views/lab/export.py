@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import zipfile
+from contextlib import suppress
 
 import numpy as np
 import streamlit as st
@@ -59,5 +60,6 @@ def as_scripts(given: MaskToTranslate) -> bytes:
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, translation in TRANSLATIONS.items():
-            archive.writestr(zipfile.ZipInfo(f"{name}.py"), translation.write(given))
+            with suppress(ValueError):  # a library that takes no mask over two sequences has no piece
+                archive.writestr(zipfile.ZipInfo(f"{name}.py"), translation.write(given))
     return file.getvalue()

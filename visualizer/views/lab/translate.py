@@ -32,7 +32,11 @@ def render(case: Case) -> None:
     if _layers_differ(case):
         st.caption(f"This is the mask of layer {case.selection.layer}; other layers have another one.")
     given = mask_to_translate(case)
-    st.code(translation.write(given), language="python", wrap_lines=True)
+    try:
+        st.code(translation.write(given), language="python", wrap_lines=True)
+    except ValueError as error:
+        sentence = str(error)
+        st.info(markdown_safe(f"{sentence[:1].upper()}{sentence[1:]}."), icon=":material/info:")
     export.render(given, case.selection.layer)
 
 
@@ -51,6 +55,7 @@ def mask_to_translate(case: Case) -> MaskToTranslate:
         n_heads=case.run.settings.n_heads,
         condition=_condition(case),
         facts=case.context,
+        crosses=case.attention.crosses,
     )
 
 
