@@ -51,10 +51,9 @@ def first_layer_reached(reached: Tensor, *, begins_with_itself: bool = True) -> 
         reached: by layer, such as ``reach``.
         begins_with_itself: whether rows and tokens are the same, so that each row depends on its own before all.
     """
-    before = torch.zeros_like(reached[0])
-    if begins_with_itself:
-        before = torch.eye(reached.shape[-1], dtype=torch.bool)
-    steps = torch.cat([before[None], reached])
+    n_rows, n_tokens = reached.shape[1:]
+    itself = torch.eye(n_rows, n_tokens, dtype=torch.bool)
+    steps = torch.cat([itself[None] & begins_with_itself, reached])
     return torch.where(steps.any(0), steps.int().argmax(0), -1)
 
 
