@@ -123,7 +123,10 @@ def picture_address(view: str, settings: Settings, selection: Selection, n_numbe
 
 _COUNTS: Mapping[str, tuple[str, ...]] = {
     "heads": ("stage", "batch"),
-    "compare": ("stage", "batch", "mask_a", "mask_b", "against_intent", "intent"),
+    "compare": (
+        *("stage", "batch", "mask_a", "mask_b", "against_intent"),
+        *("attention", "intent", "intent_encoder", "intent_cross", "keys_before"),
+    ),
     "step": ("stage", "layer", "head", "batch"),
     "step_heads": ("stage", "layer", "batch"),
     "step_parts": ("stage", "layer", "batch"),

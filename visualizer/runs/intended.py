@@ -44,7 +44,8 @@ def chosen_intent(selection: Selection, attention: MaskedAttention) -> Intent | 
     if said == GUESSED:
         return None
     intent = read_intent(said)
-    return replace(intent, cache=keys_before(selection, attention)) if intent.follows_position else intent
+    is_placed = attention.crosses and intent.follows_position
+    return replace(intent, cache=keys_before(selection, attention)) if is_placed else intent
 
 
 def as_meant(settings: Settings, intent: Intent, attention: MaskedAttention) -> Settings:

@@ -25,7 +25,6 @@ from visualizer.session import state, widgets
 from visualizer.session.cache import cached_run
 from visualizer.session.mount import mount
 from visualizer.settings.attentions import attention_named
-from visualizer.settings.fields import GUESSED
 from visualizer.settings.looks import looks_in, looks_of
 from visualizer.settings.published import PUBLISHED
 from visualizer.settings.settings import FIELDS, Selection, Settings

@@ -27,8 +27,8 @@ const paintings = new Map(); // what was painted in the painter of each key, by 
 /**
  * The mask painter: a person blocks and frees cells of queries by keys.
  *
- * Python hears of each finished stroke as {blocked, n_queries, n_keys, seq}. What Python sends back may be older than what was
- * painted since: only a painting as new as the last event is taken over, and none while a stroke is under way.
+ * Python hears of each finished stroke as {blocked, n_queries, n_keys, seq}. What Python sends back may be older than
+ * what was painted since: only a painting as new as the last event is taken over, and none while a stroke is under way.
  */
 class MaskPainter extends Picture {
   constructor(root, host) {

@@ -103,7 +103,7 @@ def _found_in(case: Case) -> tuple[Found, ...]:
 
 def _findings(case: Case, plane: Plane, context: MaskContext) -> tuple[Finding, ...]:
     """What is wrong with one mask, beside what it should be, over the tokens of its sequence."""
-    intent = chosen_intent(case) or guessed_intent(case, plane.allowed, context)
+    intent = chosen_intent(case, context) or guessed_intent(case, plane.allowed, context)
     crosses = case.attention.crosses
     mask = MaskCase(plane.allowed, *padding_of(context), causal=intent.hides_later, crosses=crosses)
     return tuple(finding for finding in findings_under(intent, mask, context) if finding.severity != "note")

@@ -38,7 +38,7 @@ def draw_findings(case: Case, passed: Passed, planes: Sequence[Plane], shown: Pl
             _draw(judged(planes, lambda plane: _of_keys(case, plane, planes)))
             _say_keys(planes, shown)
             return
-        chosen = chosen_intent(case)
+        chosen = chosen_intent(case, context)
         intent = (chosen or guessed_intent(case, shown.allowed, context)).standing(context)
         found = judged(planes, lambda plane: _of_queries(intent, passed, plane, context))
     _draw(found)

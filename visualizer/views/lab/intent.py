@@ -13,7 +13,8 @@ from model.mask_tools.intents import Intent, as_finding, compare, guess, recogni
 from model.mask_tools.language import MaskContext
 from model.mask_tools.lint import lint, no_key_left
 from model.mask_tools.mask_case import Finding, MaskCase
-from visualizer.runs.intended import EXTRAS, keys_before, read_intent, write_intent
+from visualizer.runs import intended
+from visualizer.runs.intended import EXTRAS, keys_before, write_intent
 from visualizer.session import state, widgets
 from visualizer.settings.fields import GUESSED, MAX_TOKENS
 from visualizer.settings.settings import FIELDS
@@ -34,27 +35,28 @@ def intent_of(case: Case) -> Intent:
     return chosen_intent(case) or guessed_intent(case, case.allowed, case.context)
 
 
-def chosen_intent(case: Case) -> Intent | None:
-    """What was said that the mask should be; None where nothing was."""
-    said: str = getattr(case.selection, case.attention.intent)
-    if said == GUESSED:
-        return None
-    return replace(read_intent(said), cache=keys_before(case.selection, case.attention))
+def chosen_intent(case: Case, context: MaskContext | None = None) -> Intent | None:
+    """What was said that a mask over some tokens should be, else over those of the case; None where nothing was."""
+    found = intended.chosen_intent(case.selection, case.attention)
+    return None if found is None else _placed(found, case, context or case.context)
 
 
 def guessed_intent(case: Case, allowed: Tensor, context: MaskContext) -> Intent:
     """What a mask was probably meant to be, in the model that is chosen."""
     found = guess(allowed, context, is_decoder=case.attention.path == "decoder.self_attention")
-    before = keys_before(case.selection, case.attention)
-    is_said = case.selection.keys_before >= 0
-    if is_said or (before is not None and recognise(allowed, context) is None):
-        return replace(found, cache=before)
-    return found
+    is_known = case.selection.keys_before < 0 and recognise(allowed, context) is not None
+    return found if is_known else _placed(found, case, context)
+
+
+def _placed(intent: Intent, case: Case, context: MaskContext) -> Intent:
+    """The intention with the keys that stand before the first query, where queries and keys differ in number."""
+    is_square = context.n_queries == context.n_keys
+    return replace(intent, cache=None if is_square else keys_before(case.selection, case.attention))
 
 
 def ask_for_keys_before(n_queries: int, n_keys: int, intent: Intent) -> None:
     """Draw the number of keys before the first query, where it makes a difference, and what it comes to."""
-    if n_queries == n_keys or not INTENT_KINDS[intent.kind].follows_position:
+    if n_queries == n_keys or not intent.follows_position:
         return
     widgets.number("keys_before", width=240)
     before = intent.standing(plain_context(n_queries, n_keys)).cache

@@ -10,7 +10,6 @@ from torch import Tensor
 
 from model.mask_tools.conventions import read_as
 from model.mask_tools.destinations import DESTINATIONS, passed_to
-from model.mask_tools.intent_kinds import INTENT_KINDS
 from model.mask_tools.planes import Passed, Remark
 from visualizer.safe_text import markdown_safe
 from visualizer.session import state, widgets
@@ -178,12 +177,14 @@ def _choose_plane(case: Case, planes: tuple[Plane, ...]) -> Plane:
 
 def _ask_for_cache(case: Case, shown: Plane) -> None:
     """The number of keys before the first query, unless the painter of this case asks for it already."""
-    is_asked = case.size[0] != case.size[1] and INTENT_KINDS[intent_of(case).kind].follows_position
+    is_asked = case.size[0] != case.size[1] and intent_of(case).follows_position
     if is_asked:
         return
     n_queries, n_keys = shown.allowed.shape
     context = plain_context(n_queries, n_keys)
-    ask_for_keys_before(n_queries, n_keys, chosen_intent(case) or guessed_intent(case, shown.allowed, context))
+    ask_for_keys_before(
+        n_queries, n_keys, chosen_intent(case, context) or guessed_intent(case, shown.allowed, context)
+    )
 
 
 def _paint_button(case: Case, crop: Crop) -> None:
