@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from urllib.parse import urlencode
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.headlight_page import (
     choose_view,
     click_cell,
+    follow_link,
     link_of,
     panels,
     pill,
@@ -19,6 +22,9 @@ from tests.browser.headlight_page import (
 )
 
 TEXT = "one two three one"
+NOTHING = "text=+"
+"""The link of a page without a picture: what comes after it is drawn for the first time."""
+
 CHOSEN = {
     "text": TEXT,
     "n_heads": "2",
@@ -36,16 +42,23 @@ CHOSEN = {
 }
 
 
+@pytest.fixture(scope="module")
+def visitor(open_app_once) -> Page:
+    """The page of someone else, to whom links are sent: it knows nothing of what was done on the page of a test."""
+    return open_app_once()
+
+
 def shown(page: Page) -> str:
     """Everything on the page as a screen reader meets it: texts, choices, and what each picture says of itself."""
+    page.bring_to_front()
     page.mouse.move(1, 1)
     page.evaluate("(document.activeElement?.shadowRoot?.activeElement ?? document.activeElement)?.blur()")
     settle(page)
     return page.get_by_test_id("stApp").aria_snapshot()
 
 
-def test_a_link_brings_back_all_that_was_chosen(open_app):
-    page = open_app()
+def test_a_link_brings_back_all_that_was_chosen(open_link, visitor):
+    page = open_link()
     type_text(page, TEXT)
     choose_weights(page, "Random")
     for _ in range(2):  # three heads cannot share the width, which is said of the change and not of the link
@@ -65,9 +78,8 @@ def test_a_link_brings_back_all_that_was_chosen(open_app):
     enter_number(page, "prefix", 1)
     assert link_of(page) == CHOSEN
 
+    brought_back(page, visitor)
     before = shown(page)
-    assert shown(open_app(**link_of(page))) == before
-    page.bring_to_front()
     page.reload()
     assert shown(page) == before
 
@@ -85,8 +97,8 @@ def enter_number(page: Page, name: str, value: int) -> None:
         field.press("Enter")
 
 
-def test_controls_keep_their_values_while_they_are_not_drawn(open_app):
-    page = open_app()
+def test_controls_keep_their_values_while_they_are_not_drawn(open_link):
+    page = open_link()
     with rerun(page):
         pill(page, "mask", "Sliding window").click()
     enter_number(page, "window", 5)
@@ -100,8 +112,8 @@ def test_controls_keep_their_values_while_they_are_not_drawn(open_app):
     assert link_of(page) == expected
 
 
-def test_back_undoes_the_last_choice_and_forward_does_it_again(open_app):
-    page = open_app(text=TEXT)
+def test_back_undoes_the_last_choice_and_forward_does_it_again(open_link):
+    page = open_link(text=TEXT)
     steps: list[tuple[Callable[[], None], dict[str, str]]] = [
         (lambda: choose_view(page, "Heads"), {"view": "heads"}),
         (lambda: chip(page, 2), {"view": "heads", "query": "2"}),
@@ -129,8 +141,8 @@ def chip(page: Page, index: int) -> None:
         page.locator(".st-key-token_strip .chip").nth(index).click()
 
 
-def test_the_opening_note_goes_with_what_it_speaks_of(open_app):
-    page = open_app()
+def test_the_opening_note_goes_with_what_it_speaks_of(open_link):
+    page = open_link()
     note = page.get_by_text("gives half of its weight to the first")
     expect(note).to_be_visible()
     with rerun(page):
@@ -141,8 +153,8 @@ def test_the_opening_note_goes_with_what_it_speaks_of(open_app):
     expect(note).to_be_visible()
 
 
-def test_a_bad_value_becomes_a_good_one_and_says_so(open_app):
-    page = open_app(n_heads="nan", norm="prr", mask="<img src=x>", view="hedas")
+def test_a_bad_value_becomes_a_good_one_and_says_so(open_link):
+    page = open_link(n_heads="nan", norm="prr", mask="<img src=x>", view="hedas")
     notice = (
         "n_heads=nan is not a number",
         "norm=prr is not one of",
@@ -161,44 +173,44 @@ def test_a_bad_value_becomes_a_good_one_and_says_so(open_app):
     expect(alert).to_have_count(0)
 
 
-def test_what_is_changed_inside_the_pictures_of_heads_comes_back(open_app):
-    page = open_app(view="heads", text=TEXT)
+def test_what_is_changed_inside_the_pictures_of_heads_comes_back(open_link, visitor):
+    page = open_link(view="heads", text=TEXT)
     heads = page.locator(".st-key-attention_heads_encoder_self_attention")
     change(page, heads.get_by_role("button", name="√ lifts small").click, curve="root")
     change(page, heads.get_by_role("button", name="2 · same token", exact=True).dblclick, shown="2")
     change(page, heads.get_by_role("button", name="next layer").click, layer="1")
-    brought_back(page)
+    brought_back(page, visitor)
     expect(panels(page, "attention_heads_encoder_self_attention")).to_have_count(1)
 
     change(page, heads.get_by_role("button", name="Lines", exact=True).click, drawn="lines")
     slider = heads.get_by_role("slider", name="least weight of a line")
     change(page, lambda: slider.press("End"), least_weight="0.5")
     change(page, heads.locator(".lines-query .lines-token").nth(3).click, pinned="q3")
-    brought_back(page)
+    brought_back(page, visitor)
     expect(heads.locator(".lines-pinned")).to_contain_text("one")
     expect(heads.locator(".lines-note")).to_contain_text("of weight 0.5 and more")
 
 
-def test_relative_lengths_the_table_of_numbers_and_the_claim_come_back(open_app):
-    page = open_app(view="compare", text=TEXT)
+def test_relative_lengths_the_table_of_numbers_and_the_claim_come_back(open_link, visitor):
+    page = open_link(view="compare", text=TEXT)
     change(page, page.locator(".st-key-relative label").click, relative="on")
     change(page, page.get_by_role("button", name="3 · first token", exact=True).dblclick, shown="3")
-    brought_back(page)
+    brought_back(page, visitor)
     choose_view(page, "Step through")
     change(page, page.locator(".st-key-numbers label").click, numbers="on")
-    brought_back(page)
+    brought_back(page, visitor)
     expect(page.get_by_test_id("stDataFrame")).to_be_visible()
     choose_view(page, "Mask lab")
     change(page, page.get_by_role("radio", name="FlexAttention").click, library="flex_attention")
-    brought_back(page)
+    brought_back(page, visitor)
     change(page, page.get_by_role("radio", name="Prove").click, panel="prove")
     change(page, page.get_by_role("radio", name="No look ahead").click, claim="causal")
-    brought_back(page)
+    brought_back(page, visitor)
     expect(page.get_by_text("No later token changes an earlier output")).to_be_visible()
 
 
-def test_the_place_in_what_a_model_writes_comes_back(open_app):
-    page = open_app(view="generate", architecture="decoder", weights="random", text=TEXT)
+def test_the_place_in_what_a_model_writes_comes_back(open_link, visitor):
+    page = open_link(view="generate", architecture="decoder", weights="random", text=TEXT)
     change(page, page.get_by_role("radio", name="Sampling").click, strategy="sampling")
     enter_number(page, "most_tokens", 6)
     enter_number(page, "likely_tokens_left", 3)
@@ -208,13 +220,13 @@ def test_the_place_in_what_a_model_writes_comes_back(open_app):
     change(page, page.get_by_role("button", name="to the end").click, step="5")
     change(page, page.get_by_role("button", name="previous layer").click, row_layer="0")
     assert link_of(page).items() >= {"limit": "6", "top_k": "3", "draws": "5"}.items()
-    brought_back(page)
+    brought_back(page, visitor)
     expect(page.locator(".transport-place")).to_have_text("Step 6 of 6")
 
     change(page, page.get_by_role("radio", name="Beam search").click, strategy="beam")
     change(page, lambda: page.locator(".st-key-beams").get_by_role("slider").press("Home"), beams="1")
     change(page, page.locator(".tree-node[data-index='2']").click, node="2")
-    brought_back(page)
+    brought_back(page, visitor)
     expect(page.locator(".tree-node[data-index='2']")).to_have_attribute("aria-selected", "true")
 
 
@@ -229,9 +241,12 @@ def change(page: Page, act: Callable[[], None], **expected: str) -> None:
     settle(page)
 
 
-def brought_back(page: Page) -> None:
-    """The same link gives the same picture."""
+def brought_back(page: Page, visitor: Page) -> None:
+    """The same link gives someone else the same picture."""
     link, before = link_of(page), shown(page)
-    page.reload()
-    assert shown(page) == before
-    assert link_of(page) == link
+    visitor.bring_to_front()
+    follow_link(visitor, NOTHING)
+    follow_link(visitor, urlencode(link))
+    assert shown(visitor) == before
+    assert link_of(visitor) == link
+    page.bring_to_front()
