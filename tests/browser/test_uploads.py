@@ -1,4 +1,4 @@
-"""Thirty files one after another, good and bad, over a slow line: the page outlives them and shows each one."""
+"""Ten files one after another, good and bad, over a slow line: the page outlives them and shows each one."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from collections import deque
 
 import numpy as np
 import pytest
-from playwright.sync_api import Browser, FilePayload, Page, Response, TimeoutError, WebSocketRoute, expect
+from playwright.sync_api import BrowserContext, FilePayload, Page, Response, TimeoutError, WebSocketRoute, expect
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
-from tests.browser.conftest import visit
-from tests.browser.headlight_page import PROBE, panels
+from tests.browser.conftest import load, watched
+from tests.browser.headlight_page import panels
 
 N_TOKENS = 11
 """As many as the text that the app opens with has."""
 
-N_PAIRS = 15
-PATIENCE = 10_000
+N_PAIRS = 5
+PATIENCE = 3_000
 
 
 def npy(array: np.ndarray) -> bytes:
@@ -76,7 +76,7 @@ _EARLY = ForwardMsg.ScriptFinishedStatus.FINISHED_EARLY_FOR_RERUN
 def upload(page: Page, name: str, content: bytes) -> None:
     """Choose a file; again, where the field was just being drawn anew and so heard nothing of it."""
     file = FilePayload(name=name, mimeType="application/octet-stream", buffer=content)
-    for _ in range(3):
+    for _ in range(5):
         try:
             with page.expect_response(is_upload, timeout=PATIENCE):
                 page.locator(".st-key-mask_file input[type=file]").set_input_files(file)
@@ -90,16 +90,15 @@ def is_upload(response: Response) -> bool:
     return "upload_file" in response.url and response.request.method == "PUT"
 
 
-def test_thirty_uploads_leave_the_page_alive(browser: Browser, app_url):
-    context = browser.new_context(reduced_motion="reduce")
-    context.add_init_script(PROBE)
-    context.route_web_socket("**/_stcore/stream", SlowLine)
-    with visit(context, app_url) as open_app:
-        page = open_app(view="lab", panel="load", passed_to="hugging_face_4d")
+def test_ten_uploads_leave_the_page_alive(context: BrowserContext, app_url):
+    page = context.new_page()
+    page.route_web_socket("**/_stcore/stream", SlowLine)
+    with watched(page, app_url):
+        load(page, f"{app_url}/?view=lab&panel=load&passed_to=hugging_face_4d")
         for number in range(N_PAIRS):
             upload(page, f"{number}.npy", GOOD[number % len(GOOD)][1])
             expect(panels(page, "loaded_mask").first).to_be_visible()
             name, content = BAD[number % len(BAD)]
             upload(page, name, content)
         expect(page.get_by_test_id("stAlert")).to_be_visible()
-    context.close()
+    page.close()
