@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections import deque
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -90,14 +91,24 @@ def is_upload(response: Response) -> bool:
     return "upload_file" in response.url and response.request.method == "PUT"
 
 
+def upload_and_see(page: Page, name: str, content: bytes) -> None:
+    """Choose the file of a mask; again, where the field was just being drawn anew and lost it after it was sent."""
+    mask = panels(page, "loaded_mask").first
+    for _ in range(3):
+        upload(page, name, content)
+        with suppress(TimeoutError):
+            mask.wait_for(timeout=PATIENCE)
+            return
+    pytest.fail(f"{name} is not shown")
+
+
 def test_ten_uploads_leave_the_page_alive(context: BrowserContext, app_url):
     page = context.new_page()
     page.route_web_socket("**/_stcore/stream", SlowLine)
     with watched(page, app_url):
         load(page, f"{app_url}/?view=lab&panel=load&passed_to=hugging_face_4d")
         for number in range(N_PAIRS):
-            upload(page, f"{number}.npy", GOOD[number % len(GOOD)][1])
-            expect(panels(page, "loaded_mask").first).to_be_visible()
+            upload_and_see(page, f"{number}.npy", GOOD[number % len(GOOD)][1])
             name, content = BAD[number % len(BAD)]
             upload(page, name, content)
         expect(page.get_by_test_id("stAlert")).to_be_visible()
