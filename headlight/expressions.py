@@ -121,15 +121,15 @@ class _LeftOutError(Exception):
     """There is something in an expression that is not written."""
 
 
-def to_json(node: Node | None, add_array: Callable[[Tensor], str | None]) -> object:
-    """An expression as JSON; None where it is none, or holds something that is not written.
+def to_json(node: Operation | None, add_array: Callable[[Tensor], str | None]) -> object:
+    """An expression as JSON; None where it has no inputs, or holds something that is not written.
 
     Args:
         node: the expression.
         add_array: gives the number of an array of the file.
     """
     try:
-        return None if node is None else _node_to_json(node, add_array)
+        return _node_to_json(node, add_array) if node is not None and node.inputs else None
     except _LeftOutError:
         return None
 

@@ -110,12 +110,23 @@ def test_the_file_that_the_app_was_started_with_is_open(monkeypatch):
 
 def test_every_operation_can_be_stepped_through():
     path = "layers.1.linear1.linear"
-    app = open_app(watched_source="example", watched_panel="operations", watched_stage=path)
+    app = open_app(
+        watched_source="example",
+        watched_panel="operations",
+        watched_stage=path,
+        watched_row="3",
+        watched_column="5",
+    )
     assert not app.exception
     tree = pictures(app)["headlight_module_tree"]
     assert len(tree["operations"]) == len(headlight.load(recordings.EXAMPLE).stages)
     assert tree["modules"][tree["operations"][tree["current"]][0]] == "layers.1.linear1"
     panels = pictures(app)["headlight_tensor_grid"]["panels"]
-    assert [panel["title"] for panel in panels] == ["layer_norm", "linear"]
-    assert panels[1]["subtitle"][0][0] == f"{path}  1 × 10 × 64"
+    assert [panel["title"] for panel in panels] == ["layer_norm", "weight, transposed", "bias", "linear"]
+    assert [panel["operator"] for panel in panels] == ["", "×", "+", "="]
+    assert panels[-1]["subtitle"][0][0] == f"{path}  1 × 10 × 64"
+    assert "computed again from its inputs by linear: equal" in said(app)
+    steps = pictures(app)["headlight_derivation"]
+    assert steps["agrees"]
+    assert steps["title"] == "linear at 0, 3, 5"
     assert "computed from layers\\.1\\.norm1" in said(app)
