@@ -133,7 +133,7 @@ def dial(browser: Browser, address: str, n_tokens: int) -> list[float]:
     moves = []
     for number in range(N_CHANGES + 2):
         page.evaluate("window.probe.painted = {}")
-        page.evaluate(MOVE_DIAL % (5 + number))
+        page.evaluate(MOVE_DIAL % (number - 11))
         page.wait("window.probe.painted.attention_heads")
         moves.append(page.evaluate("window.probe.painted.attention_heads - window.probe.acted"))
         time.sleep(0.2)  # the layers that are not shown

@@ -170,11 +170,11 @@ def test_each_head_has_a_line_of_its_own_kind(open_link):
     assert set(page.evaluate("[...dashes]")) == {dashes.replace(" ", ",") for dashes in shown}
 
 
-def test_the_weights_follow_the_dial_of_the_temperature_and_the_link_when_it_rests(open_link):
+def test_the_weights_follow_a_dial_that_is_dragged_and_the_link_when_it_rests(open_link):
     page = open_link(view="heads", text="a b a", weights="random", mask="none")
     dial = page.get_by_role("slider", name="temperature")
     sent = messages_sent(page)
-    dial.evaluate(MOVE_TO, 40)
+    dial.evaluate(MOVE_TO, 20)
     expect(page.locator(".dial-text")).to_have_text("10.00")
     page.wait_for_function(f"probe.painted['{HEADS}'] > 1")
     expect(page.locator(f".st-key-{HEADS} .headlight[aria-busy=true]")).to_have_count(0)
@@ -191,6 +191,35 @@ def test_the_weights_follow_the_dial_of_the_temperature_and_the_link_when_it_res
         dial.evaluate("dial => dial.dispatchEvent(new Event('change'))")
     assert link_of(page)["score"] == "score / 10"
     expect(page.locator(".dial-text")).to_have_text("10.00")
+
+
+def test_masks_and_padding_are_turned_in_the_picture_and_back_leads_to_the_values_before(open_link):
+    page = open_link(
+        view="heads", text="a b c d", mask="sliding_window,padding", window=1, pad=1, architecture="encoder"
+    )
+    dials = page.locator(f".st-key-{HEADS} .dial")
+    expect(dials).to_have_text(["Temperature1.00", "Window1", "Padding tokens1"])
+    sent = messages_sent(page)
+    dials.nth(2).get_by_role("slider").evaluate(MOVE_TO, 3)
+    expect(panels(page, HEADS).first.get_by_role("img")).to_have_attribute("aria-label", re.compile("7 by 7"))
+    with rerun(page, HEADS):
+        dials.nth(2).get_by_role("slider").evaluate("dial => dial.dispatchEvent(new Event('change'))")
+    assert link_of(page)["pad"] == "3"
+    sent = messages_sent(page)
+    with rerun(page, HEADS):
+        for _ in range(2):
+            dials.nth(1).get_by_role("slider").press("ArrowRight")
+        assert messages_sent(page) == sent
+    assert "window" not in link_of(page)  # 3 is what is usual
+    point_at(panels(page, HEADS).first, 0, 2, (7, 7))
+    expect(tooltip(page)).not_to_contain_text("blocked")
+    with rerun(page, HEADS):
+        page.go_back()
+    expect(dials).to_have_text(["Temperature1.00", "Window1", "Padding tokens3"])
+    with rerun(page, HEADS):
+        page.go_back()
+    expect(dials).to_have_text(["Temperature1.00", "Window1", "Padding tokens1"])
+    expect(panels(page, HEADS).first.get_by_role("img")).to_have_attribute("aria-label", re.compile("5 by 5"))
 
 
 MOVE_TO = """(dial, place) => {

@@ -13,7 +13,7 @@ from visualizer.page.worked_examples_menu import worked_examples
 from visualizer.session import state, widgets
 from visualizer.session.mount import mount
 from visualizer.session.state import Choices
-from visualizer.session.widgets import SIZES
+from visualizer.settings.dials import SIZES
 from visualizer.settings.fields import MAX_ORDER, TRAINED, WORKED_EXAMPLES
 from visualizer.settings.fitting import offered, widths
 from visualizer.settings.lines import lines_of

@@ -108,10 +108,6 @@ def _labelled(widget: Callable[..., Any], name: str, offered: Sequence[Any] | No
     )
 
 
-SIZES = {"sliding_window": "window", "prefix": "prefix", "strided": "stride"}
-"""The masks that have a size, each with its control."""
-
-
 def mask_pills(name: str) -> None:
     """One pill per mask."""
     _labelled(st.pills, name, selection_mode="multi")

@@ -15,10 +15,10 @@ from visualizer.runs.paths import attention_modules
 from visualizer.runs.run import Run
 from visualizer.session import state
 from visualizer.session.mount import mount
+from visualizer.settings.dials import before_turning, dials_of, turned
 from visualizer.settings.fields import WORKED_EXAMPLES
 from visualizer.settings.looks import looks_in, looks_of
-from visualizer.settings.settings import Selection, masked_attention
-from visualizer.settings.temperature import at_temperature, temperature_of
+from visualizer.settings.settings import Selection
 from visualizer.stages.check_line import check_line
 from visualizer.stages.derivations import Cell
 from visualizer.views.attention_picker import attention_kind
@@ -45,8 +45,8 @@ def render(run: Run, selection: Selection) -> None:
     numbers = n_heads * len(same) * len(rows.labels) * len(columns.labels)
     shown = replace(selection, stage=f"{kind}.weights")
     address = picture_address("heads", run.settings, shown, numbers)
-    temperature = _temperature(run, kind) if address else None
-    dialled = picture_address("heads", replace(run.settings, score=""), shown, numbers) if temperature else None
+    dials = dials_of(run.settings, kind, len(rows.labels), len(columns.labels)) if address else ()
+    unturned = picture_address("heads", before_turning(run.settings, dials), shown, numbers)
 
     def show(event: object) -> None:
         layer, head = state.index_in(event, "layer"), state.index_in(event, "head")
@@ -56,11 +56,10 @@ def render(run: Run, selection: Selection) -> None:
         show(event)
         state.select_cell(state.index_in(event, "query"), state.index_in(event, "key"))
 
-    def dial(event: object) -> None:
+    def turn(event: object) -> None:
         show(event)
-        score = at_temperature(event.get("temperature")) if isinstance(event, dict) else None
-        if score is not None:
-            state.change(score=score)
+        if changes := turned(event, dials):
+            state.change(**changes)
 
     layer = min(selection.layer, len(same) - 1)
     above = st.container()
@@ -80,12 +79,12 @@ def render(run: Run, selection: Selection) -> None:
             looks=looks_of(selection),
             key=key,
             seq=state.last_seq(key),
-            temperature=temperature,
-            dial_address=dialled or "",
+            dials=dials if unturned else (),
+            dial_address=unturned or "",
         ),
         select=state.on_event(key, "select", choose_cell),
         shown=state.on_event(key, "shown", show),
-        dialled=state.on_event(key, "dialled", dial),
+        turned=state.on_event(key, "turned", turn),
     )
     above.caption(f"Layer {layer}: {check_line(agreement(run, same[layer]))}")  # after the picture has left
     cell = Cell(
@@ -121,13 +120,6 @@ def _predict(run: Run, kind: str, selection: Selection) -> None:
     places = {"layer": (min(selection.layer, len(modules) - 1), layers), "head": (head, heads)}
     asked_bar(question, run.subject, kinds=kinds, places=places)
     ask_cells(question, run.subject)
-
-
-def _temperature(run: Run, kind: str) -> float | None:
-    """What the scores of an attention are divided by beside the root of d_k; None where a dial cannot change it."""
-    if run.settings.weights in WORKED_EXAMPLES or kind != masked_attention(run.settings.architecture):
-        return None
-    return temperature_of(run.settings.score)
 
 
 def _measures(run: Run, modules: list[str]) -> None:

@@ -1,6 +1,7 @@
 import { makeSegments } from "../shared/controls.js";
 import { clamp, makeElement } from "../shared/dom.js";
 import { LayeredPicture } from "../shared/fetched.js";
+import { Follower } from "../shared/follower.js";
 import { describeCell, describeMatrix, litPosition, marksOfCell, MatrixPanel } from "../shared/grid.js";
 import { galleryColumns, roomForLabels } from "../shared/grid_layout.js";
 import { HeadControls } from "../shared/head_controls.js";
@@ -11,7 +12,7 @@ import { Overview } from "../shared/overview.js";
 import { startPicture } from "../shared/picture.js";
 import { headColor } from "../shared/theme.js";
 import { tooltipLine } from "../shared/tooltip.js";
-import { Dial } from "./dial.js";
+import { Dials } from "./dials.js";
 import { LinesView } from "./lines.js";
 
 const HEADS_GALLERY = { gap: 24, smallest: 190, height: 860 };
@@ -37,10 +38,12 @@ class AttentionHeads extends LayeredPicture {
       pin: (pinned) => this.controls.change({ pinned }),
     });
     this.endings.push(() => this.controls.destroy(), () => this.overview.destroy(), () => this.lines.destroy());
-    this.dial = new Dial({
-      drag: () => this.followDial(),
-      rest: () => this.controls.events.send("dialled", { temperature: this.dial.temperature }),
+    this.dials = new Dials({
+      turn: () => this.follow(),
+      rest: (dial, value) => this.controls.events.send("turned", { dial, value }),
     });
+    this.follower = new Follower((address) => this.ask(address));
+    this.endings.push(() => this.dials.destroy());
     this.build();
   }
 
@@ -48,30 +51,26 @@ class AttentionHeads extends LayeredPicture {
     const { layers, chips, curve } = this.controls;
     this.grids = makeElement("div", "heads-grids");
     this.scaleRow = makeElement("div", "heads-scale", {}, [this.legend.element, curve.element]);
-    const bar = makeElement("div", "heads-bar", {}, [layers.element, this.mode.element, this.dial.element]);
+    const bar = makeElement("div", "heads-bar", {}, [layers.element, this.mode.element, this.dials.element]);
     const controls = makeElement("div", "heads-controls", {}, [bar, chips.element, this.scaleRow]);
     const top = makeElement("div", "heads-top", {}, [this.overview.element, controls]);
     this.root.prepend(top, this.grids, this.lines.element);
   }
 
-  /** While the dial moves: the numbers of where it is, one request at a time, the newest place next. */
-  async followDial() {
+  /** While a dial is turned: the numbers of where it is. */
+  follow() {
     this.controls.events.count();
-    if (this.isFollowing) return;
-    this.isFollowing = true;
-    let followed = null;
-    while (this.dial.temperature !== followed) {
-      followed = this.dial.temperature;
-      const { layer, size } = this.controls;
-      const isSmall = size.layers * size.heads * size.rows * size.columns <= AT_ONCE;
-      const address = this.dial.addressFrom(this.data.dial_address);
-      await this.arrivals.ask([isSmall ? address : `${address}&layers=${layer}`], (answer) => {
-        const found = withLayers(null, answer, size.layers);
-        this.numbers = { ...found, address: null };
-        this.take({ ...this.data, ...this.numbers });
-      });
-    }
-    this.isFollowing = false;
+    this.follower.follow(this.dials.addressFrom(this.data.dial_address));
+  }
+
+  async ask(address) {
+    const { layer, size } = this.controls;
+    const isSmall = size.layers * size.heads * size.rows * size.columns <= AT_ONCE;
+    await this.arrivals.ask([isSmall ? address : `${address}&layers=${layer}`], (answer) => {
+      this.numbers = { ...withLayers(null, answer, size.layers), address: null };
+      const { rows, columns, blocked_by: blockedBy } = answer; // padding makes other tokens
+      this.take({ ...this.data, ...this.numbers, rows, columns, blocked_by: blockedBy });
+    });
   }
 
   receiveMore() {
@@ -87,9 +86,8 @@ class AttentionHeads extends LayeredPicture {
     this.masks = MaskPlanes.of(blocked, this.masks);
     if (this.controls.receive(this.data, weights.shape)) {
       this.selected = this.data.selected;
-      if (this.data.temperature) this.dial.show(this.data.temperature);
+      this.dials.show(this.data.dials);
     }
-    this.dial.element.hidden = !this.data.temperature;
     this.cachedLayer = null;
   }
 

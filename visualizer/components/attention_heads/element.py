@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from visualizer.components.attention_heads.dials import Dial
 from visualizer.components.axis import Axis
 from visualizer.components.looks import Looks
 from visualizer.components.packing import Array, Precision, Scaled, in_precision, pack
@@ -27,7 +28,7 @@ def attention_heads(
     seq: int = 0,
     query: int | None = None,
     key_index: int | None = None,
-    temperature: float | None = None,
+    dials: Sequence[Dial] = (),
     dial_address: str = "",
 ) -> Picture:
     """The heads. Its events: `select` is a cell just selected, `shown` the layer and head last looked at.
@@ -38,13 +39,13 @@ def attention_heads(
         masks, and where they come with the weights.
     head_names: for each layer one name a head, "" where a head has none.
     layer, head: what to show first, and looks: how. query, key_index: the selected cell, if any.
-    temperature: what the scores are divided by before the softmax; with it comes a dial, whose numbers are fetched
-        from `dial_address` and a `score` while it is dragged. None: no dial.
+    dials: what can be turned in the picture; while it is, the numbers are fetched from `dial_address` and the
+        parameters that the dials stand for.
     seq: the largest `seq` received from this component. The browser counts what a person does, and takes `layer`,
         `head` and `looks` from here only when `seq` is not older than that.
     `shown` is {"layer", "head", "seq"} and each of `LOOKS` as a text; the picture has changed already when it
     arrives: once the person pauses, or turns to something else. `select` is the same with "query" and "key";
-    `dialled` the same with "temperature", once the dial rests.
+    `turned` the same with "dial", its name, and "value", once it rests.
     Raises ValueError when shapes, labels and names do not agree.
     """
     header = {
@@ -55,7 +56,7 @@ def attention_heads(
         "looks": looks.as_header(),
         "blocked_by": list(blocked_by),
         "selected": None if query is None or key_index is None else [query, key_index],
-        "temperature": temperature,
+        "dials": [dial.as_header() for dial in dials],
         "dial_address": dial_address,
     }
     if isinstance(weights, str):
@@ -65,7 +66,7 @@ def attention_heads(
         data = payload(
             {"weights": weights}, masks, rows=rows, columns=columns, head_names=head_names, header=header
         )
-    return Picture("attention_heads/element.js", data, key, ("select", "shown", "dialled"))
+    return Picture("attention_heads/element.js", data, key, ("select", "shown", "turned"))
 
 
 def payload(

@@ -1,0 +1,54 @@
+"""The dials in the picture of the heads: which there are, and what turning one changes."""
+
+from dataclasses import replace
+
+import pytest
+
+from visualizer.settings.dials import before_turning, dials_of, turned
+from visualizer.settings.fields import MAX_TOKENS
+from visualizer.settings.settings import Settings
+
+KIND = "decoder.self_attention"
+BOTH = Settings(
+    architecture="encoder-decoder", mask=("padding", "sliding_window"), window=4, pad=2, score="score / 2"
+)
+
+
+def test_the_sizes_of_the_masks_chosen_can_be_turned_as_far_as_they_change_something():
+    dials = {dial.name: (dial.value, dial.least, dial.most) for dial in dials_of(BOTH, KIND, 9, 9)}
+    assert dials == {"temperature": (2, 0.1, 10), "window": (4, 1, 9), "pad": (2, 0, 64)}
+    assert [dial.name for dial in dials_of(BOTH, "decoder.cross_attention", 9, 9)] == ["pad"]
+    assert [dial.name for dial in dials_of(replace(BOTH, mask=("prefix",), score="q"), KIND, 9, 9)] == ["prefix"]
+    assert dials_of(replace(BOTH, weights="one_head"), KIND, 9, 9) == ()
+
+
+def test_a_dial_never_leads_to_more_tokens_than_are_drawn_and_never_below_where_it_stands():
+    (_, window, pad) = dials_of(replace(BOTH, window=40), KIND, MAX_TOKENS - 1, MAX_TOKENS - 1)
+    assert pad.most == 3
+    assert dials_of(replace(BOTH, window=40), KIND, 9, 9)[1].most == window.value == 40
+
+
+def test_an_event_changes_the_setting_that_its_dial_stands_for():
+    dials = dials_of(BOTH, KIND, 9, 9)
+    assert turned({"dial": "window", "value": 6}, dials) == {"window": 6}
+    assert turned({"dial": "temperature", "value": 0.5}, dials) == {"score": "score / 0.5"}
+    assert before_turning(BOTH, dials) == replace(BOTH, window=3, pad=0, score="")
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        None,
+        {},
+        {"dial": "prefix", "value": 3},
+        {"dial": "window"},
+        {"dial": "window", "value": 0},
+        {"dial": "window", "value": "3"},
+        {"dial": "pad", "value": 65},
+        {"dial": "pad", "value": float("nan")},
+        {"dial": "temperature", "value": 11},
+        {"dial": ["window"], "value": 3},
+    ],
+)
+def test_an_event_that_is_none_changes_nothing(event):
+    assert turned(event, dials_of(BOTH, KIND, 9, 9)) == {}

@@ -1,0 +1,74 @@
+"""The dials in the picture of the heads: what can be turned there, and what turning it changes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from visualizer.components.attention_heads.dials import Dial
+from visualizer.settings.fields import MAX_TOKENS, WORKED_EXAMPLES
+from visualizer.settings.settings import FIELDS, Settings, masked_attention
+from visualizer.settings.temperature import LEAST, MOST, at_temperature, temperature_of
+
+SIZES = {"sliding_window": "window", "prefix": "prefix", "strided": "stride"}
+"""The masks that have a size, each with its parameter."""
+
+TEMPERATURE = "temperature"
+
+
+def dials_of(settings: Settings, kind: str, n_queries: int, n_keys: int) -> tuple[Dial, ...]:
+    """What can be turned for an attention: its temperature, the sizes of its masks, and how much is padded.
+
+    Args:
+        settings: what is run.
+        kind: the attention, without a layer: ``encoder.self_attention``.
+        n_queries: Tq, with the padding.
+        n_keys: Tk, with the padding.
+    """
+    if settings.weights in WORKED_EXAMPLES:
+        return ()
+    found = []
+    is_masked = kind == masked_attention(settings.architecture)
+    temperature = temperature_of(settings.score)
+    if is_masked and temperature is not None:
+        found.append(
+            Dial(
+                TEMPERATURE,
+                "Temperature",
+                "Divides the scores before the softmax: below 1 sharpens the weights, above 1 evens them out.",
+                temperature,
+                LEAST,
+                MOST,
+            )
+        )
+    if is_masked:
+        sizes = [name for mask, name in SIZES.items() if mask in settings.mask]
+        found += [_whole(settings, name, max(n_queries, n_keys)) for name in sizes]
+    if "padding" in settings.mask:
+        found.append(_whole(settings, "pad", MAX_TOKENS - max(n_queries, n_keys) + settings.pad))
+    return tuple(found)
+
+
+def _whole(settings: Settings, name: str, most: int) -> Dial:
+    field, value = FIELDS[name], getattr(settings, name)
+    return Dial(name, field.label, field.help, value, field.least, min(field.most, max(most, value)))
+
+
+def before_turning(settings: Settings, dials: Sequence[Dial]) -> Settings:
+    """The settings without what the dials say, for an address to which they add it."""
+    names = {"score" if dial.name == TEMPERATURE else dial.name for dial in dials}
+    return replace(settings, **{name: FIELDS[name].default for name in names})
+
+
+def turned(event: object, dials: Sequence[Dial]) -> dict[str, Any]:
+    """What an event of the picture changes in the settings; nothing where it is no place of a dial."""
+    given = event if isinstance(event, Mapping) else {}
+    dial = next((dial for dial in dials if dial.name == given.get("dial")), None)
+    value = given.get("value")
+    if dial is None or isinstance(value, bool) or not isinstance(value, int | float):
+        return {}
+    if dial.name == TEMPERATURE:
+        score = at_temperature(value)
+        return {} if score is None else {"score": score}
+    return {dial.name: int(value)} if dial.least <= value <= dial.most else {}
