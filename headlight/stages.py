@@ -6,6 +6,7 @@ they are folded into the one that they lead to.
 
 from __future__ import annotations
 
+import difflib
 import weakref
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -29,6 +30,7 @@ from model.dataflow import (
     parameters_of,
     part_of,
 )
+from model.tracing import Edit
 
 _FOLDED = frozenset(
     (
@@ -66,11 +68,14 @@ class Stage:
 
 
 class Stages:
-    """Takes note of each operation while a model runs."""
+    """Takes note of each operation while a model runs, and changes what some of them came to."""
 
-    def __init__(self, model: nn.Module, path: Callable[[], str], options: Options) -> None:
+    def __init__(
+        self, model: nn.Module, path: Callable[[], str], options: Options, edits: Mapping[str, Edit]
+    ) -> None:
         self._path = path
         self._options = options
+        self._edits = edits
         self._parameters = parameters_of(model)
         self._names = {id(tensor): name for name, tensor in reversed(self._parameters.items())}
         self._nodes: dict[int, tuple[weakref.ref[Tensor], Node]] = {}
@@ -94,10 +99,11 @@ class Stages:
 
     def after(
         self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any], output: object
-    ) -> None:
-        """Take note of what a function came to."""
+    ) -> object:
+        """Take note of what a function came to, and give what the model is to go on with."""
         if self._options.wants(self._path()):
-            self._note_each(function, name_of(function), args, kwargs, output, self._path())
+            return self._note_each(function, name_of(function), args, kwargs, output, self._path())
+        return output
 
     def fused(
         self,
@@ -119,19 +125,35 @@ class Stages:
         kwargs: Mapping[str, Any],
         output: object,
         module: str,
-    ) -> None:
+    ) -> object:
         if name == "setitem":
             self._note(partial(_with_item, args[1]), "setitem", (args[0], args[2]), {}, args[0], module)
         elif isinstance(output, Tensor):
-            self._note(function, name, args, kwargs, output, module)
+            return self._note(function, name, args, kwargs, output, module)
         elif isinstance(output, tuple | list):
-            for i, part in enumerate(output):
-                if isinstance(part, Tensor):
-                    self._note(partial(part_of, function, i), name, args, kwargs, part, module)
+            parts = [
+                self._note(partial(part_of, function, i), name, args, kwargs, part, module)
+                if isinstance(part, Tensor)
+                else part
+                for i, part in enumerate(output)
+            ]
+            if any(new is not old for new, old in zip(parts, output, strict=True)):
+                return output._make(parts) if hasattr(output, "_make") else type(output)(parts)
+        return output
 
     def finished(self) -> dict[str, Stage]:
         """Every stage by path, in the order computed."""
         return {path: self._checked(path, stage) for path, stage in self._stages.items()}
+
+    def check_edits(self) -> None:
+        """Look whether every edit was made.
+
+        Raises:
+            ValueError: one is of a stage that was not computed.
+        """
+        for path in sorted(self._edits.keys() - self._stages.keys()):
+            near = difflib.get_close_matches(path, self._stages, n=1)
+            raise ValueError(f"no stage {path!r} was computed" + (f": did you mean {near[0]!r}?" if near else ""))
 
     def parameters(self) -> dict[str, Tensor]:
         """The parameters and buffers that the stages name."""
@@ -147,14 +169,30 @@ class Stages:
         kwargs: Mapping[str, Any],
         output: Tensor,
         module: str,
-    ) -> None:
+    ) -> Tensor:
         with torch._C.DisableTorchFunction():
-            node = operation_of(name, function, args, kwargs, self._node)
+            node: Node = operation_of(name, function, args, kwargs, self._node)
             if name not in _FOLDED and output.dim() > 1:
-                path = self._add(name, node, output, module)
-                self._nodes[id(output)] = (weakref.ref(output), StageInput(path))
-            else:
-                self._nodes[id(output)] = (weakref.ref(output), node)
+                path = self._path_of_next(name, module)
+                output = self._edited(
+                    path, output, is_kept=any(output is given for given in (*args, *kwargs.values()))
+                )
+                self._add(path, name, node, output, module)
+                node = StageInput(path)
+            self._nodes[id(output)] = (weakref.ref(output), node)
+        return output
+
+    def _edited(self, path: str, value: Tensor, *, is_kept: bool) -> Tensor:
+        """What is to stand in the place of a stage; in the same memory where the function wrote into its input."""
+        if path not in self._edits:
+            return value
+        new = self._edits[path](value.clone() if is_kept else value)
+        if new.shape != value.shape or new.dtype is not value.dtype:
+            raise ValueError(
+                f"the edit of {path} gives {new.dtype} {tuple(new.shape)}: it must be {value.dtype} "
+                f"{tuple(value.shape)}, as it was"
+            )
+        return value.copy_(new) if is_kept else new
 
     def _node(self, tensor: Tensor) -> Node:
         entry = self._nodes.get(id(tensor))
@@ -163,15 +201,15 @@ class Stages:
         name = self._names.get(id(tensor))
         return Constant(tensor.detach()) if name is None else ParameterInput(name)
 
-    def _add(self, name: str, node: Operation, output: Tensor, module: str) -> str:
+    def _path_of_next(self, name: str, module: str) -> str:
         path = f"{module}.{name}" if module else name
         self._times[path] += 1
-        if self._times[path] > 1:
-            path = f"{path}_{self._times[path]}"
+        return path if self._times[path] == 1 else f"{path}_{self._times[path]}"
+
+    def _add(self, path: str, name: str, node: Operation, output: Tensor, module: str) -> None:
         value = output.detach() if self._options.to is None else output.detach().to(self._options.to)
         inputs = tuple(_name(leaf) for leaf in _leaves(node))
         self._set(path, Stage(path, module, name, inputs, tuple(_between(node)), value, node))
-        return path
 
     def _set(self, path: str, stage: Stage) -> None:
         self._stages[path] = stage

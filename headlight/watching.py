@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from typing import Any
 
@@ -22,6 +22,7 @@ from headlight.stages import StageBytes, Stages
 from headlight.trace import Trace
 from headlight.written import Scores, WrittenAttentions
 from model.mask_tools.mask_case import listed
+from model.tracing import Edit
 
 _ATTENTION = re.compile(r"attention|attn", re.IGNORECASE)
 _KERNEL = re.compile(r"attention|attn|flash|sdpa", re.IGNORECASE)
@@ -39,6 +40,7 @@ def watch(
     item: int | None = None,
     heads: Sequence[int] | None = None,
     to: str | torch.device | None = None,
+    edits: Mapping[str, Edit] | None = None,
 ) -> Iterator[Trace]:
     """See every attention of a model while the block runs.
 
@@ -55,19 +57,25 @@ def watch(
         item: the one sequence of the batch to keep; None for all.
         heads: the heads to keep; None for all.
         to: the device to keep them on, such as ``"cpu"``; None for where they are computed.
+        edits: functions from what a stage came to, to a tensor of the same shape and number type that the model
+            goes on with in its place, by the path in ``Trace.stages``; only where all is kept. A module that
+            PyTorch could fuse is then computed step by step. Those of ``model.edits`` fit.
 
     Yields:
         the trace, complete when the block ends.
 
     Raises:
-        ValueError: ``keep`` is none of the three.
+        ValueError: ``keep`` is none of the three, or ``edits`` are given where it is not ``"all"``; an edit gives
+            another shape, or is of a stage that was not computed.
         IndexError: there is no such ``item`` or no such head.
     """
     options = Options(
         None if layers is None else tuple(layers), keep, item, None if heads is None else tuple(heads), to
     )
+    if edits and keep != "all":
+        raise ValueError('edits are of stages, which are there with keep="all"')
     trace = Trace()
-    watcher = _Watcher(model, options, trace)
+    watcher = _Watcher(model, options, trace, edits or {})
     try:
         with watcher.watching():
             yield trace
@@ -77,6 +85,10 @@ def watch(
         if watcher.stages is not None:
             trace.stages.update(watcher.stages.finished())
             trace.parameters.update(watcher.stages.parameters())
+    if watcher.stages is not None:
+        watcher.stages.check_edits()
+        for path in edits or ():
+            trace.note(f"{path} was changed on purpose: the model went on with what stands there now.")
 
 
 def memory(model: nn.Module, *args: Any, keep: Keep = "weights", **kwargs: Any) -> int:  # noqa: ANN401
@@ -109,14 +121,15 @@ def bytes_kept(attention: Attention, keep: Keep) -> int:
 class _Watcher(TorchFunctionMode):
     """Sees each function of PyTorch that is called, and which module calls it."""
 
-    def __init__(self, model: nn.Module, options: Options, trace: Trace) -> None:
+    def __init__(self, model: nn.Module, options: Options, trace: Trace, edits: Mapping[str, Edit]) -> None:
         super().__init__()
         self.recorder = Recorder(options)
         self._model = model
         self._trace = trace
         self._modules = RunningModules(model)
         self._written = WrittenAttentions(model, self._begin)
-        self.stages = Stages(model, lambda: self._modules.path, options) if options.keep == "all" else None
+        self.stages = Stages(model, lambda: self._modules.path, options, edits) if options.keep == "all" else None
+        self._edits = edits
         self._readers: dict[Any, known_functions.Reader | None] = {
             F.scaled_dot_product_attention: known_functions.scaled_dot_product_attention,
             F.multi_head_attention_forward: known_functions.multi_head_attention_forward,
@@ -154,18 +167,19 @@ class _Watcher(TorchFunctionMode):
         if self.stages is not None:
             self.stages.before(function, args, kwargs)
         output = function(*args, **kwargs)
+        gone_on_with = output
         if self.stages is not None:
-            self.stages.after(function, args, kwargs, output)
+            gone_on_with = self.stages.after(function, args, kwargs, output)
         try:
             reader = self._readers[function]
         except KeyError:
             reader = self._readers[function] = self._reader(function)
         if reader is None:
-            self._written.see(function, args, kwargs, output)
+            self._written.see(function, args, kwargs, gone_on_with)
         elif self.recorder.options.wants(self._modules.path):
             with aside(args[0] if args else kwargs["query"]):
                 self.recorder.add(self._modules.path, reader(args, kwargs, output))
-        return output
+        return gone_on_with
 
     def _reader(self, function: Callable[..., Any]) -> known_functions.Reader | None:
         kind, name = type(function).__name__, str(function)
@@ -184,7 +198,7 @@ class _Watcher(TorchFunctionMode):
     def _entered(self, module: nn.Module) -> None:
         if self._is_repeating:
             return
-        if self._fused is None and _may_be_fused(module):
+        if self._fused is None and not self._edits and _may_be_fused(module):
             self._fused = module
         if _ATTENTION.search(type(module).__name__):
             self._attention_modules.append((module, self.recorder.n_seen))

@@ -1,11 +1,13 @@
 """Every operation is a stage, and each can be computed again from the stages that it names as its inputs."""
 
+import pytest
 import torch
 from torch import nn
 from torch.nn import functional as F
 
 import headlight
 from headlight.stages import recomputed
+from model.edits import ablate_head, scale
 from tests.headlight.small_models import N_HEADS, WIDTH, TokenModel, causal, seeded, stacked, vectors, written_out
 from tests.headlight.test_transformers_models import IDS, built
 
@@ -43,18 +45,19 @@ def test_shapes_are_folded_and_inputs_are_named():
     assert not {stage.operation for stage in stages.values()} & {"unflatten", "transpose", "flatten"}
 
 
+class InPlace(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(WIDTH, WIDTH)
+
+    def forward(self, x):
+        y = self.linear(x)
+        y += 1
+        y[:, 0] = 0
+        return F.relu(y, inplace=True)
+
+
 def test_what_is_written_over_keeps_its_value():
-    class InPlace(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.linear = nn.Linear(WIDTH, WIDTH)
-
-        def forward(self, x):
-            y = self.linear(x)
-            y += 1
-            y[:, 0] = 0
-            return F.relu(y, inplace=True)
-
     model, x = seeded(InPlace), vectors()
     trace, output = watched(model, x)
     stages = trace.stages
@@ -88,3 +91,52 @@ def test_what_pytorch_fuses_is_a_stage_from_which_the_next_ones_are_computed():
         assert torch.equal(recomputed(stage, trace.stages, model), stage.value)
     assert torch.equal(trace.stages["1.linear"].value, output)
     assert trace.parameters["1.weight"].data_ptr() == model[1].weight.data_ptr()
+
+
+def edited(model, *args, **edits):
+    """Everything of a pass with edits, at paths whose points are written as two underscores, and its output."""
+    named = {path.replace("__", "."): edit for path, edit in edits.items()}
+    with torch.no_grad(), headlight.watch(model, keep="all", edits=named) as trace:
+        output = model(*args)
+    return trace, output
+
+
+def test_the_model_goes_on_with_what_an_edit_gives():
+    def without_head_1(q, k, v):
+        weights = (q @ k.mT / 2).softmax(-1)
+        weights[:, 1] = 0
+        return weights @ v
+
+    attend = lambda q, k, v: (q @ k.mT / 2).softmax(-1) @ v  # noqa: E731
+    trace, output = edited(stacked(attend, n_layers=1), vectors(), **{"0__softmax": ablate_head(1)})
+    torch.testing.assert_close(output, stacked(without_head_1, n_layers=1)(vectors()))
+    assert not trace["0"].weights[:, 1].any()
+    assert torch.equal(trace.stages["0.softmax"].value, trace["0"].weights)
+    assert trace.notes == ("0.softmax was changed on purpose: the model went on with what stands there now.",)
+
+
+def test_an_edit_of_what_is_written_over_and_one_of_several_outputs():
+    model, x = seeded(InPlace), vectors()
+    _, output = edited(model, x, add=scale(-2.0))
+    expected = -2 * (model.linear(x) + 1)
+    expected[:, 0] = 0
+    torch.testing.assert_close(output, F.relu(expected))
+
+    layer = seeded(lambda: nn.TransformerEncoderLayer(WIDTH, N_HEADS, 32, batch_first=True))
+    _, output = edited(layer, x, self_attn__multi_head_attention_forward=torch.zeros_like)
+    hook = layer.self_attn.register_forward_hook(lambda module, given, out: (torch.zeros_like(x), None))
+    with torch.no_grad():
+        torch.testing.assert_close(output, layer(x))
+    hook.remove()
+
+
+def test_an_edit_has_to_fit():
+    model = seeded(InPlace)
+    with pytest.raises(
+        ValueError, match=r"the edit of add gives torch.float32 \(1,\): it must be torch.float32 \("
+    ):
+        edited(model, vectors(), add=lambda value: value.new_zeros(1))
+    with pytest.raises(ValueError, match="no stage 'linear.liner' was computed: did you mean"):
+        edited(model, vectors(), linear__liner=scale(2.0))
+    with pytest.raises(ValueError, match='keep="all"'), headlight.watch(model, edits={"add": scale(2.0)}):
+        pass
