@@ -171,13 +171,14 @@ class Stages:
         module: str,
     ) -> Tensor:
         with torch._C.DisableTorchFunction():
-            node: Node = operation_of(name, function, args, kwargs, self._node)
+            operation = operation_of(name, function, args, kwargs, self._node)
+            node: Node = operation
             if name not in _FOLDED and output.dim() > 1:
                 path = self._path_of_next(name, module)
                 output = self._edited(
                     path, output, is_kept=any(output is given for given in (*args, *kwargs.values()))
                 )
-                self._add(path, name, node, output, module)
+                self._add(path, name, operation, output, module)
                 node = StageInput(path)
             self._nodes[id(output)] = (weakref.ref(output), node)
         return output
