@@ -57,7 +57,7 @@ _ELEMENTWISE = (
 )
 _OVER_AXES = (
     *("matmul", "mm", "bmm", "addmm", "baddbmm", "softmax", "log_softmax", "sum", "mean", "var", "amax", "amin"),
-    *("cat", "concat", "stack", "gather", "cumsum", "tril", "triu", "roll"),
+    *("cat", "concat", "stack", "gather", "cumsum", "tril", "triu", "roll", "any", "all"),
 )
 _SHAPES = (
     *("view", "reshape", "transpose", "permute", "unsqueeze", "squeeze", "expand", "contiguous", "flatten"),

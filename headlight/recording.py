@@ -30,6 +30,7 @@ MOST_BYTES = 4 * 2**30
 """A longer file is refused unread, unless the reader says otherwise."""
 
 _KEY = "headlight"
+_STACKS = ("encoder", "decoder")
 _LENGTH_BYTES = 8
 _MOST_HEADER_BYTES = 16 * 2**20
 _DAMAGED = "the file is damaged or no recording: choose one that trace.save wrote"
@@ -39,6 +40,19 @@ _DTYPES = {
     for dtype in (torch.float64, torch.float32, torch.bfloat16, torch.float16)
 }
 _Read = TypeVar("_Read")
+
+
+@dataclass(frozen=True)
+class Texts:
+    """The text of every token, one tuple for each sequence of the batch; empty where nobody knows it.
+
+    Attributes:
+        encoder: of the only stack, or of the encoder.
+        decoder: of the decoder, where there are both.
+    """
+
+    encoder: tuple[tuple[str, ...], ...] = ()
+    decoder: tuple[tuple[str, ...], ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +65,7 @@ class Content:
         notes: the sentences on what could not be seen.
         tokens: the text of each token; empty where nobody gave it.
         parameters: parameters of the model by name.
+        texts: the same tokens of several sequences.
     """
 
     attentions: Sequence[Attention]
@@ -58,6 +73,7 @@ class Content:
     notes: Sequence[str]
     tokens: Sequence[str]
     parameters: Mapping[str, Tensor]
+    texts: Texts
 
 
 def write(content: Content, path: str | Path) -> None:
@@ -69,6 +85,7 @@ def write(content: Content, path: str | Path) -> None:
         "version": VERSION,
         "torch": torch.__version__,
         "tokens": list(content.tokens),
+        "texts": {name: [list(text) for text in getattr(content.texts, name)] for name in _STACKS},
         "notes": list(content.notes),
         "attentions": [_attention_to_json(attention, arrays) for attention in content.attentions],
         "stages": [_stage_to_json(stage, arrays) for stage in content.stages],
@@ -114,7 +131,8 @@ def read(file: str | Path | bytes, *, most_bytes: int = MOST_BYTES) -> Content:
     attentions = [_attention_from_json(given, arrays) for given in _list(about, "attentions", dict)]
     if len({attention.path for attention in attentions}) < len(attentions):
         raise ValueError("two attentions in the file have one path")
-    return Content(attentions, stages, _list(about, "notes", str), _list(about, "tokens", str), parameters)
+    notes, tokens = _list(about, "notes", str), _list(about, "tokens", str)
+    return Content(attentions, stages, notes, tokens, parameters, _texts(about))
 
 
 class _Arrays:
@@ -231,6 +249,14 @@ def _check_arrays(attention: Attention) -> None:
         raise ValueError(
             f"allowed of {attention.path} is {attention.allowed.dtype} in the file: it must be boolean"
         )
+
+
+def _texts(about: Mapping[str, Any]) -> Texts:
+    given = _field(about, "texts", dict) if "texts" in about else {}
+    found = {name: _list(given, name, list) if name in given else [] for name in _STACKS}
+    if any(type(token) is not str for texts in found.values() for text in texts for token in text):
+        raise ValueError("texts in the file must be lists of tokens")
+    return Texts(*(tuple(map(tuple, found[name])) for name in _STACKS))
 
 
 def _parameters(about: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from headlight.attention import Attention
 from headlight.notebook import picture_of
-from headlight.recording import MOST_BYTES, Content, read, write
+from headlight.recording import MOST_BYTES, Content, Texts, read, write
 from headlight.stages import Stage
 from model.mask_tools.mask_case import listed
 
@@ -21,6 +21,7 @@ class Trace(Sequence[Attention]):
 
     Attributes:
         tokens: the text of each token, where a recording holds it; else empty.
+        texts: the same of several sequences, or of an encoder and a decoder.
         stages: every operation by path, in the order computed, where all is kept; else empty.
         parameters: the model's parameters and buffers that the stages name, where all is kept; no copies.
     """
@@ -35,6 +36,7 @@ class Trace(Sequence[Attention]):
         self._notes = list(notes)
         self.stages: dict[str, Stage] = dict(stages or {})
         self.tokens: tuple[str, ...] = ()
+        self.texts = Texts()
         self.parameters: dict[str, Tensor] = {}
 
     def __repr__(self) -> str:
@@ -73,7 +75,7 @@ class Trace(Sequence[Attention]):
         """
         if isinstance(which, slice):
             part = Trace(self._attentions[which], self._notes, self.stages)
-            part.tokens, part.parameters = self.tokens, self.parameters
+            part.tokens, part.texts, part.parameters = self.tokens, self.texts, self.parameters
             return part
         if isinstance(which, int):
             return self._attentions[which]
@@ -109,7 +111,8 @@ class Trace(Sequence[Attention]):
         """
         given = tuple(tokens) or self.tokens
         kept = self.parameters if parameters else {}
-        write(Content(self._attentions, tuple(self.stages.values()), self._notes, given, kept), path)
+        stages = tuple(self.stages.values())
+        write(Content(self._attentions, stages, self._notes, given, kept, self.texts), path)
 
 
 def load(file: str | Path | bytes, *, most_bytes: int = MOST_BYTES) -> Trace:
@@ -127,4 +130,5 @@ def load(file: str | Path | bytes, *, most_bytes: int = MOST_BYTES) -> Trace:
     trace = Trace(content.attentions, content.notes, {stage.path: stage for stage in content.stages})
     trace.tokens = tuple(content.tokens)
     trace.parameters.update(content.parameters)
+    trace.texts = content.texts
     return trace

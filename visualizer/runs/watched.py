@@ -13,23 +13,11 @@ from torch import Tensor
 from headlight.attention import Attention
 from headlight.findings import Judged, is_cross, is_of_decoder, judge
 from headlight.inputs import Padding
+from headlight.recording import Texts
 from headlight.stages import may_write
 from headlight.trace import Trace
 from model.dataflow import Constant, Node, Operation, ParameterInput
 from model.mask_tools.lint import Finding
-
-
-@dataclass(frozen=True)
-class Texts:
-    """The text of every token, one tuple for each sequence of the batch; empty where nobody knows it.
-
-    Attributes:
-        encoder: of the only stack, or of the encoder.
-        decoder: of the decoder, where there are both.
-    """
-
-    encoder: tuple[tuple[str, ...], ...] = ()
-    decoder: tuple[tuple[str, ...], ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +48,7 @@ class WatchedRun:
         padding: which tokens are padding, where that is known.
         causal: whether no token may see a later one; None judges that by the masks.
         model_name: the name of the model's class; "" if unknown.
-        texts: the tokens, where they are known otherwise than from the trace.
+        texts: the tokens, where they are known better than the trace knows them.
     """
 
     trace: Trace
@@ -68,7 +56,7 @@ class WatchedRun:
     padding: Padding = field(default_factory=Padding)
     causal: bool | None = None
     model_name: str = ""
-    texts: Texts = Texts()
+    texts: Texts = field(default_factory=Texts)
 
     @cached_property
     def kinds(self) -> tuple[AttentionKind, ...]:
@@ -113,8 +101,12 @@ class WatchedRun:
 
     def tokens_of(self, module: str, item: int) -> tuple[str, ...]:
         """The text of every token that a module reads, as far as its name tells which; () where it is not known."""
-        of_decoder = is_of_decoder(module) and bool(self.texts.decoder)
-        return _of_item(self.texts.decoder if of_decoder else self.texts.encoder, item) or self.trace.tokens
+        of_decoder = is_of_decoder(module) and bool(self._texts.decoder)
+        return _of_item(self._texts.decoder if of_decoder else self._texts.encoder, item) or self.trace.tokens
+
+    @property
+    def _texts(self) -> Texts:
+        return self.texts if self.texts.encoder or self.texts.decoder else self.trace.texts
 
     def values(self, node: Node) -> Tensor:
         """What an expression comes to, from the stages and the parameters that are there.
@@ -142,7 +134,7 @@ class WatchedRun:
     def labels(self, attention: Attention, item: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The text of every query and of every key of one sequence; () where it is not known."""
         _, _, n_queries, n_keys = attention.shape
-        encoder = _of_item(self.texts.encoder, item) or self.trace.tokens
+        encoder = _of_item(self._texts.encoder, item) or self.trace.tokens
         own = self.tokens_of(attention.module, item)
         of_keys = encoder if is_cross(attention) else own
         queries = own[-n_queries:] if len(own) == n_keys and not is_cross(attention) else own

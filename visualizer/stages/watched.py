@@ -15,6 +15,7 @@ from visualizer.colors import Role
 from visualizer.components.axis import Axis
 from visualizer.components.derivation import Derivation
 from visualizer.components.tensor_grid.element import Panel
+from visualizer.runs.saved import ALIAS, GIVEN
 from visualizer.runs.watched import WatchedRun
 from visualizer.safe_text import visible, visible_whole
 from visualizer.stages import derivations
@@ -64,6 +65,10 @@ def told(stage: Stage) -> str:
             f"PyTorch computed {inside} in one fused step, and the model went on with this. The operations inside "
             "were computed beside it, to be seen; they differ in the last digits at most."
         )
+    if stage.operation == GIVEN and not stage.inputs:
+        return "This stage comes from outside: the model was given it."
+    if stage.operation == ALIAS:
+        return f"This stage is the very tensor of {', '.join(stage.inputs)}."
     if stage.node is not None:
         return words_on_node(stage.node)
     inputs = ", ".join(dict.fromkeys(stage.inputs)) or "what is given"

@@ -26,6 +26,7 @@ from visualizer.views.charts.section import charts, charts_of_heads
 from visualizer.views.head_measures import agreement, applying, measure_heads
 from visualizer.views.predict.ask import ask_cells, asked_bar
 from visualizer.views.predict.questions import chosen_kind, kinds_at, question_at
+from visualizer.views.save_run import save_run
 
 
 def render(run: Run, selection: Selection) -> None:
@@ -97,6 +98,7 @@ def render(run: Run, selection: Selection) -> None:
     charts(run, cell, charts_of_heads(run), selection.chart)
     if run.settings.weights not in WORKED_EXAMPLES:  # their vectors are no tokens
         _measures(run, same)
+    save_run(run)
 
 
 def _predict(run: Run, kind: str, selection: Selection) -> None:

@@ -52,6 +52,7 @@ from visualizer.views.predict.questions import (
     kinds_at,
     question_at,
 )
+from visualizer.views.save_run import save_run
 from visualizer.views.separate_heads import separate_heads
 
 MOST_IN_MESSAGE = 2**14
@@ -82,6 +83,8 @@ def render(run: Run, selection: Selection) -> None:
         _likely_tokens(run, cell)
     _computation(run, path)
     _numbers(run, cell, selection)
+    if not selection.hidden:
+        save_run(run)
 
 
 def go_to(path: str) -> None:
