@@ -8,6 +8,7 @@ from contextlib import nullcontext
 import streamlit as st
 
 from visualizer.page import header, sidebar
+from visualizer.page.beginning import begin
 from visualizer.page.warming import is_warm, warmed
 from visualizer.routes.served import ROUTES
 from visualizer.session import state
@@ -35,7 +36,7 @@ def page_of_visitor() -> None:
         picture()
     sidebar.controls(state.chosen())
     with top:
-        header.header()
+        header.header(begin)
     if not picture_first:
         picture()
     freeze_imports()

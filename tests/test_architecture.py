@@ -31,6 +31,7 @@ ROOMS = (
     *("headlight", "headlight.pretrained"),
     *("visualizer", "visualizer.components", "visualizer.figures"),
     *("visualizer.settings", "visualizer.runs", "visualizer.stages", "visualizer.pictures", "visualizer.session"),
+    "visualizer.guide",
     *("visualizer.routes", "visualizer.views", "visualizer.page", "app"),
 )
 """The folders, each of which knows none but those before it: what is chosen, computed, known of it, kept, shown."""

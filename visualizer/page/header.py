@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Literal
 
 import streamlit as st
 
@@ -22,12 +23,16 @@ from visualizer.settings.examples import EXAMPLES, OPENING, USUAL, Example, note
 from visualizer.settings.fields import WORKED_EXAMPLES
 from visualizer.settings.gallery import GALLERY
 from visualizer.settings.link import left_out_of_link
+from visualizer.settings.settings import Selection, View
 
 ICON = str(Path(__file__).parent / "icon.svg")
 """The picture of the browser's tab, a file of our own: Streamlit fetches its icons from another host."""
 
 _STYLE = (Path(__file__).parent / "page.css").read_text(encoding="utf-8")
 _EXAMPLES_MENU = "examples_menu"
+_WITHOUT_PATH: tuple[View, ...] = ("train", "watched")
+"""The views of other models than the one that the path leads through."""
+
 _SPECIALS = ("<pad>", "<s>", "<sos>", "<eos>")
 _TITLES: Mapping[SequenceName, str] = {"source": "Source", "target": "Target"}
 _TITLES_OF_VECTORS: Mapping[SequenceName, str] = {"source": "Keys", "target": "Queries"}
@@ -38,17 +43,30 @@ def style() -> None:
     st.html(f"<style>{_STYLE}</style>")
 
 
-def header() -> None:
-    """The choice of the view and, beside it, the menu of the examples."""
+def header(begin: Callable[[], None]) -> None:
+    """The choice of the view and, beside it, the door to the guided path and the menu of the examples.
+
+    Args:
+        begin: what starts the path.
+    """
+    selection = state.chosen().selection
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="header"):
         widgets.segments("view", help=None, label_visibility="collapsed", wrap=True)
-        with (
-            st.container(horizontal=True, gap="small", width="content", key="beside_views"),
-            st.popover("Examples", key=_EXAMPLES_MENU, on_change="rerun"),
-            st.container(key="examples", gap="xxsmall"),
-        ):
-            for example in EXAMPLES:
-                _example(example)
+        with st.container(horizontal=True, gap="small", width="content", key="beside_views"):
+            if not is_walked(selection):
+                kind: Literal["primary", "secondary"] = "secondary" if selection.stop else "primary"
+                st.button("Go on" if selection.stop else "Start here", key="begin", on_click=begin, type=kind)
+            with (
+                st.popover("Examples", key=_EXAMPLES_MENU, on_change="rerun"),
+                st.container(key="examples", gap="xxsmall"),
+            ):
+                for example in EXAMPLES:
+                    _example(example)
+
+
+def is_walked(selection: Selection) -> bool:
+    """Whether the card of the guided path is on the page: not where results are covered, since it would tell them."""
+    return selection.guided and not selection.hidden and selection.view not in _WITHOUT_PATH
 
 
 def _example(example: Example) -> None:
@@ -66,6 +84,8 @@ def remarks(choices: Choices) -> None:
     notices(choices.notices)
     for name in left_out_of_link(choices.settings):
         st.info(f"The {name} is too long for a link, so the address bar does not carry it.")
+    if is_walked(choices.selection):
+        return
     if what_to_see := note_on((OPENING, USUAL, *EXAMPLES, *GALLERY), choices.settings, choices.selection):
         st.caption(f":material/visibility: {what_to_see}")
 

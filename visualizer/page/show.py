@@ -10,6 +10,7 @@ import streamlit as st
 from visualizer.page import header
 from visualizer.page.about_run import about_batch, another_order, broken_on_purpose, not_as_trained
 from visualizer.page.hints import hints
+from visualizer.page.path_card import walk
 from visualizer.runs.paths import with_layer
 from visualizer.runs.refusals import RefusedError
 from visualizer.runs.run import Run
@@ -50,6 +51,8 @@ def show(choices: Choices) -> None:
         queried=None if writes else run.axes(path)[0].sequence or "source",
         sizes=sizes_of(run),
     )
+    if header.is_walked(choices.selection):
+        walk(run, choices.selection)
     citation(run)
     if run.n_batch_items > 1:
         header.batch_items(_beginnings(run))

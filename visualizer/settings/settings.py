@@ -472,6 +472,11 @@ class Selection:
     cell: bool = setting(
         False, "Cell", "Whether the key that is looked at was chosen, though it is the one that is usual."
     )
+    guided: bool = setting(False, "Guided path", "Whether the path through the model is being walked.")
+    stop: int = setting(0, "Stop", "The stop of the path, counted from 1; 0 before the first.", most=40)
+    path: str = setting(
+        "", "Path", "A path that was opened from a file, while the server remembers it.", kind="identifier"
+    )
     numbers: bool = setting(False, "Show the numbers", "Every number of the stage as a table.")
     relative: bool = setting(
         False,

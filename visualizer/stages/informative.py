@@ -2,15 +2,35 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
 from visualizer.runs.run import Run
+from visualizer.settings.settings import Selection
+from visualizer.stages.derivations import Cell
 from visualizer.stages.panels import matrix
 
 _WINNERS = ("logits", "probabilities")
 _AS_TELLING = 0.5
 """A number of at least this share of the largest one of its row is left as it is."""
+
+
+def cell_at(run: Run, path: str, selection: Selection) -> Cell:
+    """The selected number, or the nearest one that the stage has; where no column was chosen, a telling one."""
+    n_rows, n_columns = (1, 1, *run.trace[path].value.shape)[-2:]
+    nearest = Cell(
+        path,
+        batch=min(selection.batch, run.batch_size(path) - 1),
+        head=min(selection.head, (run.n_heads(path) or run.settings.n_heads) - 1),
+        row=min(selection.query, n_rows - 1),
+        column=min(selection.key, n_columns - 1),
+    )
+    if selection.cell or selection.key != Selection().key:
+        return nearest
+    place = {"batch": nearest.batch, "head": nearest.head, "row": nearest.row, "column": nearest.column}
+    return replace(nearest, column=informative_column(run, path, **place))
 
 
 def informative_column(run: Run, path: str, *, batch: int, head: int, row: int, column: int) -> int:

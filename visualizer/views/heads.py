@@ -9,6 +9,7 @@ import streamlit as st
 
 from model.analysis.metrics import METRICS
 from visualizer.components.attention_heads.element import attention_heads
+from visualizer.guide.walking import light_at
 from visualizer.pictures.heads import heads_picture, modules_of
 from visualizer.routes.address import picture_address
 from visualizer.runs.paths import attention_modules
@@ -82,6 +83,7 @@ def render(run: Run, selection: Selection) -> None:
             seq=state.last_seq(key),
             dials=dials if unturned else (),
             dial_address=unturned or "",
+            light=light_at(run, selection),
         ),
         select=state.on_event(key, "select", choose_cell),
         shown=state.on_event(key, "shown", show),

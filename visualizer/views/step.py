@@ -12,6 +12,7 @@ from visualizer.components.stage_map import model_map, parse_stage, stage_map
 from visualizer.components.tensor_grid.element import tensor_grid
 from visualizer.components.words import words
 from visualizer.glossary import Piece, entries_of_formula, pieces, shape_pieces
+from visualizer.guide.walking import light_at
 from visualizer.pictures.step import Place, StepPicture, drawn_in, equation, every_head, every_part
 from visualizer.routes.address import picture_address
 from visualizer.runs.head_notes import head_note
@@ -27,7 +28,7 @@ from visualizer.settings.settings import Depth, Selection
 from visualizer.stages.check_line import all_hold, check_line, summary_line
 from visualizer.stages.checks import summarize
 from visualizer.stages.derivations import Cell
-from visualizer.stages.informative import informative_column
+from visualizer.stages.informative import cell_at
 from visualizer.stages.numpy_lines import notes
 from visualizer.stages.operands import Operand, used
 from visualizer.stages.panels import matrix, operand_panel, to_array
@@ -65,12 +66,16 @@ N_LIKELY = 10
 def render(run: Run, selection: Selection) -> None:
     """Draw the view."""
     path = with_layer(run.trace, selection.stage, selection.layer)
-    cell = _cell(run, path, selection)
-    _map(run, path)
-    _introduction(run, path, selection.depth)
+    cell = cell_at(run, path, selection)
+    light = light_at(run, selection)
+    _map(run, path, with_stages=not light)
+    if not light:
+        _introduction(run, path, selection.depth)
     if selection.hidden and _is_covered(run, cell, selection):
         return
     _picture(run, cell, selection)
+    if light:
+        _introduction(run, path, selection.depth)
     _symbols(run, path)
     _head_note(run, cell)
     charts(run, cell, () if selection.hidden else charts_at(run, path), selection.chart)
@@ -92,7 +97,7 @@ def go_to(path: str) -> None:
     state.select(stage=without_layer(path), layer=layer_of(path))
 
 
-def _map(run: Run, path: str) -> None:
+def _map(run: Run, path: str, *, with_stages: bool) -> None:
     model = model_map(on_map(run))
 
     def move(event: object) -> None:
@@ -101,25 +106,9 @@ def _map(run: Run, path: str) -> None:
 
     key = "stage_map"
     mount(
-        stage_map(model, path, verdicts=verdicts(run), seq=state.last_seq(key), key=key),
+        stage_map(model, path, verdicts=verdicts(run), with_stages=with_stages, seq=state.last_seq(key), key=key),
         stage=state.on_event(key, "stage", move),
     )
-
-
-def _cell(run: Run, path: str, selection: Selection) -> Cell:
-    """The selected number, or the nearest one that the stage has; where no column was chosen, a telling one."""
-    n_rows, n_columns = (1, 1, *run.trace[path].value.shape)[-2:]
-    nearest = Cell(
-        path,
-        batch=min(selection.batch, run.batch_size(path) - 1),
-        head=min(selection.head, (run.n_heads(path) or run.settings.n_heads) - 1),
-        row=min(selection.query, n_rows - 1),
-        column=min(selection.key, n_columns - 1),
-    )
-    if selection.cell or selection.key != Selection().key:
-        return nearest
-    place = {"batch": nearest.batch, "head": nearest.head, "row": nearest.row, "column": nearest.column}
-    return replace(nearest, column=informative_column(run, path, **place))
 
 
 def _is_covered(run: Run, cell: Cell, selection: Selection) -> bool:
@@ -157,7 +146,7 @@ def _inputs(run: Run, cell: Cell) -> None:
 
 
 def _picture(run: Run, cell: Cell, selection: Selection) -> None:
-    """The inputs and the output of the stage, side by side."""
+    """The inputs and the output of the stage, side by side; a path lights a part of the output."""
     picture = equation(run, _place(cell))
     drawn = drawn_in(run, cell.path)
 
@@ -174,6 +163,7 @@ def _picture(run: Run, cell: Cell, selection: Selection) -> None:
         tensor_grid(
             _address("step", run, selection, cell, picture) or picture.panels,
             selected=(picture.panels[-1].name, cell.row, cell.column),
+            light=light_at(run, selection),
             key=key,
         ),
         select=state.on_event(key, "select", select),

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 
 import streamlit as st
 
-from visualizer.components.token_way.element import token_way
+from visualizer.components.token_way.element import TokenWay, token_way
+from visualizer.guide.walking import light_at
 from visualizer.pictures.token_way import stack_of, take_apart, window_of
 from visualizer.runs.paths import layer_of, without_layer
 from visualizer.runs.run import Run
@@ -45,8 +46,9 @@ def render(run: Run, selection: Selection) -> None:
             state.select(head=state.index_in(event, "head"))
 
     key = f"token_way_{stack}"
+    light = _lit(run, way, selection)
     mount(
-        token_way(way, selected=query, seq=state.last_seq(key), key=key),
+        token_way(way, selected=query, seq=state.last_seq(key), key=key, light=light),
         open=state.on_event(key, "open", open_stage),
         shown=state.on_event(key, "shown", show),
     )
@@ -56,6 +58,16 @@ def render(run: Run, selection: Selection) -> None:
         taken.difference <= TOLERANCE,
     )
     st.caption(f"{check_line(check)}{_part_of(way.first, way.norms.shape[1], n_tokens)}")
+
+
+def _lit(run: Run, way: TokenWay, selection: Selection) -> str | int:
+    """What a path leads to: the stream, the prediction, or the number of a head or feed-forward network."""
+    light = light_at(run, selection)
+    if light in ("head", "feed_forward"):
+        in_layer = [(i, part) for i, part in enumerate(way.parts) if layer_of(part.path) == selection.layer]
+        of_kind = [i for i, part in in_layer if part.kind == light and part.head in (None, selection.head)]
+        return of_kind[0] if of_kind else ""
+    return light
 
 
 def _part_of(first: int, n_drawn: int, n_tokens: int) -> str:

@@ -234,6 +234,7 @@ class AttentionHeads extends LayeredPicture {
     this.panels.forEach((panel, head) => {
       const isCurrent = head === this.controls.head;
       panel.element.classList.toggle("matrix-current", isCurrent);
+      panel.element.classList.toggle("matrix-lit", isCurrent && this.data.light === "head");
       panel.select(this.selected && isCurrent ? { row, column } : null);
     });
   }

@@ -30,6 +30,7 @@ def attention_heads(
     key_index: int | None = None,
     dials: Sequence[Dial] = (),
     dial_address: str = "",
+    light: str = "",
 ) -> Picture:
     """The heads. Its events: `select` is a cell just selected, `shown` the layer and head last looked at.
 
@@ -41,6 +42,7 @@ def attention_heads(
     layer, head: what to show first, and looks: how. query, key_index: the selected cell, if any.
     dials: what can be turned in the picture; while it is, the numbers are fetched from `dial_address` and the
         parameters that the dials stand for.
+    light: "head" brings the head shown first out among the others.
     seq: the largest `seq` received from this component. The browser counts what a person does, and takes `layer`,
         `head` and `looks` from here only when `seq` is not older than that.
     `shown` is {"layer", "head", "seq"} and each of `LOOKS` as a text; the picture has changed already when it
@@ -58,6 +60,7 @@ def attention_heads(
         "selected": None if query is None or key_index is None else [query, key_index],
         "dials": [dial.as_header() for dial in dials],
         "dial_address": dial_address,
+        "light": light,
     }
     if isinstance(weights, str):
         data = pack(header | {"address": weights} | described(rows, columns, head_names), {})

@@ -45,10 +45,12 @@ export class MatrixPanel {
     this.columnLight = makeElement("div", "light light-column");
     this.cellLight = makeElement("div", "light light-cell");
     this.selection = makeElement("div", "light light-selected");
+    this.spot = makeElement("div", "light light-spot");
     this.rowName = makeElement("div", "light-name", { hidden: "" });
     this.columnName = makeElement("div", "light-name", { hidden: "" });
     this.live = makeElement("div", "visually-hidden", { "aria-live": "polite" });
     this.plot = makeElement("div", "matrix-plot", { tabindex: "0", role: "application" }, [
+      this.spot,
       this.rowLight,
       this.columnLight,
       this.selection,
@@ -236,6 +238,19 @@ export class MatrixPanel {
     const left = (cell?.column ?? 0) * cellWidth + (cellWidth - width) / 2;
     const top = (cell?.row ?? 0) * cellHeight + (cellHeight - height) / 2;
     showBox(this.selection, inside, left, top, width, height);
+  }
+
+  /** Light the selected cell, or its row or column, and dim all others; anything else lights nothing. */
+  bringOut(what) {
+    const { cellWidth, cellHeight, plotWidth, plotHeight } = this.geometry;
+    const { row, column } = this.selected ?? {};
+    const boxes = {
+      cell: [column * cellWidth, row * cellHeight, cellWidth, cellHeight],
+      row: [0, row * cellHeight, plotWidth, cellHeight],
+      column: [column * cellWidth, 0, cellWidth, plotHeight],
+    };
+    const box = this.selected && boxes[what];
+    showBox(this.spot, Boolean(box), ...(box || []));
   }
 
   onKey(event) {

@@ -137,6 +137,7 @@ function tellPython(map) {
 export function show(map) {
   drawPicture(map);
   markPicture(map);
+  map.nodes.row.hidden = !map.data.with_stages;
   showStageRow(map);
   showWalk(map);
 }

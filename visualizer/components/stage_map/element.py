@@ -26,6 +26,7 @@ def stage_map(
     verdicts: Mapping[str, bool],
     seq: int,
     key: str,
+    with_stages: bool = True,
 ) -> Picture:
     """The map.
 
@@ -36,6 +37,7 @@ def stage_map(
         seq: ``StageChoice.seq`` of the last choice that ``current_path`` takes account of, 0 before the first.
             The browser ignores a ``current_path`` that is older than its own last step.
         key: identifies the element on the page.
+        with_stages: whether the stages of the lit block stand below the map, with the ways back and on.
 
     Its event `stage` says where a person has gone: `parse_stage` reads it.
     """
@@ -45,6 +47,7 @@ def stage_map(
         "current": current_path,
         "verdicts": dict(verdicts),
         "seq": seq,
+        "with_stages": with_stages,
     }
     return Picture("stage_map/element.js", pack(header, {}), key, ("stage",))
 

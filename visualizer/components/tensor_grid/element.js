@@ -107,7 +107,9 @@ class TensorGrid extends FetchedPicture {
       limits,
       labelled: limits.labelled,
     });
-    item.panel.select(this.selectedCell(panel.name));
+    const selected = this.selectedCell(panel.name);
+    item.panel.select(selected);
+    item.panel.bringOut(selected && this.data.light);
   }
 
   /**

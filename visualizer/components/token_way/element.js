@@ -104,6 +104,7 @@ class TokenWay extends Picture {
     this.svg.setAttribute("width", layout.width);
     this.svg.setAttribute("height", layout.height);
     this.svg.replaceChildren(...drawWay(this.shown));
+    this.bringOut(this.data.light);
     this.light(this.lit);
     this.showHeading();
   }
@@ -209,13 +210,27 @@ class TokenWay extends Picture {
     return lines;
   }
 
-  /** Bring one part out among the others; undefined for none. */
+  /** Bring one part out among the others; undefined for none, or for the one that a path leads to. */
   light(part) {
     this.lit = part;
-    this.svg.classList.toggle("lit", part !== undefined);
+    const shown = part ?? (typeof this.data.light === "number" ? this.data.light : undefined);
+    this.svg.classList.toggle("lit", shown !== undefined);
     for (const node of this.svg.querySelectorAll(".current")) node.classList.remove("current");
-    if (part === undefined) return;
-    for (const node of this.svg.querySelectorAll(`[data-part="${part}"], [data-of="${part}"]`)) node.classList.add("current");
+    if (shown === undefined) return;
+    for (const node of this.svg.querySelectorAll(`[data-part="${shown}"], [data-of="${shown}"]`)) node.classList.add("current");
+  }
+
+  /** Draw a light around what a path leads to: the stream, the prediction, or a part by its number. */
+  bringOut(what) {
+    this.svg.querySelector(".band").classList.toggle("spot", what === "stream");
+    const found = { prediction: '[data-lens="end"]' }[what] ?? (typeof what === "number" ? `[data-part="${what}"] .reach` : null);
+    const boxes = found ? [...this.svg.querySelectorAll(found)].map((node) => node.getBBox()) : [];
+    if (boxes.length === 0) return;
+    const [left, top] = [Math.min(...boxes.map(({ x }) => x)) - 2, Math.min(...boxes.map(({ y }) => y)) - 2];
+    const right = Math.max(...boxes.map(({ x, width }) => x + width)) + 2;
+    const bottom = Math.max(...boxes.map(({ y, height }) => y + height)) + 2;
+    const frame = { x: left, y: top, width: right - left, height: bottom - top, rx: 5, class: "spot" };
+    this.svg.append(makeSvgElement("rect", frame));
   }
 
   onHover(marks) {

@@ -83,7 +83,7 @@ class TokenWay:
         return frozenset([self.end[1], *(part.path for part in self.parts), *(stop.path for stop in self.stops)])
 
 
-def token_way(way: TokenWay, *, selected: int, seq: int, key: str) -> Picture:
+def token_way(way: TokenWay, *, selected: int, seq: int, key: str, light: str | int = "") -> Picture:
     """The picture.
 
     Args:
@@ -91,6 +91,7 @@ def token_way(way: TokenWay, *, selected: int, seq: int, key: str) -> Picture:
         selected: the token whose way is drawn first, counted in its whole sequence.
         seq: the number of the last event that ``selected`` takes account of, 0 before the first.
         key: identifies the element on the page.
+        light: what is brought out: "stream", "prediction", or the number of a part.
 
     Its event `open` is {"path", "head", "query", "seq"}; `shown` is {"query", "seq"}, once the person pauses.
     """
@@ -104,6 +105,7 @@ def token_way(way: TokenWay, *, selected: int, seq: int, key: str) -> Picture:
         "stops": [_described(stop) for stop in way.stops],
         "vocabulary": {str(token): label for token, label in way.vocabulary.items()},
         "end": way.end,
+        "light": light,
     }
     arrays: dict[str, NDArray[Any] | None] = {
         **{name: getattr(way, name) for name in ("norms", "shares", "logits", "sums", "streams")},

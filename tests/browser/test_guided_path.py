@@ -1,0 +1,83 @@
+"""The guided path: walked from the bare address to its end, left and taken up again, and a path from a file."""
+
+from __future__ import annotations
+
+import json
+import re
+
+from playwright.sync_api import Page, expect
+
+from tests.browser.headlight_page import follow_link, link_of, rerun, settle
+from visualizer.guide.known_paths import FIRST_PATH
+from visualizer.guide.walking import stops_of
+from visualizer.runs.compute import compute_run
+from visualizer.settings.examples import OPENING
+
+LIT = ".spot, .light-spot, .matrix-lit .matrix-plot"
+"""What the stops light: in a token's way, in a matrix, and a head."""
+
+
+def bottom_of_the_light(page: Page) -> float:
+    """Where what is lit ends on the page; the only thing that is."""
+    lit = page.locator(LIT).locator("visible=true")
+    expect(lit).to_have_count(1)
+    box = lit.bounding_box()
+    return box["y"] + box["height"]
+
+
+def test_the_path_is_walked_left_taken_up_again_and_opened_from_a_file(open_link):
+    page = open_link()
+    page.set_viewport_size({"width": 1280, "height": 720})
+    follow_link(page, "")
+    run = compute_run(OPENING.settings)
+    titles = [FIRST_PATH.stops[number - 1].title for number in stops_of(run, FIRST_PATH, OPENING.selection)]
+    assert len(titles) == 11
+    card = page.locator(".path-card")
+    with rerun(page, "path_card"):
+        page.get_by_role("button", name="Start here").click()
+    for i, title in enumerate(titles):
+        expect(card.locator(".path-title")).to_have_text(title)
+        expect(card.locator(".path-count")).to_have_text(f"Stop {i + 1} of 11")
+        expect(card.locator(".path-show")).to_be_hidden()
+        assert bottom_of_the_light(page) <= 720, title
+        if title == "Attention is shared out":
+            share = float(run.trace["decoder.layers.0.self_attention.weights"].value[0, 2, 8, 1])
+            expect(card.locator(".path-words")).to_contain_text(f"“cat” gives {100 * share:.0f} % of its attention")
+        if i < 10:
+            with rerun(page, "path_card"):
+                card.get_by_role("button", name="Next").click()
+    assert link_of(page)["stop"] == "12"
+    with rerun(page):
+        card.get_by_role("button", name="Finish").click()
+    expect(card).to_have_count(0)
+    with rerun(page, "path_card"):
+        page.get_by_role("button", name="Go on").click()
+    expect(card.locator(".path-title")).to_have_text("The answer")
+
+    with rerun(page, "path_card"):
+        page.get_by_role("radio", name="Heads", exact=True).click()
+    with rerun(page, "path_card"):
+        card.get_by_role("button", name="Show its picture").click()
+    expect(card.locator(".path-show")).to_be_hidden()
+    assert link_of(page)["stage"] == "probabilities"
+
+    page.get_by_role("button", name="Paths").click()
+    stop = {
+        "title": "<b>Mine</b>",
+        "view": "step",
+        "stage": "weights",
+        "words": "<img src=x> **{token}** gives {weight}.",
+    }
+    for stops, said in (([stop | {"view": "film"}], "The view of stop 1 is none of"), ([stop], None)):
+        data = json.dumps({"headlight_path": 1, "title": "My path", "stops": stops}).encode()
+        with rerun(page):
+            file = {"name": "path.json", "mimeType": "application/json", "buffer": data}
+            page.locator(".st-key-path_file input").set_input_files(file)
+        if said:
+            expect(page.get_by_text(re.compile(said))).to_be_visible()
+            expect(card.locator(".path-title")).to_have_text("The answer")
+    expect(card.locator(".path-title")).to_have_text("<b>Mine</b>")
+    expect(card.locator(".path-words")).to_have_text("<img src=x> **cat** gives 50 %.")
+    assert link_of(page)["path"]
+    page.keyboard.press("Escape")
+    settle(page)

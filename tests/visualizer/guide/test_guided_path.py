@@ -1,0 +1,150 @@
+"""A path: what its file may hold, which stops a run has, and that every number in its words is one of the run."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+
+import pytest
+
+from tests.visualizer.sample_runs import VARIANTS, run_of
+from visualizer.glossary import GLOSSARY
+from visualizer.guide.known_paths import FIRST_PATH, keep_path, path_named
+from visualizer.guide.path import read_path, write_path
+from visualizer.guide.walking import facts_of_stop, is_at, light_at, nearest_stop, place_of, stage_in, stops_of
+from visualizer.guide.words import Said, told
+from visualizer.runs.compute import compute_run
+from visualizer.settings.examples import OPENING
+from visualizer.settings.settings import Selection, Settings
+
+ENTRIES = frozenset(GLOSSARY)
+STOP = {"title": "A stop", "view": "step", "stage": "weights", "words": "Look."}
+TITLES = [stop.title for stop in FIRST_PATH.stops]
+
+
+def file_of(**changes):
+    """A file with one stop."""
+    return json.dumps({"headlight_path": 1, "title": "Mine", "stops": [STOP | changes]}).encode()
+
+
+def walked(settings, selection=OPENING.selection):
+    """The title, the words and the selection of each stop of a run, as they are shown when one goes there."""
+    run = compute_run(settings)
+    found = {}
+    for number in stops_of(run, FIRST_PATH, selection):
+        stop = FIRST_PATH.stops[number - 1]
+        place = place_of(run, stop, number, selection)
+        assert is_at(run, stop, place)
+        assert light_at(run, place) == stop.light
+        said = told(stop.words, facts_of_stop(run, stop, place), ENTRIES)
+        found[stop.title] = "".join(part.text for part in said)
+        assert found[stop.title]
+        assert not {"{", "}", "["} & set(found[stop.title])
+    return run, found
+
+
+def test_the_words_of_the_opening_hold_the_numbers_of_its_run():
+    run, said = walked(OPENING.settings)
+    assert len(said) == 11
+    weights = run.trace["decoder.layers.0.self_attention.weights"].value[0, 2, 8]
+    assert (
+        f"“cat” gives {100 * weights[1]:.0f} % of its attention to “cat” (place 1)"
+        in said["Attention is shared out"]
+    )
+    assert "“cat” sees 9 of 11 tokens; the score of each of the 2 others" in said["What may not be seen"]
+    active = int((run.trace["decoder.layers.0.feed_forward.activation"].value[0, 8] > 0).sum())
+    assert f"these are {active}." in said["Each token by itself"]
+    probabilities = run.trace["probabilities"].value[0, 8]
+    best = run.vocabulary[int(probabilities.argmax())]
+    assert f"{100 * probabilities.max():.0f} % for “{best}”" in said["The answer"]
+    token_id = run.tokens["source"].ids[8]
+    assert f"row {token_id} of a table with {len(run.vocabulary)} rows" in said["Tokens become numbers"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "left_out"),
+    [
+        (Settings(mask=()), {"What may not be seen", "Looking into the other text"}),
+        (Settings(architecture="encoder-decoder", norm="pre"), set()),
+        (Settings(architecture="decoder", positions="none", n_heads=1, text="one"), {
+            "Where it stands", "Many heads, many questions", "What may not be seen", "Looking into the other text",
+        }),
+        (Settings(architecture="attention"), {
+            "One word on its way", "Added, not replaced", "Each token by itself", "The answer",
+            "Looking into the other text",
+        }),
+        (Settings(weights="trained", task="reverse", architecture="encoder-decoder", text="abc"), set()),
+    ],
+    ids=["encoder", "encoder-decoder", "bare decoder", "attention alone", "trained"],
+)  # fmt: skip
+def test_stops_that_a_run_does_not_have_are_left_out(settings, left_out):
+    _, said = walked(settings)
+    assert set(TITLES) - set(said) == left_out
+
+
+def test_every_run_can_be_walked_and_a_worked_example_has_the_stops_of_an_attention():
+    for name in VARIANTS:
+        run = run_of(name)
+        assert len(stops_of(run, FIRST_PATH, Selection(query=3, batch=1))) >= 6, name
+    example = compute_run(Settings(weights="two_causal_heads"))
+    assert {TITLES[number - 1] for number in stops_of(example, FIRST_PATH, Selection())} >= {
+        "Attention is shared out", "Many heads, many questions",
+    }  # fmt: skip
+
+
+def test_a_stop_that_is_not_there_is_the_one_before_it():
+    assert nearest_stop((1, 3, 7), 6) == 3
+    assert nearest_stop((3, 7), 1) == 3
+
+
+def test_a_path_is_written_as_it_was_read_and_found_again_by_its_name():
+    assert read_path(write_path(FIRST_PATH).encode()) == FIRST_PATH
+    mine = read_path(file_of(head=3, query=1, key=0, layer=1, light="row", **{"if": "masked and causal"}))
+    assert read_path(write_path(mine).encode()) == mine
+    assert path_named(keep_path(mine)) is mine
+    assert path_named("") is FIRST_PATH
+    assert path_named("nothing") is None
+    run = compute_run(OPENING.settings)
+    place = place_of(run, mine.stops[0], 1, OPENING.selection)
+    assert (place.layer, place.head, place.query, place.key) == (1, 3, 1, 0)
+    assert stage_in(run, mine.stops[0]) == "decoder.layers.1.self_attention.weights"
+
+
+@pytest.mark.parametrize(
+    ("data", "sentence"),
+    [
+        (b"\xff\xfe\x00", "UTF-8"),
+        (b"{", "A path is a JSON file"),
+        (b"[" * 100_000, "JSON"),
+        (b" " * 100_001, "at most 100,000 bytes"),
+        (b"[]", 'begins with {"headlight_path": 1'),
+        (b'{"headlight_path": 1, "title": "x", "stops": []}', "a list of 1 to 40 stops"),
+        (file_of(title=3), "Stop 1 needs a title"),
+        (file_of(view="train"), "The view of stop 1 is none of way, step, heads"),
+        (file_of(light="stream"), "What stop 1 lights is none of cell, row, column"),
+        (file_of(stage=""), "Stop 1 needs the name of a stage"),
+        (file_of(head=True), "The head of stop 1 is no whole number from 0 to 15"),
+        (file_of(words=[]), "Stop 1 has no words"),
+        (file_of(words="{token.__class__}"), "has {token.__class__} in it, which is no value of a run"),
+        (file_of(words="{token"), "a brace that is not closed"),
+        (file_of(words="if raining: stay"), "asks for “raining”, which cannot hold"),
+        (file_of(html="<b>"), "Stop 1 has “html”, which is none of"),
+        (file_of(**{"if": "raining"}), "The “if” of stop 1 asks for “raining”"),
+    ],
+)
+def test_a_mistake_in_a_file_is_one_sentence(data, sentence):
+    with pytest.raises(ValueError, match=f"{re.escape(sentence)}[^\\n]*\\.$"):
+        read_path(data)
+
+
+def test_no_token_is_read_as_a_mark_or_as_a_name_in_braces():
+    settings = replace(OPENING.settings, text="[query] {id} **b** x", tokens="words")
+    run = compute_run(settings)
+    stop = read_path(file_of(words="{token} [query] [nothing]")).stops[0]
+    labels = run.tokens["source"].labels
+    for query, label in enumerate(labels):
+        said = told(stop.words, facts_of_stop(run, stop, replace(OPENING.selection, query=query)), ENTRIES)
+        assert said[0] == Said(label, "", True)
+        assert Said("query", "query") in said
+        assert "".join(part.text for part in said).endswith(" [nothing]")

@@ -1,0 +1,76 @@
+/** The card of one stop of a path: what is said, what to try, how far one is, and the ways back and on. */
+
+import { wordNodes } from "../shared/define.js";
+import { makeElement, setText, tokenSpan } from "../shared/dom.js";
+import { Events } from "../shared/events.js";
+import { Picture, startPicture } from "../shared/picture.js";
+
+class PathCard extends Picture {
+  constructor(root, host) {
+    super(root, host, "path_card");
+    this.events = new Events(host);
+    this.count = makeElement("span", "path-count");
+    this.title = makeElement("h3", "path-title");
+    this.dots = makeElement("div", "path-dots", { role: "group", "aria-label": "All stops" });
+    this.words = makeElement("p", "path-words");
+    this.trial = makeElement("p", "path-trial");
+    this.back = this.button("path-back", "Back", () => this.step(-1));
+    this.next = this.button("path-next", "Next", () => this.step(1));
+    this.show = this.button("path-show", "Show its picture", () => this.step(0));
+    this.leaving = this.button("path-leave", "Leave", () => this.events.send("leave", {}));
+    const head = makeElement("div", "path-head", {}, [this.count, this.title, this.dots, this.show]);
+    const ways = makeElement("div", "path-ways", {}, [this.leaving, this.back, this.next]);
+    const text = makeElement("div", "path-text", { "aria-live": "polite" }, [this.words, this.trial]);
+    this.frame = makeElement("section", "path-card", { "aria-label": "Guided path" }, [head, ways, text]);
+    root.prepend(this.frame);
+  }
+
+  button(className, label, act) {
+    const made = makeElement("button", className, { type: "button" }, [label]);
+    made.onclick = act;
+    return made;
+  }
+
+  receive() {
+    const { title, stops, current, words, trial, is_here: isHere } = this.data;
+    setText(this.count, `Stop ${current + 1} of ${stops.length}`);
+    setText(this.title, title);
+    this.words.replaceChildren(...nodesOf(words));
+    this.trial.replaceChildren(makeElement("b", "", {}, ["Try: "]), ...nodesOf(trial));
+    this.trial.hidden = trial.length === 0;
+    this.show.hidden = isHere;
+    this.back.disabled = current === 0;
+    setText(this.next, current === stops.length - 1 ? "Finish" : "Next");
+    this.dots.replaceChildren(...stops.map(([, name], index) => this.dot(name, index)));
+  }
+
+  /** A dot that leads to its stop; those behind us are filled. */
+  dot(name, index) {
+    const { current } = this.data;
+    const label = `${index + 1} ${name}`;
+    const dot = this.button("path-dot", "", () => this.step(index - current));
+    dot.title = label;
+    dot.setAttribute("aria-label", label);
+    dot.setAttribute("aria-current", index === current ? "step" : "false");
+    dot.classList.toggle("walked", index <= current);
+    return dot;
+  }
+
+  /** Go so many stops on; behind the last one the path ends. */
+  step(steps) {
+    const { stops, current } = this.data;
+    const stop = stops[current + steps];
+    if (stop) this.events.send("go", { stop: stop[0] });
+    else this.events.send("leave", {});
+  }
+}
+
+/** The parts of a text: tokens as such, words of the glossary as buttons that open it. */
+function nodesOf(parts) {
+  return parts.flatMap(([text, entry, isToken]) => (isToken ? [tokenSpan(text)] : wordNodes([[text, entry]])));
+}
+
+/** Draw the picture in `root`. */
+export function render(root, bytes, host) {
+  return startPicture(PathCard, root, bytes, host);
+}

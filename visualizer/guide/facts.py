@@ -1,0 +1,158 @@
+"""What is so at a place of a run, for the words of a stop: all of it is read from the trace."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torch import Tensor
+
+from visualizer.guide.words import PathFacts
+from visualizer.pictures.token_way import stack_of, take_apart, window_of
+from visualizer.runs.paths import attention_modules, layer_of, with_layer
+from visualizer.runs.run import Run
+from visualizer.settings.fields import TRAINED, WORKED_EXAMPLES
+from visualizer.settings.settings import Selection, default_stage
+from visualizer.stages.informative import cell_at
+
+
+def facts_at(run: Run, path: str, selection: Selection) -> PathFacts:
+    """What is so where the stage at ``path`` is looked at, for the token, head and column of the selection."""
+    holding = set(_of_run(run))
+    values = dict(_sizes(run))
+    module = _attention_at(run, path)
+    if module:
+        attention = _Attention(run, module, selection)
+        holding |= set(attention.conditions())
+        values |= dict(attention.values())
+    if (predicted := _predicted(run, selection)) is not None:
+        values |= predicted
+    return PathFacts(frozenset(holding), values)
+
+
+def _of_run(run: Run) -> Iterator[str]:
+    settings = run.settings
+    yield "answers_in_place" if settings.architecture == "encoder" else "expects_next"
+    if settings.weights not in WORKED_EXAMPLES:
+        yield settings.weights
+        if settings.weights != TRAINED:
+            yield "untrained"
+    if settings.positions != "none":
+        yield "positions"
+    yield "several_layers" if settings.depth > 1 else "one_layer"
+
+
+def _sizes(run: Run) -> Iterator[tuple[str, str]]:
+    if run.settings.weights in WORKED_EXAMPLES:
+        return
+    yield "d_model", str(run.settings.d_model)
+    yield "n_layers", str(run.settings.depth)
+    yield "vocabulary", f"{len(run.vocabulary):,}"
+
+
+def _attention_at(run: Run, path: str) -> str:
+    """The attention that a stage is of, or the one that the masks are for in its layer; empty without any."""
+    modules = attention_modules(run.trace)
+    module = run.trace[path].module_path
+    if module in modules or not modules:
+        return module if module in modules else ""
+    usual = with_layer(run.trace, default_stage(run.settings.architecture), layer_of(path))
+    return usual.rpartition(".")[0]
+
+
+class _Attention:
+    """One attention of a run as a token looks through one of its heads."""
+
+    def __init__(self, run: Run, module: str, selection: Selection) -> None:
+        self.run, self.module = run, module
+        self.cell = cell_at(run, f"{module}.weights", selection)
+        self.rows, self.columns = run.axes(f"{module}.weights")
+
+    def conditions(self) -> Iterator[str]:
+        names = self.run.mask_of(self.module).names
+        yield from (name for name in ("causal", "padding") if name in names)
+        yield "several_heads" if self.weights.shape[1] > 1 else "one_head"
+        if self.rows.labels.count(self.rows.labels[self.cell.row]) > 1:
+            yield "repeated"
+        if (seen := self.seen()) is not None:
+            yield "masked"
+            yield "sees_all" if bool(seen.all()) else "blocked"
+
+    @property
+    def weights(self) -> Tensor:
+        return self.run.trace[f"{self.module}.weights"].value
+
+    def seen(self) -> Tensor | None:
+        """Which keys the token may see, (Tk); None without a mask that blocks anything."""
+        stage = self.run.trace.get(f"{self.module}.mask")
+        if stage is None or bool(stage.value.all()):
+            return None
+        mask = stage.value[(None,) * (4 - stage.value.dim())]
+        of_item = mask[min(self.cell.batch, len(mask) - 1)]
+        return of_item[min(self.cell.head, len(of_item) - 1)].expand(len(self.rows.labels), -1)[self.cell.row]
+
+    def values(self) -> Iterator[tuple[str, str]]:
+        run, module, cell = self.run, self.module, self.cell
+        yield "token", self.rows.labels[cell.row]
+        yield "position", str(cell.row)
+        yield "key", self.columns.labels[cell.column]
+        yield "key_position", str(cell.column)
+        yield "n_tokens", str(len(self.rows.labels))
+        yield "n_keys", str(len(self.columns.labels))
+        if self.rows.sequence and run.settings.weights not in WORKED_EXAMPLES:
+            yield "id", str(run.tokens[self.rows.sequence].ids[cell.row])
+        seen = self.seen()
+        if seen is not None:
+            yield "n_seen", str(int(seen.sum()))
+            yield "n_blocked", str(int((~seen).sum()))
+        place = (cell.batch, cell.head, cell.row, cell.column)
+        yield "weight", percent(float(self.weights[place]))
+        if f"{module}.scores" in run.trace:
+            yield "score", number(float(run.trace[f"{module}.scores"].value[place]))
+        yield "n_heads", str(self.weights.shape[1])
+        yield "head", str(cell.head)
+        if name := run.names_of(cell.head + 1)[cell.head]:
+            yield "head_name", name
+        if f"{module}.q" in run.trace:
+            yield "d_k", str(run.trace[f"{module}.q"].value.shape[-1])
+        yield "layer", str(layer_of(module))
+        yield from self.of_layer()
+
+    def of_layer(self) -> Iterator[tuple[str, str]]:
+        """What the head writes to the residual stream, and how much the feed-forward network keeps."""
+        run, cell = self.run, self.cell
+        activation = f"{self.module.rpartition('.')[0]}.feed_forward.activation"
+        if activation in run.trace:
+            row = run.trace[activation].value[cell.batch, cell.row]
+            yield "d_ff", str(len(row))
+            yield "n_active", str(int((row > 0).sum()))
+        stack = stack_of(run, self.module)
+        if stack is None or not self.module.startswith(f"{stack}."):
+            return
+        window = window_of(run, stack, cell.row)
+        one = run.at(cell.batch).alone()
+        way = one.once(("token_way", stack, window.start), lambda: take_apart(one, stack, window)).way
+        for part, norms in zip(way.parts, way.norms, strict=True):
+            if part.head == cell.head and part.path == f"{self.module}.weights":
+                yield "written", number(float(norms[cell.row - window.start]))
+
+
+def _predicted(run: Run, selection: Selection) -> dict[str, str] | None:
+    """The answer at the token, and its probability; None where nothing is predicted."""
+    if "probabilities" not in run.trace:
+        return None
+    value = run.trace["probabilities"].value
+    row = value[min(selection.batch, len(value) - 1), min(selection.query, value.shape[1] - 1)]
+    best = int(row.argmax())
+    return {"answer": run.vocabulary[best], "probability": percent(float(row[best]))}
+
+
+def percent(share: float) -> str:
+    """``62 %``; a share that is neither nothing nor everything is never written as such."""
+    if 0 < share < 0.005:
+        return "less than 1 %"
+    return "more than 99 %" if 0.995 <= share < 1 else f"{100 * share:.0f} %"
+
+
+def number(value: float) -> str:
+    """``−3.14``: three digits, and a minus sign that is as long as a plus."""
+    return f"{value:.3g}".replace("-", "−")

@@ -1,0 +1,109 @@
+"""Where a path leads in a run: the stops that it has, the place of each, and what is lit there."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from visualizer.guide.facts import facts_at
+from visualizer.guide.known_paths import path_named
+from visualizer.guide.path import GuidedPath, Stop
+from visualizer.guide.words import PathFacts, holds
+from visualizer.pictures.token_way import stack_of
+from visualizer.runs.paths import attention_modules, layer_of, with_layer, without_layer
+from visualizer.runs.run import Run
+from visualizer.session import state
+from visualizer.session.cache import cached_run
+from visualizer.settings.settings import Selection, default_stage
+
+_PLACES = ("guided", "hidden", "stop", "view", "stage", "layer", "head", "query", "key", "cell")
+"""What of the selection a stop sets."""
+
+
+def stage_in(run: Run, stop: Stop) -> str | None:
+    """The path of the stage of a stop, of the decoder where there is one; None where the run has no such stage."""
+    if not stop.stage:
+        return with_layer(run.trace, default_stage(run.settings.architecture), stop.layer)
+    found = [path for path in run.trace if f".{without_layer(path)}".endswith(f".{stop.stage}")]
+    if not found and stop.stage.startswith("self_attention."):  # of an attention that is traced alone
+        name = stop.stage.rpartition(".")[2]
+        found = [path for path in run.trace if path in (name, f"attention.{name}")]
+    of_decoder = [path for path in found if not path.startswith("encoder.")] or found
+    in_layer = [path for path in of_decoder if layer_of(path) == stop.layer] or of_decoder[-1:]
+    return in_layer[0] if in_layer else None
+
+
+def has_stop(run: Run, stop: Stop, selection: Selection) -> bool:
+    """Whether a run has what a stop is about."""
+    path = stage_in(run, stop)
+    if path is None or (stop.view == "way" and stack_of(run, path) is None):
+        return False
+    if stop.view == "heads" and not attention_modules(run.trace):
+        return False
+    return not stop.condition or holds(stop.condition, facts_at(run, path, selection))
+
+
+def stops_of(run: Run, path: GuidedPath, selection: Selection) -> tuple[int, ...]:
+    """The numbers, from 1, of the stops that a run has."""
+    return tuple(i for i, stop in enumerate(path.stops, start=1) if has_stop(run, stop, selection))
+
+
+def nearest_stop(numbers: tuple[int, ...], number: int) -> int:
+    """The last stop up to ``number`` that the run has, or its first."""
+    return max((one for one in numbers if one <= number), default=numbers[0])
+
+
+def facts_of_stop(run: Run, stop: Stop, selection: Selection) -> PathFacts:
+    """What is so at a stop for what is looked at now."""
+    return facts_at(run, stage_in(run, stop) or next(iter(run.trace)), selection)
+
+
+def is_at(run: Run, stop: Stop, selection: Selection) -> bool:
+    """Whether what is looked at is what a stop shows."""
+    if selection.view != stop.view:
+        return False
+    return stop.view != "step" or with_layer(run.trace, selection.stage, selection.layer) == stage_in(run, stop)
+
+
+def place_of(run: Run, stop: Stop, number: int, selection: Selection) -> Selection:
+    """The selection that a stop begins with: its own places, and for the rest what was looked at."""
+    path = stage_in(run, stop) or next(iter(run.trace))
+    found = replace(
+        selection,
+        guided=True,
+        hidden=False,
+        stop=number,
+        view=stop.view,
+        stage=without_layer(path),
+        layer=layer_of(path),
+        head=selection.head if stop.head is None else stop.head,
+        query=selection.query if stop.query is None else stop.query,
+        key=Selection().key if stop.key is None else stop.key,
+        cell=stop.key is not None,
+    )
+    return run.nearest(found)
+
+
+def go_to(number: int) -> None:
+    """Go to a stop of the path that is open, or to the nearest one that the run has, as a callback does."""
+    choices = state.chosen()
+    path = path_named(choices.selection.path)
+    if path is None:
+        return
+    try:
+        run = cached_run(choices.settings)
+    except ValueError:
+        return  # the page says what is wrong with the settings
+    numbers = stops_of(run, path, choices.selection)
+    if numbers:
+        number = nearest_stop(numbers, number)
+        found = place_of(run, path.stops[number - 1], number, choices.selection)
+        state.select(**{name: getattr(found, name) for name in _PLACES})
+
+
+def light_at(run: Run, selection: Selection) -> str:
+    """What is lit in the picture; empty outside of a path, and where something else is looked at than its stop."""
+    path = path_named(selection.path)
+    if not selection.guided or selection.hidden or path is None or not 1 <= selection.stop <= len(path.stops):
+        return ""
+    stop = path.stops[selection.stop - 1]
+    return stop.light if is_at(run, stop, selection) else ""

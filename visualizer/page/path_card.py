@@ -1,0 +1,92 @@
+"""The guided path above the picture: the card of its stop, and the doors to other paths."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+from visualizer.components.path_card import PathCard, path_card
+from visualizer.glossary import GLOSSARY
+from visualizer.guide.known_paths import FIRST_PATH, keep_path, path_named
+from visualizer.guide.path import MAX_BYTES, GuidedPath, read_path, write_path
+from visualizer.guide.walking import facts_of_stop, go_to, is_at, nearest_stop, stops_of
+from visualizer.guide.words import told
+from visualizer.runs.run import Run
+from visualizer.safe_text import markdown_safe
+from visualizer.session import drafts, state
+from visualizer.session.mount import mount
+from visualizer.settings.settings import Selection
+
+_KEY = "path_card"
+_FILE = "path_file"
+_REFUSED = "path_refused"
+
+
+def walk(run: Run, selection: Selection) -> None:
+    """Draw the card of the stop."""
+    path = path_named(selection.path)
+    with st.container(key="path", horizontal=True, vertical_alignment="top", gap="small"):
+        if path is None:
+            st.warning("The path of this link is a file that is not open here: open it under “Paths”.")
+        else:
+            _card(run, selection, path)
+        _other_paths(path)
+
+
+def _card(run: Run, selection: Selection, path: GuidedPath) -> None:
+    numbers = stops_of(run, path, selection)
+    if not numbers:
+        st.info("What is run here has none of the places of this path: choose another model on the left.")
+        return
+    number = nearest_stop(numbers, selection.stop)
+    stop = path.stops[number - 1]
+    facts, entries = facts_of_stop(run, stop, selection), frozenset(GLOSSARY)
+    card = PathCard(
+        title=stop.title,
+        words=told(stop.words, facts, entries),
+        trial=told(stop.trial, facts, entries),
+        stops=[(one, path.stops[one - 1].title) for one in numbers],
+        current=numbers.index(number),
+        is_here=is_at(run, stop, selection),
+    )
+    mount(
+        path_card(card, key=_KEY),
+        go=state.on_event(_KEY, "go", lambda event: go_to(state.index_in(event, "stop"))),
+        leave=state.on_event(_KEY, "leave", lambda _: state.select(guided=False)),
+    )
+
+
+def _other_paths(path: GuidedPath | None) -> None:
+    """Open a path from a file, save the one that is open, or go back to the one that comes with Headlight."""
+    with st.popover("Paths", width="content"):
+        st.caption(
+            "A path is a small file of stops, each with a view, a stage and words. Save this one, write stops of "
+            "your own in it, and open it here."
+        )
+        if path is not None:
+            st.markdown(f"**{markdown_safe(path.title)}**")
+            st.download_button("Save this path", write_path(path), "path.json", "application/json", key="save_path")
+        st.file_uploader(
+            f"Open a path, up to {MAX_BYTES // 1000} kB", key=_FILE, on_change=state.on_change(_FILE, _open_file)
+        )
+        if refused := drafts.put_by_before(_REFUSED):
+            st.error(markdown_safe(str(refused)), icon=":material/error:")
+        if path is not FIRST_PATH:
+            st.button("Back to the path of Headlight", key="first_path", on_click=_open_path, args=("",))
+
+
+def _open_file(upload: Any) -> None:  # noqa: ANN401 - Streamlit's file, None when it was taken away
+    """Read the file that was chosen; a bad one leaves the path that is open."""
+    drafts.put_by(_REFUSED, None)
+    if upload is None:
+        return
+    try:
+        _open_path(keep_path(read_path(upload.getvalue())))
+    except ValueError as error:
+        drafts.put_by(_REFUSED, str(error))
+
+
+def _open_path(name: str) -> None:
+    state.select(path=name, guided=True, stop=1)
+    go_to(1)
