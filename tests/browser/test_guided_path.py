@@ -62,12 +62,8 @@ def test_the_path_is_walked_left_taken_up_again_and_opened_from_a_file(open_link
     assert link_of(page)["stage"] == "probabilities"
 
     page.get_by_role("button", name="Paths").click()
-    stop = {
-        "title": "<b>Mine</b>",
-        "view": "step",
-        "stage": "weights",
-        "words": "<img src=x> **{token}** gives {weight}.",
-    }
+    words = "<img src=x> **{token}** gives {weight}."
+    stop = {"title": "<b>Mine</b>", "view": "step", "stage": "weights", "words": words}
     for stops, said in (([stop | {"view": "film"}], "The view of stop 1 is none of"), ([stop], None)):
         data = json.dumps({"headlight_path": 1, "title": "My path", "stops": stops}).encode()
         with rerun(page):

@@ -65,7 +65,7 @@ def header(begin: Callable[[], None]) -> None:
 
 
 def is_walked(selection: Selection) -> bool:
-    """Whether the card of the guided path is on the page: not where results are covered, since it would tell them."""
+    """Whether the card of the guided path is on the page; not where results are covered, which it would tell."""
     return selection.guided and not selection.hidden and selection.view not in _WITHOUT_PATH
 
 
