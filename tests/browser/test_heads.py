@@ -222,6 +222,37 @@ def test_masks_and_padding_are_turned_in_the_picture_and_back_leads_to_the_value
     expect(panels(page, HEADS).first.get_by_role("img")).to_have_attribute("aria-label", re.compile("5 by 5"))
 
 
+def test_the_query_follows_the_pointer_along_the_tokens_and_the_link_when_it_lets_go(open_link):
+    page = open_link(view="heads", text="a b c d e f", architecture="encoder", query=0, key=1)
+    chips = page.locator(".st-key-token_strip .chip")
+    sent = messages_sent(page)
+    chips.nth(1).hover()
+    page.mouse.down()
+    chips.nth(4).hover()
+    assert [row for row, _ in lit_cells(page, HEADS)] == [4] * 4
+    expect(chips.nth(4)).to_have_attribute("aria-selected", "true")
+    cell, plot = (
+        page.locator(f".st-key-{HEADS} .matrix-current {part}").bounding_box()
+        for part in (".light-selected", ".matrix-plot")
+    )
+    assert (cell["y"] + cell["height"] / 2 - plot["y"]) / plot["height"] == pytest.approx(4.5 / 6, abs=0.01)
+    assert messages_sent(page) == sent
+    assert link_of(page)["query"] == "0"
+    with rerun(page, HEADS):
+        page.mouse.up()
+    assert link_of(page)["query"] == "4"
+    choose_view(page, "One token's way")
+    sent = messages_sent(page)
+    chips.nth(4).hover()
+    page.mouse.down()
+    page.mouse.move(0, chips.nth(4).bounding_box()["y"])  # further than the row goes
+    expect(page.locator(".token-way")).to_contain_text("Token 0 a")
+    assert messages_sent(page) == sent
+    with rerun(page):
+        page.mouse.up()
+    assert link_of(page)["query"] == "0"
+
+
 MOVE_TO = """(dial, place) => {
   dial.value = place;
   dial.dispatchEvent(new Event("input", { bubbles: true }));

@@ -95,6 +95,8 @@ export interface Mark {
   sequence: string;
   index: number;
   role: string;
+  /** Whether it is the query from now on. */
+  isChosen?: boolean;
 }
 
 export interface TooltipLine {

@@ -5,6 +5,7 @@ import { Follower } from "../shared/follower.js";
 import { describeCell, describeMatrix, litPosition, marksOfCell, MatrixPanel } from "../shared/grid.js";
 import { galleryColumns, roomForLabels } from "../shared/grid_layout.js";
 import { HeadControls } from "../shared/head_controls.js";
+import { chosenQuery } from "../shared/hover.js";
 import { withLayers } from "../shared/layers.js";
 import { makeLegend } from "../shared/legend.js";
 import { MaskPlanes } from "../shared/mask_planes.js";
@@ -247,10 +248,19 @@ class AttentionHeads extends LayeredPicture {
   }
 
   onHover(marks) {
+    const query = chosenQuery(marks, this.data.rows.sequence);
+    if (query !== null) this.followQuery(query);
     const row = litPosition(this.data.rows, "query", marks);
     const column = litPosition(this.data.columns, "key", marks);
     if (this.controls.choices.drawn === "lines") this.lines.lightFromOutside(row, column);
     else this.lightAll(row, column);
+  }
+
+  /** Another token is the query; the host hears of it from where it was chosen. */
+  followQuery(query) {
+    this.selected = [query, this.selected?.[1] ?? 0];
+    if (this.controls.choices.drawn === "lines") this.drawLines();
+    else this.markSelected();
   }
 
   lightAll(row, column) {

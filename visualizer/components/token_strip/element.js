@@ -2,10 +2,11 @@
  * The token strip: one chip per token with its index and id, one row of chips per sequence.
  *
  * Hovering a chip lights that token in every grid of the page; hovering a grid lights chips here. Choosing a chip
- * makes it the query at once; Python hears of it as {sequence, index, seq}.
+ * makes it the query at once; Python hears of it as {sequence, index, seq}. While the pointer is drawn along the chips,
+ * each is the query in turn, in every picture that has its numbers; Python hears of the last one.
  */
 
-import { bringIntoView, makeElement, tokenSpan } from "../shared/dom.js";
+import { bringIntoView, clamp, makeElement, tokenSpan } from "../shared/dom.js";
 import { Events } from "../shared/events.js";
 import { hasModifier } from "../shared/keys.js";
 import { Picture, startPicture } from "../shared/picture.js";
@@ -26,8 +27,17 @@ class TokenStrip extends Picture {
     this.version = "";
     this.frame.onpointerover = (event) => hoverChip(this, event);
     this.frame.onpointerleave = () => this.leave();
-    this.frame.onclick = (event) => selectChip(this, event.target.closest(".chip"));
+    this.frame.onclick = (event) => {
+      if (!this.hasDrawn) selectChip(this, event.target.closest(".chip"));
+      this.hasDrawn = false;
+    };
     this.frame.onkeydown = (event) => pressKey(this, event);
+    this.drawn = null;
+    this.hasDrawn = false;
+    this.frame.onpointerdown = (event) => beginDrawing(this, event);
+    this.frame.onpointermove = (event) => drawAlong(this, event);
+    this.frame.onpointerup = () => endDrawing(this);
+    this.frame.onpointercancel = () => giveUpDrawing(this);
     this.frame.addEventListener("focusin", (event) => hoverChip(this, event));
     this.frame.addEventListener("focusout", () => this.leave());
     root.prepend(this.frame);
@@ -39,7 +49,7 @@ class TokenStrip extends Picture {
     const version = JSON.stringify(sequences);
     if (version !== this.version) build(this, sequences);
     this.version = version;
-    if (this.events.areKnown(seq)) this.selected = selected;
+    if (this.events.areKnown(seq) && !this.drawn?.hasMoved) this.selected = selected;
     showSelected(this);
   }
 
@@ -109,11 +119,13 @@ function build(strip, sequences) {
   strip.chips.clear();
   strip.rows.clear();
   strip.lit = [];
+  strip.drawn = null;
   strip.frame.replaceChildren(...sequences.map((sequence) => buildSequence(strip, sequence)));
 }
 
 /** Light the token under the pointer or under the focus, here and on the page. */
 function hoverChip(strip, event) {
+  if (strip.drawn?.hasMoved) return;
   const chip = event.target.closest(".chip");
   const marks = chip ? [{ sequence: chip.dataset.sequence, index: Number(chip.dataset.index), role: "token" }] : [];
   strip.onHover(marks);
@@ -123,12 +135,63 @@ function hoverChip(strip, event) {
 /** Make a chip the query because the person asked for it, and tell Python. */
 function selectChip(strip, chip) {
   if (!chip) return;
-  const { sequence } = chip.dataset;
-  const index = Number(chip.dataset.index);
   focusChip(strip, chip);
-  strip.selected = { sequence, index };
+  strip.selected = queryOf(chip);
   showSelected(strip);
-  strip.events.send("select", { sequence, index });
+  strip.events.send("select", strip.selected);
+}
+
+/** A finger scrolls the row; a mouse or a pen may be about to be drawn along it. */
+function beginDrawing(strip, event) {
+  const chip = event.target.closest(".chip");
+  const canDraw = chip && event.isPrimary && event.button === 0 && event.pointerType !== "touch";
+  strip.drawn = canDraw ? { chip, before: strip.selected, hasMoved: false } : null;
+  strip.hasDrawn = false;
+  if (canDraw) chip.setPointerCapture(event.pointerId); // the pointer may leave the row
+}
+
+function drawAlong(strip, event) {
+  const { drawn } = strip;
+  if (!drawn) return;
+  const chip = chipAt(drawn.chip.parentElement, event.clientX);
+  if (chip === drawn.chip) return;
+  drawn.hasMoved = true;
+  drawn.chip = chip;
+  focusChip(strip, chip);
+  makeQuery(strip, queryOf(chip));
+}
+
+function endDrawing(strip) {
+  const { drawn } = strip;
+  strip.drawn = null;
+  strip.hasDrawn = Boolean(drawn?.hasMoved); // the click that follows is none
+  if (drawn?.hasMoved) strip.events.send("select", strip.selected);
+}
+
+function giveUpDrawing(strip) {
+  const { drawn } = strip;
+  strip.drawn = null;
+  if (drawn?.hasMoved) makeQuery(strip, drawn.before);
+}
+
+/** Have a token as the query, here and in the pictures that have its numbers. */
+function makeQuery(strip, query) {
+  strip.selected = query;
+  showSelected(strip);
+  const marks = query ? [{ ...query, role: "query", isChosen: true }] : [];
+  strip.onHover(marks);
+  strip.publish(marks);
+}
+
+function queryOf(chip) {
+  return { sequence: chip.dataset.sequence, index: Number(chip.dataset.index) };
+}
+
+/** The chip of a row at a place of the window, or the nearest. */
+function chipAt(row, x) {
+  const chips = [...row.children];
+  const before = chips.filter((chip) => chip.getBoundingClientRect().left <= x).length;
+  return chips[clamp(before - 1, 0, chips.length - 1)];
 }
 
 /** Mark the selected chip; in every row one chip can be reached with the Tab key. */

@@ -7,6 +7,7 @@
 
 import { clamp, makeElement, makeSvgElement, setText, tokenSpan } from "../shared/dom.js";
 import { ShownEvents } from "../shared/events.js";
+import { chosenQuery } from "../shared/hover.js";
 import { hasModifier } from "../shared/keys.js";
 import { floats, formatNumber, withMinusSign } from "../shared/payload.js";
 import { Picture, startPicture } from "../shared/picture.js";
@@ -234,6 +235,8 @@ class TokenWay extends Picture {
   }
 
   onHover(marks) {
+    const query = chosenQuery(marks, this.data.tokens.sequence);
+    if (query !== null) this.follow(query);
     this.light(undefined);
     const keys = new Set(marks.filter(({ role }) => role !== "query").map(({ index }) => String(index)));
     for (const node of this.svg.querySelectorAll("[data-key]")) node.classList.toggle("marked", keys.has(node.dataset.key));
@@ -252,14 +255,20 @@ class TokenWay extends Picture {
 
   /** Go to another token because the person asked for it. */
   go(token) {
-    const { first } = this.data;
-    const bounded = clamp(token, first, first + this.count - 1);
-    if (bounded === this.token) return;
-    this.token = bounded;
+    if (!this.follow(token)) return;
     this.leave();
-    this.draw();
     setText(this.live, this.heading.textContent);
     this.events.changed();
+  }
+
+  /** Draw another token; the host hears of it from where it was chosen. Returns whether it is another one. */
+  follow(token) {
+    const { first } = this.data;
+    const bounded = clamp(token, first, first + this.count - 1);
+    if (bounded === this.token) return false;
+    this.token = bounded;
+    this.draw();
+    return true;
   }
 
   drawnParts() {
