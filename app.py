@@ -7,8 +7,7 @@ from contextlib import nullcontext
 
 import streamlit as st
 
-from visualizer.page import header, sidebar
-from visualizer.page.beginning import begin
+from visualizer.page import beginning, header, opening, sidebar
 from visualizer.page.warming import is_warm, warmed
 from visualizer.routes.served import ROUTES
 from visualizer.session import state
@@ -17,18 +16,20 @@ from visualizer.session.garbage import freeze_imports
 
 def picture() -> None:
     """All below the header."""
-    choices = state.chosen()
-    header.remarks(choices)
+    header.remarks(choices := state.chosen())
+    if opening.is_known(choices):
+        opening.show(choices)
+        return
     with nullcontext() if is_warm() else header.loading():
         from visualizer.page.show import show  # brings torch, which takes a second, when the page already stands
     show(choices)
 
 
 def page_of_visitor() -> None:
-    """The page. Its picture is sent before what stands around it, unless PyTorch is still being loaded."""
+    """The page. Its picture is sent before what stands around it, unless it waits for PyTorch to be loaded."""
     st.set_page_config(page_title="Headlight", page_icon=header.ICON, layout="wide")
     state.load()
-    picture_first = is_warm()
+    picture_first = is_warm() or opening.is_known(state.chosen())
     header.style()
     sidebar.title()
     top = st.container(key="top")
@@ -36,7 +37,7 @@ def page_of_visitor() -> None:
         picture()
     sidebar.controls(state.chosen())
     with top:
-        header.header(begin)
+        header.header(beginning.begin)
     if not picture_first:
         picture()
     freeze_imports()

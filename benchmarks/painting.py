@@ -30,6 +30,9 @@ COMPONENTS = {
 }
 """What is waited for in each view."""
 
+OPENING = "token_way"
+"""What is waited for in the view that the page opens with."""
+
 CASES = (("heads", 128), ("heads", 512), ("step", 128), ("compare", 512))
 N_CHANGES, N_VISITS, N_SERVERS = 20, 12, 4
 WORDS = ("the", "cat", "sat", "on", "a", "mat", "and", "saw", "that", "every", "other", "one", "had", "gone")
@@ -158,8 +161,8 @@ def first_pictures(browser: Browser, folder: Path) -> None:
 def first_picture(browser: Browser, address: str) -> float:
     page = Page(browser)
     page.go(address)
-    page.wait("window.probe?.painted.tensor_grid")
-    painted: float = page.evaluate("window.probe.painted.tensor_grid")
+    page.wait(f"window.probe?.painted.{OPENING}")
+    painted: float = page.evaluate(f"window.probe.painted.{OPENING}")
     page.close()
     return painted
 
@@ -191,7 +194,14 @@ def report_changes(browser: Browser, address: str, view: str, n_tokens: int) -> 
 def open_heads(page: Page, address: str, view: str, n_tokens: int) -> None:
     """Open a view of 2 layers of 8 heads."""
     text = " ".join(itertools.islice(itertools.cycle(WORDS), n_tokens))
-    link = {"text": text, "n_heads": 8, "d_model": 128, "weights": "random", "view": view}
+    link = {
+        "architecture": "encoder",
+        "text": text,
+        "n_heads": 8,
+        "d_model": 128,
+        "weights": "random",
+        "view": view,
+    }
     page.go(f"{address}/?{urlencode(link)}")
     page.wait(f"window.probe?.painted.{COMPONENTS[view]}")
     time.sleep(1)

@@ -100,6 +100,13 @@ def pack(header: Mapping[str, Any], arrays: Mapping[str, Array | Scaled]) -> byt
     return b"".join([struct.pack("<I", len(text)), text, *chunks])
 
 
+def header_of(packed: bytes) -> dict[str, Any]:
+    """The JSON header of packed bytes."""
+    (length,) = struct.unpack_from("<I", packed)
+    header: dict[str, Any] = json.loads(packed[4 : 4 + length])
+    return header
+
+
 def _portable(name: str, array: Array) -> Array:
     """A contiguous little-endian array of a dtype that the browser reads."""
     target = _CONVERSIONS.get(array.dtype)

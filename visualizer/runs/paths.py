@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
-from model import (
-    Trace,
-)
+if TYPE_CHECKING:  # it brings torch, which takes a second
+    from model import Trace
 
 
 def without_layer(path: str) -> str:

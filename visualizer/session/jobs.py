@@ -180,6 +180,21 @@ def watch(look: Callable[[], Seen[Value] | None], draw: Callable[[Seen[Value]], 
     st.fragment(beat, run_every=EVERY_SECONDS)()
 
 
+def rerun_when(is_there: Callable[[], bool], every: float) -> None:
+    """Draw the whole page once more as soon as something is there.
+
+    Args:
+        is_there: whether it is.
+        every: how often the page asks, in seconds.
+    """
+
+    def look() -> None:
+        if is_there():
+            st.rerun()
+
+    st.fragment(look, run_every=every)()
+
+
 def duration(seconds: float) -> str:
     """``3 seconds``, ``40 seconds``, ``2 minutes``: as exactly as what is foreseen deserves."""
     if seconds < 10:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import streamlit as st
 
 from visualizer.components.token_way.element import TokenWay, token_way
 from visualizer.guide.walking import light_at
 from visualizer.pictures.token_way import stack_of, take_apart, window_of
-from visualizer.runs.paths import layer_of, without_layer
+from visualizer.runs.paths import layer_of
 from visualizer.runs.run import Run
 from visualizer.session import state
 from visualizer.session.mount import mount
+from visualizer.session.token_way_events import listeners
 from visualizer.settings.settings import Selection
 from visualizer.stages.check_line import check_line
 from visualizer.stages.checks import TOLERANCE, Check
@@ -31,26 +30,11 @@ def render(run: Run, selection: Selection) -> None:
     window = window_of(run, stack, query)
     taken = run.once(("token_way", stack, window.start), lambda: take_apart(run, stack, window))
     way = taken.way
-
-    def show(event: object) -> None:
-        state.select(query=state.index_in(event, "query"))
-
-    def open_stage(event: object) -> None:
-        path = event.get("path") if isinstance(event, Mapping) else None
-        if path not in way.paths:
-            return
-        state.select(
-            view="step", stage=without_layer(path), layer=layer_of(path), query=state.index_in(event, "query")
-        )
-        if state.has_index(event, "head"):
-            state.select(head=state.index_in(event, "head"))
-
     key = f"token_way_{stack}"
     light = _lit(run, way, selection)
     mount(
         token_way(way, selected=query, seq=state.last_seq(key), key=key, light=light),
-        open=state.on_event(key, "open", open_stage),
-        shown=state.on_event(key, "shown", show),
+        **listeners(key, way.paths),
     )
     check = Check(
         f"{len(way.parts)} parts sum to the residual stream at each of {taken.n_places} places, "

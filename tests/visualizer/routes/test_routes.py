@@ -61,7 +61,7 @@ def unpacked(body: bytes) -> tuple[dict, dict[str, np.ndarray]]:
     arrays = {}
     for name, described in header["arrays"].items():
         count = int(np.prod(described["shape"]))
-        kind = {"f4": np.float32, "u1": np.uint8, "u2": np.uint16}[described["dtype"]]
+        kind = {"f4": np.float32, "u1": np.uint8, "u2": np.uint16, "i4": np.int32}[described["dtype"]]
         found = np.frombuffer(body, kind, count, 4 + length + described["offset"]).reshape(described["shape"])
         arrays[name] = found * described.get("scale", 1)
     return header, arrays

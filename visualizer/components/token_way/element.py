@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from visualizer.components.axis import Axis
-from visualizer.components.packing import pack
+from visualizer.components.packing import header_of, pack
 from visualizer.components.picture import Picture
 
 Numbers = NDArray[np.float32]
@@ -113,8 +113,18 @@ def token_way(way: TokenWay, *, selected: int, seq: int, key: str, light: str | 
         "probabilities": way.probabilities,
         **_weights(way.stops),
     }
-    data = pack(header, {name: array for name, array in arrays.items() if array is not None})
-    return Picture("token_way/element.js", data, key, ("open", "shown"))
+    return packed_way(pack(header, {name: array for name, array in arrays.items() if array is not None}))
+
+
+def packed_way(data: bytes) -> Picture:
+    """The picture of bytes that were packed before."""
+    return Picture("token_way/element.js", data, header_of(data)["key"], ("open", "shown"))
+
+
+def paths_in(data: bytes) -> frozenset[str]:
+    """Every stage that a click in the picture of packed bytes can lead to."""
+    header = header_of(data)
+    return frozenset([header["end"][1], *(one["path"] for one in (*header["parts"], *header["stops"]))])
 
 
 def _described(stop: Stop) -> dict[str, Any]:

@@ -1,0 +1,47 @@
+"""The picture that the page opens with, before PyTorch is there: what the model computed for it stands in a file.
+
+``remake_opening`` writes the file, and a test holds it against the model.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from threading import Event
+
+from visualizer.components.token_way.element import packed_way, paths_in
+from visualizer.page import header
+from visualizer.page.warming import is_warm, is_warming, picture_is_there, wait_for_picture
+from visualizer.runs.tokens import encode
+from visualizer.session.jobs import rerun_when
+from visualizer.session.mount import mount
+from visualizer.session.state import FIRST, Choices
+from visualizer.session.token_way_events import listeners
+
+FILE = Path(__file__).with_name("opening.packed")
+
+EVERY_SECONDS = 0.2
+"""How often a page with the picture of the file looks whether PyTorch is there."""
+
+
+def is_known(choices: Choices) -> bool:
+    """Whether PyTorch is still being loaded, and the file has the picture of what is chosen."""
+    is_first = (choices.settings, choices.selection) == (FIRST.settings, FIRST.selection)
+    return is_first and is_warming() and not is_warm()
+
+
+def show(choices: Choices) -> None:
+    """The tokens and the picture, until PyTorch is there and the page is run as always."""
+    header.strip({"source": encode(choices.settings).sources[0]}, choices, queried="source", sizes={})
+    data = FILE.read_bytes()
+    picture = packed_way(data)
+    mount(picture, **listeners(picture.key, paths_in(data)))
+    wait_for_picture()
+    asked = Event()
+
+    def is_there() -> bool:
+        if asked.is_set():  # by the page itself, for the second time: the picture has left
+            picture_is_there()
+        asked.set()
+        return is_warm()
+
+    rerun_when(is_there, EVERY_SECONDS)

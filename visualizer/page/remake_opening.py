@@ -1,0 +1,26 @@
+"""Make the picture that the page opens with again, after a change of the model or of the opening.
+
+python -m visualizer.page.remake_opening
+"""
+
+from __future__ import annotations
+
+from visualizer.components.token_way.element import token_way
+from visualizer.page.opening import FILE
+from visualizer.pictures.token_way import stack_of, take_apart, window_of
+from visualizer.runs.compute import compute_run
+from visualizer.session.state import FIRST
+
+
+def opening_data() -> bytes:
+    """What the view makes of what the page opens with."""
+    run, selection = compute_run(FIRST.settings).alone(), FIRST.selection
+    stack = stack_of(run, selection.stage)
+    if stack is None:
+        raise ValueError("what the page opens with has no residual stream")
+    way = take_apart(run, stack, window_of(run, stack, selection.query)).way
+    return token_way(way, selected=selection.query, seq=0, key=f"token_way_{stack}").data
+
+
+if __name__ == "__main__":
+    FILE.write_bytes(opening_data())

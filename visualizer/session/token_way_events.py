@@ -1,0 +1,40 @@
+"""What a person does in the picture of one token's way, and what follows from it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from typing import TypedDict
+
+from visualizer.runs.paths import layer_of, without_layer
+from visualizer.session import state
+
+
+class Listeners(TypedDict):
+    """What hears the events of the picture, by their names."""
+
+    open: Callable[[], None]
+    shown: Callable[[], None]
+
+
+def listeners(key: str, paths: Collection[str]) -> Listeners:
+    """What hears the events of the picture ``key``.
+
+    Args:
+        key: the picture.
+        paths: the stages that it may lead to.
+    """
+
+    def show(event: object) -> None:
+        state.select(query=state.index_in(event, "query"))
+
+    def open_stage(event: object) -> None:
+        path = event.get("path") if isinstance(event, Mapping) else None
+        if not isinstance(path, str) or path not in paths:
+            return
+        state.select(
+            view="step", stage=without_layer(path), layer=layer_of(path), query=state.index_in(event, "query")
+        )
+        if state.has_index(event, "head"):
+            state.select(head=state.index_in(event, "head"))
+
+    return Listeners(open=state.on_event(key, "open", open_stage), shown=state.on_event(key, "shown", show))
