@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import queue
 import shutil
 import signal
 import subprocess
@@ -19,7 +20,7 @@ from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any, Literal
+from typing import IO, Any, Literal
 
 from headlight.pretrained.places import (
     PACKAGES,
@@ -40,6 +41,7 @@ _COMMAND = (sys.executable, "-m", "headlight.pretrained.fetching")
 _ROOT = Path(__file__).parents[2]
 _EVERY_BYTES = 2**20
 _TRIED_SECONDS = 10
+_BEAT_SECONDS = 0.5
 
 
 @dataclass(frozen=True)
@@ -150,11 +152,15 @@ def fetch(task: Task) -> Generator[Report]:
                 raise ValueError("The process that fetches has no pipes.")
             given.write(json.dumps(asdict(task)).encode())
             given.close()
-            for line in lines:
-                report = json.loads(line)
-                if "failure" in report:
-                    raise ValueError(report["failure"])
-                yield Report(report["text"], report["fraction"], Path(report["path"]) if "path" in report else None)
+            last = Report("Starting", 0.0)
+            for line in _lines_and_beats(lines):
+                if line:
+                    report = json.loads(line)
+                    if "failure" in report:
+                        raise ValueError(report["failure"])
+                    path = Path(report["path"]) if "path" in report else None
+                    last = Report(report["text"], report["fraction"], path)
+                yield last
             if process.wait() != 0:
                 raise ValueError(f"The process that fetches ended with {process.returncode}.")
         finally:
@@ -162,6 +168,27 @@ def fetch(task: Task) -> Generator[Report]:
                 _end(process)
                 if task.target:
                     shutil.rmtree(_rough(Path(task.target), process.pid), ignore_errors=True)
+
+
+def _lines_and_beats(stream: IO[bytes]) -> Generator[bytes]:
+    """Each line of a stream, and nothing twice a second where none comes, so that whoever waits can end it."""
+    waiting: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+
+    def read() -> None:
+        for line in stream:
+            waiting.put(line)
+        waiting.put(None)
+
+    threading.Thread(target=read, daemon=True).start()
+    while True:
+        try:
+            line = waiting.get(timeout=_BEAT_SECONDS)
+        except queue.Empty:
+            yield b""
+            continue
+        if line is None:
+            return
+        yield line
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -115,7 +115,9 @@ def open_checkpoint(
             path = target
     say(f"Loading {cost.place.name}", max(done, 0.5))
     shelf.make_room(memory_of(path, dtype))
-    return shelf.put(key, load(cost.place.name, path, dtype=dtype, device=device))
+    checkpoint = load(cost.place.name, path, dtype=dtype, device=device)
+    say(f"Loading {cost.place.name}", 1.0)  # where it was ended meanwhile, it is not kept
+    return shelf.put(key, checkpoint)
 
 
 def _do(task: Task, say: Say, start: float, end: float) -> Path:

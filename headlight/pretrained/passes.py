@@ -9,9 +9,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from headlight.attention import Keep
+from headlight.attention import Attention, Keep
 from headlight.pretrained.checkpoint import Checkpoint
 from headlight.pretrained.tokens import Piece, Tokenized, pieces_of_ids
+from headlight.recording import Texts
 from headlight.trace import Trace
 from headlight.watching import memory, watch
 
@@ -45,7 +46,11 @@ def run(checkpoint: Checkpoint, given: Tokenized, *, keep: Keep = "weights") -> 
     model = checkpoint.model
     with checkpoint.lock, torch.no_grad(), watch(model, keep=keep, to="cpu") as trace:
         output = model(**given.inputs, **_plain(checkpoint))
-    trace.tokens = tuple(piece.text for piece in given.pieces)
+    tokens = tuple(piece.text for piece in given.pieces)
+    if given.target:
+        trace.texts = Texts((tokens,), (tuple(piece.text for piece in given.target),))
+    else:
+        trace.tokens = tokens
     has_logits = "logits" in output and output["logits"].dim() == 3
     return Pass(trace, (output["logits"] if has_logits else output[0]).detach().cpu(), has_logits)
 
@@ -72,6 +77,7 @@ class Step:
         rest: the probability of all others together.
         n_rest: how many those are.
         weights: (L, H, Tk), the row of each attention over the tokens so far that the choice rests on.
+        allowed: (Tq, Tk) bool, True = may attend: the mask of the first attention, for the tokens read now.
         n_computed: how many rows of keys and values were computed in this step; the others were kept.
     """
 
@@ -81,6 +87,7 @@ class Step:
     rest: float
     n_rest: int
     weights: Tensor
+    allowed: Tensor
     n_computed: int
 
 
@@ -121,8 +128,17 @@ def _step(checkpoint: Checkpoint, logits: Tensor, trace: Trace, n_computed: int)
         rest=max(0.0, 1.0 - float(shares.sum())),
         n_rest=len(logits) - len(pieces),
         weights=torch.stack([attention.weights[0, :, -1] for attention in trace if attention.weights is not None]),
+        allowed=_mask_of(trace[0]),
         n_computed=n_computed,
     )
+
+
+def _mask_of(attention: Attention) -> Tensor:
+    """(Tq, Tk) of the first sequence and head, all True where nothing is blocked."""
+    _, _, n_queries, n_keys = attention.shape
+    allowed = torch.ones(1, 1, dtype=torch.bool) if attention.allowed is None else attention.allowed
+    four = allowed[(None,) * (4 - allowed.dim())]
+    return four[0, 0].expand(n_queries, n_keys)
 
 
 def _ends(checkpoint: Checkpoint) -> set[int]:

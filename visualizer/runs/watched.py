@@ -49,6 +49,7 @@ class WatchedRun:
         causal: whether no token may see a later one; None judges that by the masks.
         model_name: the name of the model's class; "" if unknown.
         texts: the tokens, where they are known better than the trace knows them.
+        more_panels: what can be shown of it that is not in this trace, such as operations that were not kept.
     """
 
     trace: Trace
@@ -57,6 +58,7 @@ class WatchedRun:
     causal: bool | None = None
     model_name: str = ""
     texts: Texts = field(default_factory=Texts)
+    more_panels: tuple[str, ...] = ()
 
     @cached_property
     def kinds(self) -> tuple[AttentionKind, ...]:

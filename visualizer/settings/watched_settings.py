@@ -9,13 +9,16 @@ from typing import Literal
 from visualizer.settings.fields import Field, fields_of, setting
 from visualizer.settings.link import read_part, write_part
 
-Door = Literal["recording"]
+Door = Literal["recording", "pretrained"]
 Source = Literal["none", "example", "given", "uploaded"]
-Panel = Literal["heads", "operations"]
+Panel = Literal["heads", "operations", "write"]
+
+NumberType = Literal["float32", "bfloat16"]
 
 MOST_HEADS = 256
 MOST_TOKENS = 2_048
 MOST_PLACES = 9_999_999
+MOST_WRITTEN = 64
 
 
 @dataclass(frozen=True)
@@ -29,7 +32,7 @@ class WatchedChoice:
         "recording",
         "Model",
         "Where the trace comes from.",
-        choices={"recording": "Open a recording"},
+        choices={"recording": "Open a recording", "pretrained": "A pretrained model"},
     )
     watched_source: Source = setting(
         "none",
@@ -45,8 +48,8 @@ class WatchedChoice:
     watched_panel: Panel = setting(
         "heads",
         "Show",
-        "The heads of its attentions, or every operation one after the other.",
-        choices={"heads": "Heads", "operations": "Step through"},
+        "The heads of its attentions, every operation one after the other, or how it writes on.",
+        choices={"heads": "Heads", "operations": "Step through", "write": "Write on"},
     )
     watched_attention: str = setting("", "Attention", "The attention that is looked at, by its path.")
     watched_item: int = setting(
@@ -61,6 +64,32 @@ class WatchedChoice:
     )
     watched_column: int = setting(
         0, "Column", "The column of the number that is looked at, counted from 0.", most=MOST_PLACES
+    )
+    pretrained_model: str = setting(
+        "", "Checkpoint", "A name on the hub, a folder, or a GGUF file. What is on this machine stands first."
+    )
+    pretrained_text: str = setting(
+        "When Mary and John went to the store, John gave a drink to",
+        "Text",
+        "What the model reads, cut into tokens by its own tokenizer.",
+    )
+    pretrained_second: str = setting(
+        "",
+        "Second text",
+        "For an encoder the second of a pair of texts, for an encoder-decoder what the decoder has written so far.",
+    )
+    pretrained_chat: bool = setting(
+        False, "As a chat", "The text is what is said to an assistant, in the template that the checkpoint has."
+    )
+    pretrained_dtype: NumberType = setting(
+        "float32",
+        "Number type",
+        "The type of the weights in memory: bfloat16 takes half as much, and is less exact.",
+        choices={"float32": "float32", "bfloat16": "bfloat16"},
+    )
+    pretrained_device: str = setting("cpu", "Device", "Where the model is computed.")
+    pretrained_steps: int = setting(
+        8, "Tokens to write", "How many tokens it writes at most.", least=1, most=MOST_WRITTEN
     )
 
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
 import streamlit as st
 
 from headlight.attention import Attention
@@ -26,12 +30,17 @@ _ICONS: dict[Severity, str] = {
 _FEW = 4
 
 
-def show_trace(run: WatchedRun, choices: Choices) -> None:
+def show_trace(
+    run: WatchedRun,
+    choices: Choices,
+    more: Mapping[str, Callable[[WatchedRun, Choices], None]] = MappingProxyType({}),
+) -> None:
     """Draw a trace: the verdict, the list of attentions, and the one that is chosen.
 
     Args:
         run: the trace, and what is known of its tokens. The same object gives what was computed of it before.
         choices: what is looked at in it is in ``choices.watched``, how heads are drawn in ``choices.selection``.
+        more: what draws a panel that is neither its heads nor its operations, by the name of the panel.
     """
     if not run.trace:
         st.info("No attention was seen in it.", icon=":material/info:")
@@ -39,14 +48,13 @@ def show_trace(run: WatchedRun, choices: Choices) -> None:
         if run.trace.stages:
             operations.render(run, choices)
         return
-    if run.trace.stages:
-        with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="watched_panels"):
-            widgets.segments("watched_panel", help=None, label_visibility="collapsed", required=True)
-            if choices.watched.watched_panel == "operations":
-                st.caption(_summary(run), width="content")
-        if choices.watched.watched_panel == "operations":
-            operations.render(run, choices)
-            return
+    panel = _choose_panel(run, choices)
+    if panel == "operations":
+        operations.render(run, choices)
+        return
+    if panel in more:
+        more[panel](run, choices)
+        return
     verdict, table = st.columns([2, 3], gap="medium")
     with verdict:
         _verdict(run)
@@ -55,6 +63,22 @@ def show_trace(run: WatchedRun, choices: Choices) -> None:
     attention = run.attention(choices.watched.watched_attention)
     _pick(run, attention, choices)
     _attention(run, attention, choices)
+
+
+def _choose_panel(run: WatchedRun, choices: Choices) -> str:
+    """What is shown of it: what was chosen, where there is that, or else the heads."""
+    offered = ["heads", *run.more_panels]
+    if run.trace.stages and "operations" not in offered:
+        offered.insert(1, "operations")
+    chosen = choices.watched.watched_panel
+    if len(offered) == 1:
+        return "heads"
+    with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="watched_panels"):
+        widgets.segments("watched_panel", offered, help=None, label_visibility="collapsed", required=True)
+        if chosen != "heads":
+            st.caption(_summary(run), width="content")
+    is_there = bool(run.trace.stages) if chosen == "operations" else chosen in offered
+    return chosen if is_there else "heads"
 
 
 def _summary(run: WatchedRun) -> str:
@@ -188,7 +212,8 @@ def _heads(picture: WatchedHeads, head: int, choices: Choices) -> None:
         show(event)
         state.watch(watched_query=state.index_in(event, "query"), watched_key=state.index_in(event, "key"))
 
-    key = f"watched_heads_{picture.run.title}_{picture.drawn[0].path}_{len(picture.drawn)}"
+    of_run = f"{picture.run.title} {picture.drawn[0].path} {len(picture.drawn)}"
+    key = "_".join(["watched_heads", *re.findall("[A-Za-z0-9]+", of_run)])  # Streamlit refuses two underscores
     mount(
         attention_heads(
             picture.weights,

