@@ -56,7 +56,7 @@ def in_precision(array: Array, precision: Precision) -> Array | Scaled:
     single = np.asarray(array, dtype=np.float32)
     if precision == "exact":
         return single
-    if not bool(((single >= 0.0) & (single <= 1.0)).all()):
+    if not (single.min() >= 0.0 and single.max() <= 1.0):  # not a number is neither
         raise ValueError("Steps are for numbers from 0 to 1, and here are others: precision=exact gives them all.")
     return _in_steps(single, np.uint16 if precision == "16" else np.uint8)
 
@@ -131,4 +131,6 @@ def _finite_range(array: npt.NDArray[np.float32]) -> tuple[float, float]:
 def _in_steps(array: npt.NDArray[np.float32], dtype: type[np.uint8] | type[np.uint16]) -> Scaled:
     """Numbers in [0, 1] rounded to the nearest of the steps that `dtype` counts."""
     most = int(np.iinfo(dtype).max)
-    return Scaled((array * np.float32(most) + np.float32(0.5)).astype(dtype), 1 / most)
+    scaled = array * np.float32(most)
+    scaled += np.float32(0.5)
+    return Scaled(scaled.astype(dtype), 1 / most)

@@ -45,7 +45,8 @@ class HeadsPicture:
     @cached_property
     def weights(self) -> NDArray[np.float32]:
         """(L, H, Tq, Tk)."""
-        return np.stack([to_array(self.run.trace[f"{path}.weights"].value[self.batch]) for path in self.modules])
+        layers = [to_array(self.run.trace[f"{path}.weights"].value[self.batch]) for path in self.modules]
+        return layers[0][None] if len(layers) == 1 else np.stack(layers)
 
     @property
     def n_heads(self) -> int:

@@ -4,7 +4,7 @@ import { describeMatrix, litPosition, marksOfCell, MatrixPanel } from "../shared
 import { HeadControls } from "../shared/head_controls.js";
 import { makeLegend } from "../shared/legend.js";
 import { MaskPlanes } from "../shared/mask_planes.js";
-import { makeScale } from "../shared/matrix_pixels.js";
+import { makeScale, storedNumbers } from "../shared/matrix_pixels.js";
 import { formatNumber } from "../shared/payload.js";
 import { startPicture } from "../shared/picture.js";
 import { headColor } from "../shared/theme.js";
@@ -71,33 +71,26 @@ class CompareGrids extends LayeredPicture {
     const { controls, data, masks } = this;
     const [a, b] = ["a", "b"].map((side) =>
       controls.matrix(data.arrays[side], masks[side], data.sides[side].blocked_by, layer, head));
-    const { difference, taken } = this.differenceOf(a.values, b.values);
+    const taken = this.takenFrom(a, b);
     const blocked = this.blockedInBoth(a.blocked, b.blocked);
-    return {
-      a,
-      b,
-      difference: { ...a, values: difference, steps: null, blocked, blockedBy: [], emptyRows: null, marksSign: true },
-      moved: taken / a.rows,
-    };
+    const looks = { steps: null, blocked, blockedBy: [], emptyRows: null, marksSign: true };
+    return { a, b, difference: differenceOf(a, b, looks), moved: taken / a.rows };
   }
 
-  /**
-   * B − A, and the weight that B takes from the keys all together; the largest change of the layer, which all heads'
-   * scale needs, is found on the way.
-   */
-  differenceOf(a, b) {
-    const difference = new Float32Array(a.length);
-    let largest = this.largestChange;
+  /** The weight that B takes from the keys all together; the largest change of the layer is found on the way. */
+  takenFrom(a, b) {
+    const [before, after] = [storedNumbers(a), storedNumbers(b)];
+    const [first, second, unit] = [before.numbers, after.numbers, before.unit];
+    let largest = 0;
     let taken = 0;
-    for (let i = 0; i < a.length; i++) {
-      const change = b[i] - a[i];
-      difference[i] = change;
+    for (let i = 0; i < first.length; i++) {
+      const change = second[i] - first[i];
       const size = change < 0 ? -change : change;
       if (change < 0) taken += size;
       if (size > largest && size < Infinity) largest = size;
     }
-    this.largestChange = largest;
-    return { difference, taken };
+    this.largestChange = Math.max(this.largestChange, largest * unit);
+    return taken * unit;
   }
 
   scales() {
@@ -222,6 +215,19 @@ class CompareGrids extends LayeredPicture {
   lightAll(row, column) {
     for (const { panels } of this.heads) for (const panel of panels) panel.light(row, column);
   }
+}
+
+/** B − A as a matrix, subtracted when its numbers are first asked for: of most heads they are not in sight. */
+function differenceOf(a, b, looks) {
+  const { rows, columns, rowAxis, columnAxis, dtype } = a;
+  let values = null;
+  return {
+    get values() {
+      return (values ??= b.values.map((weight, i) => weight - a.values[i]));
+    },
+    ...{ rows, columns, rowAxis, columnAxis, dtype },
+    ...looks,
+  };
 }
 
 /** How much of a query's weight B takes away from where it lay in A, in the mean of all queries. */

@@ -124,8 +124,9 @@ export class MatrixPanel {
     this.caption.hidden = !title && !subtitle?.length;
     this.dot.hidden = !color;
     this.dot.style.background = color ?? "";
-    clearTimeout(this.describing);
-    this.describing = setTimeout(() => this.pixels.setAttribute("aria-label", description()), 0);
+    cancelAnimationFrame(this.describing);
+    const describe = () => this.pixels.setAttribute("aria-label", description());
+    this.describing = requestAnimationFrame(() => setTimeout(describe, 0)); // once the frame is painted
     const way = `cells: move with the arrow keys, select with Enter${hint ? ` (${hint})` : ""}`;
     this.plot.setAttribute("aria-label", `${title || "matrix"}, ${way}`);
     this.plot.classList.toggle("matrix-plot-leads", Boolean(hint));

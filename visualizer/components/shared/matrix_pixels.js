@@ -80,7 +80,7 @@ export function paintPixels(pixels, values, blocked, scale) {
 }
 
 /** The numbers of a matrix without decoding steps: `numbers * unit` are its values. */
-function storedNumbers(matrix) {
+export function storedNumbers(matrix) {
   const { steps = null } = matrix;
   return steps ? { numbers: steps.data, unit: steps.scale } : { numbers: matrix.values, unit: 1 };
 }
