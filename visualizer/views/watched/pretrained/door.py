@@ -106,14 +106,14 @@ def _choose(choice: WatchedChoice, *, has_chat: bool) -> None:
         "GGUF are read, and no code that comes with a checkpoint is run (trust_remote_code is off).",
     )
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="pretrained_choice"):
-        with st.popover("Type and device", icon=":material/tune:", type="tertiary", width="content"):
+        with st.popover("Options", icon=":material/tune:", type="tertiary", width="content"):
             widgets.segments("pretrained_dtype", required=True)
             _choose_device(choice)
+            if has_chat:
+                widgets.switch("pretrained_chat")
         if choice.pretrained_model:
             with st.popover("To see in SmolLM2", icon=":material/visibility:", type="tertiary", width="content"):
                 _ready_texts()
-        if has_chat:
-            widgets.switch("pretrained_chat", width="content")
 
 
 def _here() -> tuple[Place, ...]:
@@ -153,8 +153,9 @@ def _device(choice: WatchedChoice) -> str:
 
 def _ready_texts() -> None:
     for ready in READY_TEXTS:
-        st.button(ready.title, key=f"ready_{ready.name}", type="tertiary", on_click=_open_ready, args=(ready,))
-        st.caption(ready.what_to_see)
+        with st.container(gap="xxsmall", key=f"ready_text_{ready.name}"):
+            st.button(ready.title, key=f"ready_{ready.name}", on_click=_open_ready, args=(ready,))
+            st.caption(ready.what_to_see)
 
 
 def _open_ready(ready: ReadyText) -> None:

