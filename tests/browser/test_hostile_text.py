@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from itertools import accumulate
 
-import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.headlight_page import (
@@ -22,21 +23,23 @@ from visualizer.settings.fields import MAX_TEXT
 from visualizer.settings.settings import Settings
 
 ATTACK = "<img src=x onerror=window.attacked=1>"
-TEXTS = {
-    "script": "<script>window.attacked = 1</script> after",
-    "image": f"{ATTACK} <svg onload=window.attacked=1></svg>",
-    "link": "https://example.com www.example.com <a href='https://example.com'>here</a> me@example.com",
-    "markdown": "**bold** _it_ `code` # head [text](https://example.com) ![](https://example.com/x.png)",
-    "latex": "$x$ $$\\frac{1}{2}$$ \\(y\\)",
-    "streamlit": ":red[x] :material/home: :streamlit: :smile: :blue-background[y] -> <- --",
-    "entities": "&lt;b&gt; &amp; &#60;i&#62; %{x} %7B",
-    "right to left": "שלום עולם مرحبا \u202eabc\u202c end",
-    "emoji": "👩‍👩‍👧‍👦 🏳️‍🌈 👍🏽 🇩🇪 1️⃣ é",
-    "zero width": "a\u200bb \u200b \ufeff \u00ad c\u2060d",
-    "control": "a\x01b \x07 \x1b[31m \x7f \u0085 \u2028 e",
-    "combining": "Z̸̡̢̛̗̘̙̜͔̖̟̠a̵l̶ ́ x",
-    "long words": "W" * 300 + " " + "漢字仮名" * 12,
-}
+MARKUP = (
+    "<script>window.attacked = 1</script> after",
+    f"{ATTACK} <svg onload=window.attacked=1></svg>",
+    "https://example.com www.example.com <a href='https://example.com'>here</a> me@example.com",
+    "**bold** _it_ `code` # head [text](https://example.com) ![](https://example.com/x.png)",
+    "$x$ $$\\frac{1}{2}$$ \\(y\\)",
+    ":red[x] :material/home: :streamlit: :smile: :blue-background[y] -> <- --",
+    "&lt;b&gt; &amp; &#60;i&#62; %{x} %7B",
+)
+LETTERS = (
+    "שלום עולם مرحبا \u202eabc\u202c end",
+    "👩‍👩‍👧‍👦 🏳️‍🌈 👍🏽 🇩🇪 1️⃣ é",
+    "a\u200bb \u200b \ufeff \u00ad c\u2060d",
+    "a\x01b \x07 \x1b[31m \x7f \u0085 \u2028 e",
+    "Z̸̡̢̛̗̘̙̜͔̖̟̠a̵l̶ ́ x",
+    "W" * 300 + " " + "漢字仮名" * 12,
+)
 EVERYTHING = " ".join([ATTACK, "**b** $x$ :red[y] :material/home: [t](https://example.com) שלום 👩‍👩‍👧‍👦 a\u200bb"])
 
 _ELEMENTS = """() => {
@@ -61,34 +64,30 @@ def elements(page: Page) -> dict[str, int]:
     return found
 
 
-@pytest.fixture(scope="module")
-def page(open_app_once) -> Page:
-    """One page on which everything is typed, one text after the other."""
-    return open_app_once()
+def test_a_text_is_shown_exactly_and_becomes_no_element(open_link):
+    page = open_link(text="plain words only")
+    harmless = elements(page)
+    for texts in (MARKUP, LETTERS):
+        type_text(page, " ".join(texts))
+        held = page.locator(".st-key-text textarea").input_value()
+        shown = tokens(page)
+        assert shown == list(encode(Settings(text=held)).sources[0].labels)
+        assert elements(page) == harmless
+        for row in ends_of(texts):
+            point_at(panels(page, "picture").last, row, 0, (len(shown), len(shown)))
+            expect(tooltip(page).locator("bdi").first).to_have_text(re.compile(f"^{re.escape(shown[row])}$"))
+        page.mouse.move(1, 1)
+        assert page.evaluate("window.attacked") is None
 
 
-@pytest.fixture(scope="module")
-def harmless(page) -> dict[str, int]:
-    """The elements of the page with a text that holds nothing special."""
-    type_text(page, "plain words only")
-    return elements(page)
+def ends_of(texts: Sequence[str]) -> list[int]:
+    """The place of the last token of each of these texts, where they are one."""
+    counts = [len(encode(Settings(text=text)).sources[0].labels) for text in texts]
+    return [end - 1 for end in accumulate(counts)]
 
 
-@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS.keys())
-def test_a_text_is_shown_exactly_and_becomes_no_element(page, harmless, text):
-    type_text(page, text)
-    held = page.locator(".st-key-text textarea").input_value()
-    assert tokens(page) == list(encode(Settings(text=held)).sources[0].labels)
-    assert elements(page) == harmless
-    n_tokens = len(tokens(page))
-    point_at(panels(page, "picture").last, n_tokens - 1, 0, (n_tokens, n_tokens))
-    expect(tooltip(page).locator("bdi").first).to_have_text(re.compile(f"^{re.escape(tokens(page)[-1])}$"))
-    page.mouse.move(1, 1)
-    assert page.evaluate("window.attacked") is None
-
-
-def test_no_view_interprets_a_text(open_app):
-    page = open_app(text="nothing yet", view="compare", query=3)
+def test_no_view_interprets_a_text(open_link):
+    page = open_link(text="nothing yet", view="compare", query=3)
     for view, title in {"compare": "Compare masks", "heads": "Heads", "step": "Step through"}.items():
         if view != "compare":
             choose_view(page, title)
@@ -108,36 +107,35 @@ def test_no_view_interprets_a_text(open_app):
     assert page.evaluate("window.attacked") is None
 
 
-@pytest.mark.parametrize(
-    ("text", "sentence"),
-    [
-        ("", "There is nothing to run yet: type at least one word into the text."),
-        (" \n\t  ", "There is nothing to run yet: type at least one word into the text."),
-        ("x " * (MAX_TEXT // 2), "The text has 10,000 tokens and 512 is the most that is drawn: shorten it."),
-    ],
-    ids=["empty", "spaces", "10,000 tokens"],
-)
-def test_what_cannot_be_drawn_gets_one_clear_sentence(page, text, sentence):
-    type_text(page, text)
+EMPTY = "There is nothing to run yet: type at least one word into the text."
+UNDRAWN = {
+    "": EMPTY,
+    " \n\t  ": EMPTY,
+    "x " * (MAX_TEXT // 2): "The text has 10,000 tokens and 512 is the most that is drawn: shorten it.",
+}
+
+
+def test_what_cannot_be_drawn_gets_one_clear_sentence(open_link):
+    page = open_link()
     errors = page.get_by_test_id("stAlertContentError")
-    expect(errors).to_have_count(1)
-    assert errors.inner_text().replace("\u2060", "").endswith(sentence)
+    for text, sentence in UNDRAWN.items():
+        type_text(page, text)
+        expect(errors).to_have_count(1)
+        assert errors.inner_text().replace("\u2060", "").endswith(sentence)
+        expect(panels(page, "picture")).to_have_count(0)
     type_text(page, "usable again")
     expect(errors).to_have_count(0)
     assert tokens(page) == ["usable", "again"]
     expect(panels(page, "picture").last).to_be_visible()
 
 
-def test_one_word_of_many_letters_is_one_short_token(page):
+def test_one_word_of_many_letters_is_one_short_token_and_a_longer_one_leaves_the_text_before_it(open_link):
+    page = open_link()
     type_text(page, "x" * MAX_TEXT)
     assert tokens(page) == ["x" * 23 + "…"]
     expect(page.get_by_text("The text is too long for a link")).to_be_visible()
-    type_text(page, "usable again")
-    assert tokens(page) == ["usable", "again"]
-
-
-def test_a_text_longer_than_any_that_is_read_leaves_the_one_before_it(page):
     type_text(page, "still here")
+    assert tokens(page) == ["still", "here"]
     area = page.locator(".st-key-text textarea")
     area.fill("x" * (MAX_TEXT + 1))
     expect(area).to_have_value("still here")
