@@ -80,6 +80,14 @@ def test_a_text_is_shown_exactly_and_becomes_no_element(open_link):
         assert page.evaluate("window.attacked") is None
 
 
+def test_the_name_of_a_line_is_drawn_as_typed(open_link):
+    harmless = elements(open_link(text="plain words\nand more"))
+    page = open_link(text="**b** $x$\n:red[y] <i>")
+    names = page.locator(".st-key-batch").get_by_role("radio")
+    expect(names).to_have_text([re.compile(re.escape(name)) for name in ("**b** $x$", ":red[y] <i>")])
+    assert elements(page) == harmless
+
+
 def ends_of(texts: Sequence[str]) -> list[int]:
     """The place of the last token of each of these texts, where they are one."""
     counts = [len(encode(Settings(text=text)).sources[0].labels) for text in texts]
