@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
-from playwright.sync_api import BrowserContext, Page, Request, expect
+from playwright.sync_api import BrowserContext, Page, expect
 
+from tests.browser.conftest import watched
 from tests.browser.headlight_page import click_cell, close_to, lit_in, point_at, tooltip_numbers
 from visualizer.components.attention_heads.element import attention_heads
 from visualizer.components.derivation import derivation
@@ -19,8 +23,8 @@ from visualizer.runs.compute import compute_run
 from visualizer.runs.run import Run
 from visualizer.settings.settings import Settings
 from visualizer.stages.derivations import Cell
-from visualizer.stages.panels import blocked_in_layers, stage_panel, to_array
-from visualizer.stages.registry import derive, on_map
+from visualizer.stages.panels import blocked_in_layers, operand_panel, stage_panel, to_array
+from visualizer.stages.registry import derive, on_map, operands_of
 
 WEIGHTS = "encoder.layers.0.self_attention.weights"
 HEARD = """() => {
@@ -59,24 +63,23 @@ def pictures(run: Run) -> list[tuple[str, Picture]]:
 
 @pytest.fixture(scope="module")
 def page(run: Run, context: BrowserContext, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
-    """The file in a browser. It may log no error, and ask for nothing but itself."""
     file = tmp_path_factory.mktemp("page") / "headlight.html"
-    file.write_text(page_text(pictures(run), title="Headlight & <b>pictures</b>"), encoding="utf-8")
-    problems: list[str] = []
+    with opened(context, file, pictures(run), title="Headlight & <b>pictures</b>") as page:
+        yield page
 
-    def note(request: Request) -> None:
-        if request.url != file.as_uri():
-            problems.append(f"asked for {request.url}")
 
-    opened = context.new_page()
-    opened.set_viewport_size({"width": 1280, "height": 1000})
-    opened.on("pageerror", lambda error: problems.append(str(error)))
-    opened.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
-    opened.on("request", note)
-    opened.goto(file.as_uri())
-    yield opened
-    opened.close()
-    assert not problems, problems
+@contextmanager
+def opened(
+    context: BrowserContext, file: Path, pictures: Sequence[tuple[str, Picture]], *, title: str
+) -> Iterator[Page]:
+    """The file in a browser. It may log no error, and ask for nothing but itself."""
+    file.write_text(page_text(pictures, title=title), encoding="utf-8")
+    page = context.new_page()
+    page.set_viewport_size({"width": 1280, "height": 1000})
+    with watched(page, file.as_uri()):
+        page.goto(file.as_uri())
+        yield page
+    page.close()
 
 
 def test_every_picture_is_drawn_under_its_heading(page, run):
@@ -133,3 +136,29 @@ def test_a_dark_system_makes_dark_pictures(page):
     expect(page.locator("[data-key=grid] .headlight")).to_have_attribute("data-theme", "dark")
     page.emulate_media(color_scheme="light")
     expect(page.locator("[data-key=grid] .headlight")).to_have_attribute("data-theme", "light")
+
+
+def test_every_stage_is_drawn_derived_and_reached_with_the_arrow_keys(context, tmp_path):
+    run = compute_run(Settings(architecture="decoder", text="a b a", n_layers=1, n_heads=2, d_model=8, d_ff=8))
+    paths = list(run.trace)
+    model = stage_map(model_map(on_map(run)), paths[0], verdicts={}, seq=0, key="map")
+    drawn = [(f"{path} {kind}", picture) for path in paths for kind, picture in pictures_of(run, path)]
+    with opened(context, tmp_path / "stages.html", [("The model", model), *drawn], title="Stages") as page:
+        page.evaluate(HEARD)
+        page.locator(".stage-map").focus()
+        for path in paths:
+            name = path.rpartition(".")[2]
+            grid = page.locator(f"[data-key='grid {path}'] .matrix:visible").last
+            expect(grid.locator(".matrix-subtitle")).to_contain_text(name)
+            expect(page.locator(f"[data-key='number {path}'] .verdict")).to_have_text(re.compile("^equals"))
+            expect(page.locator(".stage-map [aria-current=step]")).to_have_text(name)
+            page.keyboard.press("ArrowRight")
+        page.wait_for_function("last => heard.at(-1)?.value.path === last", arg=paths[-1])
+
+
+def pictures_of(run: Run, path: str) -> list[tuple[str, Picture]]:
+    """The inputs and the output of a stage, and how its first number came to be."""
+    inputs = [operand_panel(run, operand, head=0, batch=0) for operand in operands_of(run, path)]
+    grid = tensor_grid([*inputs, stage_panel(run, path, head=0, batch=0)], key=f"grid {path}")
+    number = derive(run, Cell(path, batch=0, head=0, row=0, column=0))[0]
+    return [("in and out", grid), ("first number", derivation(number, key=f"number {path}"))]
