@@ -11,6 +11,7 @@ from model.sources.worked_examples import PUBLISHED as FOLDER
 from tests.browser.headlight_page import (
     click_cell,
     close_to,
+    follow_link,
     link_of,
     lit_cells,
     messages_sent,
@@ -203,3 +204,9 @@ def test_the_picture_fills_a_wide_screen_and_stands_in_sight_on_a_low_one(open_l
     assert edge_of(plot, "y", "height") <= 720
     for above in (".stage-map .stages", ".st-key-stage_text", ".st-key-formula", ".st-key-header"):
         assert edge_of(page.locator(above), "y", "height") < plot.bounding_box()["y"], above
+    follow_link(page, "architecture=encoder-decoder")
+    assert edge_of(plot, "y", "height") <= 720
+    page.set_viewport_size({"width": 390, "height": 844})
+    follow_link(page, "view=step")
+    first = panels(page, "picture").first.locator(".matrix-plot")
+    assert first.bounding_box()["y"] < 640 < page.locator(".st-key-stage_text").bounding_box()["y"]

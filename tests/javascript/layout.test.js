@@ -120,6 +120,19 @@ test("the map fits the width it has, by closing layers", () => {
   assert.deepEqual(open.tracks[0].layers.filter(({ form }) => form === "labelled").map(({ layer }) => layer.id), ["encoder3"]);
 });
 
+test("on a low screen the other track is one line, from which the links still lead to their blocks", () => {
+  const whole = layoutMap(modelOf(2, true), new Set(["decoder0"]), 1200);
+  const low = layoutMap(modelOf(2, true), new Set(["decoder0"]), 1200, new Set(["encoder"]));
+  assert.ok(low.height <= whole.height - 60);
+  assert.deepEqual(low.tracks[0].layers.map(({ form, frame }) => [form, frame.label]), [["slim", "layer 0"], ["slim", "layer 1"]]);
+  assert.deepEqual(low.links[0][0], { x: low.tracks[0].right, y: low.tracks[0].wire });
+  const target = boxesOf(low).find(({ block }) => block.id === "decoder0.a");
+  assert.deepEqual(low.links[0].at(-1), { x: target.x + target.width / 2, y: target.y });
+  const other = layoutMap(modelOf(12, true), new Set(["encoder0"]), 500, new Set(["decoder"]));
+  assert.equal(other.tracks[1].layers[3].frame.label, "3");
+  assert.ok(other.links[0].at(-1).y === other.tracks[1].top);
+});
+
 test("no two blocks of the map overlap, and a link ends on its block", () => {
   const layout = layoutMap(modelOf(3, true), new Set(["decoder0"]), 800);
   const boxes = boxesOf(layout);

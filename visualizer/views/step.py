@@ -59,6 +59,9 @@ from visualizer.views.separate_heads import separate_heads
 MOST_IN_MESSAGE = 2**14
 """The most numbers of a picture that travel with the message that mounts it: to ask for them would take longer."""
 
+_SECOND_TEXT = 112
+"""The pixels that the tokens and the track of a second text take above the picture."""
+
 N_LIKELY = 10
 """How many of the most likely tokens are drawn."""
 
@@ -69,13 +72,14 @@ def render(run: Run, selection: Selection) -> None:
     cell = cell_at(run, path, selection)
     light = light_at(run, selection)
     _map(run, path, with_stages=not light)
-    if not light:
-        _introduction(run, path, selection.depth)
-    if selection.hidden and _is_covered(run, cell, selection):
-        return
-    _picture(run, cell, selection)
-    if light:
-        _introduction(run, path, selection.depth)
+    with st.container(key="on_path" if light else "explained"):
+        if not light:
+            _introduction(run, path, selection.depth)
+        if selection.hidden and _is_covered(run, cell, selection):
+            return
+        _picture(run, cell, selection)
+        if light:
+            _introduction(run, path, selection.depth)
     _symbols(run, path)
     _head_note(run, cell)
     charts(run, cell, () if selection.hidden else charts_at(run, path), selection.chart)
@@ -164,6 +168,7 @@ def _picture(run: Run, cell: Cell, selection: Selection) -> None:
             _address("step", run, selection, cell, picture) or picture.panels,
             selected=(picture.panels[-1].name, cell.row, cell.column),
             light=light_at(run, selection),
+            above=_SECOND_TEXT if "target" in run.tokens else 0,
             key=key,
         ),
         select=state.on_event(key, "select", select),

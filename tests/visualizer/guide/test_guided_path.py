@@ -52,7 +52,7 @@ def test_the_words_of_the_opening_hold_the_numbers_of_its_run():
         f"“cat” gives {100 * weights[1]:.0f} % of its attention to “cat” (place 1)"
         in said["Attention is shared out"]
     )
-    assert "“cat” sees 9 of 11 tokens; the score of each of the 2 others" in said["What may not be seen"]
+    assert "“cat” sees 9 of 11 tokens. What it may not see (2) gets the score −∞." in said["What may not be seen"]
     active = int((run.trace["decoder.layers.0.feed_forward.activation"].value[0, 8] > 0).sum())
     assert f"these are {active}." in said["Each token by itself"]
     probabilities = run.trace["probabilities"].value[0, 8]
@@ -71,7 +71,7 @@ def test_the_words_of_the_opening_hold_the_numbers_of_its_run():
             "Where it stands", "Many heads, many questions", "What may not be seen", "Looking into the other text",
         }),
         (Settings(architecture="attention"), {
-            "One word on its way", "Added, not replaced", "Each token by itself", "The answer",
+            "One token on its way", "Added, not replaced", "Each token by itself", "The answer",
             "Looking into the other text",
         }),
         (Settings(weights="trained", task="reverse", architecture="encoder-decoder", text="abc"), set()),

@@ -104,8 +104,11 @@ function drawBlock(box) {
 
 /** A layer: frame with its name, wires, arcs and blocks. */
 function drawLayer(placed) {
-  const group = makeSvgElement("g", { class: `layer ${placed.form}`, "data-layer": placed.layer.id });
+  const isSlim = placed.form === "slim";
+  const className = isSlim ? "layer closed slim" : `layer ${placed.form}`;
+  const group = makeSvgElement("g", { class: className, "data-layer": placed.layer.id });
   if (placed.frame) group.append(...drawFrame(placed));
+  if (isSlim) return group;
   group.append(...placed.wires.flatMap(drawWire), ...placed.residuals.flatMap(drawResidual));
   group.append(...placed.boxes.map(drawBlock));
   return group;
@@ -114,19 +117,19 @@ function drawLayer(placed) {
 /** The rounded frame; a closed one shows the bare number. */
 function drawFrame({ frame, form, layer }) {
   const { x, y, width, height } = frame;
-  const closed = form === "closed";
-  const label = closed ? layer.label.replace(/^\D+/u, "") : layer.label;
+  const closed = form !== "labelled" && form !== "pills";
+  const label = frame.label ?? (form === "closed" ? layer.label.replace(/^\D+/u, "") : layer.label);
   const textX = closed ? x + width / 2 : x + 9;
   return [
     makeSvgElement("rect", { x, y, width, height, rx: closed ? 6 : 10, class: "frame" }),
-    drawText(label, textX, y + 13, closed ? "layer-name middle" : "layer-name"),
+    drawText(label, textX, y + (form === "slim" ? 15 : 13), closed ? "layer-name middle" : "layer-name"),
   ];
 }
 
 /** One track: its title, the wires between its elements, the elements. */
 function drawTrack(placed) {
   const group = makeSvgElement("g", { class: "track", "data-track": placed.track.name });
-  if (placed.track.title) group.append(drawText(placed.track.title, MARGIN, placed.top + 13, "title"));
+  if (placed.track.title) group.append(drawText(placed.track.title, MARGIN, placed.top + 15, "title"));
   group.append(...placed.wires.flatMap(drawWire));
   group.append(...placed.layers.map(drawLayer), ...placed.boxes.map(drawBlock));
   return group;

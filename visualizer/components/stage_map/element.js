@@ -15,6 +15,8 @@ import { layoutMap } from "./layout.js";
 
 const SEND_INTERVAL = 70;
 const LARGEST_SCALE = 1.2;
+const LOW_SCREEN = 800; // on which a second track is one line
+const NARROW = 560;
 const FRAME_LABEL = "Map of the model. Arrow keys walk through the stages, page keys through the blocks.";
 const LEAST_MARGIN = 60; // between what is current and where it is cut off
 
@@ -138,6 +140,7 @@ export function show(map) {
   drawPicture(map);
   markPicture(map);
   map.nodes.row.hidden = !map.data.with_stages;
+  map.nodes.frame.classList.toggle("beside-path", !map.data.with_stages);
   showStageRow(map);
   showWalk(map);
 }
@@ -146,15 +149,25 @@ export function show(map) {
 function drawPicture(map) {
   const available = map.nodes.scroller.clientWidth;
   const openLayers = new Set([map.stages[map.index].layer?.id, map.openLayer].filter(Boolean));
-  const signature = [available, map.modelNumber, ...openLayers].join();
+  const slimTracks = new Set(slimNames(map, openLayers));
+  const signature = [available, map.modelNumber, ...openLayers, "", ...slimTracks].join();
   if (signature === map.drawn || available === 0) return;
   map.drawn = signature;
-  const layout = layoutMap(map.model, openLayers, available);
+  const layout = layoutMap(map.model, openLayers, available, slimTracks);
   const scale = clamp(available / layout.width, 1, LARGEST_SCALE);
   map.nodes.svg.setAttribute("viewBox", `0 0 ${layout.width} ${layout.height}`);
   map.nodes.svg.setAttribute("width", layout.width * scale);
   map.nodes.svg.setAttribute("height", layout.height * scale);
   map.nodes.svg.replaceChildren(...drawMap(layout));
+}
+
+/** The tracks that are drawn as one low line: on a low screen those in which nothing is looked at or open. */
+function slimNames(map, openLayers) {
+  const { tracks } = map.model;
+  if (tracks.length === 1 || (window.innerHeight >= LOW_SCREEN && map.nodes.scroller.clientWidth >= NARROW)) return [];
+  const current = map.stages[map.index].track ?? tracks.at(-1);
+  const isOpen = (track) => track.layers.some(({ id }) => openLayers.has(id));
+  return tracks.filter((track) => track.name !== current.name && !isOpen(track)).map(({ name }) => name);
 }
 
 /** Light the current block and bring it into view. */

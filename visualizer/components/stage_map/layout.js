@@ -23,6 +23,7 @@ const CHARACTER_WIDTH = 6.5;
 const BRANCH_OFFSET = 5;
 const TICK_PITCH = 7;
 const FORMS = ["labelled", "pills", "closed"];
+const SLIM = { height: 22, gap: 12, padding: 16, title: 8 };
 
 /** The label in at most two lines: broken after its first hyphen or at its last space. */
 export function labelLines(label) {
@@ -201,6 +202,35 @@ function placeTrack(track, items, top) {
   return placed;
 }
 
+/** A track as one low line of names, for a low screen on which the other one is looked at. */
+function placeSlimTrack(track, output, top, available) {
+  const labels = [track.inputs, ...track.layers, track.end, output].filter(Boolean).map(({ label }) => label);
+  const needed = labels.reduce((sum, label) => sum + label.length * CHARACTER_WIDTH + SLIM.padding + SLIM.gap, 0);
+  const isLong = needed + track.title.length * CHARACTER_WIDTH > available;
+  const wire = top + SLIM.height / 2;
+  const placed = { track, wire, top, layers: [], boxes: [], wires: [], right: MARGIN };
+  let x = MARGIN + Math.round(track.title.length * CHARACTER_WIDTH * 1.1) + SLIM.title;
+  const place = (label) => {
+    const width = Math.round(label.length * CHARACTER_WIDTH) + SLIM.padding;
+    if (placed.right > MARGIN) placed.wires.push({ x1: placed.right, x2: x, y: wire });
+    const box = { x, y: top, width, height: SLIM.height };
+    placed.right = x + width;
+    x = placed.right + SLIM.gap;
+    return box;
+  };
+  const addBlock = (block) => block && placed.boxes.push({ block, form: "labelled", ...place(block.label) });
+  addBlock(track.inputs);
+  for (const layer of track.layers) {
+    const label = isLong ? layer.label.replace(/^\D+/u, "") : layer.label;
+    const frame = { ...place(label), wire, label };
+    const boxes = layer.blocks.map((block) => ({ block, form: "closed", ...frame }));
+    placed.layers.push({ layer, form: "slim", frame, boxes, wires: [], residuals: [] });
+  }
+  addBlock(track.end);
+  addBlock(output);
+  return placed;
+}
+
 /** Every block's box by its id. */
 function boxesById(tracks) {
   const boxes = tracks.flatMap((track) => [...track.boxes, ...track.layers.flatMap((layer) => layer.boxes)]);
@@ -238,15 +268,19 @@ function placeLinks(links, tracks) {
  * @param {{tracks: any[], output: any, links: any[]}} model tracks, output and links as Python describes them
  * @param {Set<string>} openLayers ids of the layers whose blocks are drawn with names
  * @param {number} available width in pixels
+ * @param {Set<string>} slimTracks names of the tracks that are one low line
  */
-export function layoutMap(model, openLayers, available) {
+export function layoutMap(model, openLayers, available, slimTracks = new Set()) {
   const room = available - 2 * MARGIN - (model.links.length > 0 ? 18 : 0);
   let top = MARGIN;
   const tracks = model.tracks.map((track, index) => {
     const isLast = index === model.tracks.length - 1;
-    const items = fitTrack(track, isLast ? model.output : null, openLayers, room);
-    const placed = placeTrack(track, items, top);
-    top = placed.wire + BLOCK_HEIGHT / 2 + FRAME_BOTTOM + CHANNEL_HEIGHT;
+    const output = isLast ? model.output : null;
+    const isSlim = slimTracks.has(track.name);
+    const placed = isSlim
+      ? placeSlimTrack(track, output, top, room)
+      : placeTrack(track, fitTrack(track, output, openLayers, room), top);
+    top = placed.wire + (isSlim ? SLIM.height / 2 : BLOCK_HEIGHT / 2 + FRAME_BOTTOM) + CHANNEL_HEIGHT;
     return placed;
   });
   const right = Math.max(0, ...tracks.map((track) => track.right));

@@ -82,7 +82,7 @@ class TensorGrid extends FetchedPicture {
     const { lines, limits } =
       layout === "wrap"
         ? layoutGallery(this.matrices, this.width)
-        : layoutEquation(panels, this.matrices, this.width, this.theme);
+        : layoutEquation(panels, this.matrices, this.width, this.theme, this.data.above);
     this.arrange(lines);
     panels.forEach((panel, index) => this.drawPanel(panel, index, limits[index]));
     for (const line of this.lines) for (const group of line) this.drawLegend(group);
