@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -14,7 +14,7 @@ from headlight.attention import Attention
 from visualizer.components.axis import Axis
 from visualizer.components.tensor_grid.element import Panel
 from visualizer.runs.watched import AttentionKind, WatchedRun, key_groups, n_items, plane
-from visualizer.safe_text import visible
+from visualizer.safe_text import visible, visible_whole
 
 MOST_CELLS = 2**23
 """The most weights that are sent at once: of all layers, or else of the one that is looked at."""
@@ -59,6 +59,10 @@ class WatchedHeads:
         is_small = n_cells * len(self.kind.attentions) <= MOST_CELLS
         return self.kind.attentions if is_small else (self.attention,)
 
+    def alone(self) -> WatchedHeads:
+        """The attention that is looked at, without the others of its kind."""
+        return replace(self, kind=AttentionKind(self.kind.name, (self.attention,)))
+
     @property
     def layer(self) -> int:
         """The place of the attention looked at among those drawn."""
@@ -78,6 +82,11 @@ class WatchedHeads:
     def is_part(self) -> bool:
         """Whether there are more queries or keys than can be drawn."""
         return max(self.attention.shape[2:]) > MOST_SIDE
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What the attentions are called."""
+        return tuple(visible_whole(attention.path) for attention in self.drawn)
 
     @cached_property
     def weights(self) -> NDArray[np.float32]:

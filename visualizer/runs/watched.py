@@ -61,6 +61,19 @@ class WatchedRun:
     more_panels: tuple[str, ...] = ()
 
     @cached_property
+    def n_bytes(self) -> int:
+        """The memory of its tensors, those that several things share counted once."""
+        attentions = [
+            tensor
+            for one in self.trace
+            for tensor in (one.allowed, one.bias, one.weights, one.context, one.query, one.key, one.value)
+        ]
+        stages = [stage.value for stage in self.trace.stages.values()]
+        found = [each for each in (*attentions, *stages, *self.trace.parameters.values()) if each is not None]
+        storages = [each.untyped_storage() for each in found]
+        return sum({storage.data_ptr(): storage.nbytes() for storage in storages}.values())
+
+    @cached_property
     def kinds(self) -> tuple[AttentionKind, ...]:
         """The attentions by kind, in the order computed."""
         found: dict[tuple[object, ...], list[Attention]] = {}

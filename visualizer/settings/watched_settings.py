@@ -11,7 +11,7 @@ from visualizer.settings.link import read_part, write_part
 
 Door = Literal["recording", "pretrained"]
 Source = Literal["none", "example", "given", "uploaded"]
-Panel = Literal["heads", "operations", "write"]
+Panel = Literal["heads", "compare", "operations", "write"]
 
 NumberType = Literal["float32", "bfloat16"]
 
@@ -48,8 +48,9 @@ class WatchedChoice:
     watched_panel: Panel = setting(
         "heads",
         "Show",
-        "The heads of its attentions, every operation one after the other, or how it writes on.",
-        choices={"heads": "Heads", "operations": "Step through", "write": "Write on"},
+        "The heads of its attentions, one of them under another mask, every operation one after the other, or how "
+        "it writes on.",
+        choices={"heads": "Heads", "compare": "Compare masks", "operations": "Step through", "write": "Write on"},
     )
     watched_attention: str = setting("", "Attention", "The attention that is looked at, by its path.")
     watched_item: int = setting(
@@ -58,6 +59,12 @@ class WatchedChoice:
     watched_head: int = setting(0, "Head", "The head that is looked at, counted from 0.", most=MOST_HEADS - 1)
     watched_query: int = setting(0, "Query", "The token that looks, counted from 0.", most=MOST_TOKENS - 1)
     watched_key: int = setting(0, "Key", "The token that is looked at, counted from 0.", most=MOST_TOKENS - 1)
+    watched_mask: str = setting(
+        "k <= q",
+        "Another mask: allowed where",
+        "An expression of the positions q and k, such as k <= q or abs(q - k) < 4. The weights are computed again "
+        "from the recorded queries, keys and biases, in this attention alone.",
+    )
     watched_stage: str = setting("", "Operation", "The operation that is looked at, by its path.")
     watched_row: int = setting(
         0, "Row", "The row of the number that is looked at, counted from 0.", most=MOST_PLACES

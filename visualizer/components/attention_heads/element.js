@@ -177,7 +177,7 @@ class AttentionHeads extends LayeredPicture {
       valueName: "weight",
       limits,
       labelled: limits.labelled,
-      description: () => describeMatrix(`attention weights of layer ${layer}, ${title}`, matrix),
+      description: () => describeMatrix(`attention weights of ${controls.layerName()}, ${title}`, matrix),
     });
   }
 
@@ -210,7 +210,7 @@ class AttentionHeads extends LayeredPicture {
       threshold: choices.least_weight,
       pinned: choices.pinned,
       selectedQuery: this.selected?.[0] ?? -1,
-      title: `attention of layer ${layer} as lines`,
+      title: `attention of ${this.controls.layerName()} as lines`,
     });
   }
 

@@ -31,6 +31,7 @@ def attention_heads(
     dials: Sequence[Dial] = (),
     dial_address: str = "",
     light: str = "",
+    layer_names: Sequence[str] = (),
 ) -> Picture:
     """The heads. Its events: `select` is a cell just selected, `shown` the layer and head last looked at.
 
@@ -39,6 +40,7 @@ def attention_heads(
     blocked: (L or 1, H or 1, Tq, Tk) uint8, bit i set where mask `blocked_by[i]` blocks the cell; None without
         masks, and where they come with the weights.
     head_names: for each layer one name a head, "" where a head has none.
+    layer_names: what the layers are called; by their numbers where nothing is given.
     layer, head: what to show first, and looks: how. query, key_index: the selected cell, if any.
     dials: what can be turned in the picture; while it is, the numbers are fetched from `dial_address` and the
         parameters that the dials stand for.
@@ -61,6 +63,7 @@ def attention_heads(
         "dials": [dial.as_header() for dial in dials],
         "dial_address": dial_address,
         "light": light,
+        "layer_names": list(layer_names) or None,
     }
     if isinstance(weights, str):
         data = pack(header | {"address": weights} | described(rows, columns, head_names), {})

@@ -166,7 +166,7 @@ class CompareGrids extends LayeredPicture {
         valueName: "weight",
         limits,
         labelled: true,
-        description: () => describeMatrix(`${name}, ${titles[side]}, layer ${this.controls.layer}`, matrices[side]),
+        description: () => describeMatrix(`${name}, ${titles[side]}, ${this.controls.layerName()}`, matrices[side]),
       });
     });
     this.differenceLegend.element.classList.toggle("legend-lined", !panels[2].geometry.numbers);

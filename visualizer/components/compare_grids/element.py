@@ -29,6 +29,7 @@ def compare_grids(
     looks: Looks,
     key: str,
     seq: int = 0,
+    layer_names: Sequence[str] = (),
 ) -> Picture:
     """One row of three grids for each head: A, B and B − A, computed in the browser from these very numbers.
 
@@ -43,6 +44,7 @@ def compare_grids(
         "seq": seq,
         "layer": layer,
         "looks": looks.as_header(),
+        "layer_names": list(layer_names) or None,
         "sides": {
             "a": {"title": title_a, "blocked_by": list(blocked_by_a)},
             "b": {"title": title_b, "blocked_by": list(blocked_by_b)},

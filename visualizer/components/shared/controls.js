@@ -18,14 +18,14 @@ export function makeLayerControl(onChange) {
   const text = makeElement("output", "layer-text");
   const element = makeElement("div", "layer-control", {}, [text, back, slider, forward]);
   let layers = 1;
-  const set = (layer, count) => {
+  const set = (layer, count, name = "") => {
     layers = count;
     slider.max = String(count - 1);
     slider.value = String(layer);
-    slider.setAttribute("aria-valuetext", `layer ${layer} of ${count}`);
+    slider.setAttribute("aria-valuetext", name || `layer ${layer} of ${count}`);
     back.disabled = layer === 0;
     forward.disabled = layer === count - 1;
-    setText(text, count > 1 ? `Layer ${layer}` : "Layer 0, the only one");
+    setText(text, name || (count > 1 ? `Layer ${layer}` : "Layer 0, the only one"));
     slider.hidden = back.hidden = forward.hidden = count === 1;
   };
   const change = (layer) => onChange(clamp(layer, 0, layers - 1));

@@ -40,6 +40,11 @@ export class HeadControls {
     return clamp(data.seq >= this.events.seq ? data.layer : this.layer, 0, nLayers - 1);
   }
 
+  /** What a layer is called in a sentence. */
+  layerName(layer = this.layer) {
+    return this.data.layer_names?.[layer] ?? `layer ${layer}`;
+  }
+
   /** "head 0 · previous token" of a layer, or "head 0" for a head without a name. */
   title(head, layer = this.layer) {
     const name = this.data.head_names[layer][head];
@@ -58,7 +63,7 @@ export class HeadControls {
 
   /** Show what is chosen. */
   show(theme) {
-    this.layers.set(this.layer, this.size.layers);
+    this.layers.set(this.layer, this.size.layers, this.data.layer_names?.[this.layer]);
     this.chips.set(this.data.head_names[this.layer], theme, this.choices.shown);
     this.curve.set(this.choices.curve);
   }

@@ -46,6 +46,7 @@ def render(case: Case) -> None:
     upload = uploading.file_uploader(
         f"Or upload a file, up to {MAX_BYTES // 2**20} MiB",
         key="mask_file",
+        max_upload_size=2 * MAX_BYTES // 2**20,  # a file that is refused here stays in the list
         help=f"Its name ends in one of {', '.join(ENDINGS)}.",
     )
     widgets.choice("passed_to")

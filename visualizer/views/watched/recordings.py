@@ -45,7 +45,7 @@ def render(choices: Choices) -> WatchedRun | None:
         _how_to_make_one()
         return None
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="watched_file"):
-        st.markdown(f"{as_code(run.title)} · {in_bytes(run.trace.nbytes)} in memory", width="content")
+        st.markdown(f"{as_code(run.title)} · {in_bytes(run.n_bytes)} in memory", width="content")
         with st.popover("Open another", icon=":material/folder_open:", type="tertiary"):
             _upload()
         st.button("Close", icon=":material/close:", key="watched_close", type="tertiary", on_click=_close)

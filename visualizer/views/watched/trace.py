@@ -20,7 +20,7 @@ from visualizer.session import state, widgets
 from visualizer.session.mount import mount
 from visualizer.session.state import Choices
 from visualizer.settings.looks import looks_in, looks_of
-from visualizer.views.watched import operations
+from visualizer.views.watched import compare, operations
 
 _ICONS: dict[Severity, str] = {
     "error": ":red[:material/error:]",
@@ -55,13 +55,17 @@ def show_trace(
     if panel in more:
         more[panel](run, choices)
         return
+    attention = run.attention(choices.watched.watched_attention)
     verdict, table = st.columns([2, 3], gap="medium")
     with verdict:
         _verdict(run)
+        _pick(run, attention, choices)
     with table:
         _table(run)
-    attention = run.attention(choices.watched.watched_attention)
-    _pick(run, attention, choices)
+    _about(run, attention, choices)
+    if panel == "compare":
+        compare.render(run, attention, choices)
+        return
     _attention(run, attention, choices)
 
 
@@ -70,12 +74,14 @@ def _choose_panel(run: WatchedRun, choices: Choices) -> str:
     offered = ["heads", *run.more_panels]
     if run.trace.stages and "operations" not in offered:
         offered.insert(1, "operations")
+    if any(attention.query is not None for attention in run.trace):
+        offered.insert(1, "compare")
     chosen = choices.watched.watched_panel
     if len(offered) == 1:
         return "heads"
     with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="watched_panels"):
         widgets.segments("watched_panel", offered, help=None, label_visibility="collapsed", required=True)
-        if chosen != "heads":
+        if chosen not in ("heads", "compare"):
             st.caption(_summary(run), width="content")
     is_there = bool(run.trace.stages) if chosen == "operations" else chosen in offered
     return chosen if is_there else "heads"
@@ -145,7 +151,7 @@ def _table(run: WatchedRun) -> None:
     st.dataframe(
         {name: cells for name, cells in columns.items() if any(cells)},
         hide_index=True,
-        height=min(38 + 35 * len(run.trace), 214),
+        height=min(38 + 35 * len(run.trace), 178),
         selection_mode="single-row",
         on_select=state.on_change(key, choose),
         key=key,
@@ -165,10 +171,14 @@ def _pick(run: WatchedRun, attention: Attention, choices: Choices) -> None:
             label_visibility="collapsed",
             key=key,
             on_change=state.on_change(key, lambda path: state.watch(watched_attention=path)),
-            width=420,
+            width=300,
         )
         if n_items(attention) > 1:
-            widgets.number("watched_item", width=160)
+            widgets.number("watched_item", width=130)
+
+
+def _about(run: WatchedRun, attention: Attention, choices: Choices) -> None:
+    """The attention in words."""
     heads, sizes, mask, bias = cells_of(run.judged_of(attention))[1:]
     parts = [heads, sizes, f"mask: {mask}", bias, _exactness(attention)]
     st.caption(" · ".join(markdown_safe(part) for part in parts if part))
@@ -222,6 +232,7 @@ def _heads(picture: WatchedHeads, head: int, choices: Choices) -> None:
             rows=picture.rows,
             columns=picture.columns,
             head_names=picture.head_names,
+            layer_names=picture.names,
             layer=picture.layer,
             head=head,
             query=min(watched.watched_query, picture.n_queries - 1),

@@ -130,3 +130,17 @@ def test_every_operation_can_be_stepped_through():
     assert steps["agrees"]
     assert steps["title"] == "linear at 0, 3, 5"
     assert "computed from layers\\.1\\.norm1" in said(app)
+
+
+def test_an_attention_is_compared_with_another_mask():
+    app = open_app(watched_source="example", watched_panel="compare")
+    assert not app.exception
+    grids = pictures(app)["headlight_compare_grids"]
+    assert grids["sides"]["b"]["title"] == "k <= q"
+    assert "of a query's weight goes to other keys" in said(app).replace("\\", "")
+    app.text_input(key="watched_mask").set_value("k <= ").run()
+    assert not app.exception
+    assert app.error
+    app.button(key="watched_mask_everything").click().run()
+    assert link_of(app)["watched_mask"] == "True"
+    assert pictures(app)["headlight_compare_grids"]["sides"]["b"]["title"] == "True"

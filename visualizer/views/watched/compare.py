@@ -1,0 +1,96 @@
+"""An attention of any model under the mask that it had, and under another one."""
+
+from __future__ import annotations
+
+import numpy as np
+import streamlit as st
+
+from headlight.attention import Attention
+from model.mask_tools.language import READY
+from visualizer.components.compare_grids.element import compare_grids
+from visualizer.pictures.watched_heads import BLOCKED_BY, MOST_SIDE, watched_heads
+from visualizer.runs.watched import WatchedRun
+from visualizer.runs.watched_masks import OtherMask, under_another_mask
+from visualizer.safe_text import markdown_safe
+from visualizer.session import state
+from visualizer.session.mount import mount
+from visualizer.session.state import Choices
+from visualizer.settings.looks import looks_in, looks_of
+from visualizer.settings.watched_settings import WATCHED
+
+_OFFERED = ("everything", "causal", "strictly_before", "causal_window")
+
+
+def render(run: WatchedRun, attention: Attention, choices: Choices) -> None:
+    """Draw the choice of the other mask, and the weights under both."""
+    _choose()
+    try:
+        found = under_another_mask(attention, choices.watched.watched_mask, choices.watched.watched_item)
+    except ValueError as error:
+        sentence = str(error)
+        st.error(markdown_safe(f"{sentence[:1].upper()}{sentence[1:]}."), icon=":material/error:")
+        return
+    _say(found)
+    _grids(run, attention, found, choices)
+
+
+def _choose() -> None:
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="watched_masks"):
+        field = WATCHED["watched_mask"]
+        st.text_input(field.label, key=field.name, help=field.help, persist_state="page", width=360)
+        for ready in READY:
+            if ready.name in _OFFERED:
+                st.button(
+                    ready.title,
+                    key=f"watched_mask_{ready.name}",
+                    help=ready.note,
+                    on_click=state.watch,
+                    kwargs={"watched_mask": ready.text},
+                    type="tertiary",
+                )
+
+
+def _say(found: OtherMask) -> None:
+    moved = float((found.other - found.recorded).abs().sum(-1).mean()) / 2
+    keyless = int((~found.allowed.any(-1)).any(0).sum())
+    without = f" {keyless} queries have no key left: their weights are zero." if keyless else ""
+    st.caption(
+        f"On average {moved:.1%} of a query's weight goes to other keys under the other mask.{without} What "
+        "follows in the model is not computed. The recorded weights, computed again in the same way, differ by "
+        f"{found.difference:.1e}."
+    )
+
+
+def _grids(run: WatchedRun, attention: Attention, found: OtherMask, choices: Choices) -> None:
+    picture = watched_heads(run, attention.path, choices.watched.watched_item)
+    alone = picture.alone()
+    cut = np.s_[..., : picture.n_queries, : picture.n_keys]
+    if picture.is_part:
+        st.caption(f"The first {MOST_SIDE} of its queries and keys are drawn.")
+    key = f"watched_compare_{attention.path}"
+
+    def show(event: object) -> None:
+        state.watch(watched_head=state.index_in(event, "head"))
+        state.select(**looks_in(event))
+
+    mount(
+        compare_grids(
+            (alone.weights, found.other.float().numpy()[None][cut]),
+            blocked_a=alone.blocked,
+            blocked_b=(~found.allowed).numpy().astype(np.uint8)[None][cut],
+            blocked_by_a=BLOCKED_BY,
+            blocked_by_b=BLOCKED_BY,
+            title_a="as recorded",
+            title_b=choices.watched.watched_mask,
+            rows=alone.rows,
+            columns=alone.columns,
+            head_names=alone.head_names,
+            layer_names=alone.names,
+            layer=0,
+            looks=looks_of(choices.selection),
+            key=key,
+            seq=state.last_seq(key),
+        ),
+        select=state.on_event(key, "select", show),
+        shown=state.on_event(key, "shown", show),
+    )
