@@ -17,6 +17,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
@@ -179,9 +180,34 @@ def address_of(file: Path) -> str:
     raise TimeoutError("the browser does not answer")
 
 
+@dataclass(frozen=True)
+class Served:
+    """A server that answers: where it is, and the number of its process."""
+
+    address: str
+    process: int
+
+    def resident(self) -> float:
+        """Its memory that is in use, in MiB."""
+        pages = int(Path(f"/proc/{self.process}/statm").read_text(encoding="ascii").split()[1])
+        return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+    def computed(self) -> float:
+        """The seconds that it has computed so far, in all its threads."""
+        ticks = Path(f"/proc/{self.process}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[11:13]
+        return sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK")
+
+
 @contextmanager
 def server(folder: Path = ROOT) -> Iterator[str]:
-    """The app, from the moment at which it answers."""
+    """The address of the app, from the moment at which it answers."""
+    with served(folder) as one:
+        yield one.address
+
+
+@contextmanager
+def served(folder: Path = ROOT) -> Iterator[Served]:
+    """The same with what its process takes."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -189,7 +215,7 @@ def server(folder: Path = ROOT) -> Iterator[str]:
     command = [sys.executable, "-m", "streamlit", "run", "app.py", *options]
     process = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
-        yield answering(f"http://127.0.0.1:{port}")
+        yield Served(answering(f"http://127.0.0.1:{port}"), process.pid)
     finally:
         process.terminate()
         process.wait(20)

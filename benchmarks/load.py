@@ -2,10 +2,12 @@
 
     python benchmarks/load.py              10 and 40 sessions, and 10 and 40 readers of addresses
     python benchmarks/load.py 10 20        10 sessions for 20 seconds
+    python benchmarks/load.py 1000 0       the memory while 1,000 sessions are opened and closed, a few at a time
 
 A session is what a browser has with the server, without the browser: it sends the state of a widget over the page's
 socket and waits until the script has run. The client shares the machine with the server. Printed are the changes in
-a second, the median, the quartiles and the 95th percentile.
+a second, the median, the quartiles and the 95th percentile, and what the server computes for one change: one
+interpreter makes no more of them in a second than fit into one.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from collections.abc import Sequence
 from urllib.parse import urlencode
 from urllib.request import urlopen
 
-from devtools import server
+from devtools import Served, served
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from websockets.asyncio.client import ClientConnection, connect
@@ -32,6 +34,7 @@ LINK = {"view": "heads", "weights": "random", "text": "the cat sat on the mat be
 PROTOCOLS = ["streamlit", "PLACEHOLDER_AUTH_TOKEN"]
 FINISHED = (ForwardMsg.FINISHED_SUCCESSFULLY, ForwardMsg.FINISHED_FRAGMENT_RUN_SUCCESSFULLY)
 OPEN_AT_ONCE = 4
+PARTS = 10
 
 
 class Session:
@@ -93,6 +96,21 @@ async def sessions(address: str, n: int, seconds: float) -> list[float]:
     return [took for times in found for took in times]
 
 
+async def visits(address: str, n: int) -> None:
+    """So many sessions that each open the page, change the seed once, and leave."""
+    gate = asyncio.Semaphore(OPEN_AT_ONCE)
+    url = f"{address.replace('http', 'ws', 1)}/_stcore/stream"
+
+    async def visit(number: int) -> None:
+        async with gate:
+            session = Session(await connect(url, subprotocols=PROTOCOLS, max_size=None, compression=None))
+            await session.run()
+            await session.run(float(number))
+            await session.socket.close()
+
+    await asyncio.gather(*(visit(number) for number in range(n)))
+
+
 async def readers(address: str, n: int, seconds: float) -> list[float]:
     """What each request for the weights of another seed took."""
     until = time.perf_counter() + seconds
@@ -115,14 +133,15 @@ async def readers(address: str, n: int, seconds: float) -> list[float]:
     return [took for times in found for took in times]
 
 
-def report(name: str, times: Sequence[float], seconds: float) -> None:
-    """Print what changes took."""
+def report(name: str, times: Sequence[float], seconds: float, computed: float) -> None:
+    """Print what changes took, and what the server computed meanwhile."""
     in_order = sorted(1000 * took for took in times)
     low, middle, high = statistics.quantiles(in_order, n=4)
     slow = in_order[int(0.95 * len(in_order))]
     print(
         f"  {name:<12} {len(times) / seconds:5.1f} a second, median {middle:6.0f} ms "
-        f"(quartiles {low:.0f} to {high:.0f}), 95th percentile {slow:.0f} ms",
+        f"(quartiles {low:.0f} to {high:.0f}), 95th percentile {slow:.0f} ms; "
+        f"computing for one {1000 * computed / len(times):.0f} ms",
         flush=True,
     )
 
@@ -134,10 +153,24 @@ def main() -> None:
     print(json.dumps(LINK))
     print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, one change a second each, {seconds:.0f} s")
     for n in counts:
-        with server() as address:
+        with served() as app:
             time.sleep(5)  # PyTorch is being loaded
-            report(f"{n} sessions", asyncio.run(sessions(address, n, seconds)), seconds)
-            report(f"{n} readers", asyncio.run(readers(address, n, seconds)), seconds)
+            if not seconds:
+                memory(app, n)
+                continue
+            for kind in (sessions, readers):
+                before = app.computed()
+                times = asyncio.run(kind(app.address, n, seconds))
+                report(f"{n} {kind.__name__}", times, seconds, app.computed() - before)
+
+
+def memory(app: Served, n: int) -> None:
+    """Print the memory of the server while sessions come and go."""
+    print(f"  resident MiB after 0, {n // PARTS}, ... sessions: {app.resident():.0f}", end="", flush=True)
+    for _ in range(PARTS):
+        asyncio.run(visits(app.address, n // PARTS))
+        print(f" {app.resident():.0f}", end="", flush=True)
+    print()
 
 
 if __name__ == "__main__":
