@@ -354,7 +354,9 @@ def test_any_text_gives_a_picture_or_one_sentence(text):
     assert not app.exception
     assert len(app.error) <= 1
     assert app.error or "headlight_tensor_grid" in components(app)
-    assert app.session_state["text"] == text[:MAX_TEXT]
+    assert app.session_state["text"] == text
+    if len(text) > MAX_TEXT:
+        assert "100,000 characters and 20,000 is the most" in app.error[0].value.replace("\\", "")
 
 
 def test_a_run_too_large_is_refused_with_what_to_lower():

@@ -14,7 +14,7 @@ import streamlit as st
 from visualizer.safe_text import markdown_safe
 from visualizer.session import drafts, state
 from visualizer.settings.examples import Example
-from visualizer.settings.fields import MAX_TEXT, NO_MASK
+from visualizer.settings.fields import NO_MASK
 from visualizer.settings.settings import FIELDS, in_mask_order
 from visualizer.settings.training_settings import TRAINING
 from visualizer.settings.watched_settings import WATCHED
@@ -47,7 +47,7 @@ def text(name: str, **more: object) -> None:
     This and the following draw the control of a field with its label, help, bounds and choices. ``more`` are
     arguments of Streamlit's widget, further ones or other than the usual ones.
     """
-    st.text_area(_FIELDS[name].label, max_chars=MAX_TEXT, **_usual(name, more))
+    st.text_area(_FIELDS[name].label, **_usual(name, more))  # with ``max_chars`` a longer paste would go unsaid
 
 
 def choice(name: str, offered: Sequence[Any] | None = None, **more: object) -> None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import streamlit as st
 
+from model.mask_tools.language import parse_score
 from visualizer.components.generation.element import generation_steps, generation_tree
 from visualizer.runs.run import Run
 from visualizer.runs.writer import Writer, writer_of
@@ -15,7 +16,7 @@ from visualizer.safe_text import markdown_safe
 from visualizer.session import state
 from visualizer.session.mount import mount
 from visualizer.settings.link import chosen_in
-from visualizer.settings.settings import Selection
+from visualizer.settings.settings import Selection, Settings
 from visualizer.stages.check_line import check_line
 from visualizer.stages.checks import Check
 from visualizer.stages.panels import to_array
@@ -60,6 +61,8 @@ def _one_by_one(run: Run, writer: Writer, how: OneByOne, selection: Selection) -
     st.caption(" ".join((_how_it_ended(writer, shown.written), shown.account)))
     if shown.written.difference is not None:
         st.markdown(check_line(cache_check(shown.written.difference)))
+        if why := why_cache_differs(run.settings, shown.written.difference):
+            st.caption(why)
     _steps(run, writer, how, shown.written, selection)
 
 
@@ -140,6 +143,17 @@ def _how_it_ended(writer: Writer, written: Written) -> str:
         return "It ended by itself."
     is_right = written.tokens[:-1] == writer.answer
     return f"It ended by itself, and the answer is {'right' if is_right else 'wrong'}."
+
+
+def why_cache_differs(settings: Settings, difference: Difference) -> str:
+    """Why numbers with a key/value cache differ from those without, where it is the change of scores; else ""."""
+    counts = {"n_keys", "n_queries"}
+    if difference.is_rounding or not settings.score or counts.isdisjoint(parse_score(settings.score).names):
+        return ""
+    return (
+        "They differ since the change of scores asks how many tokens there are: with the cache an earlier token "
+        "keeps what it was given while there were fewer, without it every token is computed again among all of them."
+    )
 
 
 def cache_check(difference: Difference) -> Check:

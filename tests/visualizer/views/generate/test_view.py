@@ -187,3 +187,15 @@ def test_the_usual_number_of_tokens_is_no_choice():
     app.number_input(key="most_tokens").set_value(12).run()
     assert "limit" not in app.query_params
     assert len(picture(app)["steps"]) == 12
+
+
+ASKS_FOR_LENGTH = {"text": "a b c", "n_layers": "2", "d_model": "8", "n_heads": "2", "limit": "4", "cached": "on"}
+
+
+@pytest.mark.parametrize(
+    ("score", "n_layers", "differs"),
+    [("score * n_keys", "2", True), ("score * n_keys", "1", False), ("score * 2 - (q - k)", "2", False)],
+)
+def test_a_change_that_asks_for_the_number_of_keys_differs_with_a_cache_and_that_is_said(score, n_layers, differs):
+    app = open_app(**DECODER, **ASKS_FOR_LENGTH | {"score": score, "n_layers": n_layers})
+    assert ("asks how many tokens there are" in said(app)) == differs
