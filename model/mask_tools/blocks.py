@@ -2,14 +2,14 @@
 
 An empty block is skipped, a full one is computed without asking the mask, and a partial one asks it for every cell.
 The blocks of an expression are found without the dense mask: first every part of it is bounded over whole blocks,
-which decides all blocks that lie clearly on one side; of the others a few cells are looked at, which shows most
-partial ones; and what is left is worked out in full, a few blocks at a time. So 32,768 tokens need no more memory
-than a few million cells.
+which decides all blocks that lie clearly on one side; of the others a few cells are looked at, and then more,
+which shows most partial ones; and what is left is worked out in full, a few blocks at a time. So 32,768 tokens need
+no more memory than a few million cells.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import torch
@@ -59,8 +59,26 @@ def blocks_of_cells(allowed: Tensor, size: int) -> Blocks:
     return Blocks(kinds, size, kinds.numel())
 
 
-def blocks_of_expression(expression: Expression, context: MaskContext, size: int) -> Blocks:
+def most_cells(expression: Expression, context: MaskContext, size: int) -> int:
+    """How many cells ``blocks_of_expression`` has to work out at most, known from the bounds alone."""
+    never_blocked, ever_allowed = bounds_over_blocks(expression, context, size)
+    return int((ever_allowed & ~never_blocked).sum()) * sum(len(look) ** 2 for look in _looks(size))
+
+
+def blocks_of_expression(
+    expression: Expression,
+    context: MaskContext,
+    size: int,
+    progress: Callable[[float], None] = lambda fraction: None,
+) -> Blocks:
     """The blocks of a mask that is an expression, exactly, without the dense mask.
+
+    Args:
+        expression: the mask.
+        context: its tokens.
+        size: queries, and keys, of a block.
+        progress: called with the fraction done of all cells that may still have to be worked out: blocks that turn
+            out to be partial before the last look make it jump ahead. An error that it raises ends the work.
 
     Raises:
         MaskExpressionError: as ``Expression.evaluate``.
@@ -68,19 +86,21 @@ def blocks_of_expression(expression: Expression, context: MaskContext, size: int
     never_blocked, ever_allowed = bounds_over_blocks(expression, context, size)
     kinds = (never_blocked.to(torch.uint8) + ever_allowed).to(torch.uint8)
     undecided = (ever_allowed & ~never_blocked).nonzero()
-    n_undecided = len(undecided)
-    for offsets in (_few_offsets(size), torch.arange(size)):
-        is_whole = len(offsets) == size
-        still = []
-        for places in _portions(undecided, len(offsets) ** 2):
+    n_undecided, n_done = len(undecided), 0
+    costs = [len(look) ** 2 for look in _looks(size)]
+    for index, offsets in enumerate(_looks(size)):
+        still = [undecided[:0]]
+        n_unseen, n_later = len(undecided), sum(costs[index + 1 :])
+        for places in _portions(undecided, costs[index]):
             any_allowed, all_allowed = _looked_into(expression, context, size, places, offsets)
             mixed = any_allowed & ~all_allowed
             kinds[tuple(places.T)] = torch.where(mixed, PARTIAL, torch.where(all_allowed, FULL, EMPTY)).to(
                 torch.uint8
             )
             still.append(places[~mixed])
-        if is_whole or not n_undecided:
-            break
+            n_unseen, n_done = n_unseen - len(places), n_done + len(places) * costs[index]
+            n_left = n_unseen * (costs[index] + n_later) + sum(map(len, still)) * n_later
+            progress(n_done / (n_done + n_left))
         undecided = torch.cat(still)
     rows, columns = (length // size for length in (context.n_queries, context.n_keys))
     for beyond in (kinds[rows:], kinds[:, columns:]):
@@ -107,11 +127,12 @@ def stretched(context: MaskContext, n_tokens: int) -> MaskContext:
     )
 
 
-def _few_offsets(size: int) -> Tensor:
-    """Where in a block a few cells are looked at: at its beginning, its middle and its end."""
+def _looks(size: int) -> tuple[Tensor, ...]:
+    """Where in a block cells are looked at, closer and closer: its corners and middle, a quarter, everywhere."""
     middle = size // 2
-    offsets = {0, 1, 2, 3, middle, middle + 1, size - 2, size - 1}
-    return torch.tensor(sorted(offset for offset in offsets if 0 <= offset < size))
+    few = {0, 1, 2, 3, middle, middle + 1, size - 2, size - 1}
+    corners = torch.tensor(sorted(offset for offset in few if 0 <= offset < size))
+    return (*(look for look in (corners, torch.arange(size // 4)) if 0 < len(look) < size), torch.arange(size))
 
 
 def _portions(places: Tensor, n_cells: int) -> Iterator[Tensor]:

@@ -8,7 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.nn.attention.flex_attention import BlockMask, create_block_mask
 
-from model.mask_tools.blocks import EMPTY, FULL, PARTIAL, blocks_of_cells, blocks_of_expression, stretched
+from model.mask_tools.blocks import (
+    EMPTY,
+    FULL,
+    PARTIAL,
+    blocks_of_cells,
+    blocks_of_expression,
+    most_cells,
+    stretched,
+)
 from model.mask_tools.language import READY, MaskExpressionError, parse
 from tests.model.mask_tools.language.pieces import conditions, contexts, plain_context
 
@@ -83,6 +91,26 @@ def test_long_sequences_are_decided_without_their_cells(text, skipped, full):
         assert blocks.count(PARTIAL) == 256
     else:
         assert (blocks.count(EMPTY), blocks.count(FULL)) == (skipped, full)
+
+
+@pytest.mark.parametrize(
+    "text", ["(q * 31 + k * 17) % 101 == 5", "k % (q + 1) == 0", "q * 7 % 5 == k * k % 3", "k <= q"]
+)
+def test_how_far_it_is_never_goes_back_and_ends_where_all_is_done(text):
+    context, fractions = plain_context(512, 512), []
+    blocks = blocks_of_expression(parse(text), context, 64, fractions.append)
+    assert torch.equal(blocks.kinds, blocks_of_cells(parse(text).evaluate(context), 64).kinds)
+    assert fractions == sorted(fractions)
+    assert fractions[-1] == 1
+    assert blocks.n_looked_into * 64 * 64 <= most_cells(parse(text), context, 64)
+
+
+def test_an_error_of_who_listens_ends_the_work():
+    def refuse(_: float) -> None:
+        raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        blocks_of_expression(parse("(q * k) % 7 == 3"), plain_context(64, 64), 8, refuse)
 
 
 def test_a_stretched_text_keeps_the_shares_of_its_documents_and_padding():

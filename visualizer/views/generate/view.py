@@ -152,7 +152,7 @@ def why_cache_differs(settings: Settings, difference: Difference) -> str:
         return ""
     return (
         "They differ since the change of scores asks how many tokens there are: with the cache an earlier token "
-        "keeps what it was given while there were fewer, without it every token is computed again among all of them."
+        "keeps what it was given while there were fewer; without it every token is computed again among them all."
     )
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 import streamlit as st
@@ -14,13 +15,16 @@ from model.mask_tools.blocks import (
     Blocks,
     blocks_of_cells,
     blocks_of_expression,
+    most_cells,
     stretched,
 )
 from model.mask_tools.language import MaskContext, MaskExpressionError, parse
 from visualizer.components.axis import Axis
 from visualizer.components.tensor_grid.element import Panel, tensor_grid
 from visualizer.safe_text import markdown_safe
-from visualizer.session import widgets
+from visualizer.session import drafts, widgets
+from visualizer.session.cache import Kept
+from visualizer.session.jobs import Job, Report, Seen, duration, watch
 from visualizer.session.mount import mount
 from visualizer.views.lab import mask_edits
 from visualizer.views.lab.case import Case
@@ -45,6 +49,8 @@ def render(case: Case) -> None:
     except MaskExpressionError as error:
         st.caption(markdown_safe(f"With {n_tokens or case.size[0]:,} tokens, {error}."))
         return
+    if found is None:
+        return
     st.markdown(summary(found))
     mount(tensor_grid([_panel(found)], key="blocks_of_mask"))
     st.caption(markdown_safe(_how(found, expression)))
@@ -58,23 +64,108 @@ def expression_of(case: Case) -> str | None:
     return mask_edits.whole_expression(settings, selection.layer, selection.head, case.context) or None
 
 
-def blocks_of(case: Case, expression: str | None, n_tokens: int | None, size: int) -> Blocks:
+def blocks_of(case: Case, expression: str | None, n_tokens: int | None, size: int) -> Blocks | None:
     """The blocks of the mask on ``n_tokens`` tokens, or, without them or an expression, on those of the text.
+
+    None while they are worked out in the background, which is then drawn in their place.
 
     Raises:
         MaskExpressionError: it cannot be worked out for so many tokens.
     """
-    return (
-        blocks_of_cells(case.allowed, size)
-        if expression is None
-        else _found(expression, case.context, n_tokens, size)
-    )
+    if expression is None:
+        return blocks_of_cells(case.allowed, size)
+    asked = Asked(expression, case.context, n_tokens, size)
+    found = _FOUND.get(asked)
+    if found is None:
+        found = work_out(asked) if asked.most_cells <= AT_ONCE else _in_background(asked)
+    if isinstance(found, MaskExpressionError):
+        raise found
+    return found
 
 
-@lru_cache(maxsize=32)
-def _found(expression: str, context: MaskContext, n_tokens: int | None, size: int) -> Blocks:
-    longer = context if n_tokens is None else stretched(context, n_tokens)
-    return blocks_of_expression(parse(expression), longer, size)
+@dataclass(frozen=True)
+class Asked:
+    """What blocks are asked for.
+
+    Attributes:
+        expression: the mask.
+        context: the tokens of the text.
+        n_tokens: how many tokens it is stretched to; None for none.
+        size: queries, and keys, of a block.
+    """
+
+    expression: str
+    context: MaskContext
+    n_tokens: int | None
+    size: int
+
+    @property
+    def most_cells(self) -> int:
+        """How many cells have to be worked out at most."""
+        return most_cells(parse(self.expression), self.stretched, self.size)
+
+    @property
+    def stretched(self) -> MaskContext:
+        """The tokens that the mask is laid on."""
+        return self.context if self.n_tokens is None else stretched(self.context, self.n_tokens)
+
+
+AT_ONCE = 2**25
+"""Cells up to which nobody has to wait: a second or two on one core."""
+
+_FOUND: Kept[Asked, Blocks | MaskExpressionError] = Kept(room=32)
+_JOB = "blocks"
+
+
+def work_out(
+    asked: Asked, progress: Callable[[float], None] = lambda fraction: None
+) -> Blocks | MaskExpressionError:
+    """The blocks that are asked for, or why there are none, kept for who asks again."""
+    try:
+        found = blocks_of_expression(parse(asked.expression), asked.stretched, asked.size, progress)
+    except MaskExpressionError as error:
+        return _FOUND.keep(asked, error)
+    return _FOUND.keep(asked, found)
+
+
+def _in_background(asked: Asked) -> None:
+    """Work blocks out in a job of this session, and draw how far it is with the way to end it."""
+    job = drafts.put_by_before(_JOB)
+    if not isinstance(job, Job) or job.subject != asked:
+        if isinstance(job, Job):
+            job.stop()
+        job = _begin(asked)
+    if job is None:
+        return
+    seen = job.peek()
+    if seen.is_running:
+        watch(job.look, lambda seen: _how_far(job, seen))
+        return
+    ended = {"failed": f"It failed: {seen.failure}.", "finished": "They were worked out, but are forgotten."}
+    st.caption(markdown_safe(ended.get(seen.phase, f"Stopped at {seen.fraction:.0%}: nothing is shown of it.")))
+    st.button("Work it out", icon=":material/grid_on:", key="work_out_blocks", on_click=_begin, args=(asked,))
+
+
+def _begin(asked: Asked) -> Job[None] | None:
+    """The job that works blocks out; None, and why, where too much is being computed already."""
+
+    def work(report: Report[None]) -> None:
+        work_out(asked, lambda fraction: report(None, fraction))
+
+    try:
+        job = Job[None](asked, None, work)
+    except ValueError as error:
+        st.error(markdown_safe(str(error)), icon=":material/error:")
+        return None
+    drafts.put_by(_JOB, job)
+    return job
+
+
+def _how_far(job: Job[None], seen: Seen[None]) -> None:
+    left = "" if seen.seconds_left is None else f", at most about {duration(seen.seconds_left)} left"
+    with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
+        st.progress(seen.fraction, text=f"Working out the cells that no bound decides … {seen.fraction:.0%}{left}")
+        st.button("Stop", icon=":material/stop:", key="stop_blocks", on_click=job.stop, width="content")
 
 
 def summary(found: Blocks) -> str:
