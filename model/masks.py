@@ -60,10 +60,18 @@ def sliding_window(n_queries: int, n_keys: int, width: int) -> Tensor:
     return (query - key).abs() < width
 
 
-def prefix(n_queries: int, n_keys: int, length: int) -> Tensor:
+def prefix(n_queries: int, n_keys: int, length: int, key_is_padding: Tensor | None = None) -> Tensor:
     """The first ``length`` keys are seen by all, later ones causally (the prefix LM of T5, section 3.2.1).
 
-    Returns (Tq, Tk).
+    Padding before the first token does not count, so that a prefix has as many tokens whatever stands before it.
+
+    Args:
+        n_queries: Tq.
+        n_keys: Tk.
+        length: how many tokens.
+        key_is_padding: (B, Tk), True = padding; None where there is none.
+
+    Returns (Tq, Tk), or (B, 1, Tq, Tk) where a sequence begins with padding.
 
     Raises:
         ValueError: ``length`` is negative.
@@ -75,6 +83,9 @@ def prefix(n_queries: int, n_keys: int, length: int) -> Tensor:
     """
     check_at_least(0, "length", length)
     query, key = _positions(n_queries, n_keys)
+    if key_is_padding is not None and bool(key_is_padding[:, 0].any()):
+        n_before = key_is_padding.long().cumprod(1).sum(1)
+        return (key < length + n_before[:, None, None, None]) | (key <= query)
     return (key < length) | (key <= query)
 
 
@@ -136,7 +147,7 @@ MASKS: dict[str, Callable[[MaskInputs], Tensor]] = {
     "causal": lambda given: causal(given.n_queries, given.n_keys),
     "padding": lambda given: padding(given.key_is_padding),
     "sliding_window": lambda given: sliding_window(given.n_queries, given.n_keys, given.window),
-    "prefix": lambda given: prefix(given.n_queries, given.n_keys, given.prefix),
+    "prefix": lambda given: prefix(given.n_queries, given.n_keys, given.prefix, given.key_is_padding),
     "strided": lambda given: strided(given.n_queries, given.n_keys, given.stride),
     "custom": lambda given: _custom_cells(given),
 }

@@ -76,6 +76,14 @@ class Intent:
         parts += ["documents isolated"] * self.documents + ["padding ignored"] * self.padding
         return ", ".join(parts)
 
+    def expression_over(self, context: MaskContext) -> str:
+        """The cells that are open over some tokens, as an expression; "" where all are.
+
+        A prefix is counted from the first token: padding before it does not count.
+        """
+        n_before = _leading_padding(context) if self.kind == "prefix" else 0
+        return replace(self.standing(context), number=self.number + n_before).expression
+
     @property
     def expression(self) -> str:
         """The cells that are open, as an expression; "" where all are. Without a ``cache``, query 0 is at key 0."""
@@ -89,7 +97,7 @@ class Intent:
         """The cells that should be open, (Tq, Tk) bool; None where whatever is painted is meant."""
         if self.kind == "painted":
             return None
-        expression = self.standing(context).expression
+        expression = self.expression_over(context)
         if not expression:
             return torch.ones(context.n_queries, context.n_keys, dtype=torch.bool)
         return parse(expression).evaluate(context)
@@ -108,11 +116,13 @@ class Comparison:
         more: (Tq, Tk) bool, the cells that are open and should not be.
         less: (Tq, Tk) bool, the cells that are blocked and should be open.
         cause: one sentence, which other mask this is; "" where it is none that is known.
+        expression: what should be open, as an expression; "" where everything should.
     """
 
     more: Tensor
     less: Tensor
     cause: str
+    expression: str
 
     @property
     def agrees(self) -> bool:
@@ -154,7 +164,8 @@ def compare(intent: Intent, allowed: Tensor, context: MaskContext) -> Comparison
     rows, intent = _read_rows(context), intent.standing(context)
     more, less = allowed & ~expected & rows, expected & ~allowed & rows
     agrees = not bool(more.any() or less.any())
-    return Comparison(more, less, "" if agrees else _cause(intent, allowed, expected, context))
+    cause = "" if agrees else _cause(intent, allowed, expected, context)
+    return Comparison(more, less, cause, intent.expression_over(context))
 
 
 def as_finding(intent: Intent, comparison: Comparison, allowed: Tensor) -> Finding | None:
@@ -168,7 +179,7 @@ def as_finding(intent: Intent, comparison: Comparison, allowed: Tensor) -> Findi
         severity="error",
         cells=comparison.more | comparison.less,
         why=f"{comparison.sentence}{cause}",
-        mend=f"Allow where {intent.expression or 'anything'}.",
+        mend=f"Allow where {comparison.expression or 'anything'}.",
         mended=(allowed & ~comparison.more) | comparison.less,
     )
 
@@ -224,9 +235,10 @@ def _candidates(given: Tensor, context: MaskContext) -> Iterator[Intent]:
     if not len(query):
         return
     before = max(0, context.n_keys - context.n_queries)
-    kinds = list(_kinds_at(query + before, key, None))
+    n_padding = _leading_padding(context)
+    kinds = list(_kinds_at(query + before, key, None, n_padding))
     if before:
-        kinds += list(_kinds_at(query, key, 0))
+        kinds += list(_kinds_at(query, key, 0, n_padding))
     kinds.append(Intent("cached", max(1, int((key - query).max()))))
     documents = (False, True) if len(set(context.key_segments)) > 1 else (False,)
     padding = (False, True) if any(context.key_is_padding) else (False,)
@@ -236,8 +248,17 @@ def _candidates(given: Tensor, context: MaskContext) -> Iterator[Intent]:
                 yield replace(kind, documents=isolated, padding=ignored)
 
 
-def _kinds_at(position: Tensor, key: Tensor, cache: int | None) -> Iterator[Intent]:
-    """The kinds that open cells can be of; ``position`` is where their queries stand among the keys."""
+def _leading_padding(context: MaskContext) -> int:
+    """How many keys before the first token are padding."""
+    pads = context.key_is_padding
+    return pads.index(False) if False in pads else len(pads)
+
+
+def _kinds_at(position: Tensor, key: Tensor, cache: int | None, n_padding: int) -> Iterator[Intent]:
+    """The kinds that open cells can be of.
+
+    ``position`` is where their queries stand among the keys, of which the first ``n_padding`` are padding.
+    """
     back, ahead = int((position - key).max()), int((key - position).max())
     seen_early = int(torch.where(key > position, key, 0).max())
     first_row = int(key[position == position.min()].max())
@@ -245,7 +266,7 @@ def _kinds_at(position: Tensor, key: Tensor, cache: int | None) -> Iterator[Inte
     yield Intent("bidirectional")
     yield Intent("window", max(1, back + 1), cache=cache)
     yield Intent("window_both", max(back, ahead, 0) + 1, cache=cache)
-    yield Intent("prefix", seen_early + 1, cache=cache)
+    yield Intent("prefix", max(0, seen_early + 1 - n_padding), cache=cache)
     yield Intent("block_causal", first_row + 1, cache=cache)
 
 

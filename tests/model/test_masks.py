@@ -186,3 +186,10 @@ def test_numbers_are_no_custom_mask():
     for numbers in (torch.ones(2, 2), torch.ones(2, 2, dtype=torch.uint8)):
         with pytest.raises(ValueError, match="boolean"):
             custom(numbers)
+
+
+def test_padding_before_the_first_token_is_no_part_of_a_prefix():
+    pads = torch.tensor([[True, True, False, False, False], [False, False, False, False, True]])
+    masks = build_masks(["prefix"], MaskInputs(5, 5, pads, prefix=2)).allowed
+    assert torch.equal(masks[0, 0], prefix(5, 5, 4)), "the padding and two tokens"
+    assert torch.equal(masks[1, 0], prefix(5, 5, 2))

@@ -6,7 +6,7 @@ The arrays are made as the threads describe, on fewer tokens.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 import torch
@@ -17,9 +17,14 @@ from model.mask_tools.intents import Intent
 from model.mask_tools.language import MaskContext
 from model.mask_tools.mask_case import MaskCase
 from tests.test_app import open_app
+from visualizer.runs.compute import compute_run
 from visualizer.runs.intended import write_intent
 from visualizer.safe_text import markdown_safe
-from visualizer.views.lab.intent import findings_under, padding_of
+from visualizer.settings.link import read_query
+from visualizer.settings.settings import Selection
+from visualizer.views.lab.case import case_of
+from visualizer.views.lab.intent import findings_under, intent_of, padding_of
+from visualizer.views.lab.paint import findings_of
 
 T = 6
 LATER = torch.ones(T, T).triu(1)
@@ -188,6 +193,80 @@ BUGS = (
 )
 
 
+# The window is cut out of what is blocked, so that keys far ahead become open again.
+CUT_OUT = torch.zeros(T, T).masked_fill((LATER == 1) & torch.ones(T, T).tril(3).bool(), -math.inf)
+BUGS += (
+    Bug(
+        "huggingface/transformers#41228",
+        CUT_OUT,
+        "added",
+        Intent("window", 3),
+        "+9 cells, -0: query 0 sees key 4",
+    ),
+    Bug("AI-Hypercomputer/maxtext#4289", window(4), "jax", Intent("window", 3), "not 3: off by one"),
+    Bug(
+        "huggingface/transformers#47010",
+        (QUERY - KEY).abs() < 3,
+        "sdpa",
+        Intent("window_both", 4),
+        "keys less than 3 away, not 4: off by one",
+    ),
+    Bug(
+        "gittensor-ai-lab/sparkinfer#3",
+        torch.ones(3, 8).tril().bool(),
+        "sdpa",
+        Intent("causal"),
+        "not after the 5 keys in the cache",
+    ),
+    Bug(
+        "ml-explore/mlx#2967",
+        torch.ones(5, 2).tril(-3).bool(),
+        "sdpa",
+        Intent("causal"),
+        "No key is left for queries 0, 1 and 2",
+    ),
+    Bug(
+        "DeepOpt-com/WrinkleFree-Monorepo#53",
+        CAUSAL,
+        "sdpa",
+        Intent("causal", documents=True),
+        "The documents are not isolated",
+        documents=(0, 0, 0, 0, 1, 1),
+    ),
+    Bug(
+        "meta-pytorch/attention-gym#98",
+        (QUERY - KEY).abs() < 3,
+        "flex",
+        Intent("window_both", 3, documents=True),
+        "The documents are not isolated",
+        documents=(0, 0, 0, 1, 1, 1),
+    ),
+    Bug(
+        "facebookresearch/fairseq#537",
+        ~CAUSAL,
+        "transformer",
+        Intent("causal", padding=True),
+        "Padding is not ignored",
+        padding=(0, 1),
+    ),
+    Bug(
+        "InseeFrLab/torchTextClassifiers#92",
+        torch.tensor([[False, False, False, False, True, True]]).expand(3, T),
+        "sdpa",
+        Intent("bidirectional", padding=True),
+        "it is inverted",
+        padding=(4, 5),
+    ),
+    Bug(
+        "microsoft/onnxruntime#28904",
+        torch.zeros(T, T).masked_fill(~CAUSAL | (QUERY == 2), -1e30),
+        "added",
+        Intent("causal"),
+        "No key is left for query 2",
+    ),
+)
+
+
 def sentences(bug: Bug) -> list[str]:
     """Everything that is said of the array in its place, beside what was meant."""
     passed = passed_to(bug.array, bug.place)
@@ -232,6 +311,49 @@ def test_the_right_mask_is_no_alarm(place):
 )
 def test_new_queries_after_a_cache_are_no_alarm(array, intent):
     assert not [text for text in sentences(Bug("right", array, "sdpa", intent, "")) if "cell" in text]
+
+
+def test_rows_that_nobody_reads_are_no_alarm():
+    """zai-org/GLM-4-Voice#182: what is added to the rows of padding opens them to everything, which is harmless."""
+    is_token = (~PADDED_LEFT).float()
+    full = CAUSAL * is_token
+    full = full - (is_token[:, None] - 1)
+    blocked = full < 0.5
+    assert bool((~blocked[PADDED_LEFT]).all())
+    found = sentences(Bug("right", blocked, "mha_attn_mask", Intent("causal", padding=True), "", padding=(0, 1)))
+    assert found == []
+
+
+BESIDE_A_DECODER = {
+    # huggingface/transformers#47946: the encoder_attention_mask was set to None on its way to the cross-attention.
+    "left out of the cross-attention": ("cross", {"cross_padding": "off"}, "Padding is not ignored"),
+    # huggingface/transformers#36293: the attention_mask did not reach the encoder while a model wrote.
+    "left out of the encoder": ("encoder", {"encoder_padding": "off"}, "Padding is not ignored"),
+    # keras-team/keras-io#1046: the target's padding, made smaller by its causal mask, is laid on the source.
+    "causal towards the source": ("cross", {"custom_cross": "k <= q"}, "It is causal"),
+    # lucidrains/x-transformers#174: the mask of the queries' tokens is laid on the keys.
+    "of the wrong sequence": (
+        "cross",
+        {"custom_cross": "k < 3", "cross_padding": "off"},
+        "query 0 does not see key 3",
+    ),
+}
+
+
+@pytest.mark.parametrize(("name", "link", "sentence"), BESIDE_A_DECODER.values(), ids=BESIDE_A_DECODER)
+def test_a_mask_beside_a_decoder_is_judged_by_what_it_should_be(name, link, sentence):
+    given = {"architecture": "encoder-decoder", "text": "a b c d", "target": "x y", "pad": "2", "weights": "random"}
+    query = {key: [text] for key, text in (given | link | {"mask": "causal,padding,custom"}).items()}
+    settings, _, notices = read_query(query)
+    assert notices == ()
+    run = compute_run(settings)
+    case = case_of(run, Selection(attention=name, **{f"intent_{name}": "bidirectional+padding"}))
+    found = findings_of(case, case.allowed, intent_of(case))
+    assert any(sentence in finding.why for finding in found), [finding.why for finding in found]
+    right = case_of(
+        compute_run(replace(settings, custom_cross="", encoder_padding=True, cross_padding=True)), case.selection
+    )
+    assert not [one for one in findings_of(right, right.allowed, intent_of(right)) if one.severity != "note"]
 
 
 IN_THE_LAB = [bug for bug in BUGS if bug.source.endswith(("#38", "#1061", "#39408"))]

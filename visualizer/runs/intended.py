@@ -50,6 +50,9 @@ def chosen_intent(selection: Selection, attention: MaskedAttention) -> Intent | 
 
 def as_meant(settings: Settings, intent: Intent, attention: MaskedAttention) -> Settings:
     """The masks of an attention as they should be in every layer and head, in place of those that are chosen."""
+    if intent.kind == "prefix" and attention.has_the_list and not intent.documents:
+        mask = ("padding", "prefix") if intent.padding else ("prefix",)  # counts from the first token of each text
+        return replace(settings, mask=mask, custom="", prefix=intent.number)
     expression = intent.expression
     seen = seen_by(attention, settings)
     meant = replace(seen, mask=("custom",) if expression else (), custom=expression)

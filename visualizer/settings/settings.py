@@ -250,7 +250,8 @@ class Settings:
     prefix: int = setting(
         3,
         "Prefix length",
-        "Prefix: every query sees this many first keys, and later ones causally.",
+        "Prefix: every query sees this many first tokens, and later ones causally. Padding before them does not "
+        "count.",
         most=MAX_TOKENS,
     )
     stride: int = setting(

@@ -9,6 +9,7 @@ from functools import lru_cache
 from torch import Tensor
 
 from model import CombinedMask
+from model.mask_tools.intents import Intent
 from model.mask_tools.language import MaskContext, express, from_mask_mod, parse
 from visualizer.runs.masks_in_force import painted_cells
 from visualizer.settings.lines import lines_of
@@ -31,14 +32,14 @@ SHORT = 160
 POSITIONS = frozenset({"q", "k", "n_queries", "n_keys"})
 """What an expression can name that does not depend on the text."""
 
-AS_EXPRESSIONS: Mapping[str, Callable[[Settings], str]] = {
-    "causal": lambda settings: "k <= q",
-    "padding": lambda settings: "not is_pad(k)",
-    "sliding_window": lambda settings: f"abs(q - k) < {settings.window}",
-    "prefix": lambda settings: f"k < {settings.prefix} or k <= q",
-    "strided": lambda settings: f"(q - k) % {settings.stride} == 0",
+AS_EXPRESSIONS: Mapping[str, Callable[[Settings, MaskContext], str]] = {
+    "causal": lambda settings, context: "k <= q",
+    "padding": lambda settings, context: "not is_pad(k)",
+    "sliding_window": lambda settings, context: f"abs(q - k) < {settings.window}",
+    "prefix": lambda settings, context: Intent("prefix", settings.prefix).expression_over(context),
+    "strided": lambda settings, context: f"(q - k) % {settings.stride} == 0",
 }
-"""The masks of the list, each as an expression."""
+"""The masks of the list, each as an expression over some tokens."""
 
 
 def scope_of(selection: Selection) -> Scope:
@@ -66,7 +67,7 @@ def as_expression(source: str, context: MaskContext) -> str:
 
 def whole_expression(settings: Settings, layer: int, head: int, context: MaskContext) -> str:
     """All masks in force on a head as one expression; "" where there is none."""
-    written = {name: write(settings) for name, write in AS_EXPRESSIONS.items()}
+    written = {name: write(settings, context) for name, write in AS_EXPRESSIONS.items()}
     painted = source_at(read_planes(settings.custom), layer, head)
     written["custom"] = with_places(as_expression(painted, context), head, context.sequence)
     parts = [written[name] for name in settings.mask if painted or name != "custom"]
@@ -119,23 +120,25 @@ def started_alone(settings: Settings, scope: Scope, allowed: Tensor, context: Ma
 def taken_over(settings: Settings, masks: CombinedMask, context: MaskContext) -> Settings:
     """Bring the other masks in force into every plane of the painting, so that they can be painted over.
 
-    In a batch the padding mask stays beside it: each sequence has its own, and a painting is for all.
+    In a batch the padding mask stays beside it, and so does a prefix behind padding: each sequence has its own, and
+    a painting is for all.
     """
-    stays = ("padding",) if "padding" in settings.mask and _is_batch(settings) else ()
+    of_each = ("padding", "prefix") if settings.pad_side == "left" else ("padding",)
+    stays = tuple(name for name in settings.mask if name in of_each and _is_batch(settings))
     beside = masks.without("custom")
-    others = (beside.without("padding") if stays else beside).allowed
+    others = CombinedMask({name: part for name, part in beside.parts.items() if name not in stays}).allowed
     if others is None:
         return settings
     planes = read_planes(settings.custom)
     planes.setdefault(EVERYWHERE, "")
-    written = [AS_EXPRESSIONS[name](settings) for name in beside.parts if name not in stays]
+    written = [AS_EXPRESSIONS[name](settings, context) for name in beside.parts if name not in stays]
     combined = {
         scope: " and ".join(f"({part})" for part in (source, *written))
         if asks_for_head(source)
         else as_source(painted_cells(source, context) & others[0, 0], context)
         for scope, source in planes.items()
     }
-    return replace(settings, mask=(*stays, "custom"), custom=write_planes(combined))
+    return replace(settings, mask=in_mask_order((*stays, "custom")), custom=write_planes(combined))
 
 
 def _is_batch(settings: Settings) -> bool:

@@ -90,7 +90,7 @@ def _force(case: Case) -> None:
 
 def start_from(case: Case) -> None:
     """Draw the choice of a mask or an expression to go on from."""
-    starts = _starts(case.settings)
+    starts = _starts(case)
 
     def start(title: str | None) -> None:
         if title is None:
@@ -110,10 +110,11 @@ def start_from(case: Case) -> None:
     )
 
 
-def _starts(settings: Settings) -> dict[str, tuple[str, str]]:
+def _starts(case: Case) -> dict[str, tuple[str, str]]:
     """What can be started from: title -> the mask of the list that it is, or "", and its expression."""
     masks = {
-        FIELDS["mask"].choices[name]: (name, write(settings)) for name, write in mask_edits.AS_EXPRESSIONS.items()
+        FIELDS["mask"].choices[name]: (name, write(case.settings, case.context))
+        for name, write in mask_edits.AS_EXPRESSIONS.items()
     }
     known = {text for _, text in masks.values()}
     ready = {f"{one.title}: {one.text}": ("", one.text) for one in READY if one.text not in known}

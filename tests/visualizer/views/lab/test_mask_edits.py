@@ -7,13 +7,17 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from model.mask_tools.intents import Intent, compare, recognise
 from model.mask_tools.language import MaskExpressionError, express, parse
 from model.names import MASK_NAMES
+from visualizer.runs.compute import compute_run
 from visualizer.runs.masks_in_force import mask_context, promised_masks
 from visualizer.runs.tokens import encode
 from visualizer.settings.painted_mask import EVERYWHERE, Scope, encode_cells, read_planes
 from visualizer.settings.settings import Selection, Settings
 from visualizer.views.lab import mask_edits
+from visualizer.views.lab.case import case_of
+from visualizer.views.lab.intent import intent_of
 from visualizer.views.lab.mask_edits import AS_EXPRESSIONS
 
 BASE = Settings(text="the cat saw the dog", n_heads=2, n_layers=2, mask=("causal",), pad=2)
@@ -75,7 +79,7 @@ def test_mending_gives_exactly_the_mended_mask(cells, names):
 @pytest.mark.parametrize("name", AS_EXPRESSIONS)
 def test_a_mask_of_the_list_is_its_expression(name):
     settings = replace(BASE, mask=(name,), window=2, prefix=4, stride=2)
-    expression = AS_EXPRESSIONS[name](settings)
+    expression = AS_EXPRESSIONS[name](settings, CONTEXT)
     assert torch.equal(allowed(settings), parse(expression).evaluate(CONTEXT))
     started = mask_edits.started_from(settings, EVERYWHERE, expression, name)
     assert started.mask == ("custom",)
@@ -166,3 +170,19 @@ def test_an_expression_of_the_sequence_holds_in_each_of_a_batch():
     settings = mask_edits.with_expression(replace(BASE, mask=()), EVERYWHERE, "b == 1 or k <= q", CONTEXT)
     painted = promised_masks(settings, {"source": (TOKENS, TOKENS)})["encoder.self_attention"][0].allowed
     assert painted[:, 0].sum((1, 2)).tolist() == [N * (N + 1) // 2, N * N]
+
+
+def test_a_prefix_behind_padding_is_the_same_as_a_mask_an_expression_and_an_intention():
+    settings = replace(BASE, mask=("padding", "prefix"), prefix=2, pad=3, pad_side="left")
+    run = compute_run(settings)
+    case = case_of(run, Selection(intent="prefix:2+padding"))
+    said = mask_edits.whole_expression(settings, 0, 0, case.context)
+    assert torch.equal(parse(said).evaluate(case.context), case.allowed)
+    assert compare(intent_of(case), case.allowed, case.context).agrees
+    assert recognise(case.allowed, case.context) == Intent("prefix", 2, padding=True)
+    as_position = replace(settings, mask=("padding", "custom"), custom="k < 2 or k <= q")
+    wrong = case_of(compute_run(as_position), case.selection)
+    found = compare(intent_of(wrong), wrong.allowed, wrong.context)
+    assert "It is causal" in found.cause, "two positions are padding, so that no token is seen early"
+    taken = mask_edits.taken_over(settings, case.masks, case.context)
+    assert torch.equal(case_of(compute_run(taken), case.selection).allowed, case.allowed)
