@@ -19,6 +19,7 @@ from tests.browser.headlight_page import (
     tooltip_numbers,
 )
 from visualizer.runs.compute import compute_run
+from visualizer.settings.link import read_query
 from visualizer.settings.settings import Selection, Settings
 
 PAINTER = "mask_painter"
@@ -95,6 +96,32 @@ def test_one_head_of_one_layer_can_be_painted(open_link):
     expect(tooltip(page)).not_to_contain_text("blocked")
     point_at(heads.nth(1), 0, 3, SHAPE)
     expect(tooltip(page)).to_contain_text("blocked by custom")
+
+
+def test_the_cross_attention_is_painted_queries_by_keys_and_undone_in_its_own_mask(open_link):
+    link = {"architecture": "encoder-decoder", "text": TEXT, "target": "x y", "mask": "causal", "weights": "random"}
+    page = open_link(view="lab", attention="cross", **link)
+    undo = page.get_by_role("button", name="Undo")
+    with rerun(page, PAINTER):
+        click_cell(painter(page), 2, 3, (3, 4))
+    painted = link_of(page)
+    assert painted["custom_cross"] == expression(page) != ""
+    assert "custom" not in painted
+    run = compute_run(read_query({name: [text] for name, text in painted.items()})[0])
+    assert run.trace["decoder.layers.0.cross_attention.weights"].value[0, :, 2, 3].eq(0).all()
+    point_at(painter(page), 2, 3, (3, 4))
+    expect(tooltip(page)).to_contain_text("painted")
+    with rerun(page, PAINTER):
+        page.get_by_role("radio", name="Encoder", exact=True).click()
+    expect(undo).to_have_attribute("aria-disabled", "true")
+    point_at(painter(page), 2, 3, SHAPE)
+    expect(tooltip(page)).to_contain_text("sees")
+    with rerun(page, PAINTER):
+        page.get_by_role("radio", name="Cross-attention", exact=True).click()
+    expect(undo).to_have_attribute("aria-disabled", "false")
+    with rerun(page, PAINTER):
+        undo.click()
+    assert "custom_cross" not in link_of(page)
 
 
 def test_all_weights_follow_a_stroke_and_nothing_is_sent_until_it_ends(open_link):

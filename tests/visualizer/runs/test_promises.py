@@ -5,13 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+import torch
 
+from model.analysis.reach import first_layer_reached
 from tests.test_app import open_app
 from visualizer.runs.compute import compute_run
 from visualizer.runs.intended import read_intent
 from visualizer.runs.masks_in_force import mask_context
 from visualizer.runs.promises import Intended, layers_passed, measure, prove
-from visualizer.settings.settings import Settings
+from visualizer.settings.attentions import attention_named
+from visualizer.settings.settings import Selection, Settings
+from visualizer.views.lab.case import case_of
+from visualizer.views.lab.reach import reached_in
 
 SMALL = Settings(
     architecture="decoder", weights="random", text="a b | c d", d_model=8, n_heads=2, n_layers=2, d_ff=8, mask=()
@@ -95,3 +100,51 @@ def test_directions_pass_the_layers_that_lie_between_a_token_and_the_logits():
     deeper = Settings(architecture="encoder-decoder", n_layers=2, n_decoder_layers=5)
     assert [layers_passed(deeper, sequence) for sequence in ("source", "target")] == [7, 5]
     assert layers_passed(replace(deeper, architecture="decoder"), "source") == 2
+
+
+PAIR = replace(
+    SMALL, architecture="encoder-decoder", text="a b c", target="x y", mask=("causal", "padding", "custom")
+)
+
+
+def proof_beside(name: str, intent: str, **settings):
+    run = compute_run(replace(PAIR, **settings))
+    attention = attention_named(name, "encoder-decoder")
+    of_encoder = name == "encoder"
+    measurement = measure(run, attention.keys, lambda done: None, of_encoder=of_encoder)
+    meant = read_intent(intent)
+    cells = meant.expected(mask_context(run.tokens[attention.queries], run.tokens[attention.keys]))
+    return prove(run, measurement, attention.keys, "intended", Intended(attention.path, cells, meant.padding))
+
+
+def test_the_encoder_is_proved_by_its_own_outputs():
+    proof = proof_beside("encoder", "causal+padding", custom_encoder="k <= q", pad=1)
+    assert proof.passes
+    assert [verdict.n_forbidden for verdict in proof.verdicts] == [6, 6]
+    assert proof.output == "encoder.layers.1.norm2"
+    proof = proof_beside("encoder", "causal+padding", custom_encoder="k <= q + 1", pad=1)
+    assert (proof.leak.path, proof.leak.row, proof.leak.token) == ("encoder.layers.0.self_attention.weights", 0, 1)
+
+
+def test_the_cross_attention_is_proved_over_the_tokens_of_the_source():
+    one_way = {"custom_encoder": "k <= q", "custom_cross": "k <= q"}
+    proof = proof_beside("cross", "causal+padding", **one_way)
+    assert proof.passes
+    assert proof.verdicts[-1].n_forbidden == 3
+    assert proof.allowed["logits"].shape == (3, 3)
+    proof = proof_beside("cross", "causal+padding", **one_way | {"custom_cross": "k <= q + 1"})
+    assert proof.leak.path == "decoder.layers.0.cross_attention.weights"
+    proof = proof_beside("cross", "bidirectional+padding", pad=1, cross_padding=False)
+    assert proof.leak.path == "decoder.layers.0.cross_attention.weights"
+    proof = proof_beside("cross", "bidirectional+padding", pad=1, encoder_padding=False)
+    assert proof.leak.path == "encoder.layers.0.self_attention.weights", "padding passes through the encoder"
+
+
+def test_reach_in_cross_attention_is_over_the_other_sequence():
+    settings = replace(PAIR, text="a b c d", custom_encoder="k == q", custom_cross="k <= q and q - k < 2")
+    case = case_of(compute_run(settings), Selection(attention="cross"))
+    reached = reached_in(case)
+    query, key = torch.arange(3)[:, None], torch.arange(4)
+    assert torch.equal(reached[0], (key <= query) & (query - key < 2))
+    assert torch.equal(reached[1], key <= query), "over the decoder's own attention"
+    assert torch.equal(first_layer_reached(reached, begins_with_itself=False)[2], torch.tensor([2, 1, 1, -1]))
