@@ -148,7 +148,7 @@ BUGS = (
         "huggingface/transformers#35855",
         (KEY < 3) | CAUSAL,
         "sdpa",
-        Intent("prefix", 3, padding=True),
+        Intent("prefix", 1, padding=True),  # of the first three positions two are padding
         "query 2 sees key 0. Padding is not ignored",
         padding=(0, 1),
     ),
@@ -274,14 +274,14 @@ def sentences(bug: Bug) -> list[str]:
     if passed.allowed is None:
         return said
     n_queries, n_keys = bug.array.shape
-    documents = bug.documents or (0,) * n_keys
+    documents = bug.documents or (0,) * max(n_queries, n_keys)
     context = MaskContext(
         query_tokens=(0,) * n_queries,
         key_tokens=(0,) * n_keys,
         query_is_padding=tuple(q in bug.padding for q in range(n_queries)),
         key_is_padding=tuple(k in bug.padding for k in range(n_keys)),
         query_segments=documents[:n_queries],
-        key_segments=documents,
+        key_segments=documents[:n_keys],
     )
     mask = MaskCase(passed.allowed, *padding_of(context), causal=False, fill=passed.fill, dtype=passed.dtype)
     return [*said, *(finding.why for finding in findings_under(bug.intent, mask, context))]

@@ -50,8 +50,8 @@ def guessed_intent(case: Case, allowed: Tensor, context: MaskContext) -> Intent:
 
 def _placed(intent: Intent, case: Case, context: MaskContext) -> Intent:
     """The intention with the keys that stand before the first query, where queries and keys differ in number."""
-    is_square = context.n_queries == context.n_keys
-    return replace(intent, cache=None if is_square else keys_before(case.selection, case.attention))
+    is_placed = intent.follows_position and context.n_queries != context.n_keys
+    return replace(intent, cache=keys_before(case.selection, case.attention) if is_placed else None)
 
 
 def ask_for_keys_before(n_queries: int, n_keys: int, intent: Intent) -> None:
@@ -75,7 +75,8 @@ def render(case: Case) -> None:
     options = [GUESSED, *INTENT_KINDS]
     guessed = guessed_intent(case, case.allowed, case.context)
     # A key of its own for each value and each guess: the value is ours, and the browser keeps an option's text.
-    key = f"{name}_{GUESSED if chosen is None else chosen.kind}_{write_intent(guessed)}"
+    placed = "" if guessed.cache is None else f"_{guessed.cache}"
+    key = f"{name}_{GUESSED if chosen is None else chosen.kind}_{write_intent(guessed)}{placed}"
 
     def choose(kind: str) -> None:
         state.select(**{name: GUESSED if kind == GUESSED else write_intent(_first(kind, guessed))})

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from tests.test_app import open_app
 from visualizer.runs.compute import compute_run
 from visualizer.safe_text import markdown_safe
 from visualizer.settings.settings import Selection, Settings
 from visualizer.views.lab.case import case_of
 from visualizer.views.lab.everywhere import found_beside, found_everywhere
+from visualizer.views.lab.intent import intent_of
 
 SETTINGS = Settings(architecture="decoder", text="a b c d", n_heads=2, d_model=8, d_ff=8, mask=("custom",))
 LOOK = Selection(view="lab", intent="causal", layer=0, head=0)
@@ -55,3 +58,19 @@ def test_the_way_to_a_wrong_mask_is_one_click():
     assert any(markdown_safe("In layer 1, head 1") in text.value for text in app.markdown)
     app.button(key="show_found_0").click().run()
     assert (app.session_state["layer"], app.session_state["head"]) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("painted", "before", "words"),
+    [
+        ("", -1, "bidirectional"),
+        ("not (q == 2 and k == 3)", -1, "bidirectional"),
+        ("k <= q", 1, "causal, after 1 key"),
+    ],
+)
+def test_the_guess_of_a_cross_attention_stands_where_it_was_said(painted, before, words):
+    settings = replace(SETTINGS, architecture="encoder-decoder", target="x y", custom_cross=painted)
+    case = case_of(compute_run(settings), Selection(attention="cross", keys_before=before))
+    assert intent_of(case).words.startswith(words)
+    assert ("cache" in intent_of(case).words) == (before > 0)
+    assert "first key" not in intent_of(case).words
