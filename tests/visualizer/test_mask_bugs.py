@@ -223,7 +223,7 @@ BUGS += (
         torch.ones(5, 2).tril(-3).bool(),
         "sdpa",
         Intent("causal"),
-        "No key is left for queries 0, 1 and 2",
+        "which leaves no key for queries 0, 1 and 2",
     ),
     Bug(
         "DeepOpt-com/WrinkleFree-Monorepo#53",
