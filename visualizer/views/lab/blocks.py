@@ -77,7 +77,10 @@ def blocks_of(case: Case, expression: str | None, n_tokens: int | None, size: in
     asked = Asked(expression, case.context, n_tokens, size)
     found = _FOUND.get(asked)
     if found is None:
-        found = work_out(asked) if asked.most_cells <= AT_ONCE else _in_background(asked)
+        if asked.most_cells > AT_ONCE:
+            _in_background(asked)
+            return None
+        found = work_out(asked)
     if isinstance(found, MaskExpressionError):
         raise found
     return found
@@ -143,7 +146,11 @@ def _in_background(asked: Asked) -> None:
         return
     ended = {"failed": f"It failed: {seen.failure}.", "finished": "They were worked out, but are forgotten."}
     st.caption(markdown_safe(ended.get(seen.phase, f"Stopped at {seen.fraction:.0%}: nothing is shown of it.")))
-    st.button("Work it out", icon=":material/grid_on:", key="work_out_blocks", on_click=_begin, args=(asked,))
+
+    def again() -> None:
+        _begin(asked)
+
+    st.button("Work it out", icon=":material/grid_on:", key="work_out_blocks", on_click=again)
 
 
 def _begin(asked: Asked) -> Job[None] | None:
@@ -162,10 +169,13 @@ def _begin(asked: Asked) -> Job[None] | None:
 
 
 def _how_far(job: Job[None], seen: Seen[None]) -> None:
+    def stop() -> None:
+        job.stop()
+
     left = "" if seen.seconds_left is None else f", at most about {duration(seen.seconds_left)} left"
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
         st.progress(seen.fraction, text=f"Working out the cells that no bound decides … {seen.fraction:.0%}{left}")
-        st.button("Stop", icon=":material/stop:", key="stop_blocks", on_click=job.stop, width="content")
+        st.button("Stop", icon=":material/stop:", key="stop_blocks", on_click=stop, width="content")
 
 
 def summary(found: Blocks) -> str:
