@@ -64,9 +64,9 @@ PAUSE = 450
 """Milliseconds after which Python has heard of what was done in a picture: controls.js waits for 400."""
 
 _EVERY_COMPONENT_IS_DRAWN = """() => {
-  const roots = [...document.querySelectorAll("[data-testid=stBidiComponentIsolated]")].map(
-    (host) => host.shadowRoot?.querySelector(".headlight"),
-  );
+  const hosts = [...document.querySelectorAll("[data-testid=stBidiComponentIsolated]")];
+  const drawing = hosts.filter((host) => !host.closest(".st-key-ask_ahead")); // it asks and shows nothing
+  const roots = drawing.map((host) => host.shadowRoot?.querySelector(".headlight"));
   return roots.every((root) => root?.childElementCount > 0 && root.ariaBusy !== "true");
 }"""
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from threading import Event
 
+from visualizer.components.ask_ahead.element import ask_ahead
 from visualizer.components.token_way.element import packed_way, paths_in
 from visualizer.page import header
 from visualizer.page.warming import is_warm, is_warming, picture_is_there, wait_for_picture
@@ -31,6 +32,7 @@ def is_known(choices: Choices) -> bool:
 
 def show(choices: Choices) -> None:
     """The tokens and the picture, until PyTorch is there and the page is run as always."""
+    mount(ask_ahead("", key="ask_ahead"))
     header.strip({"source": encode(choices.settings).sources[0]}, choices, queried="source", sizes={})
     data = FILE.read_bytes()
     picture = packed_way(data)

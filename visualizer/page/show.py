@@ -25,6 +25,7 @@ from visualizer.settings.fields import WORKED_EXAMPLES
 from visualizer.settings.lines import lines_of
 from visualizer.stages.sizes import sizes_of
 from visualizer.views import VIEWS, VIEWS_OF_BATCH, VIEWS_WITHOUT_RUN
+from visualizer.views.ahead import ask_for_next
 
 
 def show(choices: Choices) -> None:
@@ -34,6 +35,7 @@ def show(choices: Choices) -> None:
         header.glossary_alone()
         VIEWS_WITHOUT_RUN[choices.selection.view](choices)
         return
+    ask_for_next(choices.settings, choices.selection)
     try:
         run = cached_run(choices.settings)
     except ValueError as error:

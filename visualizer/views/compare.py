@@ -16,7 +16,6 @@ from visualizer.components.compare_grids.element import compare_grids
 from visualizer.components.tensor_grid.element import Panel, tensor_grid
 from visualizer.pictures.compare import ComparePicture, compared_settings, intent_of_b
 from visualizer.pictures.heads import heads_picture
-from visualizer.routes.address import picture_address
 from visualizer.runs.intended import chosen_intent
 from visualizer.runs.paths import attention_modules, layer_of, without_layer
 from visualizer.runs.run import Run
@@ -30,6 +29,7 @@ from visualizer.settings.published import PUBLISHED
 from visualizer.settings.settings import FIELDS, Selection, Settings
 from visualizer.stages.check_line import check_line
 from visualizer.stages.panels import stage_panel
+from visualizer.views.ahead import addressed
 from visualizer.views.attention_picker import attention_kind
 from visualizer.views.comparison import (
     Downstream,
@@ -143,9 +143,10 @@ def _is_covered(a: Run, b: Run, modules: Sequence[str], selection: Selection, ba
 def _grids(run: Run, picture: ComparePicture, selection: Selection) -> None:
     a, b = picture.a, picture.b
     rows, columns = a.axes
-    shown = replace(selection, stage=f"{a.kind}.weights")
+    layer = min(selection.layer, len(a.modules) - 1)
+    shown = replace(selection, stage=f"{a.kind}.weights", layer=layer)
     numbers = 2 * len(a.modules) * a.n_heads * len(rows.labels) * len(columns.labels)
-    address = picture_address("compare", run.settings, shown, numbers)
+    address = addressed("compare", run.settings, selection, shown, n_numbers=numbers, by_layer=True)
 
     def select(event: object) -> None:
         places = {name: state.index_in(event, name) for name in ("layer", "head", "query", "key")}
@@ -167,7 +168,7 @@ def _grids(run: Run, picture: ComparePicture, selection: Selection) -> None:
             rows=rows,
             columns=columns,
             head_names=a.head_names,
-            layer=min(selection.layer, len(a.modules) - 1),
+            layer=layer,
             looks=looks_of(selection),
             key=key,
             seq=state.last_seq(key),

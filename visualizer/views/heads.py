@@ -22,6 +22,7 @@ from visualizer.settings.looks import looks_in, looks_of
 from visualizer.settings.settings import Selection
 from visualizer.stages.check_line import check_line
 from visualizer.stages.derivations import Cell
+from visualizer.views.ahead import addressed
 from visualizer.views.attention_picker import attention_kind
 from visualizer.views.charts.section import charts, charts_of_heads
 from visualizer.views.head_measures import agreement, applying, measure_heads
@@ -45,8 +46,9 @@ def render(run: Run, selection: Selection) -> None:
     rows, columns = picture.rows, picture.columns
     n_heads = picture.n_heads
     numbers = n_heads * len(same) * len(rows.labels) * len(columns.labels)
-    shown = replace(selection, stage=f"{kind}.weights")
-    address = picture_address("heads", run.settings, shown, numbers)
+    layer = min(selection.layer, len(same) - 1)
+    shown = replace(selection, stage=f"{kind}.weights", layer=layer)
+    address = addressed("heads", run.settings, selection, shown, n_numbers=numbers, by_layer=True)
     dials = dials_of(run.settings, kind, len(rows.labels), len(columns.labels)) if address else ()
     unturned = picture_address("heads", before_turning(run.settings, dials), shown, numbers)
 
@@ -63,7 +65,6 @@ def render(run: Run, selection: Selection) -> None:
         if changes := turned(event, dials):
             state.change(**changes)
 
-    layer = min(selection.layer, len(same) - 1)
     above = st.container()
     key = f"attention_heads_{kind.replace('.', '_')}"
     mount(

@@ -43,6 +43,7 @@ from visualizer.stages.registry import (
     told,
 )
 from visualizer.stages.source_lines import code_line
+from visualizer.views.ahead import addressed, nothing_addressed
 from visualizer.views.charts.section import charts, charts_at
 from visualizer.views.predict.ask import ask_cells, ask_token, asked_bar, is_revealed
 from visualizer.views.predict.questions import (
@@ -179,14 +180,16 @@ def _place(cell: Cell) -> Place:
     return Place(cell.path, cell.batch, cell.head)
 
 
-def _address(view: str, run: Run, selection: Selection, cell: Cell, picture: StepPicture) -> str | None:
+def _address(name: str, run: Run, selection: Selection, cell: Cell, picture: StepPicture) -> str | None:
     """Where the browser finds a picture; None where its numbers are so few that they come with the message."""
     if picture.n_numbers <= MOST_IN_MESSAGE:
+        if name == "step":
+            nothing_addressed()
         return None
-    path, head = cell.path, cell.head
-    return picture_address(
-        view, run.settings, replace(selection, stage=without_layer(path), layer=layer_of(path), head=head)
-    )
+    shown = replace(selection, stage=without_layer(cell.path), layer=layer_of(cell.path), head=cell.head)
+    if name == "step":
+        return addressed(name, run.settings, selection, shown)
+    return picture_address(name, run.settings, shown)
 
 
 def _introduction(run: Run, path: str, depth: Depth) -> None:

@@ -30,7 +30,7 @@ export class Arrivals {
     this.timer = setTimeout(() => (this.sign.hidden = false), UNSIGNED);
     try {
       for (const address of addresses) {
-        const bytes = await fetchBytes(address, signal);
+        const bytes = await (takeAhead(address) ?? fetchBytes(address, signal));
         if (signal.aborted) return;
         take(unpack(bytes));
       }
@@ -55,6 +55,26 @@ export class Arrivals {
     this.sign.hidden = true;
     this.root.removeAttribute("aria-busy");
   }
+}
+
+let ahead = { address: "", answer: null, controller: new AbortController() };
+
+/** Ask for what a picture is about to ask for; "" is nothing. What was asked for ahead before is not waited for. */
+export function fetchAhead(address) {
+  if (address === ahead.address) return;
+  ahead.controller.abort();
+  const controller = new AbortController();
+  const answer = address ? fetchBytes(address, controller.signal) : null;
+  answer?.catch(() => {}); // whoever takes it hears of it
+  ahead = { address, answer, controller };
+}
+
+/** The answer that was asked for ahead, once; null where it was another one. */
+function takeAhead(address) {
+  if (address !== ahead.address) return null;
+  const { answer } = ahead;
+  ahead.answer = null;
+  return answer;
 }
 
 /** What the server says of an address that it does not answer. */

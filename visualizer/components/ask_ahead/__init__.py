@@ -1,0 +1,1 @@
+"""Numbers that are asked for before the picture that draws them is mounted."""
