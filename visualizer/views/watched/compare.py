@@ -67,7 +67,7 @@ def _grids(run: WatchedRun, attention: Attention, found: OtherMask, choices: Cho
     cut = np.s_[..., : picture.n_queries, : picture.n_keys]
     if picture.is_part:
         st.caption(f"The first {MOST_SIDE} of its queries and keys are drawn.")
-    key = f"watched_compare_{attention.path}"
+    key = "watched_compare"
 
     def show(event: object) -> None:
         state.watch(watched_head=state.index_in(event, "head"))

@@ -109,7 +109,8 @@ def _upload() -> None:
         key=key,
         max_upload_size=MOST_BYTES // 2**20,
         on_change=state.on_change(key, _take),
-        help="A file that trace.save wrote. It stays in this session, and nothing in it is run.",
+        help="A file that trace.save wrote. It stays in this session, and nothing in it is run. While it is opened "
+        "it takes three times its size in memory, then as much as it is long.",
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
@@ -222,8 +221,7 @@ def _heads(picture: WatchedHeads, head: int, choices: Choices) -> None:
         show(event)
         state.watch(watched_query=state.index_in(event, "query"), watched_key=state.index_in(event, "key"))
 
-    of_run = f"{picture.run.title} {picture.drawn[0].path} {len(picture.drawn)}"
-    key = "_".join(["watched_heads", *re.findall("[A-Za-z0-9]+", of_run)])  # Streamlit refuses two underscores
+    key = "watched_heads"
     mount(
         attention_heads(
             picture.weights,

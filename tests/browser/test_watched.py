@@ -1,0 +1,51 @@
+"""Any model: a run is saved, its file is opened again, and every operation of it is walked through."""
+
+from __future__ import annotations
+
+from playwright.sync_api import expect
+
+from tests.browser.headlight_page import click_cell, link_of, panels, rerun
+from visualizer.runs.compute import compute_run
+from visualizer.settings.settings import Settings
+
+SMALL = {"text": "the cat sat", "n_layers": "1", "d_model": "16", "d_ff": "16"}
+TREE = "watched_tree"
+
+
+def test_a_saved_run_opens_as_any_model_and_is_stepped_through(open_link, tmp_path):
+    page = open_link(view="heads", **SMALL)
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Save as a recording").click()
+    download.value.save_as(tmp_path / "mine.headlight")
+
+    page = open_link(view="watched")
+    with rerun(page, "watched_heads"):
+        page.locator("input[type=file]").set_input_files(tmp_path / "mine.headlight")
+    assert link_of(page) == {"view": "watched", "watched_source": "uploaded"}
+    expect(page.get_by_text("mine.headlight")).to_be_visible()
+    expect(panels(page, "watched_heads")).to_have_count(4)
+    settings = Settings(text="the cat sat", n_layers=1, d_model=16, d_ff=16)
+    weights = compute_run(settings).trace["encoder.layers.0.self_attention.weights"].value
+    with rerun(page):
+        click_cell(panels(page, "watched_heads").nth(2), 2, 1, (3, 3))
+    chosen = {name: link_of(page)[f"watched_{name}"] for name in ("head", "query", "key")}
+    assert chosen == {"head": "2", "query": "2", "key": "1"}
+    expect(panels(page, "watched_heads").nth(2)).to_contain_text("head 2")
+
+    with rerun(page, TREE):
+        page.get_by_role("radio", name="Step through").last.click()
+    for module in ("layers.0", "self_attention"):
+        page.locator(".tree-fold", has_text=module).click()
+    with rerun(page):
+        page.locator(".tree-chip").get_by_text("weights", exact=True).click()
+    assert link_of(page)["watched_stage"] == "encoder.layers.0.self_attention.weights"
+    expect(page.locator(".tree-place")).to_have_text("encoder.layers.0.self_attention · weights")
+    expect(page.get_by_text("computed again from its inputs")).to_be_visible()
+    expect(page.locator(".st-key-watched_derivation")).to_contain_text(f"{float(weights[0, 2, 0, 0]):.4g}"[:4])
+    with rerun(page):
+        page.keyboard.press("ArrowRight")
+    assert link_of(page)["watched_stage"] == "encoder.layers.0.self_attention.context"
+    fold = page.locator(".tree-fold[aria-expanded=true]").first
+    path = fold.get_attribute("data-path")
+    fold.click()
+    expect(page.locator(f".tree-fold[data-path='{path}']")).to_have_attribute("aria-expanded", "false")
