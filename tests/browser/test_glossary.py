@@ -54,7 +54,7 @@ def test_the_keyboard_opens_an_entry_and_comes_back(page):
     page.keyboard.press("Enter")
     expect(note(page)).to_contain_text("Tokens that only bring texts to one length.")
     page.keyboard.press("ArrowRight")
-    expect(page.locator(".stage-map [aria-current=step]")).to_have_text("mask")
+    expect(page.locator(".stage-map [aria-current=step] .stage-code")).to_have_text("mask")
     page.keyboard.press("Tab")
     expect(note(page).locator(".term")).to_be_focused()
     page.keyboard.press("Escape")

@@ -33,5 +33,5 @@ def test_the_way_of_a_token_is_followed_pointed_at_and_left_for_a_stage(open_lin
     expect(tooltip(page)).to_contain_text(f"{float(weights.max()):.2f} {int(weights.argmax())}")
     frame.locator("[data-part]").nth(4).click()
     page.wait_for_url(lambda url: "view=way" not in url)
-    expect(page.locator(".stage-map [aria-current=step]")).to_have_text("weights")
+    expect(page.locator(".stage-map [aria-current=step] .stage-code")).to_have_text("weights")
     assert link_of(page).get("query", "8") == "4"

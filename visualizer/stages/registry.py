@@ -6,6 +6,9 @@ everything here is said all the same: it follows from the operations that comput
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from model import Trace
 from visualizer.components.derivation import Derivation
 from visualizer.components.stage_map import StageRef
 from visualizer.runs.run import Run
@@ -96,9 +99,32 @@ def derive(run: Run, cell: Cell) -> tuple[Derivation, ...]:
 
 
 def on_map(run: Run) -> tuple[StageRef, ...]:
-    """Every stage as the map of the model shows it."""
-    found = [(stage, entry_of(run, path)) for path, stage in run.trace.items()]
-    return tuple(
-        StageRef(stage.path, stage.name, entry.role, stage.shape_text, entry.block, entry.is_telling)
-        for stage, entry in found
-    )
+    """Every stage as the map of the model shows it; inputs of an attention that are one tensor are one."""
+    found: list[StageRef] = []
+    for path, stage in run.trace.items():
+        entry = entry_of(run, path)
+        if found and _is_same_input(run.trace, found[-1].path, path):
+            found[-1] = _joined(found[-1], path)
+            continue
+        found.append(
+            StageRef(path, stage.name, entry.role, stage.shape_text, entry.block, entry.is_telling, entry.title)
+        )
+    return tuple(found)
+
+
+_INPUTS = {"query_input": "queries", "key_input": "keys", "value_input": "values"}
+
+
+def _is_same_input(trace: Trace, before: str, path: str) -> bool:
+    """Whether two stages are inputs of one attention, and one tensor."""
+    first, second = trace[before], trace[path]
+    are_inputs = first.name in _INPUTS and second.name in _INPUTS and first.module_path == second.module_path
+    return are_inputs and first.value is second.value
+
+
+def _joined(first: StageRef, path: str) -> StageRef:
+    """The stage that stands for another one too."""
+    also = (*first.also, path)
+    names = [one.rpartition(".")[2] for one in (first.path, *also)]
+    title = "Input" if len(names) == len(_INPUTS) else f"Input of {' and '.join(_INPUTS[name] for name in names)}"
+    return replace(first, also=also, label=" = ".join(names), title=title)

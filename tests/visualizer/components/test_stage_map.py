@@ -25,6 +25,7 @@ from visualizer.components.stage_map import (
     model_map,
     parse_stage,
 )
+from visualizer.components.stage_map.element import describe_map
 from visualizer.stages.entry import StageEntry, beside
 from visualizer.stages.registry import ENTRIES, entry_of, on_map
 
@@ -115,7 +116,22 @@ def test_previous_and_next_walk_in_the_order_of_the_trace(variant):
 def test_a_stage_has_the_colour_role_of_its_explanation(variant):
     run = run_of(variant)
     stages = [stage for block in model_map(on_map(run)).blocks for stage in block.stages]
-    assert {stage.path: stage.role for stage in stages} == {path: entry_of(run, path).role for path in run.trace}
+    roles = {path: stage.role for stage in stages for path in (stage.path, *stage.also)}
+    assert roles == {path: entry_of(run, path).role for path in run.trace}
+
+
+def test_inputs_of_an_attention_that_are_one_tensor_are_one_stage_with_a_plain_title():
+    stages = {stage.path: stage for stage in on_map(run_of("encoder-decoder"))}
+    own = stages["encoder.layers.0.self_attention.query_input"]
+    assert own.title == "Input"
+    assert own.label == "query_input = key_input = value_input"
+    assert "encoder.layers.0.self_attention.key_input" not in stages
+    queries, memory = (stages[f"decoder.layers.0.cross_attention.{name}_input"] for name in ("query", "key"))
+    assert (queries.title, queries.also) == ("Input of the queries", ())
+    assert (memory.title, memory.label) == ("Input of keys and values", "key_input = value_input")
+    assert stages["encoder.layers.0.self_attention.weights"].title == "Attention weights"
+    shown = describe_map(model_map(tuple(stages.values())))["tracks"][0]["layers"][0]["blocks"][0]["stages"][0]
+    assert shown["also"] == [own.path.replace("query", name) for name in ("key", "value")]
 
 
 def test_dropout_is_among_the_runs():

@@ -14,7 +14,10 @@ from visualizer.pictures.token_way import MOST_NUMBERS, stack_of, take_apart, wi
 from visualizer.runs.compute import compute_run
 from visualizer.settings.settings import Settings
 
-TRAINED = {task: Settings(weights="trained", task=task, text="abcde") for task in ("repeat_block", "mark_repeats")}
+TRAINED = {
+    task: Settings(weights="trained", task=task, text="abcde")
+    for task in ("reverse", "repeat_block", "mark_repeats")
+}
 ALONE = {name for name, settings in VARIANTS.items() if settings.architecture == "attention"}
 
 

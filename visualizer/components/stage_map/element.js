@@ -103,7 +103,7 @@ class StageMap extends Picture {
       Object.assign(this, { version, model, verdicts, stages: flattenStages(model), rowOf: null, openLayer: null });
       this.modelNumber += 1;
     }
-    const indexOf = (path) => this.stages.findIndex((stage) => stage.path === path);
+    const indexOf = (path) => this.stages.findIndex((stage) => stage.path === path || stage.also.includes(path));
     const isOlder = !this.events.areKnown(seq) && indexOf(herePath) >= 0;
     this.index = Math.max(0, indexOf(isOlder ? herePath : current));
   }
@@ -198,7 +198,7 @@ function showStageRow(map) {
 
 /** One chip of the row, with a tick or a cross where its numbers were published. */
 function stageChip(map, stage, index) {
-  const verdict = map.verdicts[stage.path];
+  const verdict = map.verdicts[[stage.path, ...stage.also].find((path) => path in map.verdicts)];
   const said = { true: "as published", false: "not as published" }[verdict];
   const attributes = {
     type: "button",
@@ -206,9 +206,9 @@ function stageChip(map, stage, index) {
     "data-index": index,
     "data-role": stage.role,
   };
-  const chip = makeElement("button", "stage", attributes, [stage.label]);
-  if (said) chip.append(makeElement("span", "verdict", { role: "img", "aria-label": said }, [verdict ? "✓" : "✗"]));
-  return chip;
+  const name = makeElement("span", "stage-title", {}, [stage.title]);
+  if (said) name.append(makeElement("span", "verdict", { role: "img", "aria-label": said }, [verdict ? "✓" : "✗"]));
+  return makeElement("button", "stage", attributes, [name, makeElement("span", "stage-code", {}, [stage.label])]);
 }
 
 /** Previous, Next and the counter. */

@@ -101,7 +101,14 @@ def _describe_block(block: Block | None) -> dict[str, Any] | None:
         "role": block.role,
         "telling": block.telling_path,
         "stages": [
-            {"path": stage.path, "label": stage.label, "role": stage.role, "shape": stage.shape}
+            {
+                "path": stage.path,
+                "also": list(stage.also),
+                "label": stage.label,
+                "title": stage.title or stage.label,
+                "role": stage.role,
+                "shape": stage.shape,
+            }
             for stage in block.stages
         ],
     }

@@ -27,6 +27,8 @@ class StageRef:
     block: the box that it is drawn in where no module of its own says so: "inputs", "attention", "feed_forward",
         "add" (with the norm straight after), "norm" or "output"; a box of its own where it is empty.
     is_telling: whether it is the one to open when its whole box is chosen.
+    title: what a person calls it; its label where there is none.
+    also: the paths of other stages that are the very same tensor, and stand for it here.
     """
 
     path: str
@@ -35,6 +37,8 @@ class StageRef:
     shape: str = ""
     block: str = ""
     is_telling: bool = False
+    title: str = ""
+    also: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -105,7 +109,7 @@ class ModelMap:
     @property
     def paths(self) -> tuple[str, ...]:
         """The path of every stage, in the order in which Previous and Next walk them."""
-        return tuple(stage.path for block in self.blocks for stage in block.stages)
+        return tuple(path for block in self.blocks for stage in block.stages for path in (stage.path, *stage.also))
 
 
 @dataclass(frozen=True)
