@@ -1,13 +1,20 @@
-"""What a teacher sets for a room: whether results are hidden, and whether a class is counted."""
+"""What is set for a room: how it is presented, the keys, whether results are hidden and a class is counted."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import streamlit as st
 
+from visualizer.components.page_keys.element import Act, acts_in, page_keys
+from visualizer.components.theme_links.element import theme_links
 from visualizer.safe_text import markdown_safe
 from visualizer.session import state, widgets
 from visualizer.session.classroom import new_code
-from visualizer.settings.settings import View
+from visualizer.session.expectations import reveal_or_cover
+from visualizer.session.mount import mount
+from visualizer.session.state import Choices
+from visualizer.settings.settings import FIELDS, View
 
 COVERED = ("step", "heads", "compare", "generate")
 """The views whose results can be hidden."""
@@ -16,10 +23,50 @@ COVERED = ("step", "heads", "compare", "generate")
 def audience_menu(view: View) -> None:
     """A button that opens the settings, beside the token strip."""
     with st.popover("", icon=":material/co_present:", type="tertiary", width="content", key="audience"):
+        widgets.switch("present")
+        mount(theme_links(key="theme_links"))
         widgets.switch("hidden")
         if view not in COVERED:
             st.caption("Nothing is covered in this view.")
         _class(state.chosen().selection.class_code)
+
+
+def keys(choices: Choices, n_tokens: int) -> None:
+    """The keys of the whole page.
+
+    Args:
+        choices: what is chosen.
+        n_tokens: how many tokens there are to choose the query from; 0 for none.
+    """
+    key = "page_keys"
+    done = state.last_seq(key)
+
+    def act(event: object) -> None:
+        for one in acts_in(event, done):
+            if one == "reveal":
+                reveal_or_cover()
+            else:
+                state.select(**_changes(one, state.chosen(), n_tokens))
+
+    mount(page_keys(seq=done, key=key), width="content", act=state.on_event(key, "act", act))
+
+
+def _changes(act: Act, choices: Choices, n_tokens: int) -> dict[str, Any]:
+    """What an act changes in the selection."""
+    settings, selection = choices.settings, choices.selection
+    if act == "present":
+        return {"present": not selection.present}
+    if act == "hide":
+        return {"hidden": not selection.hidden}
+    name, _, direction = act.partition("_")
+    step = 1 if direction == "next" else -1
+    if name == "view":
+        views = list(FIELDS["view"].choices)
+        return {"view": views[(views.index(selection.view) + step) % len(views)]}
+    bounds = {"layer": settings.depth, "head": settings.n_heads, "token": n_tokens}
+    field = "query" if name == "token" else name
+    last = max(0, bounds[name] - 1)
+    return {field: min(max(min(getattr(selection, field), last) + step, 0), last)} if bounds[name] else {}
 
 
 def _class(code: str) -> None:

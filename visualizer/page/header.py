@@ -12,7 +12,7 @@ import streamlit as st
 from visualizer.components.axis import SequenceName
 from visualizer.components.glossary import glossary
 from visualizer.components.token_strip import Token, TokenSequence, parse_token, token_strip
-from visualizer.page.audience import audience_menu
+from visualizer.page.audience import audience_menu, keys
 from visualizer.runs.tokens import TokenSequence as Tokens
 from visualizer.safe_text import markdown_safe
 from visualizer.session import drafts, state, widgets
@@ -29,6 +29,7 @@ ICON = str(Path(__file__).parent / "icon.svg")
 """The picture of the browser's tab, a file of our own: Streamlit fetches its icons from another host."""
 
 _STYLE = (Path(__file__).parent / "page.css").read_text(encoding="utf-8")
+_PRESENTED = (Path(__file__).parent / "present.css").read_text(encoding="utf-8")
 _EXAMPLES_MENU = "examples_menu"
 _WITHOUT_PATH: tuple[View, ...] = ("train", "watched")
 """The views of other models than the one that the path leads through."""
@@ -40,7 +41,8 @@ _TITLES_OF_VECTORS: Mapping[SequenceName, str] = {"source": "Keys", "target": "Q
 
 def style() -> None:
     """How the page looks where the theme does not say it."""
-    st.html(f"<style>{_STYLE}</style>")
+    presented = _PRESENTED if state.chosen().selection.present else ""
+    st.html(f"<style>{_STYLE}{presented}</style>")
 
 
 def header(begin: Callable[[], None]) -> None:
@@ -125,6 +127,7 @@ def strip(
         )
         mount(glossary(sizes, key="glossary"), width="content")
         audience_menu(choices.selection.view)
+        keys(choices, len(sequences[queried]) if queried else 0)
 
 
 def glossary_alone() -> None:
@@ -132,6 +135,7 @@ def glossary_alone() -> None:
     with st.container(horizontal=True, horizontal_alignment="right", key="glossary_alone"):
         mount(glossary({}, key="glossary"), width="content")
         audience_menu(state.chosen().selection.view)
+        keys(state.chosen(), 0)
 
 
 def batch_items(beginnings: Sequence[str]) -> None:

@@ -445,6 +445,11 @@ class Selection:
         "Cover what is computed in Step through, Heads, Compare masks and Generate: say what you expect, then "
         "reveal it.",
     )
+    present: bool = setting(
+        False,
+        "Present",
+        "For a room: large type, no sidebar, and the picture on all of the screen. P leaves it again.",
+    )
     question: Question = setting(
         "usual",
         "What you expect",

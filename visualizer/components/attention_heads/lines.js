@@ -2,6 +2,7 @@ import { setBox, sizedContext } from "../shared/canvas.js";
 import { makeSlider } from "../shared/controls.js";
 import { clamp, countOf, makeElement, oncePerFrame, setText, tokenSpan } from "../shared/dom.js";
 import { headColor, headDashes } from "../shared/theme.js";
+import { pixelRatioOf } from "../shared/zoom.js";
 
 const ROW_HEIGHTS = { least: 20, most: 34, all: 420 }; // a token's, and that of few tokens together
 const MOST_LINES = 1200; // in the resting picture
@@ -137,7 +138,7 @@ export class LinesView {
     const width = this.middle.clientWidth;
     if (!this.picture || !width) return;
     const height = Math.min(this.scroller.clientHeight, this.inner.clientHeight);
-    const ratio = window.devicePixelRatio || 1;
+    const ratio = pixelRatioOf(this.canvas);
     const scrollTop = this.scroller.scrollTop;
     const context = sizedContext(this.canvas, Math.round(width * ratio), Math.round(height * ratio));
     setBox(this.canvas, null, null, width, height);

@@ -5,6 +5,7 @@ import { shortened, textContext } from "../shared/canvas.js";
 import { isOneCharacter } from "../shared/dom.js";
 import { LABEL_FONT_SIZE, labelFont } from "../shared/grid_layout.js";
 import { formatNumber, withMinusSign } from "../shared/payload.js";
+import { pixelRatioOf } from "../shared/zoom.js";
 
 const BAR_HEIGHT = { numbered: 24, bare: 30 };
 const LEVEL_HEIGHT = { header: 15, number: 13 };
@@ -149,7 +150,7 @@ function paintBand(context, picture, row, top, first, last) {
     if (blocked[index]) {
       const edge = Math.min(3, sizes.column * 0.15);
       const box = { left: index * sizes.column + edge, top, width: sizes.column - 2 * edge, height: sizes.bar };
-      drawHatch(context, box, theme, window.devicePixelRatio || 1);
+      drawHatch(context, box, theme, pixelRatioOf(context.canvas));
     }
     else paintBar(context, picture, row, index, zero);
   }

@@ -12,6 +12,7 @@ import { floats, formatNumber } from "../shared/payload.js";
 import { Picture, startPicture } from "../shared/picture.js";
 import { tooltipLine } from "../shared/tooltip.js";
 import { measureBars, paintBars, rangeOf } from "./bars.js";
+import { pixelRatioOf, zoomOf } from "../shared/zoom.js";
 
 const TABLE_LIMIT = 64;
 
@@ -78,7 +79,7 @@ class DerivationPicture extends Picture {
 
 /** The element under the pointer, null beside them. */
 function elementAt({ nodes: { scroller }, picture }, event) {
-  const x = event.clientX - scroller.getBoundingClientRect().left + scroller.scrollLeft;
+  const x = (event.clientX - scroller.getBoundingClientRect().left) / zoomOf(scroller) + scroller.scrollLeft;
   const index = Math.floor(x / picture.sizes.column);
   return index >= 0 && index < picture.count ? index : null;
 }
@@ -97,7 +98,7 @@ function activate(view, index, event = null) {
 
 /** Paint the part of the rows that is in view. */
 function paint({ nodes: { canvas, scroller }, picture }) {
-  const ratio = window.devicePixelRatio || 1;
+  const ratio = pixelRatioOf(canvas);
   const width = scroller.clientWidth;
   const { height } = picture.sizes;
   const context = sizedContext(canvas, Math.round(width * ratio), Math.round(height * ratio));
@@ -125,8 +126,9 @@ function arrange(view) {
 function showTip({ nodes: { scroller }, tooltip, picture }, index, event) {
   if (index === null) return tooltip.hide();
   const inner = scroller.getBoundingClientRect();
-  const x = event?.clientX ?? inner.left + (index + 0.5) * picture.sizes.column - scroller.scrollLeft;
-  const y = event?.clientY ?? inner.top + picture.sizes.header;
+  const zoom = zoomOf(scroller);
+  const x = event?.clientX ?? inner.left + ((index + 0.5) * picture.sizes.column - scroller.scrollLeft) * zoom;
+  const y = event?.clientY ?? inner.top + picture.sizes.header * zoom;
   tooltip.show(describeElement(picture, index).map((line) => tooltipLine("", line)), x, y);
 }
 

@@ -1,5 +1,6 @@
 import { wordNodes } from "../shared/define.js";
 import { clamp, makeElement } from "../shared/dom.js";
+import { zoomOf } from "../shared/zoom.js";
 
 /** An entry as its parts: symbol and name, its size in this run, what it means, and where it comes from. */
 export function entryNodes(entry, sizes) {
@@ -48,8 +49,9 @@ export class EntryNote {
     const { width, height } = this.element.getBoundingClientRect();
     const below = box.bottom + NOTE_GAP;
     const top = below + height > window.innerHeight - 8 ? box.top - NOTE_GAP - height : below;
-    this.element.style.left = `${clamp(box.left - 8, 8, Math.max(8, window.innerWidth - width - 8))}px`;
-    this.element.style.top = `${clamp(top, 8, Math.max(8, window.innerHeight - height - 8))}px`;
+    const zoom = zoomOf(this.element);
+    this.element.style.left = `${clamp(box.left - 8, 8, Math.max(8, window.innerWidth - width - 8)) / zoom}px`;
+    this.element.style.top = `${clamp(top, 8, Math.max(8, window.innerHeight - height - 8)) / zoom}px`;
   }
 
   /** To the word that opened the note, unless the person has gone elsewhere. */

@@ -3,6 +3,7 @@ import { makeElement } from "../shared/dom.js";
 import { drawEmptyRows, drawLabels, MatrixPanel } from "../shared/grid.js";
 import { panelGeometry } from "../shared/grid_layout.js";
 import { stepOfKey } from "../shared/keys.js";
+import { pixelRatioOf, zoomOf } from "../shared/zoom.js";
 import { CellPicture, devicePixels, drawFound, drawLines } from "./picture.js";
 
 const PAINTING = { height: 640, cell: 40 };
@@ -61,7 +62,7 @@ export class MaskSurface extends MatrixPanel {
     this.theme = look.theme;
     this.matrix = { ...size, ...axes };
     this.look = { limits: { width, ...PAINTING } };
-    this.pixelRatio = window.devicePixelRatio || 1;
+    this.pixelRatio = pixelRatioOf(this.element);
     const options = { labelled: true, font: look.theme.font, pixelRatio: this.pixelRatio };
     this.geometry = panelGeometry(this.matrix, this.look.limits, options);
     this.place();
@@ -185,7 +186,8 @@ export class MaskSurface extends MatrixPanel {
   cornerOf({ row, column }) {
     const { x, y } = this.plot.getBoundingClientRect();
     const { cellWidth, cellHeight } = this.geometry;
-    return { x: x + (column + 1) * cellWidth, y: y + (row + 1) * cellHeight };
+    const zoom = zoomOf(this.plot);
+    return { x: x + (column + 1) * cellWidth * zoom, y: y + (row + 1) * cellHeight * zoom };
   }
 }
 

@@ -7,13 +7,14 @@
 
 import { barPlace, drawBar, drawHatch } from "../shared/bars.js";
 import { setBox, sizedContext } from "../shared/canvas.js";
+import { pixelRatioOf } from "../shared/zoom.js";
 
 const LOWEST_BAR = 1; // pixels of a bar above zero, however small
 const LOWEST_LEAK = 3; // the same where there should be none
 
 /** Draw a series in `column` pixels a key and `height` pixels. */
 export function drawChart(canvas, series, { column, height, theme }) {
-  const ratio = window.devicePixelRatio || 1;
+  const ratio = pixelRatioOf(canvas);
   const width = column * series.values.length;
   const context = sizedContext(canvas, Math.max(1, Math.round(width * ratio)), Math.round(height * ratio));
   setBox(canvas, null, null, width, height);

@@ -12,6 +12,7 @@ import { Picture, startPicture } from "../shared/picture.js";
 import { positionParts, tooltipLine } from "../shared/tooltip.js";
 import { drawChart, largestNumber } from "./chart.js";
 import { arrangeTable, makeKeyLabels } from "./layout.js";
+import { zoomOf } from "../shared/zoom.js";
 
 const CHART_HEIGHT = 46;
 const SMALL_HEIGHT = 18;
@@ -186,7 +187,7 @@ class RowBars extends Picture {
   barAt(event) {
     const plot = event.target.closest(".plot");
     if (!plot) return null;
-    const index = Math.floor((event.clientX - plot.getBoundingClientRect().left) / this.column);
+    const index = Math.floor((event.clientX - plot.getBoundingClientRect().left) / zoomOf(plot) / this.column);
     return index >= 0 && index < this.keys ? { cell: Number(plot.dataset.cell), index } : null;
   }
 
@@ -275,7 +276,8 @@ class RowBars extends Picture {
   showCursor() {
     const { cell, index } = this.cursor;
     const box = this.cells[cell].canvas.getBoundingClientRect();
-    const point = { x: box.left + (index + 1) * this.column, y: box.top + CHART_HEIGHT };
+    const zoom = zoomOf(this.cells[cell].canvas);
+    const point = { x: box.left + (index + 1) * this.column * zoom, y: box.top + CHART_HEIGHT * zoom };
     const lines = this.point(this.cursor, "large", point);
     const text = ({ parts }) => parts.map((part) => part.textContent ?? part).join("");
     setText(this.live, lines.map(text).join(", "));

@@ -1,3 +1,5 @@
+import { zoomOf } from "./zoom.js";
+
 /** Make an element with a class, attributes and children; text children are set as text, never as markup. */
 export function makeElement(tag, className = "", attributes = {}, children = []) {
   const element = document.createElement(tag);
@@ -65,8 +67,9 @@ export function bringIntoView(scroller, node, margin) {
   const outer = scroller.getBoundingClientRect();
   const inner = node.getBoundingClientRect();
   const least = Math.min(margin, outer.width / 4);
-  if (inner.left < outer.left + least) scroller.scrollLeft += inner.left - outer.left - least;
-  if (inner.right > outer.right - least) scroller.scrollLeft += inner.right - outer.right + least;
+  const zoom = zoomOf(scroller);
+  if (inner.left < outer.left + least) scroller.scrollLeft += (inner.left - outer.left - least) / zoom;
+  if (inner.right > outer.right - least) scroller.scrollLeft += (inner.right - outer.right + least) / zoom;
 }
 
 /** "1 cell", "1,024 cells". */

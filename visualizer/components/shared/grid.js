@@ -10,6 +10,7 @@ import { drawMatrix, hatchCanvas, inkOn, pixelFor, signCanvas } from "./matrix_p
 import { drawWhenNear } from "./near.js";
 import { formatNumber, withMinusSign } from "./payload.js";
 import { axisRole, blockedText, cellPositionLine, tooltipLine } from "./tooltip.js";
+import { pixelRatioOf } from "./zoom.js";
 
 /**
  * One matrix as a panel: title, pixels, hatch, labels, numbers, and lights for what is pointed at.
@@ -97,7 +98,7 @@ export class MatrixPanel {
   show(matrix, look) {
     this.matrix = matrix;
     this.look = look;
-    const pixelRatio = window.devicePixelRatio || 1;
+    const pixelRatio = pixelRatioOf(this.element);
     const options = { labelled: look.labelled, font: look.scale.theme.font, pixelRatio };
     this.geometry = panelGeometry(matrix, look.limits, options);
     this.pixelRatio = pixelRatio;

@@ -16,6 +16,18 @@ export function isForPage(event) {
   return !event.composedPath()[0].closest?.(USE_ARROWS);
 }
 
+const TAKES_LETTERS = ["input:not([type=range], [type=checkbox], [type=radio])", "textarea", "select", "[contenteditable]"]
+  .concat(["combobox", "grid", "listbox", "menu", "textbox", "searchbox", "spinbutton"].map((role) => `[role=${role}]`))
+  .join(", ");
+
+/** Whether the page may take a letter, with Shift or without: nobody is writing, and nothing has taken it. */
+export function isLetterForPage(event) {
+  if (event.defaultPrevented || event.repeat || event.isComposing || hasModifier(event) || event.key.length !== 1) {
+    return false;
+  }
+  return !event.composedPath().some((element) => element.matches?.(TAKES_LETTERS));
+}
+
 /** How many rows and columns a key moves in a matrix, null for other keys. */
 export function stepOfKey(key, columns) {
   const steps = {

@@ -1,5 +1,6 @@
 import { clamp, makeElement } from "./dom.js";
 import { drawMatrix } from "./matrix_pixels.js";
+import { pixelRatioOf } from "./zoom.js";
 
 const THUMBNAIL_BUDGET = 6; // milliseconds of drawing between two chances for the browser to react
 const SMALLEST_THUMBNAIL = 20;
@@ -93,7 +94,7 @@ export class Overview {
     const label = `layer ${layer}, ${this.source.name(layer, head)}`;
     button.setAttribute("aria-label", label);
     button.title = label;
-    const pixels = this.size * (window.devicePixelRatio || 1);
+    const pixels = this.size * pixelRatioOf(canvas);
     drawMatrix(canvas, this.source.matrix(layer, head), this.source.scale(layer), pixels, pixels);
   }
 

@@ -1,6 +1,7 @@
 /** @import { Axis, TooltipLine } from "../types.d.ts" */
 
 import { makeElement, tokenSpan } from "./dom.js";
+import { zoomOf } from "./zoom.js";
 
 /** A note beside the pointer. It lives in the browser's top layer, so that nothing around the component clips it. */
 export function makeTooltip(root) {
@@ -32,9 +33,11 @@ function areShown(nodes, element) {
 
 /** Put an element right below a point, or on the other side where the window ends. */
 function placeBeside(element, { width, height }, x, y) {
-  const left = x + 16 + width > window.innerWidth - 8 ? x - 14 - width : x + 16;
-  const top = y + 18 + height > window.innerHeight - 8 ? y - 12 - height : y + 18;
-  element.style.transform = `translate(${Math.max(4, left)}px, ${Math.max(4, top)}px)`;
+  const zoom = zoomOf(element);
+  const [wide, high] = [width * zoom, height * zoom];
+  const left = x + 16 + wide > window.innerWidth - 8 ? x - 14 - wide : x + 16;
+  const top = y + 18 + high > window.innerHeight - 8 ? y - 12 - high : y + 18;
+  element.style.transform = `translate(${Math.max(4, left) / zoom}px, ${Math.max(4, top) / zoom}px)`;
 }
 
 /**

@@ -9,10 +9,10 @@ import streamlit as st
 from visualizer.components.expectation.element import expectation, parse_marks
 from visualizer.safe_text import markdown_safe
 from visualizer.session import drafts, state
+from visualizer.session.expectations import Expectation, expect, expectation_at, now_asked
 from visualizer.session.mount import mount
 from visualizer.settings.settings import FIELDS
 from visualizer.views.predict.class_answers import class_answers
-from visualizer.views.predict.kept import Expectation, expect, expectation_at
 from visualizer.views.predict.questions import CellQuestion, Kind, TokenQuestion, codes
 from visualizer.views.predict.verdicts import verdict, verdict_on_token
 
@@ -139,6 +139,7 @@ def _say(sentence: str) -> None:
 
 
 def _reveal(of: Hashable, place: Hashable) -> None:
+    now_asked(of, place)
     is_revealed = expectation_at(of, place).revealed
     st.button(
         "Cover it again" if is_revealed else "Reveal",

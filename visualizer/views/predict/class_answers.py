@@ -9,7 +9,7 @@ import streamlit as st
 from visualizer.safe_text import markdown_safe
 from visualizer.session import drafts
 from visualizer.session.classroom import CLASSROOM, name_of_question, new_person
-from visualizer.views.predict.kept import expectation_at
+from visualizer.session.expectations import expectation_at
 from visualizer.views.predict.questions import CellQuestion, TokenQuestion
 from visualizer.views.predict.verdicts import answer_in_words
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from visualizer.session import drafts
 
 _NAME = "expectations"
+_ASKED = "asked_now"
 _MOST_PLACES = 64
 """The expectations of so many places are kept, of each run; then the oldest is forgotten."""
 
@@ -56,6 +57,19 @@ def expect(of: Hashable, place: Hashable, **changes: object) -> None:
         others.pop(next(iter(others)))
     found = replace(kept.at.get(place, Expectation()), **changes)  # type: ignore[arg-type]
     drafts.put_by(_NAME, _Kept(of, {**others, place: found}))
+
+
+def now_asked(of: Hashable, place: Hashable) -> None:
+    """Note what is asked on the page, for a key that reveals it."""
+    drafts.put_by(_ASKED, (of, place))
+
+
+def reveal_or_cover() -> None:
+    """Reveal what is asked on the page, or cover it again, as a callback does."""
+    asked = drafts.put_by_before(_ASKED)
+    if isinstance(asked, tuple):
+        of, place = asked
+        expect(of, place, revealed=not expectation_at(of, place).revealed)
 
 
 def _kept(of: Hashable) -> _Kept:

@@ -1,0 +1,1 @@
+"""Keys for the whole page, with an overview of all keys."""

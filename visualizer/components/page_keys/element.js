@@ -1,0 +1,74 @@
+import { makeElement } from "../shared/dom.js";
+import { isLetterForPage } from "../shared/keys.js";
+import { Picture, startPicture } from "../shared/picture.js";
+
+/** The keys of the whole page: an overview of them, full screen, and what Python does for the others. */
+class PageKeys extends Picture {
+  constructor(root, host) {
+    super(root, host, "page_keys");
+    this.seq = 0;
+    this.waiting = [];
+    this.build();
+    const onKey = (event) => this.onKey(event);
+    document.addEventListener("keydown", onKey);
+    this.endings.push(() => document.removeEventListener("keydown", onKey));
+  }
+
+  build() {
+    this.list = makeElement("dl", "page-keys-list");
+    const close = makeElement("button", "page-keys-close", { type: "button" }, ["Close"]);
+    const title = makeElement("h2", "page-keys-title", {}, ["Keys"]);
+    this.dialog = makeElement("dialog", "page-keys-overview", { "aria-label": "Keys" }, [title, this.list, close]);
+    close.addEventListener("click", () => this.dialog.close());
+    const open = makeElement("button", "page-keys-button", { type: "button", title: "Keys (?)", "aria-label": "Keys" }, ["?"]);
+    const full = makeElement(
+      "button", "page-keys-button", { type: "button", title: "Full screen (F)", "aria-label": "Full screen" }, ["⛶"]);
+    open.addEventListener("click", () => this.toggleOverview());
+    full.addEventListener("click", () => toggleFullScreen());
+    this.root.prepend(makeElement("div", "page-keys", {}, [open, full, this.dialog]));
+  }
+
+  /** Python has done all acts up to this number. */
+  receive() {
+    this.seq = Math.max(this.seq, this.data.seq);
+    this.waiting = this.waiting.filter(([number]) => number > this.data.seq);
+    const lines = this.data.overview.flatMap(([key, text]) => [
+      makeElement("dt", "", {}, key.split(" ").map((part) => makeElement("kbd", "", {}, [part]))),
+      makeElement("dd", "", {}, [text]),
+    ]);
+    this.list.replaceChildren(...lines);
+  }
+
+  onKey(event) {
+    if (!isLetterForPage(event)) return;
+    const act = this.data.keys[event.key];
+    if (event.key === "?") this.toggleOverview();
+    else if (this.dialog.open) return;
+    else if (event.key === "f") toggleFullScreen();
+    else if (act) this.tell(act);
+    else return;
+    event.preventDefault();
+  }
+
+  /** Every event holds all acts that Python may not have heard of: of two that follow fast, it may hear the second. */
+  tell(act) {
+    this.seq += 1;
+    this.waiting.push([this.seq, act]);
+    this.host.send("act", { acts: this.waiting, seq: this.seq });
+  }
+
+  toggleOverview() {
+    if (this.dialog.open) this.dialog.close();
+    else this.dialog.showModal();
+  }
+}
+
+function toggleFullScreen() {
+  if (document.fullscreenElement) document.exitFullscreen();
+  else document.documentElement.requestFullscreen?.();
+}
+
+/** Draw the picture in `root`. */
+export function render(root, bytes, host) {
+  return startPicture(PageKeys, root, bytes, host);
+}

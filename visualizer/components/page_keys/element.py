@@ -1,0 +1,81 @@
+"""Keys that work wherever nothing else uses them, the overview of all keys, and full screen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+from visualizer.components.packing import pack
+from visualizer.components.picture import Picture
+
+Act = Literal[
+    "view_next",
+    "view_back",
+    "layer_next",
+    "layer_back",
+    "head_next",
+    "head_back",
+    "token_next",
+    "token_back",
+    "present",
+    "hide",
+    "reveal",
+]
+
+KEYS: Mapping[str, Act] = {
+    "v": "view_next",
+    "V": "view_back",
+    "l": "layer_next",
+    "L": "layer_back",
+    "h": "head_next",
+    "H": "head_back",
+    "t": "token_next",
+    "T": "token_back",
+    "p": "present",
+    "x": "hide",
+    "r": "reveal",
+}
+"""What a key does; besides, ``?`` opens the overview and ``f`` fills the screen, which the browser does alone."""
+
+OVERVIEW: tuple[tuple[str, str], ...] = (
+    ("?", "this overview"),
+    ("V", "next view, with Shift the one before"),
+    ("T", "next token, with Shift the one before"),
+    ("L", "next layer, with Shift the one before"),
+    ("H", "next head, with Shift the one before"),
+    ("← →", "Step through, Generate: one step on or back; in a matrix: to another cell"),
+    ("Page ↑ ↓", "Step through: to another part of the model"),
+    ("Enter", "in a matrix: choose the cell"),
+    ("X", "hide the result, or hide nothing"),
+    ("R", "reveal what is hidden, or cover it again"),
+    ("Ctrl Z", "Mask lab, Predict: undo"),
+    ("P", "present, or leave it"),
+    ("F", "full screen"),
+    ("Esc", "close what is open"),
+)
+"""The keys and what they do, as the overview lists them."""
+
+MOST_ACTS = 50
+"""An event holds no more acts than this."""
+
+
+def page_keys(*, seq: int, key: str) -> Picture:
+    """The button of the overview and that of the full screen; keys pressed anywhere on the page.
+
+    seq: the number of the last act that was done. ``act`` is {"acts": [[number, act], ...], "seq"} with every act
+    that the browser does not know to be done.
+    """
+    header = {"key": key, "seq": seq, "keys": dict(KEYS), "overview": [list(line) for line in OVERVIEW]}
+    return Picture("page_keys/element.js", pack(header, {}), key, ("act",))
+
+
+def acts_in(event: object, done: int) -> tuple[Act, ...]:
+    """The acts of an event that are not done yet, in their order; what is none is left out."""
+    given = event.get("acts") if isinstance(event, Mapping) else None
+    pairs = given[:MOST_ACTS] if isinstance(given, list) else []
+    known = {act: act for act in KEYS.values()}
+    return tuple(
+        known[act]
+        for number, act in (pair for pair in pairs if isinstance(pair, list) and len(pair) == 2)
+        if isinstance(number, int) and isinstance(act, str) and number > done and act in known
+    )
