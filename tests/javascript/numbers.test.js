@@ -152,7 +152,8 @@ test("planes of a mask that is the same as before are kept, with what is drawn o
 
 test("what cannot be seen is drawn when it comes near, once, as it is by then", () => {
   let report;
-  globalThis.window = { innerHeight: 700 };
+  globalThis.window = Object.assign(new EventTarget(), { innerHeight: 700 });
+  globalThis.matchMedia = () => new EventTarget();
   globalThis.IntersectionObserver = class {
     constructor(callback) {
       report = (target, isIntersecting) => callback([{ target, isIntersecting }]);
@@ -160,7 +161,7 @@ test("what cannot be seen is drawn when it comes near, once, as it is by then", 
 
     observe() {}
   };
-  const at = (top) => ({ getBoundingClientRect: () => ({ top, bottom: top + 100 }) });
+  const at = (top) => ({ isConnected: true, getBoundingClientRect: () => ({ top, bottom: top + 100 }) });
   const [seen, below, painted] = [at(10), at(900), []];
   drawWhenNear(seen, () => painted.push("seen"));
   drawWhenNear(below, () => painted.push("below, old"));
@@ -174,4 +175,10 @@ test("what cannot be seen is drawn when it comes near, once, as it is by then", 
   assert.equal(painted.length, 2);
   report(seen, true);
   assert.equal(painted.at(-1), "seen again");
+  const [lower, gone] = [at(5000), { ...at(6000), isConnected: false }];
+  drawWhenNear(lower, () => painted.push("on paper"));
+  drawWhenNear(gone, () => painted.push("no more on the page"));
+  window.dispatchEvent(new Event("beforeprint"));
+  window.dispatchEvent(new Event("beforeprint"));
+  assert.deepEqual(painted.slice(-2), ["seen again", "on paper"]);
 });

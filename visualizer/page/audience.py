@@ -9,13 +9,14 @@ import streamlit as st
 from visualizer.components.page_keys.element import Act, acts_in, page_keys
 from visualizer.components.theme_links.element import theme_links
 from visualizer.safe_text import markdown_safe
-from visualizer.session import state, widgets
+from visualizer.session import drafts, state, widgets
 from visualizer.session.classroom import new_code
 from visualizer.session.expectations import reveal_or_cover
 from visualizer.session.mount import mount
 from visualizer.session.state import Choices
 from visualizer.settings.settings import FIELDS, View
 
+_DONE = "keys_done"
 COVERED = ("step", "heads", "compare", "generate")
 """The views whose results can be hidden."""
 
@@ -39,19 +40,21 @@ def keys(choices: Choices, n_tokens: int) -> None:
         n_tokens: how many tokens there are to choose the query from; 0 for none.
     """
     key = "page_keys"
-    done = state.last_seq(key)
 
     def act(event: object) -> None:
-        for one in acts_in(event, done):
+        # Of two fast events the second may find the callback of before the first: what is done is kept apart.
+        done = drafts.put_by_before(_DONE)
+        drafts.put_by(_DONE, state.last_seq(key))
+        for one in acts_in(event, done if isinstance(done, int) else 0):
             if one == "reveal":
                 reveal_or_cover()
             else:
-                state.select(**_changes(one, state.chosen(), n_tokens))
+                state.select(**changes_by(one, state.chosen(), n_tokens))
 
-    mount(page_keys(seq=done, key=key), width="content", act=state.on_event(key, "act", act))
+    mount(page_keys(seq=state.last_seq(key), key=key), width="content", act=state.on_event(key, "act", act))
 
 
-def _changes(act: Act, choices: Choices, n_tokens: int) -> dict[str, Any]:
+def changes_by(act: Act, choices: Choices, n_tokens: int) -> dict[str, Any]:
     """What an act changes in the selection."""
     settings, selection = choices.settings, choices.selection
     if act == "present":

@@ -8,6 +8,7 @@ import { makeLegend } from "../shared/legend.js";
 import { makeScale } from "../shared/matrix_pixels.js";
 import { floats } from "../shared/payload.js";
 import { Picture, startPicture } from "../shared/picture.js";
+import { nameOf } from "../shared/rows.js";
 import { cellPositionLine, tooltipLine } from "../shared/tooltip.js";
 import { countRows, withOneInRow } from "./marks.js";
 import { ComputedPanel, drawnSign, MarksPanel } from "./panels.js";
@@ -131,6 +132,7 @@ class Expectation extends Picture {
       labelled: true,
       hasNumbers: false,
       description: () => `What you expect: ${this.counted()}`,
+      rowTexts: () => this.marksInWords(),
     };
     this.marks.showSigned(matrix, look, this.isRevealed ? data.arrays.codes.data : null);
     this.lightAll(data.kind === "most" ? data.row : -1, -1);
@@ -138,6 +140,20 @@ class Expectation extends Picture {
     enable(this.redo, this.painting.history.canRedo);
     enable(this.clear, cells.some(Boolean));
     setText(this.status, this.isRevealed ? "" : this.counted());
+  }
+
+  /** The marks row by row, and once revealed what became of each. */
+  marksInWords() {
+    const { cells, columns, isRevealed } = this;
+    const { rows, columns: columnAxis, arrays } = this.data;
+    return rows.labels.map((_, row) => {
+      const said = columnAxis.labels.flatMap((_label, column) => {
+        const i = row * columns + column;
+        const sign = isRevealed ? SIGNS.find(([code]) => code === arrays.codes.data[i])?.[1] : cells[i] && "marked";
+        return sign ? [`${nameOf(columnAxis, column)} ${sign}`] : [];
+      });
+      return `${nameOf(rows, row)}: ${said.join(", ") || "nothing marked"}`;
+    });
   }
 
   counted() {

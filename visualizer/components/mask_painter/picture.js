@@ -1,6 +1,6 @@
 import { sizedContext } from "../shared/canvas.js";
 import { clamp } from "../shared/dom.js";
-import { cellNumber } from "../shared/grid.js";
+import { cellNumber, STEPS_BACK } from "../shared/grid.js";
 import { LABEL_FONT_SIZE } from "../shared/grid_layout.js";
 import { inkOn, paintPixels, pixelFor, usualCurve, weightScale } from "../shared/matrix_pixels.js";
 import { Hatches } from "./reasons.js";
@@ -90,7 +90,7 @@ export class CellPicture {
       const weight = weights[row * size.columns + column];
       const text = cellNumber(weight);
       context.fillStyle = inkOn(pixelFor(weight, scale));
-      context.globalAlpha = text === "0.00" ? 0.35 : 1;
+      context.globalAlpha = text === "0.00" ? STEPS_BACK : 1;
       const [x, y] = [(columns[column] + columns[column + 1]) / 2, (rows[row] + rows[row + 1]) / 2];
       context.fillText(text, x, y + 0.5 * pixelRatio);
     }

@@ -2,6 +2,8 @@ import { makeElement } from "../shared/dom.js";
 import { isLetterForPage } from "../shared/keys.js";
 import { Picture, startPicture } from "../shared/picture.js";
 
+const PAUSE = 60; // milliseconds within which keys are told together
+
 /** The keys of the whole page: an overview of them, full screen, and what Python does for the others. */
 class PageKeys extends Picture {
   constructor(root, host) {
@@ -11,7 +13,7 @@ class PageKeys extends Picture {
     this.build();
     const onKey = (event) => this.onKey(event);
     document.addEventListener("keydown", onKey);
-    this.endings.push(() => document.removeEventListener("keydown", onKey));
+    this.endings.push(() => document.removeEventListener("keydown", onKey), () => clearTimeout(this.timer));
   }
 
   build() {
@@ -50,11 +52,15 @@ class PageKeys extends Picture {
     event.preventDefault();
   }
 
-  /** Every event holds all acts that Python may not have heard of: of two that follow fast, it may hear the second. */
+  /**
+   * Every event holds all acts that Python may not have heard of: of two that follow fast, it may hear the second.
+   * Those that follow one another at once are one event.
+   */
   tell(act) {
     this.seq += 1;
     this.waiting.push([this.seq, act]);
-    this.host.send("act", { acts: this.waiting, seq: this.seq });
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.host.send("act", { acts: this.waiting, seq: this.seq }), PAUSE);
   }
 
   toggleOverview() {

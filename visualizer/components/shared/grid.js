@@ -9,8 +9,11 @@ import { shortNumber } from "./legend.js";
 import { drawMatrix, hatchCanvas, inkOn, pixelFor, signCanvas } from "./matrix_pixels.js";
 import { drawWhenNear } from "./near.js";
 import { formatNumber, withMinusSign } from "./payload.js";
+import { describeRows } from "./rows.js";
 import { axisRole, blockedText, cellPositionLine, tooltipLine } from "./tooltip.js";
 import { pixelRatioOf } from "./zoom.js";
+
+const AFTER_THE_PICTURE = 250; // milliseconds without another picture until the rows are put into words
 
 /**
  * One matrix as a panel: title, pixels, hatch, labels, numbers, and lights for what is pointed at.
@@ -50,6 +53,7 @@ export class MatrixPanel {
     this.rowName = makeElement("div", "light-name", { hidden: "" });
     this.columnName = makeElement("div", "light-name", { hidden: "" });
     this.live = makeElement("div", "visually-hidden", { "aria-live": "polite" });
+    this.rowTexts = makeElement("ul", "visually-hidden matrix-rows");
     this.plot = makeElement("div", "matrix-plot", { tabindex: "0", role: "application" }, [
       this.spot,
       this.rowLight,
@@ -64,6 +68,7 @@ export class MatrixPanel {
       this.rowName,
       this.columnName,
       this.live,
+      this.rowTexts,
     ]);
     this.caption = makeElement("figcaption", "matrix-caption", {}, [this.title, this.subtitle]);
     this.element = makeElement("figure", "matrix", {}, [this.caption, this.body]);
@@ -93,7 +98,7 @@ export class MatrixPanel {
   /**
    * Draw a matrix. look: {scale, title, subtitle, color, hint, valueName, limits, labelled, description}; `color` is
    * the dot before the title, `hint` says what a click does where it leads away; `description` makes the text
-   * alternative, after the picture is on the screen.
+   * alternative, after the picture is on the screen, and `rowTexts` the same row by row where it is not the numbers.
    */
   show(matrix, look) {
     this.matrix = matrix;
@@ -126,11 +131,20 @@ export class MatrixPanel {
     this.dot.hidden = !color;
     this.dot.style.background = color ?? "";
     cancelAnimationFrame(this.describing);
+    clearTimeout(this.wording);
     const describe = () => this.pixels.setAttribute("aria-label", description());
     this.describing = requestAnimationFrame(() => setTimeout(describe, 0)); // once the frame is painted
+    this.wording = setTimeout(() => this.describeRows(), AFTER_THE_PICTURE);
     const way = `cells: move with the arrow keys, select with Enter${hint ? ` (${hint})` : ""}`;
     this.plot.setAttribute("aria-label", `${title || "matrix"}, ${way}`);
     this.plot.classList.toggle("matrix-plot-leads", Boolean(hint));
+  }
+
+  /** Say the matrix row by row, to who does not see it. */
+  describeRows() {
+    const texts = this.look.rowTexts?.() ?? describeRows(this.matrix);
+    this.rowTexts.setAttribute("aria-label", `rows of ${this.look.title || "the matrix"}`);
+    this.rowTexts.replaceChildren(...texts.map((text) => makeElement("li", "", {}, [text])));
   }
 
   /** The subtitle; the symbols of its shape open the glossary, by the pointer: by keyboard there are those below. */
@@ -363,6 +377,9 @@ export function cellNumber(value) {
   return size < 10 ? withMinusSign(value.toFixed(2)).replace(/^−(?=0\.00$)/, "") : shortNumber(value);
 }
 
+/** How strong a number is that rounds to zero: no stronger than can be read (4.5 to 1 on the background). */
+export const STEPS_BACK = 0.6;
+
 /** Write every number into its cell. */
 function drawNumbers(context, matrix, { left, top, cellWidth, cellHeight }, scale) {
   context.font = labelFont(scale.theme.font);
@@ -376,7 +393,7 @@ function drawNumbers(context, matrix, { left, top, cellWidth, cellHeight }, scal
       const [x, y] = [left + (column + 0.5) * cellWidth, top + (row + 0.5) * cellHeight + 0.5];
       const text = isMask ? String(matrix.values[i]) : cellNumber(matrix.values[i]);
       // Cells that round to zero step back, so that the eye finds the others.
-      context.globalAlpha = Number(text) === 0 ? 0.35 : 1;
+      context.globalAlpha = Number(text) === 0 ? STEPS_BACK : 1;
       context.fillText(text, x, y);
     }
   }

@@ -17,7 +17,7 @@ export function isForPage(event) {
 }
 
 const TAKES_LETTERS = ["input:not([type=range], [type=checkbox], [type=radio])", "textarea", "select", "[contenteditable]"]
-  .concat(["combobox", "grid", "listbox", "menu", "textbox", "searchbox", "spinbutton"].map((role) => `[role=${role}]`))
+  .concat(["combobox", "grid", "menu", "textbox", "searchbox", "spinbutton"].map((role) => `[role=${role}]`))
   .join(", ");
 
 /** Whether the page may take a letter, with Shift or without: nobody is writing, and nothing has taken it. */

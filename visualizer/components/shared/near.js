@@ -2,6 +2,7 @@
 
 const MARGIN = "50%"; // of the window, on each side: what is about to be seen is drawn already
 const states = new WeakMap();
+const waiting = new Set(); // elements whose drawing waits
 let observer = null;
 
 /**
@@ -9,7 +10,7 @@ let observer = null;
  * element that wait, only the last is done.
  */
 export function drawWhenNear(element, draw) {
-  observer ??= new IntersectionObserver(drawNear, { rootMargin: MARGIN, scrollMargin: MARGIN });
+  observer ??= observe();
   let state = states.get(element);
   if (!state) {
     state = { isNear: isInWindow(element), waiting: null };
@@ -17,7 +18,30 @@ export function drawWhenNear(element, draw) {
     observer.observe(element);
   }
   state.waiting = state.isNear ? null : draw;
-  if (state.isNear) draw();
+  if (state.isNear) {
+    waiting.delete(element);
+    draw();
+  } else waiting.add(element);
+}
+
+/** Watch what comes near; what is printed is on paper, wherever it is in the window. */
+function observe() {
+  window.addEventListener("beforeprint", drawAll);
+  matchMedia("print").addEventListener("change", ({ matches }) => matches && drawAll());
+  return new IntersectionObserver(drawNear, { rootMargin: MARGIN, scrollMargin: MARGIN });
+}
+
+function drawAll() {
+  for (const element of [...waiting]) if (element.isConnected) drawNow(element);
+  waiting.clear();
+}
+
+function drawNow(element) {
+  const state = states.get(element);
+  const draw = state.waiting;
+  state.waiting = null;
+  waiting.delete(element);
+  draw?.();
 }
 
 function isInWindow(element) {
@@ -29,9 +53,6 @@ function drawNear(entries) {
   for (const { target, isIntersecting } of entries) {
     const state = states.get(target);
     state.isNear = isIntersecting;
-    if (!isIntersecting || !state.waiting) continue;
-    const { waiting } = state;
-    state.waiting = null;
-    waiting();
+    if (isIntersecting && state.waiting) drawNow(target);
   }
 }

@@ -1,0 +1,74 @@
+"""In front of people: presented, by keys, in a theme of the link, on paper, and row by row for who does not see."""
+
+from __future__ import annotations
+
+from playwright.sync_api import expect
+
+from tests.browser.headlight_page import link_of, panels, rerun, settle, tooltip, tooltip_numbers
+from tests.browser.test_accessibility import fits
+
+SETTINGS = {"text": "the cat sat on the mat", "stage": "encoder.self_attention.weights", "view": "step"}
+
+
+def test_presented_by_keys_in_a_theme_of_the_link(open_app):
+    page = open_app(**SETTINGS, embed_options="dark_theme")
+    expect(page.locator(".headlight").first).to_have_attribute("data-theme", "dark")
+    field = page.locator(".st-key-text textarea")
+    field.press("End")
+    for letter in "vphx?":
+        field.press(letter)
+    expect(field).to_have_value(f"{SETTINGS['text']}vphx?")
+    assert "present" not in link_of(page), "a key that is written is no command"
+    field.fill(SETTINGS["text"])
+    page.locator(".st-key-token_strip .chip").first.focus()
+
+    with rerun(page):
+        page.keyboard.press("p")
+    assert link_of(page)["present"] == "on"
+    assert link_of(page)["embed_options"] == "dark_theme"
+    expect(page.get_by_test_id("stSidebar")).to_be_hidden()
+    fits(page)
+    settle(page)
+    plot = panels(page, "picture").last.locator(".matrix-plot")
+    box = plot.bounding_box()
+    page.mouse.move(box["x"] + box["width"] * 1.5 / 6, box["y"] + box["height"] * 4.5 / 6)
+    expect(tooltip(page)).to_contain_text("query 4 the → key 1 cat")
+    note, pointed = tooltip(page).bounding_box(), box["x"] + box["width"] * 1.5 / 6
+    assert abs(note["x"] - pointed) < 40, "an enlarged page has its note beside the pointer all the same"
+    assert tooltip_numbers(page)
+
+    with rerun(page):
+        page.keyboard.press("v")
+    assert link_of(page)["view"] == "heads"
+    with rerun(page):
+        for letter in "LHTt":
+            page.keyboard.press(letter)
+    page.wait_for_function("() => new URLSearchParams(location.search).get('head') === '1'")
+    settle(page)
+    page.keyboard.press("?")
+    overview = page.get_by_role("dialog", name="Keys")
+    expect(overview).to_contain_text("next view")
+    page.keyboard.press("v")
+    page.keyboard.press("Escape")
+    expect(overview).to_be_hidden()
+    assert link_of(page)["view"] == "heads", "no key works below the overview"
+    with rerun(page):
+        page.keyboard.press("p")
+    expect(page.get_by_test_id("stSidebar")).to_be_visible()
+
+
+def test_on_paper_and_row_by_row(open_link):
+    page = open_link(**SETTINGS)
+    picture = panels(page, "picture").last
+    expect(picture.get_by_role("list", name="rows of Attention weights")).to_have_count(1)
+    expect(picture.get_by_role("listitem").nth(1)).to_contain_text("query 1 cat: the ")
+    expect(picture.get_by_role("listitem").nth(1)).to_contain_text("mat blocked")
+    page.emulate_media(media="print")
+    for key in ("header", "page_keys", "glossary", "depth"):
+        expect(page.locator(f".st-key-{key}")).to_be_hidden()
+    expect(page.get_by_test_id("stSidebar")).to_be_hidden()
+    expect(page.locator(".st-key-token_strip")).to_be_visible()
+    main = "document.querySelector('[data-testid=stMain]')"
+    assert page.evaluate(f"{main}.clientHeight >= {main}.scrollHeight"), "nothing is cut off"
+    assert page.evaluate("getComputedStyle(document.querySelector('.stMain')).printColorAdjust") == "exact"
+    page.emulate_media(media="screen")

@@ -1,0 +1,67 @@
+"""What the keys of the whole page do, and what of a browser's event is believed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from visualizer.components.page_keys.element import KEYS, MOST_ACTS, acts_in
+from visualizer.page.audience import changes_by
+from visualizer.session.state import Choices
+from visualizer.settings.settings import FIELDS, Selection, Settings
+
+
+def chosen(**selection):
+    return Choices(Settings(n_layers=3, n_heads=4), Selection(**selection))
+
+
+@pytest.mark.parametrize(
+    ("act", "before", "after"),
+    [
+        ("layer_next", {"layer": 1}, {"layer": 2}),
+        ("layer_next", {"layer": 2}, {"layer": 2}),
+        ("layer_back", {"layer": 9}, {"layer": 1}),
+        ("head_back", {"head": 0}, {"head": 0}),
+        ("head_next", {"head": 1}, {"head": 2}),
+        ("token_next", {"query": 4}, {"query": 5}),
+        ("token_next", {"query": 5}, {"query": 5}),
+        ("present", {}, {"present": True}),
+        ("hide", {"hidden": True}, {"hidden": False}),
+    ],
+)
+def test_an_act_changes_what_is_looked_at_and_stays_within_what_there_is(act, before, after):
+    assert changes_by(act, chosen(**before), n_tokens=6) == after
+
+
+def test_without_tokens_to_choose_from_none_is_chosen():
+    assert changes_by("token_next", chosen(), n_tokens=0) == {}
+
+
+def test_the_views_go_round():
+    choices, seen = chosen(), []
+    for _ in FIELDS["view"].choices:
+        choices = replace(choices, selection=replace(choices.selection, **changes_by("view_next", choices, 6)))
+        seen.append(choices.selection.view)
+    assert sorted(seen) == sorted(FIELDS["view"].choices)
+    assert seen[-1] == Selection().view
+    assert changes_by("view_back", choices, 6) == {"view": seen[-2]}
+
+
+def test_acts_are_done_once_and_in_order():
+    event = {"acts": [[3, "layer_next"], [4, "layer_next"], [5, "hide"]], "seq": 5}
+    assert acts_in(event, 0) == ("layer_next", "layer_next", "hide")
+    assert acts_in(event, 4) == ("hide",)
+    assert acts_in(event, 5) == ()
+
+
+@pytest.mark.parametrize("event", [None, {}, {"acts": 3}, {"acts": [3, [1], ["1", "hide"], [1, "format_disk"]]}])
+def test_what_a_browser_should_not_send_is_left_out(event):
+    assert acts_in(event, 0) == ()
+    assert len(acts_in({"acts": [[n, "hide"] for n in range(1, 500)]}, 0)) == MOST_ACTS
+
+
+def test_a_capital_letter_goes_back():
+    for key, act in KEYS.items():
+        if act.endswith("_next"):
+            assert KEYS[key.upper()] == act.replace("_next", "_back")

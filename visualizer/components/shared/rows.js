@@ -1,0 +1,63 @@
+/** A matrix in words, row by row, for who does not see it. */
+
+/** @import { Axis, Matrix } from "../types.d.ts" */
+
+import { formatNumber } from "./payload.js";
+
+const MOST_ROWS = 32; // rows in words; of a longer matrix the others are counted
+const WHOLE_ROW = 12; // up to so many columns every number of a row is said
+const MOST_NUMBERS = 3; // of a longer row, those furthest from zero
+
+/**
+ * One text for each row, such as "query 2 sat: the 0.1, cat 0.9, sat blocked".
+ * @param {Matrix} matrix
+ * @returns {string[]}
+ */
+export function describeRows(matrix) {
+  const { rows, columns, rowAxis, emptyRows } = matrix;
+  const say = columns <= WHOLE_ROW ? everyNumber : largestNumbers;
+  const texts = [];
+  for (let row = 0; row < Math.min(rows, MOST_ROWS); row++) {
+    const said = emptyRows?.[row] ? "no key left" : say(matrix, row);
+    texts.push(`${nameOf(rowAxis, row)}: ${said}`);
+  }
+  if (rows > MOST_ROWS) texts.push(`and ${rows - MOST_ROWS} rows more: the arrow keys read their cells`);
+  return texts;
+}
+
+function everyNumber({ values, columns, columnAxis, blocked, dtype }, row) {
+  const said = Array.from({ length: columns }, (_, column) => {
+    const i = row * columns + column;
+    return `${labelOf(columnAxis, column)} ${blocked?.[i] ? "blocked" : formatNumber(values[i], dtype)}`;
+  });
+  return said.join(", ");
+}
+
+function largestNumbers({ values, columns, columnAxis, blocked, dtype }, row) {
+  const open = [];
+  for (let column = 0; column < columns; column++) if (!blocked?.[row * columns + column]) open.push(column);
+  const size = (column) => Math.abs(values[row * columns + column]) || 0;
+  const first = [...open].sort((a, b) => size(b) - size(a) || a - b).slice(0, MOST_NUMBERS);
+  const said = first.map((column) =>
+    `${formatNumber(values[row * columns + column], dtype)} at ${nameOf(columnAxis, column)}`);
+  const hidden = columns - open.length;
+  const rest = open.length - first.length;
+  if (rest) said.push(`${rest} nearer to zero`);
+  if (hidden) said.push(`${hidden} blocked`);
+  return said.join(", ");
+}
+
+/**
+ * "query 2 sat"; a label equal to its index is not repeated.
+ * @param {Axis} axis
+ * @param {number} index
+ */
+export function nameOf(axis, index) {
+  const label = axis.labels[index] ?? "";
+  return label === "" || label === String(index) ? `${axis.name} ${index}` : `${axis.name} ${index} ${label}`;
+}
+
+function labelOf(axis, index) {
+  const label = axis.labels[index] ?? "";
+  return label === "" || label === String(index) ? `${axis.name} ${index}` : label;
+}
