@@ -21,6 +21,9 @@ class SignedPanel extends MatrixPanel {
     this.drawSigns(this.overlay.getContext("2d"));
   }
 
+  /** @param {CanvasRenderingContext2D} _context where the signs go */
+  drawSigns(_context) {}
+
   /** Call `draw(i, left, top)` for every cell that `has` a sign. */
   eachCell(has, draw) {
     const { left, top, cellWidth, cellHeight } = this.geometry;
