@@ -17,7 +17,7 @@ from visualizer.components.derivation import Derivation
 from visualizer.components.tensor_grid.element import Panel
 from visualizer.runs.saved import ALIAS, GIVEN
 from visualizer.runs.watched import WatchedRun
-from visualizer.safe_text import visible, visible_whole
+from visualizer.safe_text import markdown_safe, visible, visible_whole
 from visualizer.stages import derivations
 from visualizer.stages.checks import Check
 from visualizer.stages.expressions import reckon_node, words_on_node
@@ -157,7 +157,11 @@ def operands_of(run: WatchedRun, stage: Stage) -> tuple[Operand, ...]:
             for i, name in enumerate(dict.fromkeys(stage.inputs))
         )
     known = [operand for operand in found if _value(run, operand) is not None]
-    return tuple(dict.fromkeys(known))[:MOST_INPUTS]
+    each_once: dict[tuple[object, ...], Operand] = {}
+    for operand in known:
+        each_once.setdefault((operand.source, operand.transposed, operand.rows), operand)
+    is_listed = all(operand.operator in ("", ",") for operand in known)
+    return tuple(each_once.values() if is_listed else known)[:MOST_INPUTS]
 
 
 def _value(run: WatchedRun, operand: Operand) -> Tensor | None:
@@ -250,7 +254,7 @@ def check(run: WatchedRun, stage: Stage) -> Check | None:
             again = run.values(stage.node)
     except (KeyError, RuntimeError, TypeError, ValueError, IndexError):
         return None
-    by = " → ".join((*stage.folded, stage.operation))
+    by = " → ".join(markdown_safe(name) for name in (*stage.folded, stage.operation))  # a file can say anything
     if torch.equal(again, stage.value):
         return Check(f"computed again from its inputs by {by}: equal", True)
     if again.shape != stage.value.shape:

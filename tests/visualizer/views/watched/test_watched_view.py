@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,9 @@ from streamlit.testing.v1 import AppTest
 from torch import nn
 
 import headlight
+from visualizer.runs.watched import WatchedRun
+from visualizer.safe_text import markdown_safe
+from visualizer.stages.watched import check, operands_of
 from visualizer.views.watched import recordings
 from visualizer.views.watched.make_example import TOKENS, example_trace
 
@@ -144,3 +148,21 @@ def test_an_attention_is_compared_with_another_mask():
     app.button(key="watched_mask_everything").click().run()
     assert link_of(app)["watched_mask"] == "True"
     assert pictures(app)["headlight_compare_grids"]["sides"]["b"]["title"] == "True"
+
+
+def test_what_a_file_says_is_never_markup():
+    trace = example_trace()
+    path, stage = next((path, each) for path, each in trace.stages.items() if each.operation == "linear")
+    hostile = "![x](https://example.org/x.png)"
+    trace.stages[path] = replace(stage, operation=hostile, folded=(hostile,))
+    found = check(WatchedRun(trace, ""), trace.stages[path])
+    assert found.holds
+    assert hostile not in found.text
+    assert markdown_safe(hostile) in found.text
+
+
+def test_an_input_that_is_used_several_times_is_drawn_once():
+    trace = example_trace()
+    found = operands_of(WatchedRun(trace, ""), trace.stages["layers.0.self_attn.multi_head_attention_forward"])
+    assert [operand.source for operand in found][:2] == ["add", "layers.0.self_attn.in_proj_weight"]
+    assert [operand.operator for operand in found] == ["", ",", ",", ","]
