@@ -443,3 +443,19 @@ def test_a_text_of_as_many_tokens_is_made_by_one_click():
     assert app.session_state["text"] == "t0 t1 t2 t3 t4 t5"
     app.button(key="paint_loaded").click().run()
     assert app.session_state["custom"] == "k <= q"
+
+
+def test_an_array_of_queries_by_keys_becomes_the_mask_of_the_cross_attention():
+    link = {"view": "lab", "panel": "load", "architecture": "encoder-decoder", "text": "a b", "target": "x"}
+    app = open_app(**link, passed_to="sdpa", weights="random")
+    app.text_area(key="pasted_mask").set_value(str(torch.ones(3, 5).tril(1).bool().tolist())).run()
+    assert any("paint it in the cross-attention" in caption.value for caption in app.caption)
+    app.button(key="to_cross_attention").click().run()
+    app.button(key="make_text").click().run()
+    assert (app.session_state["text"], app.session_state["target"]) == ("s0 s1 s2 s3 s4", "t0 t1")
+    app.button(key="paint_loaded").click().run()
+    assert not app.exception
+    assert app.session_state["custom_cross"] == "k <= q + 1"
+    assert [number.key for number in app.number_input].count("keys_before") == 1
+    app.number_input(key="keys_before").set_value(1).run()
+    assert any("query 0 stands beside key 1, query 2 beside key 3" in caption.value for caption in app.caption)

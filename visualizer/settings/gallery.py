@@ -56,6 +56,22 @@ GALLERY = (
         replace(_LOOK, intent="causal+padding", panel="prove", query=5, key=3),
     ),
     _case(
+        "source_padding_seen",
+        "Source padding seen",
+        "The encoder hides its padding, the cross-attention does not: what the decoder reads of the source depends "
+        "on how long the batch is. In PyTorch, memory_key_padding_mask was forgotten. Switch its padding mask on.",
+        replace(
+            _DECODER,
+            architecture="encoder-decoder",
+            text="The cat sat on the mat",
+            target="Die Katze saß",
+            mask=("causal", "padding"),
+            pad=2,
+            cross_padding=False,
+        ),
+        replace(_LOOK, attention="cross", intent_cross="bidirectional+padding", panel="prove", query=2, key=6),
+    ),
+    _case(
         "no_key_left",
         "Fully blocked row",
         "Query 3 may see nothing. What comes out depends on how the mask is applied: compare the rows under Apply.",

@@ -51,6 +51,18 @@ def test_padding_of_the_source_stays_hidden_on_either_side(side):
     assert shown.flatten().tolist() == [not pads for pads in run.tokens["source"].is_padding]
 
 
+def test_what_is_painted_over_the_source_stays_while_the_model_writes():
+    painted = {"custom_encoder": "k <= q", "custom_cross": "k <= q"}
+    settings = replace(VARIANTS["encoder-decoder"], mask=("causal", "padding", "custom"), **painted)
+    run = compute_run(settings)
+    writer = writer_of(run)
+    assert torch.equal(writer.source_masks[0], run.masks["encoder.layers.0.self_attention"].allowed)
+    assert writer.memory_masks[0].flatten().tolist() == [not pads for pads in run.tokens["source"].is_padding]
+    assert any("The painted mask of the decoder is left out here" in remark for remark in writer.remarks)
+    alone = writer_of(compute_run(replace(settings, custom_cross="")))
+    assert not any("painted mask" in remark for remark in alone.remarks)
+
+
 @pytest.mark.parametrize("cached", [False, True])
 @pytest.mark.parametrize("side", ["left", "right"])
 def test_padding_of_the_source_changes_nothing_that_is_written(side, cached):
