@@ -447,7 +447,7 @@ def test_a_text_of_as_many_tokens_is_made_by_one_click():
 
 def test_an_array_of_queries_by_keys_becomes_the_mask_of_the_cross_attention():
     link = {"view": "lab", "panel": "load", "architecture": "encoder-decoder", "text": "a b", "target": "x"}
-    app = open_app(**link, passed_to="sdpa", weights="random")
+    app = open_app(**link, passed_to="sdpa", weights="random", intent_cross="causal")
     app.text_area(key="pasted_mask").set_value(str(torch.ones(3, 5).tril(1).bool().tolist())).run()
     assert any("paint it in the cross-attention" in caption.value for caption in app.caption)
     app.button(key="to_cross_attention").click().run()
@@ -459,3 +459,11 @@ def test_an_array_of_queries_by_keys_becomes_the_mask_of_the_cross_attention():
     assert [number.key for number in app.number_input].count("keys_before") == 1
     app.number_input(key="keys_before").set_value(1).run()
     assert any("query 0 stands beside key 1, query 2 beside key 3" in caption.value for caption in app.caption)
+
+
+def test_a_key_of_the_longer_source_is_looked_at_in_the_cross_attention():
+    link = {"view": "lab", "architecture": "encoder-decoder", "text": "a b c d e", "target": "x", "key": "4"}
+    app = open_app(**link, attention="cross", panel="translate", library="transformer_encoder")
+    assert (app.session_state["key"], app.warning.len) == (4, 0)
+    assert any(text.value.startswith("Not for this mask") for text in app.info)
+    assert open_app(**link, attention="decoder").session_state["key"] == 1

@@ -20,9 +20,10 @@ from visualizer.session import state, widgets
 from visualizer.session.cache import cached_run, prepare_process
 from visualizer.session.citation import citation
 from visualizer.session.state import Choices
-from visualizer.settings.attentions import paintings_in
+from visualizer.settings.attentions import attention_named, paintings_in
 from visualizer.settings.fields import WORKED_EXAMPLES
 from visualizer.settings.lines import lines_of
+from visualizer.settings.settings import Selection
 from visualizer.stages.sizes import sizes_of
 from visualizer.views import VIEWS, VIEWS_OF_BATCH, VIEWS_WITHOUT_RUN
 from visualizer.views.ahead import ask_for_next
@@ -123,6 +124,15 @@ def _where_to_paint(choices: Choices) -> None:
         kwargs={"view": "lab"},
         type="tertiary",
     )
+
+
+def _nearest(run: Run, selection: Selection) -> Selection:
+    """The nearest places that this run has; in the Mask lab those of the attention whose mask is edited."""
+    nearest = run.nearest(selection)
+    if selection.view != "lab" or run.settings.weights in WORKED_EXAMPLES:
+        return nearest
+    attention = attention_named(selection.attention, run.settings.architecture)
+    return replace(run.nearest(replace(selection, stage=f"{attention.path}.weights")), stage=nearest.stage)
 
 
 def _found_in(run: Run, choices: Choices) -> Choices:

@@ -45,7 +45,7 @@ def render(case: Case) -> None:
 
 def heads(case: Case) -> None:
     """Draw the choice of the heads that are painted, and of the one that is looked at."""
-    widgets.segments("scope", width="content")
+    widgets.segments("scope", width="content", wrap=True)
     _place("layer", case.selection.layer, case.n_layers)
     _place("head", case.selection.head, case.settings.n_heads)
 

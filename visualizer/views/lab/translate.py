@@ -35,8 +35,7 @@ def render(case: Case) -> None:
     try:
         st.code(translation.write(given), language="python", wrap_lines=True)
     except ValueError as error:
-        sentence = str(error)
-        st.info(markdown_safe(f"{sentence[:1].upper()}{sentence[1:]}."), icon=":material/info:")
+        st.info(markdown_safe(f"Not for this mask: {error}."), icon=":material/info:")
     export.render(given, case.selection.layer)
 
 
