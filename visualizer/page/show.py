@@ -137,7 +137,7 @@ def _nearest(run: Run, selection: Selection) -> Selection:
 
 def _found_in(run: Run, choices: Choices) -> Choices:
     """The choices, where a link names a place that this run does not have with the nearest that it has."""
-    selection = run.nearest(choices.selection)
+    selection = _nearest(run, choices.selection)
     wrong = [
         name for name in choices.given if getattr(selection, name, None) != getattr(choices.selection, name, None)
     ]
