@@ -223,11 +223,18 @@ function differenceOf(a, b, looks) {
   let values = null;
   return {
     get values() {
-      return (values ??= b.values.map((weight, i) => weight - a.values[i]));
+      return (values ??= subtracted(storedNumbers(a), storedNumbers(b)));
     },
     ...{ rows, columns, rowAxis, columnAxis, dtype },
     ...looks,
   };
+}
+
+/** What is left of `b` without `a`; both are numbers that stand for themselves times one unit. */
+function subtracted(a, b) {
+  const values = new Float32Array(a.numbers.length);
+  for (let i = 0; i < values.length; i++) values[i] = (b.numbers[i] - a.numbers[i]) * a.unit;
+  return values;
 }
 
 /** How much of a query's weight B takes away from where it lay in A, in the mean of all queries. */

@@ -112,8 +112,24 @@ export function poolMatrix(matrix, outRows, outColumns) {
       }
     }
   }
-  if (unit !== 1) outValues.forEach((value, i) => (outValues[i] = value * unit));
+  if (unit !== 1) for (let i = 0; i < outValues.length; i++) outValues[i] *= unit;
   return { values: outValues, blocked: outBlocked, rows: outRows, columns: outColumns };
+}
+
+const poolCache = new WeakMap();
+
+/** The matrix in at most so many rows and columns. */
+function inSize(matrix, rows, columns) {
+  if (rows >= matrix.rows && columns >= matrix.columns) return matrix;
+  const pooled = poolMatrix(matrix, rows, columns);
+  poolCache.set(matrix, pooled);
+  return pooled;
+}
+
+/** The same as it has just been drawn, where it was drawn in this size. */
+function asDrawn(matrix, rows, columns) {
+  const pooled = poolCache.get(matrix);
+  return pooled?.rows === rows && pooled.columns === columns ? pooled : inSize(matrix, rows, columns);
 }
 
 /**
@@ -127,8 +143,7 @@ export function poolMatrix(matrix, outRows, outColumns) {
 export function drawMatrix(canvas, matrix, scale, maxWidth, maxHeight) {
   const columns = Math.max(1, Math.min(matrix.columns, Math.round(maxWidth)));
   const rows = Math.max(1, Math.min(matrix.rows, Math.round(maxHeight)));
-  const smaller = columns < matrix.columns || rows < matrix.rows;
-  const source = smaller ? poolMatrix(matrix, rows, columns) : matrix;
+  const source = inSize(matrix, rows, columns);
   if (canvas.width !== columns || canvas.height !== rows) {
     canvas.width = columns;
     canvas.height = rows;
@@ -179,10 +194,12 @@ const FAINT = 0.04; // of the largest: below, a number has hardly a colour, and 
 export function signCanvas(matrix, scale, width, height, pixelRatio) {
   const rows = Math.min(matrix.rows, height);
   const columns = Math.min(matrix.columns, width);
-  const source = rows < matrix.rows || columns < matrix.columns ? poolMatrix(matrix, rows, columns) : matrix;
+  const source = asDrawn(matrix, rows, columns);
   const limit = scale.low * FAINT;
-  const isBelow = Uint8Array.from(source.values, (value, i) => (value < limit && !source.blocked?.[i] ? 1 : 0));
-  if (!isBelow.some(Boolean)) return null;
+  const { values, blocked } = source;
+  const isBelow = new Uint8Array(values.length);
+  for (let i = 0; i < values.length; i++) isBelow[i] = values[i] < limit && !blocked?.[i] ? 1 : 0;
+  if (!isBelow.includes(1)) return null;
   return patternCanvas(isBelow, rows, columns, width, height, signTile(scale.theme, pixelRatio));
 }
 
