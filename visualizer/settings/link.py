@@ -30,6 +30,10 @@ MAX_URL_TEXT = 8_000
 """The longest text in a link, counted percent-encoded: six of them stay below the 64 KB servers accept."""
 
 
+_OF_THE_PAGE = ("embed", "embed_options")
+"""The parameters that Streamlit reads itself, such as the theme; they say nothing of a run."""
+
+
 _SHOWN = 40
 
 
@@ -79,6 +83,8 @@ def problem_with_link(query: Mapping[str, Sequence[str]], fields: Iterable[Field
     known = {field.name: field for field in fields}
     for name in query:
         given = _values_of(query, name)
+        if name in _OF_THE_PAGE:
+            continue
         if name not in known:
             nearest = _nearest(name, known)
             return f"There is no parameter {_shown(name)}{f': did you mean {nearest}?' if nearest else '.'}"

@@ -219,6 +219,12 @@ def test_bad_addresses_of_other_kinds(client, address, sentence):
     assert answer.text.count("\n") == 1
 
 
+def test_the_theme_of_a_link_does_not_keep_its_numbers_back(client):
+    plain, themed = fetch(client, "logits.csv"), fetch(client, "logits.csv", embed_options="dark_theme")
+    assert themed.status_code == 200
+    assert themed.text == plain.text
+
+
 NAMES = (*FIELDS, *fields_of(Part), "train_task", "nothing")
 VALUES = st.one_of(
     st.text(max_size=12),
