@@ -92,7 +92,7 @@ class MaskPainter extends Picture {
     if (!this.hasSize(this.given.size)) this.startAnew(this.given.size, cells);
     else if (this.outbox.areKnown(content.seq) && !this.painting.hasStroke) this.painting.become(cells);
     else if (before?.title === this.given.title) this.given = withWeights(this.given, before.weights, before.weighed);
-    this.heads.receive(content.heads, sameCells(this.painting.cells, cells) ? cells : null);
+    this.heads.receive(content.heads, sameCells(this.painting.cells, cells) ? cells : null, cells.length);
     this.outbox.receiveAnswer(content.seq);
   }
 

@@ -38,22 +38,34 @@ export class PaintedHeads {
   }
 
   /**
-   * Take over what Python sent: `live`, null where no address has the numbers, and the painting that it is about, null
-   * where the person has painted on since.
+   * Take over what Python sent: `live`, null where no address has the numbers, the painting that it is about, null where
+   * the person has painted on since, and how many cells there are.
    */
-  receive(live, cells) {
+  receive(live, cells, nCells) {
     this.live = live;
+    this.nCells = nCells;
     this.element.hidden = !live;
     if (!live) this.follower.stop();
     if (!live || !cells || live.at_rest === this.atRest) return;
     this.follower.stop();
     this.atRest = live.at_rest;
     this.followed = cells;
-    this.arrivals.ask([`${live.at_rest}&layers=${this.layers.join(",")}`], (answer) => this.take(answer, null));
+    this.fetch(this.inTurn().map((layers) => addressOf(live.at_rest, layers)), null);
   }
 
   get layers() {
     return this.live.names.map((_, layer) => layer).slice(this.live.first);
+  }
+
+  /** All layers at once where they are few numbers; else the one looked at, then the others. */
+  inTurn() {
+    const { layers, live } = this;
+    const others = layers.filter((layer) => layer !== live.layer);
+    return this.isSmall() || !others.length ? [layers] : [[live.layer], others];
+  }
+
+  isSmall() {
+    return this.layers.length * this.live.names[0].length * this.nCells <= AT_ONCE;
   }
 
   /** Lay the small pictures out, and draw what is known of them. */
@@ -77,15 +89,21 @@ export class PaintedHeads {
   async ask(place) {
     const { layer, mark, painting } = this.live;
     const text = await cellsText(place);
-    const size = this.layers.length * this.live.names[0].length * place.cells.length;
-    const layers = size <= AT_ONCE ? this.layers : [layer];
     const address = painting.replace(mark, encodeURIComponent(text));
-    await this.arrivals.ask([`${address}&layers=${layers.join(",")}`], (answer) => this.take(answer, place));
+    await this.fetch([addressOf(address, this.isSmall() ? this.layers : [layer])], place);
   }
 
-  take(answer, place) {
-    const { layer, head, names } = this.live;
-    this.found = { ...withLayers(null, answer, names.length), rows: answer.rows, columns: answer.columns };
+  fetch(addresses, place) {
+    let found = null;
+    return this.arrivals.ask(addresses, (answer) => {
+      found = withLayers(found, answer, this.live.names.length);
+      this.take(found, answer, place);
+    });
+  }
+
+  take(found, answer, place) {
+    const { layer, head } = this.live;
+    this.found = { ...found, rows: answer.rows, columns: answer.columns };
     this.masks = MaskPlanes.of(answer.arrays.blocked && this.found.arrays.blocked, this.masks);
     this.blockedBy = answer.blocked_by;
     if (!this.isFitting()) return;
@@ -112,7 +130,12 @@ export class PaintedHeads {
     };
   }
 
+  /** The matrix of one head, of those that have arrived. */
   matrix(layer, head) {
     return headMatrix(this.found.arrays.weights, this.masks, this.found, this.blockedBy, layer, head);
   }
+}
+
+function addressOf(address, layers) {
+  return `${address}&layers=${layers.join(",")}`;
 }
