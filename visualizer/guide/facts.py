@@ -15,8 +15,16 @@ from visualizer.settings.settings import Selection, default_stage
 from visualizer.stages.informative import cell_at
 
 
-def facts_at(run: Run, path: str, selection: Selection) -> PathFacts:
-    """What is so where the stage at ``path`` is looked at, for the token, head and column of the selection."""
+def facts_at(run: Run, path: str, selection: Selection, *, on_its_way: bool = False) -> PathFacts:
+    """What is so where the stage at ``path`` is looked at, for the token, head and column of the selection.
+
+    Args:
+        run: what is looked at.
+        path: the stage.
+        selection: the places in it.
+        on_its_way: whether it is also said what the head writes to the residual stream; this takes long for a
+            large model, and is computed anyway where the view of one token's way is drawn.
+    """
     holding = set(_of_run(run))
     values = dict(_sizes(run))
     module = _attention_at(run, path)
@@ -24,6 +32,8 @@ def facts_at(run: Run, path: str, selection: Selection) -> PathFacts:
         attention = _Attention(run, module, selection)
         holding |= set(attention.conditions())
         values |= dict(attention.values())
+        if on_its_way:
+            values |= dict(attention.written())
     if (predicted := _predicted(run, selection)) is not None:
         values |= predicted
     return PathFacts(frozenset(holding), values)
@@ -118,13 +128,17 @@ class _Attention:
         yield from self.of_layer()
 
     def of_layer(self) -> Iterator[tuple[str, str]]:
-        """What the head writes to the residual stream, and how much the feed-forward network keeps."""
+        """How much the feed-forward network of the layer keeps."""
         run, cell = self.run, self.cell
         activation = f"{self.module.rpartition('.')[0]}.feed_forward.activation"
         if activation in run.trace:
             row = run.trace[activation].value[cell.batch, cell.row]
             yield "d_ff", str(len(row))
             yield "n_active", str(int((row > 0).sum()))
+
+    def written(self) -> Iterator[tuple[str, str]]:
+        """The length of what the head writes to the residual stream."""
+        run, cell = self.run, self.cell
         stack = stack_of(run, self.module)
         if stack is None or not self.module.startswith(f"{stack}."):
             return

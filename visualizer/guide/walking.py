@@ -54,7 +54,8 @@ def nearest_stop(numbers: tuple[int, ...], number: int) -> int:
 
 def facts_of_stop(run: Run, stop: Stop, selection: Selection) -> PathFacts:
     """What is so at a stop for what is looked at now."""
-    return facts_at(run, stage_in(run, stop) or next(iter(run.trace)), selection)
+    path = stage_in(run, stop) or next(iter(run.trace))
+    return facts_at(run, path, selection, on_its_way=stop.view == "way")
 
 
 def is_at(run: Run, stop: Stop, selection: Selection) -> bool:
