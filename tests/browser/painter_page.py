@@ -2,7 +2,7 @@
 
 Parameters of the address: tokens (how many), reasons (names separated by commas), row (the one that is painted at
 first), hostile (tokens that are not plain words), plain (no weights), busy (seconds that each run takes longer),
-nothing (the page is empty). Another address begins anew.
+number (of the painter: another one is drawn anew). Another address begins anew.
 """
 
 from __future__ import annotations
@@ -27,7 +27,12 @@ from visualizer.session.mount import mount
 
 Cells = NDArray[np.bool_]
 
-KEY = "painter"
+
+def key_of(number: object) -> str:
+    """The key of the painter with this number."""
+    return f"painter_{number}"
+
+
 ALL_CLEAR = "Nothing suspicious: every query keeps a key, and no padding is seen."
 WORDS = ("the", "cat", "sat", "on", "a", "mat", "and", "slept")
 HOSTILE = ("<img src=x onerror=alert(1)>", "שלום", "$x$ :red[x]", "w" * 300, "\u202etac", "👩‍👩‍👧", "", "&lt;b&gt;")
@@ -78,7 +83,7 @@ def blocked_with(painted: Cells, reasons: list[str]) -> Cells:
 
 
 def hear(name: str) -> object:
-    event = st.session_state[KEY][name]
+    event = st.session_state[key_of(st.query_params["number"])][name]
     shown = {field: value for field, value in event.items() if field != "blocked"}
     st.session_state.heard.append(f"{name} {shown}")
     st.session_state.seq = event["seq"]
@@ -132,8 +137,6 @@ def page() -> None:
     if st.session_state.get("asked") != asked:
         st.session_state.asked = asked
         begin()
-    if "nothing" in asked:
-        return
     time.sleep(float(st.query_params.get("busy", 0)))
     painted, reasons = st.session_state.painted, st.session_state.reasons
     n_tokens = len(painted)
@@ -155,7 +158,7 @@ def page() -> None:
             rows=Axis("query", labels, "source"),
             columns=Axis("key", labels, "source"),
             seq=st.session_state.seq,
-            key=KEY,
+            key=key_of(asked["number"]),
             selected=st.session_state.selected,
             scope=st.session_state.scope,
         ),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -13,10 +15,19 @@ from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
 
 from tests.browser import painter_page
 from tests.browser.conftest import served, set_screen, visit
-from tests.browser.headlight_page import follow_link, lit_cells, messages_sent, number, rerun, settle, tooltip
+from tests.browser.headlight_page import (
+    follow_link,
+    link_of,
+    lit_cells,
+    messages_sent,
+    number,
+    rerun,
+    settle,
+    tooltip,
+)
 from visualizer import colors
 
-KEY = painter_page.KEY
+NUMBERS = count()
 OpenPainter = Callable[..., Page]
 
 PAINT_BEFORE_THE_ANSWER_IS_READ = """async () => {
@@ -46,7 +57,7 @@ def painter_url(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> I
 @pytest.fixture(scope="module")
 def painter_page_once(context: BrowserContext, painter_url: str) -> Iterator[Page]:
     with visit(context, painter_url) as open_page:
-        yield open_page(nothing="")
+        yield open_page(number=next(NUMBERS))
 
 
 @pytest.fixture
@@ -55,11 +66,21 @@ def open_painter(painter_page_once: Page) -> OpenPainter:
 
     def open_page(*, dark: bool = False, width: int = 1280, **query: object) -> Page:
         set_screen(painter_page_once, dark=dark, width=width)
-        follow_link(painter_page_once, "nothing=")
-        follow_link(painter_page_once, urlencode(query))
+        follow_link(painter_page_once, urlencode(query | {"number": next(NUMBERS)}))
         return painter_page_once
 
     return open_page
+
+
+def key_of(page: Page) -> str:
+    return painter_page.key_of(link_of(page)["number"])
+
+
+@contextmanager
+def answered(page: Page) -> Iterator[None]:
+    """Do something that Python hears of, and wait until its answer is painted."""
+    with rerun(page, key_of(page)):
+        yield
 
 
 def point_of(page: Page, row: int, column: int, size: int) -> tuple[float, float]:
@@ -121,7 +142,7 @@ def test_python_hears_nothing_before_the_pointer_is_released(open_painter):
     drag(page, 6, (0, 0), (0, 5), (5, 5))
     expect(page.locator(".painted-count")).to_contain_text("11 of 36 cells blocked")
     assert messages_sent(page) == before
-    with rerun(page, KEY):
+    with answered(page):
         page.mouse.up()
     assert heard(page) == ["paint {'n_queries': 6, 'n_keys': 6, 'seq': 1}"]
     assert painted(page) == [(0, column) for column in range(6)] + [(row, 5) for row in range(1, 6)]
@@ -132,11 +153,11 @@ def test_a_rectangle_and_a_whole_row_are_strokes_too(open_painter):
     page.keyboard.down("Shift")
     drag(page, 6, (1, 1), (4, 4), (2, 3))
     page.keyboard.up("Shift")
-    with rerun(page, KEY):
+    with answered(page):
         page.mouse.up()
     assert painted(page) == [(row, column) for row in (1, 2) for column in (1, 2, 3)]
     left, _ = point_of(page, 4, 0, 6)
-    with rerun(page, KEY):
+    with answered(page):
         page.mouse.click(left - 35, point_of(page, 4, 0, 6)[1])
     assert [cell for cell in painted(page) if cell[0] == 4] == [(4, column) for column in range(6)]
 
@@ -144,25 +165,25 @@ def test_a_rectangle_and_a_whole_row_are_strokes_too(open_painter):
 def test_a_stroke_can_be_undone_and_done_again(open_painter):
     page = open_painter(tokens=4)
     for row in (1, 2):
-        with rerun(page, KEY):
+        with answered(page):
             click(page, row, 0, 4)
-    with rerun(page, KEY):
+    with answered(page):
         page.keyboard.press("Control+z")
     assert painted(page) == [(1, 0)]
-    with rerun(page, KEY):
+    with answered(page):
         button(page, "Undo").click()
     assert painted(page) == []
-    with rerun(page, KEY):
+    with answered(page):
         page.keyboard.press("Control+Shift+z")
     assert painted(page) == [(1, 0)]
 
 
 def test_a_stroke_on_some_heads_cannot_be_undone_on_others(open_painter):
     page = open_painter(tokens=4)
-    with rerun(page, KEY):
+    with answered(page):
         click(page, 1, 0, 4)
     expect(button(page, "Undo")).to_have_attribute("aria-disabled", "false")
-    with rerun(page, KEY):
+    with answered(page):
         page.get_by_role("button", name="Other heads").click()
     expect(page.locator(".painted-count")).to_contain_text("4 of 16 cells blocked")
     expect(button(page, "Undo")).to_have_attribute("aria-disabled", "true")
@@ -228,7 +249,7 @@ def test_the_keyboard_reads_the_same_sentence_and_paints(open_painter):
     expect(page.locator(".matrix-body [aria-live]")).to_have_text(sentence)
     for key in ("ArrowLeft", "ArrowDown", "ArrowDown"):
         page.keyboard.press(key)
-    with rerun(page, KEY):
+    with answered(page):
         page.keyboard.press("Space")
     assert painted(page) == [(3, 1)]
     expect(tooltip(page)).to_have_text("query 3 on may not see key 1 cat: painted")
@@ -238,10 +259,10 @@ def test_enter_and_looking_select_a_cell_and_paint_nothing(open_painter):
     page = open_painter(tokens=6)
     page.locator(".matrix-plot").focus()
     page.keyboard.press("ArrowDown")
-    with rerun(page, KEY):
+    with answered(page):
         page.keyboard.press("Enter")
     button(page, "Look").click()
-    with rerun(page, KEY):
+    with answered(page):
         click(page, 4, 2, 6)
     assert heard(page) == ["select {'query': 1, 'key': 0, 'seq': 1}", "select {'query': 4, 'key': 2, 'seq': 2}"]
     assert painted(page) == []
@@ -265,7 +286,7 @@ def test_what_a_stroke_frees_stays_plain_until_python_has_its_weight(open_painte
     expect(tooltip(page)).to_have_text("query 3 on sees key 2 sat: its weight is not computed yet")
     assert not cell_pixels(page, ".matrix-pixels", 3, 2, 6)[:, 3].any()
     assert cell_pixels(page, ".matrix-pixels", 2, 2, 6)[:, 3].all()
-    with rerun(page, KEY):
+    with answered(page):
         page.mouse.up()
     assert cell_pixels(page, ".matrix-pixels", 3, 2, 6)[:, 3].all()
     expect(tooltip(page)).to_contain_text("query 3 on sees key 2 sat: weight 0.")
@@ -286,11 +307,11 @@ def test_a_cell_that_another_mask_blocks_cannot_be_freed(open_painter):
     expect(page.get_by_role("status")).to_have_text("causal still blocks query 2, key 5, since the key comes later")
     assert messages_sent(page) == before
     drag(page, 6, (3, 2), (3, 5))
-    with rerun(page, KEY):
+    with answered(page):
         page.mouse.up()
     assert painted(page) == [(3, 0), (3, 1)]
     expect(page.get_by_role("status")).to_have_text("causal still blocks 2 of these cells")
-    with rerun(page, KEY):
+    with answered(page):
         page.locator(".painted-offer").click()
     assert heard(page)[-1].startswith("take_over")
     expect(page.locator(".painted-offer")).to_be_hidden()
@@ -336,13 +357,13 @@ def test_a_finding_lights_its_cells(open_painter):
 
 def test_mending_asks_python_and_can_be_undone(open_painter):
     page = open_painter(tokens=6)
-    with rerun(page, KEY):
+    with answered(page):
         button(page, "Mend: Padding can be seen").click()
     assert heard(page) == ["mend {'finding': 0, 'seq': 1}"]
     assert painted(page) == [(row, column) for row in range(6) for column in (4, 5)]
     expect(page.locator(".finding")).to_have_count(0)
     expect(page.locator(".findings")).to_have_text(painter_page.ALL_CLEAR)
-    with rerun(page, KEY):
+    with answered(page):
         button(page, "Undo").click()
     assert painted(page) == []
 
@@ -352,7 +373,7 @@ def test_findings_about_an_older_painting_cannot_be_mended(open_painter):
     mend = button(page, "Mend: Padding can be seen")
     drag(page, 6, (0, 0))
     expect(mend).to_have_attribute("aria-disabled", "true")
-    with rerun(page, KEY):
+    with answered(page):
         page.mouse.up()
     expect(mend).to_have_attribute("aria-disabled", "false")
 
@@ -360,7 +381,7 @@ def test_findings_about_an_older_painting_cannot_be_mended(open_painter):
 def test_a_row_is_empty_when_all_masks_together_block_it(open_painter):
     page = open_painter(tokens=6, reasons="causal")
     expect(page.locator(".painted-warning")).to_be_empty()
-    with rerun(page, KEY):
+    with answered(page):
         click(page, 0, 0, 6)
     expect(page.locator(".painted-warning")).to_have_text("1 query has no key left")
     description = page.locator(".matrix-pixels").get_attribute("aria-label") or ""
@@ -387,7 +408,7 @@ def test_pointing_is_shared_with_the_rest_of_the_page(open_painter):
     ]
     marks = [{"sequence": "source", "index": 3, "role": "token"}]
     page.evaluate("marks => dispatchEvent(new CustomEvent('headlight:hover', { detail: { marks } }))", marks)
-    assert lit_cells(page, KEY) == [(3, 3)]
+    assert lit_cells(page, key_of(page)) == [(3, 3)]
     expect(tooltip(page)).to_be_hidden()
 
 
@@ -397,7 +418,7 @@ def test_any_size_can_be_painted_on_a_narrow_screen(open_painter, size):
     row = size - 1
     point_at(page, row, 0, size)
     expect(tooltip(page)).to_contain_text(f"query {row}")
-    with rerun(page, KEY):
+    with answered(page):
         click(page, row, 0, size)
     assert painted(page) == [(row, 0)]
     assert has_color(cell_pixels(page, ".matrix-pixels", row, 0, size), colors.MASK_COLORS["dark"]["custom"])
