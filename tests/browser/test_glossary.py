@@ -13,9 +13,13 @@ WITH_TERMS = ("stage_text", "symbols", "shapes", "picture", "mask_words")
 """The parts of Step through in which words open the glossary."""
 
 
-@pytest.fixture(scope="module")
-def page(open_app_once) -> Page:
-    return open_app_once(stage="encoder.self_attention.mask", depth="exact", text="a b a", mask="causal,padding")
+LINK = {"stage": "encoder.self_attention.mask", "depth": "exact", "text": "a b a", "mask": "causal,padding"}
+
+
+@pytest.fixture
+def page(open_link, kept_page) -> Page:
+    """Opened anew only where the test before has left it."""
+    return kept_page if link_of(kept_page) == LINK else open_link(**LINK)
 
 
 def note(page: Page):

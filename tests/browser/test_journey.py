@@ -35,8 +35,8 @@ MASKS = ("causal", "sliding_window")
 WEIGHTS = "encoder.layers.0.self_attention.weights"
 
 
-def test_from_a_text_to_a_comparison_of_masks(open_app):
-    page = open_app()
+def test_from_a_text_to_a_comparison_of_masks(open_link):
+    page = open_link()
     type_text(page, TEXT)
     assert tokens(page) == TEXT.split()
     choose_heads_and_masks(page)
