@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -53,6 +53,34 @@ def run(checkpoint: Checkpoint, given: Tokenized, *, keep: Keep = "weights") -> 
         trace.tokens = tokens
     has_logits = "logits" in output and output["logits"].dim() == 3
     return Pass(trace, (output["logits"] if has_logits else output[0]).detach().cpu(), has_logits)
+
+
+def with_mask(checkpoint: Checkpoint, given: Tokenized, allowed: Tensor) -> Tokenized:
+    """The same input with a mask for every attention, in place of the model's own.
+
+    ``transformers`` adds it to the scores, so it is given as numbers: a boolean mask would add 0 and 1.
+
+    Args:
+        checkpoint: an encoder or a decoder.
+        given: the input.
+        allowed: (1 or H, T, T) bool, True = may attend.
+
+    Raises:
+        ValueError: it is an encoder-decoder, which has three kinds of attention.
+    """
+    if checkpoint.part == "encoder-decoder":
+        raise ValueError(f"{checkpoint.name} is an encoder-decoder: only a single stack takes one mask for all.")
+    dtype = next(checkpoint.model.parameters()).dtype
+    added = torch.zeros(allowed.shape, dtype=dtype).masked_fill(~allowed, torch.finfo(dtype).min)
+    return replace(given, inputs={**given.inputs, "attention_mask": added[None].to(checkpoint.device)})
+
+
+def holds(trace: Trace, allowed: Tensor) -> bool:
+    """Whether no attention gives weight to a cell that a mask blocks, where a query has any key left."""
+    blocked = ~allowed & allowed.any(-1, keepdim=True)
+    return all(
+        not bool((attention.weights[0] * blocked).any()) for attention in trace if attention.weights is not None
+    )
 
 
 def memory_of_run(checkpoint: Checkpoint, given: Tokenized, keep: Keep) -> int:

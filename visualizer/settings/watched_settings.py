@@ -11,7 +11,7 @@ from visualizer.settings.link import read_part, write_part
 
 Door = Literal["recording", "pretrained"]
 Source = Literal["none", "example", "given", "uploaded"]
-Panel = Literal["heads", "compare", "operations", "write"]
+Panel = Literal["heads", "compare", "operations", "write", "mask"]
 
 NumberType = Literal["float32", "bfloat16"]
 
@@ -48,9 +48,15 @@ class WatchedChoice:
     watched_panel: Panel = setting(
         "heads",
         "Show",
-        "The heads of its attentions, one of them under another mask, every operation one after the other, or how "
-        "it writes on.",
-        choices={"heads": "Heads", "compare": "Compare masks", "operations": "Step through", "write": "Write on"},
+        "The heads of its attentions, one of them under another mask, every operation one after the other, how it "
+        "writes on, or the whole pass under another mask.",
+        choices={
+            "heads": "Heads",
+            "compare": "Compare masks",
+            "operations": "Step through",
+            "write": "Write on",
+            "mask": "Another mask in all",
+        },
     )
     watched_attention: str = setting("", "Attention", "The attention that is looked at, by its path.")
     watched_item: int = setting(
@@ -95,6 +101,12 @@ class WatchedChoice:
         choices={"float32": "float32", "bfloat16": "bfloat16"},
     )
     pretrained_device: str = setting("cpu", "Device", "Where the model is computed.")
+    pretrained_mask: str = setting(
+        "k <= q and q - k < 4",
+        "Another mask",
+        "Which keys a query may see, as in the Mask lab: a condition of the query's position q, the key's k and "
+        "the head h, such as k <= q, abs(q - k) < 3 or k == 0 or k == q.",
+    )
     pretrained_steps: int = setting(
         8, "Tokens to write", "How many tokens it writes at most.", least=1, most=MOST_WRITTEN
     )

@@ -5,7 +5,7 @@ import threading
 import pytest
 import torch
 
-from headlight.pretrained.passes import memory_of_run, run, write_on
+from headlight.pretrained.passes import holds, memory_of_run, run, with_mask, write_on
 from headlight.pretrained.tokens import Words, byte_of_character, readable_bytes, tokenized
 from tests.headlight.pretrained.tiny_checkpoints import FAMILIES
 
@@ -68,6 +68,27 @@ def test_what_is_written_with_the_cache_is_what_a_pass_over_all_of_it_finds_like
     assert [step.n_computed for step in steps] == [len(given.pieces), 1, 1, 1, 1]
     with pytest.raises(ValueError, match="only decoders write on"):
         next(write_on(checkpoint_of("bert")[1], given, 1))
+
+
+@pytest.mark.parametrize("family", ["gpt2", "llama", "bert"])
+def test_another_mask_is_really_applied_in_every_head(checkpoint_of, family):
+    _, checkpoint = checkpoint_of(family)
+    given = given_to(checkpoint, Words("the cat sat."))
+    n_tokens = len(given.pieces)
+    window = torch.ones(1, n_tokens, n_tokens, dtype=torch.bool).tril().triu(-1)
+    of_heads = window.repeat(4, 1, 1)
+    of_heads[2] = torch.eye(n_tokens, dtype=torch.bool)
+    for allowed in (window, of_heads):
+        seen = run(checkpoint, with_mask(checkpoint, given, allowed))
+        assert holds(seen.trace, allowed)
+        torch.testing.assert_close(seen.trace[1].weights.sum(-1), torch.ones(1, 4, n_tokens))
+    assert not holds(run(checkpoint, given).trace, window)
+    own = run(checkpoint, given).trace[0].allowed
+    if own is not None:  # the model's own mask, given in this way, changes nothing
+        again = run(checkpoint, with_mask(checkpoint, given, own.expand(1, 1, n_tokens, n_tokens)[0]))
+        torch.testing.assert_close(again.output, run(checkpoint, given).output, atol=1e-5, rtol=0)
+    with pytest.raises(ValueError, match="single stack"):
+        with_mask(checkpoint_of("t5")[1], given, window)
 
 
 def test_writing_ends_with_the_end_token(checkpoint_of):

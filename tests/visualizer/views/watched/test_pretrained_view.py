@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
+import torch
 
 from headlight.pretrained.checkpoint import SHELF
 from headlight.pretrained.opening import cost_of, open_checkpoint
+from headlight.pretrained.tokens import Piece
 from tests.headlight.pretrained.tiny_checkpoints import saved
 from tests.visualizer.views.watched.test_watched_view import link_of, open_app, pictures, said
+from visualizer.settings.painted_mask import encode_cells
 from visualizer.settings.watched_settings import NOTHING_WATCHED
 from visualizer.views.watched.pretrained import jobs
 from visualizer.views.watched.pretrained.examples import READY_TEXTS, ready_text_of
+from visualizer.views.watched.pretrained.other_mask import allowed_by
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +47,7 @@ def test_a_link_loads_nothing_until_it_is_asked_to(tiny):
     assert link_of(app)["pretrained_model"] == tiny
 
 
-def test_a_loaded_model_steps_and_writes_on(tiny):
+def test_a_loaded_model_writes_on_is_stepped_through_and_takes_another_mask(tiny):
     open_checkpoint(cost_of(tiny), lambda *_: None)
     app = open_app(watched_door="pretrained", pretrained_model=tiny, pretrained_text="the", watched_panel="write")
     steps = next(header for header in pictures(app).values() if header["key"] == "pretrained_steps_picture")
@@ -50,9 +55,23 @@ def test_a_loaded_model_steps_and_writes_on(tiny):
     assert [step["computed"] for step in steps["steps"]][:3] == [1, 1, 1]
     app.segmented_control(key="watched_panel").set_value("operations").run()
     assert any(header["key"] == "watched_tree" for header in pictures(app).values())
+    app.segmented_control(key="watched_panel").set_value("mask").run()
+    assert "All 2 attentions keep to it" in said(app)
+    app.text_input(key="pretrained_mask").set_value("k <= q and h > 0").run()
+    assert "1 query has no key left in some head" in said(app)
+    app.text_input(key="pretrained_mask").set_value("import os").run()
+    assert len(app.error) == 1
     app.text_area(key="pretrained_text").set_value("a" * 65).run()
     assert "has positions for 64" in app.error[0].value
     assert not app.exception
+
+
+def test_a_mask_is_read_for_each_head_and_from_painted_cells():
+    pieces = tuple(Piece("a", "a", 5, False) for _ in range(3))
+    by_head = allowed_by("k <= q and k >= q - h", pieces, 2)
+    assert by_head.tolist() == [torch.eye(3).bool().tolist(), torch.ones(3, 3).tril().triu(-1).bool().tolist()]
+    blocked = np.triu(np.ones((3, 3), dtype=bool), 1)
+    assert allowed_by(encode_cells(blocked), pieces, 2)[0].tolist() == (~blocked).tolist()
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 import streamlit as st
 
 from headlight.attention import Keep
-from headlight.pretrained.checkpoint import Checkpoint, devices
+from headlight.pretrained.checkpoint import Checkpoint, Part, devices
 from headlight.pretrained.opening import Cost, cost_of
 from headlight.pretrained.passes import memory_of_run, run
 from headlight.pretrained.places import SUGGESTIONS, Place, on_this_machine, place_of
@@ -39,6 +39,11 @@ _KEPT_BYTES = 2 * MOST_TRACE_BYTES
 _ASKED = "pretrained_asked"
 _REFUSED = "pretrained_refused"
 _COSTS: Kept[tuple[str, str], Cost] = Kept(room=32)
+_PANELS: dict[Part, tuple[str, ...]] = {
+    "decoder": ("operations", "write", "mask"),
+    "encoder": ("operations", "mask"),
+    "encoder-decoder": ("operations",),
+}
 _LOOK_SECONDS = 5
 _FOUND: Kept[int, tuple[Place, ...]] = Kept(room=1)
 _RUNS: WeakKeyDictionary[Checkpoint, Kept[tuple[Words, Keep], WatchedRun]] = WeakKeyDictionary()
@@ -357,5 +362,5 @@ def _run(checkpoint: Checkpoint, given: Tokenized, keep: Keep) -> WatchedRun:
         checkpoint.name,
         causal=True if checkpoint.part == "decoder" else None,
         model_name=type(checkpoint.model).__name__,
-        more_panels=("operations", "write") if checkpoint.part == "decoder" else ("operations",),
+        more_panels=_PANELS[checkpoint.part],
     )

@@ -1,0 +1,195 @@
+"""Another mask: the same pass with a mask in place of the model's own, both side by side."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import streamlit as st
+import torch
+from torch import Tensor
+
+from headlight.attention import Attention
+from headlight.pretrained.checkpoint import Checkpoint
+from headlight.pretrained.passes import Pass, holds, run, with_mask
+from headlight.pretrained.tokens import Piece, Tokenized, Words, pieces_of_ids, tokenized
+from model.mask_tools.language import MaskContext, parse
+from visualizer.components.axis import Axis
+from visualizer.components.tensor_grid.element import Panel, tensor_grid
+from visualizer.runs.watched import WatchedRun
+from visualizer.safe_text import markdown_safe, visible, visible_whole
+from visualizer.session import state, widgets
+from visualizer.session.cache import Kept
+from visualizer.session.mount import mount
+from visualizer.session.state import Choices
+from visualizer.settings.painted_mask import decode_cells, is_cells, read_planes, source_at
+from visualizer.settings.watched_settings import WATCHED
+from visualizer.stages.panels import to_array
+from visualizer.views.watched.pretrained.door import MOST_TOKENS, opened, words_of
+
+N_LIKELY = 5
+"""How many of the likeliest tokens are named."""
+
+_LONGEST = 2_000
+_PASSES: WeakKeyDictionary[Checkpoint, Kept[tuple[Words, str], tuple[Pass, Pass]]] = WeakKeyDictionary()
+
+
+@dataclass(frozen=True)
+class _Both:
+    """The same pass under the model's own mask and under another."""
+
+    own: Pass
+    other: Pass
+
+
+def render(watched: WatchedRun, choices: Choices) -> None:
+    """Draw the field for the mask, and what it does."""
+    checkpoint = opened(choices.watched)
+    if checkpoint is None:
+        return
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="pretrained_other_mask"):
+        st.text_input(
+            WATCHED["pretrained_mask"].label,
+            key="pretrained_mask",
+            persist_state="page",
+            max_chars=_LONGEST,
+            help=WATCHED["pretrained_mask"].help,
+            width=440,
+        )
+        if painted := source_at(read_planes(choices.settings.custom), 0, 0):
+            st.button(
+                "Take the painted mask",
+                icon=":material/brush:",
+                key="pretrained_take_painted",
+                on_click=state.watch,
+                kwargs={"pretrained_mask": painted},
+            )
+    words = words_of(choices.watched)
+    given = tokenized(checkpoint, words, MOST_TOKENS)
+    try:
+        allowed = allowed_by(choices.watched.pretrained_mask, given.pieces, watched.trace[0].n_heads)
+    except ValueError as error:
+        st.error(markdown_safe(visible_whole(str(error))), icon=":material/error:")
+        return
+    both = _both(checkpoint, given, words, choices.watched.pretrained_mask, allowed)
+    _said(both, allowed)
+    _grids(watched, both, allowed, choices)
+    if both.own.has_logits:
+        _answers(checkpoint, both)
+
+
+def allowed_by(source: str, pieces: tuple[Piece, ...], n_heads: int) -> Tensor:
+    """What an expression, or painted cells, allow: (1 or H, T, T) bool.
+
+    Raises:
+        ValueError: it is none; one sentence says why.
+    """
+    n_tokens = len(pieces)
+    if is_cells(source):
+        return torch.from_numpy(~decode_cells(source, n_tokens, n_tokens))[None]
+    expression = parse(source)
+    ids, no = tuple(piece.id for piece in pieces), (False,) * n_tokens
+    parts = tuple(piece.part for piece in pieces)
+    planes = [
+        expression.evaluate(MaskContext(ids, ids, no, no, parts, parts, head=head)) for head in range(n_heads)
+    ]
+    return torch.stack(planes)
+
+
+def _both(checkpoint: Checkpoint, given: Tokenized, words: Words, source: str, allowed: Tensor) -> _Both:
+    kept = _PASSES.setdefault(checkpoint, Kept(room=6))
+    found = kept.get((words, source))
+    if found is None:
+        with st.spinner("Computing …"):
+            other = run(checkpoint, with_mask(checkpoint, given, allowed))
+            found = kept.keep((words, source), (run(checkpoint, given), other))
+    return _Both(*found)
+
+
+def _said(both: _Both, allowed: Tensor) -> None:
+    """Whether the model kept to the mask, and how far it went from its own."""
+    if holds(both.other.trace, allowed):
+        kept = f"All {len(both.other.trace)} attentions keep to it: no weight stands on a cell that it blocks."
+    else:
+        kept = "The model does not keep to it: some weight stands on cells that it blocks."
+    without = int((~allowed.any(-1)).any(0).sum())
+    if without:
+        kept += (
+            f" {without} {'query has' if without == 1 else 'queries have'} no key left in some head: transformers adds "
+            "the least number there is in place of -∞, so their weights are the same for all keys."
+        )
+    st.caption(f"{kept} {_farthest(both)}")
+
+
+def _farthest(both: _Both) -> str:
+    """Where the weights changed most."""
+    changes = [
+        float((own.weights - other.weights).abs().max())
+        for own, other in zip(both.own.trace, both.other.trace, strict=True)
+        if own.weights is not None and other.weights is not None
+    ]
+    place = int(np.argmax(changes))
+    path = markdown_safe(both.own.trace[place].path)
+    return f"A weight changed most in {path}: by {changes[place]:.2f}." if changes[place] else "No weight changed."
+
+
+def _grids(watched: WatchedRun, both: _Both, allowed: Tensor, choices: Choices) -> None:
+    """One head under both masks, and the difference."""
+    path = watched.attention(choices.watched.watched_attention).path
+    own, other = both.own.trace[path], both.other.trace[path]
+    head = min(choices.watched.watched_head, own.n_heads - 1)
+    labels = tuple(visible(text) for text in both.own.trace.tokens)
+    axes = Axis("query", labels, None), Axis("key", labels, None)
+    before, after = _head(own, head), _head(other, head)
+    difference = after - before
+    most = float(np.abs(difference).max()) or 1.0
+    blocked = to_array(~allowed[min(head, len(allowed) - 1)]).astype(np.uint8)
+    own_blocked = None if own.allowed is None else _blocked(own)
+    panels = (
+        Panel("own", "Its own mask", before, *axes, f"{path} · head {head}", "weights",
+              bounds=(0.0, 1.0), blocked=own_blocked, blocked_by=("mask",)),
+        Panel("other", "Another mask", after, *axes, f"{path} · head {head}", "weights",
+              bounds=(0.0, 1.0), blocked=blocked, blocked_by=("mask",)),
+        Panel("difference", "Difference", difference, *axes, "another mask minus its own",
+              palette="diverging", bounds=(-most, most)),
+    )  # fmt: skip
+    mount(tensor_grid(panels, layout="wrap", key="pretrained_masks"))
+    with st.container(horizontal=True, gap="small", key="pretrained_mask_place"):
+        widgets.number("watched_head", width=140)
+        paths = list(both.own.trace.paths)
+        key = f"pretrained_mask_path_{path}"
+        st.selectbox(
+            "Attention",
+            paths,
+            index=paths.index(path),
+            format_func=visible_whole,
+            key=key,
+            on_change=state.on_change(key, lambda chosen: state.watch(watched_attention=chosen)),
+            width=420,
+        )
+
+
+def _head(attention: Attention, head: int) -> np.ndarray:
+    if attention.weights is None:
+        raise ValueError(f"no weights of {attention.path} were kept")
+    return to_array(attention.weights[0, head])
+
+
+def _blocked(attention: Attention) -> np.ndarray:
+    _, _, n_queries, n_keys = attention.shape
+    allowed = torch.ones(1, 1, dtype=torch.bool) if attention.allowed is None else attention.allowed
+    four = allowed[(None,) * (4 - allowed.dim())]
+    return to_array(~four[0, 0].expand(n_queries, n_keys)).astype(np.uint8)
+
+
+def _answers(checkpoint: Checkpoint, both: _Both) -> None:
+    """The likeliest tokens at the last place under both masks."""
+    columns = {}
+    for title, each in (("Its own mask", both.own), ("Another mask", both.other)):
+        shares, ids = each.output[0, -1].double().softmax(0).topk(N_LIKELY)
+        pieces = pieces_of_ids(checkpoint.tokenizer, ids.tolist())
+        columns[title] = [visible(piece.text) for piece in pieces]
+        columns[f"{title}: probability"] = [f"{share:.1%}" for share in shares.tolist()]
+    st.caption("The likeliest tokens at the last place:")
+    st.dataframe(columns, hide_index=True, width="content")
