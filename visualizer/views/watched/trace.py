@@ -73,7 +73,7 @@ def _choose_panel(run: WatchedRun, choices: Choices) -> str:
     offered = ["heads", *run.more_panels]
     if run.trace.stages and "operations" not in offered:
         offered.insert(1, "operations")
-    if any(attention.query is not None for attention in run.trace):
+    if "compare" not in offered and any(attention.query is not None for attention in run.trace):
         offered.insert(1, "compare")
     chosen = choices.watched.watched_panel
     if len(offered) == 1:

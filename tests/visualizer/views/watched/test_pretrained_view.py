@@ -55,6 +55,8 @@ def test_a_loaded_model_writes_on_is_stepped_through_and_takes_another_mask(tiny
     assert [step["computed"] for step in steps["steps"]][:3] == [1, 1, 1]
     app.segmented_control(key="watched_panel").set_value("operations").run()
     assert any(header["key"] == "watched_tree" for header in pictures(app).values())
+    app.segmented_control(key="watched_panel").set_value("compare").run()
+    assert not app.exception
     app.segmented_control(key="watched_panel").set_value("mask").run()
     assert "All 2 attentions keep to it" in said(app)
     app.text_input(key="pretrained_mask").set_value("k <= q and h > 0").run()

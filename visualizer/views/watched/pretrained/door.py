@@ -40,9 +40,9 @@ _ASKED = "pretrained_asked"
 _REFUSED = "pretrained_refused"
 _COSTS: Kept[tuple[str, str], Cost] = Kept(room=32)
 _PANELS: dict[Part, tuple[str, ...]] = {
-    "decoder": ("operations", "write", "mask"),
-    "encoder": ("operations", "mask"),
-    "encoder-decoder": ("operations",),
+    "decoder": ("compare", "operations", "write", "mask"),
+    "encoder": ("compare", "operations", "mask"),
+    "encoder-decoder": ("compare", "operations"),
 }
 _LOOK_SECONDS = 5
 _FOUND: Kept[int, tuple[Place, ...]] = Kept(room=1)
@@ -340,7 +340,7 @@ def _table(given: Tokenized) -> None:
 def _watched(checkpoint: Checkpoint, given: Tokenized, choices: Choices) -> WatchedRun | None:
     """The pass over the text, computed once for all sessions."""
     words = words_of(choices.watched)
-    keep: Keep = "all" if choices.watched.watched_panel == "operations" else "weights"
+    keep: Keep = "all" if choices.watched.watched_panel in ("operations", "compare") else "weights"
     kept = _RUNS.setdefault(checkpoint, Kept(_KEPT_BYTES, size=lambda run: run.trace.nbytes))
     found = kept.get((words, "all")) or kept.get((words, keep))
     if found is not None:

@@ -116,8 +116,8 @@ def _said(both: _Both, allowed: Tensor) -> None:
     without = int((~allowed.any(-1)).any(0).sum())
     if without:
         kept += (
-            f" {without} {'query has' if without == 1 else 'queries have'} no key left in some head: transformers adds "
-            "the least number there is in place of -∞, so their weights are the same for all keys."
+            f" {without} {'query has' if without == 1 else 'queries have'} no key left in some head: transformers "
+            "adds the least number there is in place of -∞, so their weights are the same for all keys."
         )
     st.caption(f"{kept} {_farthest(both)}")
 
