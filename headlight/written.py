@@ -191,7 +191,10 @@ class WrittenAttentions:
             return
         if isinstance(other, Tensor):
             factor = sign * float(kwargs.get("alpha", 1.0))
-            note = note.then(Step("added", output.shape, other.detach(), factor))
+            added = other.detach()
+            if added.dtype is torch.bool:  # it counts as ones and zeros: nothing is blocked by it
+                added = added.to(output.dtype)
+            note = note.then(Step("added", output.shape, added, factor))
         self._keep(output, note)
 
     def _multiplied(

@@ -218,3 +218,9 @@ def test_a_row_without_a_key_is_said_as_the_function_treats_it():
     assert finding.why == "No key is left for query 2, and this function gives it weights of zero: it gets nothing."
     report = headlight.check(stacked(written_out(lambda scores: scores.masked_fill(~allowed, LOW))), vectors())
     assert "Weights are NaN" in {finding.title for _, finding in report.findings}
+
+
+def test_a_boolean_mask_that_a_model_adds_to_its_scores_blocks_nothing():
+    report = headlight.check(stacked(written_out(lambda scores: scores + causal(6)), n_layers=1), vectors())
+    assert report.rows[0].attention.allowed is None
+    assert "0: A mask of ones and zeros is added" in report.errors[0]
