@@ -13,6 +13,7 @@ import { isForPage } from "../shared/keys.js";
 import { makeScale } from "../shared/matrix_pixels.js";
 import { floats } from "../shared/payload.js";
 import { Picture, startPicture } from "../shared/picture.js";
+import { describeRows } from "../shared/rows.js";
 import { blockedText, cellPositionLine, tooltipLine } from "../shared/tooltip.js";
 import { makeBars } from "./bars.js";
 import { makeCacheRows } from "./cache_rows.js";
@@ -213,7 +214,7 @@ class GenerationSteps extends Picture {
     const labels = data.labels.slice(0, nRead);
     const newRow = `The row of “\u2068${labels.at(-1)}\u2069” is new`;
     setText(this.maskNote, `${nRead} by ${nRead}. ${newRow}; the others are as they were in the step before.`);
-    this.showMatrix(this.mask, {
+    const matrix = {
       values,
       blocked,
       rows: nRead,
@@ -221,11 +222,14 @@ class GenerationSteps extends Picture {
       rowAxis: { name: "query", labels, sequence: null },
       columnAxis: { name: "key", labels, sequence: null },
       blockedBy: data.blocked_by,
-    }, { cell: LARGEST_CELL, cellHeight: 0, name: "mask" });
+    };
+    const said = { ...matrix, values: new Float32Array(nRead * nRead).fill(1) };
+    this.showMatrix(this.mask, matrix, { cell: LARGEST_CELL, cellHeight: 0, name: "mask", said });
     this.restLights();
   }
 
-  showMatrix(panel, matrix, { cell, cellHeight, name }) {
+  /** Draw a matrix; `said` is what its words say of it, where it is drawn otherwise. */
+  showMatrix(panel, matrix, { cell, cellHeight, name, said = matrix }) {
     const emptyRows = rowsWithoutKey(matrix.blocked, matrix.rows, matrix.columns);
     const width = Math.min(panel.element.parentElement.clientWidth, 620);
     const whole = { ...matrix, emptyRows, dtype: this.data.arrays.weights.dtype };
@@ -234,7 +238,8 @@ class GenerationSteps extends Picture {
       valueName: "weight",
       limits: { width, height: 420, cell, cellHeight },
       labelled: true,
-      description: () => describeMatrix(name, whole),
+      description: () => describeMatrix(name, { ...whole, values: said.values }),
+      rowTexts: () => describeRows({ ...whole, values: said.values }),
     });
   }
 

@@ -19,6 +19,7 @@ import { MaskSurface } from "./surface.js";
 import { directionOfShortcut, makeToolbar } from "./toolbar.js";
 
 const FINDINGS_BESIDE = { from: 700, width: 300, gap: 28 }; // from this width on, findings stand beside the grid
+const HEADS_BESIDE = { from: 420, columns: 20, share: 0.66, gap: 14 }; // so that a small grid and they are in sight
 const LEAST_WIDTH = 320; // of the lines below a small grid
 
 const MOST_PAINTINGS = 8; // whose strokes can be undone when they are shown again
@@ -65,9 +66,11 @@ class MaskPainter extends Picture {
     this.column = makeElement("div", "painter-grid", {}, [this.surface.element, ...below]);
     this.frame = makeElement("div", "mask-painter", {}, [
       this.toolbar.element,
-      this.weightsLegend.element,
-      this.heads.element,
-      makeElement("div", "painter-body", {}, [this.column, this.findings.element]),
+      makeElement("div", "painter-body", {}, [
+        makeElement("div", "painter-heads", {}, [this.weightsLegend.element, this.heads.element]),
+        this.column,
+        this.findings.element,
+      ]),
     ]);
     this.frame.addEventListener("keydown", (event) => this.onShortcut(event));
     this.root.prepend(this.frame);
@@ -130,7 +133,7 @@ class MaskPainter extends Picture {
     this.weightsLegend.element.hidden = !this.scale;
     if (this.scale) this.weightsLegend.update(this.scale, { text: this.data.weights_title });
     this.findings.show(this.given.findings, this.data.all_clear);
-    this.heads.draw(this.theme, this.width);
+    this.heads.draw(this.theme, this.areHeadsBeside ? this.width - this.surface.width - HEADS_BESIDE.gap : this.width);
     this.paint();
   }
 
@@ -146,7 +149,10 @@ class MaskPainter extends Picture {
 
   arrange() {
     const isWide = this.width >= FINDINGS_BESIDE.from;
-    const width = isWide ? this.width - FINDINGS_BESIDE.width - FINDINGS_BESIDE.gap : this.width;
+    const isSmall = this.width >= HEADS_BESIDE.from && this.size.columns <= HEADS_BESIDE.columns;
+    this.areHeadsBeside = !isWide && isSmall && Boolean(this.heads.live);
+    const beside = isWide ? FINDINGS_BESIDE.width + FINDINGS_BESIDE.gap : 0;
+    const width = this.areHeadsBeside ? this.width * HEADS_BESIDE.share : this.width - beside;
     const { theme } = this;
     const { axes, reasons, weights } = this.given;
     this.scale = weights && scaleOf(theme, weights, this.size.columns);
@@ -154,6 +160,7 @@ class MaskPainter extends Picture {
     const [query, key] = this.data.selected ?? [];
     this.surface.select(this.data.selected && { row: query, column: key });
     this.frame.classList.toggle("painter-wide", isWide);
+    this.frame.classList.toggle("painter-beside", this.areHeadsBeside);
     this.column.style.width = `${Math.max(this.surface.width, Math.min(width, LEAST_WIDTH))}px`;
   }
 

@@ -134,6 +134,7 @@ export class MatrixPanel {
     clearTimeout(this.wording);
     const describe = () => this.pixels.setAttribute("aria-label", description());
     this.describing = requestAnimationFrame(() => setTimeout(describe, 0)); // once the frame is painted
+    this.rowTexts.setAttribute("aria-busy", "true");
     this.wording = setTimeout(() => this.describeRows(), AFTER_THE_PICTURE);
     const way = `cells: move with the arrow keys, select with Enter${hint ? ` (${hint})` : ""}`;
     this.plot.setAttribute("aria-label", `${title || "matrix"}, ${way}`);
@@ -145,6 +146,7 @@ export class MatrixPanel {
     const texts = this.look.rowTexts?.() ?? describeRows(this.matrix);
     this.rowTexts.setAttribute("aria-label", `rows of ${this.look.title || "the matrix"}`);
     this.rowTexts.replaceChildren(...texts.map((text) => makeElement("li", "", {}, [text])));
+    this.rowTexts.removeAttribute("aria-busy");
   }
 
   /** The subtitle; the symbols of its shape open the glossary, by the pointer: by keyboard there are those below. */

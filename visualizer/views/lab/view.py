@@ -40,7 +40,7 @@ def render(run: Run, selection: Selection) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium", key="paint_for"):
         paint.heads(case)
         say.start_from(case)
-    painting, tools = st.columns([1, 1], gap="medium")
+    painting, tools = st.columns([6, 5], gap="medium")
     with painting:
         say.render(case)
         paint.render(case)
