@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import math
 from collections import defaultdict
+from copy import deepcopy
 from dataclasses import replace
 
 import numpy as np
@@ -38,7 +39,7 @@ def in_float64(name):
     if name in WORKED_EXAMPLES:
         return run_of(name), {}
     run = compute_run((VARIANTS | MORE)[name])
-    run.model.double()
+    run = replace(run, model=deepcopy(run.model).double())  # other runs may share the model
     kept = defaultdict(list)
     for path, module in run.model.named_modules():
         if isinstance(module, Dropout):
