@@ -16,6 +16,7 @@ from headlight.words import Description, Tokens, describe
 from model.mask_tools.intents import Intent
 from model.mask_tools.lint import SEVERITIES, Finding, MaskCase, Severity, lint
 from model.mask_tools.mask_case import NUMBER_TYPES, named
+from model.masks import with_leading_axes
 
 _CROSS = re.compile(r"cross|encoder_attn|encoder_attention|encdec|multihead_attn", re.IGNORECASE)
 _OF_ENCODER = re.compile(r"(^|\.)encoder(\.|$)", re.IGNORECASE)
@@ -92,8 +93,7 @@ def _described(attention: Attention, padding: Padding) -> Iterator[_Mask]:
         batch, n_heads = attention.weights.shape[:2]
     allowed = torch.ones(1, 1, n_queries, n_keys, dtype=torch.bool)
     if attention.allowed is not None:
-        given = attention.allowed.cpu()
-        allowed = given[(None,) * (4 - given.dim())].expand(-1, -1, n_queries, n_keys)
+        allowed = with_leading_axes(attention.allowed.cpu()).expand(-1, -1, n_queries, n_keys)
     tokens = [_tokens(attention, padding, item, batch) for item in range(batch)]
     paddings = _Different([torch.cat([known.query_is_padding, known.key_is_padding]) for known in tokens])
     masks = _Different(list(allowed.flatten(0, 1)))

@@ -20,6 +20,7 @@ from headlight.attention import Attention
 from headlight.findings import Judged, judge
 from headlight.inputs import Padding
 from headlight.report import Report, cells_of
+from model.masks import with_leading_axes
 
 _MOST_PIXELS = 96
 """A longer side is shown by the largest of the weights that share a pixel."""
@@ -99,8 +100,7 @@ def _masks(allowed: Tensor) -> list[tuple[int, str]]:
 
 def _of_first_sequence(values: Tensor, attention: Attention) -> Tensor:
     """(1 or H, Tq, Tk) on the CPU, out of what broadcasts to (B, H, Tq, Tk)."""
-    four = values[(None,) * (4 - values.dim())].detach().cpu()
-    return four[0].expand(-1, *attention.shape[2:])
+    return with_leading_axes(values.detach().cpu())[0].expand(-1, *attention.shape[2:])
 
 
 def _largest(weights: Tensor, head: int, tokens: Sequence[str]) -> str:

@@ -11,6 +11,7 @@ from torch import Tensor
 from model.mask_tools.intents import Intent, recognise
 from model.mask_tools.language import MaskContext, express
 from model.mask_tools.mask_case import counted
+from model.masks import with_leading_axes
 
 _LONGEST_EXPRESSION = 60
 _LARGEST_EXPRESSED = 48 * 48
@@ -132,10 +133,10 @@ def bias_in_words(bias: Tensor | None, allowed: Tensor | None) -> str:
     if not bool(bias.isfinite().all()):
         return "a bias that is not finite"
     shape = (bias if allowed is None else bias + allowed.to(bias)).shape
-    cells = bias.expand(shape)[(None,) * (4 - len(shape))][:1]
+    cells = with_leading_axes(bias.expand(shape))[:1]
     is_open = torch.ones_like(cells, dtype=torch.bool)
     if allowed is not None:
-        is_open = allowed.expand(shape)[(None,) * (4 - len(shape))][:1]
+        is_open = with_leading_axes(allowed.expand(shape))[:1]
     spread = f"from {float(bias.min()) + 0.0:.3g} to {float(bias.max()) + 0.0:.3g}"  # and never -0
     if _is_linear(cells, is_open):
         return f"a bias linear in the key's position, {spread}"

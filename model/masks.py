@@ -177,8 +177,7 @@ class CombinedMask:
         """The combined mask, (B or 1, H or 1, Tq or 1, Tk); None where no mask was given."""
         if not self.parts:
             return None
-        combined = reduce(torch.logical_and, self.parts.values())
-        return combined[(None,) * (4 - combined.dim())]
+        return with_leading_axes(reduce(torch.logical_and, self.parts.values()))
 
     def blocked_by(self, query: int, key: int, batch: int = 0, head: int = 0) -> tuple[str, ...]:
         """The names of the masks that block one cell; empty where it may attend."""
@@ -188,10 +187,15 @@ class CombinedMask:
         """Which masks block which cell: (H or 1, Tq, Tk) uint8, bit i set = blocked by ``names[i]``."""
         bits = torch.zeros(1, n_queries, n_keys, dtype=torch.uint8)
         for i, part in enumerate(self.parts.values()):
-            whole = part[(None,) * (4 - part.dim())]
+            whole = with_leading_axes(part)
             heads = whole[batch if len(whole) > 1 else 0].expand(-1, n_queries, n_keys)
             bits = bits | (~heads).to(torch.uint8) << i
         return bits
+
+
+def with_leading_axes(mask: Tensor) -> Tensor:
+    """What is broadcast to (B, H, Tq, Tk) with all four axes: those missing come first and have size 1."""
+    return mask[(None,) * (4 - mask.dim())]
 
 
 def build_masks(names: Sequence[str], given: MaskInputs) -> CombinedMask:

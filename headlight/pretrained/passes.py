@@ -15,6 +15,7 @@ from headlight.pretrained.tokens import Piece, Tokenized, pieces_of_ids
 from headlight.recording import Texts
 from headlight.trace import Trace
 from headlight.watching import memory, watch
+from model.masks import with_leading_axes
 
 N_LIKELY = 10
 """How many of the likeliest tokens are kept of each step."""
@@ -165,8 +166,7 @@ def _mask_of(attention: Attention) -> Tensor:
     """(Tq, Tk) of the first sequence and head, all True where nothing is blocked."""
     _, _, n_queries, n_keys = attention.shape
     allowed = torch.ones(1, 1, dtype=torch.bool) if attention.allowed is None else attention.allowed
-    four = allowed[(None,) * (4 - allowed.dim())]
-    return four[0, 0].expand(n_queries, n_keys)
+    return with_leading_axes(allowed)[0, 0].expand(n_queries, n_keys)
 
 
 def _ends(checkpoint: Checkpoint) -> set[int]:

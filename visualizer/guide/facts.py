@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 from torch import Tensor
 
+from model.masks import with_leading_axes
 from visualizer.guide.words import PathFacts
-from visualizer.pictures.token_way import stack_of, take_apart, window_of
+from visualizer.pictures.token_way import stack_of, taken_at
 from visualizer.runs.paths import attention_modules, layer_of, with_layer
 from visualizer.runs.run import Run
 from visualizer.settings.fields import TRAINED, WORKED_EXAMPLES
@@ -96,7 +97,7 @@ class _Attention:
         stage = self.run.trace.get(f"{self.module}.mask")
         if stage is None or bool(stage.value.all()):
             return None
-        mask = stage.value[(None,) * (4 - stage.value.dim())]
+        mask = with_leading_axes(stage.value)
         of_item = mask[min(self.cell.batch, len(mask) - 1)]
         return of_item[min(self.cell.head, len(of_item) - 1)].expand(len(self.rows.labels), -1)[self.cell.row]
 
@@ -142,12 +143,10 @@ class _Attention:
         stack = stack_of(run, self.module)
         if stack is None or not self.module.startswith(f"{stack}."):
             return
-        window = window_of(run, stack, cell.row)
-        one = run.at(cell.batch).alone()
-        way = one.once(("token_way", stack, window.start), lambda: take_apart(one, stack, window)).way
+        way = taken_at(run.at(cell.batch).alone(), stack, cell.row).way
         for part, norms in zip(way.parts, way.norms, strict=True):
             if part.head == cell.head and part.path == f"{self.module}.weights":
-                yield "written", number(float(norms[cell.row - window.start]))
+                yield "written", number(float(norms[cell.row - way.first]))
 
 
 def _predicted(run: Run, selection: Selection) -> dict[str, str] | None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from visualizer.components.token_way.element import token_way
 from visualizer.page.opening import FILE
-from visualizer.pictures.token_way import stack_of, take_apart, window_of
+from visualizer.pictures.token_way import stack_of, taken_at
 from visualizer.runs.compute import compute_run
 from visualizer.session.state import FIRST
 
@@ -18,7 +18,7 @@ def opening_data() -> bytes:
     stack = stack_of(run, selection.stage)
     if stack is None:
         raise ValueError("what the page opens with has no residual stream")
-    way = take_apart(run, stack, window_of(run, stack, selection.query)).way
+    way = taken_at(run, stack, selection.query).way
     return token_way(way, selected=selection.query, seq=0, key=f"token_way_{stack}").data
 
 

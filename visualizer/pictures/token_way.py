@@ -37,6 +37,12 @@ def stack_of(run: Run, stage: str) -> Stack | None:
     return next((stack for stack in stacks if stage.startswith(f"{stack}.")), stacks[-1] if stacks else None)
 
 
+def taken_at(run: Run, stack: Stack, query: int) -> Taken:
+    """The ways of a token and of those around it, taken apart once for a run."""
+    window = window_of(run, stack, query)
+    return run.once(("token_way", stack, window.start), lambda: take_apart(run, stack, window))
+
+
 def take_apart(run: Run, stack: Stack, window: slice) -> Taken:
     """The ways of the tokens of ``window`` through one part of the model, in the first sequence of the run."""
     tokens = run.axes(f"{stack}.inputs.embedded")[0]

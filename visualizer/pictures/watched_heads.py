@@ -13,7 +13,7 @@ from torch import Tensor
 from headlight.attention import Attention
 from visualizer.components.axis import Axis
 from visualizer.components.tensor_grid.element import Panel
-from visualizer.runs.watched import AttentionKind, WatchedRun, key_groups, n_items, plane
+from visualizer.runs.watched import WatchedRun, key_groups, n_items, plane
 from visualizer.safe_text import visible, visible_whole
 
 MOST_CELLS = 2**23
@@ -25,14 +25,6 @@ MOST_SIDE = 512
 BLOCKED_BY = ("mask",)
 
 
-@dataclass(frozen=True)
-class Part:
-    """The first query and the first key that are drawn, where they are too many."""
-
-    query: int = 0
-    key: int = 0
-
-
 @dataclass(frozen=True, eq=False)
 class WatchedHeads:
     """All heads of the attentions of one kind.
@@ -42,26 +34,23 @@ class WatchedHeads:
         kind: the attentions; at least one has weights.
         attention: the one that is looked at.
         item: the sequence of the batch.
-        part: where the part that is drawn begins.
     """
 
     run: WatchedRun
-    kind: AttentionKind
+    kind: tuple[Attention, ...]
     attention: Attention
     item: int
-    part: Part = Part()
 
     @cached_property
     def drawn(self) -> tuple[Attention, ...]:
         """The attentions that are drawn: all of the kind where they are not too many cells."""
         weights = self.attention.weights
-        n_cells = 0 if weights is None else int(np.prod(weights.shape[1:2])) * self.n_queries * self.n_keys
-        is_small = n_cells * len(self.kind.attentions) <= MOST_CELLS
-        return self.kind.attentions if is_small else (self.attention,)
+        n_cells = 0 if weights is None else weights.shape[1] * self.n_queries * self.n_keys
+        return self.kind if n_cells * len(self.kind) <= MOST_CELLS else (self.attention,)
 
     def alone(self) -> WatchedHeads:
         """The attention that is looked at, without the others of its kind."""
-        return replace(self, kind=AttentionKind(self.kind.name, (self.attention,)))
+        return replace(self, kind=(self.attention,))
 
     @property
     def layer(self) -> int:
@@ -109,12 +98,12 @@ class WatchedHeads:
     @cached_property
     def rows(self) -> Axis:
         """The queries."""
-        return Axis("query", self._labels(self.run.labels(self.attention, self.item)[0], self._queries))
+        return Axis("query", self._labels(self.run.labels(self.attention, self.item)[0], self.n_queries))
 
     @cached_property
     def columns(self) -> Axis:
         """The keys."""
-        return Axis("key", self._labels(self.run.labels(self.attention, self.item)[1], self._keys))
+        return Axis("key", self._labels(self.run.labels(self.attention, self.item)[1], self.n_keys))
 
     @property
     def head_names(self) -> tuple[tuple[str, ...], ...]:
@@ -155,14 +144,6 @@ class WatchedHeads:
             )
         return tuple(found)
 
-    @property
-    def _queries(self) -> slice:
-        return _window(self.part.query, self.attention.shape[2])
-
-    @property
-    def _keys(self) -> slice:
-        return _window(self.part.key, self.attention.shape[3])
-
     def _blocked(self, allowed: Tensor | None) -> NDArray[np.uint8]:
         given = torch.ones(1, 1, dtype=torch.bool) if allowed is None else allowed
         return (1 - self._cut(plane(self._whole(given), self.item))).astype(np.uint8)
@@ -172,28 +153,21 @@ class WatchedHeads:
         return tensor.expand(*tensor.shape[:-2], *self.attention.shape[2:])
 
     def _cut(self, planes: Tensor) -> NDArray[np.float32]:
-        array: NDArray[np.float32] = planes[..., self._queries, self._keys].detach().float().cpu().numpy()
+        array: NDArray[np.float32] = planes[..., : self.n_queries, : self.n_keys].detach().float().cpu().numpy()
         return array
 
-    def _labels(self, texts: tuple[str, ...], cut: slice) -> tuple[str, ...]:
-        if texts:
-            return tuple(visible(text) for text in texts[cut])
-        return tuple(str(place) for place in range(cut.start, cut.stop))
+    def _labels(self, texts: tuple[str, ...], size: int) -> tuple[str, ...]:
+        return tuple(visible(text) for text in texts[:size]) if texts else tuple(map(str, range(size)))
 
 
-def watched_heads(run: WatchedRun, path: str, item: int, part: Part = Part()) -> WatchedHeads:
+def watched_heads(run: WatchedRun, path: str, item: int) -> WatchedHeads:
     """The picture of the attention at a path, or of the first one, with the others of its kind.
 
     Raises:
         IndexError: the trace has no attention.
     """
     attention = run.attention(path)
-    return WatchedHeads(run, run.kind_of(attention), attention, min(item, n_items(attention) - 1), part)
-
-
-def _window(first: int, size: int) -> slice:
-    start = max(0, min(first, size - MOST_SIDE))
-    return slice(start, min(size, start + MOST_SIDE))
+    return WatchedHeads(run, run.kind_of(attention), attention, min(item, n_items(attention) - 1))
 
 
 def _names(attention: Attention, n_heads: int) -> tuple[str, ...]:

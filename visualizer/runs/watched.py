@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 import torch
@@ -13,29 +13,11 @@ from torch import Tensor
 from headlight.attention import Attention
 from headlight.findings import Judged, is_cross, is_of_decoder, judge
 from headlight.inputs import Padding
-from headlight.recording import Texts
 from headlight.stages import may_write
 from headlight.trace import Trace
 from model.dataflow import Constant, Node, Operation, ParameterInput
 from model.mask_tools.lint import Finding
-
-
-@dataclass(frozen=True, eq=False)
-class AttentionKind:
-    """Attentions whose names differ in their numbers alone and that have the same sizes: one for each layer.
-
-    Attributes:
-        name: their path with ``*`` in place of numbers.
-        attentions: in the order computed.
-    """
-
-    name: str
-    attentions: tuple[Attention, ...]
-
-    @property
-    def paths(self) -> tuple[str, ...]:
-        """The path of each."""
-        return tuple(attention.path for attention in self.attentions)
+from model.masks import with_leading_axes
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,19 +27,15 @@ class WatchedRun:
     Attributes:
         trace: what was seen.
         title: what it is called.
-        padding: which tokens are padding, where that is known.
         causal: whether no token may see a later one; None judges that by the masks.
         model_name: the name of the model's class; "" if unknown.
-        texts: the tokens, where they are known better than the trace knows them.
         more_panels: what can be shown of it that is not in this trace, such as operations that were not kept.
     """
 
     trace: Trace
     title: str
-    padding: Padding = field(default_factory=Padding)
     causal: bool | None = None
     model_name: str = ""
-    texts: Texts = field(default_factory=Texts)
     more_panels: tuple[str, ...] = ()
 
     @cached_property
@@ -74,17 +52,17 @@ class WatchedRun:
         return sum({storage.data_ptr(): storage.nbytes() for storage in storages}.values())
 
     @cached_property
-    def kinds(self) -> tuple[AttentionKind, ...]:
-        """The attentions by kind, in the order computed."""
+    def kinds(self) -> tuple[tuple[Attention, ...], ...]:
+        """The attentions of one shape whose names differ in their numbers alone, one for each layer."""
         found: dict[tuple[object, ...], list[Attention]] = {}
         for attention in self.trace:
             kept = None if attention.weights is None else tuple(attention.weights.shape)
             found.setdefault((_without_numbers(attention.path), attention.shape, kept), []).append(attention)
-        return tuple(AttentionKind(str(key[0]), tuple(members)) for key, members in found.items())
+        return tuple(map(tuple, found.values()))
 
-    def kind_of(self, attention: Attention) -> AttentionKind:
-        """The kind that an attention is of."""
-        return next(kind for kind in self.kinds if attention in kind.attentions)
+    def kind_of(self, attention: Attention) -> tuple[Attention, ...]:
+        """The attentions of the same kind, in the order computed."""
+        return next(kind for kind in self.kinds if attention in kind)
 
     def attention(self, path: str) -> Attention:
         """The attention at a path; where there is none, the first one with an error, or the first one.
@@ -103,7 +81,7 @@ class WatchedRun:
     @cached_property
     def judged(self) -> tuple[Judged, ...]:
         """Every attention with its mask in words and what was found."""
-        return judge(self.trace, self.padding, self.causal, self.model_name)
+        return judge(self.trace, Padding(), self.causal, self.model_name)
 
     def judged_of(self, attention: Attention) -> Judged:
         """The same of one attention."""
@@ -116,12 +94,9 @@ class WatchedRun:
 
     def tokens_of(self, module: str, item: int) -> tuple[str, ...]:
         """The text of every token that a module reads, as far as its name tells which; () where it is not known."""
-        of_decoder = is_of_decoder(module) and bool(self._texts.decoder)
-        return _of_item(self._texts.decoder if of_decoder else self._texts.encoder, item) or self.trace.tokens
-
-    @property
-    def _texts(self) -> Texts:
-        return self.texts if self.texts.encoder or self.texts.decoder else self.trace.texts
+        texts = self.trace.texts
+        of_decoder = is_of_decoder(module) and bool(texts.decoder)
+        return _of_item(texts.decoder if of_decoder else texts.encoder, item) or self.trace.tokens
 
     def values(self, node: Node) -> Tensor:
         """What an expression comes to, from the stages and the parameters that are there.
@@ -149,7 +124,7 @@ class WatchedRun:
     def labels(self, attention: Attention, item: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The text of every query and of every key of one sequence; () where it is not known."""
         _, _, n_queries, n_keys = attention.shape
-        encoder = _of_item(self._texts.encoder, item) or self.trace.tokens
+        encoder = _of_item(self.trace.texts.encoder, item) or self.trace.tokens
         own = self.tokens_of(attention.module, item)
         of_keys = encoder if is_cross(attention) else own
         queries = own[-n_queries:] if len(own) == n_keys and not is_cross(attention) else own
@@ -171,7 +146,7 @@ def n_items(attention: Attention) -> int:
 
 def plane(tensor: Tensor, item: int) -> Tensor:
     """(1 or H, Tq, Tk) of one sequence, out of what can be broadcast to (B, H, Tq, Tk)."""
-    four = tensor[(None,) * (4 - tensor.dim())]
+    four = with_leading_axes(tensor)
     return four[min(item, len(four) - 1)]
 
 

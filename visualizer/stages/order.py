@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
+from model.masks import with_leading_axes
 from visualizer.runs.run import Run
 from visualizer.runs.tokens import places
 from visualizer.settings.settings import FIELDS
@@ -110,6 +111,6 @@ def _masks_by_place(typed: Run, shuffled: Run) -> tuple[str, ...]:
 
 def _cells(run: Run, module: str, part: Tensor, item: int) -> Tensor:
     """What a mask lets one sequence see, (H or 1, Tq, Tk)."""
-    whole = part[(None,) * (4 - part.dim())]
+    whole = with_leading_axes(part)
     of_item = whole[min(item, len(whole) - 1)]
     return of_item.expand(-1, *run.trace[f"{module}.scores"].value.shape[-2:])

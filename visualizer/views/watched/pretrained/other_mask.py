@@ -17,7 +17,7 @@ from headlight.pretrained.tokens import Piece, Tokenized, Words, pieces_of_ids, 
 from model.mask_tools.language import MaskContext, parse
 from visualizer.components.axis import Axis
 from visualizer.components.tensor_grid.element import Panel, tensor_grid
-from visualizer.runs.watched import WatchedRun
+from visualizer.runs.watched import WatchedRun, plane
 from visualizer.safe_text import markdown_safe, visible, visible_whole
 from visualizer.session import state, widgets
 from visualizer.session.cache import Kept
@@ -32,7 +32,9 @@ N_LIKELY = 5
 """How many of the likeliest tokens are named."""
 
 _LONGEST = 2_000
-_PASSES: WeakKeyDictionary[Checkpoint, Kept[tuple[Words, str], tuple[Pass, Pass]]] = WeakKeyDictionary()
+_ROOM_BYTES = 2**29
+_PASSES: WeakKeyDictionary[Checkpoint, Kept[tuple[Words, str], Pass]] = WeakKeyDictionary()
+"""The passes over some words under a mask, "" for the model's own."""
 
 
 @dataclass(frozen=True)
@@ -98,13 +100,18 @@ def allowed_by(source: str, pieces: tuple[Piece, ...], n_heads: int) -> Tensor:
 
 
 def _both(checkpoint: Checkpoint, given: Tokenized, words: Words, source: str, allowed: Tensor) -> _Both:
-    kept = _PASSES.setdefault(checkpoint, Kept(room=6))
+    other = _pass(checkpoint, with_mask(checkpoint, given, allowed), words, source)
+    return _Both(_pass(checkpoint, given, words, ""), other)
+
+
+def _pass(checkpoint: Checkpoint, given: Tokenized, words: Words, source: str) -> Pass:
+    """The pass over some words under a mask, computed once while there is room for it."""
+    kept = _PASSES.setdefault(checkpoint, Kept(_ROOM_BYTES, lambda each: each.trace.nbytes + each.output.nbytes))
     found = kept.get((words, source))
     if found is None:
         with st.spinner("Computing …"):
-            other = run(checkpoint, with_mask(checkpoint, given, allowed))
-            found = kept.keep((words, source), (run(checkpoint, given), other))
-    return _Both(*found)
+            found = kept.keep((words, source), run(checkpoint, given))
+    return found
 
 
 def _said(both: _Both, allowed: Tensor) -> None:
@@ -144,8 +151,8 @@ def _grids(watched: WatchedRun, both: _Both, allowed: Tensor, choices: Choices) 
     before, after = _head(own, head), _head(other, head)
     difference = after - before
     most = float(np.abs(difference).max()) or 1.0
-    blocked = to_array(~allowed[min(head, len(allowed) - 1)]).astype(np.uint8)
-    own_blocked = None if own.allowed is None else _blocked(own)
+    blocked = blocked_of(allowed, own.shape, head)
+    own_blocked = None if own.allowed is None else blocked_of(own.allowed, own.shape, head)
     panels = (
         Panel("own", "Its own mask", before, *axes, f"{path} · head {head}", "weights",
               bounds=(0.0, 1.0), blocked=own_blocked, blocked_by=("mask",)),
@@ -176,11 +183,10 @@ def _head(attention: Attention, head: int) -> np.ndarray:
     return to_array(attention.weights[0, head])
 
 
-def _blocked(attention: Attention) -> np.ndarray:
-    _, _, n_queries, n_keys = attention.shape
-    allowed = torch.ones(1, 1, dtype=torch.bool) if attention.allowed is None else attention.allowed
-    four = allowed[(None,) * (4 - allowed.dim())]
-    return to_array(~four[0, 0].expand(n_queries, n_keys)).astype(np.uint8)
+def blocked_of(allowed: Tensor, shape: tuple[int, ...], head: int) -> np.ndarray:
+    """(Tq, Tk), 1 where the mask of a head blocks."""
+    heads = plane(allowed, 0)
+    return to_array(~heads[min(head, len(heads) - 1)].expand(shape[-2:])).astype(np.uint8)
 
 
 def _answers(checkpoint: Checkpoint, both: _Both) -> None:
