@@ -6,7 +6,6 @@ they are folded into the one that they lead to.
 
 from __future__ import annotations
 
-import difflib
 import weakref
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -30,7 +29,7 @@ from model.dataflow import (
     parameters_of,
     part_of,
 )
-from model.tracing import Edit
+from model.tracing import Edit, nearest
 
 _FOLDED = frozenset(
     (
@@ -152,8 +151,7 @@ class Stages:
             ValueError: one is of a stage that was not computed.
         """
         for path in sorted(self._edits.keys() - self._stages.keys()):
-            near = difflib.get_close_matches(path, self._stages, n=1)
-            raise ValueError(f"no stage {path!r} was computed" + (f": did you mean {near[0]!r}?" if near else ""))
+            raise ValueError(f"no stage {path!r} was computed{nearest(path, self._stages)}")
 
     def parameters(self) -> dict[str, Tensor]:
         """The parameters and buffers that the stages name."""
@@ -175,18 +173,17 @@ class Stages:
             node: Node = operation
             if name not in _FOLDED and output.dim() > 1:
                 path = self._path_of_next(name, module)
-                output = self._edited(
-                    path, output, is_kept=any(output is given for given in (*args, *kwargs.values()))
-                )
+                output = self._edited(path, output, (*args, *kwargs.values())) if self._edits else output
                 self._add(path, name, operation, output, module)
                 node = StageInput(path)
             self._nodes[id(output)] = (weakref.ref(output), node)
         return output
 
-    def _edited(self, path: str, value: Tensor, *, is_kept: bool) -> Tensor:
+    def _edited(self, path: str, value: Tensor, given: tuple[Any, ...]) -> Tensor:
         """What is to stand in the place of a stage; in the same memory where the function wrote into its input."""
         if path not in self._edits:
             return value
+        is_kept = any(value is one for one in given)
         new = self._edits[path](value.clone() if is_kept else value)
         if new.shape != value.shape or new.dtype is not value.dtype:
             raise ValueError(

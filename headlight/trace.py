@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import overload
@@ -14,6 +13,7 @@ from headlight.notebook import picture_of
 from headlight.recording import MOST_BYTES, Content, Texts, read, write
 from headlight.stages import Stage
 from model.mask_tools.mask_case import listed
+from model.tracing import nearest
 
 
 class Trace(Sequence[Attention]):
@@ -82,8 +82,7 @@ class Trace(Sequence[Attention]):
         for attention in self._attentions:
             if attention.path == which:
                 return attention
-        near = difflib.get_close_matches(which, self.paths, n=1)
-        raise KeyError(f"no attention {which!r} was seen" + (f": did you mean {near[0]!r}?" if near else ""))
+        raise KeyError(f"no attention {which!r} was seen{nearest(which, self.paths)}")
 
     def __len__(self) -> int:
         return len(self._attentions)

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import difflib
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -99,7 +99,7 @@ class Trace(Mapping[str, Stage]):
         try:
             return self._stages[path]
         except KeyError:
-            raise MissingStageError(f"no stage {path!r} in this trace{_nearest(path, self._stages)}") from None
+            raise MissingStageError(f"no stage {path!r} in this trace{nearest(path, self._stages)}") from None
 
     def __contains__(self, path: object) -> bool:
         return path in self._stages
@@ -202,7 +202,7 @@ class _Recorder:
     def check_edits(self) -> None:
         for path in self.edits:
             if path not in self.applied:
-                raise TraceError(f"no stage {path!r} to edit{_nearest(path, self.trace)}")
+                raise TraceError(f"no stage {path!r} to edit{nearest(path, self.trace)}")
 
 
 _recorder: ContextVar[_Recorder | None] = ContextVar("recorder", default=None)
@@ -328,6 +328,7 @@ def _product(symbol: str, sizes: Mapping[str, int]) -> int | None:
     return prod(sizes[factor] if factor in sizes else int(factor) for factor in factors) if known else None
 
 
-def _nearest(path: str, known: Mapping[str, object]) -> str:
+def nearest(path: str, known: Iterable[str]) -> str:
+    """``: did you mean 'weights'?`` where something known is near; else nothing."""
     matches = difflib.get_close_matches(path, list(known), n=1)
     return f": did you mean {matches[0]!r}?" if matches else ""
