@@ -49,17 +49,17 @@ class Cost:
         )
 
 
-def cost_of(name: str, dtype: str = "float32") -> Cost:
+def cost_of(name: str | Place, dtype: str = "float32") -> Cost:
     """What opening takes; asks the hub where the checkpoint is not on this machine.
 
     Args:
-        name: of the hub, a folder, a GGUF file, or a package.
+        name: of the hub, a folder, a GGUF file, or a package; or its place, where that is known.
         dtype: the number type to load it in.
 
     Raises:
         ValueError: there is no such checkpoint, it cannot be read, or it takes too much memory; one sentence.
     """
-    place = place_of(name)
+    place = name if isinstance(name, Place) else place_of(name)
     cost = _cost(place, dtype)
     if cost.memory is not None:
         refuse_above(cost.memory, place.name)

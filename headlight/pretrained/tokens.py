@@ -128,7 +128,7 @@ def _source_and_target(checkpoint: Checkpoint, words: Words) -> Tokenized:
     tokenizer = checkpoint.tokenizer
     given = tokenizer(words.text, **_asked(tokenizer))
     start = start_of_target(checkpoint)
-    target: tuple[Piece, ...] = (Piece(*_written(tokenizer, start), start, True),)
+    target: tuple[Piece, ...] = (Piece(*_written(tokenizer, start, is_special=True, has_bytes=False), start, True),)
     if words.second:
         goal = tokenizer(text_target=words.second, **_asked(tokenizer))
         own = pieces_of(tokenizer, goal)
@@ -157,13 +157,13 @@ def _inputs(given: Any) -> dict[str, Tensor]:  # noqa: ANN401
 def pieces_of(tokenizer: Any, given: Any) -> tuple[Piece, ...]:  # noqa: ANN401
     """The tokens of the first sequence of what a tokenizer gave."""
     ids = given["input_ids"][0].tolist()
-    special = set(tokenizer.all_special_ids)
+    special, has_bytes = set(tokenizer.all_special_ids), _has_bytes(tokenizer)
     offsets = given["offset_mapping"][0].tolist() if "offset_mapping" in given else [None] * len(ids)
     parts = given.sequence_ids(0) if tokenizer.is_fast else [0] * len(ids)
     found: list[Piece] = []
     for token, place, part in zip(ids, offsets, parts, strict=True):
-        text, raw = _written(tokenizer, token)
         is_special = token in special
+        text, raw = _written(tokenizer, token, is_special=is_special, has_bytes=has_bytes)
         start, end = (None, None) if place is None or is_special else place
         before = found[-1].part if found else 0
         found.append(Piece(text, raw, token, is_special, start, end, before if part is None else part))
@@ -172,18 +172,23 @@ def pieces_of(tokenizer: Any, given: Any) -> tuple[Piece, ...]:  # noqa: ANN401
 
 def pieces_of_ids(tokenizer: Any, ids: Iterable[int]) -> tuple[Piece, ...]:  # noqa: ANN401
     """Tokens without a place in a text, as a model writes them."""
-    special = set(tokenizer.all_special_ids)
-    return tuple(Piece(*_written(tokenizer, token), token, token in special) for token in ids)
+    special, has_bytes = set(tokenizer.all_special_ids), _has_bytes(tokenizer)
+    return tuple(
+        Piece(
+            *_written(tokenizer, token, is_special=token in special, has_bytes=has_bytes), token, token in special
+        )
+        for token in ids
+    )
 
 
-def _written(tokenizer: Any, token: int) -> tuple[str, str]:  # noqa: ANN401
+def _written(tokenizer: Any, token: int, *, is_special: bool, has_bytes: bool) -> tuple[str, str]:  # noqa: ANN401
     """A token as a person reads it, and as the vocabulary has it."""
     raw = tokenizer.convert_ids_to_tokens(token)
     if raw is None:  # the embedding may have more rows than the vocabulary has tokens
         return f"<{token}>", ""
-    if token in tokenizer.all_special_ids:
+    if is_special:
         return raw, raw
-    if _has_bytes(tokenizer):
+    if has_bytes:
         return readable_bytes(raw), raw
     return raw.replace(_BLANK, " "), raw
 

@@ -226,14 +226,14 @@ def _cost(wanted: Wanted) -> Cost | None:
     """
     place = place_of(wanted.name)
     if place.kind != "hub" or place.is_here:
-        return cost_of(wanted.name, wanted.dtype)
+        return cost_of(place, wanted.dtype)
     if drafts.put_by_before(_ASKED) != wanted:
         return None
     key = (wanted.name, wanted.dtype)
     if (found := _COSTS.get(key)) is not None:
         return found
     with st.spinner("Asking the hub …"):
-        return _COSTS.keep(key, cost_of(*key))
+        return _COSTS.keep(key, cost_of(place, wanted.dtype))
 
 
 def _ask(wanted: Wanted) -> None:
