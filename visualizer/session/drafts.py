@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import secrets
+
 import streamlit as st
 
 
@@ -37,3 +39,12 @@ def put_by(name: str, value: object) -> None:
 def put_by_before(name: str) -> object:
     """What was put by under a name in this session; None before anything was."""
     return st.session_state.get(f"_{name}")
+
+
+def name_of_session() -> str:
+    """What tells this session from others that watch the same job."""
+    name = put_by_before("session_name")
+    if name is None:
+        name = secrets.token_hex(8)
+        put_by("session_name", name)
+    return str(name)

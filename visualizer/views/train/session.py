@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from dataclasses import dataclass, replace
 
 from visualizer.session import drafts
@@ -13,7 +12,6 @@ from visualizer.views.train.memory import MEMORY, recorded_state, untrained_stat
 from visualizer.views.train.plan import Plan
 
 _KEY = "training"
-_WATCHER = "watcher"
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +39,7 @@ def start(choice: TrainingChoice, plan: Plan) -> None:
     """
     before = _mine()
     if before is not None and before.plan.recipes != plan.recipes:
-        before.job.leave(_watcher())
+        before.job.leave(drafts.name_of_session())
     drafts.put_by(_KEY, Mine(choice, plan, MEMORY.start(plan.recipes)))
 
 
@@ -49,7 +47,7 @@ def stop(choice: TrainingChoice, plan: Plan) -> None:
     """End the training of a plan for this session; it goes on where somebody else looks at it."""
     job = MEMORY.running(plan.recipes)
     if job is not None:
-        left = job.leave(_watcher())
+        left = job.leave(drafts.name_of_session())
         drafts.put_by(_KEY, Mine(choice, plan, job, replace(left, phase="stopped") if left.is_running else left))
 
 
@@ -64,7 +62,7 @@ def found(plan: Plan) -> Seen[Trainings]:
     if mine is not None and is_mine and mine.left is not None:
         return mine.left
     if running := MEMORY.running(plan.recipes):
-        return running.look(_watcher())
+        return running.look(drafts.name_of_session())
     if mine is not None and is_mine:
         return mine.job.peek()
     return (
@@ -80,18 +78,9 @@ def elsewhere(plan: Plan) -> Mine | None:
     mine = _mine()
     if mine is None or mine.left is not None or mine.plan.recipes == plan.recipes:
         return None
-    return mine if mine.job.look(_watcher()).is_running else None
+    return mine if mine.job.look(drafts.name_of_session()).is_running else None
 
 
 def _mine() -> Mine | None:
     mine = drafts.put_by_before(_KEY)
     return mine if isinstance(mine, Mine) else None
-
-
-def _watcher() -> str:
-    """What tells this session from others that look at the same job."""
-    name = drafts.put_by_before(_WATCHER)
-    if name is None:
-        name = secrets.token_hex(8)
-        drafts.put_by(_WATCHER, name)
-    return str(name)

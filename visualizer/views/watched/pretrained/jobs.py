@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 import threading
 from dataclasses import dataclass
 
@@ -13,7 +12,6 @@ from visualizer.session.jobs import Job, Report, Seen
 
 _LOCK = threading.Lock()
 _JOBS: dict[Key, Job[str]] = {}
-_WATCHER = "pretrained_watcher"
 _LEFT = "pretrained_left"
 
 
@@ -63,7 +61,7 @@ def seen(wanted: Wanted) -> Seen[str] | None:
     """How far a checkpoint is; None where nobody opens it, or this session has ended that."""
     with _LOCK:
         job = _JOBS.get(wanted.key)
-    return None if job is None or drafts.put_by_before(_LEFT) is job else job.look(_watcher())
+    return None if job is None or drafts.put_by_before(_LEFT) is job else job.look(drafts.name_of_session())
 
 
 def cancel(wanted: Wanted) -> None:
@@ -72,13 +70,4 @@ def cancel(wanted: Wanted) -> None:
         job = _JOBS.get(wanted.key)
     if job is not None:
         drafts.put_by(_LEFT, job)
-        job.leave(_watcher())
-
-
-def _watcher() -> str:
-    """What tells this session from others that wait for the same checkpoint."""
-    name = drafts.put_by_before(_WATCHER)
-    if name is None:
-        name = secrets.token_hex(8)
-        drafts.put_by(_WATCHER, name)
-    return str(name)
+        job.leave(drafts.name_of_session())
