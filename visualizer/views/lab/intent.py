@@ -44,8 +44,9 @@ def chosen_intent(case: Case, context: MaskContext | None = None) -> Intent | No
 def guessed_intent(case: Case, allowed: Tensor, context: MaskContext) -> Intent:
     """What a mask was probably meant to be, in the model that is chosen."""
     found = guess(allowed, context, is_decoder=case.attention.path == "decoder.self_attention")
-    is_known = case.selection.keys_before < 0 and recognise(allowed, context) is not None
-    return found if is_known else _placed(found, case, context)
+    if context.n_queries == context.n_keys or case.selection.keys_before >= 0:
+        return _placed(found, case, context)
+    return found if recognise(allowed, context) is not None else _placed(found, case, context)
 
 
 def _placed(intent: Intent, case: Case, context: MaskContext) -> Intent:
@@ -69,11 +70,12 @@ def ask_for_keys_before(n_queries: int, n_keys: int, intent: Intent) -> None:
 
 def render(case: Case) -> None:
     """Draw the question, with the best guess as its answer until there is another."""
-    chosen, intent = chosen_intent(case), intent_of(case)
+    chosen = chosen_intent(case)
     name = case.attention.intent
     field = FIELDS[name]
     options = [GUESSED, *INTENT_KINDS]
     guessed = guessed_intent(case, case.allowed, case.context)
+    intent = chosen or guessed
     # A key of its own for each value and each guess: the value is ours, and the browser keeps an option's text.
     placed = "" if guessed.cache is None else f"_{guessed.cache}"
     key = f"{name}_{GUESSED if chosen is None else chosen.kind}_{write_intent(guessed)}{placed}"

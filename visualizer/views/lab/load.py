@@ -178,10 +178,10 @@ def _choose_plane(case: Case, planes: tuple[Plane, ...]) -> Plane:
 
 def _ask_for_cache(case: Case, shown: Plane) -> None:
     """The number of keys before the first query, unless the painter of this case asks for it already."""
-    is_asked = case.size[0] != case.size[1] and intent_of(case).follows_position
-    if is_asked:
-        return
     n_queries, n_keys = shown.allowed.shape
+    is_asked = case.size[0] != case.size[1] and intent_of(case).follows_position
+    if n_queries == n_keys or is_asked:
+        return
     context = plain_context(n_queries, n_keys)
     ask_for_keys_before(
         n_queries, n_keys, chosen_intent(case, context) or guessed_intent(case, shown.allowed, context)
