@@ -1,4 +1,4 @@
-import { countBlocked, packBits, toBase64, unpackBits } from "../mask_painter/cells.js";
+import { countBlocked, packBits, sameCells, toBase64, unpackBits } from "../mask_painter/cells.js";
 import { Painting } from "../mask_painter/painting.js";
 import { directionOfShortcut, enable, makeGroup, makeTool } from "../mask_painter/toolbar.js";
 import { countOf, makeElement, setText } from "../shared/dom.js";
@@ -177,8 +177,9 @@ class Expectation extends Picture {
 
   drag(place) {
     if (!this.painting.hasStroke) return;
+    const before = this.cells;
     this.painting.drag(place);
-    this.paint();
+    if (!sameCells(before, this.cells)) this.paint();
   }
 
   release() {

@@ -72,7 +72,6 @@ def expectation(
         header["computed"] = {
             "name": computed.name,
             "title": computed.title,
-            "role": computed.role,
             "palette": scale_of(computed),
             "bounds": computed.bounds or natural_bounds(computed),
             "blocked_by": computed.blocked_by,

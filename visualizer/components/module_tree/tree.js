@@ -2,17 +2,17 @@
 
 /**
  * The modules as a tree. A module holds, in the order computed, the indices of its own operations and the modules in
- * it: {path, name, items, count, first}. A module that holds nothing but another one shares its line, as `h.0`.
+ * it: {path, name, items, count}. A module that holds nothing but another one shares its line, as `h.0`.
  *
  * `modules` are the paths of modules, `operations` start with the number of a module.
  */
 export function treeOf(modules, operations) {
-  const root = makeNode("", "", 0);
+  const root = makeNode("", "");
   operations.forEach(([module], index) => {
     let node = root;
     node.count += 1;
     for (const name of modules[module] ? modules[module].split(".") : []) {
-      node = childOf(node, name, index);
+      node = childOf(node, name);
       node.count += 1;
     }
     node.items.push(index);
@@ -20,14 +20,14 @@ export function treeOf(modules, operations) {
   return shortened(root);
 }
 
-function makeNode(path, name, first) {
-  return { path, name, items: [], count: 0, first, children: new Map() };
+function makeNode(path, name) {
+  return { path, name, items: [], count: 0, children: new Map() };
 }
 
-function childOf(node, name, index) {
+function childOf(node, name) {
   const found = node.children.get(name);
   if (found) return found;
-  const made = makeNode(node.path ? `${node.path}.${name}` : name, name, index);
+  const made = makeNode(node.path ? `${node.path}.${name}` : name, name);
   node.children.set(name, made);
   node.items.push(made);
   return made;
@@ -35,7 +35,7 @@ function childOf(node, name, index) {
 
 function shortened(node) {
   const items = node.items.map((item) => (isModule(item) ? joined(shortened(item)) : item));
-  return { path: node.path, name: node.name, items, count: node.count, first: node.first };
+  return { path: node.path, name: node.name, items, count: node.count };
 }
 
 /** A module with its only content, where that is a module too. */

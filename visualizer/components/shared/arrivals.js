@@ -73,7 +73,7 @@ export function fetchAhead(address) {
 function takeAhead(address) {
   if (address !== ahead.address) return null;
   const { answer } = ahead;
-  ahead.answer = null;
+  ahead = { address, answer: null, controller: new AbortController() }; // whoever took it ends it
   return answer;
 }
 

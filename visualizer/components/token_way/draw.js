@@ -107,7 +107,7 @@ function drawBar(view, { part, x, width, top, size, isNamed, box }) {
   if (isNamed) {
     const name = about.head === null ? { feed_forward: "ff", embedding: "token", position: "pos" }[about.kind] ?? about.kind : String(about.head);
     const room = Math.max(width, 24);
-    const middle = Math.min(Math.max(x + width / 2, box.x + 8), box.x + box.width - 8);
+    const middle = clamp(x + width / 2, box.x + 8, box.x + box.width - 8);
     nodes.push(label(view, name, middle, top - 4, room, "small middle"));
   }
   return [makeSvgElement("g", { class: "part", "data-part": part }, nodes)];

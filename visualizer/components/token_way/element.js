@@ -7,6 +7,7 @@
 
 import { clamp, makeElement, makeSvgElement, setText, tokenSpan } from "../shared/dom.js";
 import { ShownEvents } from "../shared/events.js";
+import { lineText } from "../shared/grid.js";
 import { chosenQuery } from "../shared/hover.js";
 import { hasModifier } from "../shared/keys.js";
 import { floats, formatNumber, withMinusSign } from "../shared/payload.js";
@@ -282,7 +283,7 @@ class TokenWay extends Picture {
     const box = this.svg.querySelector(`[data-part="${parts[this.cursor]}"]`).getBoundingClientRect();
     this.point({ part: parts[this.cursor] }, { x: box.right, y: box.bottom });
     this.light(parts[this.cursor]);
-    setText(this.live, this.describePart(parts[this.cursor]).map(({ parts: said }) => said.map((one) => (typeof one === "string" ? one : one.textContent)).join("")).join(", "));
+    setText(this.live, this.describePart(parts[this.cursor]).map(lineText).join(", "));
   }
 }
 
