@@ -17,5 +17,9 @@ def test_files_are_not_watched_and_contributing_says_how_they_are():
     assert "streamlit run app.py --server.fileWatcherType auto" in (ROOT / "CONTRIBUTING.md").read_text()
 
 
+def test_garbage_is_collected_for_all_sessions_at_once_and_not_after_every_run():
+    assert options()["runner"]["postScriptGC"] is False
+
+
 def test_the_browser_keeps_the_messages_that_the_server_may_name():
     assert options()["global"]["maxCachedMessageAge"] == 1000

@@ -8,6 +8,7 @@ from threading import Event, Thread
 
 from visualizer.session.allocator import keep_freed_memory
 from visualizer.session.connections import send_at_once
+from visualizer.session.garbage import collect_at_intervals
 from visualizer.session.interpreter import take_short_turns
 from visualizer.session.mount import script
 from visualizer.settings.examples import OPENING
@@ -47,6 +48,7 @@ async def warmed(_app: object) -> AsyncIterator[None]:
     keep_freed_memory()
     send_at_once()
     take_short_turns()
+    collect_at_intervals()
     script()
     _IS_WARMING.set()
     Thread(target=_warm, name="warming", daemon=True).start()

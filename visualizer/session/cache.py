@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from contextlib import AbstractContextManager, nullcontext
+from functools import cache
 from threading import Lock
 from typing import Generic, TypeVar
 from weakref import WeakValueDictionary
@@ -101,7 +102,7 @@ def _turn_of(settings: Settings) -> Lock:
         return _TURNS.setdefault(settings, Lock())
 
 
-@st.cache_resource(show_spinner=False)
+@cache
 def prepare_process() -> None:
     """Set up what is global to the process, once, after the imports.
 

@@ -2,6 +2,7 @@ import gc
 import sys
 from types import ModuleType
 
+from visualizer.session import garbage
 from visualizer.session.garbage import freeze_imports
 
 
@@ -17,3 +18,13 @@ def test_collections_pass_over_what_was_imported_each_time_that_there_is_more(mo
     freeze_imports()
     freeze_imports()
     assert frozen == [len(sys.modules)]
+
+
+def test_a_server_collects_after_each_pause_in_which_the_script_has_run(monkeypatch):
+    collected = []
+    monkeypatch.setattr(gc, "collect", lambda: collected.append("all"))
+    freeze_imports()
+    collected.clear()
+    pauses = iter([False, False, True])
+    garbage._collect_again_and_again(lambda seconds: next(pauses))
+    assert collected == ["all"]
