@@ -199,7 +199,7 @@ def test_a_view_does_not_know_the_page():
     [
         ("session_state", {"visualizer.session.state", "visualizer.session.drafts"}),
         ("query_params", {"visualizer.session.state"}),
-        ("cache_", {"visualizer.session.cache"}),
+        ("cache_", set()),
         ("rerun", {"visualizer.session.jobs"}),
     ],
 )
