@@ -57,8 +57,8 @@ addEventListener("headlight:painted", (event) => {
 });
 window.probe.phases = async (component) => {
   const { acted, sent, received, painted } = window.probe;
-  const texts = await Promise.all(received.map(async ({ data }) => new TextDecoder().decode(
-    data instanceof Blob ? await data.arrayBuffer() : data)));
+  const texts = await Promise.all(received.map(async ({ data }) => typeof data === "string" ? data :
+    new TextDecoder().decode(data instanceof Blob ? await data.arrayBuffer() : data)));
   const first = (name) => received[texts.findIndex((text) => text.includes(name))]?.at;
   const fetched = performance.getEntriesByType("resource")
     .find((one) => one.name.includes("/pictures/") && one.startTime >= acted);

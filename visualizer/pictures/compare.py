@@ -56,6 +56,8 @@ class ComparePicture:
             head_names=self.a.head_names,
             header={
                 "layers": list(self.a.layers),
+                "n_layers": self.a.n_layers,
+                "blocked_by": {"a": list(self.a.blocked_by), "b": list(self.b.blocked_by)},
                 "shared": [name for name, side in sides.items() if side.masks_are_shared],
             },
             precision=precision,

@@ -42,6 +42,11 @@ class HeadsPicture:
         every = modules_of(self.run, self.kind)
         return tuple(every[layer] for layer in self.layers)
 
+    @property
+    def n_layers(self) -> int:
+        """How many layers there are, drawn or not."""
+        return len(modules_of(self.run, self.kind))
+
     @cached_property
     def weights(self) -> NDArray[np.float32]:
         """(L, H, Tq, Tk)."""
@@ -105,6 +110,7 @@ class HeadsPicture:
             head_names=self.head_names,
             header={
                 "layers": list(self.layers),
+                "n_layers": self.n_layers,
                 "shared": ["blocked"] if self.masks_are_shared else [],
                 "blocked_by": list(self.blocked_by),
             },

@@ -121,6 +121,11 @@ def picture_address(view: str, settings: Settings, selection: Selection, n_numbe
     return f"pictures/{view}?{urlencode(link | part)}"
 
 
+def line_address(line: str) -> str:
+    """The address, from the page's own, at which a page hears what it is told ahead on a line."""
+    return f"ahead/{line}"
+
+
 _COUNTS: Mapping[str, tuple[str, ...]] = {
     "heads": ("stage", "batch"),
     "compare": (

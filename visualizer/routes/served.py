@@ -2,26 +2,27 @@
 
     /numbers/<stage>.npy, .csv or .packed      a stage of a run
     /pictures/heads, /pictures/compare         what the picture of a view draws
-    /scripts/pictures-<version>.js             what draws the pictures, which a browser loads once
+    /scripts/<name>-<version>.js               what draws the pictures, which a browser loads once
+    /ahead/<line>                              a WebSocket: which pictures a page will draw next
 
 The parameters are those of the page's link, and those of ``Part``.
 """
 
 from __future__ import annotations
 
-import gzip
 import os
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
 from typing import TYPE_CHECKING
 
-from anyio import CapacityLimiter, to_thread
+from anyio import CapacityLimiter, create_task_group, to_thread
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
-from starlette.routing import BaseRoute, Route
+from starlette.routing import BaseRoute, Route, WebSocketRoute
+from starlette.websockets import WebSocket
 
 from visualizer.routes.address import Address, Format, read_picture_address, read_stage_address, version_here
-from visualizer.session.mount import script
+from visualizer.session.mount import asking_script, script
+from visualizer.session.told_ahead import listening_to
 
 if TYPE_CHECKING:  # it brings torch, which takes a second
     from visualizer.routes.answers import Answer
@@ -55,13 +56,14 @@ async def pictures(request: Request) -> Response:
 
 
 async def scripts(request: Request) -> Response:
-    """What draws the pictures. Its name is that of its text, so that it may be kept forever."""
-    found = script()
-    if request.path_params["file"] != found.name:
-        return _refused(ValueError(f"The script of the pictures is {found.address}."), status=404)
+    """A script of the page. Its name is that of its text, so that it may be kept forever."""
+    known = {one.name: one for one in (script(), asking_script())}
+    found = known.get(request.path_params["file"])
+    if found is None:
+        return _refused(ValueError(f"The scripts of the page are {', '.join(known)}."), status=404)
     packs = "gzip" in request.headers.get("accept-encoding", "")
     return Response(
-        _packed_script() if packs else found.text,
+        found.packed if packs else found.text,
         media_type="text/javascript; charset=utf-8",
         headers={
             **_PLAIN,
@@ -72,10 +74,27 @@ async def scripts(request: Request) -> Response:
     )
 
 
+async def ahead(socket: WebSocket) -> None:
+    """What a page is told on its line, until it closes it."""
+    await socket.accept()
+    with listening_to(socket.path_params["line"]) as told:
+
+        async def pass_on() -> None:
+            while True:
+                await socket.send_text(await told.get())
+
+        async with create_task_group() as tasks:
+            tasks.start_soon(pass_on)
+            async for _ in socket.iter_text():  # the page says nothing; it ends when it closes the line
+                pass
+            tasks.cancel_scope.cancel()
+
+
 ROUTES: list[BaseRoute] = [
     Route("/numbers/{file}", numbers),
     Route("/pictures/{view}", pictures),
     Route("/scripts/{file}", scripts),
+    WebSocketRoute("/ahead/{line}", ahead),
 ]
 """What the server answers beside the page."""
 
@@ -108,12 +127,6 @@ def _kept_for(address: Address) -> dict[str, str]:
     """How long a browser may keep an answer: forever where its version is named, else until it has asked again."""
     is_fixed = address.part.version == version_here()
     return {**_PLAIN, "ETag": f'"{address.tag}"', "Cache-Control": _FOREVER if is_fixed else _ASK_AGAIN}
-
-
-@cache
-def _packed_script() -> bytes:
-    """Made small once: the server would do it again for every browser."""
-    return gzip.compress(script().text.encode())
 
 
 def _refused(error: ValueError, status: int = 400) -> Response:

@@ -43,8 +43,18 @@ def put_by_before(name: str) -> object:
 
 def name_of_session() -> str:
     """What tells this session from others that watch the same job."""
-    name = put_by_before("session_name")
-    if name is None:
-        name = secrets.token_hex(8)
-        put_by("session_name", name)
-    return str(name)
+    return _drawn_once("session_name")
+
+
+def secret_of_session() -> str:
+    """What this session and its page alone know."""
+    return _drawn_once("session_secret")
+
+
+def _drawn_once(name: str) -> str:
+    """A random text, the same for the rest of the session."""
+    drawn = put_by_before(name)
+    if drawn is None:
+        drawn = secrets.token_hex(16)
+        put_by(name, drawn)
+    return str(drawn)

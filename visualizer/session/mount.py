@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, Literal
 
 import streamlit as st
 from streamlit.components.v2.types import ComponentRenderer
 
-from visualizer.components.bundle import bundled, every_picture
-from visualizer.components.modules import style_sheet
+from visualizer.components.ask_ahead.element import WORKER
+from visualizer.components.bundle import FOLDER, bundled, every_picture
+from visualizer.components.modules import module_text, style_sheet
 from visualizer.components.picture import Picture
 
 _FOLDER = Path(__file__).parent
@@ -48,7 +50,7 @@ def mount(
 
 @dataclass(frozen=True)
 class Script:
-    """What draws every picture of the page.
+    """What the browser runs.
 
     Attributes:
         name: another one for another text.
@@ -63,13 +65,28 @@ class Script:
         """Where the server has it, from the page's own address."""
         return f"scripts/{self.name}"
 
+    @cached_property
+    def packed(self) -> bytes:
+        """The text, made small once: the server would do it again for every browser."""
+        return gzip.compress(self.text.encode())
+
 
 @cache
 def script() -> Script:
-    """The script of this version of the app."""
+    """What draws every picture of the page, in this version of the app."""
     of_host = f"const HOST_STYLE = {json.dumps(style_sheet(_ENTRY, _FOLDER))};\n"
     text = bundled(f"{_ENTRY}{of_host}", every_picture(), _FOLDER, to_components="../components")
-    return Script(f"pictures-{hashlib.sha256(text.encode()).hexdigest()[:16]}.js", text)
+    return _named("pictures", text)
+
+
+@cache
+def asking_script() -> Script:
+    """What asks beside the page for the numbers that it draws next."""
+    return _named("asking", module_text(WORKER, FOLDER / "ask_ahead"))
+
+
+def _named(name: str, text: str) -> Script:
+    return Script(f"{name}-{hashlib.sha256(text.encode()).hexdigest()[:16]}.js", text)
 
 
 @cache

@@ -6,6 +6,7 @@ import io
 import json
 import re
 import struct
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -25,8 +26,9 @@ from visualizer.pictures.heads import heads_picture
 from visualizer.routes import served
 from visualizer.routes.address import Part, version_here
 from visualizer.routes.served import ROUTES
+from visualizer.session import told_ahead
 from visualizer.session.cache import cached_run
-from visualizer.session.mount import script
+from visualizer.session.mount import asking_script, script
 from visualizer.settings.fields import fields_of
 from visualizer.settings.link import read_query
 from visualizer.settings.settings import FIELDS, Selection
@@ -289,11 +291,21 @@ def test_the_line_of_the_readme_gives_what_it_says(client):
     assert np.array_equal(found, cached_run(settings_).trace[WEIGHTS].value.numpy())
 
 
-def test_the_script_of_the_pictures_is_loaded_once(client):
-    found = client.get(f"/{script().address}")
-    assert found.text == script().text
+@pytest.mark.parametrize("wanted", [script, asking_script])
+def test_a_script_of_the_page_is_loaded_once(client, wanted):
+    found = client.get(f"/{wanted().address}")
+    assert found.text == wanted().text
     assert found.headers["content-encoding"] == "gzip"
     assert "immutable" in found.headers["cache-control"]
-    assert client.get(f"/{script().address}", headers={"Accept-Encoding": "identity"}).text == script().text
+    assert client.get(f"/{wanted().address}", headers={"Accept-Encoding": "identity"}).text == wanted().text
     other = client.get("/scripts/pictures-0.js")
-    assert (other.status_code, other.text) == (404, f"The script of the pictures is {script().address}.\n")
+    assert other.status_code == 404
+    assert other.text == f"The scripts of the page are {script().name}, {asking_script().name}.\n"
+
+
+def test_a_page_hears_on_its_line_what_it_is_told_ahead(client):
+    with client.websocket_connect("/ahead/ours") as line:
+        while "ours" not in told_ahead._listening:  # the line is open before anybody listens on it
+            time.sleep(0)
+        told_ahead.tell("ours", "pictures/heads?n_heads=2")
+        assert line.receive_text() == "pictures/heads?n_heads=2"

@@ -1,9 +1,55 @@
-import { fetchAhead } from "../shared/arrivals.js";
+import { expectAhead } from "../shared/arrivals.js";
 import { unpack } from "../shared/payload.js";
 
-/** Ask for what the bytes name; nothing is drawn. */
+const AFTER_THE_PICTURE = 1000; // milliseconds: nothing is foreseen before the first picture
+
+/** Has a worker listen to the line on which the server says which numbers are drawn next, and fetch them. */
+class Listener {
+  constructor() {
+    this.where = {};
+    this.worker = null;
+    this.expected = new Map(); // what to call with the bytes of an address
+  }
+
+  update(bytes) {
+    const { script, line } = unpack(bytes);
+    if (line === this.where.line) return;
+    this.destroy();
+    this.where = { line, page: document.baseURI };
+    this.timer = setTimeout(() => this.start(script), AFTER_THE_PICTURE);
+  }
+
+  start(script) {
+    this.worker = new Worker(new URL(script, this.where.page), { type: "module" });
+    this.worker.onmessage = ({ data: { address, bytes } }) => {
+      if (bytes === undefined) expectAhead(address, address ? this.expect(address) : null);
+      else this.settle(address, bytes);
+    };
+    this.worker.postMessage(this.where);
+  }
+
+  expect(address) {
+    return new Promise((resolve, reject) => this.expected.set(address, { resolve, reject }));
+  }
+
+  settle(address, bytes) {
+    const { resolve, reject } = this.expected.get(address);
+    this.expected.delete(address);
+    if (bytes) resolve(unpack(new Uint8Array(bytes)));
+    else reject(new Error(`no numbers of ${address}`));
+  }
+
+  destroy() {
+    clearTimeout(this.timer);
+    this.worker?.terminate();
+    for (const { reject } of this.expected.values()) reject(new Error("nobody fetches them any more"));
+    this.expected.clear();
+  }
+}
+
+/** Ask for what is told on the line that the bytes name; nothing is drawn. */
 export function render(_root, bytes) {
-  const update = (next) => fetchAhead(unpack(next).address);
-  update(bytes);
-  return { update, destroy() {} };
+  const listener = new Listener();
+  listener.update(bytes);
+  return listener;
 }

@@ -58,6 +58,11 @@ class AttentionHeads extends LayeredPicture {
     this.root.prepend(top, this.grids, this.lines.element);
   }
 
+  foreseen(header, answer) {
+    const foreseen = super.foreseen(header, answer);
+    return foreseen && { ...foreseen, blocked_by: answer.blocked_by };
+  }
+
   /** While a dial is turned: the numbers of where it is. */
   follow() {
     this.controls.events.count();
@@ -89,7 +94,8 @@ class AttentionHeads extends LayeredPicture {
       this.selected = this.data.selected;
       this.dials.show(this.data.dials);
     }
-    this.cachedLayer = null;
+    if (weights !== this.cachedOf?.weights || this.masks !== this.cachedOf.masks) this.cachedLayer = null;
+    this.cachedOf = { weights, masks: this.masks };
   }
 
   /** One head's matrix, decoded when it is first needed. Only those of the layer shown are kept. */

@@ -34,11 +34,18 @@ class CompareGrids extends LayeredPicture {
     this.root.prepend(top, this.rows);
   }
 
+  /** What blocks the cells of A and B is in the header alone. */
+  foreseen(header, answer) {
+    const isSame = (name) => String(answer.blocked_by[name]) === String(header.sides[name].blocked_by);
+    return isSame("a") && isSame("b") ? super.foreseen(header, answer) : null;
+  }
+
   receive() {
-    const { a, blocked_a: blockedA, blocked_b: blockedB } = this.data.arrays;
+    const { a, b, blocked_a: blockedA, blocked_b: blockedB } = this.data.arrays;
     this.masks = { a: MaskPlanes.of(blockedA, this.masks?.a), b: MaskPlanes.of(blockedB, this.masks?.b) };
     this.controls.receive(this.data, a.shape);
-    this.decodedLayer = null;
+    if (this.decodedOf?.a !== a || this.decodedOf.b !== b) this.decodedLayer = null;
+    this.decodedOf = { a, b };
   }
 
   receiveMore() {

@@ -30,9 +30,9 @@ export class Arrivals {
     this.timer = setTimeout(() => (this.sign.hidden = false), UNSIGNED);
     try {
       for (const address of addresses) {
-        const bytes = await (takeAhead(address) ?? fetchBytes(address, signal));
+        const answer = (await takeAhead(address)?.catch(() => null)) ?? (await fetchNumbers(address, signal));
         if (signal.aborted) return;
-        take(unpack(bytes));
+        take(answer);
       }
     } catch (error) {
       if (signal.aborted) return;
@@ -57,32 +57,39 @@ export class Arrivals {
   }
 }
 
-let ahead = { address: "", answer: null, controller: new AbortController() };
+let ahead = { address: "", answer: null };
+const hearers = new Set();
 
-/** Ask for what a picture is about to ask for; "" is nothing. What was asked for ahead before is not waited for. */
-export function fetchAhead(address) {
-  if (address === ahead.address) return;
-  ahead.controller.abort();
-  const controller = new AbortController();
-  const answer = address ? fetchBytes(address, controller.signal) : null;
-  answer?.catch(() => {}); // whoever takes it hears of it
-  ahead = { address, answer, controller };
+/**
+ * Have `hear(address, numbers)` called for what was asked for ahead and arrives before a picture has asked for it.
+ * Returns what ends that.
+ */
+export function onArrivedAhead(hear) {
+  hearers.add(hear);
+  return () => hearers.delete(hear);
+}
+
+/** What a picture is about to ask for was asked for already: `answer` is a promise of its numbers, null for none. */
+export function expectAhead(address, answer) {
+  ahead = { address, answer };
+  const tell = (numbers) => ahead.answer === answer && hearers.forEach((hear) => hear(address, numbers));
+  answer?.then(tell, () => {}); // whoever takes it asks again
 }
 
 /** The answer that was asked for ahead, once; null where it was another one. */
 function takeAhead(address) {
   if (address !== ahead.address) return null;
   const { answer } = ahead;
-  ahead = { address, answer: null, controller: new AbortController() }; // whoever took it ends it
+  ahead = { address, answer: null };
   return answer;
 }
 
 /** What the server says of an address that it does not answer. */
 class Refusal extends Error {}
 
-async function fetchBytes(address, signal) {
+async function fetchNumbers(address, signal) {
   const response = await fetch(new URL(address, document.baseURI), { signal });
-  if (response.ok) return new Uint8Array(await response.arrayBuffer());
+  if (response.ok) return unpack(new Uint8Array(await response.arrayBuffer()));
   const isSentence = response.headers.get("content-type")?.startsWith("text/plain");
   throw new Refusal(isSentence ? (await response.text()).trim() : "The server has no such numbers.");
 }

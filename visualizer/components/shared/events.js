@@ -25,9 +25,14 @@ export class Events {
 
   /** Whether the host knew of all that was done here when it sent something with this number. */
   areKnown(seq) {
-    const known = seq >= this.seq;
+    const known = this.isKnown(seq);
     if (known) this.seq = seq;
     return known;
+  }
+
+  /** The same of what it has sent already. */
+  isKnown(seq) {
+    return seq >= this.seq;
   }
 }
 

@@ -1,6 +1,6 @@
 /** @import { HeadControls } from "./head_controls.js" */
 
-import { Arrivals } from "./arrivals.js";
+import { Arrivals, onArrivedAhead } from "./arrivals.js";
 import { layersInTurn, withLayers } from "./layers.js";
 import { drawWhenNear } from "./near.js";
 import { unpack } from "./payload.js";
@@ -18,6 +18,8 @@ export class FetchedPicture extends Picture {
     this.endings.push(() => this.arrivals.cancel());
     this.numbers = null; // what arrived last, with the address that it came from
     this.request = null; // what was asked for last
+    this.ahead = null; // the numbers that were drawn before their header was there, and the answer that they are from
+    this.endings.push(onArrivedAhead((address, answer) => this.drawAhead(address, answer)));
   }
 
   /** Take new bytes: with their numbers, or with the address of these, which are drawn when they are there. */
@@ -47,12 +49,27 @@ export class FetchedPicture extends Picture {
     let found = null;
     const takeAnswer = (answer) => {
       const isFirst = !found;
-      found = this.joined(found, answer, header);
+      found = isFirst && this.ahead?.answer === answer ? this.ahead.numbers : this.joined(found, answer, header);
       this.numbers = { ...found, address: header.address };
       if (isFirst) this.take({ ...request.header, ...this.numbers });
       else this.takeMore();
     };
     drawWhenNear(this.root, () => this.request === request && this.arrivals.ask(addresses, takeAnswer));
+  }
+
+  /** Draw what was foreseen as soon as it is there: its header is on its way behind everything else on the page. */
+  drawAhead(address, answer) {
+    const header = this.data;
+    if (!header?.address || pictureOf(address) !== pictureOf(header.address) || this.arrivals.awaited) return;
+    const foreseen = this.foreseen(header, answer);
+    if (!foreseen) return;
+    this.ahead = { answer, numbers: this.joined(null, answer, header) };
+    this.take({ ...foreseen, ...this.ahead.numbers, address: header.address });
+  }
+
+  /** The header that numbers will have which come before it; null where they cannot be drawn without it. */
+  foreseen(header, _answer) {
+    return header;
   }
 
   forgetRequest() {
@@ -84,6 +101,15 @@ export class LayeredPicture extends FetchedPicture {
   /** @type {HeadControls} */
   controls;
 
+  /** The next header, unless it has other layers or heads, or a person has changed the picture since the last one. */
+  foreseen(header, answer) {
+    const { controls } = this;
+    const fits = answer.n_layers === controls.size.layers && answer.head_names[0].length === controls.size.heads;
+    if (!fits || answer.layers[0] !== controls.layer || !controls.events.isKnown(header.seq)) return null;
+    const { rows, columns, head_names: [names] } = answer;
+    return { ...header, rows, columns, head_names: header.head_names.map(() => names) };
+  }
+
   addressesOf(header) {
     const nLayers = header.head_names.length;
     const inTurn = layersInTurn(this.controls.layerAfter(header, nLayers), nLayers);
@@ -112,4 +138,9 @@ export class LayeredPicture extends FetchedPicture {
   redraw() {
     if (this.data.arrived?.has(this.controls.layer) ?? true) super.redraw();
   }
+}
+
+/** Which picture an address has the numbers of. */
+function pictureOf(address) {
+  return address.split("?")[0];
 }

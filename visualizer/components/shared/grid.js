@@ -117,6 +117,9 @@ export class MatrixPanel {
 
   /** Draw the pixels and what is written over them. */
   paint() {
+    const looks = looksOf(this.look.scale, this.geometry, this.pixelRatio);
+    if (this.painted?.matrix === this.matrix && this.painted.looks === looks) return;
+    this.painted = { matrix: this.matrix, looks };
     const { plotWidth, plotHeight } = this.geometry;
     drawMatrix(this.pixels, this.matrix, this.look.scale, plotWidth * this.pixelRatio, plotHeight * this.pixelRatio);
     this.drawOverlay();
@@ -298,6 +301,12 @@ export class MatrixPanel {
     this.host.hover(this, row, column, point);
     setText(this.live, describeCell(this.matrix, this.look.valueName, row, column).map(lineText).join(", "));
   }
+}
+
+/** All that the pixels of a matrix depend on beside its numbers. */
+function looksOf({ theme, palette, low, high, curve }, geometry, pixelRatio) {
+  const { name, background, text, font } = theme;
+  return JSON.stringify([name, background, text, font, palette, low, high, curve, pixelRatio, geometry]);
 }
 
 /** The same by transform, which moves without a new layout; hides the element when not `visible`. */

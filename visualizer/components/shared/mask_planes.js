@@ -14,6 +14,7 @@ export class MaskPlanes {
   static of(array, before) {
     const isSame = (one, other) => one.every((value, i) => value === other[i]);
     const [now, then] = [array, before?.array];
+    if (now && now === then) return before;
     return now && then && isSame(now.shape, then.shape) && isSame(now.data, then.data) ? before : new MaskPlanes(array);
   }
 

@@ -23,7 +23,8 @@ class TensorGrid extends FetchedPicture {
 
   receive() {
     this.list.className = `tensors tensors-${this.data.layout}`;
-    this.matrices = this.data.panels.map((panel, index) => this.matrixOf(panel, index));
+    if (this.data.arrays !== this.matricesOf) this.matrices = this.data.panels.map((panel, index) => this.matrixOf(panel, index));
+    this.matricesOf = this.data.arrays;
   }
 
   matrixOf(panel, index) {

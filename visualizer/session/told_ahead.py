@@ -1,0 +1,37 @@
+"""What a page is told before its messages: those wait until the browser has drawn the ones before them."""
+
+from __future__ import annotations
+
+from asyncio import AbstractEventLoop, Queue, get_running_loop
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Lock
+
+_listening: dict[str, list[tuple[AbstractEventLoop, Queue[str]]]] = {}
+_lock = Lock()
+
+
+@contextmanager
+def listening_to(line: str) -> Iterator[Queue[str]]:
+    """What is told on a line while the context is open, in order. For a coroutine.
+
+    Args:
+        line: its name.
+    """
+    listener = (get_running_loop(), Queue[str]())
+    with _lock:
+        _listening.setdefault(line, []).append(listener)
+    try:
+        yield listener[1]
+    finally:
+        with _lock:
+            _listening[line].remove(listener)
+            if not _listening[line]:
+                del _listening[line]
+
+
+def tell(line: str, text: str) -> None:
+    """Tell a text to whoever listens to a line. For any thread."""
+    with _lock:
+        for loop, told in _listening.get(line, ()):
+            loop.call_soon_threadsafe(told.put_nowait, text)
