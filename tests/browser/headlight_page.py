@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 PROBE = """
-const probe = (window.probe = { painted: {}, finished: 0, sent: 0, acted: 0 });
+const probe = (window.probe = { painted: {}, finished: 0, sent: 0, acted: 0, until, settled, afterAllElse });
 
 for (const deed of ["pointerdown", "keydown", "input"]) {
   addEventListener(deed, () => (probe.acted = performance.now()), { capture: true });
@@ -57,74 +57,94 @@ function fieldsOf(bytes) {
   }
   return fields;
 }
-"""
-"""Counts in every page: pictures painted, by their key; finished runs of the script; messages to the server."""
 
-PAUSE = 450
-"""Milliseconds after which Python has heard of what was done in a picture: controls.js waits for 400."""
+/** Fulfilled when the script has finished, everything that it sent is painted, and a condition holds. */
+async function settled(condition = () => true) {
+  await until(() => isSettled() && condition());
+  await afterAllElse();
+}
 
-_EVERY_COMPONENT_IS_DRAWN = """() => {
+function isSettled() {
+  if (document.querySelector("[data-testid=stApp]")?.dataset.testScriptState !== "notRunning") return false;
+  if (document.querySelector("[data-testid=stSkeleton], [data-testid=stAppSkeleton]")) return false;
   const hosts = [...document.querySelectorAll("[data-testid=stBidiComponentIsolated]")];
   const drawing = hosts.filter((host) => !host.closest(".st-key-ask_ahead")); // it asks and shows nothing
   const roots = drawing.map((host) => host.shadowRoot?.querySelector(".headlight"));
   return roots.every((root) => root?.childElementCount > 0 && root.ariaBusy !== "true");
-}"""
+}
 
-_AFTER_ALL_ELSE = """() => new Promise((done) => {
-  const whenNothingWaits = () => scheduler.postTask(done, { priority: "background" });
-  requestAnimationFrame(() => requestAnimationFrame(whenNothingWaits));
-})"""
+/** Fulfilled when a condition holds. It is looked at now and then: each frame that is asked for would be drawn. */
+function until(condition) {
+  const end = performance.now() + 30_000;
+  return new Promise((done, fail) => {
+    const look = () => {
+      if (condition()) done();
+      else if (performance.now() > end) fail(new Error(`not within 30 seconds: ${condition}`));
+      else setTimeout(look, 10);
+    };
+    look();
+  });
+}
 
+function afterAllElse() {
+  return new Promise((done) => {
+    const whenNothingWaits = () => scheduler.postTask(done, { priority: "background" });
+    requestAnimationFrame(() => requestAnimationFrame(whenNothingWaits));
+  });
+}
+"""
+"""What every page has as ``probe``: what is counted (pictures painted, by their key; finished runs of the script;
+messages to the server), and what waits: the page does so itself, since a question from outside costs a frame."""
 
-_NOTHING_HAS_THE_FOCUS = """() => {
+PAUSE = 450
+"""Milliseconds after which Python has heard of what was done in a picture: controls.js waits for 400."""
+
+_FOLLOW_LINK = """async ({ query, pause }) => {
+  await probe.until(() => performance.now() - probe.acted > pause);
   const start = document.createElement("span"); // what had the focus last is where the next Tab starts from
   start.tabIndex = -1;
   document.body.prepend(start);
   start.focus();
   start.remove();
+  document.querySelector("[data-testid=stMain]").scrollTo(0, 0);
+  const { finished } = probe;
+  history.pushState(null, "", `?${query}`);
+  dispatchEvent(new PopStateEvent("popstate"));
+  await probe.settled(() => probe.finished > finished);
 }"""
+"""Opens a link with nothing in focus."""
 
 
 # Waiting.
 
 
-def settle(page: Page) -> None:
-    """Wait until the script has finished and everything that it sent is painted."""
-    page.locator("[data-testid=stApp][data-test-script-state=notRunning]").wait_for(timeout=30_000)
-    expect(page.locator("[data-testid=stSkeleton], [data-testid=stAppSkeleton]")).to_have_count(0, timeout=30_000)
-    page.wait_for_function(_EVERY_COMPONENT_IS_DRAWN, timeout=30_000)
-    page.evaluate(_AFTER_ALL_ELSE)
+def settle(page: Page, condition: str = "() => true") -> None:
+    """Wait until the script has finished, everything that it sent is painted, and a condition holds."""
+    page.evaluate(f"probe.settled({condition})")
 
 
 @contextmanager
 def rerun(page: Page, *painted: str) -> Iterator[None]:
     """Do something that runs the script, and wait for its result and for the pictures with the keys ``painted``."""
-    finished = page.evaluate("probe.finished")
-    counts = [[key, page.evaluate("key => probe.painted[key] ?? 0", key)] for key in painted]
+    counts = "({ finished: probe.finished, painted: keys.map((key) => probe.painted[key] ?? 0) })"
+    before = page.evaluate(f"keys => {counts}", painted)
     yield
-    page.wait_for_function("before => probe.finished > before", arg=finished, timeout=30_000)
-    page.wait_for_function(
-        "counts => counts.every(([key, before]) => (probe.painted[key] ?? 0) > before)", arg=counts, timeout=30_000
+    page.evaluate(
+        """([keys, { finished, painted }]) => probe.settled(() =>
+          probe.finished > finished && keys.every((key, i) => (probe.painted[key] ?? 0) > painted[i]))""",
+        [painted, before],
     )
-    settle(page)
 
 
 def follow_link(page: Page, query: str) -> None:
     """Open a link in place, as if nobody had touched the page before."""
-    page.wait_for_function("pause => performance.now() - probe.acted > pause", arg=PAUSE)
     page.mouse.move(0, 0)
-    page.evaluate(_NOTHING_HAS_THE_FOCUS)
-    page.evaluate("document.querySelector('[data-testid=stMain]').scrollTo(0, 0)")
-    with rerun(page):
-        page.evaluate(
-            "query => { history.pushState(null, '', `?${query}`); dispatchEvent(new PopStateEvent('popstate')); }",
-            query,
-        )
+    page.evaluate(_FOLLOW_LINK, {"query": query, "pause": PAUSE})
 
 
 def messages_sent(page: Page) -> int:
     """How many messages the page has sent to the server."""
-    page.evaluate(_AFTER_ALL_ELSE)
+    page.evaluate("probe.afterAllElse()")
     sent: int = page.evaluate("probe.sent")
     return sent
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from urllib.parse import urlencode
 
@@ -234,12 +235,12 @@ def test_the_place_in_what_a_model_writes_comes_back(open_link, visitor):
 def change(page: Page, act: Callable[[], None], **expected: str) -> None:
     """Do something that the address comes to hold."""
     act()
-    page.wait_for_function(
-        "expected => Object.entries(expected).every(([name, value]) => "
+    wanted = json.dumps(expected)
+    settle(
+        page,
+        f"() => Object.entries({wanted}).every(([name, value]) => "
         "new URLSearchParams(location.search).get(name) === value)",
-        arg=expected,
     )
-    settle(page)
 
 
 def brought_back(page: Page, visitor: Page) -> None:
