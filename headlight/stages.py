@@ -1,7 +1,7 @@
 """Every operation of a model as a stage: what it came to, and what it was computed from.
 
 Operations that only change a shape or a number type, such as ``view``, ``transpose`` and ``split``, are no stages:
-they are folded into the one that they lead to.
+they are folded into the one that they lead to. A change of shape that writes its numbers several times is one.
 """
 
 from __future__ import annotations
@@ -171,7 +171,7 @@ class Stages:
         with torch._C.DisableTorchFunction():
             operation = operation_of(name, function, args, kwargs, self._node)
             node: Node = operation
-            if name not in _FOLDED and output.dim() > 1:
+            if output.dim() > 1 and (name not in _FOLDED or _repeats(name, args, output)):
                 path = self._path_of_next(name, module)
                 output = self._edited(path, output, (*args, *kwargs.values())) if self._edits else output
                 self._add(path, name, operation, output, module)
@@ -239,8 +239,9 @@ class StageBytes(TorchFunctionMode):
         kwargs: dict[str, Any] | None = None,
     ) -> Any:  # noqa: ANN401
         output = function(*args, **(kwargs or {}))
-        if name_of(function) not in _FOLDED:
-            with torch._C.DisableTorchFunction():
+        with torch._C.DisableTorchFunction():
+            name = name_of(function)
+            if name not in _FOLDED or _repeats(name, args, output):
                 parts = output if isinstance(output, tuple | list) else (output,)
                 self.total += sum(part.nbytes for part in parts if isinstance(part, Tensor) and part.dim() > 1)
         return output
@@ -268,6 +269,15 @@ def recomputed(stage: Stage, stages: Mapping[str, Stage], model: nn.Module) -> T
 
     with torch.no_grad():
         return value_of(stage.node)
+
+
+def _repeats(name: str, args: tuple[Any, ...], output: object) -> bool:
+    """Whether a change of shape writes numbers several times: key/value heads are repeated so."""
+    if name not in ("reshape", "flatten") or not isinstance(output, Tensor) or not isinstance(args[0], Tensor):
+        return False
+    given = args[0]
+    is_expanded = any(step == 0 and size > 1 for step, size in zip(given.stride(), given.shape, strict=True))
+    return is_expanded and _place(output) != _place(given)
 
 
 def _leaves(node: Node) -> Iterator[StageInput | ParameterInput | Constant]:

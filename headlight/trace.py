@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import overload
 
@@ -10,6 +11,7 @@ from torch import Tensor
 
 from headlight.attention import Attention
 from headlight.notebook import picture_of
+from headlight.patterns import Folded, find_patterns
 from headlight.recording import MOST_BYTES, Content, Texts, read, write
 from headlight.stages import Stage
 from model.mask_tools.mask_case import listed
@@ -61,6 +63,14 @@ class Trace(Sequence[Attention]):
         """The memory of what is kept, in bytes; what attentions share is counted once for each."""
         values = [stage.value for stage in self.stages.values() if stage.value is not None]
         return sum(attention.nbytes for attention in self._attentions) + sum(value.nbytes for value in values)
+
+    @cached_property
+    def patterns(self) -> Mapping[str, Folded]:
+        """Stages that are one known step together, such as RMSNorm or rotary positions, by path.
+
+        They are found when they are first asked for, which is to be after the pass; ``stages`` stays as it is.
+        """
+        return find_patterns(self.stages, self.parameters)
 
     @overload
     def __getitem__(self, which: int | str) -> Attention: ...
