@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from headlight.checking import check
+from headlight.influence import differentiated, first_stage, pulled_back, stage_in_words
 from headlight.inputs import padding_of
 from headlight.passes import Pass, StageOutput, Subject, run_pass
 
@@ -77,7 +77,7 @@ def assert_causal(
         raise ValueError(f"there is {subject.n_tokens} token: there must be at least 2 for one to come later")
     counts = ~_padding(subject)
     places = _places(subject.n_tokens)
-    by_derivative = _differentiated(subject)
+    by_derivative = differentiated(subject)
     changed_at = places if by_derivative is None else places[:: max(1, len(places) // _MOST_CHANGES)]
     if by_derivative is not None:
         for place in places:
@@ -126,7 +126,7 @@ def assert_padding_ignored(
     is_padding = _padding(subject, padding)
     if not bool(is_padding.any()):
         raise ValueError("there is no padding: give an attention_mask with zeros, or padding= with True at padding")
-    by_derivative = _differentiated(subject)
+    by_derivative = differentiated(subject)
     if by_derivative is not None:
         _assert_nothing_pulled_back(subject, by_derivative, ~is_padding, is_padding, _padded)
     _assert_nothing_changed(subject, ~is_padding, is_padding, _padded)
@@ -177,54 +177,6 @@ def _how(by_derivative: Pass | None, places: str) -> str:
     return f"every derivative is exactly zero, measured at {places} places, and changed tokens change nothing"
 
 
-# By derivatives.
-
-
-def _differentiated(subject: Subject) -> Pass | None:
-    """A pass with a derivative; None where the model has none by its tokens."""
-    try:
-        found = run_pass(subject, subject.tokens, differentiable=True)
-    except NotImplementedError:  # such as FlexAttention on a CPU
-        return None
-    return found if found.embedded and found.output.requires_grad else None
-
-
-def _pulled_back(stage: StageOutput, rows: Tensor, found: Pass, subject: Subject) -> Tensor:
-    """How far each token moves some rows of a stage in a random direction, (B, T); 0 only where it does not.
-
-    Args:
-        stage: the stage.
-        rows: (B, T) bool, its rows.
-        found: the pass that it is of.
-        subject: what was run.
-    """
-    total = torch.zeros(rows.shape, dtype=torch.float64)
-    if not stage.value.requires_grad:
-        return total
-    direction = torch.randn(stage.value.shape, generator=torch.Generator().manual_seed(1)).to(stage.value)
-    direction = direction.masked_fill(~_over(stage, rows), 0.0)
-    gradients = torch.autograd.grad(stage.value, found.embedded, direction, retain_graph=True, allow_unused=True)
-    for gradient in gradients:
-        if gradient is not None:
-            by_token = (
-                gradient.detach().reshape(*subject.tokens.shape[:2], -1).to("cpu", torch.float64).abs().amax(-1)
-            )
-            total = total + (by_token if subject.token_axis == 1 else by_token.T)
-    return total
-
-
-def _over(stage: StageOutput, rows: Tensor) -> Tensor:
-    """Rows, (B, T) bool, as a mask that broadcasts to a stage; of all sequences if it has no axis for them."""
-    axis = stage.axis % stage.value.dim()
-    of_batch = 1 if axis == 0 else 0
-    shape = [1] * stage.value.dim()
-    shape[axis] = rows.shape[1]
-    if stage.value.shape[of_batch] != len(rows):
-        return rows.any(0).reshape(shape).to(stage.value.device)
-    shape[of_batch] = len(rows)
-    return (rows if of_batch < axis else rows.T).reshape(shape).to(stage.value.device)
-
-
 _Said = Callable[[int, int, str], str]
 """Row, token and sequence -> how the one depends on the other."""
 
@@ -240,7 +192,7 @@ def _padded(row: int, token: int, sequence: str) -> str:
 def _assert_nothing_pulled_back(
     subject: Subject, found: Pass, rows: Tensor, forbidden: Tensor, said: _Said
 ) -> None:
-    influence = _pulled_back(found.output_stage(subject), rows, found, subject)
+    influence = pulled_back(found.output_stage(subject), rows, found, subject)
     if bool(influence.isnan().any()):
         raise AssertionError(
             f"the derivative of the output is NaN{_first_nan(found)}: a query is left without a key"
@@ -252,13 +204,9 @@ def _assert_nothing_pulled_back(
     for row in rows[item].nonzero().flatten().tolist():
         only = torch.zeros_like(rows)
         only[item, row] = True
-        if bool(_pulled_back(found.output_stage(subject), only, found, subject)[item, token] != 0):
+        if bool(pulled_back(found.output_stage(subject), only, found, subject)[item, token] != 0):
             break
-    first = None
-    for stage in found.stages:
-        if bool((forbidden & (_pulled_back(stage, rows, found, subject) != 0)).any()):
-            first = stage
-            break
+    first = first_stage(found, rows, forbidden, subject)
     _fail(subject, said(row, token, _sequence(item, rows)), first)
 
 
@@ -333,19 +281,7 @@ def _assert_the_same_alone(subject: Subject, is_padding: Tensor) -> None:
 
 def _fail(subject: Subject, what: str, stage: StageOutput | None) -> None:
     """Raise the sentence that names the first stage."""
-    if stage is None:
-        raise AssertionError(f"{what}. No module does before the end: it happens in the model's own forward")
-    name = stage.module or "the model"
-    if stage.kind != "attention":
-        raise AssertionError(f"{what}. The first stage that does is {name} ({stage.kind})")
-    mask = ""
-    for row in check(subject.model, *subject.args, causal=what.endswith("later"), **subject.kwargs).rows:
-        if row.attention.module == stage.module:
-            words = "; ".join(description.words for _, description in row.descriptions[:2])
-            title = f" ({row.findings[0].title})" if row.findings else ""
-            mask = f", whose mask is: {words}{title}"
-            break
-    raise AssertionError(f"{what}. The first stage that does is the attention of {name}{mask}")
+    raise AssertionError(f"{what}. {stage_in_words(stage, subject, causal=what.endswith('later'))}")
 
 
 def _sequence(item: int, rows: Tensor) -> str:

@@ -46,7 +46,7 @@ def run(checkpoint: Checkpoint, given: Tokenized, *, keep: Keep = "weights") -> 
     """
     model = checkpoint.model
     with checkpoint.lock, torch.no_grad(), watch(model, keep=keep, to="cpu") as trace:
-        output = model(**given.inputs, **_plain(checkpoint))
+        output = model(**given.inputs, **plain(checkpoint))
     tokens = tuple(piece.text for piece in given.pieces)
     if given.target:
         trace.texts = Texts((tokens,), (tuple(piece.text for piece in given.target),))
@@ -87,10 +87,10 @@ def holds(trace: Trace, allowed: Tensor) -> bool:
 def memory_of_run(checkpoint: Checkpoint, given: Tokenized, keep: Keep) -> int:
     """The bytes that the trace of a pass takes, known from one plain pass."""
     with checkpoint.lock:
-        return memory(checkpoint.model, keep=keep, **given.inputs, **_plain(checkpoint))
+        return memory(checkpoint.model, keep=keep, **given.inputs, **plain(checkpoint))
 
 
-def _plain(checkpoint: Checkpoint) -> dict[str, Any]:
+def plain(checkpoint: Checkpoint) -> dict[str, Any]:
     """Nothing is kept for a next pass."""
     return {"use_cache": False} if checkpoint.part != "encoder" else {}
 

@@ -11,8 +11,9 @@ from visualizer.settings.link import read_part, write_part
 
 Door = Literal["recording", "pretrained"]
 Source = Literal["none", "example", "given", "uploaded"]
-Panel = Literal["heads", "compare", "operations", "write", "mask"]
+Panel = Literal["heads", "compare", "operations", "write", "mask", "prove"]
 
+Under = Literal["own", "other"]
 NumberType = Literal["float32", "bfloat16"]
 
 MOST_HEADS = 256
@@ -56,6 +57,7 @@ class WatchedChoice:
             "operations": "Step through",
             "write": "Write on",
             "mask": "Another mask in all",
+            "prove": "Prove",
         },
     )
     watched_attention: str = setting("", "Attention", "The attention that is looked at, by its path.")
@@ -106,6 +108,12 @@ class WatchedChoice:
         "Another mask",
         "Which keys a query may see, as in the Mask lab: a condition of the query's position q, the key's k and "
         "the head h, such as k <= q, abs(q - k) < 3 or k == 0 or k == q.",
+    )
+    pretrained_under: Under = setting(
+        "own",
+        "Under",
+        "Whether the claim is proved under the masks that the model itself has, or under another one.",
+        choices={"own": "Its own masks", "other": "Another mask"},
     )
     pretrained_steps: int = setting(
         8, "Tokens to write", "How many tokens it writes at most.", least=1, most=MOST_WRITTEN

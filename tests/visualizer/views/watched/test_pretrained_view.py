@@ -49,10 +49,11 @@ def test_a_link_loads_nothing_until_it_is_asked_to(tiny):
 
 def test_a_loaded_model_writes_on_is_stepped_through_and_takes_another_mask(tiny):
     open_checkpoint(cost_of(tiny), lambda *_: None)
-    app = open_app(watched_door="pretrained", pretrained_model=tiny, pretrained_text="the", watched_panel="write")
+    query = {"pretrained_model": tiny, "pretrained_text": "the cat", "watched_panel": "write"}
+    app = open_app(watched_door="pretrained", **query)
     steps = next(header for header in pictures(app).values() if header["key"] == "pretrained_steps_picture")
     assert len(steps["steps"]) == NOTHING_WATCHED.pretrained_steps
-    assert [step["computed"] for step in steps["steps"]][:3] == [1, 1, 1]
+    assert [step["computed"] for step in steps["steps"]][:3] == [5, 1, 1]
     app.segmented_control(key="watched_panel").set_value("operations").run()
     assert any(header["key"] == "watched_tree" for header in pictures(app).values())
     app.segmented_control(key="watched_panel").set_value("compare").run()
@@ -60,7 +61,14 @@ def test_a_loaded_model_writes_on_is_stepped_through_and_takes_another_mask(tiny
     app.segmented_control(key="watched_panel").set_value("mask").run()
     assert "All 2 attentions keep to it" in said(app)
     app.text_input(key="pretrained_mask").set_value("k <= q and h > 0").run()
-    assert "1 query has no key left in some head" in said(app)
+    assert "5 queries have no key left in some head" in said(app)
+    app.segmented_control(key="watched_panel").set_value("prove").run()
+    assert app.success[0].value.startswith("**Passes.** No later token")
+    app.segmented_control(key="pretrained_under").set_value("other").run()
+    app.text_input(key="pretrained_mask").set_value("abs(q - k) < 2").run()
+    assert app.error[0].value.startswith("**Fails.** A later token changes an earlier row: row 0 “the”")
+    assert link_of(app)["pretrained_under"] == "other"
+    app.segmented_control(key="watched_panel").set_value("mask").run()
     app.text_input(key="pretrained_mask").set_value("import os").run()
     assert len(app.error) == 1
     app.text_area(key="pretrained_text").set_value("a" * 65).run()

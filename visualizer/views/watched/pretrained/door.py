@@ -40,9 +40,9 @@ _ASKED = "pretrained_asked"
 _REFUSED = "pretrained_refused"
 _COSTS: Kept[tuple[str, str], Cost] = Kept(room=32)
 _PANELS: dict[Part, tuple[str, ...]] = {
-    "decoder": ("compare", "operations", "write", "mask"),
-    "encoder": ("compare", "operations", "mask"),
-    "encoder-decoder": ("compare", "operations"),
+    "decoder": ("compare", "operations", "write", "mask", "prove"),
+    "encoder": ("compare", "operations", "mask", "prove"),
+    "encoder-decoder": ("compare", "operations", "prove"),
 }
 _LOOK_SECONDS = 5
 _FOUND: Kept[int, tuple[Place, ...]] = Kept(room=1)

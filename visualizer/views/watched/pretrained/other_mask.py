@@ -50,6 +50,23 @@ def render(watched: WatchedRun, choices: Choices) -> None:
     checkpoint = opened(choices.watched)
     if checkpoint is None:
         return
+    choose(choices)
+    words = words_of(choices.watched)
+    given = tokenized(checkpoint, words, MOST_TOKENS)
+    try:
+        allowed = allowed_by(choices.watched.pretrained_mask, given.pieces, watched.trace[0].n_heads)
+    except ValueError as error:
+        st.error(markdown_safe(visible_whole(str(error))), icon=":material/error:")
+        return
+    both = _both(checkpoint, given, words, choices.watched.pretrained_mask, allowed)
+    _said(both, allowed)
+    _grids(watched, both, allowed, choices)
+    if both.own.has_logits:
+        _answers(checkpoint, both)
+
+
+def choose(choices: Choices) -> None:
+    """Draw the field for the mask, and the way to the painted one."""
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="pretrained_other_mask"):
         st.text_input(
             WATCHED["pretrained_mask"].label,
@@ -67,18 +84,6 @@ def render(watched: WatchedRun, choices: Choices) -> None:
                 on_click=state.watch,
                 kwargs={"pretrained_mask": painted},
             )
-    words = words_of(choices.watched)
-    given = tokenized(checkpoint, words, MOST_TOKENS)
-    try:
-        allowed = allowed_by(choices.watched.pretrained_mask, given.pieces, watched.trace[0].n_heads)
-    except ValueError as error:
-        st.error(markdown_safe(visible_whole(str(error))), icon=":material/error:")
-        return
-    both = _both(checkpoint, given, words, choices.watched.pretrained_mask, allowed)
-    _said(both, allowed)
-    _grids(watched, both, allowed, choices)
-    if both.own.has_logits:
-        _answers(checkpoint, both)
 
 
 def allowed_by(source: str, pieces: tuple[Piece, ...], n_heads: int) -> Tensor:

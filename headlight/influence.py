@@ -1,0 +1,129 @@
+"""Which tokens move which rows of any model's output, by derivatives.
+
+A random direction of a row is pulled back to the embeddings of the tokens. Where a mask blocks every way, what
+arrives is not about zero but exactly zero, because the weight of a blocked key is; any other derivative gives zero
+with probability zero. How much arrives is an estimate: the mean of its square over all directions is the square of
+the Frobenius norm of the Jacobian (Hutchinson 1989).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor
+
+from headlight.checking import check
+from headlight.passes import Pass, StageOutput, Subject, run_pass
+
+_ROW_BY_ROW = ("Linear", "Conv1D")
+"""Modules that cannot mix rows: within an attention that is written out, what leaks into them is the attention."""
+
+
+def differentiated(subject: Subject) -> Pass | None:
+    """A pass with a derivative; None where the model has none by its tokens."""
+    try:
+        found = run_pass(subject, subject.tokens, differentiable=True)
+    except NotImplementedError:  # such as FlexAttention on a CPU
+        return None
+    return found if found.embedded and found.output.requires_grad else None
+
+
+def influence(
+    found: Pass, subject: Subject, rows: Sequence[int], progress: Callable[[float], None] = lambda _: None
+) -> Tensor:
+    """How far each token moves some rows of the output of one sequence, in one random direction each.
+
+    Args:
+        found: a differentiable pass.
+        subject: what was run, one sequence.
+        rows: which rows.
+        progress: called with the fraction done. An error that it raises ends the measurement.
+
+    Returns:
+        (rows, T) float64; 0 only where the row does not depend on the token.
+    """
+    moved = []
+    for n_done, row in enumerate(rows, 1):
+        only = torch.zeros(1, subject.n_tokens, dtype=torch.bool)
+        only[0, row] = True
+        moved.append(pulled_back(found.output_stage(subject), only, found, subject)[0])
+        progress(n_done / len(rows))
+    return torch.stack(moved)
+
+
+def pulled_back(stage: StageOutput, rows: Tensor, found: Pass, subject: Subject) -> Tensor:
+    """How far each token moves some rows of a stage in a random direction, (B, T); 0 only where it does not.
+
+    Args:
+        stage: the stage.
+        rows: (B, T) bool, its rows.
+        found: the pass that it is of.
+        subject: what was run.
+    """
+    total = torch.zeros(rows.shape, dtype=torch.float64)
+    if not stage.value.requires_grad:
+        return total
+    direction = torch.randn(stage.value.shape, generator=torch.Generator().manual_seed(1)).to(stage.value)
+    direction = direction.masked_fill(~_over(stage, rows), 0.0)
+    gradients = torch.autograd.grad(stage.value, found.embedded, direction, retain_graph=True, allow_unused=True)
+    for gradient in gradients:
+        if gradient is not None:
+            parts = gradient.detach().reshape(*subject.tokens.shape[:2], -1)
+            by_token = parts.to("cpu", torch.float64).square().sum(-1)
+            total = total + (by_token if subject.token_axis == 1 else by_token.T)
+    return total.sqrt()
+
+
+def _over(stage: StageOutput, rows: Tensor) -> Tensor:
+    """Rows, (B, T) bool, as a mask that broadcasts to a stage; of all sequences if it has no axis for them."""
+    axis = stage.axis % stage.value.dim()
+    of_batch = 1 if axis == 0 else 0
+    shape = [1] * stage.value.dim()
+    shape[axis] = rows.shape[1]
+    if stage.value.shape[of_batch] != len(rows):
+        return rows.any(0).reshape(shape).to(stage.value.device)
+    shape[of_batch] = len(rows)
+    return (rows if of_batch < axis else rows.T).reshape(shape).to(stage.value.device)
+
+
+def first_stage(
+    found: Pass,
+    rows: Tensor,
+    forbidden: Tensor,
+    subject: Subject,
+    progress: Callable[[float], None] = lambda _: None,
+) -> StageOutput | None:
+    """The first stage of which some rows, (B, T) bool, depend on some token of those forbidden, (B, T) bool."""
+    for n_done, stage in enumerate(found.stages, 1):
+        if bool((forbidden & (pulled_back(stage, rows, found, subject) != 0)).any()):
+            return stage
+        progress(n_done / len(found.stages))
+    return None
+
+
+def stage_in_words(stage: StageOutput | None, subject: Subject, *, causal: bool) -> str:
+    """A sentence on the first stage that depends on what it must not depend on.
+
+    Args:
+        stage: it; None where no module does before the end.
+        subject: what was run.
+        causal: whether no token may see a later one.
+    """
+    if stage is None:
+        return "No module does before the end: it happens in the model's own forward"
+    name, is_attention = stage.module or "the model", stage.kind == "attention"
+    if not is_attention and stage.kind not in _ROW_BY_ROW:
+        return f"The first stage that does is {name} ({stage.kind})"
+    mask = ""
+    for row in check(subject.model, *subject.args, causal=causal, **subject.kwargs).rows:
+        attention = row.attention.module
+        if attention == name or (not is_attention and name.startswith(f"{attention}.")):
+            name, is_attention = attention, True
+            words = "; ".join(description.words for _, description in row.descriptions[:2])
+            title = f" ({row.findings[0].title})" if row.findings else ""
+            mask = f", whose mask is: {words}{title}"
+            break
+    if not is_attention:
+        return f"The first stage that does is {name} ({stage.kind})"
+    return f"The first stage that does is the attention of {name}{mask}"

@@ -1,0 +1,80 @@
+"""What a checkpoint promises by its masks is measured on it, and a leak is named with the first stage."""
+
+import pytest
+import torch
+
+from headlight.influence import influence
+from headlight.passes import Subject, run_pass
+from headlight.pretrained.passes import plain, run, with_mask
+from headlight.pretrained.proving import depends, later, promised_by, rows_measured
+from headlight.pretrained.tokens import Words, tokenized
+
+TEXT = Words("the cat sat", "the mat")
+
+
+def proved(checkpoint, allowed=None, promised=None):
+    given = tokenized(checkpoint, TEXT, 64)
+    trace = run(checkpoint, given).trace
+    if promised is None:
+        promised = promised_by(trace, given, allowed)
+    return depends(checkpoint, given if allowed is None else with_mask(checkpoint, given, allowed), promised)
+
+
+@pytest.mark.parametrize("family", ["gpt2", "llama", "qwen3", "t5", "bart"])
+def test_a_decoder_depends_on_no_later_token_and_on_all_others(checkpoint_of, family):
+    found = proved(checkpoint_of(family)[1])
+    assert found.ahead is None
+    assert found.beyond_masks is None
+    assert torch.equal(found.sizes == 0, later(found.n_tokens))
+    assert torch.equal(found.forbidden, later(found.n_tokens))
+
+
+@pytest.mark.parametrize("family", ["bert", "llama"])
+def test_another_mask_is_kept_layer_upon_layer(checkpoint_of, family):
+    _, checkpoint = checkpoint_of(family)
+    n_tokens = len(tokenized(checkpoint, TEXT, 64).pieces)
+    places = torch.arange(n_tokens)
+    found = proved(checkpoint, allowed=(abs(places - places[:, None]) <= 1)[None])
+    assert found.beyond_masks is None
+    assert torch.equal(found.sizes == 0, abs(places - places[:, None]) > 2)  # one key further in each of two layers
+    if family == "llama":
+        assert (found.ahead.row, found.ahead.token) == (0, 1)
+        assert "the attention of model.layers.0.self_attn" in found.ahead.stage
+
+
+def test_what_passes_in_spite_of_the_mask_is_named(checkpoint_of):
+    _, checkpoint = checkpoint_of("llama")
+    n_tokens = len(tokenized(checkpoint, TEXT, 64).pieces)
+    leak = proved(checkpoint, promised=torch.eye(n_tokens, dtype=torch.bool)).beyond_masks
+    assert (leak.row, leak.token) == (1, 0)
+    assert leak.stage == (
+        "The first stage that does is the attention of model.layers.0.self_attn, whose mask is: causal"
+    )
+
+
+def test_the_size_of_an_influence_is_the_jacobian_in_one_direction(checkpoint_of):
+    _, checkpoint = checkpoint_of("gpt2")
+    given = tokenized(checkpoint, TEXT, 64)
+    subject = Subject(checkpoint.model, (), {**given.inputs, **plain(checkpoint)}, "input_ids", 1, None)
+    found = run_pass(subject, subject.tokens, differentiable=True)
+    (sizes,) = influence(found, subject, [2])
+    direction = torch.randn(found.output.shape, generator=torch.Generator().manual_seed(1))[0, 2]
+    table, step = checkpoint.model.get_input_embeddings().weight, 1e-2
+    embedded = table[given.inputs["input_ids"]]
+    pulled = torch.zeros_like(embedded[0, 1])
+    with torch.no_grad():
+        for number in range(len(pulled)):
+            both = []
+            for sign in (1, -1):
+                moved = embedded.clone()
+                moved[0, 1, number] += sign * step
+                both.append(checkpoint.model(inputs_embeds=moved, use_cache=False).logits[0, 2] @ direction)
+            pulled[number] = (both[0] - both[1]) / (2 * step)
+    assert sizes[1] == pytest.approx(float(pulled.norm()), rel=0.02)
+
+
+def test_of_many_tokens_some_rows_are_measured_with_the_first_and_the_last():
+    assert rows_measured(128) == tuple(range(128))
+    sampled = rows_measured(300)
+    assert len(set(sampled)) == 64
+    assert (sampled[0], sampled[-1]) == (0, 299)

@@ -1,0 +1,192 @@
+"""Prove: whether the model that is open keeps to its masks, or to another one, for the text that is written."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import streamlit as st
+from torch import Tensor
+
+from headlight.pretrained.checkpoint import Checkpoint
+from headlight.pretrained.passes import memory_of_run, with_mask
+from headlight.pretrained.proving import Dependence, Leak, depends, promised_by
+from headlight.pretrained.sizes import in_words
+from headlight.pretrained.tokens import Piece, Tokenized, Words, tokenized
+from visualizer.components.axis import Axis
+from visualizer.components.tensor_grid.element import Panel, tensor_grid
+from visualizer.runs.watched import WatchedRun
+from visualizer.safe_text import markdown_safe, visible, visible_whole
+from visualizer.session import background, widgets
+from visualizer.session.background import Progress
+from visualizer.session.cache import Kept
+from visualizer.session.mount import mount
+from visualizer.session.state import Choices
+from visualizer.views.watched.pretrained import other_mask
+from visualizer.views.watched.pretrained.door import MOST_TOKENS, MOST_TRACE_BYTES, opened, words_of
+
+AT_ONCE = 6e10
+"""Weights times tokens times rows up to which nobody has to ask: about two seconds on one core."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Measured:
+    found: Dependence
+    seconds: float
+
+
+_KEPT: WeakKeyDictionary[Checkpoint, Kept[tuple[Words, str], _Measured]] = WeakKeyDictionary()
+
+
+def render(run: WatchedRun, choices: Choices) -> None:
+    """Draw the choice of the mask, the verdicts, and which rows depend on which tokens."""
+    checkpoint = opened(choices.watched)
+    if checkpoint is None:
+        return
+    given = tokenized(checkpoint, words_of(choices.watched), MOST_TOKENS)
+    judged = given.target or given.pieces
+    if len(judged) < 2:
+        st.info("There is one token, and nothing to keep from it: write more.", icon=":material/info:")
+        return
+    is_other = False
+    if checkpoint.part != "encoder-decoder":
+        widgets.segments("pretrained_under", required=True)
+        is_other = choices.watched.pretrained_under == "other"
+    source, allowed = "", None
+    if is_other:
+        other_mask.choose(choices)
+        source = choices.watched.pretrained_mask
+        try:
+            allowed = other_mask.allowed_by(source, given.pieces, run.trace[0].n_heads)
+        except ValueError as error:
+            st.error(markdown_safe(visible_whole(str(error))), icon=":material/error:")
+            return
+        given = with_mask(checkpoint, given, allowed)
+    measured = _measured(
+        checkpoint, given, words_of(choices.watched), source, promised_by(run.trace, given, allowed)
+    )
+    if measured is None:
+        return
+    if checkpoint.part != "encoder":
+        _causal(measured.found, judged)
+    _promised(measured.found, judged, is_other=is_other)
+    _grid(measured.found, judged)
+    st.caption(_how(measured))
+
+
+def _measured(
+    checkpoint: Checkpoint, given: Tokenized, words: Words, source: str, promised: Tensor
+) -> _Measured | None:
+    """What was measured: at once where that is quick, else when it is asked for; None before."""
+    kept = _KEPT.setdefault(checkpoint, Kept(room=16))
+    if (found := kept.get((words, source))) is not None:
+        return found
+    n_bytes = memory_of_run(checkpoint, given, "all")
+    if n_bytes > MOST_TRACE_BYTES:
+        st.error(
+            f"All stages of this pass take {in_words(n_bytes)}: {in_words(MOST_TRACE_BYTES)} is the most. "
+            "Take a shorter text.",
+            icon=":material/error:",
+        )
+        return None
+
+    def work(progress: Progress) -> None:
+        started = time.perf_counter()
+        found = depends(checkpoint, given, promised, progress)
+        kept.keep((words, source), _Measured(found, time.perf_counter() - started))
+
+    n_tokens, n_weights = len(promised), sum(weight.numel() for weight in checkpoint.model.parameters())
+    said = "Differentiating each row of the output by every token …"
+    if n_weights * n_tokens**2 <= AT_ONCE:
+        background.at_once(work, said)
+        return kept.get((words, source))
+    st.caption(
+        f"To measure it, the rows of the output are followed back to {n_tokens:,} tokens, one after the other, "
+        f"through {n_weights / 10**6:,.0f} million weights. It can be stopped."
+    )
+    background.offer("pretrained_proof", (checkpoint.name, words, source), "Measure", work, said)
+    return kept.get((words, source))
+
+
+def _causal(found: Dependence, pieces: tuple[Piece, ...]) -> None:
+    """Whether no row depends on a later token: the claim of every decoder."""
+    if found.ahead is None:
+        st.success(
+            f"**Passes.** No later token changes an earlier row: all {int(found.later.sum()):,} derivatives that "
+            "must be zero are exactly zero.",
+            icon=":material/check:",
+        )
+        return
+    st.error(
+        f"**Fails.** A later token changes an earlier row: {_leak(found.ahead, pieces)}", icon=":material/close:"
+    )
+    if bool((found.later & ~found.forbidden).any()):
+        st.caption("The mask in force lets later tokens through, so this is as it should be.")
+
+
+def _promised(found: Dependence, pieces: tuple[Piece, ...], *, is_other: bool) -> None:
+    """Whether nothing passes where the masks forbid it."""
+    n_forbidden = int(found.forbidden.sum())
+    if n_forbidden == 0:
+        st.info(
+            "Over all layers the masks let every token through to every row, so they forbid nothing that could be "
+            "proved.",
+            icon=":material/info:",
+        )
+    elif found.beyond_masks is not None:
+        st.error(
+            f"**Fails.** Something passes where the masks forbid it: {_leak(found.beyond_masks, pieces)}",
+            icon=":material/close:",
+        )
+    elif is_other:
+        st.success(
+            f"**Passes.** Nothing passes where the other mask, layer upon layer, forbids it: all {n_forbidden:,} "
+            "derivatives that must be zero are exactly zero.",
+            icon=":material/check:",
+        )
+    else:
+        st.info(
+            f"**Holds by construction.** Nothing passes where its own masks forbid it: all {n_forbidden:,} "
+            "derivatives are exactly zero. The claim is made of these very masks, so a wrong mask keeps it too.",
+            icon=":material/info:",
+        )
+
+
+def _leak(leak: Leak, pieces: tuple[Piece, ...]) -> str:
+    row, token = (f"{place} “{markdown_safe(visible(pieces[place].text))}”" for place in (leak.row, leak.token))
+    return f"row {row} depends on token {token}. {markdown_safe(leak.stage)}."
+
+
+def _grid(found: Dependence, pieces: tuple[Piece, ...]) -> None:
+    labels = tuple(visible(piece.text) for piece in pieces)
+    sizes = found.sizes.numpy()
+    held = (found.forbidden & (found.sizes == 0)).numpy()
+    panel = Panel(
+        name="influence",
+        title="Which rows of the output depend on which tokens",
+        subtitle=f"{len(found.rows)} rows, {len(labels)} tokens",
+        array=sizes,
+        rows=Axis("query", tuple(labels[row] for row in found.rows), None),
+        columns=Axis("key", labels, None),
+        role="residual",
+        bounds=(0.0, float(sizes.max()) or 1.0),
+        blocked=held.astype(np.uint8),
+        blocked_by=("the masks (it measures exactly 0)",),
+    )
+    mount(tensor_grid((panel,), key="pretrained_proof_grid"))
+
+
+def _how(measured: _Measured) -> str:
+    found = measured.found
+    rows = (
+        "every row"
+        if len(found.rows) == found.n_tokens
+        else f"{len(found.rows)} of {found.n_tokens} rows, a sample,"
+    )
+    return (
+        f"A random direction of {rows} of the output is followed back to the embedding of every token by the exact "
+        "derivative: it is zero only where nothing passes. How large it is elsewhere estimates the Frobenius norm "
+        f"of the Jacobian from this one direction. Measured in {measured.seconds:.1f} s."
+    )
