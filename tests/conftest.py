@@ -3,20 +3,28 @@
 import functools
 import gc
 
-import torch
-from hypothesis import settings
-from streamlit.components.v2 import manifest_scanner
+import pytest
 
-settings.register_profile("repeatable", derandomize=True, deadline=None)
-settings.load_profile("repeatable")
 
-torch.set_num_threads(1)  # the tests' tensors are small: threads that wait for each other cost more than they save
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """What the tests need: imported where they run, and not by the process that hands them out."""
+    if session.config.getoption("dist") != "no" and not hasattr(session.config, "workerinput"):
+        return
+    gc.disable()  # all that is imported and collected stays to the end
+    import torch
+    from hypothesis import settings
+    from streamlit.components.v2 import manifest_scanner
 
-# every AppTest reads what is said of every installed package, in search of components: once is enough
-manifest_scanner.scan_component_manifests = functools.cache(manifest_scanner.scan_component_manifests)
+    settings.register_profile("repeatable", derandomize=True, deadline=None)
+    settings.load_profile("repeatable")
+    torch.set_num_threads(1)  # the tensors are small: threads that wait for each other cost more than they save
+    # every AppTest reads what is said of every installed package, in search of components: once is enough
+    manifest_scanner.scan_component_manifests = functools.cache(manifest_scanner.scan_component_manifests)
 
 
 def pytest_collection_finish() -> None:
-    """Every later garbage collection passes over what has been imported and collected and stays to the end."""
+    """Later garbage collections pass over what has been imported and collected, and are seldom."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(5_000, 10, 1_000)
+    gc.enable()
