@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { layersInTurn, withLayers } from "../../visualizer/components/shared/layers.js";
+import { layerOf, layersInTurn, withLayers } from "../../visualizer/components/shared/layers.js";
 
 const array = (numbers, nLayers) => ({
   data: new Float32Array(numbers), dtype: "f4", shape: [nLayers, 1, 1, numbers.length / nLayers], scale: 1,
@@ -19,10 +19,12 @@ test("each layer comes to its place, in whatever order they arrive", () => {
   const rest = { layers: [0, 2], layer_max: [1, 0.2], shared: [], arrays: { weights: array([1, 2, 5, 6], 2), blocked: array([0, 0, 1, 1], 2) } };
   const shown = withLayers(null, first, 3);
   assert.deepEqual([...shown.arrived], [1]);
-  assert.deepEqual([...shown.arrays.weights.data.subarray(2, 4)], [3, 4]);
+  assert.deepEqual([...layerOf(shown.arrays.weights, 1).data], [3, 4]);
   const whole = withLayers(shown, rest, 3);
-  assert.deepEqual([...whole.arrays.weights.data], [1, 2, 3, 4, 5, 6]);
-  assert.deepEqual([...whole.arrays.blocked.data], [0, 0, 1, 0, 1, 1]);
+  const numbers = (array) => [0, 1, 2].flatMap((layer) => [...layerOf(array, layer).data]);
+  assert.deepEqual(numbers(whole.arrays.weights), [1, 2, 3, 4, 5, 6]);
+  assert.deepEqual(numbers(whole.arrays.blocked), [0, 0, 1, 0, 1, 1]);
+  assert.deepEqual(numbers(array([1, 2, 3, 4, 5, 6], 3)), [1, 2, 3, 4, 5, 6], "layers that came at once");
   assert.deepEqual(whole.arrays.weights.shape, [3, 1, 1, 2]);
   assert.deepEqual(whole.layer_max, [1, 0.5, 0.2]);
   assert.deepEqual([...whole.arrived].sort(), [0, 1, 2]);

@@ -50,9 +50,9 @@ test("arrays are read wherever in its buffer a message begins", () => {
 });
 
 test("float16 and steps become the numbers that they stand for", () => {
-  const half = { data: Uint16Array.of(0x3c00, 0xc000, 0x7c00, 0x0001, 0x7e00), dtype: "f2", scale: 1 };
+  const half = { data: Uint16Array.of(0x3c00, 0xc000, 0x7c00, 0x0001, 0x7e00), dtype: "f2", scale: 1, power: 1 };
   assert.deepEqual([...floats(half)], [1, -2, Infinity, 2 ** -24, NaN]);
-  const steps = { data: Uint8Array.of(0, 51, 255), dtype: "u1", scale: 1 / 255 };
+  const steps = { data: Uint8Array.of(0, 51, 255), dtype: "u1", scale: 1 / 255, power: 1 };
   assert.deepEqual([...floats(steps, 1)].map((value) => value.toFixed(6)), ["0.200000", "1.000000"]);
 });
 
@@ -113,14 +113,15 @@ function drawn(matrix, size) {
 }
 
 test("numbers that came in steps are drawn without being decoded, and look the same", () => {
-  for (const [dtype, Steps, most] of [["u1", Uint8Array, 255], ["u2", Uint16Array, 65535]]) {
-    const steps = { data: Steps.from({ length: 64 }, (_, i) => (i * 3571) % (most + 1)), scale: 1 / most };
+  const kinds = [["u1", Uint8Array, 255, 1], ["u1", Uint8Array, 255, 2], ["u2", Uint16Array, 65535, 1]];
+  for (const [dtype, Steps, most, power] of kinds) {
+    const steps = { data: Steps.from({ length: 64 }, (_, i) => (i * 3571) % (most + 1)), scale: 1 / most ** power, power };
     const blocked = Uint8Array.from({ length: 64 }, (_, i) => (i % 8 > i / 8 ? 1 : 0));
     const shape = { rows: 8, columns: 8, blocked };
     const undecoded = { ...shape, steps, get values() { throw new Error("decoded"); } };
     for (const size of [8, 3]) {
       const decoded = { ...shape, values: floats({ ...steps, dtype }) };
-      assert.deepEqual(drawn(undecoded, size), drawn(decoded, size), `${dtype} in ${size} pixels`);
+      assert.deepEqual(drawn(undecoded, size), drawn(decoded, size), `${dtype}, power ${power}, in ${size} pixels`);
     }
   }
 });

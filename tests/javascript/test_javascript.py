@@ -68,11 +68,12 @@ def test_what_python_packs_is_what_javascript_reads():
         "half": np.array([0.5, -2.0, 65504.0, 6e-8], np.float16),
         "flags": np.array([True, False, True]),
         "steps": Scaled(np.array([0, 13107, 65535], np.uint16), 1 / 65535),
+        "roots": Scaled(np.array([0, 17, 255], np.uint8), 0.02 / 255**2, power=2),
         "whole": np.array([-7, 2**31 - 1]),
     }
     read = json.loads(run("node", "--input-type=module", "-e", _READ, given=pack({"text": "é🙂"}, arrays)))
     assert read["text"] == "é🙂"
     for name, array in arrays.items():
-        numbers = array.values * array.scale if isinstance(array, Scaled) else array
+        numbers = array.numbers if isinstance(array, Scaled) else array
         found = np.array([float(text.replace("Infinity", "inf")) for text in read["numbers"][name]])
         np.testing.assert_array_equal(found.astype(np.float32), numbers.astype(np.float32))

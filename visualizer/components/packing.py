@@ -39,10 +39,16 @@ _CONVERSIONS: dict[np.dtype[Any], type[np.generic]] = {
 
 @dataclass(frozen=True)
 class Scaled:
-    """Unsigned integers that stand for `values * scale`."""
+    """Unsigned integers that stand for `values**power * scale`."""
 
     values: npt.NDArray[np.unsignedinteger[Any]]
     scale: float
+    power: int = 1
+
+    @property
+    def numbers(self) -> npt.NDArray[np.float64]:
+        """What they stand for."""
+        return np.asarray(self.values ** np.float64(self.power) * self.scale)
 
 
 def in_precision(array: Array, precision: Precision) -> Array | Scaled:
@@ -58,7 +64,7 @@ def in_precision(array: Array, precision: Precision) -> Array | Scaled:
         return single
     if not (single.min() >= 0.0 and single.max() <= 1.0):  # not a number is neither
         raise ValueError("Steps are for numbers from 0 to 1, and here are others: precision=exact gives them all.")
-    return _in_steps(single, np.uint16 if precision == "16" else np.uint8)
+    return _in_steps(single) if precision == "16" else _in_root_steps(single)
 
 
 def fit_precision(array: Array, budget_bytes: int = DEFAULT_BUDGET_BYTES) -> Array | Scaled:
@@ -74,7 +80,7 @@ def fit_precision(array: Array, budget_bytes: int = DEFAULT_BUDGET_BYTES) -> Arr
         return single
     low, high = _finite_range(single)
     if low >= 0.0 and high <= 1.0 and bool(np.isfinite(single.sum())):
-        return _in_steps(single, np.uint16 if single.nbytes // 2 <= budget_bytes else np.uint8)
+        return _in_steps(single) if single.nbytes // 2 <= budget_bytes else _in_root_steps(single)
     return single.astype(np.float16) if max(-low, high) <= LARGEST_FLOAT16 else single
 
 
@@ -91,7 +97,7 @@ def pack(header: Mapping[str, Any], arrays: Mapping[str, Array | Scaled]) -> byt
         values = _portable(name, entry.values if isinstance(entry, Scaled) else entry)
         described[name] = {"dtype": _DTYPE_NAMES[values.dtype], "shape": list(values.shape), "offset": offset}
         if isinstance(entry, Scaled):
-            described[name]["scale"] = entry.scale
+            described[name] |= {"scale": entry.scale, "power": entry.power}
         padding = -values.nbytes % ALIGNMENT
         chunks += [values.reshape(-1).view(np.uint8).data, bytes(padding)]
         offset += values.nbytes + padding
@@ -128,9 +134,22 @@ def _finite_range(array: npt.NDArray[np.float32]) -> tuple[float, float]:
     return (float(finite.min()), float(finite.max())) if finite.size else (0.0, 0.0)
 
 
-def _in_steps(array: npt.NDArray[np.float32], dtype: type[np.uint8] | type[np.uint16]) -> Scaled:
-    """Numbers in [0, 1] rounded to the nearest of the steps that `dtype` counts."""
-    most = int(np.iinfo(dtype).max)
+def _in_steps(array: npt.NDArray[np.float32]) -> Scaled:
+    """Numbers in [0, 1] rounded to the nearest of 65,536 equal steps."""
+    most = int(np.iinfo(np.uint16).max)
     scaled = array * np.float32(most)
     scaled += np.float32(0.5)
-    return Scaled(scaled.astype(dtype), 1 / most)
+    return Scaled(scaled.astype(np.uint16), 1 / most)
+
+
+def _in_root_steps(array: npt.NDArray[np.float32]) -> Scaled:
+    """Numbers in [0, 1] in 256 steps that are equal for their square roots, up to the largest of them.
+
+    So small numbers, whose colours a scale by the square root tells apart, stay apart in eight bits.
+    """
+    most = int(np.iinfo(np.uint8).max)
+    largest = float(array.max()) or 1.0
+    roots = np.sqrt(array * np.float32(1 / largest))
+    roots *= np.float32(most)
+    roots += np.float32(0.5)
+    return Scaled(roots.astype(np.uint8), largest / most**2, power=2)

@@ -41,12 +41,15 @@ export interface Theme extends Palette {
 
 export type Numbers = Float32Array | Uint16Array | Uint8Array | Int32Array;
 
-/** An array as it travels: float16 as bit patterns, steps as integers that stand for `data * scale`. */
+/** An array as it travels: float16 as bit patterns, steps as integers that stand for `data ** power * scale`. */
 export interface PackedArray {
   data: Numbers;
   dtype: "f4" | "f2" | "u1" | "u2" | "i4";
   shape: number[];
   scale: number;
+  power: number;
+  /** Its layers, where they arrive one after the other; then `data` is null. */
+  byLayer?: Map<number, PackedArray>;
 }
 
 /** One axis of a matrix; `longest` is the room for its labels in pixels where it is not the usual one. */
@@ -63,10 +66,17 @@ export interface Plane {
   emptyRows: Uint8Array | null;
 }
 
+/** Integers from zero that stand for `data ** power * scale`. */
+export interface Steps {
+  data: Numbers;
+  scale: number;
+  power: number;
+}
+
 export interface Matrix extends Plane {
   values: Float32Array;
-  /** The same as integers that stand for `data * scale`, where they came so; then `values` are made when asked for. */
-  steps?: { data: Numbers; scale: number } | null;
+  /** The same as integers that stand for them, where they came so; then `values` are made when asked for. */
+  steps?: Steps | null;
   rows: number;
   columns: number;
   rowAxis: Axis;

@@ -36,7 +36,7 @@ class Part:
     precision: StepsOrExact = setting(
         "exact",
         "Precision",
-        "Every number as it is, in float32, or in steps of 16 or 8 bits from 0 to 1.",
+        "Every number as it is, in float32, or from 0 to 1 in steps: 16 bits, or 8 bits that are finer near 0.",
         choices={"exact": "Exact", "16": "16 bits", "8": "8 bits"},
     )
     at: str = setting("", "At", "The first places of the array, one for each axis, counted from 0, such as 0,2.")
@@ -104,7 +104,9 @@ def read_picture_address(view: str, query: Mapping[str, Sequence[str]]) -> Addre
     return _read(view, "packed", query)
 
 
-def picture_address(view: str, settings: Settings, selection: Selection, n_numbers: int = 0) -> str | None:
+def picture_address(
+    view: str, settings: Settings, selection: Selection, n_numbers: int = 0, *, for_colors: bool = False
+) -> str | None:
     """The address of what a picture draws, from the page's own; None where no link carries the settings.
 
     Args:
@@ -112,12 +114,14 @@ def picture_address(view: str, settings: Settings, selection: Selection, n_numbe
         settings: what is run.
         selection: what is looked at; what the numbers do not depend on is left out.
         n_numbers: how many numbers from 0 to 1 it has; many travel in steps of 16 bits.
+        for_colors: whether they are seen as colours alone, as while something is dragged: in steps of 8 bits.
     """
     shown = Selection(**{name: getattr(selection, name) for name in _COUNTS[view]})
     link = write_query(settings, shown)
     if read_query({name: [value] for name, value in link.items()})[:2] != (settings, shown):
         return None
-    part = {"version": version_here()} | ({"precision": "16"} if n_numbers > MOST_EXACT else {})
+    precision = "8" if for_colors else "16" if n_numbers > MOST_EXACT else ""
+    part = {"version": version_here()} | ({"precision": precision} if precision else {})
     return f"pictures/{view}?{urlencode(link | part)}"
 
 
@@ -140,6 +144,9 @@ _COUNTS: Mapping[str, tuple[str, ...]] = {
 
 MOST_EXACT = 2**20
 """The most numbers of a picture that travel as they are."""
+
+MOST_WRITTEN = 2**11
+"""The most cells of one matrix: in those of a larger one no numbers are written, they are colours alone."""
 
 
 def _read(name: str, format_: str, query: Mapping[str, Sequence[str]]) -> Address:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from visualizer.components.packing import Scaled, fit_precision, pack
+from visualizer.components.packing import Scaled, fit_precision, in_precision, pack
 
 DTYPES = {"f4": "<f4", "f2": "<f2", "u1": "u1", "u2": "<u2", "i4": "<i4"}
 
@@ -77,8 +77,18 @@ def test_precision_follows_the_budget():
     sixteen, eight = fit_precision(weights, 3999), fit_precision(weights, 1999)
     assert isinstance(sixteen, Scaled)
     assert isinstance(eight, Scaled)
-    assert np.abs(sixteen.values * sixteen.scale - weights).max() <= 0.5001 / 65535
-    assert np.abs(eight.values * eight.scale - weights).max() <= 0.5001 / 255
+    assert np.abs(sixteen.numbers - weights).max() <= 0.5001 / 65535
+    assert np.abs(eight.numbers - weights).max() <= 1.003 / 255
+
+
+def test_eight_bits_keep_small_numbers_apart():
+    weights = np.array([0, 1e-5, 2e-5, 4e-5, 0.02], np.float32)  # as of 512 tokens
+    steps = in_precision(weights, "8")
+    assert isinstance(steps, Scaled)
+    assert steps.values.dtype == np.uint8
+    assert len(set(steps.values.tolist())) == len(weights)
+    assert steps.numbers[[0, -1]] == pytest.approx(weights[[0, -1]])
+    assert np.abs(np.sqrt(steps.numbers) - np.sqrt(weights)).max() <= 0.501 * np.sqrt(0.02) / 255
 
 
 def test_signed_numbers_become_float16_only_within_its_range():

@@ -80,7 +80,9 @@ class AttentionHeads extends LayeredPicture {
   }
 
   receiveMore() {
-    this.masks = new MaskPlanes(this.data.arrays.blocked);
+    const { weights, blocked } = this.data.arrays;
+    this.masks = MaskPlanes.of(blocked, this.masks);
+    this.cachedOf = { weights, masks: this.masks }; // those of the layer shown are as they were
   }
 
   drawMore() {

@@ -49,9 +49,9 @@ class CompareGrids extends LayeredPicture {
   }
 
   receiveMore() {
-    const { blocked_a: blockedA, blocked_b: blockedB } = this.data.arrays;
-    this.masks = { a: new MaskPlanes(blockedA), b: new MaskPlanes(blockedB) };
-    this.both = null;
+    const { a, b, blocked_a: blockedA, blocked_b: blockedB } = this.data.arrays;
+    this.masks = { a: MaskPlanes.of(blockedA, this.masks.a), b: MaskPlanes.of(blockedB, this.masks.b) };
+    this.decodedOf = { a, b }; // those of the layer shown are as they were
   }
 
   /** The cells that both block; kept while the same two are asked for, since heads often share them. */

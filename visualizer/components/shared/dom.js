@@ -62,6 +62,15 @@ export function oncePerFrame(action) {
   return schedule;
 }
 
+/** Do something once the page has nothing more urgent to do. Returns what ends that. */
+export function whenIdle(action) {
+  const { scheduler } = globalThis;
+  if (!scheduler) return clearTimeout.bind(null, setTimeout(action, 0));
+  const controller = new AbortController();
+  scheduler.postTask(() => controller.signal.aborted || action(), { priority: "background" });
+  return () => controller.abort();
+}
+
 /** Scroll a container sideways, and nothing else, until the node is well inside it. */
 export function bringIntoView(scroller, node, margin) {
   const outer = scroller.getBoundingClientRect();

@@ -1,12 +1,12 @@
-/** @import { Axis, Mark, Matrix, TooltipLine } from "../types.d.ts" */
+/** @import { Axis, Mark, Matrix, Numbers, TooltipLine } from "../types.d.ts" */
 
 import { drawUpwards, setBox, shortened, sizedContext, textContext } from "./canvas.js";
 import { wordNodes } from "./define.js";
-import { clamp, makeElement, setText } from "./dom.js";
+import { clamp, makeElement, setText, whenIdle } from "./dom.js";
 import { cellUnder, labelFont, LONGEST_LABEL, panelGeometry, readsUpwards, tickStep } from "./grid_layout.js";
 import { hasModifier, stepOfKey } from "./keys.js";
 import { shortNumber } from "./legend.js";
-import { drawMatrix, hatchCanvas, inkOn, pixelFor, signCanvas } from "./matrix_pixels.js";
+import { drawMatrix, hatchCanvas, inkOn, pixelFor, signCanvas, storedNumbers } from "./matrix_pixels.js";
 import { drawWhenNear } from "./near.js";
 import { formatNumber, withMinusSign } from "./payload.js";
 import { describeRows } from "./rows.js";
@@ -112,7 +112,11 @@ export class MatrixPanel {
     setBox(this.overlay, 0, 0, this.overlayWidth(), this.geometry.top + this.geometry.plotHeight);
     this.drawLights();
     this.select(this.selected);
-    drawWhenNear(this.element, () => this.paint());
+    this.describeSoon();
+    drawWhenNear(this.element, () => {
+      this.paint();
+      this.describeRowsSoon();
+    });
   }
 
   /** Draw the pixels and what is written over them. */
@@ -126,22 +130,33 @@ export class MatrixPanel {
   }
 
   showTexts() {
-    const { title, subtitle, color, hint, description } = this.look;
+    const { title, subtitle, color, hint } = this.look;
     setText(this.titleText, title ?? "");
     this.showShape(subtitle ?? []);
     this.subtitle.hidden = !subtitle?.length;
     this.caption.hidden = !title && !subtitle?.length;
     this.dot.hidden = !color;
     this.dot.style.background = color ?? "";
-    cancelAnimationFrame(this.describing);
-    clearTimeout(this.wording);
-    const describe = () => this.pixels.setAttribute("aria-label", description());
-    this.describing = requestAnimationFrame(() => setTimeout(describe, 0)); // once the frame is painted
-    this.rowTexts.setAttribute("aria-busy", "true");
-    this.wording = setTimeout(() => this.describeRows(), AFTER_THE_PICTURE);
     const way = `cells: move with the arrow keys, select with Enter${hint ? ` (${hint})` : ""}`;
     this.plot.setAttribute("aria-label", `${title || "matrix"}, ${way}`);
     this.plot.classList.toggle("matrix-plot-leads", Boolean(hint));
+  }
+
+  /** Put the matrix into words, unless it is already: in brief, and once it is near the window row by row. */
+  describeSoon() {
+    const { matrix, look } = this;
+    if (this.said?.matrix === matrix && this.said.title === look.title && !look.rowTexts) return;
+    this.said = { matrix, title: look.title, inRows: false };
+    this.rowTexts.setAttribute("aria-busy", "true");
+    clearTimeout(this.wording);
+    this.endDescribing?.();
+    this.endDescribing = whenIdle(() => this.pixels.setAttribute("aria-label", look.description()));
+  }
+
+  describeRowsSoon() {
+    if (this.said.inRows) return;
+    this.said.inRows = true;
+    this.wording = setTimeout(() => whenIdle(() => this.describeRows()), AFTER_THE_PICTURE);
   }
 
   /** Say the matrix row by row, to who does not see it. */
@@ -470,7 +485,8 @@ export function lineText({ parts }) {
  * @param {Matrix} matrix
  */
 export function describeMatrix(name, matrix) {
-  const { values, rows, columns, rowAxis, columnAxis, blocked, blockedBy } = matrix;
+  const { rows, columns, rowAxis, columnAxis, blocked, blockedBy } = matrix;
+  const { numbers: values, unit } = storedNumbers(matrix);
   let low = Infinity;
   let high = -Infinity;
   let blockedCount = 0;
@@ -487,7 +503,7 @@ export function describeMatrix(name, matrix) {
     }
   }
   const size = `${name}: ${rows} by ${columns} (${rowAxis.name} by ${columnAxis.name})`;
-  const range = low <= high ? `from ${formatNumber(low)} to ${formatNumber(high)}` : "no finite number";
+  const range = low <= high ? `from ${formatNumber(low * unit)} to ${formatNumber(high * unit)}` : "no finite number";
   const hidden = blockedCount ? `, ${blockedCount} of ${values.length} cells ${blockedText(bits, blockedBy ?? [])}` : "";
   const strange = unusual ? `, ${unusual} not finite` : "";
   return `${size}, ${range}${hidden}${strange}`;
@@ -495,7 +511,7 @@ export function describeMatrix(name, matrix) {
 
 /**
  * One flag per row: whether all its keys are blocked; null when that is true of none.
- * @param {Uint8Array | Uint16Array | null} blocked
+ * @param {Numbers | null} blocked
  * @param {number} rows
  * @param {number} columns
  * @returns {Uint8Array | null}

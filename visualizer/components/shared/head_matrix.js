@@ -1,5 +1,6 @@
 /** @import { Axis, PackedArray } from "../types.d.ts" */
 
+import { layerOf } from "./layers.js";
 import { floats } from "./payload.js";
 
 /**
@@ -12,16 +13,16 @@ import { floats } from "./payload.js";
  * @param {number} head
  */
 export function headMatrix(array, masks, axes, blockedBy, layer, head) {
-  const [, heads, rows, columns] = array.shape;
-  const start = (layer * heads + head) * rows * columns;
-  const end = start + rows * columns;
+  const [, , rows, columns] = array.shape;
+  const part = layerOf(array, layer);
+  const [start, end] = [head * rows * columns, (head + 1) * rows * columns];
   const isInSteps = array.dtype === "u1" || array.dtype === "u2";
   let values = null;
   return {
     get values() {
-      return (values ??= floats(array, start, end));
+      return (values ??= floats(part, start, end));
     },
-    steps: isInSteps ? { data: array.data.subarray(start, end), scale: array.scale } : null,
+    steps: isInSteps ? { data: part.data.subarray(start, end), scale: part.scale, power: part.power } : null,
     dtype: array.dtype,
     rows,
     columns,

@@ -1,3 +1,5 @@
+/** @import { PackedArray } from "../types.d.ts" */
+
 /**
  * The numbers of a picture of all layers, of which some arrive before others: `numbers` with those of one more answer.
  *
@@ -15,14 +17,29 @@ export function withLayers(numbers, answer, nLayers) {
   return { arrays: Object.fromEntries(arrays), layer_max: largest, arrived, isWhole: arrived.size === nLayers };
 }
 
-/** The array of all layers with those of an answer in their places. */
+/** The array of all layers with those of an answer in their places: in `byLayer`, since nothing is copied. */
 function placed(before, array, { layers }, nLayers) {
   if (layers.length === nLayers) return array;
   const [, ...shape] = array.shape;
+  const byLayer = new Map(before?.byLayer);
+  layers.forEach((layer, i) => byLayer.set(layer, partOf(array, i)));
+  return { ...array, data: null, byLayer, shape: [nLayers, ...shape] };
+}
+
+function partOf(array, i) {
+  const [, ...shape] = array.shape;
   const size = shape.reduce((product, count) => product * count, 1);
-  const data = before?.data ?? new array.data.constructor(nLayers * size);
-  layers.forEach((layer, i) => data.set(array.data.subarray(i * size, (i + 1) * size), layer * size));
-  return { ...array, data, shape: [nLayers, ...shape] };
+  return { ...array, data: array.data.subarray(i * size, (i + 1) * size), shape: [1, ...shape] };
+}
+
+/**
+ * One layer out of an array of shape (layers, ...), or out of one whose layers have arrived one after the other.
+ * @param {PackedArray} array
+ * @param {number} layer
+ * @returns {PackedArray}
+ */
+export function layerOf(array, layer) {
+  return array.byLayer ? array.byLayer.get(layer) : partOf(array, layer);
 }
 
 /** What to ask for: the layer shown first, the others after it. */

@@ -1,4 +1,5 @@
 import { rowsWithoutKey } from "./grid.js";
+import { layerOf } from "./layers.js";
 
 /**
  * What is blocked in each head of each layer. One plane may serve every layer, every head, or both.
@@ -15,21 +16,23 @@ export class MaskPlanes {
     const isSame = (one, other) => one.every((value, i) => value === other[i]);
     const [now, then] = [array, before?.array];
     if (now && now === then) return before;
-    return now && then && isSame(now.shape, then.shape) && isSame(now.data, then.data) ? before : new MaskPlanes(array);
+    const canBeSame = now?.data && then?.data && isSame(now.shape, then.shape);
+    return canBeSame && isSame(now.data, then.data) ? before : new MaskPlanes(array);
   }
 
   /** {blocked, emptyRows} of one head; the same object each time, so that what is drawn of it can be kept. */
   at(layer, head) {
     if (!this.array) return OPEN_PLANE;
     const [layers, heads] = this.array.shape;
-    const index = (layers > 1 ? layer : 0) * heads + (heads > 1 ? head : 0);
-    if (!this.planes.has(index)) this.planes.set(index, this.cut(index));
+    const place = [layers > 1 ? layer : 0, heads > 1 ? head : 0];
+    const index = place[0] * heads + place[1];
+    if (!this.planes.has(index)) this.planes.set(index, this.cut(...place));
     return this.planes.get(index);
   }
 
-  cut(index) {
+  cut(layer, head) {
     const [, , rows, columns] = this.array.shape;
-    const blocked = this.array.data.subarray(index * rows * columns, (index + 1) * rows * columns);
+    const blocked = layerOf(this.array, layer).data.subarray(head * rows * columns, (head + 1) * rows * columns);
     return { blocked, emptyRows: rowsWithoutKey(blocked, rows, columns) };
   }
 

@@ -1,4 +1,4 @@
-/** @import { Matrix, Scale, Theme } from "../types.d.ts" */
+/** @import { Matrix, Scale, Steps, Theme } from "../types.d.ts" */
 
 import { colorTable, pixelOf } from "./theme.js";
 
@@ -79,15 +79,39 @@ export function paintPixels(pixels, values, blocked, scale) {
   }
 }
 
-/** The numbers of a matrix without decoding steps: `numbers * unit` are its values. */
-export function storedNumbers(matrix) {
-  const { steps = null } = matrix;
-  return steps ? { numbers: steps.data, unit: steps.scale } : { numbers: matrix.values, unit: 1 };
+/**
+ * The same for numbers that came in steps, none of which is decoded: each step has one pixel.
+ * @param {Uint32Array} pixels
+ * @param {Steps} steps
+ * @param {ArrayLike<number> | null} blocked
+ * @param {Scale} scale
+ */
+function paintSteps(pixels, steps, blocked, scale) {
+  const { data } = steps;
+  const table = pixelsOfSteps(steps, scale);
+  if (blocked) for (let i = 0; i < pixels.length; i++) pixels[i] = blocked[i] ? 0 : table[data[i]];
+  else for (let i = 0; i < pixels.length; i++) pixels[i] = table[data[i]];
 }
 
-/** A scale for numbers that stand for themselves times `unit`. */
-function inUnits(scale, unit) {
-  return unit === 1 ? scale : { ...scale, low: scale.low / unit, perStep: scale.perStep * unit };
+let stepTable = null;
+
+/** The pixel of every step there is; kept, since all heads of a layer have the same. */
+function pixelsOfSteps({ data, scale: unit, power }, scale) {
+  const { table, low, perStep } = scale;
+  const count = 2 ** (8 * data.BYTES_PER_ELEMENT);
+  const known = stepTable;
+  const isOfSame = known?.count === count && known.unit === unit && known.power === power;
+  if (isOfSame && known.table === table && known.low === low && known.perStep === perStep) return known.pixels;
+  const pixels = new Uint32Array(count);
+  paintPixels(pixels, Float32Array.from(pixels, (_, step) => step ** power * unit), null, scale);
+  stepTable = { count, unit, power, table, low, perStep, pixels };
+  return pixels;
+}
+
+/** The numbers of a matrix without decoding equal steps: `numbers * unit` are its values. */
+export function storedNumbers(matrix) {
+  const { steps = null } = matrix;
+  return steps?.power === 1 ? { numbers: steps.data, unit: steps.scale } : { numbers: matrix.values, unit: 1 };
 }
 
 /**
@@ -95,25 +119,52 @@ function inUnits(scale, unit) {
  * cells survive. A pixel is blocked only when everything under it is.
  */
 export function poolMatrix(matrix, outRows, outColumns) {
-  const { blocked, rows, columns } = matrix;
-  const { numbers, unit } = storedNumbers(matrix);
-  const outValues = new Float32Array(outRows * outColumns);
+  const { blocked, rows, columns, steps = null } = matrix;
+  const size = { rows: outRows, columns: outColumns };
   const outBlocked = new Uint8Array(outRows * outColumns).fill(1);
   const columnOf = Uint16Array.from({ length: columns }, (_, column) => (column * outColumns) / columns);
-  for (let row = 0, i = 0; row < rows; row++) {
-    const outStart = Math.floor((row * outRows) / rows) * outColumns;
+  const startOf = Uint32Array.from({ length: rows }, (_, row) => Math.floor((row * outRows) / rows) * outColumns);
+  if (steps) {
+    const data = new steps.data.constructor(outRows * outColumns);
+    poolSteps(steps.data, blocked, startOf, columnOf, data, outBlocked);
+    return { steps: { ...steps, data }, blocked: outBlocked, ...size };
+  }
+  const values = new Float32Array(outRows * outColumns);
+  poolNumbers(matrix.values, blocked, startOf, columnOf, values, outBlocked);
+  return { values, blocked: outBlocked, ...size };
+}
+
+/** Steps are none below zero: the largest one is kept. */
+function poolSteps(data, blocked, startOf, columnOf, largest, outBlocked) {
+  const columns = columnOf.length;
+  for (let row = 0, i = 0; row < startOf.length; row++) {
+    const start = startOf[row];
     for (let column = 0; column < columns; column++, i++) {
       if (blocked && blocked[i]) continue;
-      const out = outStart + columnOf[column];
-      const value = numbers[i];
-      if (outBlocked[out] || !(Math.abs(value) <= Math.abs(outValues[out]))) {
-        outValues[out] = value;
+      const out = start + columnOf[column];
+      const step = data[i];
+      if (step >= largest[out]) {
+        largest[out] = step;
         outBlocked[out] = 0;
       }
     }
   }
-  if (unit !== 1) for (let i = 0; i < outValues.length; i++) outValues[i] *= unit;
-  return { values: outValues, blocked: outBlocked, rows: outRows, columns: outColumns };
+}
+
+function poolNumbers(values, blocked, startOf, columnOf, largest, outBlocked) {
+  const columns = columnOf.length;
+  for (let row = 0, i = 0; row < startOf.length; row++) {
+    const start = startOf[row];
+    for (let column = 0; column < columns; column++, i++) {
+      if (blocked && blocked[i]) continue;
+      const out = start + columnOf[column];
+      const value = values[i];
+      if (outBlocked[out] || !(Math.abs(value) <= Math.abs(largest[out]))) {
+        largest[out] = value;
+        outBlocked[out] = 0;
+      }
+    }
+  }
 }
 
 const poolCache = new WeakMap();
@@ -150,8 +201,9 @@ export function drawMatrix(canvas, matrix, scale, maxWidth, maxHeight) {
   }
   const context = canvas.getContext("2d");
   const image = context.createImageData(columns, rows);
-  const { numbers, unit } = storedNumbers(source);
-  paintPixels(new Uint32Array(image.data.buffer), numbers, source.blocked, inUnits(scale, unit));
+  const pixels = new Uint32Array(image.data.buffer);
+  if (source.steps) paintSteps(pixels, source.steps, source.blocked, scale);
+  else paintPixels(pixels, source.values, source.blocked, scale);
   context.putImageData(image, 0, 0);
 }
 

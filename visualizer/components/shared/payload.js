@@ -3,7 +3,7 @@
 const TYPED_ARRAYS = { f4: Float32Array, f2: Uint16Array, u1: Uint8Array, u2: Uint16Array, i4: Int32Array };
 
 /**
- * Read what packing.py wrote: the header, with `arrays[name] = {data, dtype, shape, scale}`.
+ * Read what packing.py wrote: the header, with `arrays[name] = {data, dtype, shape, scale, power}`.
  * The data of a float16 array are its 16-bit patterns: read numbers with `floats`.
  * @param {Uint8Array} bytes
  * @returns {any}
@@ -18,7 +18,7 @@ export function unpack(bytes) {
     const length = entry.shape.reduce((product, size) => product * size, 1);
     const start = aligned.byteOffset + dataStart + entry.offset;
     const data = new TYPED_ARRAYS[entry.dtype](aligned.buffer, start, length);
-    header.arrays[name] = { data, dtype: entry.dtype, shape: entry.shape, scale: entry.scale ?? 1 };
+    header.arrays[name] = { data, dtype: entry.dtype, shape: entry.shape, scale: entry.scale ?? 1, power: entry.power ?? 1 };
   }
   return header;
 }
@@ -53,7 +53,7 @@ export function floats(array, start = 0, end = array.data.length) {
     const table = halfPrecisionTable();
     for (let i = 0; i < part.length; i++) numbers[i] = table[part[i]];
   } else {
-    for (let i = 0; i < part.length; i++) numbers[i] = part[i] * array.scale;
+    for (let i = 0; i < part.length; i++) numbers[i] = part[i] ** array.power * array.scale;
   }
   return numbers;
 }

@@ -34,14 +34,22 @@ function everyNumber({ values, columns, columnAxis, blocked, dtype }, row) {
 }
 
 function largestNumbers({ values, columns, columnAxis, blocked, dtype }, row) {
-  const open = [];
-  for (let column = 0; column < columns; column++) if (!blocked?.[row * columns + column]) open.push(column);
-  const size = (column) => Math.abs(values[row * columns + column]) || 0;
-  const first = [...open].sort((a, b) => size(b) - size(a) || a - b).slice(0, MOST_NUMBERS);
-  const said = first.map((column) =>
-    `${formatNumber(values[row * columns + column], dtype)} at ${nameOf(columnAxis, column)}`);
-  const hidden = columns - open.length;
-  const rest = open.length - first.length;
+  const start = row * columns;
+  const first = [];
+  let open = 0;
+  for (let column = 0; column < columns; column++) {
+    if (blocked?.[start + column]) continue;
+    open += 1;
+    const size = Math.abs(values[start + column]) || 0;
+    if (first.length === MOST_NUMBERS && size <= first.at(-1).size) continue;
+    const place = first.findIndex((one) => size > one.size);
+    first.splice(place < 0 ? first.length : place, 0, { column, size });
+    if (first.length > MOST_NUMBERS) first.pop();
+  }
+  const said = first.map(({ column }) =>
+    `${formatNumber(values[start + column], dtype)} at ${nameOf(columnAxis, column)}`);
+  const hidden = columns - open;
+  const rest = open - first.length;
   if (rest) said.push(`${rest} nearer to zero`);
   if (hidden) said.push(`${hidden} blocked`);
   return said.join(", ");

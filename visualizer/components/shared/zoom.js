@@ -5,7 +5,14 @@ export function zoomOf(element) {
   return element.currentCSSZoom ?? 1;
 }
 
-/** How many pixels of the screen one of an element's own has. */
+const known = new Map(); // by the picture: whoever asks while elements are changed has the page styled anew
+
+/** How many pixels of the screen one of an element's own has. All that is in one picture is enlarged alike. */
 export function pixelRatioOf(element) {
-  return (window.devicePixelRatio || 1) * zoomOf(element);
+  const picture = element.getRootNode();
+  if (!known.has(picture)) {
+    if (known.size === 0) queueMicrotask(() => known.clear());
+    known.set(picture, (window.devicePixelRatio || 1) * zoomOf(element));
+  }
+  return known.get(picture);
 }

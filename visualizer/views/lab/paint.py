@@ -18,7 +18,7 @@ from visualizer.components.mask_painter.element import (
     parse_mend,
     parse_select,
 )
-from visualizer.routes.address import picture_address
+from visualizer.routes.address import MOST_WRITTEN, picture_address
 from visualizer.runs.masks_in_force import painted_cells
 from visualizer.session import state, widgets
 from visualizer.session.mount import mount
@@ -161,7 +161,8 @@ def _heads_to_follow(case: Case) -> PaintedHeads | None:
     n_numbers = n_layers * settings.n_heads * n_queries * n_keys
     painted = changed_for(case.attention, settings, mask_edits.with_source(case.settings, case.scope, _MARK))
     at_rest = picture_address("heads", settings, shown, n_numbers)
-    painting = picture_address("heads", painted, shown, n_numbers)
+    is_large = n_queries * n_keys > MOST_WRITTEN
+    painting = picture_address("heads", painted, shown, n_numbers, for_colors=is_large)
     if at_rest is None or painting is None or painting.count(_MARK) != 1:
         return None
     return PaintedHeads(
