@@ -17,8 +17,8 @@ from visualizer.session.state import Choices
 from visualizer.settings.settings import FIELDS, View
 
 _DONE = "keys_done"
-COVERED = ("step", "heads", "compare", "generate")
-"""The views whose results can be hidden."""
+OF_OTHER_MODELS = ("train", "watched")
+"""The views that show other models than the one whose results are hidden."""
 
 
 def audience_menu(view: View) -> None:
@@ -27,8 +27,8 @@ def audience_menu(view: View) -> None:
         widgets.switch("present")
         mount(theme_links(key="theme_links"))
         widgets.switch("hidden")
-        if view not in COVERED:
-            st.caption("Nothing is covered in this view.")
+        if view in OF_OTHER_MODELS:
+            st.caption("This view shows other models, of which nothing is covered.")
         _class(state.chosen().selection.class_code)
 
 

@@ -86,7 +86,7 @@ def remarks(choices: Choices) -> None:
     notices(choices.notices)
     for name in left_out_of_link(choices.settings):
         st.info(f"The {name} is too long for a link, so the address bar does not carry it.")
-    if is_walked(choices.selection):
+    if is_walked(choices.selection) or choices.selection.hidden:  # the note tells what comes out
         return
     if what_to_see := note_on((OPENING, USUAL, *EXAMPLES, *GALLERY), choices.settings, choices.selection):
         st.caption(f":material/visibility: {what_to_see}")

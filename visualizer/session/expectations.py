@@ -1,9 +1,9 @@
-"""What a person expects, kept in the session until its run is another."""
+"""What a person expects of results, and which results are revealed, kept in the session."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,18 +12,18 @@ from visualizer.session import drafts
 
 _NAME = "expectations"
 _ASKED = "asked_now"
-_MOST_PLACES = 64
-"""The expectations of so many places are kept, of each run; then the oldest is forgotten."""
+_MOST_PLACES = 128
+"""So many are kept, of all runs together; then the oldest is forgotten."""
 
 
 @dataclass(frozen=True)
 class Expectation:
-    """What is expected at one place.
+    """What is expected at one place, or whether a result is revealed.
 
     Attributes:
         cells: the marked cells of a matrix, one bit each, row by row.
         token: the token chosen; None before one is.
-        revealed: whether the result is in sight.
+        revealed: of a result, whether it is in sight.
     """
 
     cells: bytes = b""
@@ -38,40 +38,51 @@ class Expectation:
         return bits.astype(np.bool_).reshape(shape)
 
 
-@dataclass(frozen=True)
-class _Kept:
-    of: Hashable
-    at: Mapping[Hashable, Expectation] = field(default_factory=dict)
-
-
 def expectation_at(of: Hashable, place: Hashable) -> Expectation:
-    """What is expected at a place of a run; nothing yet where that run is not the one kept of."""
-    return _kept(of).at.get(place, Expectation())
+    """What is expected at a place of a run, or noted of a result of it; nothing before anything was."""
+    return _kept().get((of, place), Expectation())
 
 
 def expect(of: Hashable, place: Hashable, **changes: object) -> None:
-    """Change what is expected there. What was expected of another run is forgotten."""
-    kept = _kept(of)
-    others = {other: value for other, value in kept.at.items() if other != place}
+    """Change what is expected there, or noted of a result."""
+    others = {other: value for other, value in _kept().items() if other != (of, place)}
     while len(others) >= _MOST_PLACES:
         others.pop(next(iter(others)))
-    found = replace(kept.at.get(place, Expectation()), **changes)  # type: ignore[arg-type]
-    drafts.put_by(_NAME, _Kept(of, {**others, place: found}))
+    found = replace(expectation_at(of, place), **changes)  # type: ignore[arg-type]
+    drafts.put_by(_NAME, {**others, (of, place): found})
 
 
-def now_asked(of: Hashable, place: Hashable) -> None:
-    """Note what is asked on the page, for a key that reveals it."""
-    drafts.put_by(_ASKED, (of, place))
+def now_asked(of: Hashable, shown: Sequence[Hashable]) -> None:
+    """Note what is asked on the page: from now on it is covered in every view, until it is revealed.
+
+    Args:
+        of: what was run.
+        shown: the results that a key reveals; the first is the one asked about.
+    """
+    drafts.put_by(_ASKED, (of, tuple(shown)))
+    expect(of, shown[0])
+
+
+def is_covered(of: Hashable, result: Hashable) -> bool:
+    """Whether a result was asked about and is not revealed yet."""
+    kept = _kept().get((of, result))
+    return kept is not None and not kept.revealed
+
+
+def reveal(of: Hashable, results: Sequence[Hashable], *, revealed: bool) -> None:
+    """Reveal or cover: covered is only what is asked about, revealed also what is shown with it."""
+    for result in results if revealed else results[:1]:
+        expect(of, result, revealed=revealed)
 
 
 def reveal_or_cover() -> None:
     """Reveal what is asked on the page, or cover it again, as a callback does."""
     asked = drafts.put_by_before(_ASKED)
     if isinstance(asked, tuple):
-        of, place = asked
-        expect(of, place, revealed=not expectation_at(of, place).revealed)
+        of, results = asked
+        reveal(of, results, revealed=is_covered(of, results[0]))
 
 
-def _kept(of: Hashable) -> _Kept:
+def _kept() -> Mapping[tuple[Hashable, Hashable], Expectation]:
     kept = drafts.put_by_before(_NAME)
-    return kept if isinstance(kept, _Kept) and kept.of == of else _Kept(of)
+    return kept if isinstance(kept, Mapping) else {}

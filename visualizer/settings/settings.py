@@ -442,8 +442,8 @@ class Selection:
     hidden: bool = setting(
         False,
         "Hide the result",
-        "Cover what is computed in Step through, Heads, Compare masks and Generate: say what you expect, then "
-        "reveal it.",
+        "Cover what the model computes, in every view: say what you expect of it in Step through, Heads, Compare "
+        "masks or Generate, then reveal it.",
     )
     present: bool = setting(
         False,

@@ -22,6 +22,7 @@ from visualizer.runs.run import Run
 from visualizer.safe_text import markdown_safe
 from visualizer.session import state, widgets
 from visualizer.session.cache import cached_run
+from visualizer.session.expectations import is_covered
 from visualizer.session.mount import mount
 from visualizer.settings.attentions import attention_named
 from visualizer.settings.looks import looks_in, looks_of
@@ -58,11 +59,14 @@ def render(run: Run, selection: Selection) -> None:
     kind = attention_kind(attention_modules(a.trace), selection.stage)
     picture = ComparePicture(heads_picture(a, kind, selection), heads_picture(b, kind, selection))
     same, batch = picture.a.modules, picture.a.batch
-    if selection.hidden and _is_covered(a, b, same, selection, batch):
+    module = same[min(selection.layer, len(same) - 1)]
+    if selection.hidden:
+        if _is_revealed(a, b, same, selection, batch):
+            _say_opened(a, b, module, batch, selection.head)
+            _where_the_head_took_it(a, b, module, selection, batch)
         return
     above = st.container()
     _grids(run, picture, selection)
-    module = same[min(selection.layer, len(same) - 1)]
     with above:  # after the picture has left
         _say_opened(a, b, module, batch, selection.head)
         _where_it_went(a, b, module, selection, batch)
@@ -108,8 +112,8 @@ def _choose_masks(run: Run, selection: Selection) -> None:
         st.caption(markdown_safe(meant.words), width="content")
 
 
-def _is_covered(a: Run, b: Run, modules: Sequence[str], selection: Selection, batch: int) -> bool:
-    """Ask for what is expected of B in one head, beside A; whether B is still covered."""
+def _is_revealed(a: Run, b: Run, modules: Sequence[str], selection: Selection, batch: int) -> bool:
+    """Ask for what is expected of B in one head, beside A; whether both are in sight."""
     layer = min(selection.layer, len(modules) - 1)
     path = f"{modules[layer]}.weights"
     n_heads = a.n_heads(path) or 1
@@ -123,21 +127,27 @@ def _is_covered(a: Run, b: Run, modules: Sequence[str], selection: Selection, ba
         head=head,
         batch=batch,
         row=selection.query,
-        view=selection.view,
     )
     question = replace(asked, panel=replace(panel_b, title=f"B · {mask_title(panel_b.blocked_by)}"))
     layers = [f"layer {index}" for index in range(len(modules))]
     heads = [a.head_label(index) for index in range(n_heads)]
-    of = (a.subject, b.subject)
-    asked_bar(question, of, kinds=kinds, places={"layer": (layer, layers), "head": (head, heads)})
-    if is_revealed(question, of):
-        return ask_cells(question, of)
-    left, right = st.columns(2, gap="medium")
+    asked_bar(question, b.subject, kinds=kinds, places={"layer": (layer, layers), "head": (head, heads)})
+    without_a = is_covered(a.subject, question.result)
+    left, right = st.columns([1, 2] if is_revealed(question, b.subject) else 2, gap="medium")
     with left:
-        title = f"A · {mask_title(panel_a.blocked_by)}"
-        mount(tensor_grid([replace(panel_a, title=title, subtitle="")], key="covered_a"))
+        if without_a:
+            _covered_a(same=a.subject == b.subject)
+        else:
+            title = f"A · {mask_title(panel_a.blocked_by)}"
+            mount(tensor_grid([replace(panel_a, title=title, subtitle="")], key="covered_a"))
     with right:
-        return ask_cells(question, of)
+        return not ask_cells(question, b.subject) and not without_a
+
+
+def _covered_a(*, same: bool) -> None:
+    """Why A is not in sight either."""
+    why = "it is the same as B" if same else "it is asked about under Heads or Step through"
+    st.caption(f":material/visibility_off: A is covered too: {why}.")
 
 
 def _grids(run: Run, picture: ComparePicture, selection: Selection) -> None:
@@ -195,12 +205,22 @@ def _where_it_went(a: Run, b: Run, module: str, selection: Selection, batch: int
     if has_same_mask(a, b, module):
         st.markdown(same_mask_note(a, b, module, mask_title(a.mask_of(module).names)))
         return
-    n_heads, n_queries, _ = a.trace[f"{module}.weights"].value.shape[1:]
-    selected = min(selection.head, n_heads - 1), min(selection.query, n_queries - 1)
+    selected = _selected(a, module, selection)
     most = most_freed(a, b, module, batch=batch)
     if most != selected and shift(a, b, module, batch=batch, head=most[0], query=most[1]).freed > 0:
         st.markdown(f"Most was freed here. {_account(a, b, module, most, batch)}")
     st.markdown(_account(a, b, module, selected, batch))
+
+
+def _where_the_head_took_it(a: Run, b: Run, module: str, selection: Selection, batch: int) -> None:
+    """What happened to the weight of the selected query, in the selected head."""
+    st.markdown(_account(a, b, module, _selected(a, module, selection), batch))
+
+
+def _selected(run: Run, module: str, selection: Selection) -> tuple[int, int]:
+    """The head and the query that are looked at, or the last that the run has."""
+    n_heads, n_queries, _ = run.trace[f"{module}.weights"].value.shape[1:]
+    return min(selection.head, n_heads - 1), min(selection.query, n_queries - 1)
 
 
 def _say_opened(a: Run, b: Run, module: str, batch: int, head: int) -> None:

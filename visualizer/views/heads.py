@@ -121,7 +121,6 @@ def _predict(run: Run, kind: str, selection: Selection) -> None:
         head=head,
         batch=min(selection.batch, run.batch_size(path) - 1),
         row=selection.query,
-        view=selection.view,
     )
     places = {"layer": (min(selection.layer, len(modules) - 1), layers), "head": (head, heads)}
     asked_bar(question, run.subject, kinds=kinds, places=places)

@@ -21,6 +21,7 @@ from visualizer.runs.run import Run
 from visualizer.safe_text import markdown_safe
 from visualizer.session import state, widgets
 from visualizer.session.citation import verdicts
+from visualizer.session.expectations import is_covered
 from visualizer.session.mount import mount
 from visualizer.session.theme import theme
 from visualizer.settings.fields import TRAINED
@@ -53,6 +54,7 @@ from visualizer.views.predict.questions import (
     gives_away,
     kinds_at,
     question_at,
+    result_at,
 )
 from visualizer.views.save_run import save_run
 from visualizer.views.separate_heads import separate_heads
@@ -78,7 +80,8 @@ def render(run: Run, selection: Selection) -> None:
             _introduction(run, path, selection.depth)
         if selection.hidden and _is_covered(run, cell, selection):
             return
-        _picture(run, cell, selection)
+        if not (selection.hidden and path in OF_TOKENS):  # other rows are questions of their own
+            _picture(run, cell, selection)
         if light:
             _introduction(run, path, selection.depth)
     _symbols(run, path)
@@ -91,9 +94,9 @@ def render(run: Run, selection: Selection) -> None:
         separate_heads(run, path, batch=cell.batch)
     if path == "probabilities":
         _likely_tokens(run, cell)
-    _computation(run, path)
-    _numbers(run, cell, selection)
+    _computation(run, path, with_facts=not selection.hidden)
     if not selection.hidden:
+        _numbers(run, cell, selection)
         save_run(run)
 
 
@@ -122,7 +125,7 @@ def _is_covered(run: Run, cell: Cell, selection: Selection) -> bool:
     if path in OF_TOKENS:
         shares = to_array(run.trace["probabilities"].value[cell.batch, cell.row])
         question = TokenQuestion(
-            place=("step", path, cell.batch, cell.row),
+            result=(path, cell.batch, cell.row),
             labels=run.vocabulary,
             shares=shares,
             offered=tuple(range(len(shares))),
@@ -132,22 +135,35 @@ def _is_covered(run: Run, cell: Cell, selection: Selection) -> bool:
     kinds = kinds_at(run, path)
     kind = chosen_kind(kinds, selection.question)
     heads = [run.head_label(head) for head in range(run.n_heads(path) or 0)]
-    asked = question_at(
-        run, path, kind=kind, head=cell.head, batch=cell.batch, row=selection.query, view=selection.view
-    )
+    asked = question_at(run, path, kind=kind, head=cell.head, batch=cell.batch, row=selection.query)
     places = {"head": (cell.head, heads)} if len(heads) > 1 else None
-    asked_bar(asked, run.subject, kinds=kinds, places=places)
+    inputs = [operand for operand in operands_of(run, path) if not operand.is_parameter]
+    shown_with = [result_at(run, operand.source, head=cell.head, batch=cell.batch) for operand in inputs]
+    asked_bar(asked, run.subject, kinds=kinds, places=places, shown_with=shown_with)
     if not gives_away(path) and not is_revealed(asked, run.subject):
         _inputs(run, cell)
     return ask_cells(asked, run.subject)
 
 
 def _inputs(run: Run, cell: Cell) -> None:
-    """What the stage is computed from, without its result."""
+    """What the stage is computed from, without its result and without what is itself asked about elsewhere."""
     inputs = operands_of(run, cell.path)
-    panels = [operand_panel(run, operand, head=cell.head, batch=cell.batch) for operand in inputs]
+    hidden = [operand for operand in inputs if _is_asked_elsewhere(run, operand, cell)]
+    given = [operand for operand in inputs if operand not in hidden]
+    panels = [operand_panel(run, operand, head=cell.head, batch=cell.batch) for operand in given]
+    for operand in hidden:
+        st.caption(
+            f":material/visibility_off: {entry_of(run, operand.source).title}, an input, is covered: it is asked "
+            "about at its own stage. Reveal shows it too."
+        )
     if panels:
         mount(tensor_grid([replace(panel, hint="") for panel in panels], key="inputs"))
+
+
+def _is_asked_elsewhere(run: Run, operand: Operand, cell: Cell) -> bool:
+    if operand.is_parameter:
+        return False
+    return is_covered(run.subject, result_at(run, operand.source, head=cell.head, batch=cell.batch))
 
 
 def _picture(run: Run, cell: Cell, selection: Selection) -> None:
@@ -234,13 +250,17 @@ def _head_note(run: Run, cell: Cell) -> None:
         st.caption(f"{run.head_label(cell.head)}: {note}")
 
 
-def _computation(run: Run, path: str) -> None:
-    """How it was computed, in shapes and in code, and what must hold of it."""
+def _computation(run: Run, path: str, *, with_facts: bool) -> None:
+    """How it was computed, in shapes and in code, and what must hold of it.
+
+    The facts are those of every head and row.
+    """
     left, right = st.columns([5, 3], gap="medium")
     with left:
         mount(words(_shapes(run, path), look="code", key="shapes"))
     with right:
-        _facts(run, path)
+        if with_facts:
+            _facts(run, path)
     _code(run, path)
 
 

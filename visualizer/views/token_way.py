@@ -15,6 +15,7 @@ from visualizer.session.token_way_events import listeners
 from visualizer.settings.settings import Selection
 from visualizer.stages.check_line import check_line
 from visualizer.stages.checks import TOLERANCE, Check
+from visualizer.views.predict.covered import covered
 
 _WITHOUT = "There is no way to follow here: this model has no residual stream from an embedding to a prediction."
 
@@ -24,6 +25,9 @@ def render(run: Run, selection: Selection) -> None:
     stack = stack_of(run, selection.stage)
     if stack is None:
         st.info(_WITHOUT)
+        return
+    if selection.hidden:
+        _covered(run)
         return
     n_tokens = len(run.axes(f"{stack}.inputs.embedded")[0].labels)
     query = min(selection.query, n_tokens - 1)
@@ -41,6 +45,12 @@ def render(run: Run, selection: Selection) -> None:
         taken.difference <= TOLERANCE,
     )
     st.caption(f"{check_line(check)}{_part_of(way.first, way.norms.shape[1], n_tokens)}")
+
+
+def _covered(run: Run) -> None:
+    """Every head and every prediction is in the picture, so that there is nothing to ask with it in sight."""
+    there = {"view": "step", "stage": "probabilities"} if "probabilities" in run.trace else {"view": "heads"}
+    covered("The way shows what every head reads and what comes of it", ask="Ask me", there=there)
 
 
 def _lit(run: Run, way: TokenWay, selection: Selection) -> str | int:

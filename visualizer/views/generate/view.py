@@ -26,6 +26,7 @@ from visualizer.views.generate.last_written import written_now
 from visualizer.views.generate.others import offer
 from visualizer.views.generate.pictures import steps_picture, tree_picture
 from visualizer.views.predict.ask import ask_token, asked_bar
+from visualizer.views.predict.covered import covered
 from visualizer.views.predict.questions import TokenQuestion
 
 
@@ -44,7 +45,9 @@ def render(run: Run, selection: Selection) -> None:
     try:
         if isinstance(how, Beam):
             if selection.hidden:
-                st.caption("Beam search chooses no single next token, so nothing is hidden here.")
+                ask = {"strategy": "greedy"}
+                covered("The tree of the beam search, which shows the next tokens", ask="Ask me", there=ask)
+                return
             _beam(run, writer, how, selection)
         else:
             _one_by_one(run, writer, how, selection)
@@ -85,7 +88,7 @@ def _predict(run: Run, writer: Writer, how: OneByOne, written: Written, selectio
     index = min(selection.step, len(written.steps) - 1)
     step = written.steps[index]
     question = TokenQuestion(
-        place=("generate", how, index),
+        result=("generate", how, index),
         labels=run.vocabulary,
         shares=to_array(step.logits.double().softmax(0)),
         offered=tuple(token for token in range(len(run.vocabulary)) if token not in writer.never),

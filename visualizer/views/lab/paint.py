@@ -127,7 +127,7 @@ def _painter(case: Case, *, is_in_force: bool) -> None:
             ~painted.numpy(),
             others=_bits(case, others),
             reasons=tuple(Reason(name, FIELDS["mask"].choices[name].lower()) for name in others.names),
-            weights=to_array(weights) if is_in_force else None,
+            weights=to_array(weights) if is_in_force and not case.selection.hidden else None,
             weights_title=_weights_title(case),
             findings=tuple(_mark(finding) for finding in findings),
             all_clear=all_clear(intent, is_guess=chosen is None),
@@ -154,7 +154,9 @@ def _weights_title(case: Case) -> str:
 
 
 def _heads_to_follow(case: Case) -> PaintedHeads | None:
-    """All heads of the layers that a stroke can change; None where no link carries the settings."""
+    """All heads of the layers that a stroke can change; None where covered, or where no link carries the settings."""
+    if case.selection.hidden:
+        return None
     settings, n_layers = case.run.settings, case.n_layers
     shown = Selection(stage=f"{case.attention.path}.weights", batch=case.run.item)
     n_queries, n_keys = case.size

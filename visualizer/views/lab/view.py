@@ -11,6 +11,7 @@ from visualizer.settings.gallery import GALLERY
 from visualizer.settings.settings import Selection
 from visualizer.views.lab import applied, blocks, doors, intent, load, paint, prove, reach, say, score, translate
 from visualizer.views.lab.case import Case, case_of
+from visualizer.views.predict.covered import covered, say_covered
 
 PANELS = {
     "translate": translate.render,
@@ -22,6 +23,13 @@ PANELS = {
     "prove": prove.render,
 }
 """What can be done with a mask, in the order of the buttons."""
+
+_OF_RESULTS = {
+    "apply": "The weights of a row under every way of masking",
+    "scores": "The scores of a head",
+    "prove": "How each output depends on each token",
+}
+"""The tools that show what was computed, and what that is."""
 
 
 def render(run: Run, selection: Selection) -> None:
@@ -42,6 +50,8 @@ def render(run: Run, selection: Selection) -> None:
         say.start_from(case)
     painting, tools = st.columns([6, 5], gap="medium")
     with painting:
+        if selection.hidden:
+            covered("The weights that the mask leaves")
         say.render(case)
         paint.render(case)
     with tools:
@@ -60,4 +70,8 @@ def _which_mask(case: Case) -> None:
 
 def _tools(case: Case) -> None:
     widgets.segments("panel", help=None, label_visibility="collapsed", wrap=True)
-    PANELS[case.selection.panel](case)
+    panel = case.selection.panel
+    if case.selection.hidden and panel in _OF_RESULTS:
+        say_covered(_OF_RESULTS[panel])
+        return
+    PANELS[panel](case)

@@ -9,10 +9,11 @@ import streamlit as st
 from visualizer.components.expectation.element import expectation, parse_marks
 from visualizer.safe_text import markdown_safe
 from visualizer.session import drafts, state
-from visualizer.session.expectations import Expectation, expect, expectation_at, now_asked
+from visualizer.session.expectations import Expectation, expect, expectation_at, now_asked, reveal
 from visualizer.session.mount import mount
 from visualizer.settings.settings import FIELDS
 from visualizer.views.predict.class_answers import class_answers
+from visualizer.views.predict.covered import hide_nothing
 from visualizer.views.predict.questions import CellQuestion, Kind, TokenQuestion, codes
 from visualizer.views.predict.verdicts import verdict, verdict_on_token
 
@@ -26,6 +27,7 @@ def asked_bar(
     *,
     kinds: Sequence[Kind] = (),
     places: Mapping[str, tuple[int, Sequence[str]]] | None = None,
+    shown_with: Sequence[Hashable] = (),
 ) -> None:
     """One line: which layer and head the question is about, which question it is, and Reveal.
 
@@ -34,13 +36,14 @@ def asked_bar(
         of: what was run.
         kinds: the questions that can be asked about the cells.
         places: for ``layer`` and ``head``, as far as they are chosen here, the one chosen and the names of all.
+        shown_with: the results that are in sight with this one.
     """
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="asked"):
         for name, (index, labels) in (places or {}).items():
             _choose(name, index, labels)
         if len(kinds) > 1 and isinstance(question, CellQuestion):
             _choose_question(kinds, question.kind)
-        _reveal(of, question.place)
+        _reveal(of, (question.result, *shown_with))
 
 
 def ask_cells(question: CellQuestion, of: Hashable) -> bool:
@@ -48,12 +51,12 @@ def ask_cells(question: CellQuestion, of: Hashable) -> bool:
 
     Args:
         question: what is asked.
-        of: what was run. What is expected is forgotten with it.
+        of: what was run.
     """
-    kept = expectation_at(of, question.place)
+    revealed = is_revealed(question, of)
     shape = (len(question.panel.rows.labels), len(question.panel.columns.labels))
-    expected = kept.flags(shape)
-    if kept.revealed:
+    expected = expectation_at(of, question.place).flags(shape)
+    if revealed:
         _say(verdict(question, expected))
     else:
         st.caption(_task(question))
@@ -71,8 +74,8 @@ def ask_cells(question: CellQuestion, of: Hashable) -> bool:
             columns=question.panel.columns,
             kind=question.kind,
             row=question.row,
-            computed=question.panel if kept.revealed else None,
-            codes=codes(question, expected) if kept.revealed else None,
+            computed=question.panel if revealed else None,
+            codes=codes(question, expected) if revealed else None,
             scope=question.scope,
             seq=state.last_seq(key),
             key=key,
@@ -80,12 +83,12 @@ def ask_cells(question: CellQuestion, of: Hashable) -> bool:
         mark=state.on_event(key, "mark", mark),
     )
     _class(question, of)
-    return not kept.revealed
+    return not revealed
 
 
-def is_revealed(question: CellQuestion, of: Hashable) -> bool:
+def is_revealed(question: CellQuestion | TokenQuestion, of: Hashable) -> bool:
     """Whether the result was revealed before."""
-    return expectation_at(of, question.place).revealed
+    return expectation_at(of, question.result).revealed
 
 
 def ask_token(question: TokenQuestion, of: Hashable, title: str) -> bool:
@@ -96,14 +99,13 @@ def ask_token(question: TokenQuestion, of: Hashable, title: str) -> bool:
         of: what was run.
         title: the question, in Markdown.
     """
-    kept = expectation_at(of, question.place)
-
-    if kept.revealed:
+    kept, revealed = expectation_at(of, question.place), is_revealed(question, of)
+    if revealed:
         _say(verdict_on_token(question, kept.token))
     else:
         _choose_token(question, kept, title, lambda token: expect(of, question.place, token=token))
     _class(question, of)
-    return not kept.revealed
+    return not revealed
 
 
 def _class(question: CellQuestion | TokenQuestion, of: Hashable) -> None:
@@ -138,19 +140,19 @@ def _say(sentence: str) -> None:
     st.markdown(f"**{sentence}**")
 
 
-def _reveal(of: Hashable, place: Hashable) -> None:
-    now_asked(of, place)
-    is_revealed = expectation_at(of, place).revealed
+def _reveal(of: Hashable, results: Sequence[Hashable]) -> None:
+    now_asked(of, results)
+    revealed = expectation_at(of, results[0]).revealed
     st.button(
-        "Cover it again" if is_revealed else "Reveal",
-        icon=":material/visibility_off:" if is_revealed else ":material/visibility:",
+        "Cover it again" if revealed else "Reveal",
+        icon=":material/visibility_off:" if revealed else ":material/visibility:",
         key="reveal",
-        type="secondary" if is_revealed else "primary",
-        on_click=expect,
-        args=(of, place),
-        kwargs={"revealed": not is_revealed},
+        type="secondary" if revealed else "primary",
+        on_click=reveal,
+        args=(of, results),
+        kwargs={"revealed": not revealed},
     )
-    st.button("Hide nothing", key="hide_nothing", on_click=state.select, kwargs={"hidden": False}, type="tertiary")
+    hide_nothing()
 
 
 def _choose_question(kinds: Sequence[Kind], chosen: Kind) -> None:

@@ -37,7 +37,7 @@ class CellQuestion:
 
     Attributes:
         kind: "seen": the cells whose query sees the key; "most": of each row the cell with the largest number.
-        place: what tells it from every other question of a run.
+        result: what tells the result from every other of the run; several questions are about one.
         panel: what was computed.
         right: the cells that are it, (rows, columns).
         row: the row that is looked at.
@@ -45,11 +45,16 @@ class CellQuestion:
     """
 
     kind: Kind
-    place: Hashable
+    result: Hashable
     panel: Panel
     right: Flags
     row: int
     of_weights: bool
+
+    @property
+    def place(self) -> Hashable:
+        """What tells it from every other question of a run."""
+        return (self.kind, self.result)
 
     @property
     def scope(self) -> str:
@@ -62,16 +67,21 @@ class TokenQuestion:
     """Which token a person expects to be the most likely one.
 
     Attributes:
-        place: what tells it from every other question of a run.
+        result: what tells it from every other result of a run.
         labels: the tokens to choose from.
         shares: the probability of each.
         offered: the indices of those that can come.
     """
 
-    place: Hashable
+    result: Hashable
     labels: tuple[str, ...]
     shares: NDArray[np.float32]
     offered: tuple[int, ...]
+
+    @property
+    def place(self) -> Hashable:
+        """The result has this one question."""
+        return ("token", self.result)
 
     @property
     def best(self) -> int:
@@ -101,14 +111,18 @@ def chosen_kind(offered: tuple[Kind, ...], chosen: Chosen) -> Kind:
     return next((kind for kind in offered if kind == chosen), offered[0])
 
 
-def question_at(run: Run, path: str, *, kind: Kind, head: int, batch: int, row: int, view: str) -> CellQuestion:
+def result_at(run: Run, path: str, *, head: int, batch: int) -> Hashable:
+    """What tells a stage, in one head of it, from every other result of the run, in every view that shows it."""
+    return (path, head if run.n_heads(path) else 0, batch)
+
+
+def question_at(run: Run, path: str, *, kind: Kind, head: int, batch: int, row: int) -> CellQuestion:
     """The question about one stage, in one head of it."""
     panel = stage_panel(run, path, head=head, batch=batch)
     right = _seen(run, path, head=head, batch=batch) if kind == "seen" else _largest(panel)
-    head = head if run.n_heads(path) else 0
     return CellQuestion(
         kind=kind,
-        place=(view, path, kind, head, batch),
+        result=result_at(run, path, head=head, batch=batch),
         panel=panel,
         right=right,
         row=min(row, len(panel.rows.labels) - 1),

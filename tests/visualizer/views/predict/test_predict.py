@@ -31,7 +31,7 @@ WEIGHTS = "encoder.layers.0.self_attention.weights"
 
 
 def asked(run, path=WEIGHTS, kind="seen", head=0, row=0):
-    return question_at(run, path, kind=kind, head=head, batch=0, row=row, view="step")
+    return question_at(run, path, kind=kind, head=head, batch=0, row=row)
 
 
 @pytest.fixture(scope="module")
@@ -125,6 +125,78 @@ def test_the_next_token_in_words():
     )
 
 
+COVERED_EVERYWHERE = [
+    {"view": "way"},
+    {"view": "step", "stage": "decoder.self_attention.weights"},
+    {"view": "heads"},
+    {"view": "compare"},
+    {"view": "generate"},
+    {"view": "generate", "strategy": "beam"},
+    {"view": "lab"},
+    {"view": "lab", "panel": "apply"},
+    {"view": "lab", "panel": "prove"},
+    {"view": "lab", "panel": "scores", "score": "score - 2 * (q - k)"},
+]
+"""What the page shows of a decoder, in every view and in every tool that shows what was computed."""
+
+
+@pytest.mark.parametrize("shown", COVERED_EVERYWHERE, ids=lambda shown: " ".join(shown.values()))
+def test_what_is_covered_is_covered_in_every_view(shown):
+    """Neither numbers nor pictures of the run, nor an address that they are at, nor the head that tells them."""
+    link = {"architecture": "decoder", "text": "the cat sat", "weights": "random", "n_heads": "2", **shown}
+    covered, open_page = (open_app(**link, hidden=state) for state in ("on", "off"))
+    for app in (covered, open_page):
+        assert_healthy(app)
+    allowed = {"headlight_tensor_grid"} if shown["view"] == "compare" else set()  # A, from which B is told
+    of_results = {f"headlight_{name}" for name in PICTURES_OF_RESULTS} - allowed
+    assert not of_results & set(components(covered))
+    assert of_results & set(components(open_page)) or weights_in(open_page)
+    assert not weights_in(covered)
+    texts = [one.value for kind in ("markdown", "caption") for one in covered.get(kind)]
+    assert not any("numbers/" in text or "pictures/" in text for text in texts)
+    assert "save_run" not in {button.key for button in covered.get("download_button")}
+    assert any(button.key == "hide_nothing" for button in covered.button)
+
+
+PICTURES_OF_RESULTS = (
+    "token_way",
+    "tensor_grid",
+    "attention_heads",
+    "compare_grids",
+    "generation_steps",
+    "generation_tree",
+    "derivation",
+    "row_bars",
+)
+
+
+def weights_in(app):
+    """Whether any picture was given weights, or where they are found."""
+    headers = [(each, unpack_header(each.proto.bytes)) for each in app.get("bidi_component") if each.proto.bytes]
+    painters = [header for each, header in headers if each.proto.component_name == "headlight_mask_painter"]
+    return any("weights" in header["arrays"] or header.get("heads") for header in painters)
+
+
+def test_a_result_that_is_asked_about_in_one_view_is_covered_in_another_until_it_is_revealed():
+    """The attention weights are an input of the context and A of a comparison with the model's own mask."""
+    link = {"architecture": "decoder", "text": "the cat sat", "view": "step", "hidden": "on"}
+    link |= {"mask": "causal", "mask_a": "causal", "mask_b": "padding"}
+    app = open_app(**link, stage="decoder.self_attention.context")
+    grid = "headlight_tensor_grid"
+    assert app.get("bidi_component") and grid in components(app), "its inputs are what it is told from"
+    app.segmented_control("view").set_value("heads").run()
+    app.segmented_control("view").set_value("step").run()
+    said = [one.value for one in app.caption]
+    assert any("Attention weights, an input, is covered" in text for text in said)
+    app.segmented_control("view").set_value("compare").run()
+    assert any("A is covered too: it is asked about" in one.value for one in app.caption)
+    assert grid not in components(app)
+    app.segmented_control("view").set_value("heads").run()
+    app.button("reveal").click().run()
+    app.segmented_control("view").set_value("compare").run()
+    assert grid in components(app)
+
+
 def unpack_header(data):
     length = struct.unpack_from("<I", data)[0]
     return json.loads(data[4 : 4 + length])
@@ -167,12 +239,14 @@ def test_nothing_marked_is_no_mark():
 def test_a_result_is_covered_until_it_is_revealed_and_what_was_expected_goes_with_its_run():
     app = open_app(text="the cat sat", stage="probabilities", hidden="on", architecture="decoder")
     assert_healthy(app)
-    covered = {"headlight_tensor_grid", "headlight_derivation"}
-    assert not covered & set(components(app))
+    covered = "headlight_derivation"
+    assert covered not in components(app)
     assert not app.get("plotly_chart")
     app.button("reveal").click().run()
     assert_healthy(app)
     assert any("the most likely is" in one.value for one in app.markdown)
-    assert covered <= set(components(app))
+    assert covered in components(app)
+    assert app.get("plotly_chart")
+    assert "headlight_tensor_grid" not in components(app), "the other rows are questions of their own"
     app.text_area("text").set_value("the dog sat").run()
     assert app.button("reveal").label == "Reveal"

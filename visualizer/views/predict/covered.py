@@ -1,0 +1,34 @@
+"""What stands in the place of a result that is covered and not asked about where it would be shown."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+from visualizer.session import state
+
+
+def covered(what: str, *, ask: str = "", there: dict[str, Any] | None = None) -> None:
+    """One sentence, and the ways out of it.
+
+    Args:
+        what: what is covered, as the beginning of a sentence, in Markdown.
+        ask: what the button says that leads to a question about it; "" without one.
+        there: what that button chooses.
+    """
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="covered"):
+        say_covered(what)
+        if ask:
+            st.button(ask, key="to_the_question", on_click=state.select, kwargs=there, type="tertiary")
+        hide_nothing()
+
+
+def say_covered(what: str) -> None:
+    """The sentence alone, where the ways out stand already."""
+    st.caption(f":material/visibility_off: {what}: covered until you reveal it.", width="content")
+
+
+def hide_nothing() -> None:
+    """The button that uncovers everything."""
+    st.button("Hide nothing", key="hide_nothing", on_click=state.select, kwargs={"hidden": False}, type="tertiary")
