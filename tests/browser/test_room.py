@@ -13,6 +13,14 @@ SETTINGS = {"text": "the cat sat on the mat", "stage": "encoder.self_attention.w
 def test_presented_by_keys_in_a_theme_of_the_link(open_app):
     page = open_app(**SETTINGS, embed_options="dark_theme")
     expect(page.locator(".headlight").first).to_have_attribute("data-theme", "dark")
+    page.evaluate("window.sameDocument = true")
+    page.locator(".st-key-audience button").first.click()
+    for title, option, theme in (("Light", "light_theme", "light"), ("Dark", "dark_theme", "dark")):
+        page.locator(".theme-links").get_by_text(title).click()
+        expect(page.locator(".st-key-picture .headlight").first).to_have_attribute("data-theme", theme)
+        assert link_of(page)["embed_options"] == option
+    assert page.evaluate("window.sameDocument"), "nothing is loaded again"
+    page.keyboard.press("Escape")
     field = page.locator(".st-key-text textarea")
     field.press("End")
     for letter in "vphx?":

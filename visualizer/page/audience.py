@@ -14,6 +14,7 @@ from visualizer.session.classroom import new_code
 from visualizer.session.expectations import reveal_or_cover
 from visualizer.session.mount import mount
 from visualizer.session.state import Choices
+from visualizer.session.theme import look_of
 from visualizer.settings.settings import FIELDS, View
 
 _DONE = "keys_done"
@@ -25,7 +26,7 @@ def audience_menu(view: View) -> None:
     """A button that opens the settings, beside the token strip."""
     with st.popover("", icon=":material/co_present:", type="tertiary", width="content", key="audience"):
         widgets.switch("present")
-        mount(theme_links(key="theme_links"))
+        mount(theme_links({"light": look_of("light"), "dark": look_of("dark")}, key="theme_links"))
         widgets.switch("hidden")
         if view in OF_OTHER_MODELS:
             st.caption("This view shows other models, of which nothing is covered.")

@@ -2,6 +2,13 @@ import { makeElement } from "../shared/dom.js";
 import { Picture, startPicture } from "../shared/picture.js";
 import { addressWith, themeIn } from "./addresses.js";
 
+const PATIENCE = 500; // milliseconds after which a page that did not listen is loaded again
+
+const systemIsDark = matchMedia("(prefers-color-scheme: dark)");
+/** Once a theme was chosen here, Streamlit does not follow the system by itself any more. @type {(() => void) | null} */
+let followSystem = null;
+systemIsDark.addEventListener("change", () => followSystem?.());
+
 /** The themes side by side, each a link to this page; the one in the address is marked. */
 class ThemeLinks extends Picture {
   constructor(root, host) {
@@ -14,11 +21,9 @@ class ThemeLinks extends Picture {
   }
 
   receive() {
-    const { themes, parameter } = this.data;
-    const current = themeIn(location.href, parameter, themes);
-    this.links = themes.map(([value, text]) => {
+    this.links ??= this.data.themes.map(([value, text]) => {
       const link = makeElement("a", "segment", { "data-theme": value, target: "_self" }, [text]);
-      if (value === current) link.setAttribute("aria-current", "true");
+      link.addEventListener("click", (event) => this.onClick(event, value));
       return link;
     });
     this.list.replaceChildren("Theme", ...this.links);
@@ -27,8 +32,46 @@ class ThemeLinks extends Picture {
 
   setAddresses() {
     const { themes, parameter } = this.data;
-    for (const link of this.links) link.href = addressWith(location.href, parameter, themes, link.dataset.theme);
+    const current = themeIn(location.href, parameter, themes);
+    for (const link of this.links) {
+      link.href = addressWith(location.href, parameter, themes, link.dataset.theme);
+      if (link.dataset.theme === current) link.setAttribute("aria-current", "true");
+      else link.removeAttribute("aria-current");
+    }
   }
+
+  /** The page takes on the theme as it stands; one that does not listen is loaded again. */
+  onClick(event, value) {
+    if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    const { themes, parameter, looks } = this.data;
+    history.replaceState(history.state, "", addressWith(location.href, parameter, themes, value));
+    followSystem = value === "" ? () => takeOn(looks, "") : null;
+    takeOn(looks, value);
+    this.setAddresses();
+    clearTimeout(this.timer); // another theme was wanted then
+    this.timer = setTimeout(() => themeOfPage() === wanted(value) || location.reload(), PATIENCE);
+  }
+}
+
+function wanted(value) {
+  return value === "dark_theme" || (value === "" && systemIsDark.matches) ? "dark" : "light";
+}
+
+/** What Streamlit says of the page: the browser's own controls have the same theme. */
+function themeOfPage() {
+  return getComputedStyle(document.querySelector("[data-testid=stApp]")).colorScheme;
+}
+
+/** A message of the protocol by which whoever embeds a page of Streamlit gives it a theme; a page can be its own host. */
+function takeOn(looks, value) {
+  tellPage({ type: "SET_CUSTOM_THEME_CONFIG", themeInfo: looks[wanted(value)] });
+  const hasChart = document.querySelector("[data-testid=stPlotlyChart]"); // its colours come from Python
+  if (hasChart) requestAnimationFrame(() => requestAnimationFrame(() => tellPage({ type: "RERUN_SCRIPT" })));
+}
+
+function tellPage(message) {
+  window.postMessage({ stCommVersion: 1, ...message }, location.origin);
 }
 
 /** Draw the picture in `root`. */

@@ -1,18 +1,26 @@
-"""The theme as three links: Streamlit takes it from the address, and only when the page is loaded."""
+"""The theme as three links: what Streamlit is told at once by a message of its host protocol, and by the address."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from visualizer.colors import ThemeName
 from visualizer.components.packing import pack
 from visualizer.components.picture import Picture
 
 PARAMETER = "embed_options"
-"""The parameter of the address that Streamlit reads."""
+"""The parameter of the address that Streamlit reads when the page is loaded."""
 
 THEMES = (("", "System"), ("light_theme", "Light"), ("dark_theme", "Dark"))
 """The values of the parameter, none for what the system has, and what they are called."""
 
 
-def theme_links(*, key: str) -> Picture:
-    """A link for each theme, to the same page. It has no event."""
-    header = {"key": key, "parameter": PARAMETER, "themes": [list(theme) for theme in THEMES]}
+def theme_links(looks: Mapping[ThemeName, Mapping[str, object]], *, key: str) -> Picture:
+    """A link for each theme, to the same page. It has no event.
+
+    Args:
+        looks: the colours and letters of the page in each theme, by Streamlit's names of them.
+        key: what the page calls it.
+    """
+    header = {"key": key, "parameter": PARAMETER, "themes": [list(theme) for theme in THEMES], "looks": looks}
     return Picture("theme_links/element.js", pack(header, {}), key)
