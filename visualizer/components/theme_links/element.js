@@ -8,6 +8,7 @@ const systemIsDark = matchMedia("(prefers-color-scheme: dark)");
 /** Once a theme was chosen here, Streamlit does not follow the system by itself any more. @type {(() => void) | null} */
 let followSystem = null;
 systemIsDark.addEventListener("change", () => followSystem?.());
+let waiting = 0; // of the page, not of one picture: with another theme the page may draw another
 
 /** The themes side by side, each a link to this page; the one in the address is marked. */
 class ThemeLinks extends Picture {
@@ -49,8 +50,8 @@ class ThemeLinks extends Picture {
     followSystem = value === "" ? () => takeOn(looks, "") : null;
     takeOn(looks, value);
     this.setAddresses();
-    clearTimeout(this.timer); // another theme was wanted then
-    this.timer = setTimeout(() => themeOfPage() === wanted(value) || location.reload(), PATIENCE);
+    clearTimeout(waiting); // another theme was wanted then
+    waiting = setTimeout(() => themeOfPage() === wanted(value) || location.reload(), PATIENCE);
   }
 }
 

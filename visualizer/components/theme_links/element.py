@@ -1,4 +1,4 @@
-"""The theme as three links: what Streamlit is told at once by a message of its host protocol, and by the address."""
+"""The theme as three links: Streamlit is told at once by its host protocol, and by the address when it is loaded."""
 
 from __future__ import annotations
 

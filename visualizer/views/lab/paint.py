@@ -154,7 +154,7 @@ def _weights_title(case: Case) -> str:
 
 
 def _heads_to_follow(case: Case) -> PaintedHeads | None:
-    """All heads of the layers that a stroke can change; None where covered, or where no link carries the settings."""
+    """All heads of the layers that a stroke can change; None where covered, or without a link for the settings."""
     if case.selection.hidden:
         return None
     settings, n_layers = case.run.settings, case.n_layers
