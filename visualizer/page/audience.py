@@ -9,7 +9,7 @@ import streamlit as st
 from visualizer.components.page_keys.element import Act, acts_in, page_keys
 from visualizer.components.theme_links.element import theme_links
 from visualizer.safe_text import markdown_safe
-from visualizer.session import drafts, state, widgets
+from visualizer.session import drafts, state
 from visualizer.session.classroom import new_code
 from visualizer.session.expectations import reveal_or_cover
 from visualizer.session.mount import mount
@@ -25,12 +25,29 @@ OF_OTHER_MODELS = ("train", "watched")
 def audience_menu(view: View) -> None:
     """A button that opens the settings, beside the token strip."""
     with st.popover("", icon=":material/co_present:", type="tertiary", width="content", key="audience"):
-        widgets.switch("present")
+        _switch("present")
         mount(theme_links({"light": look_of("light"), "dark": look_of("dark")}, key="theme_links"))
-        widgets.switch("hidden")
+        _switch("hidden")
         if view in OF_OTHER_MODELS:
             st.caption("This view shows other models, of which nothing is covered.")
         _class(state.chosen().selection.class_code)
+
+
+def _switch(name: str) -> None:
+    """A switch that a key turns too.
+
+    What a closed menu holds is not told when Python turns it, and would be turned back by whatever is done next: each
+    value has a switch of its own.
+    """
+    field, is_on = FIELDS[name], bool(getattr(state.chosen().selection, name))
+    st.toggle(
+        field.label,
+        value=is_on,
+        help=field.help,
+        key=f"{name}_{'on' if is_on else 'off'}",
+        on_change=state.select,
+        kwargs={name: not is_on},
+    )
 
 
 def keys(choices: Choices, n_tokens: int) -> None:
