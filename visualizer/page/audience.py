@@ -36,7 +36,7 @@ def audience_menu(view: View) -> None:
 def _switch(name: str) -> None:
     """A switch that a key turns too.
 
-    What a closed menu holds is not told when Python turns it, and would be turned back by whatever is done next: each
+    A closed menu is not told when Python turns what it holds, and would turn it back with what is done next: each
     value has a switch of its own.
     """
     field, is_on = FIELDS[name], bool(getattr(state.chosen().selection, name))

@@ -1,4 +1,4 @@
-"""The theme as three links: Streamlit is told at once by its host protocol, and by the address when it is loaded."""
+"""The theme as three links: Streamlit is told at once by its host protocol, and by the address on loading."""
 
 from __future__ import annotations
 
