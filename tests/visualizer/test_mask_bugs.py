@@ -12,6 +12,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from model.mask_tools.beside_intent import findings_under
 from model.mask_tools.destinations import passed_to
 from model.mask_tools.intents import Intent
 from model.mask_tools.language import MaskContext
@@ -23,7 +24,7 @@ from visualizer.safe_text import markdown_safe
 from visualizer.settings.link import read_query
 from visualizer.settings.settings import Selection
 from visualizer.views.lab.case import case_of
-from visualizer.views.lab.intent import findings_under, intent_of, padding_of
+from visualizer.views.lab.intent import intent_of, padding_of
 from visualizer.views.lab.paint import findings_of
 
 T = 6

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from model import CombinedMask, MaskInputs, build_masks
-from model.mask_tools.language import MaskContext, MaskExpressionError, parse
+from model.mask_tools.language import MaskContext, MaskExpressionError, express, parse
 from visualizer.components.axis import SequenceName
 from visualizer.runs.tokens import TokenSequence, segments
 from visualizer.settings.attentions import attentions_of, seen_by
@@ -19,6 +19,7 @@ from visualizer.settings.painted_mask import (
     Scope,
     asks_for_head,
     decode_cells,
+    encode_cells,
     is_cells,
     read_planes,
     source_at,
@@ -31,6 +32,9 @@ Masks = Mapping[str, tuple[CombinedMask, ...]]
 
 Batch = Sequence[TokenSequence]
 """Sequences of one length that a model reads at once."""
+
+SHORT = 160
+"""Characters up to which cells are kept as the expression that gives them: it is readable and fits any text."""
 
 
 def promised_masks(settings: Settings, batches: Mapping[SequenceName, Batch]) -> Masks:
@@ -109,6 +113,20 @@ def painted_cells(source: str, context: MaskContext) -> Tensor:
     if is_cells(source):
         return ~torch.from_numpy(decode_cells(source, *size))
     return parse(source).evaluate(context)
+
+
+@lru_cache(maxsize=64)
+def as_expression(source: str, context: MaskContext) -> str:
+    """The expression of a plane; "" where it blocks nothing or no expression is short enough."""
+    return express(painted_cells(source, context), context) if is_cells(source) else source
+
+
+def as_source(allowed: Tensor, context: MaskContext) -> str:
+    """A plane that allows exactly these cells, (T, T): the expression if it is short, else the cells."""
+    if bool(allowed.all()):
+        return ""
+    expression = express(allowed, context)
+    return expression if 0 < len(expression) <= SHORT else encode_cells((~allowed).numpy())
 
 
 @lru_cache(maxsize=64)

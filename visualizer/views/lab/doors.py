@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
+from visualizer.runs.masks_in_force import as_source
 from visualizer.runs.run import Run
+from visualizer.safe_text import markdown_safe, visible_whole
 from visualizer.session import state
 from visualizer.settings.fields import WORKED_EXAMPLES
 from visualizer.settings.settings import Selection
@@ -29,6 +31,7 @@ def _draw(case: Case) -> None:
         state.select(panel=panel)
         case.change_masks(mask_edits.taken_over(case.settings, case.masks, case.context))
 
+    _to_pretrained(case)
     st.button(
         "I have an array",
         icon=":material/upload_file:",
@@ -54,4 +57,25 @@ def _draw(case: Case) -> None:
         help="The masks in force become a painting: every cell of the grid can be opened and blocked by a click.",
         on_click=take_over,
         args=(case.selection.panel,),
+    )
+
+
+def _to_pretrained(case: Case) -> None:
+    """The way to the pretrained model that is open beside this: the mask of the head looked at, applied in it."""
+    name = state.chosen().watched.pretrained_model
+    is_open = state.chosen().watched.watched_door == "pretrained" and name
+    if not is_open or case.attention.crosses:
+        return
+
+    def apply() -> None:
+        mask = as_source(case.allowed, case.context) or "True"
+        state.watch(pretrained_mask=mask, watched_panel="mask")
+        state.select(view="watched")
+
+    st.button(
+        f"Apply in {markdown_safe(visible_whole(name))}",
+        icon=":material/arrow_forward:",
+        key="door_pretrained",
+        help="The mask of the head that is looked at becomes the other mask of the pretrained model, in all heads.",
+        on_click=apply,
     )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import streamlit as st
 import torch
 
+from model.mask_tools.beside_intent import findings_under
 from model.mask_tools.language import MaskContext
 from model.mask_tools.mask_case import Finding, MaskCase
 from visualizer.runs.masks_in_force import mask_context
@@ -17,7 +18,7 @@ from visualizer.session import state
 from visualizer.session.cache import cached_run
 from visualizer.settings.attentions import attentions_of
 from visualizer.views.lab.case import Case, case_in
-from visualizer.views.lab.intent import chosen_intent, findings_under, guessed_intent, padding_of
+from visualizer.views.lab.intent import chosen_intent, guessed_intent, padding_of
 from visualizer.views.lab.planes import ICONS, Found, Plane, index_of, judged
 
 

@@ -9,6 +9,7 @@ import streamlit as st
 import torch
 from torch import Tensor
 
+from model.mask_tools.beside_intent import all_clear, findings_under
 from model.mask_tools.destinations import DESTINATIONS, passed_to
 from model.mask_tools.intents import Intent, recognise
 from model.mask_tools.language import MaskContext
@@ -16,14 +17,7 @@ from model.mask_tools.mask_case import Finding, MaskCase
 from model.mask_tools.planes import Passed
 from visualizer.safe_text import markdown_safe
 from visualizer.views.lab.case import Case
-from visualizer.views.lab.intent import (
-    all_clear,
-    chosen_intent,
-    findings_under,
-    guessed_intent,
-    padding_of,
-    plain_context,
-)
+from visualizer.views.lab.intent import chosen_intent, guessed_intent, padding_of, plain_context
 from visualizer.views.lab.planes import ICONS, Found, Plane, judged
 
 _ASSUMES_SCORES = "fill_leaks"

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import lru_cache
 
 from torch import Tensor
 
 from model import CombinedMask
 from model.mask_tools.intents import Intent
-from model.mask_tools.language import MaskContext, express, from_mask_mod, parse
-from visualizer.runs.masks_in_force import painted_cells
+from model.mask_tools.language import MaskContext, from_mask_mod, parse
+from visualizer.runs.masks_in_force import as_expression, as_source, painted_cells
 from visualizer.settings.lines import lines_of
 from visualizer.settings.painted_mask import (
     EVERYWHERE,
@@ -25,9 +24,6 @@ from visualizer.settings.painted_mask import (
     write_planes,
 )
 from visualizer.settings.settings import Selection, Settings, in_mask_order
-
-SHORT = 160
-"""Characters up to which cells are kept as the expression that gives them: it is readable and fits any text."""
 
 POSITIONS = frozenset({"q", "k", "n_queries", "n_keys"})
 """What an expression can name that does not depend on the text."""
@@ -57,12 +53,6 @@ def source_in(settings: Settings, scope: Scope) -> str:
         return planes[scope]
     wider = {other: source for other, source in planes.items() if _contains(other, scope)}
     return source_at(wider, scope.layer or 0, scope.head or 0)
-
-
-@lru_cache(maxsize=64)
-def as_expression(source: str, context: MaskContext) -> str:
-    """The expression of a plane; "" where it blocks nothing or no expression is short enough."""
-    return express(painted_cells(source, context), context) if is_cells(source) else source
 
 
 def whole_expression(settings: Settings, layer: int, head: int, context: MaskContext) -> str:
@@ -155,14 +145,6 @@ def mended(
     if others is not None and bool((allowed & ~others[0, 0]).any()):
         settings = taken_over(settings, masks, context)
     return with_source(settings, scope, as_source(allowed, context))
-
-
-def as_source(allowed: Tensor, context: MaskContext) -> str:
-    """A plane that allows exactly these cells, (T, T): the expression if it is short, else the cells."""
-    if bool(allowed.all()):
-        return ""
-    expression = express(allowed, context)
-    return expression if 0 < len(expression) <= SHORT else encode_cells((~allowed).numpy())
 
 
 def _painted(settings: Settings, planes: Mapping[Scope, str]) -> Settings:

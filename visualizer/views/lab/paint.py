@@ -7,10 +7,10 @@ import streamlit as st
 import torch
 
 from model import CombinedMask
+from model.mask_tools.beside_intent import all_clear, findings_under
 from model.mask_tools.intents import Intent
 from model.mask_tools.lint import Finding, MaskCase
 from visualizer.components.mask_painter.element import (
-    FindingMark,
     PaintedHeads,
     Reason,
     mask_painter,
@@ -18,6 +18,7 @@ from visualizer.components.mask_painter.element import (
     parse_mend,
     parse_select,
 )
+from visualizer.pictures.painter import mark_of
 from visualizer.routes.address import MOST_WRITTEN, picture_address
 from visualizer.runs.masks_in_force import painted_cells
 from visualizer.session import state, widgets
@@ -28,7 +29,7 @@ from visualizer.settings.settings import FIELDS, Selection
 from visualizer.stages.panels import to_array
 from visualizer.views.lab import everywhere, mask_edits
 from visualizer.views.lab.case import Case
-from visualizer.views.lab.intent import all_clear, chosen_intent, findings_under, guessed_intent, padding_of
+from visualizer.views.lab.intent import chosen_intent, guessed_intent, padding_of
 
 _KEY = "mask_painter"
 _MARK = encode_cells(np.ones((1, 1), dtype=np.bool_))
@@ -129,7 +130,7 @@ def _painter(case: Case, *, is_in_force: bool) -> None:
             reasons=tuple(Reason(name, FIELDS["mask"].choices[name].lower()) for name in others.names),
             weights=to_array(weights) if is_in_force and not case.selection.hidden else None,
             weights_title=_weights_title(case),
-            findings=tuple(_mark(finding) for finding in findings),
+            findings=tuple(mark_of(finding) for finding in findings),
             all_clear=all_clear(intent, is_guess=chosen is None),
             selected=(case.selection.query, case.selection.key),
             scope=_history_of(case),
@@ -198,17 +199,6 @@ def findings_of(case: Case, allowed: torch.Tensor, intent: Intent) -> tuple[Find
         crosses=case.attention.crosses,
     )
     return findings_under(intent, mask, case.context)
-
-
-def _mark(finding: Finding) -> FindingMark:
-    return FindingMark(
-        title=finding.title,
-        severity=finding.severity,
-        why=finding.why,
-        mend=finding.mend,
-        cells=finding.cells.numpy(),
-        can_mend=finding.mended is not None,
-    )
 
 
 def _bits(case: Case, others: CombinedMask) -> np.ndarray:

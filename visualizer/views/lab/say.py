@@ -7,6 +7,7 @@ from dataclasses import replace
 import streamlit as st
 
 from model.mask_tools.language import READY, MaskExpressionError, from_mask_mod, parse
+from visualizer.runs.masks_in_force import as_expression
 from visualizer.safe_text import markdown_safe
 from visualizer.session import drafts, state
 from visualizer.settings.settings import FIELDS, Settings, in_mask_order
@@ -27,7 +28,7 @@ def render(case: Case) -> None:
 
 def _expression(case: Case) -> None:
     source = mask_edits.source_in(case.settings, case.scope)
-    shown = mask_edits.as_expression(source, case.context)
+    shown = as_expression(source, case.context)
     drafts.keep_in_step(_EXPRESSION, shown)
 
     def write(text: str) -> None:

@@ -11,7 +11,7 @@ from model.mask_tools.intents import Intent, compare, recognise
 from model.mask_tools.language import MaskExpressionError, express, parse
 from model.names import MASK_NAMES
 from visualizer.runs.compute import compute_run
-from visualizer.runs.masks_in_force import mask_context, promised_masks
+from visualizer.runs.masks_in_force import SHORT, as_source, mask_context, promised_masks
 from visualizer.runs.tokens import encode
 from visualizer.settings.painted_mask import EVERYWHERE, Scope, encode_cells, read_planes
 from visualizer.settings.settings import Selection, Settings
@@ -104,11 +104,11 @@ def test_the_whole_expression_gives_the_same_cells_or_is_none(cells, names):
 @few
 @given(masks)
 def test_cells_without_a_short_expression_are_kept_cell_by_cell(cells):
-    source = mask_edits.as_source(cells, CONTEXT)
+    source = as_source(cells, CONTEXT)
     expression = express(cells, CONTEXT)
     if bool(cells.all()):
         assert source == ""
-    elif 0 < len(expression) <= mask_edits.SHORT:
+    elif 0 < len(expression) <= SHORT:
         assert source == expression
     else:
         assert source == encode_cells((~cells).numpy())

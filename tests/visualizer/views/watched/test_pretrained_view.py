@@ -15,7 +15,8 @@ from visualizer.settings.painted_mask import encode_cells
 from visualizer.settings.watched_settings import NOTHING_WATCHED
 from visualizer.views.watched.pretrained import jobs
 from visualizer.views.watched.pretrained.examples import READY_TEXTS, ready_text_of
-from visualizer.views.watched.pretrained.other_mask import allowed_by, blocked_of
+from visualizer.views.watched.pretrained.mask_choice import allowed_by
+from visualizer.views.watched.pretrained.other_mask import blocked_of
 
 
 @pytest.fixture(scope="module")
@@ -60,16 +61,26 @@ def test_a_loaded_model_writes_on_is_stepped_through_and_takes_another_mask(tiny
     assert not app.exception
     app.segmented_control(key="watched_panel").set_value("mask").run()
     assert "All 2 attentions keep to it" in said(app)
-    app.text_input(key="pretrained_mask").set_value("k <= q and h > 0").run()
+    app.text_input(key="pretrained_expression").set_value("k <= q and h > 0").run()
     assert "5 queries have no key left in some head" in said(app)
     app.segmented_control(key="watched_panel").set_value("prove").run()
     assert app.success[0].value.startswith("**Passes.** No later token")
     app.segmented_control(key="pretrained_under").set_value("other").run()
-    app.text_input(key="pretrained_mask").set_value("abs(q - k) < 2").run()
+    app.text_input(key="pretrained_expression").set_value("abs(q - k) < 2").run()
     assert app.error[0].value.startswith("**Fails.** A later token changes an earlier row: row 0 “the”")
     assert link_of(app)["pretrained_under"] == "other"
     app.segmented_control(key="watched_panel").set_value("mask").run()
-    app.text_input(key="pretrained_mask").set_value("import os").run()
+    assert "This mask: " in said(app)
+    app.button(key="pretrained_own_mask").click().run()
+    assert link_of(app)["pretrained_mask"] == "k <= q"
+    assert "This mask: causal" in said(app)
+    app.button(key="pretrained_to_lab").click().run()
+    assert link_of(app) | {"view": "lab", "custom": "k <= q", "text": "the _ c a t"} == link_of(app)
+    app.text_input(key="expression").set_value("k <= q and k != 1").run()
+    app.button(key="door_pretrained").click().run()
+    assert link_of(app)["pretrained_mask"] == "k <= q and k != 1"
+    assert "All 2 attentions keep to it" in said(app)
+    app.text_input(key="pretrained_expression").set_value("import os").run()
     assert len(app.error) == 1
     app.text_area(key="pretrained_text").set_value("a" * 65).run()
     assert "has positions for 64" in app.error[0].value

@@ -7,14 +7,12 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 import streamlit as st
-import torch
 from torch import Tensor
 
 from headlight.attention import Attention
 from headlight.pretrained.checkpoint import Checkpoint
 from headlight.pretrained.passes import Pass, holds, run, with_mask
-from headlight.pretrained.tokens import Piece, Tokenized, Words, pieces_of_ids, tokenized
-from model.mask_tools.language import MaskContext, parse
+from headlight.pretrained.tokens import Tokenized, Words, pieces_of_ids, tokenized
 from visualizer.components.axis import Axis
 from visualizer.components.tensor_grid.element import Panel, tensor_grid
 from visualizer.runs.watched import WatchedRun, plane
@@ -23,15 +21,13 @@ from visualizer.session import state, widgets
 from visualizer.session.cache import Kept
 from visualizer.session.mount import mount
 from visualizer.session.state import Choices
-from visualizer.settings.painted_mask import decode_cells, is_cells, read_planes, source_at
-from visualizer.settings.watched_settings import WATCHED
 from visualizer.stages.panels import to_array
 from visualizer.views.watched.pretrained.door import MOST_TOKENS, opened, words_of
+from visualizer.views.watched.pretrained.mask_choice import allowed_by, choose, paint
 
 N_LIKELY = 5
 """How many of the likeliest tokens are named."""
 
-_LONGEST = 2_000
 _ROOM_BYTES = 2**29
 _PASSES: WeakKeyDictionary[Checkpoint, Kept[tuple[Words, str], Pass]] = WeakKeyDictionary()
 """The passes over some words under a mask, "" for the model's own."""
@@ -50,9 +46,9 @@ def render(watched: WatchedRun, choices: Choices) -> None:
     checkpoint = opened(choices.watched)
     if checkpoint is None:
         return
-    choose(choices)
     words = words_of(choices.watched)
     given = tokenized(checkpoint, words, MOST_TOKENS)
+    choose(watched, checkpoint, given.pieces, choices)
     try:
         allowed = allowed_by(choices.watched.pretrained_mask, given.pieces, watched.trace[0].n_heads)
     except ValueError as error:
@@ -60,48 +56,15 @@ def render(watched: WatchedRun, choices: Choices) -> None:
         return
     both = _both(checkpoint, given, words, choices.watched.pretrained_mask, allowed)
     _said(both, allowed)
-    _grids(watched, both, allowed, choices)
+    painting, result = st.columns([5, 6], gap="medium")
+    with painting:
+        attention = both.other.trace[watched.attention(choices.watched.watched_attention).path]
+        weights = _head(attention, min(choices.watched.watched_head, attention.n_heads - 1))
+        paint(checkpoint, given.pieces, allowed, weights, choices)
+    with result:
+        _grids(watched, both, allowed, choices)
     if both.own.has_logits:
         _answers(checkpoint, both)
-
-
-def choose(choices: Choices) -> None:
-    """Draw the field for the mask, and the way to the painted one."""
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="pretrained_other_mask"):
-        st.text_input(
-            WATCHED["pretrained_mask"].label,
-            key="pretrained_mask",
-            persist_state="page",
-            max_chars=_LONGEST,
-            help=WATCHED["pretrained_mask"].help,
-            width=440,
-        )
-        if painted := source_at(read_planes(choices.settings.custom), 0, 0):
-            st.button(
-                "Take the painted mask",
-                icon=":material/brush:",
-                key="pretrained_take_painted",
-                on_click=state.watch,
-                kwargs={"pretrained_mask": painted},
-            )
-
-
-def allowed_by(source: str, pieces: tuple[Piece, ...], n_heads: int) -> Tensor:
-    """What an expression, or painted cells, allow: (1 or H, T, T) bool.
-
-    Raises:
-        ValueError: it is none; one sentence says why.
-    """
-    n_tokens = len(pieces)
-    if is_cells(source):
-        return torch.from_numpy(~decode_cells(source, n_tokens, n_tokens))[None]
-    expression = parse(source)
-    ids, no = tuple(piece.id for piece in pieces), (False,) * n_tokens
-    parts = tuple(piece.part for piece in pieces)
-    planes = [
-        expression.evaluate(MaskContext(ids, ids, no, no, parts, parts, head=head)) for head in range(n_heads)
-    ]
-    return torch.stack(planes)
 
 
 def _both(checkpoint: Checkpoint, given: Tokenized, words: Words, source: str, allowed: Tensor) -> _Both:

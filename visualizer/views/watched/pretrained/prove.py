@@ -8,6 +8,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 import streamlit as st
+import torch
 from torch import Tensor
 
 from headlight.pretrained.checkpoint import Checkpoint
@@ -24,8 +25,8 @@ from visualizer.session.background import Progress
 from visualizer.session.cache import Kept
 from visualizer.session.mount import mount
 from visualizer.session.state import Choices
-from visualizer.views.watched.pretrained import other_mask
 from visualizer.views.watched.pretrained.door import MOST_TOKENS, MOST_TRACE_BYTES, opened, words_of
+from visualizer.views.watched.pretrained.mask_choice import allowed_by, choose
 
 AT_ONCE = 6e10
 """Weights times tokens times rows up to which nobody has to ask: about two seconds on one core."""
@@ -56,10 +57,10 @@ def render(run: WatchedRun, choices: Choices) -> None:
         is_other = choices.watched.pretrained_under == "other"
     source, allowed = "", None
     if is_other:
-        other_mask.choose(choices)
+        choose(run, checkpoint, given.pieces, choices)
         source = choices.watched.pretrained_mask
         try:
-            allowed = other_mask.allowed_by(source, given.pieces, run.trace[0].n_heads)
+            allowed = allowed_by(source, given.pieces, run.trace[0].n_heads)
         except ValueError as error:
             st.error(markdown_safe(visible_whole(str(error))), icon=":material/error:")
             return
@@ -69,10 +70,13 @@ def render(run: WatchedRun, choices: Choices) -> None:
     )
     if measured is None:
         return
-    if checkpoint.part != "encoder":
-        _causal(measured.found, judged)
-    _promised(measured.found, judged, is_other=is_other)
-    _grid(measured.found, judged)
+    found, is_decoder = measured.found, checkpoint.part != "encoder"
+    if is_decoder:
+        _causal(found, judged)
+    says_more = is_other or found.beyond_masks is not None or not torch.equal(found.forbidden, found.later)
+    if says_more or not is_decoder:
+        _promised(found, judged, is_other=is_other)
+    _grid(found, judged)
     st.caption(_how(measured))
 
 

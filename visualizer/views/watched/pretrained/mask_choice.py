@@ -1,0 +1,184 @@
+"""The other mask of a pretrained model: written, painted, begun with its own one, or brought from the Mask lab."""
+
+from __future__ import annotations
+
+import numpy as np
+import streamlit as st
+import torch
+from torch import Tensor
+
+from headlight.pretrained.checkpoint import Checkpoint
+from headlight.pretrained.tokens import Piece
+from headlight.words import Tokens, describe
+from model.config import Architecture
+from model.mask_tools.beside_intent import all_clear, findings_under
+from model.mask_tools.intents import guess
+from model.mask_tools.language import MaskContext, parse
+from model.mask_tools.mask_case import MaskCase
+from visualizer.components.axis import Axis
+from visualizer.components.mask_painter.element import mask_painter, parse_mask, parse_mend, parse_select
+from visualizer.pictures.painter import mark_of
+from visualizer.runs.masks_in_force import as_expression, as_source
+from visualizer.runs.tokens import tokenize
+from visualizer.runs.watched import WatchedRun, plane
+from visualizer.safe_text import markdown_safe, visible
+from visualizer.session import drafts, state
+from visualizer.session.mount import mount
+from visualizer.session.state import Choices
+from visualizer.settings.fields import MAX_TOKENS
+from visualizer.settings.painted_mask import decode_cells, is_cells, read_planes, source_at
+from visualizer.settings.settings import Selection, Settings, default_stage
+from visualizer.settings.watched_settings import WATCHED
+
+_EXPRESSION = "pretrained_expression"
+_PAINTER = "pretrained_painter"
+_LONGEST = 2_000
+
+
+def context_of(pieces: tuple[Piece, ...], head: int = 0) -> MaskContext:
+    """What an expression may ask of the tokens of a model."""
+    ids, no = tuple(piece.id for piece in pieces), (False,) * len(pieces)
+    parts = tuple(piece.part for piece in pieces)
+    return MaskContext(ids, ids, no, no, parts, parts, head=head)
+
+
+def allowed_by(source: str, pieces: tuple[Piece, ...], n_heads: int) -> Tensor:
+    """What an expression, or painted cells, allow: (1 or H, T, T) bool.
+
+    Raises:
+        ValueError: it is none; one sentence says why.
+    """
+    if is_cells(source):
+        return torch.from_numpy(~decode_cells(source, len(pieces), len(pieces)))[None]
+    expression = parse(source)
+    heads = range(n_heads) if "h" in expression.names else range(1)
+    return torch.stack([expression.evaluate(context_of(pieces, head)) for head in heads])
+
+
+def choose(run: WatchedRun, checkpoint: Checkpoint, pieces: tuple[Piece, ...], choices: Choices) -> None:
+    """Draw the field for the mask, and the ways to its own one and to and from the Mask lab."""
+    source, context, field = choices.watched.pretrained_mask, context_of(pieces), WATCHED["pretrained_mask"]
+    drafts.keep_in_step(_EXPRESSION, as_expression(source, context))
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="pretrained_other_mask"):
+        st.text_input(
+            field.label,
+            key=_EXPRESSION,
+            max_chars=_LONGEST,
+            help=field.help,
+            placeholder="painted cell by cell: too irregular for a short expression",
+            width=400,
+            on_change=state.on_change(_EXPRESSION, lambda text: state.watch(pretrained_mask=text)),
+        )
+        _start_from_own(run, choices, context)
+        if painted := source_at(read_planes(choices.settings.custom), 0, 0):
+            st.button(
+                "Take the painted mask",
+                icon=":material/brush:",
+                key="pretrained_take_painted",
+                help="The mask that is painted in the Mask lab.",
+                on_click=state.watch,
+                kwargs={"pretrained_mask": painted},
+            )
+        st.button(
+            "Open in the Mask lab",
+            icon=":material/science:",
+            key="pretrained_to_lab",
+            help="This mask over as many words, to translate it, to load an array, or to count its blocks. It "
+            "replaces the text and the mask that are chosen there, and a button there brings it back.",
+            on_click=_open_in_lab,
+            args=(checkpoint, pieces, source),
+            disabled=len(pieces) > MAX_TOKENS,
+        )
+
+
+def _start_from_own(run: WatchedRun, choices: Choices, context: MaskContext) -> None:
+    """The way to the mask that the attention looked at had, in the head looked at."""
+    attention = run.attention(choices.watched.watched_attention)
+    own = torch.ones(1, *attention.shape[2:], dtype=torch.bool)
+    if attention.allowed is not None:
+        own = plane(attention.allowed, 0).expand(-1, *attention.shape[2:])
+    allowed = own[min(choices.watched.watched_head, len(own) - 1)]
+    st.button(
+        "Start from its own",
+        icon=":material/restart_alt:",
+        key="pretrained_own_mask",
+        help=f"The mask that {markdown_safe(attention.path)} had.",
+        on_click=state.watch,
+        kwargs={"pretrained_mask": as_source(allowed, context) or "True"},
+    )
+
+
+def _open_in_lab(checkpoint: Checkpoint, pieces: tuple[Piece, ...], source: str) -> None:
+    architecture: Architecture = "encoder" if checkpoint.part == "encoder" else "decoder"
+    words = " ".join(_one_word(piece.text) for piece in pieces)
+    custom = "" if source == "True" else source
+    settings = Settings(architecture=architecture, text=words, weights="random", mask=("custom",), custom=custom)
+    state.choose(settings, Selection(view="lab", stage=default_stage(architecture), head=0, query=0, key=0))
+
+
+def _one_word(text: str) -> str:
+    """A token as one word of the lab's own tokenizer."""
+    if len(tokenize(text, "words")) == 1:
+        return text.strip()
+    return "".join(letter if letter.isalnum() else "_" for letter in text.strip()) or "_"
+
+
+def paint(
+    checkpoint: Checkpoint, pieces: tuple[Piece, ...], allowed: Tensor, weights: np.ndarray, choices: Choices
+) -> None:
+    """Draw the painter with what is found wrong with the mask, and the mask in words.
+
+    Args:
+        checkpoint: the model.
+        pieces: its tokens.
+        allowed: (1 or H, T, T), the mask.
+        weights: (T, T), those of the head looked at under it.
+        choices: what is chosen.
+    """
+    looked = choices.watched
+    head = min(looked.watched_head, len(allowed) - 1)
+    cells, context, n_tokens = allowed[head], context_of(pieces, head), len(pieces)
+    intent = guess(cells, context, is_decoder=checkpoint.part == "decoder")
+    no = torch.zeros(n_tokens, dtype=torch.bool)
+    found = findings_under(intent, MaskCase(cells, no, no, causal=intent.hides_later), context)
+    labels = tuple(visible(piece.text) for piece in pieces)
+
+    def change(mask: Tensor) -> None:
+        state.watch(pretrained_mask=as_source(mask, context) or "True")
+
+    def stroke(event: object) -> None:
+        if (blocked := parse_mask(event, n_tokens, n_tokens)) is not None:
+            change(torch.from_numpy(~blocked))
+
+    def mend(event: object) -> None:
+        index = parse_mend(event, len(found))
+        if index is not None and (mended := found[index].mended) is not None:
+            change(mended)
+
+    def select(event: object) -> None:
+        if (place := parse_select(event, n_tokens, n_tokens)) is not None:
+            state.watch(watched_query=place[0], watched_key=place[1])
+
+    words = describe(cells, Tokens.without_padding(n_tokens, n_tokens)).words
+    of_heads = f" Head {head} is shown; a stroke makes it the mask of all heads." if len(allowed) > 1 else ""
+    st.caption(f"This mask: {markdown_safe(words)}.{of_heads}")
+    mount(
+        mask_painter(
+            ~cells.numpy(),
+            others=np.zeros((n_tokens, n_tokens), np.uint8),
+            reasons=(),
+            weights=weights,
+            weights_title=f"weights of head {looked.watched_head} under it",
+            findings=tuple(map(mark_of, found)),
+            all_clear=all_clear(intent, is_guess=True),
+            selected=(min(looked.watched_query, n_tokens - 1), min(looked.watched_key, n_tokens - 1)),
+            scope=repr((looked.pretrained_model, looked.pretrained_text, looked.pretrained_second)),
+            rows=Axis("query", labels, None),
+            columns=Axis("key", labels, None),
+            seq=state.last_seq(_PAINTER),
+            key=_PAINTER,
+        ),
+        paint=state.on_event(_PAINTER, "paint", stroke),
+        mend=state.on_event(_PAINTER, "mend", mend),
+        select=state.on_event(_PAINTER, "select", select),
+    )
