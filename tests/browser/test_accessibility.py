@@ -48,6 +48,33 @@ _CANVASES_WITHOUT_TEXT = """() => {
 }"""
 
 
+_UNREAD_PICTURES = """() => {
+  const found = [];
+  const isRead = (picture) => {
+    for (let around = picture.parentElement; around; around = around.parentElement) {
+      const reading = around.querySelector(".reading");
+      if (reading) return reading.querySelectorAll("li").length > 0 && !reading.hasAttribute("aria-busy");
+    }
+    return false;
+  };
+  const isPicture = (one) => !one.matches(".legend-bar, .expectation-legend canvas") && one.checkVisibility();
+  for (const host of document.querySelectorAll("[data-testid=stBidiComponentIsolated]")) {
+    for (const one of host.shadowRoot.querySelectorAll("canvas, .token-way svg")) {
+      const { top, bottom, width } = one.getBoundingClientRect();
+      const isNear = bottom > 0 && top < innerHeight && width > 0;
+      if (isNear && isPicture(one) && !isRead(one)) found.push(one.outerHTML.slice(0, 120));
+    }
+  }
+  return found;
+}"""
+"""The pictures in sight that nobody has put into words, row by row."""
+
+
+def is_read_by_row(page: Page) -> None:
+    """Every picture in sight has its rows as texts, a moment after it is drawn."""
+    page.wait_for_function(f"() => ({_UNREAD_PICTURES})().length === 0", timeout=5_000)
+
+
 @pytest.mark.parametrize("view", VIEWS)
 def test_dark_and_narrow(open_link, view):
     page = open_link(view=view, dark=True, width=420)
@@ -56,6 +83,7 @@ def test_dark_and_narrow(open_link, view):
     page.set_viewport_size({"width": 1280, "height": 1000})
     settle(page)
     fits(page)
+    is_read_by_row(page)
     if view in GRIDS:
         expect(page.locator(f".st-key-{GRIDS[view]} canvas").first).to_be_visible()
 

@@ -55,7 +55,7 @@ def shown(page: Page) -> str:
     page.mouse.move(1, 1)
     page.evaluate("(document.activeElement?.shadowRoot?.activeElement ?? document.activeElement)?.blur()")
     settle(page)
-    expect(page.locator(".matrix-rows[aria-busy]")).to_have_count(0)  # in words a moment after the picture
+    expect(page.locator(".reading[aria-busy]")).to_have_count(0)  # in words a moment after the picture
     return page.get_by_test_id("stApp").aria_snapshot()
 
 

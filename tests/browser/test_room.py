@@ -5,7 +5,14 @@ from __future__ import annotations
 from playwright.sync_api import expect
 
 from tests.browser.headlight_page import link_of, panels, rerun, settle, tooltip, tooltip_numbers
-from tests.browser.test_accessibility import fits
+from tests.browser.test_accessibility import fits, is_read_by_row
+
+OTHER_PICTURES = (
+    ({"view": "heads", "drawn": "lines"}, "the heads as lines"),
+    ({"view": "lab", "panel": "apply"}, "the weights"),
+    ({"view": "way"}, "the way of the token"),
+)
+"""Those that no view opens with, and what their rows are called."""
 
 SETTINGS = {"text": "the cat sat on the mat", "stage": "encoder.self_attention.weights", "view": "step"}
 
@@ -80,3 +87,7 @@ def test_on_paper_and_row_by_row(open_link):
     assert page.evaluate(f"{main}.clientHeight >= {main}.scrollHeight"), "nothing is cut off"
     assert page.evaluate("getComputedStyle(document.querySelector('.stMain')).printColorAdjust") == "exact"
     page.emulate_media(media="screen")
+    for other, read in OTHER_PICTURES:
+        page = open_link(**other)
+        is_read_by_row(page)
+        expect(page.get_by_role("list", name=f"rows of {read}").get_by_role("listitem").nth(1)).not_to_be_empty()

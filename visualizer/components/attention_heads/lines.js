@@ -1,6 +1,8 @@
 import { setBox, sizedContext } from "../shared/canvas.js";
 import { makeSlider } from "../shared/controls.js";
 import { clamp, countOf, makeElement, oncePerFrame, setText, tokenSpan } from "../shared/dom.js";
+import { Reading } from "../shared/reading.js";
+import { describeRows } from "../shared/rows.js";
 import { headColor, headDashes } from "../shared/theme.js";
 import { pixelRatioOf } from "../shared/zoom.js";
 
@@ -29,13 +31,15 @@ export class LinesView {
       this.threshold.element,
       makeElement("span", "lines-side position-key", { "aria-hidden": "true" }, ["key"]),
     ]);
-    this.element = makeElement("div", "lines", {}, [this.heading, this.scroller, this.note]);
+    this.reading = new Reading();
+    this.element = makeElement("div", "lines", {}, [this.heading, this.scroller, this.note, this.reading.element]);
     this.paintSoon = oncePerFrame(() => this.paint());
     this.scroller.addEventListener("scroll", this.paintSoon, { passive: true });
   }
 
   destroy() {
     this.paintSoon.cancel();
+    this.reading.forget();
   }
 
   makeColumn(side) {
@@ -69,6 +73,8 @@ export class LinesView {
     this.pinned = this.placeOf(picture.pinned);
     this.resting = strongestLines(picture);
     this.canvas.setAttribute("aria-label", `${picture.title}: ${this.resting.text}`);
+    this.reading.writeSoon("the heads as lines", () =>
+      picture.heads.flatMap((one) => describeRows({ ...picture, ...one }).map((row) => `head ${one.head}, ${row}`)));
     this.paint();
   }
 

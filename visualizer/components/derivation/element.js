@@ -10,11 +10,10 @@ import { makeElement, oncePerFrame, setText } from "../shared/dom.js";
 import { hasModifier } from "../shared/keys.js";
 import { floats, formatNumber } from "../shared/payload.js";
 import { Picture, startPicture } from "../shared/picture.js";
+import { Reading } from "../shared/reading.js";
 import { tooltipLine } from "../shared/tooltip.js";
 import { measureBars, paintBars, rangeOf } from "./bars.js";
 import { pixelRatioOf, zoomOf } from "../shared/zoom.js";
-
-const TABLE_LIMIT = 64;
 
 /** The elements of a derivation, in the order of the page. */
 function buildNodes(root) {
@@ -27,11 +26,11 @@ function buildNodes(root) {
   const scroller = makeElement("div", "scroller", { tabindex: "0", role: "group" }, [canvas, spacer]);
   const bars = makeElement("div", "bars", {}, [names, scroller]);
   const steps = makeElement("ol", "steps");
-  const alternative = makeElement("div", "visually-hidden");
+  const reading = new Reading();
   const live = makeElement("div", "visually-hidden", { "aria-live": "polite" });
   const heading = makeElement("div", "heading", {}, [title, formula, verdict]);
-  root.prepend(makeElement("div", "derivation", {}, [heading, bars, steps, alternative, live]));
-  return { title, formula, verdict, names, canvas, spacer, scroller, bars, steps, alternative, live };
+  root.prepend(makeElement("div", "derivation", {}, [heading, bars, steps, reading.element, live]));
+  return { title, formula, verdict, names, canvas, spacer, scroller, bars, steps, reading, live };
 }
 
 class DerivationPicture extends Picture {
@@ -46,7 +45,7 @@ class DerivationPicture extends Picture {
     scroller.onscroll = this.requestPaint;
     scroller.onkeydown = (event) => pressKey(this, event);
     scroller.onblur = () => activate(this, null);
-    this.endings.push(() => this.requestPaint.cancel());
+    this.endings.push(() => this.requestPaint.cancel(), () => this.nodes.reading.forget());
   }
 
   receive() {
@@ -187,20 +186,10 @@ function showSteps({ nodes: { steps: list } }, { steps, role }) {
   list.replaceChildren(...items);
 }
 
-/** For those who do not see the canvas: a table of few elements, a sentence about many. */
-function showAlternative({ nodes: { alternative, scroller }, picture }, title) {
+/** For those who do not see the canvas: one text for each element. */
+function showAlternative({ nodes: { reading, scroller }, picture }, title) {
   scroller.setAttribute("aria-label", `${title}: ${picture.count} elements. Arrow keys read them one by one.`);
-  if (picture.count > TABLE_LIMIT || picture.rows.length === 0) {
-    alternative.replaceChildren();
-    return;
-  }
-  const cells = (texts, tag) => makeElement("tr", "", {}, texts.map((text) => makeElement(tag, "", {}, [text])));
-  const heading = cells(["element", ...picture.rows.map((row) => row.label)], "th");
-  const body = picture.labels.map((label, index) =>
-    cells([label, ...picture.rows.map((row) => formatNumber(row.values[index]))], "td"),
-  );
-  const caption = makeElement("caption", "", {}, [title]);
-  alternative.replaceChildren(makeElement("table", "", {}, [caption, heading, ...body]));
+  reading.writeSoon(title, () => picture.labels.map((_, index) => describeElement(picture, index).join(", ")));
 }
 
 /** What the canvas draws, out of what Python sent. */

@@ -12,7 +12,7 @@ import { Painting } from "./painting.js";
 import { kindsOf, scaleOf } from "./picture.js";
 import { CellPointer } from "./pointing.js";
 import { makeReasonLegend, namesOf } from "./reasons.js";
-import { cellLine, cellLines, describePainting, labelLines, refusedText } from "./sentences.js";
+import { cellLine, cellLines, describePainting, labelLines, refusedText, rowsOfPainting } from "./sentences.js";
 import { readContent, shownOf, withoutOthers, withWeights } from "./shown.js";
 import { makeStatus } from "./status.js";
 import { MaskSurface } from "./surface.js";
@@ -178,7 +178,10 @@ class MaskPainter extends Picture {
     });
     this.findings.setOutdated(shown.isUnjudged);
     this.status.count(shown.bits, shown.emptyRows);
-    if (!hasStroke) this.surface.pixels.setAttribute("aria-label", describePainting(shown, this.status.summary()));
+    if (!hasStroke) {
+      this.surface.pixels.setAttribute("aria-label", describePainting(shown, this.status.summary()));
+      this.surface.reading.writeSoon("the mask", () => rowsOfPainting(shown));
+    }
     this.pointer.refresh();
     this.heads.follow({ cells: this.painting.cells, ...this.size });
   }

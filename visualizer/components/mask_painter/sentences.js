@@ -1,5 +1,6 @@
 import { countOf, makeElement } from "../shared/dom.js";
 import { formatNumber } from "../shared/payload.js";
+import { nameOf } from "../shared/rows.js";
 import { positionParts, tooltipLine } from "../shared/tooltip.js";
 import { lineIsBlocked } from "./cells.js";
 import { namesOf, reasonsOf, reasonVariable } from "./reasons.js";
@@ -98,6 +99,14 @@ export function describePainting({ axes, size, bits, counts, reasons, findings }
   const found = findings.map(({ severity, title }) => `${severity}: ${title}`);
   const shown = rows.length > DESCRIBED_ROWS ? [] : rows;
   return [`mask, ${size.rows} queries by ${size.columns} keys: ${summary}`, ...blocking, ...found, ...shown].join("; ");
+}
+
+/** The same, one text for each query. */
+export function rowsOfPainting({ axes, size, bits, reasons }) {
+  return Array.from({ length: size.rows }, (_, row) => {
+    const blocked = blockedKeysText(bits, size.columns, row, reasons);
+    return `${nameOf(axes.rowAxis, row)} ${blocked ? `may not see ${blocked}` : "sees every key"}`;
+  });
 }
 
 /** The keys that a row may not see, in words: "key 2 (padding), keys 4 to 8 (causal, padding)". */

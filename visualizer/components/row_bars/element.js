@@ -9,6 +9,8 @@ import { makeElement, setText } from "../shared/dom.js";
 import { hasModifier } from "../shared/keys.js";
 import { floats, formatNumber } from "../shared/payload.js";
 import { Picture, startPicture } from "../shared/picture.js";
+import { Reading } from "../shared/reading.js";
+import { describeRows } from "../shared/rows.js";
 import { positionParts, tooltipLine } from "../shared/tooltip.js";
 import { drawChart, largestNumber } from "./chart.js";
 import { arrangeTable, makeKeyLabels } from "./layout.js";
@@ -25,7 +27,9 @@ class RowBars extends Picture {
     this.live = makeElement("div", "visually-hidden", { "aria-live": "polite" });
     this.legend = makeElement("div", "row-bars-legend");
     this.table = makeElement("div", "row-bars", { role: "table" });
-    root.prepend(this.legend, this.table, this.live);
+    this.reading = new Reading();
+    root.prepend(this.legend, this.table, this.live, this.reading.element);
+    this.endings.push(() => this.reading.forget());
     this.listen();
   }
 
@@ -94,7 +98,18 @@ class RowBars extends Picture {
     }
     this.table.setAttribute("aria-label", `one row of weights, ${rows.length} ways to mask it, ${columns.join(", ")}`);
     this.cells.forEach((cell, index) => cell.canvas.setAttribute("aria-label", this.describe(index)));
+    this.reading.writeSoon("the weights", () => this.cells.map((_, index) => this.inWords(index)));
     this.showLegend();
+  }
+
+  /** The weights of one way of masking, in one type of number. */
+  inWords(cell) {
+    const { keys, columns, rows } = this.data;
+    const labels = [`${rows[Math.floor(cell / this.columns)].title}, ${columns[cell % this.columns]}`];
+    const { values } = this.seriesOf(cell).large;
+    const rowAxis = { name: "", labels, sequence: null };
+    const row = { values, rows: 1, columns: this.keys, rowAxis, columnAxis: keys, blocked: this.blocked, emptyRows: null };
+    return describeRows(row)[0].trim();
   }
 
   makeColumnHeader(title) {

@@ -9,11 +9,10 @@ import { shortNumber } from "./legend.js";
 import { drawMatrix, hatchCanvas, inkOn, pixelFor, signCanvas, storedNumbers } from "./matrix_pixels.js";
 import { drawWhenNear } from "./near.js";
 import { formatNumber, withMinusSign } from "./payload.js";
+import { Reading } from "./reading.js";
 import { describeRows } from "./rows.js";
 import { axisRole, blockedText, cellPositionLine, tooltipLine } from "./tooltip.js";
 import { pixelRatioOf } from "./zoom.js";
-
-const AFTER_THE_PICTURE = 250; // milliseconds without another picture until the rows are put into words
 
 /**
  * One matrix as a panel: title, pixels, hatch, labels, numbers, and lights for what is pointed at.
@@ -53,7 +52,7 @@ export class MatrixPanel {
     this.rowName = makeElement("div", "light-name", { hidden: "" });
     this.columnName = makeElement("div", "light-name", { hidden: "" });
     this.live = makeElement("div", "visually-hidden", { "aria-live": "polite" });
-    this.rowTexts = makeElement("ul", "visually-hidden matrix-rows");
+    this.reading = new Reading();
     this.plot = makeElement("div", "matrix-plot", { tabindex: "0", role: "application" }, [
       this.spot,
       this.rowLight,
@@ -68,7 +67,7 @@ export class MatrixPanel {
       this.rowName,
       this.columnName,
       this.live,
-      this.rowTexts,
+      this.reading.element,
     ]);
     this.caption = makeElement("figcaption", "matrix-caption", {}, [this.title, this.subtitle]);
     this.element = makeElement("figure", "matrix", {}, [this.caption, this.body]);
@@ -147,8 +146,7 @@ export class MatrixPanel {
     const { matrix, look } = this;
     if (this.said?.matrix === matrix && this.said.title === look.title && !look.rowTexts) return;
     this.said = { matrix, title: look.title, inRows: false };
-    this.rowTexts.setAttribute("aria-busy", "true");
-    clearTimeout(this.wording);
+    this.reading.forget();
     this.endDescribing?.();
     this.endDescribing = whenIdle(() => this.pixels.setAttribute("aria-label", look.description()));
   }
@@ -156,15 +154,8 @@ export class MatrixPanel {
   describeRowsSoon() {
     if (this.said.inRows) return;
     this.said.inRows = true;
-    this.wording = setTimeout(() => whenIdle(() => this.describeRows()), AFTER_THE_PICTURE);
-  }
-
-  /** Say the matrix row by row, to who does not see it. */
-  describeRows() {
-    const texts = this.look.rowTexts?.() ?? describeRows(this.matrix);
-    this.rowTexts.setAttribute("aria-label", `rows of ${this.look.title || "the matrix"}`);
-    this.rowTexts.replaceChildren(...texts.map((text) => makeElement("li", "", {}, [text])));
-    this.rowTexts.removeAttribute("aria-busy");
+    const { matrix, look } = this;
+    this.reading.writeSoon(look.title || "the matrix", () => look.rowTexts?.() ?? describeRows(matrix));
   }
 
   /** The subtitle; the symbols of its shape open the glossary, by the pointer: by keyboard there are those below. */

@@ -1,9 +1,12 @@
 import { clamp, makeElement } from "./dom.js";
 import { drawMatrix } from "./matrix_pixels.js";
+import { Reading } from "./reading.js";
+import { strongestKeys } from "./rows.js";
 import { pixelRatioOf } from "./zoom.js";
 
 const THUMBNAIL_BUDGET = 6; // milliseconds of drawing between two chances for the browser to react
 const SMALLEST_THUMBNAIL = 20;
+const MOST_READ = 2 ** 18; // numbers that are put into words; of more, those of the layer looked at
 const USUAL = { largest: 40, tallest: 290 };
 
 /** A small picture of every head of every layer, or of the last ones; a click selects the layer and the head. */
@@ -17,7 +20,8 @@ export class Overview {
     this.largest = largest;
     this.tallest = tallest;
     this.table = makeElement("div", "overview-table", { role: "group", "aria-label": "all heads of all layers" });
-    this.element = makeElement("div", "overview", {}, [this.table]);
+    this.reading = new Reading();
+    this.element = makeElement("div", "overview", {}, [this.table, this.reading.element]);
     this.thumbnails = [];
     this.table.addEventListener("click", (event) => this.onClick(event));
     this.table.addEventListener("keydown", (event) => this.onKey(event));
@@ -25,6 +29,7 @@ export class Overview {
 
   destroy() {
     clearTimeout(this.timer);
+    this.reading.forget();
   }
 
   /**
@@ -56,6 +61,16 @@ export class Overview {
     this.waiting = this.thumbnails
       .filter((one) => drawn(one.layer))
       .sort((a, b) => Math.abs(a.layer - layer) - Math.abs(b.layer - layer));
+    const drawnNow = [...this.waiting].sort((a, b) => a.layer - b.layer || a.head - b.head);
+    this.reading.writeSoon("the small pictures", () => this.inWords(drawnNow, layer));
+  }
+
+  /** One text for each small picture: which key each query looks at most. */
+  inWords(thumbnails, layer) {
+    const { matrix, name } = this.source;
+    const first = thumbnails.length ? matrix(thumbnails[0].layer, thumbnails[0].head).values.length : 0;
+    const read = thumbnails.length * first > MOST_READ ? thumbnails.filter((one) => one.layer === layer) : thumbnails;
+    return read.map((one) => `layer ${one.layer}, ${name(one.layer, one.head)}: ${strongestKeys(matrix(one.layer, one.head))}`);
   }
 
   /** Make room for the thumbnails of some heads in the layers from `first` on. */

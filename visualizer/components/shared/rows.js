@@ -25,6 +25,25 @@ export function describeRows(matrix) {
   return texts;
 }
 
+/**
+ * Where the largest number of each row is, "query 1 cat: key 0 the 0.9000; ..."; a row without a key has none.
+ * @param {Matrix} matrix
+ */
+export function strongestKeys({ values, rows, columns, rowAxis, columnAxis, blocked, dtype }) {
+  const said = [];
+  for (let row = 0; row < Math.min(rows, MOST_ROWS); row++) {
+    let best = -1;
+    for (let column = 0; column < columns; column++) {
+      const i = row * columns + column;
+      if (!blocked?.[i] && (best < 0 || values[i] > values[row * columns + best])) best = column;
+    }
+    const found = best < 0 ? "no key left" : `${nameOf(columnAxis, best)} ${formatNumber(values[row * columns + best], dtype)}`;
+    said.push(`${nameOf(rowAxis, row)}: ${found}`);
+  }
+  if (rows > MOST_ROWS) said.push(`and ${rows - MOST_ROWS} rows more`);
+  return said.join("; ");
+}
+
 function everyNumber({ values, columns, columnAxis, blocked, dtype }, row) {
   const said = Array.from({ length: columns }, (_, column) => {
     const i = row * columns + column;

@@ -12,6 +12,7 @@ import { chosenQuery } from "../shared/hover.js";
 import { hasModifier } from "../shared/keys.js";
 import { floats, formatNumber, withMinusSign } from "../shared/payload.js";
 import { Picture, startPicture } from "../shared/picture.js";
+import { Reading } from "../shared/reading.js";
 import { tooltipLine } from "../shared/tooltip.js";
 import { drawWay } from "./draw.js";
 import { layoutWay } from "./layout.js";
@@ -32,9 +33,10 @@ class TokenWay extends Picture {
     this.svg = makeSvgElement("svg", { "aria-hidden": "true" });
     this.live = makeElement("div", "visually-hidden", { "aria-live": "polite" });
     this.frame = makeElement("div", "token-way", { tabindex: "0", role: "application", "aria-label": LABEL }, [this.heading, this.svg]);
-    root.prepend(this.frame, this.live);
+    this.reading = new Reading();
+    root.prepend(this.frame, this.live, this.reading.element);
     this.events = new ShownEvents(root, host, () => ({ query: this.token }));
-    this.endings.push(() => this.events.destroy());
+    this.endings.push(() => this.events.destroy(), () => this.reading.forget());
     this.svg.onpointermove = (event) => this.onPointer(event);
     this.svg.onpointerleave = () => this.leave();
     this.svg.onclick = (event) => this.open(this.targetOf(event.target));
@@ -109,6 +111,16 @@ class TokenWay extends Picture {
     this.bringOut(this.data.light);
     this.light(this.lit);
     this.showHeading();
+    this.reading.writeSoon("the way of the token", () => this.inWords());
+  }
+
+  /** One text for each part, in the order of the model, and one for the stream after each step. */
+  inWords() {
+    const said = (lines) => lines.map(lineText).join(", ");
+    return this.data.stops.flatMap(({ parts }, stop) => [
+      ...parts.map((part) => said(this.describePart(part))),
+      said(this.describeStop(stop)),
+    ]);
   }
 
   /** What is drawn, in a sentence. */

@@ -1,0 +1,39 @@
+/** A picture in words, row by row, for who does not see it: written once the picture stands, so that it waits for none. */
+
+import { makeElement, whenIdle } from "./dom.js";
+
+const AFTER_THE_PICTURE = 250; // milliseconds without another picture until it is put into words
+const MOST_LINES = 256; // lines in words; of a longer picture the others are counted
+
+export class Reading {
+  constructor() {
+    this.element = makeElement("ul", "visually-hidden reading");
+  }
+
+  /** What is written is of a picture that is not shown any more. */
+  forget() {
+    this.element.setAttribute("aria-busy", "true");
+    clearTimeout(this.timer);
+    this.end?.();
+  }
+
+  /**
+   * Write the rows of a picture, unless another is shown by then.
+   * @param {string} name what they are the rows of
+   * @param {() => string[]} lines makes one text for each row
+   */
+  writeSoon(name, lines) {
+    this.forget();
+    this.timer = setTimeout(() => {
+      this.end = whenIdle(() => this.write(name, lines()));
+    }, AFTER_THE_PICTURE);
+  }
+
+  write(name, lines) {
+    const said = lines.slice(0, MOST_LINES);
+    if (lines.length > MOST_LINES) said.push(`and ${lines.length - MOST_LINES} rows more`);
+    this.element.setAttribute("aria-label", `rows of ${name}`);
+    this.element.replaceChildren(...said.map((text) => makeElement("li", "", {}, [text])));
+    this.element.removeAttribute("aria-busy");
+  }
+}
