@@ -231,12 +231,27 @@ def choose(tokens: Tokens, trace: Trace, sampling: Sampling) -> Step:
     The number drawn depends on the seed and the place in the sequence alone, not on what was drawn before, so that
     going back and forth, or reading on from the middle, gives the same tokens.
     """
-    logits = next_logits(trace).clone()
+    found = chosen(next_logits(trace), len(tokens), sampling)
+    return Step(tokens, trace, found.probabilities, found.draw, found.token)
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """How a token was chosen: the fields of ``Step`` of the same names."""
+
+    probabilities: Tensor
+    draw: float
+    token: int
+
+
+def chosen(logits: Tensor, place: int, sampling: Sampling) -> Choice:
+    """The token at a place of a sequence, by the logits (V,) of any model."""
+    logits = logits.clone()
     logits[list(sampling.never)] = -torch.inf
     probabilities = distribution(logits, sampling.temperature, sampling.top_k, sampling.top_p)
-    generator = named_generator(sampling.seed, f"token {len(tokens)}")
+    generator = named_generator(sampling.seed, f"token {place}")
     draw = torch.rand((), dtype=torch.float64, generator=generator).item()
-    return Step(tokens, trace, probabilities, draw, drawn(probabilities, draw))
+    return Choice(probabilities, draw, drawn(probabilities, draw))
 
 
 def decode(

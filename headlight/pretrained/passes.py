@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
 
 from headlight.attention import Attention, Keep
+from headlight.findings import is_cross, is_of_decoder
 from headlight.pretrained.checkpoint import Checkpoint
 from headlight.pretrained.tokens import Piece, Tokenized, pieces_of_ids
 from headlight.recording import Texts
 from headlight.trace import Trace
 from headlight.watching import memory, watch
+from model.decoding import GREEDY, Choice, Sampling, chosen
 from model.masks import with_leading_axes
+
+Where = Literal["self", "encoder", "decoder", "cross"]
+"""Which attentions of a model: all of a single stack, or one of the three kinds of an encoder-decoder."""
+
+_OF_ENCODER = "encoder_mask"
+"""Our own name: what the encoder alone is given, where that is not what the cross-attention is."""
+
+_ARGUMENTS: Mapping[Where, str] = {
+    "encoder": _OF_ENCODER,
+    "decoder": "decoder_attention_mask",
+    "cross": "attention_mask",
+}
+"""What the mask of each kind is passed as."""
 
 N_LIKELY = 10
 """How many of the likeliest tokens are kept of each step."""
@@ -46,7 +61,7 @@ def run(checkpoint: Checkpoint, given: Tokenized, *, keep: Keep = "weights") -> 
     """
     model = checkpoint.model
     with checkpoint.lock, torch.no_grad(), watch(model, keep=keep, to="cpu") as trace:
-        output = model(**given.inputs, **plain(checkpoint))
+        output = _output(checkpoint, given.inputs)
     tokens = tuple(piece.text for piece in given.pieces)
     if given.target:
         trace.texts = Texts((tokens,), (tuple(piece.text for piece in given.target),))
@@ -56,38 +71,63 @@ def run(checkpoint: Checkpoint, given: Tokenized, *, keep: Keep = "weights") -> 
     return Pass(trace, (output["logits"] if has_logits else output[0]).detach().cpu(), has_logits)
 
 
-def with_mask(checkpoint: Checkpoint, given: Tokenized, allowed: Tensor) -> Tokenized:
-    """The same input with a mask for every attention, in place of the model's own.
+def _output(checkpoint: Checkpoint, given: Mapping[str, Tensor]) -> Any:  # noqa: ANN401 - of transformers
+    """What the model gives; its encoder is run first where it is given a mask that the cross-attention is not."""
+    inputs: dict[str, Any] = dict(given)
+    if _OF_ENCODER in inputs:
+        mask, ids = inputs.pop(_OF_ENCODER), inputs.pop("input_ids")
+        inputs["encoder_outputs"] = checkpoint.model.get_encoder()(input_ids=ids, attention_mask=mask)  # type: ignore[operator]
+    return checkpoint.model(**inputs, **plain(checkpoint))
+
+
+def with_mask(checkpoint: Checkpoint, given: Tokenized, allowed: Tensor, where: Where = "self") -> Tokenized:
+    """The same input with a mask for every attention of a kind, in place of the model's own.
 
     ``transformers`` adds it to the scores, so it is given as numbers: a boolean mask would add 0 and 1.
 
     Args:
-        checkpoint: an encoder or a decoder.
+        checkpoint: the model.
         given: the input.
-        allowed: (1 or H, T, T) bool, True = may attend.
-
-    Raises:
-        ValueError: it is an encoder-decoder, which has three kinds of attention.
+        allowed: (1 or H, Tq, Tk) bool, True = may attend.
+        where: of an encoder-decoder, which of its attentions; any other model has self-attention alone.
     """
-    if checkpoint.part == "encoder-decoder":
-        raise ValueError(f"{checkpoint.name} is an encoder-decoder: only a single stack takes one mask for all.")
     dtype = next(checkpoint.model.parameters()).dtype
-    added = torch.zeros(allowed.shape, dtype=dtype).masked_fill(~allowed, torch.finfo(dtype).min)
-    return replace(given, inputs={**given.inputs, "attention_mask": added[None].to(checkpoint.device)})
+    blocked = torch.finfo(dtype).min
+    added = torch.zeros(allowed.shape, dtype=dtype).masked_fill(~allowed, blocked)[None].to(checkpoint.device)
+    if checkpoint.part != "encoder-decoder":
+        return replace(given, inputs={**given.inputs, "attention_mask": added})
+    of_encoder = {_OF_ENCODER: given.inputs["attention_mask"]} if where == "cross" else {}
+    return replace(given, inputs={**given.inputs, **of_encoder, _ARGUMENTS[where]: added})
 
 
-def holds(trace: Trace, allowed: Tensor) -> bool:
+def holds(attentions: Iterable[Attention], allowed: Tensor) -> bool:
     """Whether no attention gives weight to a cell that a mask blocks, where a query has any key left."""
     blocked = ~allowed & allowed.any(-1, keepdim=True)
     return all(
-        not bool((attention.weights[0] * blocked).any()) for attention in trace if attention.weights is not None
+        not bool((attention.weights[0] * blocked).any())
+        for attention in attentions
+        if attention.weights is not None
     )
+
+
+def kinds_in(checkpoint: Checkpoint) -> tuple[Where, ...]:
+    """The attentions of a model that can have a mask of their own."""
+    return tuple(_ARGUMENTS) if checkpoint.part == "encoder-decoder" else ("self",)
+
+
+def attentions_of(trace: Iterable[Attention], where: Where) -> tuple[Attention, ...]:
+    """The attentions of one kind."""
+    if where == "self":
+        return tuple(trace)
+    crossing = where == "cross"
+    of_decoder = where != "encoder"
+    return tuple(each for each in trace if is_cross(each) is crossing and is_of_decoder(each.module) is of_decoder)
 
 
 def memory_of_run(checkpoint: Checkpoint, given: Tokenized, keep: Keep) -> int:
     """The bytes that the trace of a pass takes, known from one plain pass."""
     with checkpoint.lock:
-        return memory(checkpoint.model, keep=keep, **given.inputs, **plain(checkpoint))
+        return memory(checkpoint.model, keep=keep, **{**given.inputs, **plain(checkpoint)})
 
 
 def plain(checkpoint: Checkpoint) -> dict[str, Any]:
@@ -96,69 +136,119 @@ def plain(checkpoint: Checkpoint) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, eq=False)
+class Likely:
+    """One token that could come next.
+
+    Attributes:
+        piece: the token.
+        rank: 1 for the most likely.
+        probability: by the model's own softmax.
+        share: what it is drawn with, after temperature, top-k and top-p.
+    """
+
+    piece: Piece
+    rank: int
+    probability: float
+    share: float
+
+
+@dataclass(frozen=True, eq=False)
 class Step:
     """One token written.
 
     Attributes:
-        token: the one that was chosen, the likeliest.
-        likely: the likeliest tokens, the first one first.
-        probabilities: theirs.
-        rest: the probability of all others together.
-        n_rest: how many those are.
-        weights: (L, H, Tk), the row of each attention over the tokens so far that the choice rests on.
-        allowed: (Tq, Tk) bool, True = may attend: the mask of the first attention, for the tokens read now.
-        n_computed: how many rows of keys and values were computed in this step; the others were kept.
+        token: the one that was chosen.
+        likely: the likeliest tokens, the first one first; the one that was chosen is among them.
+        n_others: how many others there are.
+        n_possible: how many tokens could be drawn.
+        draw: the number from [0, 1) that decided.
+        ended: whether it is a token that ends the text.
+        weights: (L, H, Tk), the row of each attention that the choice rests on: over the tokens so far, or, of an
+            encoder-decoder, over the source.
+        allowed: (Tq, Tk) bool, True = may attend: the mask of the first self-attention, for the tokens read now.
+        n_computed: how many rows of keys and values of the tokens written so far were computed in this step; the
+            others were kept.
+        n_source_computed: the same of the source.
     """
 
     token: Piece
-    likely: tuple[Piece, ...]
-    probabilities: tuple[float, ...]
-    rest: float
-    n_rest: int
+    likely: tuple[Likely, ...]
+    n_others: int
+    n_possible: int
+    draw: float
+    ended: bool
     weights: Tensor
     allowed: Tensor
     n_computed: int
+    n_source_computed: int
 
 
-def write_on(checkpoint: Checkpoint, given: Tokenized, n_steps: int) -> Iterator[Step]:
-    """Write on, always the likeliest token, with the key/value cache of ``transformers``; ends with the end token.
+def write_on(checkpoint: Checkpoint, given: Tokenized, n_steps: int, sampling: Sampling = GREEDY) -> Iterator[Step]:
+    """Write on with the key/value cache of ``transformers``; ends with an end token.
 
     Args:
-        checkpoint: a decoder.
+        checkpoint: a decoder, or an encoder-decoder, which writes on at its target.
         given: the tokens to begin with.
         n_steps: the most tokens to write.
+        sampling: how each token is chosen.
 
     Raises:
-        ValueError: the model is no decoder.
+        ValueError: the model is an encoder; at a step, what ``distribution`` raises.
     """
-    if checkpoint.part != "decoder":
-        raise ValueError(f"{checkpoint.name} is an {checkpoint.part}: only decoders write on here.")
-    new, cache = given.inputs["input_ids"], None
-    ends = _ends(checkpoint)
+    if checkpoint.part == "encoder":
+        raise ValueError(f"{checkpoint.name} is an encoder: it writes nothing.")
+    model, cache, n_before = checkpoint.model, None, 0
+    has_source = checkpoint.part == "encoder-decoder"
+    fixed: dict[str, Any] = {}
+    if has_source:
+        source = {name: given.inputs[name] for name in ("input_ids", "attention_mask") if name in given.inputs}
+        with checkpoint.lock, torch.no_grad():
+            encoded = model.get_encoder()(**source)  # type: ignore[operator]
+        fixed = {"encoder_outputs": encoded, "attention_mask": source.get("attention_mask")}
+    name = "decoder_input_ids" if has_source else "input_ids"
+    new = given.inputs[name]
     for _ in range(n_steps):
-        with checkpoint.lock, torch.no_grad(), watch(checkpoint.model, to="cpu") as trace:
-            output = checkpoint.model(input_ids=new, past_key_values=cache, use_cache=True)
-        cache = output.past_key_values
-        step = _step(checkpoint, output.logits[0, -1].float().cpu(), trace, new.shape[1])
-        yield step
-        if step.token.id in ends:
+        with checkpoint.lock, torch.no_grad(), watch(model, to="cpu") as trace:
+            output = model(**{name: new}, **fixed, past_key_values=cache, use_cache=True)
+        n_source = len(given.pieces) if has_source and cache is None else 0
+        cache, n_before = output.past_key_values, n_before + new.shape[1]
+        choice = chosen(output.logits[0, -1].float().cpu(), n_before, sampling)
+        yield (step := _step(checkpoint, output.logits[0, -1].float().cpu(), choice, trace, new.shape[1], n_source))
+        if step.ended:
             return
-        new = torch.tensor([[step.token.id]], device=checkpoint.device)
+        new = torch.tensor([[choice.token]], device=checkpoint.device)
 
 
-def _step(checkpoint: Checkpoint, logits: Tensor, trace: Trace, n_computed: int) -> Step:
+def _step(
+    checkpoint: Checkpoint, logits: Tensor, choice: Choice, trace: Trace, n_computed: int, n_source_computed: int
+) -> Step:
     probabilities = logits.double().softmax(0)
-    shares, likely = probabilities.topk(min(N_LIKELY, len(logits)))
-    pieces = pieces_of_ids(checkpoint.tokenizer, likely.tolist())
+    ids = probabilities.topk(min(N_LIKELY, len(logits))).indices.tolist()
+    if choice.token not in ids:
+        ids[-1] = choice.token
+    pieces = pieces_of_ids(checkpoint.tokenizer, ids)
+    likely = tuple(
+        Likely(
+            piece,
+            1 + int((probabilities > probabilities[token]).sum()),
+            float(probabilities[token]),
+            float(choice.probabilities[token]),
+        )
+        for token, piece in zip(ids, pieces, strict=True)
+    )
+    own = [attention for attention in trace if not is_cross(attention)]
+    read = own if checkpoint.part == "decoder" else [attention for attention in trace if is_cross(attention)]
     return Step(
-        token=pieces[0],
-        likely=pieces,
-        probabilities=tuple(shares.tolist()),
-        rest=max(0.0, 1.0 - float(shares.sum())),
-        n_rest=len(logits) - len(pieces),
-        weights=torch.stack([attention.weights[0, :, -1] for attention in trace if attention.weights is not None]),
-        allowed=_mask_of(trace[0]),
+        token=pieces[ids.index(choice.token)],
+        likely=likely,
+        n_others=len(logits) - len(pieces),
+        n_possible=int((choice.probabilities > 0).sum()),
+        draw=choice.draw,
+        ended=choice.token in end_ids(checkpoint),
+        weights=torch.stack([attention.weights[0, :, -1] for attention in read if attention.weights is not None]),
+        allowed=_mask_of(own[0]),
         n_computed=n_computed,
+        n_source_computed=n_source_computed,
     )
 
 
@@ -169,7 +259,7 @@ def _mask_of(attention: Attention) -> Tensor:
     return with_leading_axes(allowed)[0, 0].expand(n_queries, n_keys)
 
 
-def _ends(checkpoint: Checkpoint) -> set[int]:
+def end_ids(checkpoint: Checkpoint) -> set[int]:
     """The ids that end what a model writes."""
     found: set[int] = set()
     generation = getattr(checkpoint.model, "generation_config", None)

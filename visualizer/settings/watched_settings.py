@@ -14,6 +14,7 @@ Source = Literal["none", "example", "given", "uploaded"]
 Panel = Literal["heads", "compare", "operations", "write", "mask", "prove"]
 
 Under = Literal["own", "other"]
+Where = Literal["encoder", "decoder", "cross"]
 NumberType = Literal["float32", "bfloat16"]
 
 MOST_HEADS = 256
@@ -114,6 +115,17 @@ class WatchedChoice:
         "Under",
         "Whether the claim is proved under the masks that the model itself has, or under another one.",
         choices={"own": "Its own masks", "other": "Another mask"},
+    )
+    pretrained_sampling: bool = setting(
+        False,
+        "Sampling",
+        "Each token is drawn by its probability, after temperature, top-k and top-p. Else always the likeliest.",
+    )
+    pretrained_where: Where = setting(
+        "decoder",
+        "In",
+        "Which attentions of an encoder-decoder the other mask is for.",
+        choices={"encoder": "The encoder", "decoder": "The decoder", "cross": "The cross-attention"},
     )
     pretrained_steps: int = setting(
         8, "Tokens to write", "How many tokens it writes at most.", least=1, most=MOST_WRITTEN

@@ -15,7 +15,7 @@ from visualizer.settings.painted_mask import encode_cells
 from visualizer.settings.watched_settings import NOTHING_WATCHED
 from visualizer.views.watched.pretrained import jobs
 from visualizer.views.watched.pretrained.examples import READY_TEXTS, ready_text_of
-from visualizer.views.watched.pretrained.mask_choice import allowed_by
+from visualizer.views.watched.pretrained.mask_choice import Masked, allowed_by
 from visualizer.views.watched.pretrained.other_mask import blocked_of
 
 
@@ -87,12 +87,31 @@ def test_a_loaded_model_writes_on_is_stepped_through_and_takes_another_mask(tiny
     assert not app.exception
 
 
+def test_an_encoder_decoder_writes_on_and_takes_another_mask_in_one_kind_of_attention(tmp_path):
+    folder = str(saved("t5", tmp_path))
+    open_checkpoint(cost_of(folder), lambda *_: None)
+    query = {"pretrained_model": folder, "pretrained_text": "the cat", "pretrained_steps": "3"}
+    app = open_app(watched_door="pretrained", **query, watched_panel="write", pretrained_sampling="1")
+    steps = next(header for header in pictures(app).values() if header["key"] == "pretrained_steps_picture")
+    assert steps["title"] == "Cross-attention over the source"
+    assert [step["source_computed"] for step in steps["steps"]][:2] == [6, 0]
+    assert "stop" in said(app)
+    app.text_area(key="pretrained_second").set_value("sat")
+    app.segmented_control(key="watched_panel").set_value("mask").run()
+    app.segmented_control(key="pretrained_where").set_value("cross").run()
+    app.text_input(key="pretrained_expression").set_value("k > 0").run()
+    assert "All 2 attentions keep to it" in said(app)
+    assert link_of(app)["pretrained_where"] == "cross"
+    assert not app.exception
+
+
 def test_a_mask_is_read_for_each_head_and_from_painted_cells():
     pieces = tuple(Piece("a", "a", 5, False) for _ in range(3))
-    by_head = allowed_by("k <= q and k >= q - h", pieces, 2)
+    masked = Masked("self", pieces, pieces)
+    by_head = allowed_by("k <= q and k >= q - h", masked, 2)
     assert by_head.tolist() == [torch.eye(3).bool().tolist(), torch.ones(3, 3).tril().triu(-1).bool().tolist()]
     blocked = np.triu(np.ones((3, 3), dtype=bool), 1)
-    assert allowed_by(encode_cells(blocked), pieces, 2)[0].tolist() == (~blocked).tolist()
+    assert allowed_by(encode_cells(blocked), masked, 2)[0].tolist() == (~blocked).tolist()
 
 
 @pytest.mark.parametrize(

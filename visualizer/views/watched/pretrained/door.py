@@ -42,7 +42,7 @@ _COSTS: Kept[tuple[str, str], Cost] = Kept(room=32)
 _PANELS: dict[Part, tuple[str, ...]] = {
     "decoder": ("compare", "operations", "write", "mask", "prove"),
     "encoder": ("compare", "operations", "mask", "prove"),
-    "encoder-decoder": ("compare", "operations", "prove"),
+    "encoder-decoder": ("compare", "operations", "write", "mask", "prove"),
 }
 _LOOK_SECONDS = 5
 _FOUND: Kept[int, tuple[Place, ...]] = Kept(room=1)

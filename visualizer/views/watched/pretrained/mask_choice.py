@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+
 import numpy as np
 import streamlit as st
 import torch
 from torch import Tensor
 
+from headlight.attention import Attention
 from headlight.pretrained.checkpoint import Checkpoint
-from headlight.pretrained.tokens import Piece
+from headlight.pretrained.passes import Where, attentions_of
+from headlight.pretrained.tokens import Piece, Tokenized
 from headlight.words import Tokens, describe
 from model.config import Architecture
 from model.mask_tools.beside_intent import all_clear, findings_under
@@ -35,30 +39,69 @@ _PAINTER = "pretrained_painter"
 _LONGEST = 2_000
 
 
-def context_of(pieces: tuple[Piece, ...], head: int = 0) -> MaskContext:
-    """What an expression may ask of the tokens of a model."""
-    ids, no = tuple(piece.id for piece in pieces), (False,) * len(pieces)
-    parts = tuple(piece.part for piece in pieces)
-    return MaskContext(ids, ids, no, no, parts, parts, head=head)
+@dataclass(frozen=True)
+class Masked:
+    """The attentions that the other mask is for.
+
+    Attributes:
+        where: which they are.
+        queries: the tokens that look.
+        keys: the tokens that are looked at.
+    """
+
+    where: Where
+    queries: tuple[Piece, ...]
+    keys: tuple[Piece, ...]
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Tq and Tk."""
+        return len(self.queries), len(self.keys)
+
+    def attention(self, run: WatchedRun, path: str) -> Attention:
+        """The one at a path, or the first of them."""
+        found = attentions_of(run.trace, self.where)
+        return next((each for each in found if each.path == path), found[0])
+
+    def context(self, head: int = 0) -> MaskContext:
+        """What an expression may ask of the tokens."""
+        facts = [
+            (tuple(piece.id for piece in pieces), (False,) * len(pieces), tuple(piece.part for piece in pieces))
+            for pieces in (self.queries, self.keys)
+        ]
+        (query_ids, no_query, of_query), (key_ids, no_key, of_key) = facts
+        return MaskContext(query_ids, key_ids, no_query, no_key, of_query, of_key, head=head)
 
 
-def allowed_by(source: str, pieces: tuple[Piece, ...], n_heads: int) -> Tensor:
-    """What an expression, or painted cells, allow: (1 or H, T, T) bool.
+def masked_by(given: Tokenized, where: Where) -> Masked:
+    """What a mask is for, "self" in a single stack."""
+    queries = given.target if where in ("decoder", "cross") else given.pieces
+    return Masked(where, queries, given.target if where == "decoder" else given.pieces)
+
+
+def axes_of(masked: Masked) -> tuple[Axis, Axis]:
+    """Queries and keys with their labels."""
+    queries, keys = (tuple(visible(piece.text) for piece in pieces) for pieces in (masked.queries, masked.keys))
+    return Axis("query", queries, None), Axis("key", keys, None)
+
+
+def allowed_by(source: str, masked: Masked, n_heads: int) -> Tensor:
+    """What an expression, or painted cells, allow: (1 or H, Tq, Tk) bool.
 
     Raises:
         ValueError: it is none; one sentence says why.
     """
     if is_cells(source):
-        return torch.from_numpy(~decode_cells(source, len(pieces), len(pieces)))[None]
+        return torch.from_numpy(~decode_cells(source, *masked.size))[None]
     expression = parse(source)
     heads = range(n_heads) if "h" in expression.names else range(1)
-    return torch.stack([expression.evaluate(context_of(pieces, head)) for head in heads])
+    return torch.stack([expression.evaluate(masked.context(head)) for head in heads])
 
 
-def choose(run: WatchedRun, checkpoint: Checkpoint, pieces: tuple[Piece, ...], choices: Choices) -> None:
+def choose(run: WatchedRun, checkpoint: Checkpoint, masked: Masked, choices: Choices) -> None:
     """Draw the field for the mask, and the ways to its own one and to and from the Mask lab."""
-    source, context, field = choices.watched.pretrained_mask, context_of(pieces), WATCHED["pretrained_mask"]
-    drafts.keep_in_step(_EXPRESSION, as_expression(source, context))
+    source, field = choices.watched.pretrained_mask, WATCHED["pretrained_mask"]
+    drafts.keep_in_step(_EXPRESSION, as_expression(source, masked.context()))
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="pretrained_other_mask"):
         st.text_input(
             field.label,
@@ -69,7 +112,7 @@ def choose(run: WatchedRun, checkpoint: Checkpoint, pieces: tuple[Piece, ...], c
             width=400,
             on_change=state.on_change(_EXPRESSION, lambda text: state.watch(pretrained_mask=text)),
         )
-        _start_from_own(run, choices, context)
+        _start_from_own(run, masked, choices)
         if painted := source_at(read_planes(choices.settings.custom), 0, 0):
             st.button(
                 "Take the painted mask",
@@ -79,21 +122,22 @@ def choose(run: WatchedRun, checkpoint: Checkpoint, pieces: tuple[Piece, ...], c
                 on_click=state.watch,
                 kwargs={"pretrained_mask": painted},
             )
-        st.button(
-            "Open in the Mask lab",
-            icon=":material/science:",
-            key="pretrained_to_lab",
-            help="This mask over as many words, to translate it, to load an array, or to count its blocks. It "
-            "replaces the text and the mask that are chosen there, and a button there brings it back.",
-            on_click=_open_in_lab,
-            args=(checkpoint, pieces, source),
-            disabled=len(pieces) > MAX_TOKENS,
-        )
+        if masked.where == "self":
+            st.button(
+                "Open in the Mask lab",
+                icon=":material/science:",
+                key="pretrained_to_lab",
+                help="This mask over as many words, to translate it, to load an array, or to count its blocks. It "
+                "replaces the text and the mask that are chosen there, and a button there brings it back.",
+                on_click=_open_in_lab,
+                args=(checkpoint, masked.keys, source),
+                disabled=len(masked.keys) > MAX_TOKENS,
+            )
 
 
-def _start_from_own(run: WatchedRun, choices: Choices, context: MaskContext) -> None:
+def _start_from_own(run: WatchedRun, masked: Masked, choices: Choices) -> None:
     """The way to the mask that the attention looked at had, in the head looked at."""
-    attention = run.attention(choices.watched.watched_attention)
+    attention = masked.attention(run, choices.watched.watched_attention)
     own = torch.ones(1, *attention.shape[2:], dtype=torch.bool)
     if attention.allowed is not None:
         own = plane(attention.allowed, 0).expand(-1, *attention.shape[2:])
@@ -104,7 +148,7 @@ def _start_from_own(run: WatchedRun, choices: Choices, context: MaskContext) -> 
         key="pretrained_own_mask",
         help=f"The mask that {markdown_safe(attention.path)} had.",
         on_click=state.watch,
-        kwargs={"pretrained_mask": as_source(allowed, context) or "True"},
+        kwargs={"pretrained_mask": as_source(allowed, masked.context()) or "True"},
     )
 
 
@@ -123,31 +167,34 @@ def _one_word(text: str) -> str:
     return "".join(letter if letter.isalnum() else "_" for letter in text.strip()) or "_"
 
 
-def paint(
-    checkpoint: Checkpoint, pieces: tuple[Piece, ...], allowed: Tensor, weights: np.ndarray, choices: Choices
-) -> None:
+def paint(checkpoint: Checkpoint, masked: Masked, allowed: Tensor, weights: np.ndarray, choices: Choices) -> None:
     """Draw the painter with what is found wrong with the mask, and the mask in words.
 
     Args:
         checkpoint: the model.
-        pieces: its tokens.
-        allowed: (1 or H, T, T), the mask.
-        weights: (T, T), those of the head looked at under it.
+        masked: what the mask is for.
+        allowed: (1 or H, Tq, Tk), the mask.
+        weights: (Tq, Tk), those of the head looked at under it.
         choices: what is chosen.
     """
-    looked = choices.watched
+    looked, crosses = choices.watched, masked.where == "cross"
     head = min(looked.watched_head, len(allowed) - 1)
-    cells, context, n_tokens = allowed[head], context_of(pieces, head), len(pieces)
-    intent = guess(cells, context, is_decoder=checkpoint.part == "decoder")
-    no = torch.zeros(n_tokens, dtype=torch.bool)
-    found = findings_under(intent, MaskCase(cells, no, no, causal=intent.hides_later), context)
-    labels = tuple(visible(piece.text) for piece in pieces)
+    cells, context, (n_queries, n_keys) = allowed[head], masked.context(head), masked.size
+    intent = guess(cells, context, is_decoder=checkpoint.part == "decoder" or masked.where == "decoder")
+    if crosses and intent.follows_position:
+        intent = replace(intent, cache=0)
+    tokens = Tokens.without_padding(n_queries, n_keys)
+    case = MaskCase(
+        cells, tokens.query_is_padding, tokens.key_is_padding, causal=intent.hides_later, crosses=crosses
+    )
+    found = findings_under(intent, case, context)
+    rows, columns = axes_of(masked)
 
     def change(mask: Tensor) -> None:
         state.watch(pretrained_mask=as_source(mask, context) or "True")
 
     def stroke(event: object) -> None:
-        if (blocked := parse_mask(event, n_tokens, n_tokens)) is not None:
+        if (blocked := parse_mask(event, n_queries, n_keys)) is not None:
             change(torch.from_numpy(~blocked))
 
     def mend(event: object) -> None:
@@ -156,25 +203,25 @@ def paint(
             change(mended)
 
     def select(event: object) -> None:
-        if (place := parse_select(event, n_tokens, n_tokens)) is not None:
+        if (place := parse_select(event, n_queries, n_keys)) is not None:
             state.watch(watched_query=place[0], watched_key=place[1])
 
-    words = describe(cells, Tokens.without_padding(n_tokens, n_tokens)).words
+    words = describe(cells, tokens).words
     of_heads = f" Head {head} is shown; a stroke makes it the mask of all heads." if len(allowed) > 1 else ""
     st.caption(f"This mask: {markdown_safe(words)}.{of_heads}")
     mount(
         mask_painter(
             ~cells.numpy(),
-            others=np.zeros((n_tokens, n_tokens), np.uint8),
+            others=np.zeros(masked.size, np.uint8),
             reasons=(),
             weights=weights,
             weights_title=f"weights of head {looked.watched_head} under it",
             findings=tuple(map(mark_of, found)),
             all_clear=all_clear(intent, is_guess=True),
-            selected=(min(looked.watched_query, n_tokens - 1), min(looked.watched_key, n_tokens - 1)),
-            scope=repr((looked.pretrained_model, looked.pretrained_text, looked.pretrained_second)),
-            rows=Axis("query", labels, None),
-            columns=Axis("key", labels, None),
+            selected=(min(looked.watched_query, n_queries - 1), min(looked.watched_key, n_keys - 1)),
+            scope=repr((masked.where, looked.pretrained_model, looked.pretrained_text, looked.pretrained_second)),
+            rows=rows,
+            columns=columns,
             seq=state.last_seq(_PAINTER),
             key=_PAINTER,
         ),

@@ -11,9 +11,8 @@ from torch import Tensor
 
 from headlight.attention import Attention
 from headlight.pretrained.checkpoint import Checkpoint
-from headlight.pretrained.passes import Pass, holds, run, with_mask
+from headlight.pretrained.passes import Pass, Where, attentions_of, holds, run, with_mask
 from headlight.pretrained.tokens import Tokenized, Words, pieces_of_ids, tokenized
-from visualizer.components.axis import Axis
 from visualizer.components.tensor_grid.element import Panel, tensor_grid
 from visualizer.runs.watched import WatchedRun, plane
 from visualizer.safe_text import markdown_safe, visible, visible_whole
@@ -23,7 +22,7 @@ from visualizer.session.mount import mount
 from visualizer.session.state import Choices
 from visualizer.stages.panels import to_array
 from visualizer.views.watched.pretrained.door import MOST_TOKENS, opened, words_of
-from visualizer.views.watched.pretrained.mask_choice import allowed_by, choose, paint
+from visualizer.views.watched.pretrained.mask_choice import Masked, allowed_by, axes_of, choose, masked_by, paint
 
 N_LIKELY = 5
 """How many of the likeliest tokens are named."""
@@ -48,28 +47,30 @@ def render(watched: WatchedRun, choices: Choices) -> None:
         return
     words = words_of(choices.watched)
     given = tokenized(checkpoint, words, MOST_TOKENS)
-    choose(watched, checkpoint, given.pieces, choices)
+    where: Where = "self"
+    if checkpoint.part == "encoder-decoder":
+        widgets.segments("pretrained_where", required=True)
+        where = choices.watched.pretrained_where
+    masked = masked_by(given, where)
+    choose(watched, checkpoint, masked, choices)
+    attention = masked.attention(watched, choices.watched.watched_attention)
+    source = choices.watched.pretrained_mask
     try:
-        allowed = allowed_by(choices.watched.pretrained_mask, given.pieces, watched.trace[0].n_heads)
+        allowed = allowed_by(source, masked, attention.n_heads)
     except ValueError as error:
         st.error(markdown_safe(visible_whole(str(error))), icon=":material/error:")
         return
-    both = _both(checkpoint, given, words, choices.watched.pretrained_mask, allowed)
-    _said(both, allowed)
+    other = _pass(checkpoint, with_mask(checkpoint, given, allowed, where), words, f"{where}:{source}")
+    both = _Both(_pass(checkpoint, given, words, ""), other)
+    _said(both, masked, allowed)
     painting, result = st.columns([5, 6], gap="medium")
     with painting:
-        attention = both.other.trace[watched.attention(choices.watched.watched_attention).path]
-        weights = _head(attention, min(choices.watched.watched_head, attention.n_heads - 1))
-        paint(checkpoint, given.pieces, allowed, weights, choices)
+        head = min(choices.watched.watched_head, attention.n_heads - 1)
+        paint(checkpoint, masked, allowed, _head(other.trace[attention.path], head), choices)
     with result:
-        _grids(watched, both, allowed, choices)
+        _grids(both, masked, attention, allowed, choices)
     if both.own.has_logits:
         _answers(checkpoint, both)
-
-
-def _both(checkpoint: Checkpoint, given: Tokenized, words: Words, source: str, allowed: Tensor) -> _Both:
-    other = _pass(checkpoint, with_mask(checkpoint, given, allowed), words, source)
-    return _Both(_pass(checkpoint, given, words, ""), other)
 
 
 def _pass(checkpoint: Checkpoint, given: Tokenized, words: Words, source: str) -> Pass:
@@ -82,10 +83,12 @@ def _pass(checkpoint: Checkpoint, given: Tokenized, words: Words, source: str) -
     return found
 
 
-def _said(both: _Both, allowed: Tensor) -> None:
+def _said(both: _Both, masked: Masked, allowed: Tensor) -> None:
     """Whether the model kept to the mask, and how far it went from its own."""
-    if holds(both.other.trace, allowed):
-        kept = f"All {len(both.other.trace)} attentions keep to it: no weight stands on a cell that it blocks."
+    meant = attentions_of(both.other.trace, masked.where)
+    if holds(meant, allowed):
+        all_of = f"All {len(meant)} attentions keep" if len(meant) > 1 else "The attention keeps"
+        kept = f"{all_of} to it: no weight stands on a cell that it blocks."
     else:
         kept = "The model does not keep to it: some weight stands on cells that it blocks."
     without = int((~allowed.any(-1)).any(0).sum())
@@ -109,13 +112,12 @@ def _farthest(both: _Both) -> str:
     return f"A weight changed most in {path}: by {changes[place]:.2f}." if changes[place] else "No weight changed."
 
 
-def _grids(watched: WatchedRun, both: _Both, allowed: Tensor, choices: Choices) -> None:
+def _grids(both: _Both, masked: Masked, attention: Attention, allowed: Tensor, choices: Choices) -> None:
     """One head under both masks, and the difference."""
-    path = watched.attention(choices.watched.watched_attention).path
+    path = attention.path
     own, other = both.own.trace[path], both.other.trace[path]
     head = min(choices.watched.watched_head, own.n_heads - 1)
-    labels = tuple(visible(text) for text in both.own.trace.tokens)
-    axes = Axis("query", labels, None), Axis("key", labels, None)
+    axes = axes_of(masked)
     before, after = _head(own, head), _head(other, head)
     difference = after - before
     most = float(np.abs(difference).max()) or 1.0
@@ -132,7 +134,7 @@ def _grids(watched: WatchedRun, both: _Both, allowed: Tensor, choices: Choices) 
     mount(tensor_grid(panels, layout="wrap", key="pretrained_masks"))
     with st.container(horizontal=True, gap="small", key="pretrained_mask_place"):
         widgets.number("watched_head", width=140)
-        paths = list(both.own.trace.paths)
+        paths = [each.path for each in attentions_of(both.own.trace, masked.where)]
         key = f"pretrained_mask_path_{path}"
         st.selectbox(
             "Attention",

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from headlight.pretrained.checkpoint import Checkpoint
-from headlight.pretrained.passes import memory_of_run, with_mask
+from headlight.pretrained.passes import Where, memory_of_run, with_mask
 from headlight.pretrained.proving import Dependence, Leak, depends, promised_by
 from headlight.pretrained.sizes import in_words
 from headlight.pretrained.tokens import Piece, Tokenized, Words, tokenized
@@ -26,7 +26,7 @@ from visualizer.session.cache import Kept
 from visualizer.session.mount import mount
 from visualizer.session.state import Choices
 from visualizer.views.watched.pretrained.door import MOST_TOKENS, MOST_TRACE_BYTES, opened, words_of
-from visualizer.views.watched.pretrained.mask_choice import allowed_by, choose
+from visualizer.views.watched.pretrained.mask_choice import allowed_by, choose, masked_by
 
 AT_ONCE = 6e10
 """Weights times tokens times rows up to which nobody has to ask: about two seconds on one core."""
@@ -51,20 +51,21 @@ def render(run: WatchedRun, choices: Choices) -> None:
     if len(judged) < 2:
         st.info("There is one token, and nothing to keep from it: write more.", icon=":material/info:")
         return
-    is_other = False
-    if checkpoint.part != "encoder-decoder":
-        widgets.segments("pretrained_under", required=True)
-        is_other = choices.watched.pretrained_under == "other"
+    widgets.segments("pretrained_under", required=True)
+    is_other = choices.watched.pretrained_under == "other"
     source, allowed = "", None
     if is_other:
-        choose(run, checkpoint, given.pieces, choices)
+        where: Where = "decoder" if given.target else "self"
+        masked = masked_by(given, where)
+        choose(run, checkpoint, masked, choices)
         source = choices.watched.pretrained_mask
+        n_heads = masked.attention(run, choices.watched.watched_attention).n_heads
         try:
-            allowed = allowed_by(source, given.pieces, run.trace[0].n_heads)
+            allowed = allowed_by(source, masked, n_heads)
         except ValueError as error:
             st.error(markdown_safe(visible_whole(str(error))), icon=":material/error:")
             return
-        given = with_mask(checkpoint, given, allowed)
+        given = with_mask(checkpoint, given, allowed, where)
     measured = _measured(
         checkpoint, given, words_of(choices.watched), source, promised_by(run.trace, given, allowed)
     )

@@ -8,12 +8,13 @@ import numpy as np
 import streamlit as st
 
 from headlight.pretrained.checkpoint import Checkpoint
-from headlight.pretrained.passes import Step, write_on
-from headlight.pretrained.tokens import Piece, Words, tokenized
+from headlight.pretrained.passes import Step, end_ids, write_on
+from headlight.pretrained.tokens import Tokenized, Words, pieces_of_ids, tokenized
+from model.decoding import GREEDY, Sampling
 from visualizer.components.axis import Axis
 from visualizer.components.generation.element import Bar, StepPicture, StepsPicture, Tail, generation_steps
 from visualizer.runs.watched import WatchedRun
-from visualizer.safe_text import visible
+from visualizer.safe_text import markdown_safe, visible
 from visualizer.session import state, widgets
 from visualizer.session.cache import Kept
 from visualizer.session.mount import mount
@@ -22,7 +23,8 @@ from visualizer.settings.link import chosen_in
 from visualizer.stages.panels import to_array
 from visualizer.views.watched.pretrained.door import MOST_TOKENS, opened, words_of
 
-_WRITTEN: WeakKeyDictionary[Checkpoint, Kept[tuple[Words, int], tuple[Step, ...]]] = WeakKeyDictionary()
+_WRITTEN: WeakKeyDictionary[Checkpoint, Kept[tuple[Words, int, Sampling], tuple[Step, ...]]] = WeakKeyDictionary()
+_SLIDER = 170
 
 
 def render(run: WatchedRun, choices: Choices) -> None:
@@ -32,21 +34,27 @@ def render(run: WatchedRun, choices: Choices) -> None:
         return
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="pretrained_writing"):
         widgets.number("pretrained_steps", width=160)
-        st.caption("Always the likeliest token, with the key/value cache.", width="content")
-    words = words_of(choices.watched)
+        widgets.switch("pretrained_sampling", width="content")
+        if choices.watched.pretrained_sampling:
+            widgets.slider("temperature", step=0.1, width=_SLIDER)
+            widgets.number("top_k", help="Only so many of the most likely tokens are left; 0: all.", width=130)
+            widgets.slider("top_p", step=0.05, width=_SLIDER)
+            widgets.number("draws", width=130)
+    words, sampling = words_of(choices.watched), sampling_of(choices)
     given = tokenized(checkpoint, words, MOST_TOKENS)
-    n_steps = min(
-        choices.watched.pretrained_steps, (checkpoint.most_tokens or MOST_TOKENS * 2) - len(given.pieces) + 1
-    )
+    prompt = given.target or given.pieces
+    longest = (checkpoint.most_tokens or MOST_TOKENS * 2) - len(prompt) + 1
+    n_steps = min(choices.watched.pretrained_steps, longest)
     kept = _WRITTEN.setdefault(checkpoint, Kept(room=8))
-    steps = kept.get((words, n_steps))
+    steps = kept.get((words, n_steps, sampling))
     if steps is None:
         with st.spinner("The model writes …"):
-            steps = kept.keep((words, n_steps), tuple(write_on(checkpoint, given, n_steps)))
+            steps = kept.keep((words, n_steps, sampling), tuple(write_on(checkpoint, given, n_steps, sampling)))
+    st.caption(why_it_stops(checkpoint, steps, n_steps, longest))
     key = "pretrained_steps_picture"
     mount(
         generation_steps(
-            picture_of(given.pieces, steps),
+            picture_of(given, steps, sampled=sampling.temperature > 0),
             step=choices.selection.step,
             row_layer=choices.selection.row_layer,
             key=key,
@@ -56,13 +64,37 @@ def render(run: WatchedRun, choices: Choices) -> None:
     )
 
 
-def picture_of(prompt: tuple[Piece, ...], steps: tuple[Step, ...]) -> StepsPicture:
+def sampling_of(choices: Choices) -> Sampling:
+    """How each token is chosen."""
+    if not choices.watched.pretrained_sampling:
+        return GREEDY
+    selection = choices.selection
+    return Sampling(selection.temperature, selection.top_k or None, selection.top_p, selection.draws)
+
+
+def why_it_stops(checkpoint: Checkpoint, steps: tuple[Step, ...], n_steps: int, longest: int) -> str:
+    """What ended the text, and what else would; a line of Markdown."""
+    ends = pieces_of_ids(checkpoint.tokenizer, sorted(end_ids(checkpoint)))
+    names = " or ".join(f"“{markdown_safe(visible(piece.text))}”" for piece in ends)
+    with_cache = "Keys and values of earlier tokens are kept."
+    if steps[-1].ended:
+        end = markdown_safe(visible(steps[-1].token.text))
+        return f"It stopped by itself, with the end token “{end}”. {with_cache}"
+    by_itself = f"it would stop by itself at {names}" if names else "it knows no end token"
+    if n_steps == longest:
+        return f"It stops where its positions end; {by_itself}. {with_cache}"
+    return f"It stops after {n_steps} tokens, as asked; {by_itself}. {with_cache}"
+
+
+def picture_of(given: Tokenized, steps: tuple[Step, ...], *, sampled: bool) -> StepsPicture:
     """What was written, as something to draw."""
+    prompt, has_source = given.target or given.pieces, bool(given.target)
     pieces = (*prompt, *(step.token for step in steps))
     labels = tuple(visible(piece.text) for piece in pieces)
-    n_read = steps[-1].weights.shape[-1]
+    n_read = len(pieces) - 1
+    keys = tuple(visible(piece.text) for piece in given.pieces) if has_source else labels[:n_read]
     n_layers, n_heads, _ = steps[0].weights.shape
-    weights = np.zeros((len(steps), n_layers, n_heads, n_read), np.float32)
+    weights = np.zeros((len(steps), n_layers, n_heads, len(keys)), np.float32)
     for index, step in enumerate(steps):
         weights[index, :, :, : step.weights.shape[-1]] = to_array(step.weights)
     blocked = np.ones((n_read, n_read), np.uint8)
@@ -72,31 +104,54 @@ def picture_of(prompt: tuple[Piece, ...], steps: tuple[Step, ...]) -> StepsPictu
     return StepsPicture(
         labels=labels,
         n_prompt=len(prompt),
-        ended=steps[-1].token.special,
-        steps=tuple(map(_step, steps)),
+        ended=steps[-1].ended,
+        steps=tuple(_step(step, sampled=sampled) for step in steps),
         weights=weights,
-        keys=Axis("key", labels[:n_read], None),
+        keys=Axis("key", keys, "source" if has_source else None),
         heads=tuple(f"Head {head}" for head in range(n_heads)),
-        own=True,
-        title="Self-attention over the tokens so far",
-        keys_blocked=np.zeros(0, np.uint8),
+        own=not has_source,
+        title="Cross-attention over the source" if has_source else "Self-attention over the tokens so far",
+        keys_blocked=np.zeros(len(keys) if has_source else 0, np.uint8),
         blocked=blocked,
         blocked_by=("mask",),
-        sampled=False,
+        sampled=sampled,
         cached=True,
     )
 
 
-def _step(step: Step) -> StepPicture:
+def _step(step: Step, *, sampled: bool) -> StepPicture:
     bars = tuple(
-        Bar(visible(piece.text), rank + 1, share, share, chosen=rank == 0, never=False)
-        for rank, (piece, share) in enumerate(zip(step.likely, step.probabilities, strict=True))
+        Bar(
+            visible(each.piece.text),
+            each.rank,
+            each.probability,
+            each.share if sampled else each.probability,
+            chosen=each.piece is step.token,
+            never=False,
+        )
+        for each in step.likely
+    )
+    probability, share = (
+        max(0.0, 1.0 - sum(getattr(bar, name) for bar in bars)) for name in ("probability", "share")
     )
     return StepPicture(
         bars=bars,
-        tail=Tail(step.n_rest, step.rest, step.rest),
-        sentence=f"“\u2068{visible(step.token.text)}\u2069” is the most likely token, so it is chosen.",
+        tail=Tail(step.n_others, probability, share),
+        sentence=_sentence(step, sampled=sampled),
         kept=False,
         computed=step.n_computed,
-        source_computed=0,
+        source_computed=step.n_source_computed,
+    )
+
+
+def _sentence(step: Step, *, sampled: bool) -> str:
+    label = f"“\u2068{visible(step.token.text)}\u2069”"
+    if not sampled:
+        return f"{label} is the most likely token, so it is chosen."
+    if step.n_possible == 1:
+        return f"Only {label} is left to draw."
+    n_tokens = len(step.likely) + step.n_others
+    return (
+        f"{step.n_possible:,} of {n_tokens:,} tokens can be drawn. The seed drew {step.draw:.4f}: the shares, "
+        f"added up from the most likely token on, first exceed it at {label}."
     )
