@@ -55,7 +55,7 @@ class MaskPainter extends Picture {
     });
     this.weightsLegend = makeLegend();
     this.heads = new PaintedHeads({
-      taken: (weights, cells) => this.reweigh(weights, cells),
+      taken: (matrix, cells) => this.reweigh(matrix, cells),
       drawn: () => this.announce(`${this.data.key} heads`),
       choose: (layer, head) => this.outbox.add("look", { layer, head }),
     });
@@ -94,7 +94,7 @@ class MaskPainter extends Picture {
     if (isOther) this.takeUpPainting(content);
     if (!this.hasSize(this.given.size)) this.startAnew(this.given.size, cells);
     else if (this.outbox.areKnown(content.seq) && !this.painting.hasStroke) this.painting.become(cells);
-    else if (before?.title === this.given.title) this.given = withWeights(this.given, before.weights, before.weighed);
+    else if (before?.title === this.given.title) this.given = withWeights(this.given, before.weights, before.dtype, before.weighed);
     this.heads.receive(content.heads, sameCells(this.painting.cells, cells) ? cells : null, cells.length);
     this.outbox.receiveAnswer(content.seq);
   }
@@ -138,13 +138,20 @@ class MaskPainter extends Picture {
   }
 
   /** The weights of the head that is looked at, under a painting that is a moment old at most. */
-  reweigh(weights, cells) {
+  reweigh(matrix, cells) {
     if (!this.given.weights || cells.length !== this.given.cells.length) return;
-    this.given = withWeights(this.given, weights, cells);
-    this.scale = scaleOf(this.theme, weights, this.size.columns);
+    const { values, dtype } = matrix;
+    this.given = withWeights(this.given, values, dtype, cells);
+    this.scale = scaleOf(this.theme, values, this.size.columns);
     this.weightsLegend.update(this.scale, { text: this.data.weights_title });
-    this.surface.reweigh(weights, this.scale);
-    this.paint();
+    this.surface.reweigh(values, this.scale);
+    this.follow(); // at once: the next weights are not to wait for the frame in which these are painted
+    this.schedulePaint();
+  }
+
+  /** Have the heads follow what is painted. */
+  follow() {
+    this.heads.follow({ cells: this.painting.cells, ...this.size });
   }
 
   arrange() {
@@ -183,7 +190,7 @@ class MaskPainter extends Picture {
       this.surface.reading.writeSoon("the mask", () => rowsOfPainting(shown));
     }
     this.pointer.refresh();
-    this.heads.follow({ cells: this.painting.cells, ...this.size });
+    this.follow();
   }
 
   marks() {

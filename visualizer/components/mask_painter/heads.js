@@ -17,7 +17,7 @@ const AT_ONCE = 2 ** 18; // the most numbers of all layers that are fetched for 
  */
 export class PaintedHeads {
   /**
-   * taken(weights, cells): the weights of the head looked at under some cells; drawn(): the small pictures are;
+   * taken(matrix, cells): the weights of the head looked at under some cells; drawn(): the small pictures are;
    * choose(layer, head): a person wants to look at another head.
    */
   constructor({ taken, drawn, choose }) {
@@ -107,7 +107,7 @@ export class PaintedHeads {
     this.masks = MaskPlanes.of(answer.arrays.blocked && this.found.arrays.blocked, this.masks);
     this.blockedBy = answer.blocked_by;
     if (!this.isFitting()) return;
-    if (place) this.taken(this.matrix(layer, head).values, place.cells);
+    if (place) this.taken(this.matrix(layer, head), place.cells);
     this.overview.drawAtOnce(this.source(), layer);
     this.drawn();
     this.element.classList.toggle("painted-heads-partly", this.found.arrived.size < this.layers.length);

@@ -28,15 +28,15 @@ export function cellLine(shown, { row, column }) {
   return tooltipLine("tooltip-cell", ...query, verb, ...key, ...(end.length ? [": ", ...end] : []));
 }
 
-function weightParts({ weights, answered, isPending }, i) {
+function weightParts({ weights, dtype, answered, isPending }, i) {
   if (!weights) return [];
   if (answered[i]) return ["its weight is not computed yet"];
-  return [`weight ${formatNumber(weights[i])}${isPending ? " before this change" : ""}`];
+  return [`weight ${formatNumber(weights[i], dtype)}${isPending ? " before this change" : ""}`];
 }
 
-function leakParts({ weights, answered, isPending }, i) {
+function leakParts({ weights, dtype, answered, isPending }, i) {
   const isKnown = weights && answered[i] && !isPending;
-  return isKnown && weights[i] !== 0 ? [`; yet its weight is ${formatNumber(weights[i])}`] : [];
+  return isKnown && weights[i] !== 0 ? [`; yet its weight is ${formatNumber(weights[i], dtype)}`] : [];
 }
 
 /** "causal; also padding, painted" as nodes, each underlined in its colour. */

@@ -4,9 +4,9 @@ import { countBlocked, sameCells, unpackBits } from "./cells.js";
 import { blockedBits, countsOf } from "./reasons.js";
 
 /**
- * What Python sent, read: {axes, size, reasons, others, cells, bits, weights, weighed, title, findings, found}. `size`
- * is {rows, columns}, `cells` its painting, `bits` what blocks every cell together, `weighed` the painting that the
- * weights are under, `title` what these are of, `found` the cells of each finding.
+ * What Python sent, read: {axes, size, reasons, others, cells, bits, weights, dtype, weighed, title, findings, found}.
+ * `size` is {rows, columns}, `cells` its painting, `bits` what blocks every cell together, `dtype` how exact the weights
+ * are, `weighed` the painting that they are under, `title` what they are of, `found` the cells of each finding.
  */
 export function readContent(content) {
   const { rows, columns, reasons, arrays, weights_title: title } = content;
@@ -22,6 +22,7 @@ export function readContent(content) {
     cells,
     bits: blockedBits(cells, others, reasons),
     weights: arrays.weights ? floats(arrays.weights) : null,
+    dtype: arrays.weights?.dtype,
     weighed: cells,
     title,
     findings: content.findings.map((finding, i) => ({ ...finding, count: countBlocked(found[i]) })),
@@ -36,8 +37,8 @@ function foundCells({ findings, arrays }, count) {
 }
 
 /** The same with the weights under another painting. */
-export function withWeights(given, weights, cells) {
-  return { ...given, weights, weighed: cells, bits: blockedBits(cells, given.others, given.reasons) };
+export function withWeights(given, weights, dtype, cells) {
+  return { ...given, weights, dtype, weighed: cells, bits: blockedBits(cells, given.others, given.reasons) };
 }
 
 /** The same with the painting as the only mask. */
@@ -51,13 +52,14 @@ export function withoutOthers(given) {
  * painting is newer than those, `isUnjudged` that it is newer than the findings.
  */
 export function shownOf(cells, given) {
-  const { axes, size, reasons, weights, findings } = given;
+  const { axes, size, reasons, weights, dtype, findings } = given;
   const bits = blockedBits(cells, given.others, reasons);
   return {
     axes,
     size,
     reasons,
     weights,
+    dtype,
     findings,
     bits,
     counts: countsOf(bits, reasons),

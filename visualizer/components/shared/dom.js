@@ -81,9 +81,11 @@ export function bringIntoView(scroller, node, margin) {
   if (inner.right > outer.right - least) scroller.scrollLeft += (inner.right - outer.right + least) / zoom;
 }
 
+const counts = new Intl.NumberFormat("en");
+
 /** "1 cell", "1,024 cells". */
 export function countOf(count, noun) {
-  return `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
+  return `${counts.format(count)} ${noun}${count === 1 ? "" : "s"}`;
 }
 
 /** Tell tests and measurements that a component has drawn new data. */

@@ -28,7 +28,7 @@ export class Picture {
     this.endings = [
       () => resize.disconnect(),
       subscribeHover(({ marks, origin }) => origin !== this && this.data && this.hear(marks)),
-      () => this.tooltip.hide(),
+      () => this.tooltip.destroy(),
     ];
   }
 

@@ -6,23 +6,35 @@ import { zoomOf } from "./zoom.js";
 /** A note beside the pointer. It lives in the browser's top layer, so that nothing around the component clips it. */
 export function makeTooltip(root) {
   const element = makeElement("div", "tooltip", { popover: "manual", role: "tooltip" });
-  let size = null;
+  let size = { width: 0, height: 0 };
+  let point = null;
+  let zoom = 1;
   root.append(element);
+  // To ask for its size when it is filled has the page laid out once more; here it is, whenever it is another one.
+  const watch = new ResizeObserver(() => {
+    size = { width: element.offsetWidth, height: element.offsetHeight };
+    if (point) placeBeside(element, size, zoom, point);
+  });
+  watch.observe(element);
   return {
     element,
     /** Show lines (each an array of texts and nodes) beside the point `x`, `y` of the window. */
     show(lines, x, y) {
       const nodes = lines.map(({ className, parts }) => makeElement("div", className, {}, parts));
-      const isOpen = element.matches(":popover-open");
-      if (!isOpen || !areShown(nodes, element)) {
-        element.replaceChildren(...nodes);
-        if (!isOpen) element.showPopover();
-        size = { width: element.offsetWidth, height: element.offsetHeight }; // the page is laid out for it
+      if (!areShown(nodes, element)) element.replaceChildren(...nodes);
+      if (!element.matches(":popover-open")) {
+        element.showPopover();
+        zoom = zoomOf(element);
       }
-      placeBeside(element, size, x, y);
+      point = { x, y };
+      placeBeside(element, size, zoom, point);
     },
     hide() {
       if (element.matches(":popover-open")) element.hidePopover();
+    },
+    destroy() {
+      this.hide();
+      watch.disconnect();
     },
   };
 }
@@ -32,8 +44,7 @@ function areShown(nodes, element) {
 }
 
 /** Put an element right below a point, or on the other side where the window ends. */
-function placeBeside(element, { width, height }, x, y) {
-  const zoom = zoomOf(element);
+function placeBeside(element, { width, height }, zoom, { x, y }) {
   const [wide, high] = [width * zoom, height * zoom];
   const left = x + 16 + wide > window.innerWidth - 8 ? x - 14 - wide : x + 16;
   const top = y + 18 + high > window.innerHeight - 8 ? y - 12 - high : y + 18;

@@ -19,7 +19,7 @@ from visualizer.components.mask_painter.element import (
     parse_select,
 )
 from visualizer.pictures.painter import mark_of
-from visualizer.routes.address import MOST_WRITTEN, picture_address
+from visualizer.routes.address import picture_address
 from visualizer.runs.masks_in_force import painted_cells
 from visualizer.session import state, widgets
 from visualizer.session.mount import mount
@@ -164,8 +164,7 @@ def _heads_to_follow(case: Case) -> PaintedHeads | None:
     n_numbers = n_layers * settings.n_heads * n_queries * n_keys
     painted = changed_for(case.attention, settings, mask_edits.with_source(case.settings, case.scope, _MARK))
     at_rest = picture_address("heads", settings, shown, n_numbers)
-    is_large = n_queries * n_keys > MOST_WRITTEN
-    painting = picture_address("heads", painted, shown, n_numbers, for_colors=is_large)
+    painting = picture_address("heads", painted, shown, n_numbers)
     if at_rest is None or painting is None or painting.count(_MARK) != 1:
         return None
     return PaintedHeads(
