@@ -61,9 +61,8 @@ def evaluate(condition: ast.expr, text: str, context: MaskContext) -> Tensor:
     Raises:
         MaskExpressionError: a cell divides by zero, or a number can leave 64 bits.
     """
-    size = (context.n_queries, context.n_keys)
-    everywhere = torch.ones((), dtype=torch.bool)
-    return _value(condition, _Grid(text, size, facts_of(context)), everywhere).cells.expand(size).clone()
+    queries, keys = torch.arange(context.n_queries)[:, None], torch.arange(context.n_keys)[None, :]
+    return evaluate_at(condition, text, context, queries, keys).clone()
 
 
 def evaluate_at(condition: ast.expr, text: str, context: MaskContext, queries: Tensor, keys: Tensor) -> Tensor:
@@ -78,8 +77,9 @@ def evaluate_at(condition: ast.expr, text: str, context: MaskContext, queries: T
         else cells.flatten()[keys if name == "k" or name.startswith("key_") else queries]
         for name, cells in facts_of(context).items()
     }
-    size = tuple((queries + keys).shape)
-    return _value(condition, _Grid(text, size, given), torch.ones((), dtype=torch.bool)).cells.expand(size)
+    size = torch.broadcast_shapes(queries.shape, keys.shape)
+    everywhere = torch.ones((), dtype=torch.bool)
+    return _value(condition, _Grid(text, size, given), everywhere).cells.expand(size)
 
 
 def facts_of(context: MaskContext) -> dict[str, Tensor]:

@@ -8,10 +8,9 @@ their own, also where a field of one line has made blanks of their line breaks. 
 from __future__ import annotations
 
 import ast
-import copy
 import re
 
-from model.mask_tools.language.parsing import check_condition
+from model.mask_tools.language.parsing import require
 from model.mask_tools.language.pasted import Reader
 from model.mask_tools.language.pasted_text import PastedText
 from model.mask_tools.language.spelling import LONGEST, too_deep
@@ -31,7 +30,7 @@ def from_mask_mod(text: str) -> str:
         return text
     try:
         found = Reader(PastedText(text)).read()
-        check_condition(copy.deepcopy(found))
+        require("condition", found)
         return ast.unparse(found)
     except (RecursionError, MemoryError):
         raise too_deep(0, len(text)) from None

@@ -1,6 +1,6 @@
 """From text to Python's own tree, which holds nothing but what this language has once it has been checked.
 
-A checked tree is made of these nodes, each with its columns in the text:
+The tree that is read is made of these nodes, each with its columns in the text:
 
 condition:  Constant True or False, Name query_is_padding or key_is_padding, Compare, BoolOp, UnaryOp Not
 number:     Constant, Name q, k, n_queries, n_keys, h, b, query_token, ..., UnaryOp USub, Call of abs,
@@ -11,12 +11,16 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from typing import Literal
 
 from model.mask_tools.language.spelling import DEEPEST, MaskExpressionError, check_spelling, shortened, too_deep
 
+Kind = Literal["condition", "number"]
+
 _SIGNS: dict[type[ast.cmpop], str] = {ast.Lt: "<", ast.LtE: "<=", ast.GtE: ">=", ast.Gt: ">"}
-_CONDITION_NAMES = ("same_token", "is_pad")
 _SIDES = {"q": "query", "k": "key"}
+_FACTS = {"is_pad": "is_padding", "token": "token", "segment": "segment"}
+"""The functions that ask about a token, each with what its value is called in a tree that was read."""
 
 
 def read(text: str) -> ast.expr:
@@ -32,16 +36,25 @@ def read(text: str) -> ast.expr:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise too_deep(0, len(text)) from None
     _take_places(body)
-    return _condition(body)
+    require("condition", body)
+    named: ast.expr = _Facts().visit(body)
+    return named
 
 
-def check_condition(tree: ast.expr) -> None:
-    """Check a tree of this language's own words, whose columns are those of the text; it is changed by that.
+def require(kind: Kind, *parts: ast.expr) -> None:
+    """Check trees of this language's own words, or of a change of scores, whose columns are those of the text.
 
     Raises:
-        MaskExpressionError: it is no condition of this language.
+        MaskExpressionError: one is not of this kind, or a part of it is not of the kind that is needed there.
     """
-    _condition(tree)
+    for part in parts:
+        if _kind(part) != kind:
+            raise _wrong_kind(part, kind)
+
+
+def refusal(node: ast.expr, what: str) -> MaskExpressionError:
+    """A part of a tree, quoted, and what is wrong with it."""
+    return MaskExpressionError(f"'{shortened(ast.unparse(node))}' {what}", *span(node))
 
 
 def names_in(tree: ast.expr) -> Iterator[str]:
@@ -66,85 +79,74 @@ def _take_places(body: ast.expr) -> None:
             waiting += [(child, depth + 1) for child in ast.iter_child_nodes(node)]
 
 
-def _condition(node: ast.expr) -> ast.expr:
+def _kind(node: ast.expr) -> Kind:
+    """What a part is, once its own parts are of the kinds that it needs."""
     match node:
-        case ast.Constant(value=bool()):
-            return node
-        case ast.Name(id="same_token"):
-            tokens = [ast.copy_location(ast.Name(f"{side}_token"), node) for side in _SIDES.values()]
-            return ast.copy_location(ast.Compare(tokens[0], [ast.Eq()], [tokens[1]]), node)
-        case ast.Call(func=ast.Name(id="is_pad")):
-            return _of_a_side(node, "is_padding")
-        case ast.UnaryOp(op=ast.Not()):
-            node.operand = _condition(node.operand)
-        case ast.BoolOp():
-            node.values = [_condition(part) for part in node.values]
-        case ast.Compare():
-            operands = [node.left, *node.comparators]
-            kind = _condition if all(map(_is_condition, operands)) else _number
-            _check_signs(node, compares_conditions=kind is _condition)
-            node.left, *node.comparators = map(kind, operands)
-        case _:
-            what = f"is a number, and a condition is needed here: compare it, as in '{_said(node)} > 0'"
-            refusal = _refusal(node, what)
-            _number(node)
-            raise refusal
-    return node
-
-
-def _number(node: ast.expr) -> ast.expr:
-    match node:
-        case ast.Constant(value=int(value)) if not isinstance(value, bool):
-            return node
-        case ast.Name(id="q" | "k" | "n_queries" | "n_keys" | "h" | "b"):
-            return node
-        case ast.Call(func=ast.Name(id=("token" | "segment") as name)):
-            return _of_a_side(node, name)
-        case ast.Call(func=ast.Name(id="abs"), args=[operand]):
-            node.args = [_number(operand)]
-        case ast.UnaryOp(op=ast.UAdd(), operand=operand):
-            return _number(operand)
-        case ast.UnaryOp(op=ast.USub()):
-            node.operand = _number(node.operand)
-        case ast.BinOp(op=ast.Add() | ast.Sub() | ast.Mult() | ast.FloorDiv() | ast.Mod()):
-            node.left, node.right = _number(node.left), _number(node.right)
-        case ast.Name(id=("is_pad" | "token" | "segment") as name):
-            raise _refusal(node, f"has to know of which token: write {name}(q) or {name}(k)")
+        case ast.Name(id=name) if name in _FACTS:
+            raise refusal(node, f"has to know of which token: write {name}(q) or {name}(k)")
         case ast.Name(id="abs"):
-            raise _refusal(node, "has to know of what: write abs(q - k), for instance")
-        case _:
-            raise _refusal(node, "is a condition (true or false), and a number is needed here")
-    return node
+            raise refusal(node, "has to know of what: write abs(q - k), for instance")
+        case ast.Constant(value=bool()) | ast.Name(id="same_token"):
+            return "condition"
+        case ast.Call(func=ast.Name(id=name), args=arguments) if name in _FACTS:
+            match arguments:
+                case [ast.Name(id="q" | "k")]:
+                    return "condition" if name == "is_pad" else "number"
+            raise refusal(node, f"asks about neither the query nor the key: write {name}(q) or {name}(k)")
+        case ast.Call(args=parts):
+            require("number", *parts)
+        case ast.BinOp(left=left, right=right):
+            require("number", left, right)
+        case ast.UnaryOp(op=sign, operand=operand) if not isinstance(sign, ast.Not):
+            require("number", operand)
+        case ast.IfExp(test=test, body=one, orelse=other):
+            require("condition", test)
+            require("number", one, other)
+        case ast.UnaryOp(operand=operand):
+            require("condition", operand)
+            return "condition"
+        case ast.BoolOp(values=parts):
+            require("condition", *parts)
+            return "condition"
+        case ast.Compare(left=left, comparators=others):
+            _check_comparison(node, [left, *others])
+            return "condition"
+    return "number"
 
 
-def _is_condition(node: ast.expr) -> bool:
-    match node:
-        case ast.Constant(value=value):
-            return isinstance(value, bool)
-        case ast.Name(id=name) | ast.Call(func=ast.Name(id=name)):
-            return name in _CONDITION_NAMES
-        case ast.UnaryOp(op=operator):
-            return isinstance(operator, ast.Not)
-    return isinstance(node, ast.BoolOp | ast.Compare)
+def _check_comparison(node: ast.Compare, operands: list[ast.expr]) -> None:
+    """Numbers are compared with numbers; conditions with conditions, but none is smaller than another."""
+    kinds = [_kind(operand) for operand in operands]
+    if "number" in kinds and "condition" in kinds:
+        raise _wrong_kind(operands[kinds.index("condition")], "number")
+    for sign in node.ops:
+        if "condition" in kinds and type(sign) in _SIGNS:
+            what = f"compares conditions by '{_SIGNS[type(sign)]}', but only numbers are smaller or larger"
+            raise refusal(node, what)
 
 
-def _check_signs(node: ast.Compare, compares_conditions: bool) -> None:
-    for sign in (_SIGNS[type(sign)] for sign in node.ops if type(sign) in _SIGNS and compares_conditions):
-        raise _refusal(node, f"compares conditions by '{sign}', but only numbers are smaller or larger")
+def _wrong_kind(node: ast.expr, needed: Kind) -> MaskExpressionError:
+    if needed == "number":
+        return refusal(node, "is a condition (true or false), and a number is needed here")
+    said = shortened(ast.unparse(node))
+    return refusal(node, f"is a number, and a condition is needed here: compare it, as in '{said} > 0'")
 
 
-def _of_a_side(call: ast.Call, what: str) -> ast.expr:
-    """``is_pad(...)``, ``token(...)`` or ``segment(...)``, as the name of that fact of the query or of the key."""
-    match call.args:
-        case [ast.Name(id=("q" | "k") as name)]:
-            return ast.copy_location(ast.Name(f"{_SIDES[name]}_{what}"), call)
-    function = ast.unparse(call.func)
-    raise _refusal(call, f"asks about neither the query nor the key: write {function}(q) or {function}(k)")
+class _Facts(ast.NodeTransformer):
+    """Puts the names of facts, such as ``key_segment``, in the place of what asks for them, and +k as k."""
 
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        if node.id != "same_token":
+            return node
+        query, key = (ast.copy_location(ast.Name(f"{side}_token"), node) for side in _SIDES.values())
+        return ast.copy_location(ast.Compare(query, [ast.Eq()], [key]), node)
 
-def _said(node: ast.expr) -> str:
-    return shortened(ast.unparse(node))
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        match node:
+            case ast.Call(func=ast.Name(id=name), args=[ast.Name(id=side)]) if name in _FACTS:
+                return ast.copy_location(ast.Name(f"{_SIDES[side]}_{_FACTS[name]}"), node)
+        return self.generic_visit(node)
 
-
-def _refusal(node: ast.expr, what: str) -> MaskExpressionError:
-    return MaskExpressionError(f"'{_said(node)}' {what}", *span(node))
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
+        self.generic_visit(node)
+        return node.operand if isinstance(node.op, ast.UAdd) else node

@@ -27,21 +27,28 @@ import torch
 from torch import Tensor
 
 from model.mask_tools.language.evaluation import COMPARE
-from model.mask_tools.language.parsing import span
+from model.mask_tools.language.parsing import refusal, require
 from model.mask_tools.language.pasted import MASKS, Dialect, Reader
 from model.mask_tools.language.pasted_text import PastedText
-from model.mask_tools.language.spelling import DEEPEST, LARGEST, LONGEST, MaskExpressionError, shortened, too_deep
+from model.mask_tools.language.spelling import DEEPEST, LARGEST, LONGEST, MaskExpressionError, too_deep
 
 N_BUCKETS = 32
 _FARTHEST = 128
 
-_ELEMENTWISE: Mapping[str, Callable[[Tensor], Tensor]] = {
+_ELEMENTWISE: Mapping[str, Callable[..., Tensor]] = {
     "abs": torch.abs,
     "tanh": torch.tanh,
     "sigmoid": torch.sigmoid,
     "exp": torch.exp,
     "log": torch.log,
     "sqrt": torch.sqrt,
+    "min": torch.minimum,
+    "max": torch.maximum,
+}
+_SIGNS: dict[type[ast.unaryop], Callable[[Tensor], Tensor]] = {
+    ast.Not: torch.logical_not,
+    ast.USub: operator.neg,
+    ast.UAdd: operator.pos,
 }
 _ARITHMETIC: dict[type[ast.operator], Callable[[Tensor, Tensor], Tensor]] = {
     ast.Add: operator.add,
@@ -83,7 +90,7 @@ class ScoreExpression:
 
         With fewer queries than keys, as beside a key/value cache, the last query stands beside the last key.
         """
-        return _number(self.tree, _given(scores)).expand(scores.shape)
+        return _value(self.tree, _given(scores)).expand(scores.shape)
 
     def parts(self, scores: Tensor) -> Iterator[tuple[str, Tensor]]:
         """Each part that something is worked out in, in words and its value at each score; the innermost first."""
@@ -115,7 +122,8 @@ def parse_score(text: str) -> ScoreExpression:
         if _depth(tree) > DEEPEST:
             raise too_deep(0, len(text))
         few = torch.linspace(-8, 8, 18).view(1, 2, 3, 3)
-        changed = _number(tree, _given(few)).expand_as(few)
+        _check(tree)
+        changed = _value(tree, _given(few)).expand_as(few)
     except (RecursionError, MemoryError):
         raise too_deep(0, len(text)) from None
     if not changed.isfinite().all():
@@ -176,18 +184,17 @@ def _given(scores: Tensor) -> dict[str, Tensor]:
     }
 
 
-def _number(node: ast.expr, given: Mapping[str, Tensor]) -> Tensor:
-    value = _value(node, given)
-    if value.dtype is torch.bool:
-        raise _refusal(node, "is a condition (true or false), and a number is needed here")
-    return value
-
-
-def _condition(node: ast.expr, given: Mapping[str, Tensor]) -> Tensor:
-    value = _value(node, given)
-    if value.dtype is not torch.bool:
-        raise _refusal(node, "is a number, and a condition is needed here: compare it, as in q - k < 4")
-    return value
+def _check(tree: ast.expr) -> None:
+    """Check that it is a number, and what parsing does not know: heads that are looked up, and large numbers."""
+    require("number", tree)
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(func=ast.Name(id=("slope" | "bias") as name), args=[head, *_]):
+                if not (isinstance(head, ast.Name) and head.id == "h"):
+                    example = f"{name}(h{', q - k' * (name == 'bias')})"
+                    raise refusal(node, f"is looked up for a head: write h first, as in {example}")
+            case ast.Constant(value=value) if not abs(value) <= LARGEST:
+                raise refusal(node, "is too large")
 
 
 def _value(node: ast.expr, given: Mapping[str, Tensor]) -> Tensor:
@@ -196,39 +203,29 @@ def _value(node: ast.expr, given: Mapping[str, Tensor]) -> Tensor:
         case ast.Constant(value=bool() as value):
             return torch.tensor(value, device=score.device)
         case ast.Constant(value=int() | float() as value):
-            if not abs(value) <= LARGEST:
-                raise _refusal(node, "is too large")
             return torch.tensor(value, dtype=score.dtype, device=score.device)
         case ast.Name(id=name):
             return given[name]
-        case ast.UnaryOp(op=ast.Not(), operand=operand):
-            return ~_condition(operand, given)
         case ast.UnaryOp(op=sign, operand=operand):
-            number = _number(operand, given)
-            return -number if isinstance(sign, ast.USub) else number
+            return _SIGNS[type(sign)](_value(operand, given))
         case ast.BinOp(left=left, op=sign, right=right):
-            return _ARITHMETIC[type(sign)](_number(left, given), _number(right, given))
+            return _ARITHMETIC[type(sign)](_value(left, given), _value(right, given))
         case ast.BoolOp(op=word, values=parts):
             join = torch.logical_and if isinstance(word, ast.And) else torch.logical_or
-            return reduce(join, [_condition(part, given) for part in parts])
+            return reduce(join, [_value(part, given) for part in parts])
         case ast.Compare(left=left, ops=signs, comparators=others):
-            numbers = [_number(operand, given) for operand in (left, *others)]
-            links = [COMPARE[type(sign)](*pair) for sign, pair in zip(signs, pairwise(numbers), strict=True)]
+            values = [_value(operand, given) for operand in (left, *others)]
+            links = [COMPARE[type(sign)](*pair) for sign, pair in zip(signs, pairwise(values), strict=True)]
             return reduce(torch.logical_and, links)
         case ast.IfExp(test=test, body=one, orelse=other):
-            asked = _condition(test, given)
-            return torch.where(asked, _number(one, given), _number(other, given))
+            return torch.where(_value(test, given), _value(one, given), _value(other, given))
         case ast.Call(func=ast.Name(id=name), args=arguments):
-            return _called(node, name, [_number(argument, given) for argument in arguments], given)
+            return _called(name, [_value(argument, given) for argument in arguments], given)
     raise TypeError(f"a {type(node).__name__} is no part of a change of scores")
 
 
-def _called(node: ast.Call, name: str, numbers: list[Tensor], given: Mapping[str, Tensor]) -> Tensor:
+def _called(name: str, numbers: list[Tensor], given: Mapping[str, Tensor]) -> Tensor:
     score, n_heads = given["score"], len(given["h"])
-    if name in ("slope", "bias") and not (isinstance(node.args[0], ast.Name) and node.args[0].id == "h"):
-        raise _refusal(
-            node, f"is looked up for a head: write h first, as in {name}(h{', q - k' * (name == 'bias')})"
-        )
     match name:
         case "slope":
             return torch.tensor(alibi_slopes(n_heads), dtype=score.dtype, device=score.device)[:, None, None]
@@ -238,11 +235,7 @@ def _called(node: ast.Call, name: str, numbers: list[Tensor], given: Mapping[str
             table = bias_table(n_heads).to(score.device, score.dtype)
             heads = torch.arange(n_heads, device=score.device)[:, None, None]
             return table[heads, numbers[1].clamp(0, N_BUCKETS - 1).long()]
-        case "min":
-            return torch.minimum(*numbers)
-        case "max":
-            return torch.maximum(*numbers)
-    return _ELEMENTWISE[name](numbers[0])
+    return _ELEMENTWISE[name](*numbers)
 
 
 def _inner_first(node: ast.expr) -> Iterator[ast.expr]:
@@ -254,7 +247,3 @@ def _inner_first(node: ast.expr) -> Iterator[ast.expr]:
 
 def _depth(tree: ast.AST) -> int:
     return 1 + max(map(_depth, ast.iter_child_nodes(tree)), default=0)
-
-
-def _refusal(node: ast.expr, what: str) -> MaskExpressionError:
-    return MaskExpressionError(f"'{shortened(ast.unparse(node))}' {what}", *span(node))
