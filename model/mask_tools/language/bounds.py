@@ -7,7 +7,8 @@ upper bound is 0. Where a number may leave 64 bits or a divisor may be 0, nothin
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+import operator
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import reduce
 from itertools import pairwise
@@ -77,19 +78,22 @@ class _OverBlocks:
         left, right = self.value(node.left, live), self.value(node.right, live)
         match node.op:
             case ast.Add():
-                return _checked(_Range(left.low + right.low, left.high + right.high))
+                _check_size(_farthest(left) + _farthest(right))
+                return _Range(left.low + right.low, left.high + right.high)
             case ast.Sub():
-                return _checked(_Range(left.low - right.high, left.high - right.low))
+                _check_size(_farthest(left) + _farthest(right))
+                return _Range(left.low - right.high, left.high - right.low)
             case ast.Mult():
-                if _farthest(left) * _farthest(right) > LARGEST:
-                    raise _UnboundedError
-                return _around([one * other for one in (left.low, left.high) for other in (right.low, right.high)])
+                _check_size(_farthest(left) * _farthest(right))
+                return _around(operator.mul, left, right)
         has_zero = (right.low <= 0) & (right.high >= 0)
         self.unclear.logical_or_(has_zero & live)
         right = _Range(right.low.masked_fill(has_zero, 1), right.high.masked_fill(has_zero, 1))
-        if isinstance(node.op, ast.FloorDiv):
-            return _around([one // other for one in (left.low, left.high) for other in (right.low, right.high)])
-        return _remainder(left, right)
+        return (
+            _around(operator.floordiv, left, right)
+            if isinstance(node.op, ast.FloorDiv)
+            else _remainder(left, right)
+        )
 
 
 def bounds_over_blocks(expression: Expression, context: MaskContext, size: int) -> tuple[Tensor, Tensor]:
@@ -134,13 +138,14 @@ def _farthest(part: _Range) -> int:
     return max(int(part.low.abs().max()), int(part.high.abs().max()))
 
 
-def _checked(part: _Range) -> _Range:
-    if _farthest(part) > LARGEST:
+def _check_size(farthest: int) -> None:
+    if farthest > LARGEST:
         raise _UnboundedError
-    return part
 
 
-def _around(corners: list[Tensor]) -> _Range:
+def _around(compute: Callable[[Tensor, Tensor], Tensor], left: _Range, right: _Range) -> _Range:
+    """What a product or a quotient lies between: it is least, and greatest, at ends of both."""
+    corners = [compute(one, other) for one in (left.low, left.high) for other in (right.low, right.high)]
     return _Range(reduce(torch.minimum, corners), reduce(torch.maximum, corners))
 
 

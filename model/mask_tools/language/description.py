@@ -51,7 +51,8 @@ def express(allowed: Tensor, context: MaskContext) -> str:
     target, grids = allowed.flatten(), grids_of(context)
     exact, near = _joined(target, grids, slack=0), _joined(target, grids, slack=4 + len(target) // 50)
     best, lowest_cost = "", LONGEST + 1
-    for forms in (exact, near, _without_parts(target)):
+    alone = (_Form((), (), cells) for cells in (torch.ones_like(target), torch.zeros_like(target)))
+    for forms in (exact, near, alone):
         for form in forms:
             text = _written(form, allowed, min(LONGEST, lowest_cost))
             cost = len(text) + form.extra
@@ -72,21 +73,20 @@ class _Part:
         words: the condition.
         cost: how long the words count as.
         hits: how many cells are in the ranges that are to be.
-        place: what comes first in the text.
+        of: all ranges of that measure.
+        runs: the ranges.
     """
 
     words: str
     cost: int
     hits: int
-    place: int
-    grid: Grid
-    measure: Measure
+    of: _Ranges
     runs: tuple[Run, ...]
 
     @cached_property
     def cells(self) -> Tensor:
         """The cells in the ranges, (Tq * Tk,) bool."""
-        return _union([self.grid.chosen(self.measure, run) for run in self.runs])
+        return self.of.grid.chosen(self.of.measure, *self.runs)
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +111,12 @@ class _Form:
 
 @dataclass(frozen=True, eq=False)
 class _Ranges:
-    """The ranges of a measure whose cells are all, or nearly all, as wanted; ``hits`` counts them by number."""
+    """The ranges of a measure whose cells are all, or nearly all, as wanted.
+
+    Attributes:
+        place: what comes first in the text.
+        hits: how many cells are as wanted, by number.
+    """
 
     place: int
     grid: Grid
@@ -123,7 +128,7 @@ class _Ranges:
         """The condition on some of the ranges."""
         hits = sum(self.hits[number] for run in runs for number in self.measure.numbers(run))
         extra = self.measure.extra + (self.measure.extra_of_chain if words.count(" <") > 1 else 0)
-        return _Part(words, max(4, len(words) + extra), hits, self.place, self.grid, self.measure, runs)
+        return _Part(words, max(4, len(words) + extra), hits, self, runs)
 
     def tight(self, run: Run) -> Run:
         """The range without what does no harm at its ends."""
@@ -136,11 +141,11 @@ def _joined(target: Tensor, grids: Sequence[Grid], slack: int) -> Iterator[_Form
     everywhere = torch.ones_like(target)
     walls = _cover(_walls(grids, ~target, everywhere, slack), ~target, everywhere)
     yield _form(walls, (), target)
-    if torch.equal(_left_by(walls, everywhere), target) and sum(part.cost for part in walls) <= _PLAIN:
+    if torch.equal(~_union(walls, target), target) and sum(part.cost for part in walls) <= _PLAIN:
         return
-    facts = [part for part in walls if part.measure.extra < 0]
+    facts = [part for part in walls if part.of.measure.extra < 0]
     for kept in _distinct(walls, facts, walls[:1], []):
-        left = _left_by(kept, everywhere)
+        left = ~_union(kept, target)
         doors = _cover(_doors(grids, target, left, slack), target, left)
         if doors:
             yield _form(kept, doors, target)
@@ -150,29 +155,16 @@ def _distinct(*choices: list[_Part]) -> list[list[_Part]]:
     return [parts for i, parts in enumerate(choices) if parts not in choices[:i]]
 
 
-def _without_parts(target: Tensor) -> Iterator[_Form]:
-    for cells in (torch.ones_like(target), torch.zeros_like(target)):
-        yield _Form((), (), cells)
-
-
 def _form(walls: Sequence[_Part], doors: Sequence[_Part], target: Tensor) -> _Form:
     """A form, without the walls that do no good beside its doors."""
-    everywhere = torch.ones_like(target)
-    open_cells = _union([part.cells for part in doors]) if doors else everywhere
+    open_cells = _union(doors, target) if doors else torch.ones_like(target)
     for wall in walls:
         others = [other for other in walls if other is not wall]
-        without, with_it = (open_cells & _left_by(kept, everywhere) for kept in (others, walls))
+        without, with_it = (open_cells & ~_union(kept, target) for kept in (others, walls))
         if _count(without ^ target) <= _count(with_it ^ target):
             walls = others
-    return _Form(_in_order(walls), _in_order(doors), open_cells & _left_by(walls, everywhere))
-
-
-def _in_order(parts: Sequence[_Part]) -> list[_Part]:
-    return sorted(parts, key=lambda part: part.place)
-
-
-def _left_by(walls: Sequence[_Part], everywhere: Tensor) -> Tensor:
-    return everywhere & ~_union([part.cells for part in walls]) if walls else everywhere
+    in_order = (sorted(parts, key=lambda part: part.of.place) for parts in (walls, doors))
+    return _Form(*in_order, open_cells & ~_union(walls, target))
 
 
 def _walls(grids: Sequence[Grid], blocked: Tensor, within: Tensor, slack: int) -> Iterator[_Part]:
@@ -266,15 +258,16 @@ def _cost(parts: list[_Part]) -> int:
 
 
 def _n_wrong(parts: list[_Part], target: Tensor, within: Tensor) -> int:
-    return _count((_union([part.cells for part in parts]) ^ target) & within)
+    return _count((_union(parts, target) ^ target) & within)
 
 
 def _count(cells: Tensor) -> int:
     return int(cells.count_nonzero())
 
 
-def _union(cells: Sequence[Tensor]) -> Tensor:
-    return reduce(torch.logical_or, cells)
+def _union(parts: Sequence[_Part], like: Tensor) -> Tensor:
+    """The cells that one part or another has; ``like`` says how many there are."""
+    return reduce(torch.logical_or, (part.cells for part in parts), torch.zeros_like(like))
 
 
 def _written(form: _Form, allowed: Tensor, longest: int) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -13,21 +14,11 @@ from model.mask_tools.language.context import MaskContext
 Run = tuple[int | None, int | None]
 """The first and the last of a range; None = however far it goes."""
 
+Words = Callable[[int | None, int | None], str]
+"""How a range of numbers is said."""
+
 _SIZES = (*range(2, 17), 20, 24, 32, 48, 64)
 """The sizes of blocks that are looked for, and the strides, which have to come back."""
-
-
-@dataclass(frozen=True, eq=False)
-class Words:
-    """How a condition on a number is said.
-
-    Attributes:
-        within: the words for the numbers from a first to a last one.
-        other_than: the words for all numbers but one.
-    """
-
-    within: Callable[[int | None, int | None], str]
-    other_than: Callable[[int], str]
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +29,7 @@ class Measure:
         values: (n_codes,) int64, the number of each code, counted from ``lowest``.
         lowest: the number that is counted as 0.
         size: how many numbers there are.
-        words: how a condition on it is said.
+        words: the words for the numbers from a first to a last one; for a single one they have ``==``.
         extra: how many characters longer than it is a condition on it counts as, or fewer.
         extra_of_chain: the same of one with two bounds, besides.
     """
@@ -62,7 +53,7 @@ class Measure:
             first = 0
         if last is None and first == self.size - 1:
             last = first
-        return self.words.within(_plus(first, self.lowest), _plus(last, self.lowest))
+        return self.words(_plus(first, self.lowest), _plus(last, self.lowest))
 
     def denied(self, run: Run) -> str:
         """The words for all that lies outside a range, which is open at one end at most."""
@@ -71,7 +62,7 @@ class Measure:
             return self.said((_plus(last, 1), None))
         if last is None:
             return self.said((None, first - 1))
-        return self.words.other_than(first + self.lowest) if first == last else f"not ({self.said(run)})"
+        return self.said(run).replace("==", "!=") if first == last else f"not ({self.said(run)})"
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,10 +78,10 @@ class Grid:
         kinds = within.long() + (within & wanted)
         return torch.bincount(3 * self.codes + kinds, minlength=3 * self.n_codes).view(self.n_codes, 3)[:, 1:]
 
-    def chosen(self, measure: Measure, run: Run) -> Tensor:
-        """The cells, (Tq * Tk,) bool, whose number is in a range."""
+    def chosen(self, measure: Measure, *runs: Run) -> Tensor:
+        """The cells, (Tq * Tk,) bool, whose number is in one of some ranges."""
         is_chosen = torch.zeros(measure.size, dtype=torch.bool)
-        is_chosen[list(measure.numbers(run))] = True
+        is_chosen[[number for run in runs for number in measure.numbers(run)]] = True
         return is_chosen[measure.values][self.codes]
 
 
@@ -113,7 +104,7 @@ def runs_of(needed: Sequence[bool], free: Sequence[bool]) -> Iterator[Run]:
 
 def position_measure(name: str, n_positions: int) -> Measure:
     """The position of the query, or of the key, itself."""
-    return Measure(torch.arange(n_positions), 0, n_positions, _plain_words(name))
+    return Measure(torch.arange(n_positions), 0, n_positions, partial(_range, name))
 
 
 def grids_of(context: MaskContext) -> tuple[Grid, ...]:
@@ -135,9 +126,8 @@ def grids_of(context: MaskContext) -> tuple[Grid, ...]:
 def _diagonals(difference: Tensor, strides: list[int]) -> Grid:
     codes, lowest, n_codes = _counted(difference)
     numbers = torch.arange(n_codes) + lowest
-    words = Words(_diagonals_within, lambda value: f"k != {_shifted(value)}")
     # People write k <= q and q - k < 4 rather than 0 <= q - k < 4.
-    whole = Measure(numbers - lowest, lowest, n_codes, words, extra_of_chain=10)
+    whole = Measure(numbers - lowest, lowest, n_codes, _diagonals_within, extra_of_chain=10)
     remainders = (_remainder("(q - k)", numbers, stride) for stride in strides)
     return Grid(codes, n_codes, (whole, _distance("abs(q - k)", numbers), *remainders))
 
@@ -157,8 +147,7 @@ def _blocks(difference: Tensor, size: int) -> Grid:
                 return f"{q} <= {k}"
         return _range(f"{q} - {k}", first, last)
 
-    words = Words(within, lambda value: f"{q} != {k}" if value == 0 else f"{q} - {k} != {value}")
-    measures = (Measure(numbers - lowest, lowest, n_codes, words), _distance(f"abs({q} - {k})", numbers))
+    measures = (Measure(numbers - lowest, lowest, n_codes, within), _distance(f"abs({q} - {k})", numbers))
     return Grid(codes, n_codes, measures)
 
 
@@ -185,8 +174,8 @@ def _column(values: Sequence[int]) -> Tensor:
 
 
 def _fact(cells: Tensor, yes: str, no: str, extra: int) -> Grid:
-    words = Words(lambda first, _: yes if first == 1 else no, lambda value: no if value else yes)
-    return Grid(cells.flatten().long(), 2, (Measure(torch.arange(2), 0, 2, words, extra),))
+    fact = Measure(torch.arange(2), 0, 2, lambda first, _: yes if first == 1 else no, extra)
+    return Grid(cells.flatten().long(), 2, (fact,))
 
 
 def _counted(numbers: Tensor) -> tuple[Tensor, int, int]:
@@ -197,15 +186,11 @@ def _counted(numbers: Tensor) -> tuple[Tensor, int, int]:
 
 def _distance(name: str, numbers: Tensor) -> Measure:
     distances = numbers.abs()
-    return Measure(distances, 0, int(distances.max()) + 1, _plain_words(name))
+    return Measure(distances, 0, int(distances.max()) + 1, partial(_range, name))
 
 
 def _remainder(name: str, numbers: Tensor, size: int) -> Measure:
-    return Measure(numbers % size, 0, size, _plain_words(f"{name} % {size}"), extra=4)
-
-
-def _plain_words(name: str) -> Words:
-    return Words(lambda first, last: _range(name, first, last), lambda value: f"{name} != {value}")
+    return Measure(numbers % size, 0, size, partial(_range, f"{name} % {size}"), extra=4)
 
 
 def _range(name: str, first: int | None, last: int | None) -> str:

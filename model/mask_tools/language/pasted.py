@@ -173,9 +173,8 @@ class Reader:
                 raise self._refusal(node, "an infinite score is a blocked cell: write it as the mask")
             case ast.Name(id=name):
                 return self._looked_up(node, name, scope)
-            case ast.Lambda(args=arguments, body=body):
-                inner = [ast.copy_location(ast.Return(body), body)]
-                return self._applied(node, _function(arguments, inner, scope), (), scope)
+            case ast.Lambda():
+                return self._applied(node, _lambda(node, scope), (), scope)
             case ast.UnaryOp(op=sign, operand=operand):
                 sign = ast.Not() if isinstance(sign, ast.Invert) else sign
                 return self._at(node, ast.UnaryOp(sign, self._expression(operand, scope)))
@@ -268,9 +267,8 @@ class Reader:
         match scope.get(name), name, arguments:
             case _Function() as function, _, _:
                 return self._applied(node, function, arguments, scope)
-            case _Named(ast.Lambda(args=parameters, body=body), own_scope), _, _:
-                inner = [ast.copy_location(ast.Return(body), body)]
-                return self._applied(node, _function(parameters, inner, own_scope), arguments, scope)
+            case _Named(ast.Lambda() as value, own_scope), _, _:
+                return self._applied(node, _lambda(value, own_scope), arguments, scope)
             case _, "where", [test, one, other]:
                 return self._either(node, test, one, other, scope)
             case _, _, [argument, *_] if name in _SAME:
@@ -330,6 +328,10 @@ class Reader:
 
     def _refusal(self, node: ast.stmt | ast.expr, what: str) -> MaskExpressionError:
         return MaskExpressionError(what, *self._text.place(node))
+
+
+def _lambda(node: ast.Lambda, scope: Scope) -> _Function:
+    return _function(node.args, [ast.copy_location(ast.Return(node.body), node.body)], scope)
 
 
 def _function(arguments: ast.arguments, body: Sequence[ast.stmt], scope: Scope) -> _Function:

@@ -73,6 +73,11 @@ def test_a_zero_divisor_is_named_by_its_own_query_and_key():
         blocks_of_expression(parse("q % (k - 37) == 1"), plain_context(64, 64), 8)
 
 
+def test_a_number_that_leaves_64_bits_decides_no_block():
+    with pytest.raises(MaskExpressionError, match="could go beyond"):
+        blocks_of_expression(parse(f"{2**62} + {2**62} < k"), plain_context(16, 16), 8)
+
+
 @pytest.mark.parametrize(
     ("text", "skipped", "full"),
     [
