@@ -163,8 +163,8 @@ def _form(walls: Sequence[_Part], doors: Sequence[_Part], target: Tensor) -> _Fo
         without, with_it = (open_cells & ~_union(kept, target) for kept in (others, walls))
         if _count(without ^ target) <= _count(with_it ^ target):
             walls = others
-    in_order = (sorted(parts, key=lambda part: part.of.place) for parts in (walls, doors))
-    return _Form(*in_order, open_cells & ~_union(walls, target))
+    walls, doors = (sorted(parts, key=lambda part: part.of.place) for parts in (walls, doors))
+    return _Form(walls, doors, open_cells & ~_union(walls, target))
 
 
 def _walls(grids: Sequence[Grid], blocked: Tensor, within: Tensor, slack: int) -> Iterator[_Part]:

@@ -77,7 +77,7 @@ def evaluate_at(condition: ast.expr, text: str, context: MaskContext, queries: T
         else cells.flatten()[keys if name == "k" or name.startswith("key_") else queries]
         for name, cells in facts_of(context).items()
     }
-    size = torch.broadcast_shapes(queries.shape, keys.shape)
+    size = tuple((queries + keys).shape)
     everywhere = torch.ones((), dtype=torch.bool)
     return _value(condition, _Grid(text, size, given), everywhere).cells.expand(size)
 

@@ -193,7 +193,7 @@ def _check(tree: ast.expr) -> None:
                 if not (isinstance(head, ast.Name) and head.id == "h"):
                     example = f"{name}(h{', q - k' * (name == 'bias')})"
                     raise refusal(node, f"is looked up for a head: write h first, as in {example}")
-            case ast.Constant(value=value) if not abs(value) <= LARGEST:
+            case ast.Constant(value=int() | float() as value) if not abs(value) <= LARGEST:
                 raise refusal(node, "is too large")
 
 
