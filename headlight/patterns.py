@@ -450,10 +450,12 @@ def _gated(graph: Graph, last: Stage) -> Iterator[Proposal]:
         (x, w), (also_x, v), u = linear.node.inputs[:2], up.node.inputs[:2], (last.node or linear.node).inputs[1]
         if x == also_x and isinstance(x, StageInput) and len(linear.node.inputs) == len(up.node.inputs) == 2:
             inside = graph.ordered(linear.path, gate.path, up.path, product.path, last.path)
-            yield Proposal(inside, {"x": x, "W": w, "V": v, "U": u}, None)
+            written = _GATED.replace("f", rf"\operatorname{{{_GATES[gate.operation]}}}", 1)
+            yield Proposal(inside, {"x": x, "W": w, "V": v, "U": u}, None, formula=written)
 
 
-_GATES = ("silu", "gelu", "relu", "sigmoid")
+_GATES = {"silu": "SiLU", "gelu": "GELU", "relu": "ReLU", "sigmoid": "sigmoid"}
+_GATED = r"\bigl(f(x W^\top) \odot x V^\top\bigr)\, U^\top"
 
 
 def _only_stage(graph: Graph, stage: Stage, *operations: str) -> Stage | None:
@@ -470,7 +472,7 @@ _END_OF_NORM = frozenset((*_MULTIPLIES, *_DIVIDES, *_ADDS))
 PATTERNS: tuple[Pattern, ...] = (
     Pattern(
         "gelu_tanh",
-        "GELU, approximated by tanh",
+        "GELU (tanh)",
         r"0.5\,x\,\bigl(1 + \tanh\bigl[\sqrt{2/\pi}\,(x + 0.044715\,x^3)\bigr]\bigr)",
         _GELU,
         _END_OF_FUNCTION,
@@ -486,7 +488,7 @@ PATTERNS: tuple[Pattern, ...] = (
     ),
     Pattern(
         "gelu_sigmoid",
-        "GELU, approximated by a sigmoid",
+        "GELU (sigmoid)",
         r"x\,\sigma(1.702\,x)",
         _GELU,
         _END_OF_FUNCTION,
@@ -518,23 +520,23 @@ PATTERNS: tuple[Pattern, ...] = (
     ),
     Pattern(
         "rotary_halves",
-        "Rotary positions, each number paired with that half a row on",
-        r"x \odot \cos + (-x_2,\, x_1) \odot \sin \quad\text{with}\quad x = (x_1,\, x_2)",
+        "Rotary positions",
+        r"x \odot {\cos} + (-x_2,\, x_1) \odot {\sin} \quad\text{with}\quad x = (x_1,\, x_2)",
         _ROPE,
         frozenset(_ADDS),
         _rotary(_turned_halves, _is_pair_of_halves),
     ),
     Pattern(
         "rotary_neighbours",
-        "Rotary positions, each number paired with its neighbour",
-        r"x \odot \cos + (-x_2,\, x_1,\, -x_4,\, x_3,\, \dots) \odot \sin",
+        "Rotary positions (neighbours)",
+        r"x \odot {\cos} + (-x_2,\, x_1,\, -x_4,\, x_3,\, \dots) \odot {\sin}",
         _ROPE,
         frozenset(_ADDS),
         _rotary(_turned_neighbours, _is_pair_of_neighbours),
     ),
     Pattern(
         "repeated_heads",
-        "Key/value heads, each repeated for the query heads that share it",
+        "Repeated key/value heads",
         r"h'_i = h_{\lfloor i / n \rfloor}",
         "Ainslie et al. 2023, GQA: Training Generalized Multi-Query Transformer Models, section 2.2",
         frozenset(_REPEATS),
@@ -550,7 +552,7 @@ PATTERNS: tuple[Pattern, ...] = (
     ),
     Pattern(
         "scaled_softmax",
-        "Softmax of changed scores",
+        "Softmax of scaled scores",
         r"\operatorname{softmax}(c\,S + B)",
         _ATTENTION,
         frozenset(("softmax",)),
@@ -558,8 +560,8 @@ PATTERNS: tuple[Pattern, ...] = (
     ),
     Pattern(
         "gated_feed_forward",
-        "Feed-forward network with a gate",
-        r"\bigl(f(x W^\top) \odot x V^\top\bigr)\, U^\top",
+        "Gated feed-forward",
+        _GATED,
         "Shazeer 2020, GLU Variants Improve Transformer, section 2",
         frozenset(("linear",)),
         _gated,

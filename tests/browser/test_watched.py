@@ -46,6 +46,6 @@ def test_a_saved_run_opens_as_any_model_and_is_stepped_through(open_link, tmp_pa
         page.keyboard.press("ArrowRight")
     assert link_of(page)["watched_stage"] == "encoder.layers.0.self_attention.context"
     fold = page.locator(".tree-fold[aria-expanded=true]").first
-    path = fold.get_attribute("data-path")
+    path = fold.get_attribute("data-key")
     fold.click()
-    expect(page.locator(f".tree-fold[data-path='{path}']")).to_have_attribute("aria-expanded", "false")
+    expect(page.locator(f".tree-fold[data-key='{path}']")).to_have_attribute("aria-expanded", "false")

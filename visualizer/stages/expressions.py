@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import torch
@@ -67,10 +67,23 @@ def reckon(run: Run, path: str, index: tuple[int, ...]) -> Reckoning:
     return reckon_node(run.dataflow[path], index, lambda node: evaluate(node, run.trace, run.model))
 
 
-def reckon_node(node: Node, index: tuple[int, ...], values: Callable[[Node], Tensor]) -> Reckoning:
-    """How the number at ``index`` of an expression came to be, where ``values`` computes expressions."""
+def reckon_node(
+    node: Node,
+    index: tuple[int, ...],
+    values: Callable[[Node], Tensor],
+    through: Mapping[str, Node] | None = None,
+) -> Reckoning:
+    """How the number at a place of an expression came to be.
+
+    Args:
+        node: the expression.
+        index: the place.
+        values: computes expressions.
+        through: the expressions of stages that are gone through, by path; a number of any other stage stands for
+            itself.
+    """
     with torch.no_grad():
-        return _Reader(values).number(node, index)
+        return _Reader(values, through or {}).number(node, index)
 
 
 @dataclass(frozen=True)
@@ -78,8 +91,11 @@ class _Reader:
     """Follows one number back through expressions."""
 
     values: Callable[[Node], Tensor]
+    through: Mapping[str, Node] = field(default_factory=dict)
 
     def number(self, node: Node, index: tuple[int, ...]) -> Reckoning:
+        if isinstance(node, StageInput) and node.path in self.through:
+            return self.number(self.through[node.path], index)
         value = float(self.values(node)[index])
         if not isinstance(node, Operation):
             return Reckoning((Step(f"{_name(node)}{_place(index)}", value),), value)
@@ -90,6 +106,8 @@ class _Reader:
             "linear": self._linear,
             "addmm": self._with_matrix,
             "softmax": self._softmax,
+            "mean": self._mean,
+            **dict.fromkeys(("cat", "concat", "stack"), self._joined),
             "layer_norm": self._norm,
             "embedding": self._looked_up,
         }.get(node.name)
@@ -134,7 +152,33 @@ class _Reader:
     def _softmax(self, node: Operation, index: tuple[int, ...]) -> Reckoning:
         scores, axis = self.values(node.inputs[0]), axis_of(node)
         row = as_numbers(scores.movedim(axis, -1)[_without(index, axis)])
-        return softmax(row, index[axis])
+        found = softmax(row, index[axis])
+        if not self.through:
+            return found
+        score = self.number(node.inputs[0], index)
+        return replace(found, steps=(*score.steps, *found.steps))
+
+    def _mean(self, node: Operation, index: tuple[int, ...]) -> Reckoning:
+        (part,) = node.inputs
+        before, value = self.values(part), float(self.values(node)[index])
+        if self.values(node).shape != (*before.shape[:-1], 1):
+            return self._by_element(node, index)
+        row = Terms(_words(part), "neutral", as_numbers(before[index[:-1]]))
+        return Reckoning((Step(f"mean of the {len(row.values)} numbers", value),), value, (row,))
+
+    def _joined(self, node: Operation, index: tuple[int, ...]) -> Reckoning:
+        """Which of the joined tensors a number stands in, and where."""
+        given = [part for part in (*node.arguments[1:], *node.keywords.values()) if isinstance(part, int)]
+        axis = (given[0] if given else 0) % len(index)
+        place = index[axis]
+        if node.name == "stack":
+            return self.number(node.inputs[place], _without(index, axis))
+        for part in node.inputs:
+            size = self.values(part).shape[axis] if self.values(part).dim() == len(index) else 0
+            if place < size:
+                return self.number(part, (*index[:axis], place, *index[axis + 1 :]))
+            place -= size
+        raise IndexError(f"{index} is beyond what was joined")
 
     def _norm(self, node: Operation, index: tuple[int, ...]) -> Reckoning:
         x, *scales = node.inputs
@@ -202,7 +246,9 @@ def _words(node: Node) -> str:
 def _name(node: Node) -> str:
     if isinstance(node, StageInput):
         return node.path.rpartition(".")[2]
-    return node.name if isinstance(node, ParameterInput) else "given from outside"
+    if isinstance(node, ParameterInput):
+        return ".".join(node.name.split(".")[-2:])
+    return "given from outside"
 
 
 def _place(index: tuple[int, ...]) -> str:

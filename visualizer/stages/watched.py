@@ -9,8 +9,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from headlight.graph import TOLERANCE
+from headlight.patterns import Folded
 from headlight.stages import Stage
-from model.dataflow import Operation, StageInput, inputs_of
+from model.dataflow import Node, Operation, ParameterInput, StageInput, inputs_of
 from visualizer.colors import Role
 from visualizer.components.axis import Axis
 from visualizer.components.derivation import Derivation
@@ -52,6 +54,12 @@ def label_of(stage: Stage) -> str:
     return stage.path.removeprefix(f"{stage.module}.") if stage.module else stage.path
 
 
+def label_of_step(folded: Folded) -> str:
+    """The name of operations that are one step, with a number where it comes several times in its module."""
+    number = folded.path.removeprefix(f"{folded.module}.").removeprefix(folded.pattern.name)
+    return f"{folded.pattern.title} {number.strip('_')}".strip()
+
+
 def shape_of(stage: Stage) -> str:
     """The sizes of what a stage came to; "" where it is not known any more."""
     return "" if stage.value is None else " × ".join(f"{size:,}" for size in stage.value.shape)
@@ -73,6 +81,36 @@ def told(stage: Stage) -> str:
         return words_on_node(stage.node)
     inputs = ", ".join(dict.fromkeys(stage.inputs)) or "what is given"
     return f"This stage is computed from {inputs} by {', then '.join((*stage.folded, stage.operation))}."
+
+
+def told_of_step(folded: Folded) -> str:
+    """One sentence on which operations are one step."""
+    names = [path.removeprefix(f"{folded.module}.") for path in folded.stages]
+    which = f"{len(names)} operations are this one step" if len(names) > 1 else "One operation is this step"
+    return f"{which}: {', '.join(names)}."
+
+
+def numbers_of_step(folded: Folded) -> str:
+    """What stands for the numbers in its formula, in LaTeX; "" where there are none."""
+    names = {"epsilon": r"\epsilon"}
+    return r",\quad ".join(f"{names.get(name, name)} = {_decimal(value)}" for name, value in folded.numbers.items())
+
+
+def _decimal(value: float) -> str:
+    digits, _, exponent = f"{value:.6g}".partition("e")
+    return rf"{digits} \cdot 10^{{{int(exponent)}}}" if exponent else digits
+
+
+def check_of_step(folded: Folded) -> Check:
+    """How far some operations are from the formula of the step that they are."""
+    if folded.difference is None:
+        return Check("each of its operations is the one that the formula has", True)
+    recorded = f"to {folded.difference:.1e}" if folded.difference else "exactly"
+    return Check(
+        f"the formula gives the recorded numbers {recorded}; with random numbers in the place of its inputs, the "
+        f"formula and the operations agree to {TOLERANCE:.0e}",
+        True,
+    )
 
 
 @dataclass(frozen=True)
@@ -196,6 +234,40 @@ def operand_panel(run: WatchedRun, operand: Operand, *, item: int, head: int) ->
     return replace(panel, operator=operand.operator, hint=hint)
 
 
+@dataclass(frozen=True, eq=False)
+class Read:
+    """What operations that are one step read: where it comes from, and as the formula sees it.
+
+    path: of the stage; None where it is a parameter or comes from outside. panel: its picture. same_places: whether
+    its rows and columns are those of the stage.
+    """
+
+    path: str | None
+    panel: Panel
+    same_places: bool
+
+
+def read_by_step(run: WatchedRun, folded: Folded, *, item: int, head: int) -> tuple[Read, ...]:
+    """What a step reads, in the order of its formula, as far as it is known."""
+    found: list[Read] = []
+    for symbol, node in folded.inputs.items():
+        try:
+            with torch.no_grad():
+                value = run.values(node)
+        except (KeyError, RuntimeError, TypeError, ValueError, IndexError):
+            continue
+        if not value.numel():
+            continue
+        first = next(iter(inputs_of(node)), None)
+        path = first.path if isinstance(first, StageInput) else None
+        name = first.name if isinstance(first, ParameterInput) else path or "given from outside"
+        panel = _panel(run, name, value, item=item, head=head, row=0, column=0)
+        panel = replace(panel, title=f"{symbol} = {panel.title}", operator="," if found else "")
+        panel = replace(panel, hint="click: go to it" if path else "")
+        found.append(Read(path, panel, isinstance(node, StageInput)))
+    return tuple(found)
+
+
 def head_panels(run: WatchedRun, stage: Stage, *, item: int) -> tuple[Panel, ...]:
     """Every head of a stage (B, H, rows, columns), on one scale; none of any other stage."""
     value = stage.value
@@ -279,26 +351,42 @@ _RANDOM = ("dropout", "rand", "randn", "bernoulli", "fused")
 """What is not the same when it is computed again, or only under conditions that a page has not."""
 
 
-def derivation(run: WatchedRun, stage: Stage, index: tuple[int, ...]) -> Derivation | None:
-    """How the number at a place came to be; None where its expression or an input of it is not there."""
+def derivation(
+    run: WatchedRun, stage: Stage, index: tuple[int, ...], folded: Folded | None = None
+) -> Derivation | None:
+    """How the number at a place came to be; None where its expression or an input of it is not there.
+
+    Args:
+        run: what the stage is of.
+        stage: what the number is of.
+        index: the place.
+        folded: operations that end at the stage, all of which are gone through.
+    """
     if not isinstance(stage.node, Operation) or stage.value is None or stage.operation in (*_RANDOM, *ATTENTIONS):
         return None
     if not _is_cheap(run, stage.node, stage.value):
         return None
     try:
-        found = reckon_node(stage.node, index, run.values)
+        found = reckon_node(stage.node, index, run.values, None if folded is None else _inside(run, folded))
         number = float(stage.value[index])
     except (KeyError, RuntimeError, TypeError, ValueError, IndexError):
         return None
     n_elements = len(found.rows[0].values) if found.rows else 0
     difference = 0.0 if number == found.value else abs(number - found.value)
     return Derivation(
-        title=f"{visible_whole(label_of(stage))} at {', '.join(map(str, index))}",
+        title=f"{visible_whole(label_of_step(folded) if folded else label_of(stage))} at "
+        f"{', '.join(map(str, index))}",
         columns=tuple(map(str, range(n_elements))),
         rows=found.rows,
-        steps=found.steps,
+        steps=tuple(dict.fromkeys(found.steps)),
         result=found.value,
-        formula=visible_whole(words_on_node(stage.node)),
+        formula=visible_whole(told_of_step(folded) if folded else words_on_node(stage.node)),
         agrees=difference <= derivations.TOLERANCE * max(1.0, abs(number)),
         difference=difference,
     )
+
+
+def _inside(run: WatchedRun, folded: Folded) -> Mapping[str, Node]:
+    """The expressions of the operations of a step."""
+    nodes = {path: run.trace.stages[path].node for path in folded.stages}
+    return {path: node for path, node in nodes.items() if node is not None}

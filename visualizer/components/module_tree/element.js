@@ -1,6 +1,7 @@
 /**
  * The operations of a model as chips in their modules. A closed module is one chip; the modules around the current
- * operation open by themselves. Previous, Next and the arrow keys walk through all operations.
+ * operation open by themselves. Several operations that are one known step are one chip, which a button opens.
+ * Previous, Next and the arrow keys walk through all of them.
  *
  * The highlight moves at once; Python hears of it as {index, seq}.
  */
@@ -9,7 +10,7 @@ import { clamp, countOf, makeElement, setText } from "../shared/dom.js";
 import { Events } from "../shared/events.js";
 import { isForPage } from "../shared/keys.js";
 import { Picture, startPicture } from "../shared/picture.js";
-import { around, isModule, treeOf } from "./tree.js";
+import { around, isModule, isStep, keyOf, treeOf, walkOf } from "./tree.js";
 
 const STEPS = { ArrowLeft: -1, ArrowRight: 1 };
 
@@ -20,8 +21,8 @@ class ModuleTree extends Picture {
     this.version = "";
     this.index = 0;
     this.opened = new Set();
-    this.previous = walkButton("previous", "‹", () => this.go(this.index - 1));
-    this.next = walkButton("next", "›", () => this.go(this.index + 1));
+    this.previous = walkButton("previous", "‹", () => this.walk(-1));
+    this.next = walkButton("next", "›", () => this.walk(1));
     this.place = makeElement("div", "tree-place");
     this.counter = makeElement("div", "tree-counter");
     const here = makeElement("div", "tree-here", { "aria-live": "polite" }, [this.place, this.counter]);
@@ -38,31 +39,39 @@ class ModuleTree extends Picture {
 
   /** Take over what Python sent; the current operation only where it is not older than the person's last step. */
   receive() {
-    const { modules, operations, current, seq } = this.data;
-    const version = JSON.stringify([modules, operations]);
+    const { modules, operations, steps, current, seq } = this.data;
+    const version = JSON.stringify([modules, operations, steps]);
     const isOther = version !== this.version;
     if (isOther) {
       this.version = version;
-      this.tree = treeOf(modules, operations);
+      this.tree = treeOf(modules, operations, steps);
       this.opened.clear();
     }
     if (this.events.areKnown(seq) || isOther) this.index = current;
-    this.index = clamp(this.index, 0, operations.length - 1);
+    this.index = clamp(this.index, 0, operations.length + steps.length - 1);
     this.openAround();
   }
 
   openAround() {
-    for (const path of around(this.tree, this.index)) this.opened.add(path);
+    for (const key of around(this.tree, this.index)) this.opened.add(key);
+  }
+
+  /** [module, label, role, shape], and for a step the indices of its operations. */
+  entry(index) {
+    const { operations, steps } = this.data;
+    return index < operations.length ? operations[index] : steps[index - operations.length];
   }
 
   draw() {
     const { modules, operations } = this.data;
-    const [module, label] = operations[this.index];
+    const [module, label, , , parts] = this.entry(this.index);
     setText(this.place, modules[module] ? `${modules[module]} · ${label}` : label);
     this.place.title = this.place.textContent;
-    setText(this.counter, `operation ${this.index + 1} of ${operations.length.toLocaleString("en")}`);
-    this.previous.disabled = this.index === 0;
-    this.next.disabled = this.index === operations.length - 1;
+    const which = parts ? `${countOf(parts.length, "operation")} as one step, ` : `operation ${this.index + 1} `;
+    setText(this.counter, `${which}of ${operations.length.toLocaleString("en")}`);
+    const walk = this.walked();
+    this.previous.disabled = this.index === walk[0];
+    this.next.disabled = this.index === walk.at(-1);
     const focused = this.focused();
     this.chips.replaceChildren(...this.itemsOf(this.tree));
     this.chips.querySelector(`[data-${focused?.kind}="${CSS.escape(focused?.value ?? "")}"]`)?.focus();
@@ -72,40 +81,60 @@ class ModuleTree extends Picture {
   focused() {
     const { activeElement } = /** @type {Document | ShadowRoot} */ (this.root.getRootNode());
     if (!(activeElement instanceof HTMLElement) || !this.chips.contains(activeElement)) return null;
-    const kind = activeElement.dataset.index === undefined ? "path" : "index";
+    const kind = activeElement.dataset.index === undefined ? "key" : "index";
     return { kind, value: activeElement.dataset[kind] };
   }
 
   itemsOf(node) {
     return node.items.map((item) => {
-      if (!isModule(item)) return this.chip(item, this.data.operations[item][1]);
-      const [only] = item.items;
-      if (item.count === 1) return this.chip(only, `${item.name} · ${this.data.operations[only][1]}`);
-      return this.opened.has(item.path) ? this.openModule(item) : this.moduleButton(item, false);
+      if (!isModule(item)) return this.leaf(item, "");
+      const isAlone = item.items.length === 1; // a module in it would have its line
+      if (isAlone) return this.leaf(item.items[0], `${item.name} · `);
+      const isOpen = this.opened.has(item.path);
+      return isOpen ? this.open(this.moduleButton(item, true), this.itemsOf(item)) : this.moduleButton(item, false);
     });
   }
 
-  openModule(node) {
-    const items = makeElement("div", "tree-items", {}, this.itemsOf(node));
-    return makeElement("div", "tree-module", {}, [this.moduleButton(node, true), items]);
+  /** An operation, or a step with its operations where it is opened; `before` is the module that has it alone. */
+  leaf(item, before) {
+    if (!isStep(item)) return this.chip(item, `${before}${this.entry(item)[1]}`);
+    const isOpen = this.opened.has(keyOf(item));
+    const [module, label] = this.entry(item.step);
+    const chip = this.chip(item.step, `${before}${label}`);
+    chip.append(countSpan(item.count));
+    const head = makeElement("span", "tree-step", {}, [this.stepButton(item, label, isOpen), chip]);
+    return isOpen ? this.open(head, item.items.map((index) => this.chip(index, this.labelIn(module, index)))) : head;
+  }
+
+  /** The name of an operation seen from a module around it. */
+  labelIn(module, index) {
+    const { modules } = this.data;
+    const [own, label] = this.entry(index);
+    const inside = modules[own].slice(modules[module].length).replace(/^\./, "");
+    return inside ? `${inside} · ${label}` : label;
+  }
+
+  open(head, items) {
+    return makeElement("div", "tree-module", {}, [head, makeElement("div", "tree-items", {}, items)]);
   }
 
   moduleButton(node, isOpen) {
-    const attributes = {
-      type: "button",
-      title: `${node.path}: ${countOf(node.count, "operation")}`,
-      "aria-expanded": String(isOpen),
-      "data-path": node.path,
-    };
-    const count = makeElement("span", "tree-count", {}, [node.count.toLocaleString("en")]);
-    return makeElement("button", "tree-fold", attributes, [isOpen ? "▾ " : "▸ ", makeElement("bdi", "", {}, [node.name]), count]);
+    const attributes = { title: `${node.path}: ${countOf(node.count, "operation")}`, ...foldingOf(node, isOpen) };
+    const name = makeElement("bdi", "", {}, [node.name]);
+    return makeElement("button", "tree-fold", attributes, [isOpen ? "▾ " : "▸ ", name, countSpan(node.count)]);
+  }
+
+  stepButton(step, label, isOpen) {
+    const said = `${isOpen ? "Hide" : "Show"} the ${countOf(step.count, "operation")} of ${label}`;
+    const attributes = { title: said, "aria-label": said, ...foldingOf(step, isOpen) };
+    return makeElement("button", "tree-fold", attributes, [isOpen ? "▾" : "▸"]);
   }
 
   chip(index, text) {
-    const [, , role, shape] = this.data.operations[index];
+    const [, , role, shape, parts] = this.entry(index);
     const attributes = {
       type: "button",
-      title: `${text} ${shape}`.trim(),
+      title: [text, parts && countOf(parts.length, "operation"), shape].filter(Boolean).join(" · "),
       "data-index": index,
       "data-role": role,
       "aria-current": index === this.index ? "step" : "false",
@@ -117,29 +146,46 @@ class ModuleTree extends Picture {
     const button = target.closest("button");
     if (!button) return;
     if (button.dataset.index !== undefined) this.go(Number(button.dataset.index));
-    else this.fold(button.dataset.path);
+    else this.fold(button.dataset.key);
   }
 
-  fold(path) {
-    if (!this.opened.delete(path)) this.opened.add(path);
+  fold(key) {
+    if (!this.opened.delete(key)) this.opened.add(key);
     this.redraw();
+  }
+
+  walk(by) {
+    const walk = this.walked();
+    this.go(walk[walk.indexOf(this.index) + by]);
+  }
+
+  /** What Previous and Next walk through: the current operation too where its step was closed over it. */
+  walked() {
+    return walkOf(this.tree, new Set([...this.opened, ...around(this.tree, this.index)]));
   }
 
   go(index) {
-    const bounded = clamp(index, 0, this.data.operations.length - 1);
-    if (bounded === this.index) return;
-    this.index = bounded;
+    if (index === undefined || index === this.index) return;
+    this.index = index;
     this.openAround();
     this.redraw();
-    this.events.send("stage", { index: bounded });
+    this.events.send("stage", { index });
   }
 
   pressKey(event) {
     const step = STEPS[event.key];
     if (!step || !isForPage(event)) return;
     event.preventDefault();
-    this.go(this.index + step);
+    this.walk(step);
   }
+}
+
+function foldingOf(item, isOpen) {
+  return { type: "button", "aria-expanded": String(isOpen), "data-key": keyOf(item) };
+}
+
+function countSpan(count) {
+  return makeElement("span", "tree-count", {}, [count.toLocaleString("en")]);
 }
 
 function walkButton(name, arrow, step) {

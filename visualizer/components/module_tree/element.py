@@ -24,19 +24,36 @@ class CalledOperation:
     shape: str = ""
 
 
-def module_tree(operations: Sequence[CalledOperation], current: int, *, seq: int, key: str) -> Picture:
-    """The chips. Its event `stage` is {"index": of the operation gone to, "seq": count}.
+@dataclass(frozen=True)
+class KnownStep:
+    """Operations that are one chip until it is opened.
 
-    operations: in the order computed; names may hold anything. current: the index of the lit one. seq: the number
-    of the last event that `current` takes account of, 0 before the first: an older `current` is ignored.
+    called: what the chip says. operations: their indices, in the order computed.
     """
-    modules = list(dict.fromkeys(operation.module for operation in operations))
+
+    called: CalledOperation
+    operations: tuple[int, ...]
+
+
+def module_tree(
+    operations: Sequence[CalledOperation], current: int, *, steps: Sequence[KnownStep] = (), seq: int, key: str
+) -> Picture:
+    """The chips. Its event `stage` is {"index": of the operation or step gone to, "seq": count}.
+
+    operations: in the order computed; names may hold anything. current: the index of the lit one. steps: those that
+    are several operations, each of which is in one step at most; their indices follow those of the operations. seq:
+    the number of the last event that `current` takes account of, 0 before the first: an older `current` is ignored.
+    """
+    called = [*operations, *(step.called for step in steps)]
+    modules = list(dict.fromkeys(one.module for one in called))
     places = {module: place for place, module in enumerate(modules)}
+    entries = [[places[one.module], one.label, one.role, one.shape] for one in called]
     header = {
         "key": key,
         "seq": seq,
         "current": current,
         "modules": modules,
-        "operations": [[places[one.module], one.label, one.role, one.shape] for one in operations],
+        "operations": entries[: len(operations)],
+        "steps": [[*entry, step.operations] for entry, step in zip(entries[len(operations) :], steps, strict=True)],
     }
     return Picture("module_tree/element.js", pack(header, {}), key, ("stage",))

@@ -1,23 +1,37 @@
 /** Operations in the modules that called them. */
 
 /**
- * The modules as a tree. A module holds, in the order computed, the indices of its own operations and the modules in
- * it: {path, name, items, count}. A module that holds nothing but another one shares its line, as `h.0`.
+ * The modules as a tree. A module holds, in the order computed, the indices of its own operations, the steps that are
+ * several operations, and the modules in it: {path, name, items, count}. A module that holds nothing but another one
+ * shares its line, as `h.0`. A step is {step, items, count}: its own index, which follows those of all operations, and
+ * those of its operations. It stands where the last of them was computed.
  *
- * `modules` are the paths of modules, `operations` start with the number of a module.
+ * `modules` are the paths of modules, `operations` start with the number of a module, and so do `steps`, which end with
+ * the indices of their operations.
  */
-export function treeOf(modules, operations) {
+export function treeOf(modules, operations, steps = []) {
   const root = makeNode("", "");
+  const stepOf = new Map(steps.flatMap((step, number) => step.at(-1).map((index) => [index, number])));
   operations.forEach(([module], index) => {
-    let node = root;
-    node.count += 1;
-    for (const name of modules[module] ? modules[module].split(".") : []) {
-      node = childOf(node, name);
-      node.count += 1;
+    const number = stepOf.get(index);
+    if (number === undefined) put(root, modules[module], index, 1);
+    else if (index === steps[number].at(-1).at(-1)) {
+      const [within] = steps[number];
+      const items = steps[number].at(-1);
+      put(root, modules[within], { step: operations.length + number, items, count: items.length }, items.length);
     }
-    node.items.push(index);
   });
   return shortened(root);
+}
+
+function put(root, path, item, count) {
+  let node = root;
+  node.count += count;
+  for (const name of path ? path.split(".") : []) {
+    node = childOf(node, name);
+    node.count += count;
+  }
+  node.items.push(item);
 }
 
 function makeNode(path, name) {
@@ -45,15 +59,32 @@ function joined(node) {
 }
 
 export function isModule(item) {
-  return typeof item === "object";
+  return typeof item === "object" && !isStep(item);
 }
 
-/** The paths of the modules around an operation that have a line of their own, from the outermost on. */
+export function isStep(item) {
+  return typeof item === "object" && "step" in item;
+}
+
+/** What names an item that opens: the path of a module, a step's number. */
+export function keyOf(item) {
+  return isStep(item) ? `step ${item.step}` : item.path;
+}
+
+/** The keys of all that is around an operation and has a line of its own, from the outermost on. */
 export function around(node, index) {
-  const inside = node.items.find((item) => isModule(item) && holds(item, index));
-  return inside ? [inside.path, ...around(inside, index)] : [];
+  const inside = node.items.find((item) => typeof item === "object" && item.step !== index && holds(item, index));
+  return inside ? [keyOf(inside), ...around(inside, index)] : [];
 }
 
 function holds(node, index) {
-  return node.items.some((item) => (isModule(item) ? holds(item, index) : item === index));
+  return node.items.some((item) => (typeof item === "object" ? item.step === index || holds(item, index) : item === index));
+}
+
+/** The indices that one goes through in order: a step is one, and its operations are too where it is opened. */
+export function walkOf(node, opened) {
+  return node.items.flatMap((item) => {
+    if (isStep(item)) return opened.has(keyOf(item)) ? [item.step, ...item.items] : [item.step];
+    return isModule(item) ? walkOf(item, opened) : [item];
+  });
 }

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import streamlit as st
 from torch import Tensor
 
+from headlight.patterns import Folded
 from headlight.stages import Stage
 from visualizer.components.derivation import derivation as derivation_picture
-from visualizer.components.module_tree.element import CalledOperation, module_tree
+from visualizer.components.module_tree.element import CalledOperation, KnownStep, module_tree
 from visualizer.components.tensor_grid.element import tensor_grid
 from visualizer.runs.watched import WatchedRun, in_bytes
 from visualizer.safe_text import markdown_safe, visible_whole
@@ -32,28 +33,33 @@ class _Place:
 
 
 def render(run: WatchedRun, choices: Choices) -> None:
-    """Draw the operations, and the one that is chosen."""
-    paths = list(run.trace.stages)
-    path = choices.watched.watched_stage
-    stage = run.trace.stages.get(path, run.trace.stages[paths[0]])
-    _tree(run, paths, paths.index(stage.path))
+    """Draw the operations, and the one that is chosen, or the known step that several of them are."""
+    stages, steps = run.trace.stages, run.trace.patterns
+    paths = [*stages, *steps]
+    path = choices.watched.watched_stage if choices.watched.watched_stage in paths else paths[0]
+    _tree(run, paths, paths.index(path))
+    folded = steps.get(path)
+    stage = stages[path] if folded is None else stages[folded.stages[-1]]
     place = _place(run, stage, choices)
-    _introduction(run, stage)
-    _picture(run, stage, place)
+    _introduction(run, stage, folded)
+    if folded is None:
+        _picture(run, stage, place)
+    else:
+        _picture_of_step(run, folded, stage, place)
     _window(stage.value, run, place)
-    _derivation(run, stage, place)
+    _derivation(run, stage, place, folded)
     _every_head(run, stage, place)
 
 
 def _tree(run: WatchedRun, paths: list[str], current: int) -> None:
-    called = [
-        CalledOperation(
-            visible_whole(stage.module) if stage.module else "",
-            visible_whole(watched.label_of(stage)),
-            watched.role_of(stage.operation),
-            watched.shape_of(stage),
+    places = {path: place for place, path in enumerate(run.trace.stages)}
+    called = [_called(stage.module, watched.label_of(stage), stage) for stage in run.trace.stages.values()]
+    steps = [
+        KnownStep(
+            _called(folded.module, watched.label_of_step(folded), run.trace.stages[folded.stages[-1]]),
+            tuple(places[path] for path in folded.stages),
         )
-        for stage in run.trace.stages.values()
+        for folded in run.trace.patterns.values()
     ]
 
     def go(event: object) -> None:
@@ -61,8 +67,18 @@ def _tree(run: WatchedRun, paths: list[str], current: int) -> None:
 
     key = "watched_tree"
     mount(
-        module_tree(called, current, seq=state.last_seq(key), key=key),
+        module_tree(called, current, steps=steps, seq=state.last_seq(key), key=key),
         stage=state.on_event(key, "stage", go),
+    )
+
+
+def _called(module: str, label: str, stage: Stage) -> CalledOperation:
+    """The chip of an operation, or of a step that ends with it."""
+    return CalledOperation(
+        visible_whole(module) if module else "",
+        visible_whole(label),
+        watched.role_of(stage.operation),
+        watched.shape_of(stage),
     )
 
 
@@ -77,13 +93,16 @@ def _place(run: WatchedRun, stage: Stage, choices: Choices) -> _Place:
     return _Place(place.item, place.head, min(place.row, n_rows - 1), min(place.column, n_columns - 1))
 
 
-def _introduction(run: WatchedRun, stage: Stage) -> None:
+def _introduction(run: WatchedRun, stage: Stage, folded: Folded | None) -> None:
     """What it is, what it was computed from, and what holds of its numbers."""
     said, facts = st.columns([5, 3], gap="medium")
     with said:
-        st.markdown(f"#### {markdown_safe(_title(stage))}")
-        st.caption(markdown_safe(watched.told(stage)))
-        if stage.operation in watched.ATTENTIONS:
+        if folded is not None:
+            _known_step(folded)
+        else:
+            st.markdown(f"#### {markdown_safe(_title(stage))}")
+            st.caption(markdown_safe(watched.told(stage)))
+        if stage.operation in (*watched.ATTENTIONS, "softmax"):
             _to_the_heads(run, stage)
     with facts:
         if stage.value is None:
@@ -96,8 +115,17 @@ def _introduction(run: WatchedRun, stage: Stage) -> None:
             )
         kind = str(stage.value.dtype).removeprefix("torch.")
         st.caption(f"{watched.shape_of(stage)} · {kind} · {in_bytes(stage.value.nbytes)}")
-        if (check := watched.check(run, stage)) is not None:
+        check = watched.check(run, stage) if folded is None else watched.check_of_step(folded)
+        if check is not None:
             st.caption(check_line(check))
+
+
+def _known_step(folded: Folded) -> None:
+    """The title, the formula and the source of operations that are one step."""
+    st.markdown(f"#### {folded.pattern.title}")
+    numbers = watched.numbers_of_step(folded)
+    st.latex(rf"{folded.formula} \qquad {numbers}" if numbers else folded.formula)
+    st.caption(f"{markdown_safe(watched.told_of_step(folded))} Source: {folded.pattern.source}.")
 
 
 def _title(stage: Stage) -> str:
@@ -153,6 +181,34 @@ def _picture(run: WatchedRun, stage: Stage, place: _Place) -> None:
     )
 
 
+def _picture_of_step(run: WatchedRun, folded: Folded, stage: Stage, place: _Place) -> None:
+    """What a step reads, as its formula sees it, and what it comes to."""
+    given = watched.read_by_step(run, folded, item=place.item, head=place.head)
+    output = watched.stage_panel(
+        run, stage, item=place.item, head=place.head, row=place.row, column=place.column, operator="→"
+    )
+    if output is None:
+        return
+    output = replace(output, title=watched.label_of_step(folded))
+    sheet = watched.sheet_of(run, _numbers(stage), item=0, head=0, row=place.row, column=place.column)
+
+    def select(event: object) -> None:
+        index = state.index_in(event, "index")
+        row, column = state.index_in(event, "row"), state.index_in(event, "column")
+        if index >= len(given):
+            state.watch(watched_row=sheet.first_row + row, watched_column=sheet.first_column + column)
+        elif (path := given[index].path) is not None:
+            at = {"watched_row": row, "watched_column": column} if given[index].same_places else {}
+            state.watch(watched_stage=path, **at)
+
+    key = "watched_step"
+    selected = (output.name, place.row - sheet.first_row, place.column - sheet.first_column)
+    mount(
+        tensor_grid([*(read.panel for read in given), output], selected=selected, key=key),
+        select=state.on_event(key, "select", select),
+    )
+
+
 def _numbers(stage: Stage) -> Tensor:
     """What a stage came to, where that is known."""
     if stage.value is None:
@@ -181,11 +237,11 @@ def _window(value: Tensor | None, run: WatchedRun, place: _Place) -> None:
         )
 
 
-def _derivation(run: WatchedRun, stage: Stage, place: _Place) -> None:
+def _derivation(run: WatchedRun, stage: Stage, place: _Place, folded: Folded | None) -> None:
     if stage.value is None or not stage.value.numel():
         return
     sheet = watched.sheet_of(run, stage.value, item=place.item, head=place.head)
-    found = watched.derivation(run, stage, sheet.index(place.row, place.column))
+    found = watched.derivation(run, stage, sheet.index(place.row, place.column), folded)
     if found is not None:
         st.markdown("##### How this number came to be")
         mount(derivation_picture(found, key="watched_derivation"))

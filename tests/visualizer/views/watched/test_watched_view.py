@@ -13,6 +13,7 @@ from streamlit.testing.v1 import AppTest
 from torch import nn
 
 import headlight
+from tests.headlight.small_models import stacked, vectors, written_out
 from visualizer.runs.watched import WatchedRun
 from visualizer.safe_text import markdown_safe
 from visualizer.stages.watched import check, operands_of
@@ -33,13 +34,19 @@ def said(app: AppTest) -> str:
     return "\n".join(element.value for element in (*app.markdown, *app.caption))
 
 
-def pictures(app: AppTest) -> dict[str, dict[str, object]]:
-    """The header of every picture by the name of its component."""
-    found = {}
+def headers(app: AppTest) -> list[tuple[str, dict[str, object]]]:
+    """The name of the component and the header of every picture."""
+    found = []
     for element in app.get("bidi_component"):
         data = element.proto.bytes
-        found[element.proto.component_name] = json.loads(data[4 : 4 + int.from_bytes(data[:4], "little")])
+        header = json.loads(data[4 : 4 + int.from_bytes(data[:4], "little")])
+        found.append((element.proto.component_name, header))
     return found
+
+
+def pictures(app: AppTest) -> dict[str, dict[str, object]]:
+    """The header of the last picture of each component."""
+    return dict(headers(app))
 
 
 def link_of(app: AppTest) -> dict[str, str]:
@@ -134,6 +141,31 @@ def test_every_operation_can_be_stepped_through():
     assert steps["agrees"]
     assert steps["title"] == "linear at 0, 3, 5"
     assert "computed from layers\\.1\\.norm1" in said(app)
+
+
+def test_operations_that_are_one_known_step_are_one_chip_with_a_page(monkeypatch, tmp_path):
+    model = stacked(written_out(), n_layers=1)
+    with torch.no_grad(), headlight.watch(model, keep="all") as trace:
+        model(vectors())
+    trace.save(tmp_path / "mine.headlight")
+    monkeypatch.setattr(sys, "argv", ["app.py", str(tmp_path / "mine.headlight")])
+    app = open_app(watched_source="given", watched_panel="operations", watched_stage="0.masked_softmax")
+    assert not app.exception
+    tree = pictures(app)["headlight_module_tree"]
+    ((module, label, role, shape, parts),) = tree["steps"]
+    assert (tree["modules"][module], label, role, shape) == (
+        "0",
+        "Softmax with its mask",
+        "weights",
+        "2 × 4 × 6 × 6",
+    )
+    assert [tree["operations"][part][1] for part in parts] == ["div", "masked_fill", "softmax"]
+    assert tree["current"] == len(tree["operations"])
+    assert r"\operatorname{softmax}(c\,S,\ \text{filled by } F) \qquad c = 0.5" in app.latex[0].value
+    assert "sections 3.2.1 and 3.2.3" in said(app)
+    (step,) = (header for _, header in headers(app) if header["key"] == "watched_step")
+    assert [panel["title"] for panel in step["panels"]] == ["S = matmul", "F = invert", label]
+    assert pictures(app)["headlight_derivation"]["agrees"]
 
 
 def test_an_attention_is_compared_with_another_mask():
