@@ -27,6 +27,10 @@ class Padding:
     decoder: Tensor | None = None
 
 
+NO_PADDING = Padding()
+"""Nothing is known of any."""
+
+
 def tokens_of(args: Sequence[Any], kwargs: Mapping[str, Any]) -> Tensor | None:
     """The first input that can hold tokens, (B, T) or (B, T, D)."""
     named = [kwargs[name] for name in _TOKENS if name in kwargs]

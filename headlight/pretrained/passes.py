@@ -63,7 +63,9 @@ def run(checkpoint: Checkpoint, given: Tokenized, *, keep: Keep = "weights") -> 
     with checkpoint.lock, torch.no_grad(), watch(model, keep=keep, to="cpu") as trace:
         output = _output(checkpoint, given.inputs)
     tokens = tuple(piece.text for piece in given.pieces)
-    if given.target:
+    if given.lines:
+        trace.texts = Texts(tuple(tuple(piece.text for piece in line) for line in given.lines))
+    elif given.target:
         trace.texts = Texts((tokens,), (tuple(piece.text for piece in given.target),))
     else:
         trace.tokens = tokens

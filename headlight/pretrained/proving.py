@@ -15,6 +15,7 @@ from headlight.passes import Pass, Subject
 from headlight.pretrained.checkpoint import Checkpoint
 from headlight.pretrained.passes import plain
 from headlight.pretrained.tokens import Tokenized
+from headlight.proving import assert_padding_ignored
 from headlight.trace import Trace
 from model.analysis.reach import reach
 
@@ -131,6 +132,21 @@ def depends(
     beyond = _leak(checkpoint, subject, found, moved, ~promised)
     progress(1.0)
     return Dependence(rows, sizes, promised, beyond, ahead)
+
+
+def padding_ignored(checkpoint: Checkpoint, given: Tokenized) -> tuple[bool, str]:
+    """Whether padding changes nothing for the tokens of a batch, and a sentence on it.
+
+    Args:
+        checkpoint: the model.
+        given: several sequences, filled up to one length.
+    """
+    inputs = {**given.inputs, **plain(checkpoint)}
+    with checkpoint.lock:
+        try:
+            return True, str(assert_padding_ignored(checkpoint.model, **inputs, alone=True))
+        except AssertionError as error:
+            return False, f"{str(error)[:1].upper()}{str(error)[1:]}."
 
 
 def rows_measured(n_tokens: int) -> tuple[int, ...]:

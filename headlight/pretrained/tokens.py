@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 from headlight.pretrained.checkpoint import Checkpoint
+
+MOST_LINES = 16
+"""The most sequences that are read at once."""
 
 _BLANK = "\u2581"
 """How SentencePiece writes a blank."""
@@ -28,6 +32,7 @@ class Piece:
         start: where it begins in the text that was tokenized; None where that is not known.
         end: where it ends.
         part: 1 in the second of a pair of texts, else 0.
+        padding: whether it only fills a sequence up.
     """
 
     text: str
@@ -37,6 +42,7 @@ class Piece:
     start: int | None = None
     end: int | None = None
     part: int = 0
+    padding: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,16 +50,18 @@ class Tokenized:
     """What a model is given.
 
     Attributes:
-        pieces: the tokens of its only sequence, or of the source.
+        pieces: the tokens of its only sequence, of the first of several, or of the source.
         target: the tokens of the decoder, of an encoder-decoder.
         text: what was tokenized; with a template, what that made of it.
-        inputs: the arguments of the model's ``forward``, (1, T) each.
+        inputs: the arguments of the model's ``forward``, (B, T) each.
+        lines: of several sequences the tokens of each, filled up to one length.
     """
 
     pieces: tuple[Piece, ...]
     target: tuple[Piece, ...]
     text: str
     inputs: Mapping[str, Tensor]
+    lines: tuple[tuple[Piece, ...], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -64,11 +72,19 @@ class Words:
         text: the text, or the source.
         second: the second of a pair for an encoder, the target for an encoder-decoder; "" for none.
         chat: whether the text is what is said to an assistant, in the template of the checkpoint.
+        batch: whether each line of the text is a sequence of its own.
     """
 
     text: str
     second: str = ""
     chat: bool = False
+    batch: bool = False
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The sequences: in a batch the lines that are not blank."""
+        lines = tuple(line for line in self.text.splitlines() if line.strip()) if self.batch else ()
+        return lines or (self.text,)
 
 
 def tokenized(checkpoint: Checkpoint, words: Words, most: int) -> Tokenized:
@@ -82,6 +98,10 @@ def tokenized(checkpoint: Checkpoint, words: Words, most: int) -> Tokenized:
     Raises:
         ValueError: there is no token, or too many; one sentence.
     """
+    if len(words.lines) > 1 and checkpoint.part != "encoder-decoder":
+        return _batch(
+            checkpoint, [tokenized(checkpoint, Words(line, "", words.chat), most) for line in words.lines]
+        )
     tokenizer = checkpoint.tokenizer
     if checkpoint.part == "encoder-decoder":
         found = _source_and_target(checkpoint, words)
@@ -95,6 +115,38 @@ def tokenized(checkpoint: Checkpoint, words: Words, most: int) -> Tokenized:
     _check_length(checkpoint, found, most)
     inputs = {name: value.to(checkpoint.device) for name, value in found.inputs.items()}
     return replace(found, inputs=inputs)
+
+
+def _batch(checkpoint: Checkpoint, given: Sequence[Tokenized]) -> Tokenized:
+    """Several sequences filled up to one length, on the side and with the token that the tokenizer says.
+
+    Raises:
+        ValueError: there are too many.
+    """
+    if len(given) > MOST_LINES:
+        raise ValueError(f"There are more than {MOST_LINES} lines: as many are read at once.")
+    tokenizer, longest = checkpoint.tokenizer, max(len(each.pieces) for each in given)
+    known = (tokenizer.pad_token_id, tokenizer.eos_token_id, 0)
+    filler = next(token for token in known if token is not None)
+    piece = Piece(
+        *_written(tokenizer, filler, is_special=True, has_bytes=False), filler, special=True, padding=True
+    )
+    is_left = tokenizer.padding_side == "left"
+
+    def filled(values: Tensor, value: int) -> Tensor:
+        missing = longest - values.shape[1]
+        return F.pad(values, (missing, 0) if is_left else (0, missing), value=value)
+
+    masks = [each.inputs.get("attention_mask", torch.ones_like(each.inputs["input_ids"])) for each in given]
+    inputs = {"attention_mask": torch.cat([filled(mask, 0) for mask in masks])}
+    for name in given[0].inputs.keys() - inputs.keys():
+        value = filler if name == "input_ids" else 0
+        inputs[name] = torch.cat([filled(each.inputs[name], value) for each in given])
+    lines = []
+    for each in given:
+        padding = (piece,) * (longest - len(each.pieces))
+        lines.append((*padding, *each.pieces) if is_left else (*each.pieces, *padding))
+    return Tokenized(lines[0], (), "\n".join(each.text for each in given), inputs, tuple(lines))
 
 
 def _check_length(checkpoint: Checkpoint, found: Tokenized, most: int) -> None:

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from headlight.attention import Attention
 from headlight.findings import Judged, is_cross, is_of_decoder, judge
-from headlight.inputs import Padding
+from headlight.inputs import NO_PADDING, Padding
 from headlight.stages import may_write
 from headlight.trace import Trace
 from model.dataflow import Constant, Node, Operation, ParameterInput
@@ -29,6 +29,7 @@ class WatchedRun:
         title: what it is called.
         causal: whether no token may see a later one; None judges that by the masks.
         model_name: the name of the model's class; "" if unknown.
+        padding: which tokens of a batch are padding, as far as that is known.
         more_panels: what can be shown of it that is not in this trace, such as operations that were not kept.
     """
 
@@ -36,6 +37,7 @@ class WatchedRun:
     title: str
     causal: bool | None = None
     model_name: str = ""
+    padding: Padding = NO_PADDING
     more_panels: tuple[str, ...] = ()
 
     @cached_property
@@ -81,7 +83,7 @@ class WatchedRun:
     @cached_property
     def judged(self) -> tuple[Judged, ...]:
         """Every attention with its mask in words and what was found."""
-        return judge(self.trace, Padding(), self.causal, self.model_name)
+        return judge(self.trace, self.padding, self.causal, self.model_name)
 
     def judged_of(self, attention: Attention) -> Judged:
         """The same of one attention."""

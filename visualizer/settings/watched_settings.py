@@ -97,6 +97,12 @@ class WatchedChoice:
     pretrained_chat: bool = setting(
         False, "As a chat", "The text is what is said to an assistant, in the template that the checkpoint has."
     )
+    pretrained_batch: bool = setting(
+        False,
+        "Lines as a batch",
+        "Each line of the text is a sequence of its own; all are filled up to one length, on the side that the "
+        "tokenizer fills, and read at once.",
+    )
     pretrained_dtype: NumberType = setting(
         "float32",
         "Number type",

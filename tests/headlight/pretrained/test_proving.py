@@ -6,7 +6,7 @@ import torch
 from headlight.influence import influence
 from headlight.passes import Subject, run_pass
 from headlight.pretrained.passes import plain, run, with_mask
-from headlight.pretrained.proving import depends, later, promised_by, rows_measured
+from headlight.pretrained.proving import depends, later, padding_ignored, promised_by, rows_measured
 from headlight.pretrained.tokens import Words, tokenized
 
 TEXT = Words("the cat sat", "the mat")
@@ -78,3 +78,32 @@ def test_of_many_tokens_some_rows_are_measured_with_the_first_and_the_last():
     sampled = rows_measured(300)
     assert len(set(sampled)) == 64
     assert (sampled[0], sampled[-1]) == (0, 299)
+
+
+@pytest.mark.parametrize(("family", "side", "holds"), [
+    ("llama", "left", True), ("llama", "right", True), ("bert", "right", True), ("gpt2", "right", True),
+    ("gpt2", "left", False),
+])  # fmt: skip
+def test_whether_padding_changes_anything_is_measured_on_the_side_of_the_tokenizer(
+    checkpoint_of, family, side, holds
+):
+    _, checkpoint = checkpoint_of(family)
+    checkpoint.tokenizer.padding_side, before = side, checkpoint.tokenizer.padding_side
+    try:
+        given = tokenized(checkpoint, Words("the cat sat\nthe", batch=True), 64)
+    finally:
+        checkpoint.tokenizer.padding_side = before
+    is_padding = [[piece.padding for piece in line] for line in given.lines]
+    assert is_padding == (given.inputs["attention_mask"] == 0).tolist()
+    assert is_padding[1][0 if side == "left" else -1]
+    passes, sentence = padding_ignored(checkpoint, given)
+    assert passes is holds
+    if not holds:
+        assert "is another one without the" in sentence
+        assert "positions count the padding" in sentence
+    seen = run(checkpoint, given).trace
+    assert seen.texts.encoder[1] == tuple(piece.text for piece in given.lines[1])
+    real = given.inputs["attention_mask"].bool()
+    for attention in seen:
+        for weights, is_real in zip(attention.weights, real, strict=True):
+            assert (weights[:, is_real][..., ~is_real] == 0).all()

@@ -91,7 +91,7 @@ def test_an_encoder_decoder_writes_on_and_takes_another_mask_in_one_kind_of_atte
     folder = str(saved("t5", tmp_path))
     open_checkpoint(cost_of(folder), lambda *_: None)
     query = {"pretrained_model": folder, "pretrained_text": "the cat", "pretrained_steps": "3"}
-    app = open_app(watched_door="pretrained", **query, watched_panel="write", pretrained_sampling="1")
+    app = open_app(watched_door="pretrained", **query, watched_panel="write", pretrained_sampling="on")
     steps = next(header for header in pictures(app).values() if header["key"] == "pretrained_steps_picture")
     assert steps["title"] == "Cross-attention over the source"
     assert [step["source_computed"] for step in steps["steps"]][:2] == [6, 0]
@@ -101,7 +101,22 @@ def test_an_encoder_decoder_writes_on_and_takes_another_mask_in_one_kind_of_atte
     app.segmented_control(key="pretrained_where").set_value("cross").run()
     app.text_input(key="pretrained_expression").set_value("k > 0").run()
     assert "All 2 attentions keep to it" in said(app)
+    assert "This mask: keys where k" in said(app)
     assert link_of(app)["pretrained_where"] == "cross"
+    assert not app.exception
+
+
+def test_lines_are_a_batch_with_its_padding(tiny):
+    checkpoint = open_checkpoint(cost_of(tiny), lambda *_: None)
+    query = {"pretrained_model": tiny, "pretrained_text": "the cat\n\nthe", "pretrained_batch": "on"}
+    app = open_app(watched_door="pretrained", **query, watched_item="1")
+    strip = next(header for header in pictures(app).values() if header["key"] == "pretrained_strip")
+    (line,) = strip["sequences"]
+    assert [token["padding"] for token in line["tokens"]] == [False, True, True, True, True]
+    app.segmented_control(key="watched_panel").set_value("prove").run()
+    assert "The batch: No output of a real token depends on what stands in the padding" in app.success[0].value
+    assert "There is one token" in app.info[0].value
+    assert checkpoint.tokenizer.padding_side == "right"
     assert not app.exception
 
 

@@ -10,6 +10,7 @@ from weakref import WeakKeyDictionary
 import streamlit as st
 
 from headlight.attention import Keep
+from headlight.inputs import NO_PADDING, padding_of
 from headlight.pretrained.checkpoint import Checkpoint, Part, devices
 from headlight.pretrained.opening import Cost, cost_of
 from headlight.pretrained.passes import memory_of_run, run
@@ -35,6 +36,9 @@ MOST_TOKENS = 512
 MOST_TRACE_BYTES = 1_500_000_000
 """The most memory that the trace of one pass may take."""
 
+_SHOWN = 24
+"""How many characters of a line stand on its button."""
+
 _KEPT_BYTES = 2 * MOST_TRACE_BYTES
 _ASKED = "pretrained_asked"
 _REFUSED = "pretrained_refused"
@@ -44,6 +48,9 @@ _PANELS: dict[Part, tuple[str, ...]] = {
     "encoder": ("compare", "operations", "mask", "prove"),
     "encoder-decoder": ("compare", "operations", "write", "mask", "prove"),
 }
+_OF_ONE_LINE = ("write", "mask", "prove")
+"""The panels that are about one sequence without padding."""
+
 _LOOK_SECONDS = 5
 _FOUND: Kept[int, tuple[Place, ...]] = Kept(room=1)
 _RUNS: WeakKeyDictionary[Checkpoint, Kept[tuple[Words, Keep], WatchedRun]] = WeakKeyDictionary()
@@ -59,7 +66,7 @@ def render(choices: Choices) -> WatchedRun | None:
     checkpoint = jobs.in_memory(wanted) if wanted.name else None
     chosen, written = st.columns([2, 3], gap="medium")
     with chosen:
-        _choose(choice, has_chat=checkpoint is not None and checkpoint.chats)
+        _choose(choice, checkpoint)
     if checkpoint is None:
         if wanted.name:
             _open(wanted)
@@ -76,6 +83,8 @@ def render(choices: Choices) -> WatchedRun | None:
     except ValueError as error:
         _refused(str(error))
         return None
+    if checkpoint.part != "encoder-decoder":
+        _choose_line(choice)
     _strip(given, choices)
     return _watched(checkpoint, given, choices)
 
@@ -86,11 +95,19 @@ def opened(choice: WatchedChoice) -> Checkpoint | None:
 
 
 def words_of(choice: WatchedChoice) -> Words:
-    """What is written for the model."""
-    return Words(choice.pretrained_text, choice.pretrained_second, choice.pretrained_chat)
+    """What is written for the model; of a batch, where one sequence alone is looked at, its line."""
+    words = all_words_of(choice)
+    if len(words.lines) == 1 or choice.watched_panel not in _OF_ONE_LINE:
+        return words
+    return Words(words.lines[min(choice.watched_item, len(words.lines) - 1)], "", choice.pretrained_chat)
 
 
-def _choose(choice: WatchedChoice, *, has_chat: bool) -> None:
+def all_words_of(choice: WatchedChoice) -> Words:
+    """Everything that is written for the model."""
+    return Words(choice.pretrained_text, choice.pretrained_second, choice.pretrained_chat, choice.pretrained_batch)
+
+
+def _choose(choice: WatchedChoice, checkpoint: Checkpoint | None) -> None:
     """The field for the checkpoint, with what is on this machine first; below it what else is chosen of it."""
     here = {place.name: "on this machine" for place in _here()}
     offered = here | {name: about for name, about in SUGGESTIONS.items() if name not in here}
@@ -114,7 +131,9 @@ def _choose(choice: WatchedChoice, *, has_chat: bool) -> None:
         with st.popover("Options", icon=":material/tune:", type="tertiary", width="content"):
             widgets.segments("pretrained_dtype", required=True)
             _choose_device(choice)
-            if has_chat:
+            if checkpoint is not None and checkpoint.part != "encoder-decoder":
+                widgets.switch("pretrained_batch")
+            if checkpoint is not None and checkpoint.chats:
                 widgets.switch("pretrained_chat")
         if choice.pretrained_model:
             with st.popover("To see in SmolLM2", icon=":material/visibility:", type="tertiary", width="content"):
@@ -266,7 +285,8 @@ def _about(checkpoint: Checkpoint, wanted: Wanted) -> None:
     """What is open, in one line."""
     config = checkpoint.config
     n_weights = sum(weight.numel() for weight in checkpoint.model.parameters())
-    parts = [checkpoint.part, *_sizes(config), f"{n_weights / 10**6:,.0f} million weights"]
+    weights = f"{n_weights / 10**6:,.0f} million weights" if n_weights >= 10**6 else f"{n_weights:,} weights"
+    parts = [checkpoint.part, *_sizes(config), weights]
     parts += [f"{wanted.dtype} on {wanted.device}", f"{in_words(checkpoint.n_bytes)} in memory"]
     st.caption(f"{as_code(type(checkpoint.model).__name__)} · {markdown_safe(' · '.join(parts))}")
     for note in checkpoint.notes:
@@ -293,10 +313,36 @@ def _write(checkpoint: Checkpoint) -> None:
             widgets.text(field, height=92)
 
 
+def _choose_line(choice: WatchedChoice) -> None:
+    """Which sequence of a batch is looked at."""
+    lines = all_words_of(choice).lines
+    if len(lines) == 1:
+        return
+    item = min(choice.watched_item, len(lines) - 1)
+    key = f"pretrained_line_{item}_of_{len(lines)}"
+    st.pills(
+        "Sequence",
+        range(len(lines)),
+        default=item,
+        format_func=lambda line: f"{line}: {_shortened(lines[line])}",
+        label_visibility="collapsed",
+        required=True,
+        key=key,
+        on_change=state.on_change(key, lambda line: state.watch(watched_item=line)),
+    )
+    if choice.watched_panel in _OF_ONE_LINE:
+        st.caption("Here it is read alone, without padding.")
+
+
+def _shortened(line: str) -> str:
+    return markdown_safe(visible(line if len(line) <= _SHOWN else f"{line[:_SHOWN]}…"))
+
+
 def _strip(given: Tokenized, choices: Choices) -> None:
     """The tokens; a click makes one the query."""
     has_two = bool(given.target)
-    rows = [TokenSequence("source", "Source" if has_two else "Tokens", _tokens(given.pieces))]
+    pieces = given.lines[min(choices.watched.watched_item, len(given.lines) - 1)] if given.lines else given.pieces
+    rows = [TokenSequence("source", "Source" if has_two else "Tokens", _tokens(pieces))]
     if has_two:
         rows.append(TokenSequence("target", "Target", _tokens(given.target)))
     key = "pretrained_strip"
@@ -311,19 +357,19 @@ def _strip(given: Tokenized, choices: Choices) -> None:
             token_strip(rows, selected_query=(rows[-1].name, query), seq=state.last_seq(key), key=key),
             select=state.on_event(key, "select", select),
         )
-        with st.popover(f"{len(given.pieces) + len(given.target)} tokens", type="tertiary", width="content"):
-            _table(given)
+        with st.popover(f"{len(pieces) + len(given.target)} tokens", type="tertiary", width="content"):
+            _table((*pieces, *given.target), given.text)
 
 
 def _tokens(pieces: tuple[Piece, ...]) -> tuple[Token, ...]:
     return tuple(
-        Token(index, visible(piece.text), piece.id, special=piece.special) for index, piece in enumerate(pieces)
+        Token(index, visible(piece.text), piece.id, padding=piece.padding, special=piece.special)
+        for index, piece in enumerate(pieces)
     )
 
 
-def _table(given: Tokenized) -> None:
+def _table(pieces: tuple[Piece, ...], text: str) -> None:
     """Every token with its number and its place, and what a template made of the text."""
-    pieces = (*given.pieces, *given.target)
     columns = {
         "Token": [visible_whole(piece.text) for piece in pieces],
         "In the vocabulary": [visible_whole(piece.raw) for piece in pieces],
@@ -334,7 +380,7 @@ def _table(given: Tokenized) -> None:
     }
     st.dataframe(columns, hide_index=True, height=280)
     st.caption("From and to count characters of the text that was given to the tokenizer:")
-    st.code(visible_whole(given.text), language=None, wrap_lines=True)
+    st.code(visible_whole(text), language=None, wrap_lines=True)
 
 
 def _watched(checkpoint: Checkpoint, given: Tokenized, choices: Choices) -> WatchedRun | None:
@@ -362,5 +408,6 @@ def _run(checkpoint: Checkpoint, given: Tokenized, keep: Keep) -> WatchedRun:
         checkpoint.name,
         causal=True if checkpoint.part == "decoder" else None,
         model_name=type(checkpoint.model).__name__,
+        padding=padding_of(given.inputs) if given.lines else NO_PADDING,
         more_panels=_PANELS[checkpoint.part],
     )

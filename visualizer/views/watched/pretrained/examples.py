@@ -66,7 +66,10 @@ READY_TEXTS = (
 )
 
 
-_SPEAKS_OF = ("pretrained_model", "pretrained_text", "watched_attention", "watched_panel", "watched_head")
+_SPEAKS_OF = (
+    *("pretrained_model", "pretrained_text", "pretrained_batch", "pretrained_sampling", "pretrained_chat"),
+    *("watched_attention", "watched_panel", "watched_head"),
+)
 
 
 def ready_text_of(choice: WatchedChoice) -> ReadyText | None:

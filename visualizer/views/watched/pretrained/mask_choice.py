@@ -206,7 +206,7 @@ def paint(checkpoint: Checkpoint, masked: Masked, allowed: Tensor, weights: np.n
         if (place := parse_select(event, n_queries, n_keys)) is not None:
             state.watch(watched_query=place[0], watched_key=place[1])
 
-    words = describe(cells, tokens).words
+    words = describe(cells, tokens, padding_is_known=True).words
     of_heads = f" Head {head} is shown; a stroke makes it the mask of all heads." if len(allowed) > 1 else ""
     st.caption(f"This mask: {markdown_safe(words)}.{of_heads}")
     mount(

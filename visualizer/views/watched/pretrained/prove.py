@@ -13,7 +13,7 @@ from torch import Tensor
 
 from headlight.pretrained.checkpoint import Checkpoint
 from headlight.pretrained.passes import Where, memory_of_run, with_mask
-from headlight.pretrained.proving import Dependence, Leak, depends, promised_by
+from headlight.pretrained.proving import Dependence, Leak, depends, padding_ignored, promised_by
 from headlight.pretrained.sizes import in_words
 from headlight.pretrained.tokens import Piece, Tokenized, Words, tokenized
 from visualizer.components.axis import Axis
@@ -25,7 +25,7 @@ from visualizer.session.background import Progress
 from visualizer.session.cache import Kept
 from visualizer.session.mount import mount
 from visualizer.session.state import Choices
-from visualizer.views.watched.pretrained.door import MOST_TOKENS, MOST_TRACE_BYTES, opened, words_of
+from visualizer.views.watched.pretrained.door import MOST_TOKENS, MOST_TRACE_BYTES, all_words_of, opened, words_of
 from visualizer.views.watched.pretrained.mask_choice import allowed_by, choose, masked_by
 
 AT_ONCE = 6e10
@@ -38,6 +38,7 @@ class _Measured:
     seconds: float
 
 
+_PADDING: WeakKeyDictionary[Checkpoint, Kept[Words, tuple[bool, str]]] = WeakKeyDictionary()
 _KEPT: WeakKeyDictionary[Checkpoint, Kept[tuple[Words, str], _Measured]] = WeakKeyDictionary()
 
 
@@ -46,6 +47,7 @@ def render(run: WatchedRun, choices: Choices) -> None:
     checkpoint = opened(choices.watched)
     if checkpoint is None:
         return
+    _padding(checkpoint, all_words_of(choices.watched))
     given = tokenized(checkpoint, words_of(choices.watched), MOST_TOKENS)
     judged = given.target or given.pieces
     if len(judged) < 2:
@@ -79,6 +81,23 @@ def render(run: WatchedRun, choices: Choices) -> None:
         _promised(found, judged, is_other=is_other)
     _grid(found, judged)
     st.caption(_how(measured))
+
+
+def _padding(checkpoint: Checkpoint, words: Words) -> None:
+    """Whether the padding of a batch changes anything for its tokens."""
+    given = tokenized(checkpoint, words, MOST_TOKENS)
+    if not any(piece.padding for line in given.lines for piece in line):
+        return
+    kept = _PADDING.setdefault(checkpoint, Kept(room=16))
+    found = kept.get(words)
+    if found is None:
+        with st.spinner("Computing …"):
+            found = kept.keep(words, padding_ignored(checkpoint, given))
+    holds, sentence = found
+    if holds:
+        st.success(f"**Passes.** The batch: {markdown_safe(sentence)}", icon=":material/check:")
+    else:
+        st.error(f"**Fails.** The batch: {markdown_safe(sentence)}", icon=":material/close:")
 
 
 def _measured(
