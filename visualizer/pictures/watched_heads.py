@@ -34,12 +34,14 @@ class WatchedHeads:
         kind: the attentions; at least one has weights.
         attention: the one that is looked at.
         item: the sequence of the batch.
+        wanted: the first query and key to be drawn; those that fill the picture, where that is too late.
     """
 
     run: WatchedRun
     kind: tuple[Attention, ...]
     attention: Attention
     item: int
+    wanted: tuple[int, int] = (0, 0)
 
     @cached_property
     def drawn(self) -> tuple[Attention, ...]:
@@ -66,6 +68,36 @@ class WatchedHeads:
     def n_keys(self) -> int:
         """How many keys are drawn."""
         return min(self.attention.shape[3], MOST_SIDE)
+
+    @property
+    def first_query(self) -> int:
+        """The number of the first query that is drawn."""
+        return min(self.wanted[0], self.attention.shape[2] - self.n_queries)
+
+    @property
+    def first_key(self) -> int:
+        """The number of the first key that is drawn."""
+        return min(self.wanted[1], self.attention.shape[3] - self.n_keys)
+
+    @property
+    def window(self) -> tuple[slice, slice]:
+        """The queries and keys that are drawn."""
+        first, then = self.first_query, self.first_key
+        return slice(first, first + self.n_queries), slice(then, then + self.n_keys)
+
+    def cell(self, query: int, key: int) -> tuple[int, int] | None:
+        """The place in the picture of a query and a key; None where they are not drawn."""
+        row, column = query - self.first_query, key - self.first_key
+        return (row, column) if 0 <= row < self.n_queries and 0 <= column < self.n_keys else None
+
+    def largest(self, head: int, query: int) -> tuple[int, float] | None:
+        """The key, drawn or not, to which a query gives the largest weight in a head, and that weight."""
+        if self.attention.weights is None:
+            return None
+        row = plane(self.attention.weights, self.item)[head, query].float()
+        if bool(row.isnan().any()):
+            return None
+        return int(row.argmax()), float(row.max())
 
     @property
     def is_part(self) -> bool:
@@ -98,12 +130,12 @@ class WatchedHeads:
     @cached_property
     def rows(self) -> Axis:
         """The queries."""
-        return Axis("query", self._labels(self.run.labels(self.attention, self.item)[0], self.n_queries))
+        return Axis("query", self._labels(self.run.labels(self.attention, self.item)[0], self.window[0]))
 
     @cached_property
     def columns(self) -> Axis:
         """The keys."""
-        return Axis("key", self._labels(self.run.labels(self.attention, self.item)[1], self.n_keys))
+        return Axis("key", self._labels(self.run.labels(self.attention, self.item)[1], self.window[1]))
 
     @property
     def head_names(self) -> tuple[tuple[str, ...], ...]:
@@ -153,21 +185,27 @@ class WatchedHeads:
         return tensor.expand(*tensor.shape[:-2], *self.attention.shape[2:])
 
     def _cut(self, planes: Tensor) -> NDArray[np.float32]:
-        array: NDArray[np.float32] = planes[..., : self.n_queries, : self.n_keys].detach().float().cpu().numpy()
+        array: NDArray[np.float32] = planes[(..., *self.window)].detach().float().cpu().numpy()
         return array
 
-    def _labels(self, texts: tuple[str, ...], size: int) -> tuple[str, ...]:
-        return tuple(visible(text) for text in texts[:size]) if texts else tuple(map(str, range(size)))
+    def _labels(self, texts: tuple[str, ...], drawn: slice) -> tuple[str, ...]:
+        return tuple(visible(text) for text in texts[drawn]) or tuple(map(str, range(drawn.start, drawn.stop)))
 
 
-def watched_heads(run: WatchedRun, path: str, item: int) -> WatchedHeads:
+def watched_heads(run: WatchedRun, path: str, item: int, wanted: tuple[int, int] = (0, 0)) -> WatchedHeads:
     """The picture of the attention at a path, or of the first one, with the others of its kind.
+
+    Args:
+        run: what the attention is of.
+        path: its path.
+        item: the sequence of the batch.
+        wanted: the first query and key to be drawn.
 
     Raises:
         IndexError: the trace has no attention.
     """
     attention = run.attention(path)
-    return WatchedHeads(run, run.kind_of(attention), attention, min(item, n_items(attention) - 1))
+    return WatchedHeads(run, run.kind_of(attention), attention, min(item, n_items(attention) - 1), wanted)
 
 
 def _names(attention: Attention, n_heads: int) -> tuple[str, ...]:

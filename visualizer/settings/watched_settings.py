@@ -68,6 +68,18 @@ class WatchedChoice:
     watched_head: int = setting(0, "Head", "The head that is looked at, counted from 0.", most=MOST_HEADS - 1)
     watched_query: int = setting(0, "Query", "The token that looks, counted from 0.", most=MOST_TOKENS - 1)
     watched_key: int = setting(0, "Key", "The token that is looked at, counted from 0.", most=MOST_TOKENS - 1)
+    watched_first_query: int = setting(
+        0,
+        "First query drawn",
+        "Of a long text a part of the heads is drawn: the number of its first query, counted from 0.",
+        most=MOST_TOKENS - 1,
+    )
+    watched_first_key: int = setting(
+        0,
+        "First key drawn",
+        "Of a long text a part of the heads is drawn: the number of its first key, counted from 0.",
+        most=MOST_TOKENS - 1,
+    )
     watched_mask: str = setting(
         "k <= q",
         "Another mask: allowed where",

@@ -8,7 +8,7 @@ import streamlit as st
 from headlight.attention import Attention
 from model.mask_tools.language import READY
 from visualizer.components.compare_grids.element import compare_grids
-from visualizer.pictures.watched_heads import BLOCKED_BY, MOST_SIDE, watched_heads
+from visualizer.pictures.watched_heads import BLOCKED_BY
 from visualizer.runs.watched import WatchedRun
 from visualizer.runs.watched_masks import OtherMask, under_another_mask
 from visualizer.safe_text import markdown_safe
@@ -17,6 +17,7 @@ from visualizer.session.mount import mount
 from visualizer.session.state import Choices
 from visualizer.settings.looks import looks_in, looks_of
 from visualizer.settings.watched_settings import WATCHED
+from visualizer.views.watched.window import choose_window, chosen_heads
 
 _OFFERED = ("everything", "causal", "strictly_before", "causal_window")
 
@@ -62,11 +63,10 @@ def _say(found: OtherMask) -> None:
 
 
 def _grids(run: WatchedRun, attention: Attention, found: OtherMask, choices: Choices) -> None:
-    picture = watched_heads(run, attention.path, choices.watched.watched_item)
+    picture = chosen_heads(run, attention.path, choices)
     alone = picture.alone()
-    cut = np.s_[..., : picture.n_queries, : picture.n_keys]
-    if picture.is_part:
-        st.caption(f"The first {MOST_SIDE} of its queries and keys are drawn.")
+    cut = (..., *picture.window)
+    choose_window(picture, min(choices.watched.watched_head, alone.weights.shape[1] - 1), choices)
     key = "watched_compare"
 
     def show(event: object) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import streamlit as st
 
 import headlight
+from headlight.pretrained.sizes import most_bytes
 from visualizer.runs.watched import WatchedRun, in_bytes
 from visualizer.safe_text import as_code, markdown_safe, visible
 from visualizer.session import drafts, state
@@ -28,7 +29,15 @@ with headlight.watch(model, keep="all") as trace:
 trace.save("run.headlight", tokens=["The", "cat", ...])
 """
 
+ASKS_FROM = 64 * 2**20
+"""A file that takes more memory while it is opened is opened when a person has read how much."""
+
+_TIMES_OF_UPLOAD = 3
+"""An upload is in memory as Streamlit keeps it, as it is read, and as the arrays in it."""
+
 _LONGEST_PATH = 400
+_WAITING = "watched_waiting"
+_AGREED = "watched_agreed"
 _OPEN = "watched_opened"
 _REFUSED = "watched_refused"
 _N_UPLOADS = "watched_uploads"
@@ -41,6 +50,7 @@ def render(choices: Choices) -> WatchedRun | None:
     refused = drafts.put_by_before(_REFUSED)
     if problem or refused:
         st.error(markdown_safe(str(problem or refused)), icon=":material/error:")
+    _ask(choices)
     if run is None:
         _how_to_make_one()
         return None
@@ -66,8 +76,62 @@ def _open(choices: Choices) -> tuple[WatchedRun | None, str]:
             given = given_recording()
             if given is None:
                 return None, "The link is of a file that the app was started with: this one was started without."
-            return _of_file(given, given.name)
+            return (None, "") if _is_waiting(given) else _of_file(given, given.name)
     return None, ""
+
+
+def cost_of_opening(name: str, n_bytes: int, times: int) -> str:
+    """What it takes to open a file, in one sentence.
+
+    Args:
+        name: the file.
+        n_bytes: its size.
+        times: how often it is in memory while it is opened.
+
+    Raises:
+        ValueError: that is more than may be taken; the sentence says what would do.
+    """
+    taken, most = times * n_bytes, most_bytes()
+    if taken > most:
+        raise ValueError(
+            f"{visible(name)} has {in_bytes(n_bytes)}: opening it takes {in_bytes(taken)} of memory, and "
+            f"{in_bytes(most)} may be taken. Record fewer layers of it, or set HEADLIGHT_MEMORY_GB"
+        )
+    then = f", then {in_bytes(n_bytes)}" if times > 1 else ""
+    return (
+        f"{visible(name)} has {in_bytes(n_bytes)}. It takes {in_bytes(taken)} of memory while it is opened{then}."
+    )
+
+
+def _is_waiting(file: Path) -> bool:
+    """Whether a file of this machine is so large that it is opened on demand, and nobody has asked for it yet."""
+    size = file.stat().st_size if file.is_file() else 0
+    return size > ASKS_FROM and drafts.put_by_before(_AGREED) != str(file)
+
+
+def _ask(choices: Choices) -> None:
+    """Say what a large file that waits takes, with a way to open it; or why it is not opened."""
+    upload, given = drafts.put_by_before(_WAITING), given_recording()
+    if upload is not None:
+        name, size, times = str(getattr(upload, "name", "")), int(getattr(upload, "size", 0)), _TIMES_OF_UPLOAD
+    elif choices.watched.watched_source == "given" and given is not None and _is_waiting(given):
+        name, size, times = given.name, given.stat().st_size, 1
+    else:
+        return
+    try:
+        cost = cost_of_opening(name, size, times)
+    except ValueError as error:
+        st.error(markdown_safe(f"{error}."), icon=":material/error:")
+        return
+    st.info(markdown_safe(cost), icon=":material/memory:")
+    with st.container(horizontal=True, gap="small", key="watched_waiting"):
+        if upload is not None:
+            st.button("Open it", key="watched_open", on_click=_open_upload, args=(upload,), type="primary")
+            st.button("Leave it", key="watched_leave", on_click=drafts.put_by, args=(_WAITING, None))
+        else:
+            st.button(
+                "Open it", key="watched_open", on_click=drafts.put_by, args=(_AGREED, str(given)), type="primary"
+            )
 
 
 def _of_file(path: Path, title: str) -> tuple[WatchedRun | None, str]:
@@ -109,8 +173,11 @@ def _upload() -> None:
         key=key,
         max_upload_size=MOST_BYTES // 2**20,
         on_change=state.on_change(key, _take),
-        help="A file that trace.save wrote. It stays in this session, and nothing in it is run. While it is opened "
-        "it takes three times its size in memory, then as much as it is long.",
+        help="A file that trace.save wrote. It stays in this session, and nothing in it is run.",
+    )
+    st.caption(
+        "While it is opened it takes three times its size in memory, then as much as it is long. What takes more "
+        f"than {in_bytes(ASKS_FROM)} is opened once you have seen how much."
     )
 
 
@@ -118,8 +185,17 @@ def _take(upload: object) -> None:
     """Open an uploaded file; what is open stays so where it is refused."""
     if upload is None:
         return
-    name = str(getattr(upload, "name", "run.headlight"))
     drafts.put_by(_N_UPLOADS, int(str(drafts.put_by_before(_N_UPLOADS) or 0)) + 1)
+    drafts.put_by(_REFUSED, None)
+    if _TIMES_OF_UPLOAD * int(getattr(upload, "size", 0)) > ASKS_FROM:
+        drafts.put_by(_WAITING, upload)
+    else:
+        _open_upload(upload)
+
+
+def _open_upload(upload: object) -> None:
+    drafts.put_by(_WAITING, None)
+    name = str(getattr(upload, "name", "run.headlight"))
     try:
         run = _checked(headlight.load(upload.getvalue(), most_bytes=MOST_BYTES), name)  # type: ignore[attr-defined]
     except ValueError as error:
@@ -136,6 +212,7 @@ def _show(source: str) -> None:
 
 def _close() -> None:
     drafts.put_by(_OPEN, None)
+    drafts.put_by(_AGREED, None)
     _show("none")
 
 

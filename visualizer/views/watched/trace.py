@@ -12,7 +12,7 @@ from headlight.report import cells_of, named, said_once
 from model.mask_tools.mask_case import Finding, Severity
 from visualizer.components.attention_heads.element import attention_heads
 from visualizer.components.tensor_grid.element import tensor_grid
-from visualizer.pictures.watched_heads import BLOCKED_BY, MOST_SIDE, WatchedHeads, watched_heads
+from visualizer.pictures.watched_heads import BLOCKED_BY, WatchedHeads
 from visualizer.runs.watched import WatchedRun, n_items
 from visualizer.safe_text import markdown_safe, visible_whole
 from visualizer.session import state, widgets
@@ -20,6 +20,7 @@ from visualizer.session.mount import mount
 from visualizer.session.state import Choices
 from visualizer.settings.looks import looks_in, looks_of
 from visualizer.views.watched import compare, operations
+from visualizer.views.watched.window import choose_window, chosen_heads
 
 _ICONS: dict[Severity, str] = {
     "error": ":red[:material/error:]",
@@ -196,10 +197,9 @@ def _attention(run: WatchedRun, attention: Attention, choices: Choices) -> None:
     if attention.weights is None:
         st.info("Only sizes were kept of it: there are no weights to draw.", icon=":material/info:")
         return
-    picture = watched_heads(run, attention.path, choices.watched.watched_item)
-    if picture.is_part:
-        st.caption(f"The first {MOST_SIDE} of its queries and keys are drawn.")
+    picture = chosen_heads(run, attention.path, choices)
     head = min(choices.watched.watched_head, picture.weights.shape[1] - 1)
+    choose_window(picture, head, choices)
     panels = picture.panels(head)
     heads, beside = st.columns([3, 1], gap="medium") if panels else (st.container(), None)
     with heads:
@@ -219,9 +219,12 @@ def _heads(picture: WatchedHeads, head: int, choices: Choices) -> None:
 
     def choose_cell(event: object) -> None:
         show(event)
-        state.watch(watched_query=state.index_in(event, "query"), watched_key=state.index_in(event, "key"))
+        query, place = state.index_in(event, "query"), state.index_in(event, "key")
+        state.watch(watched_query=picture.first_query + query, watched_key=picture.first_key + place)
 
     key = "watched_heads"
+    _, _, n_queries, n_keys = picture.attention.shape
+    cell = picture.cell(min(watched.watched_query, n_queries - 1), min(watched.watched_key, n_keys - 1))
     mount(
         attention_heads(
             picture.weights,
@@ -233,8 +236,8 @@ def _heads(picture: WatchedHeads, head: int, choices: Choices) -> None:
             layer_names=picture.names,
             layer=picture.layer,
             head=head,
-            query=min(watched.watched_query, picture.n_queries - 1),
-            key_index=min(watched.watched_key, picture.n_keys - 1),
+            query=None if cell is None else cell[0],
+            key_index=None if cell is None else cell[1],
             looks=looks_of(choices.selection),
             key=key,
             seq=state.last_seq(key),

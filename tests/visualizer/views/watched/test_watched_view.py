@@ -14,7 +14,8 @@ from torch import nn
 
 import headlight
 from tests.headlight.small_models import stacked, vectors, written_out
-from visualizer.runs.watched import WatchedRun
+from visualizer.pictures.watched_heads import watched_heads
+from visualizer.runs.watched import WatchedRun, in_bytes
 from visualizer.safe_text import markdown_safe
 from visualizer.stages.watched import check, operands_of
 from visualizer.views.watched import recordings
@@ -198,3 +199,54 @@ def test_an_input_that_is_used_several_times_is_drawn_once():
     found = operands_of(WatchedRun(trace, ""), trace.stages["layers.0.self_attn.multi_head_attention_forward"])
     assert [operand.source for operand in found][:2] == ["add", "layers.0.self_attn.in_proj_weight"]
     assert [operand.operator for operand in found] == ["", ",", ",", ","]
+
+
+def long_run(n_queries: int = 600, n_keys: int = 700, far: int = 3) -> WatchedRun:
+    """One attention of random weights, in which query 550 looks at key ``far`` above all."""
+    with headlight.watch(nn.Identity(), keep="all") as trace:
+        scores = torch.randn(1, 1, n_queries, n_keys, generator=torch.Generator().manual_seed(0))
+        scores[..., 550, far] = 20.0
+        query = torch.zeros(1, 1, n_queries, 4)
+        torch.softmax(query @ torch.zeros(1, 1, 4, n_keys) + scores, -1) @ torch.zeros(1, 1, n_keys, 4)
+    return WatchedRun(trace, "long")
+
+
+def test_a_part_of_a_long_text_is_drawn_wherever_it_is_wanted():
+    run = long_run()
+    weights = run.trace[0].weights
+    picture = watched_heads(run, "", 0, (80, 9_999))
+    assert (picture.first_query, picture.first_key) == (80, 700 - 512)
+    assert torch.equal(torch.from_numpy(picture.weights[0, 0]), weights[0, 0, 80:592, 188:])
+    assert (picture.rows.labels[0], picture.columns.labels[-1]) == ("80", "699")
+    assert picture.cell(550, 188) == (470, 0)
+    assert picture.cell(550, 3) is None
+    assert picture.largest(0, 550) == (3, float(weights[0, 0, 550, 3]))
+
+
+def test_the_window_is_in_the_link_and_the_largest_weight_beyond_it_is_said(monkeypatch, tmp_path):
+    long_run().trace.save(tmp_path / "long.headlight")
+    monkeypatch.setattr(sys, "argv", ["app.py", str(tmp_path / "long.headlight")])
+    app = open_app(watched_source="given", watched_first_key="400", watched_query="550")
+    assert not app.exception
+    assert "Drawn: queries 0 to 511 of 600, keys 188 to 699 of 700." in said(app)
+    assert "Query 550 gives its largest weight in head 0, 1.000, to key 3, which is not drawn." in said(app)
+    app.button(key="watched_go_to_largest").click().run()
+    assert "to key 3." in said(app)
+    heads = pictures(app)["headlight_attention_heads"]
+    assert heads["selected"] == [550 - 88, 3]  # the last 512 queries are drawn
+    assert link_of(app)["watched_first_query"] == "512"
+
+
+def test_a_large_file_is_opened_once_its_memory_was_seen(monkeypatch, tmp_path):
+    monkeypatch.setattr(recordings, "ASKS_FROM", 1_000)
+    monkeypatch.setattr(sys, "argv", ["app.py", str(recordings.EXAMPLE)])
+    size = in_bytes(recordings.EXAMPLE.stat().st_size)
+    app = open_app(watched_source="given")
+    assert markdown_safe(f"It takes {size} of memory while it is opened.") in app.info[0].value
+    assert not pictures(app)
+    app.button(key="watched_open").click().run()
+    assert not app.exception
+    assert "headlight_attention_heads" in pictures(app)
+    monkeypatch.setenv("HEADLIGHT_MEMORY_GB", "0.0001")
+    with pytest.raises(ValueError, match=r"opening it takes 300\.0 MiB of memory, and 98 KiB may be taken"):
+        recordings.cost_of_opening("a.headlight", 100 * 2**20, 3)

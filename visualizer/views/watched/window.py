@@ -1,0 +1,69 @@
+"""The part of the heads that is drawn where there are too many queries or keys, and the way to the others."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from visualizer.pictures.watched_heads import WatchedHeads, watched_heads
+from visualizer.runs.watched import WatchedRun
+from visualizer.safe_text import as_code
+from visualizer.session import state, widgets
+from visualizer.session.state import Choices
+
+_STEP = 256
+
+
+def chosen_heads(run: WatchedRun, path: str, choices: Choices) -> WatchedHeads:
+    """The picture of an attention, as far as it is drawn."""
+    watched = choices.watched
+    return watched_heads(run, path, watched.watched_item, (watched.watched_first_query, watched.watched_first_key))
+
+
+def choose_window(picture: WatchedHeads, head: int, choices: Choices) -> None:
+    """Which part is drawn, with the controls that move it; nothing where that is everything."""
+    if not picture.is_part:
+        return
+    _, _, n_queries, n_keys = picture.attention.shape
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="watched_window"):
+        if n_queries > picture.n_queries:
+            widgets.number("watched_first_query", step=_STEP, width=170)
+        if n_keys > picture.n_keys:
+            widgets.number("watched_first_key", step=_STEP, width=170)
+        drawn_queries, drawn_keys = picture.window
+        st.caption(f"Drawn: {_range('queries', drawn_queries, n_queries)}, {_range('keys', drawn_keys, n_keys)}.")
+    _say_largest(picture, head, min(choices.watched.watched_query, n_queries - 1))
+
+
+def _range(name: str, drawn: slice, size: int) -> str:
+    return f"{name} {drawn.start:,} to {drawn.stop - 1:,} of {size:,}"
+
+
+def _say_largest(picture: WatchedHeads, head: int, query: int) -> None:
+    """Where the largest weight of the chosen query's whole row is, with a way there if it is not drawn."""
+    found = picture.largest(head, query)
+    if found is None:
+        return
+    key, weight = found
+    queries, keys = picture.run.labels(picture.attention, picture.item)
+    from_query, to_key = _named(query, queries), _named(key, keys)
+    said = f"Query {from_query} gives its largest weight in head {head}, {weight:.3f}, to key {to_key}"
+    is_drawn = picture.cell(query, key) is not None
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="watched_largest"):
+        st.caption(f"{said}{'.' if is_drawn else ', which is not drawn.'}", width="content")
+        if not is_drawn:
+            st.button(
+                "Go there",
+                key="watched_go_to_largest",
+                on_click=state.watch,
+                kwargs={
+                    "watched_query": query,
+                    "watched_key": key,
+                    "watched_first_query": query // _STEP * _STEP,
+                    "watched_first_key": key // _STEP * _STEP,
+                },
+                type="tertiary",
+            )
+
+
+def _named(place: int, texts: tuple[str, ...]) -> str:
+    return f"{place:,} {as_code(texts[place])}" if texts else f"{place:,}"
