@@ -46,7 +46,7 @@ def test_the_path_is_walked_left_taken_up_again_and_opened_from_a_file(open_link
         if i < 10:
             with rerun(page, "path_card"):
                 card.get_by_role("button", name="Next").click()
-    assert link_of(page)["stop"] == "12"
+    assert link_of(page)["stop"] == "13"
     with rerun(page):
         card.get_by_role("button", name="Finish").click()
     expect(card).to_have_count(0)

@@ -3,6 +3,9 @@
 import itertools
 import json
 import math
+import re
+import tomllib
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +13,7 @@ from model import MASKS
 from visualizer import colors
 
 THEMES = ("light", "dark")
+ROOT = Path(__file__).parents[2]
 COLOR_BLINDNESS = {
     "protanopia": (
         (0.152286, 1.052583, -0.204868),
@@ -124,6 +128,26 @@ def test_the_neutral_scale_is_grey(theme):
 def test_text_colours_can_be_read_on_the_background(theme):
     for color in [*colors.ROLES[theme].values(), colors.WARNING[theme]]:
         assert colors.contrast(color, colors.BACKGROUND[theme]) >= 4.5
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_what_is_written_small_or_grey_can_be_read_on_every_ground(theme):
+    """Streamlit writes captions with 60 % of the text's colour, the pictures their quiet words with as much as here."""
+    looks = tomllib.loads((ROOT / ".streamlit/config.toml").read_text())["theme"][theme]
+    sheet = (ROOT / "visualizer/components/shared/dom.css").read_text()
+    quiet = int(re.search(r"--hl-muted: color-mix\(in srgb, var\(--hl-text\) (\d+)%", sheet)[1]) / 100
+    grounds = [looks["backgroundColor"], looks["secondaryBackgroundColor"], looks["sidebar"]["backgroundColor"]]
+    for ground in grounds:
+        for share in (0.6, quiet):
+            assert colors.contrast(mixed(looks["textColor"], ground, share), ground) >= 4.5
+        assert colors.contrast(looks["linkColor"], ground) >= 4.5
+        assert colors.contrast(looks["primaryColor"], ground) >= 3
+
+
+def mixed(over, under, share):
+    """What a colour of this share looks like over another one."""
+    parts = [[int(text[start : start + 2], 16) for start in (1, 3, 5)] for text in (over, under)]
+    return "#" + "".join(f"{round(share * a + (1 - share) * b):02x}" for a, b in zip(*parts, strict=True))
 
 
 @pytest.mark.parametrize("theme", THEMES)

@@ -83,8 +83,6 @@ export interface Matrix extends Plane {
   columnAxis: Axis;
   dtype: string;
   blockedBy?: string[];
-  /** Whether lines are put over numbers below zero where these are not written. */
-  marksSign?: boolean;
 }
 
 /** How numbers become pixels. */

@@ -49,6 +49,8 @@ def _of_run(run: Run) -> Iterator[str]:
             yield "untrained"
     if settings.positions != "none":
         yield "positions"
+    if settings.architecture == "encoder-decoder":
+        yield "two_texts"
     yield "several_layers" if settings.depth > 1 else "one_layer"
 
 

@@ -11,10 +11,11 @@ from visualizer.guide.words import PathFacts, holds
 from visualizer.pictures.token_way import stack_of
 from visualizer.runs.paths import attention_modules, layer_of, with_layer, without_layer
 from visualizer.runs.run import Run
-from visualizer.session import state
+from visualizer.session import drafts, state
 from visualizer.session.cache import cached_run
 from visualizer.settings.settings import Selection, default_stage
 
+_TOKEN = "token_of_target"
 _PLACES = ("guided", "hidden", "stop", "view", "stage", "layer", "head", "query", "key", "cell")
 """What of the selection a stop sets."""
 
@@ -97,8 +98,23 @@ def go_to(number: int) -> None:
     numbers = stops_of(run, path, choices.selection)
     if numbers:
         number = nearest_stop(numbers, number)
-        found = place_of(run, path.stops[number - 1], number, choices.selection)
+        stop = path.stops[number - 1]
+        found = place_of(run, stop, number, _with_token_of(choices.selection, run, stop))
         state.select(**{name: getattr(found, name) for name in _PLACES})
+
+
+def _with_token_of(selection: Selection, run: Run, stop: Stop) -> Selection:
+    """The selection with the token of the text that a stop is about: a visit to the encoder leaves the target's."""
+    if run.settings.architecture != "encoder-decoder":
+        return selection
+    was_visiting, is_visiting = (stage.startswith("encoder.") for stage in (selection.stage, stop.stage))
+    if is_visiting and not was_visiting:
+        drafts.put_by(_TOKEN, selection.query)
+    elif was_visiting and not is_visiting:
+        left = drafts.put_by_before(_TOKEN)
+        drafts.put_by(_TOKEN, None)
+        return replace(selection, query=left) if isinstance(left, int) else selection
+    return selection
 
 
 def light_at(run: Run, selection: Selection) -> str:

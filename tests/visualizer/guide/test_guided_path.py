@@ -10,17 +10,21 @@ import pytest
 
 from tests.visualizer.sample_runs import VARIANTS, run_of
 from visualizer.glossary import GLOSSARY
+from visualizer.guide import walking
+from visualizer.guide.facts import percent
 from visualizer.guide.known_paths import FIRST_PATH, keep_path, path_named
 from visualizer.guide.path import read_path, write_path
 from visualizer.guide.walking import facts_of_stop, is_at, light_at, nearest_stop, place_of, stage_in, stops_of
 from visualizer.guide.words import Said, told
 from visualizer.runs.compute import compute_run
+from visualizer.session.state import Choices
 from visualizer.settings.examples import OPENING
 from visualizer.settings.settings import Selection, Settings
 
 ENTRIES = frozenset(GLOSSARY)
 STOP = {"title": "A stop", "view": "step", "stage": "weights", "words": "Look."}
 TITLES = [stop.title for stop in FIRST_PATH.stops]
+OF_TWO_TEXTS = ("The other text is read first", "Looking into the other text")
 
 
 def file_of(**changes):
@@ -53,6 +57,9 @@ def test_the_words_of_the_opening_hold_the_numbers_of_its_run():
         in said["Attention is shared out"]
     )
     assert "“cat” sees 9 of 11 tokens. What it may not see (2) gets the score −∞." in said["What may not be seen"]
+    first, looked_at = 0, run.trace["decoder.layers.0.self_attention.weights"].value[0, :, 8]
+    assert [int(row.argmax()) for row in looked_at[[0, 3]]] == [7, first], OPENING.what_to_see
+    assert set(looked_at[2].topk(2).indices.tolist()) == {1, 8}, OPENING.what_to_see
     active = int((run.trace["decoder.layers.0.feed_forward.activation"].value[0, 8] > 0).sum())
     assert f"these are {active}." in said["Each token by itself"]
     probabilities = run.trace["probabilities"].value[0, 8]
@@ -65,14 +72,14 @@ def test_the_words_of_the_opening_hold_the_numbers_of_its_run():
 @pytest.mark.parametrize(
     ("settings", "left_out"),
     [
-        (Settings(mask=()), {"What may not be seen", "Looking into the other text"}),
+        (Settings(mask=()), {"What may not be seen", *OF_TWO_TEXTS}),
         (Settings(architecture="encoder-decoder", norm="pre"), set()),
         (Settings(architecture="decoder", positions="none", n_heads=1, text="one"), {
-            "Where it stands", "Many heads, many questions", "What may not be seen", "Looking into the other text",
+            "Where it stands", "Many heads, many questions", "What may not be seen", *OF_TWO_TEXTS,
         }),
         (Settings(architecture="attention"), {
             "One token on its way", "Added, not replaced", "Each token by itself", "The answer",
-            "Looking into the other text",
+            *OF_TWO_TEXTS,
         }),
         (Settings(weights="trained", task="reverse", architecture="encoder-decoder", text="abc"), set()),
     ],
@@ -81,6 +88,36 @@ def test_the_words_of_the_opening_hold_the_numbers_of_its_run():
 def test_stops_that_a_run_does_not_have_are_left_out(settings, left_out):
     _, said = walked(settings)
     assert set(TITLES) - set(said) == left_out
+
+
+def test_in_an_encoder_decoder_the_encoder_is_visited_before_it_is_looked_into():
+    settings = Settings(architecture="encoder-decoder", text="The cat sat", target="Die Katze")
+    run, said = walked(settings, Selection(query=1, head=0))
+    weights = run.trace["encoder.layers.0.self_attention.weights"].value[0, 0, 1]
+    best = int(weights.argmax())
+    told_there = said["The other text is read first"]
+    assert f"“cat” of the source gives {percent(float(weights[best]))} of its attention to “" in told_there
+    assert f"(place {best})" in told_there
+    titles = list(said)
+    assert titles.index("Looking into the other text") == titles.index("The other text is read first") + 1
+
+
+def test_a_visit_to_the_encoder_leaves_the_token_of_the_target(monkeypatch):
+    settings = Settings(architecture="encoder-decoder", text="my dog", target="mein Hund mag alte Knochen")
+    kept, seen = {}, [Choices(settings, Selection(view="heads", stage="decoder.self_attention.weights", query=5))]
+    monkeypatch.setattr(walking.drafts, "put_by", kept.__setitem__)
+    monkeypatch.setattr(walking.drafts, "put_by_before", kept.get)
+    monkeypatch.setattr(walking, "cached_run", compute_run)
+    monkeypatch.setattr(walking.state, "chosen", lambda: seen[-1])
+    monkeypatch.setattr(
+        walking.state,
+        "select",
+        lambda **changes: seen.append(replace(seen[-1], selection=replace(seen[-1].selection, **changes))),
+    )
+    visit = 1 + TITLES.index("The other text is read first")
+    for number in (visit, visit + 1, visit, visit - 1):
+        walking.go_to(number)
+    assert [choices.selection.query for choices in seen] == [5, 1, 5, 1, 5]
 
 
 def test_every_run_can_be_walked_and_a_worked_example_has_the_stops_of_an_attention():

@@ -80,7 +80,7 @@ class CompareGrids extends LayeredPicture {
       controls.matrix(data.arrays[side], masks[side], data.sides[side].blocked_by, layer, head));
     const taken = this.takenFrom(a, b);
     const blocked = this.blockedInBoth(a.blocked, b.blocked);
-    const looks = { steps: null, blocked, blockedBy: [], emptyRows: null, marksSign: true };
+    const looks = { steps: null, blocked, blockedBy: [], emptyRows: null };
     return { a, b, difference: differenceOf(a, b, looks), moved: taken / a.rows };
   }
 

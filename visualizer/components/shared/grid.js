@@ -20,7 +20,7 @@ import { pixelRatioOf } from "./zoom.js";
  * host: {hover(panel, row, column, point), leave(), select(panel, row, column), title(panel, solo)}; `title` may be
  * missing, then the title is plain text.
  * A matrix is {values: Float32Array, rows, columns, rowAxis, columnAxis, blocked: Uint8Array | null, emptyRows:
- * Uint8Array | null, dtype, marksSign}; `marksSign` puts lines over numbers below zero where they are not written.
+ * Uint8Array | null, dtype}; on a scale that goes below zero, lines stand over such numbers where they are not written.
  * A panel is drawn by `show(matrix, look)` and lit by `light(row, column)`.
  */
 export class MatrixPanel {
@@ -193,7 +193,7 @@ export class MatrixPanel {
     const hatch = hatchCanvas(
       matrix.blocked, matrix.rows, matrix.columns, hatchWidth, hatchHeight, theme, pixelRatio);
     if (hatch) context.drawImage(hatch, Math.round(left * pixelRatio), Math.round(top * pixelRatio));
-    const sign = matrix.marksSign && !geometry.numbers // numbers in the cells carry their signs
+    const sign = this.look.scale.low < 0 && !geometry.numbers // numbers in the cells carry their signs
       ? signCanvas(matrix, this.look.scale, hatchWidth, hatchHeight, pixelRatio)
       : null;
     if (sign) context.drawImage(sign, Math.round(left * pixelRatio), Math.round(top * pixelRatio));

@@ -3,10 +3,8 @@
 import { shortened, textContext } from "../shared/canvas.js";
 import { clamp, makeSvgElement } from "../shared/dom.js";
 import { headColor } from "../shared/theme.js";
-import { HEIGHT, namedKeys } from "./layout.js";
+import { namedKeys } from "./layout.js";
 
-const BAR = 66; // the longest bar
-const BAND = 46; // the widest band
 const RIBBON = 12; // of the weight 1
 const LEAST_WEIGHT = 0.02;
 const [LEAST_KEY, WIDEST_KEY] = [18, 44];
@@ -29,7 +27,7 @@ function label(view, text, x, y, width, className, attributes = {}) {
 
 /** Half the height of the band where its norm is a number. */
 function half(view, norm) {
-  return Math.max(1, (norm / view.numbers.largestStream) * BAND) / 2;
+  return Math.max(1, (norm / view.numbers.largestStream) * view.layout.heights.widest) / 2;
 }
 
 /** The band through every box: in each it grows or shrinks to the sum, and a norm of a layer brings it to another. */
@@ -37,7 +35,7 @@ function drawBand(view) {
   const { layout, stops, numbers } = view;
   const pieces = stops.map((_, index) => {
     const { x, y, width } = layout.boxes[index];
-    const middle = y + HEIGHT.band;
+    const middle = y + view.layout.heights.band;
     const before = half(view, index ? numbers.stream(index - 1) : numbers.sum(0));
     const [sum, after] = [half(view, numbers.sum(index)), half(view, numbers.stream(index))];
     const points = [[x, before], [x + width * 0.4, before], [x + width * 0.6, sum], [x + width * 0.86, sum], [x + width, after]];
@@ -46,7 +44,7 @@ function drawBand(view) {
   const { x, y, width } = layout.end;
   if (!layout.isStacked) {
     const last = half(view, numbers.stream(stops.length - 1));
-    pieces.push(bandPath([[x, last], [x + width * 0.08, last]], y + HEIGHT.band));
+    pieces.push(bandPath([[x, last], [x + width * 0.08, last]], y + view.layout.heights.band));
   }
   return makeSvgElement("path", { d: pieces.join(" "), class: "band" });
 }
@@ -83,9 +81,9 @@ function placeBars(view, stop, index, { x, y, width }) {
   const largest = Math.max(...stop.parts.map((part) => view.numbers.norm(part)));
   return stop.parts.map((part, i) => {
     const norm = view.numbers.norm(part);
-    const size = Math.max(1, (norm / view.numbers.largestPart[index ? 1 : 0]) * BAR);
+    const size = Math.max(1, (norm / view.numbers.largestPart[index ? 1 : 0]) * view.layout.heights.longest);
     const isNamed = each >= 22 || norm === largest;
-    return { part, x: left + each * i, width: each, top: y + HEIGHT.bars - size, size, isNamed, box: { x, width } };
+    return { part, x: left + each * i, width: each, top: y + view.layout.heights.bars - size, size, isNamed, box: { x, width } };
   });
 }
 
@@ -131,8 +129,8 @@ function drawReading(view, stop, index, { x, y, width }, bars) {
     });
     if (others > 0) nodes.push(ribbon(view, bar, middle(named.length), y, rest));
   });
-  named.forEach((key, slot) => nodes.push(label(view, stop.keys.labels[key], middle(slot), y + HEIGHT.read - 12, each - 3, "small middle token-read", { "data-key": key })));
-  if (others > 0) nodes.push(label(view, `+${others}`, middle(named.length), y + HEIGHT.read - 12, each + 12, "small middle muted"));
+  named.forEach((key, slot) => nodes.push(label(view, stop.keys.labels[key], middle(slot), y + view.layout.heights.read - 12, each - 3, "small middle token-read", { "data-key": key })));
+  if (others > 0) nodes.push(label(view, `+${others}`, middle(named.length), y + view.layout.heights.read - 12, each + 12, "small middle muted"));
   return nodes.filter(Boolean);
 }
 
@@ -144,7 +142,7 @@ function keyWidth({ theme }, labels) {
 
 function ribbon(view, bar, from, y, weight) {
   if (!(weight >= LEAST_WEIGHT)) return null;
-  const [to, start, end] = [bar.x + bar.width / 2, y + HEIGHT.read - 7, bar.top - (bar.isNamed ? 15 : 2)];
+  const [to, start, end] = [bar.x + bar.width / 2, y + view.layout.heights.read - 7, bar.top - (bar.isNamed ? 15 : 2)];
   const bend = (start + end) / 2;
   return makeSvgElement("path", {
     d: `M${from},${start}C${from},${bend} ${to},${bend} ${to},${end}`,
@@ -156,13 +154,15 @@ function ribbon(view, bar, from, y, weight) {
 function drawPlace(view, stop, index, { x, y, width }) {
   const size = half(view, view.numbers.sum(index));
   return makeSvgElement("rect", {
-    x: x + width * 0.5, y: y + HEIGHT.band - size - 2, width: width * 0.45, height: 2 * size + 4, class: "place", "data-stop": index,
+    x: x + width * 0.5, y: y + view.layout.heights.band - size - 2, width: width * 0.45, height: 2 * size + 4, class: "place", "data-stop": index,
   });
 }
 
 /** Where the answers of a stop are written: where its own box is too narrow, those of a feed-forward under its layer. */
 function lensBox(view, index, box) {
-  if (box.width >= 52 || index === 0) return box;
+  const next = view.layout.boxes[index + 1];
+  const isUnderNext = view.stops[index].keys && next && !view.stops[index + 1].keys && next.width < 52;
+  if ((box.width >= 52 && !isUnderNext) || index === 0) return box;
   if (view.stops[index].keys) return null;
   const before = view.layout.boxes[index - 1];
   return { x: before.x, y: before.y, width: before.width + box.width };
@@ -172,7 +172,7 @@ function drawLens(view, index, box) {
   const likely = box && view.numbers.likely(index);
   if (!likely) return [];
   const count = box.width < 52 ? 1 : 4;
-  return likely.slice(0, count).flatMap((one, i) => answer(view, one, i, box, box.y + HEIGHT.lens, index));
+  return likely.slice(0, count).flatMap((one, i) => answer(view, one, i, box, box.y + view.layout.heights.lens, index));
 }
 
 /** One line: a likely token, its probability, and a bar as long. */
@@ -193,7 +193,7 @@ function drawEnd(view) {
   const left = x + width * (view.layout.isStacked ? 0 : 0.1);
   const box = { x: left, y, width: x + width - left };
   const likely = view.numbers.likely(view.stops.length - 1);
-  const top = y + (likely ? HEIGHT.band - 24 : HEIGHT.band + 4);
+  const top = y + (likely ? view.layout.heights.band - 24 : view.layout.heights.band + 4);
   const title = label(view, view.end[0], left + 4, top, box.width - 6, "way-title");
   const lines = likely ? likely.flatMap((one, i) => answer(view, one, i, box, top + 8, "end")) : [];
   return [makeSvgElement("g", { class: "answers", "data-lens": "end" }, [title]), ...lines];

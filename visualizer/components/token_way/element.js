@@ -14,12 +14,14 @@ import { floats, formatNumber, withMinusSign } from "../shared/payload.js";
 import { Picture, startPicture } from "../shared/picture.js";
 import { Reading } from "../shared/reading.js";
 import { tooltipLine } from "../shared/tooltip.js";
+import { zoomOf } from "../shared/zoom.js";
 import { drawWay } from "./draw.js";
 import { layoutWay } from "./layout.js";
 
 const STEPS = { ArrowLeft: -1, ArrowRight: 1, Home: -Infinity, End: Infinity };
 const PART_STEPS = { ArrowUp: -1, ArrowDown: 1 };
 const MOST_WEIGHTS = 8;
+const BELOW = 64; // pixels below the picture for the line that checks it
 const LABEL = "One token's way. Left and right arrows: another token. Up and down: its parts. Enter: the stage of a part.";
 
 class TokenWay extends Picture {
@@ -102,7 +104,7 @@ class TokenWay extends Picture {
 
   draw() {
     const { stops, parts, end } = this.data;
-    const layout = layoutWay(stops, this.width);
+    const layout = layoutWay(stops, this.width, this.room());
     this.shown = { stops, parts, end, layout, theme: this.theme, numbers: this.numbers() };
     this.svg.setAttribute("viewBox", `0 0 ${layout.width} ${layout.height}`);
     this.svg.setAttribute("width", layout.width);
@@ -112,6 +114,16 @@ class TokenWay extends Picture {
     this.light(this.lit);
     this.showHeading();
     this.reading.writeSoon("the way of the token", () => this.inWords());
+  }
+
+  /** The pixels down to the foot of the window, as they are when its size changes. */
+  room() {
+    const size = `${innerWidth} ${innerHeight} ${this.width}`;
+    if (size !== this.measured?.size) {
+      const above = Math.max(0, this.svg.getBoundingClientRect().top);
+      this.measured = { size, room: (innerHeight - above) / zoomOf(this.svg) - BELOW };
+    }
+    return this.measured.room;
   }
 
   /** One text for each part, in the order of the model, and one for the stream after each step. */
@@ -135,7 +147,7 @@ class TokenWay extends Picture {
     else said.push(" ends in what the cross-attention of the decoder reads.");
     const place = stops.find((stop) => stop.parts.includes(largest.index));
     said.push(` Of all heads, ${largest.label} of ${place.title.replace(" · ", ", ")} writes most: norm ${formatNumber(largest.norm)}.`);
-    this.heading.replaceChildren(...said, makeElement("span", "hint", {}, [" ← → go to another token."]));
+    this.heading.replaceChildren(...said, makeElement("span", "hint", {}, [" ← → another token"]));
   }
 
   /** What a node of the picture stands for: a part, or a stop. */

@@ -4,15 +4,31 @@ const NARROW = 640;
 const START = 92;
 const END = 116;
 const LEAST_LAYER = 26;
-export const HEIGHT = { keys: 18, read: 44, bars: 176, band: 222, lens: 262, whole: 352, start: 176 };
+const LEAST = { read: 44, bars: 176, band: 222, lens: 262, whole: 352, longest: 66, widest: 46 };
+const MOST_MORE = 330; // pixels that a high window gives it beyond the least
+
+/**
+ * How far down everything stands, the longest bar and the widest band. More room goes to the ribbons first, then to
+ * the bars and the band.
+ * @param {number} room the pixels that the picture may be high
+ */
+export function heightsOf(room) {
+  const more = Math.min(Math.max(room - LEAST.whole, 0), MOST_MORE);
+  const at = (name, share) => Math.round(LEAST[name] + share * more);
+  return {
+    read: LEAST.read, bars: at("bars", 0.7), band: at("band", 0.85), lens: at("lens", 1), whole: at("whole", 1),
+    longest: at("longest", 0.3), widest: at("widest", 0.2),
+  };
+}
 
 /**
  * A box {x, y, width, top, height} for each stop and one for the end: side by side, or one below the other where there
  * is no room. What reads tokens gets twice the room of what does not.
  * @param {{keys: object | null}[]} stops
  * @param {number} width
+ * @param {number} room the pixels that it may be high where the stops stand side by side
  */
-export function layoutWay(stops, width) {
+export function layoutWay(stops, width, room) {
   if (width < NARROW) return stacked(stops, width);
   const shares = stops.slice(1).map(({ keys }) => (keys ? 2 : 1));
   const unit = Math.max(LEAST_LAYER / 2, (width - START - END) / shares.reduce((sum, share) => sum + share, 0));
@@ -23,19 +39,21 @@ export function layoutWay(stops, width) {
   }
   const last = boxes.at(-1);
   const end = { x: last.x + last.width, y: 0, width: END };
-  return { boxes, end, width: end.x + END, height: HEIGHT.whole, isStacked: false };
+  const heights = heightsOf(room);
+  return { boxes, end, width: end.x + END, height: heights.whole, heights, isStacked: false };
 }
 
 /** One below the other; what reads nothing has no room for what is read. */
 function stacked(stops, width) {
+  const heights = heightsOf(0);
   let y = 0;
   const boxes = stops.map(({ keys }) => {
     const skipped = keys ? 0 : 70;
     const box = { x: 0, y: y - skipped, width };
-    y += HEIGHT.whole - skipped;
+    y += heights.whole - skipped;
     return box;
   });
-  return { boxes, end: { x: 0, y: y - HEIGHT.band + 40, width }, width, height: y + 140, isStacked: true };
+  return { boxes, end: { x: 0, y: y - heights.band + 40, width }, width, height: y + 140, heights, isStacked: true };
 }
 
 /**
