@@ -116,8 +116,8 @@ EXAMPLES = (
 OPENING = Example(
     name="opening",
     title="Opening picture",
-    what_to_see="The second “cat” finds the first: head 2 looks for the same word, head 0 reads the word before it, "
-    "head 3 the first word.",
+    what_to_see="The second “cat” finds the first: head 2 looks for the same word, head 0 reads the word before "
+    "it, head 3 the first word.",
     settings=Settings(architecture="decoder"),
     selection=Selection(view="way", stage=default_stage("decoder")),
     speaks_of=("query",),
