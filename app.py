@@ -7,7 +7,7 @@ from contextlib import nullcontext
 
 import streamlit as st
 
-from visualizer.page import beginning, header, opening, sidebar
+from visualizer.page import beginning, first_picture, header, opening, sidebar
 from visualizer.page.warming import is_warm, warmed
 from visualizer.routes.served import ROUTES
 from visualizer.session import state
@@ -29,12 +29,12 @@ def page_of_visitor() -> None:
     """The page. Its picture is sent before what stands around it, unless it waits for PyTorch to be loaded."""
     st.set_page_config(page_title="Headlight", page_icon=header.ICON, layout="wide")
     state.load()
-    picture_first = is_warm() or opening.is_known(state.chosen())
     header.style()
     sidebar.title()
     top = st.container(key="top")
-    if picture_first:
+    if picture_first := is_warm() or opening.is_known(state.chosen()):
         picture()
+        first_picture.wait()
     sidebar.controls(state.chosen())
     with top:
         header.header(beginning.begin)

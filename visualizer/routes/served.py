@@ -3,7 +3,7 @@
     /numbers/<stage>.npy, .csv or .packed      a stage of a run
     /pictures/heads, /pictures/compare         what the picture of a view draws
     /scripts/<name>-<version>.js               what draws the pictures, which a browser loads once
-    /ahead/<line>                              a WebSocket: which pictures a page will draw next
+    /ahead/<line>                              a WebSocket: which pictures a page will draw next; POST: one is drawn
 
 The parameters are those of the page's link, and those of ``Part``.
 """
@@ -22,7 +22,7 @@ from starlette.websockets import WebSocket
 
 from visualizer.routes.address import Address, Format, read_picture_address, read_stage_address, version_here
 from visualizer.session.mount import asking_script, script
-from visualizer.session.told_ahead import listening_to
+from visualizer.session.told_ahead import is_drawn, listening_to
 
 if TYPE_CHECKING:  # it brings torch, which takes a second
     from visualizer.routes.answers import Answer
@@ -90,11 +90,18 @@ async def ahead(socket: WebSocket) -> None:
             tasks.cancel_scope.cancel()
 
 
+async def drawn(request: Request) -> Response:
+    """A page says that its first picture is drawn."""
+    is_drawn(request.path_params["line"])
+    return Response(status_code=204)
+
+
 ROUTES: list[BaseRoute] = [
     Route("/numbers/{file}", numbers),
     Route("/pictures/{view}", pictures),
     Route("/scripts/{file}", scripts),
     WebSocketRoute("/ahead/{line}", ahead),
+    Route("/ahead/{line}", drawn, methods=["POST"]),
 ]
 """What the server answers beside the page."""
 

@@ -1,13 +1,17 @@
-"""What a page is told before its messages: those wait until the browser has drawn the ones before them."""
+"""What a page is told before its messages: those wait until the browser has drawn the ones before them.
+
+And what it says on the same line: that its first picture is drawn.
+"""
 
 from __future__ import annotations
 
 from asyncio import AbstractEventLoop, Queue, get_running_loop
 from collections.abc import Iterator
 from contextlib import contextmanager
-from threading import Lock
+from threading import Event, Lock
 
 _listening: dict[str, list[tuple[AbstractEventLoop, Queue[str]]]] = {}
+_undrawn: dict[str, Event] = {}
 _lock = Lock()
 
 
@@ -35,3 +39,16 @@ def tell(line: str, text: str) -> None:
     with _lock:
         for loop, told in _listening.get(line, ()):
             loop.call_soon_threadsafe(told.put_nowait, text)
+
+
+def wait_until_drawn(line: str, seconds: float) -> None:
+    """Wait until the page of a line says that its picture is drawn, so long at most."""
+    drawn = _undrawn.setdefault(line, Event())
+    drawn.wait(seconds)
+    _undrawn.pop(line, None)
+
+
+def is_drawn(line: str) -> None:
+    """The page of a line says so."""
+    if drawn := _undrawn.get(line):
+        drawn.set()

@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Thread
 from urllib.parse import urlencode
 
 import anyio
@@ -309,3 +310,16 @@ def test_a_page_hears_on_its_line_what_it_is_told_ahead(client):
             time.sleep(0)
         told_ahead.tell("ours", "pictures/heads?n_heads=2")
         assert line.receive_text() == "pictures/heads?n_heads=2"
+
+
+def test_a_page_that_waits_for_its_picture_goes_on_once_that_is_drawn(client):
+    waiting = Thread(target=told_ahead.wait_until_drawn, args=("ours", 60))
+    waiting.start()
+    while "ours" not in told_ahead._undrawn:
+        time.sleep(0)
+    assert client.post("/ahead/theirs").status_code == 204
+    assert waiting.is_alive()
+    assert client.post("/ahead/ours").status_code == 204
+    waiting.join(30)
+    assert not waiting.is_alive()
+    assert not told_ahead._undrawn

@@ -2,6 +2,8 @@ import { expectAhead } from "../shared/arrivals.js";
 import { unpack } from "../shared/payload.js";
 
 const AFTER_THE_PICTURE = 1000; // milliseconds: nothing is foreseen before the first picture
+// What stands beside a picture.
+const SMALL = new Set(["token_strip", "glossary", "page_keys", "words", "stage_map", "path_card", "theme_links"]);
 
 /** Has a worker listen to the line on which the server says which numbers are drawn next, and fetch them. */
 class Listener {
@@ -17,6 +19,19 @@ class Listener {
     this.destroy();
     this.where = { line, page: document.baseURI };
     this.timer = setTimeout(() => this.start(script), AFTER_THE_PICTURE);
+    this.tellWhenDrawn();
+  }
+
+  /** Tell the server that a picture is drawn: it then sends what stands around it. */
+  tellWhenDrawn() {
+    const where = new URL(this.where.line, this.where.page);
+    const tell = (event) => {
+      if (SMALL.has(/** @type {CustomEvent} */ (event).detail.component)) return;
+      window.removeEventListener("headlight:painted", tell);
+      requestAnimationFrame(() => navigator.sendBeacon(where));
+    };
+    window.addEventListener("headlight:painted", tell);
+    this.endTelling = () => window.removeEventListener("headlight:painted", tell);
   }
 
   start(script) {
@@ -41,6 +56,7 @@ class Listener {
 
   destroy() {
     clearTimeout(this.timer);
+    this.endTelling?.();
     this.worker?.terminate();
     for (const { reject } of this.expected.values()) reject(new Error("nobody fetches them any more"));
     this.expected.clear();
