@@ -36,16 +36,6 @@ class RunningModules:
         """The path of the innermost running module; "" for the model itself, and where none runs."""
         return self.path_of(self._running[-1]) if self._running else ""
 
-    @property
-    def innermost(self) -> nn.Module | None:
-        """The innermost running module; None where none runs."""
-        return self._running[-1] if self._running else None
-
-    @property
-    def n_running(self) -> int:
-        """How many modules of the model are running, each within the one before."""
-        return len(self._running)
-
     def path_of(self, module: nn.Module) -> str:
         """The path of a module of the model."""
         return self._names[id(module)]

@@ -247,28 +247,23 @@ class StageBytes(TorchFunctionMode):
         return output
 
 
-def recomputed(stage: Stage, stages: Mapping[str, Stage], model: nn.Module) -> Tensor:
-    """A stage computed again from the stages and parameters that it was computed from.
+def value_of(node: Node, stages: Mapping[str, Stage], parameters: Mapping[str, Tensor]) -> Tensor:
+    """What an expression comes to, from the stages and the parameters that are there.
 
     Raises:
-        ValueError: its expression is not known, or one of its inputs was written over.
+        KeyError: a stage or a parameter is not there, or was written over while the model ran.
     """
-    if stage.node is None:
-        raise ValueError(f"the recording does not hold how {stage.path} was computed")
-    parameters = parameters_of(model)
-
-    def value_of(node: Node) -> Tensor:
-        if isinstance(node, Operation):
-            return node.apply(tuple(value_of(part) for part in node.inputs))
-        if isinstance(node, ParameterInput):
-            return parameters[node.name]
-        value = node.value if isinstance(node, Constant) else stages[node.path].value
-        if value is None:
-            raise ValueError(f"an input of {stage.path} was written over while the model ran")
-        return value.clone()  # the operation may write into it
-
-    with torch.no_grad():
-        return value_of(stage.node)
+    if isinstance(node, Operation):
+        given = [value_of(part, stages, parameters) for part in node.inputs]
+        if given and may_write(node):
+            given[0] = given[0].clone()
+        return node.apply(tuple(given))
+    if isinstance(node, ParameterInput):
+        return parameters[node.name]
+    value = node.value if isinstance(node, Constant) else stages[node.path].value
+    if value is None:
+        raise KeyError(f"the numbers of an input were written over: {node}")
+    return value
 
 
 def _repeats(name: str, args: tuple[Any, ...], output: object) -> bool:

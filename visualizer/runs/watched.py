@@ -13,9 +13,9 @@ from torch import Tensor
 from headlight.attention import Attention
 from headlight.findings import Judged, is_cross, is_of_decoder, judge
 from headlight.inputs import NO_PADDING, Padding
-from headlight.stages import may_write
+from headlight.stages import value_of
 from headlight.trace import Trace
-from model.dataflow import Constant, Node, Operation, ParameterInput
+from model.dataflow import Node
 from model.mask_tools.lint import Finding
 from model.masks import with_leading_axes
 
@@ -106,17 +106,7 @@ class WatchedRun:
         Raises:
             KeyError: a stage or a parameter is not there.
         """
-        if isinstance(node, Operation):
-            given = [self.values(part) for part in node.inputs]
-            if given and may_write(node):
-                given[0] = given[0].clone()
-            return node.apply(tuple(given))
-        if isinstance(node, ParameterInput):
-            return self.trace.parameters[node.name]
-        value = node.value if isinstance(node, Constant) else self.trace.stages[node.path].value
-        if value is None:
-            raise KeyError(f"the numbers of an input were written over: {node}")
-        return value
+        return value_of(node, self.trace.stages, self.trace.parameters)
 
     @cached_property
     def looking_ahead(self) -> tuple[Attention, ...]:

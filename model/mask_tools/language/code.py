@@ -14,14 +14,9 @@ _FIXED = frozenset({"n_queries", "n_keys", "n_heads"})
 _SIGNS: dict[type[ast.boolop], ast.operator] = {ast.And: ast.BitAnd(), ast.Or: ast.BitOr()}
 
 
-def code_of(condition: ast.expr, library: str) -> str:
-    """The condition as one line of code, whose value broadcasts to (Tq, Tk).
-
-    Args:
-        condition: what to write: a checked tree.
-        library: ``torch`` or ``np``.
-    """
-    code = Writer(library).written(condition)
+def code_of(condition: ast.expr) -> str:
+    """A condition, as a checked tree, as one line of PyTorch, whose value broadcasts to (Tq, Tk)."""
+    code = Writer("torch").written(condition)
     if _is_fixed(condition):
         code = ast.BinOp(ast.parse("k >= 0", mode="eval").body, ast.BitAnd(), code)
     return ast.unparse(code)

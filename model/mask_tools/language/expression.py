@@ -50,11 +50,7 @@ class Expression:
         ``n_queries`` and ``n_keys`` are Python integers; ``query_token``, ``key_segment``, ``key_is_padding`` and
         the like are 1-D tensors. ``names`` says which of them it needs, besides ``torch``, and ``k`` in any case.
         """
-        return code_of(self.condition, "torch")
-
-    def numpy_code(self) -> str:
-        """The same line for NumPy arrays, with ``np`` for ``torch``."""
-        return code_of(self.condition, "np")
+        return code_of(self.condition)
 
 
 def parse(text: str) -> Expression:

@@ -1,6 +1,5 @@
-"""The code of an expression, run over tensors, arrays and single cells, against its cells."""
+"""The code of an expression, run over tensors and single cells, against its cells."""
 
-import numpy as np
 import pytest
 import torch
 from hypothesis import assume, given, settings
@@ -55,15 +54,6 @@ def test_torch_code_cell_by_cell(piece, context):
             cell = run(torch.tensor(query), torch.tensor(key))
             assert cell.shape == ()
             assert bool(cell) == bool(allowed[query, key])
-
-
-@given(conditions, contexts())
-def test_numpy_code(piece, context):
-    allowed = cells_of(piece, context)
-    run = function_of(parse(piece.text).numpy_code(), np=np, **facts_of(context, np.array))
-    cells = run(np.arange(context.n_queries)[:, None], np.arange(context.n_keys)[None, :])
-    assert cells.dtype == bool
-    assert np.array_equal(np.broadcast_to(cells, allowed.shape), allowed.numpy())
 
 
 @pytest.mark.parametrize(
