@@ -22,11 +22,11 @@ from model.mask_tools.language import MaskContext, MaskExpressionError, parse
 from visualizer.components.axis import Axis
 from visualizer.components.tensor_grid.element import Panel, tensor_grid
 from visualizer.safe_text import markdown_safe
-from visualizer.session import drafts, widgets
+from visualizer.session import widgets
 from visualizer.session.cache import Kept
-from visualizer.session.jobs import Job, Report, Seen, duration, watch
+from visualizer.session.jobs import Job, Seen, duration
 from visualizer.session.mount import mount
-from visualizer.views.lab import mask_edits
+from visualizer.views.lab import mask_edits, waiting
 from visualizer.views.lab.case import Case
 
 _OF_TOKENS = frozenset(f"{side}_{fact}" for side in ("query", "key") for fact in ("token", "segment", "is_padding"))
@@ -133,49 +133,27 @@ def work_out(
 
 def _in_background(asked: Asked) -> None:
     """Work blocks out in a job of this session, and draw how far it is with the way to end it."""
-    job = drafts.put_by_before(_JOB)
-    if not isinstance(job, Job) or job.subject != asked:
-        if isinstance(job, Job):
-            job.stop()
-        job = _begin(asked)
+
+    def begin() -> Job[None] | None:
+        return waiting.begin(_JOB, asked, lambda progress: work_out(asked, progress))
+
+    job = waiting.last(_JOB)
+    if job is None or job.subject != asked:
+        job = begin()
     if job is None:
         return
     seen = job.peek()
     if seen.is_running:
-        watch(job.look, lambda seen: _how_far(job, seen))
+        waiting.show(_JOB, job, _how_far)
         return
     ended = {"failed": f"It failed: {seen.failure}.", "finished": "They were worked out, but are forgotten."}
     st.caption(markdown_safe(ended.get(seen.phase, f"Stopped at {seen.fraction:.0%}: nothing is shown of it.")))
-
-    def again() -> None:
-        _begin(asked)
-
-    st.button("Work it out", icon=":material/grid_on:", key="work_out_blocks", on_click=again)
+    st.button("Work it out", icon=":material/grid_on:", key="work_out_blocks", on_click=begin)
 
 
-def _begin(asked: Asked) -> Job[None] | None:
-    """The job that works blocks out; None, and why, where too much is being computed already."""
-
-    def work(report: Report[None]) -> None:
-        work_out(asked, lambda fraction: report(None, fraction))
-
-    try:
-        job = Job[None](asked, None, work)
-    except ValueError as error:
-        st.error(markdown_safe(str(error)), icon=":material/error:")
-        return None
-    drafts.put_by(_JOB, job)
-    return job
-
-
-def _how_far(job: Job[None], seen: Seen[None]) -> None:
-    def stop() -> None:
-        job.stop()
-
+def _how_far(seen: Seen[None]) -> str:
     left = "" if seen.seconds_left is None else f", at most about {duration(seen.seconds_left)} left"
-    with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
-        st.progress(seen.fraction, text=f"Working out the cells that no bound decides … {seen.fraction:.0%}{left}")
-        st.button("Stop", icon=":material/stop:", key="stop_blocks", on_click=stop, width="content")
+    return f"Working out the cells that no bound decides … {seen.fraction:.0%}{left}"
 
 
 def summary(found: Blocks) -> str:

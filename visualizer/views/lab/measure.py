@@ -10,8 +10,8 @@ from visualizer.components.axis import SequenceName
 from visualizer.runs.promises import AT_ONCE, Measurement, effort, layers_passed
 from visualizer.runs.run import Subject
 from visualizer.safe_text import markdown_safe
-from visualizer.session import drafts
-from visualizer.session.jobs import Job, Report, Seen, duration, watch
+from visualizer.session.jobs import Job, duration
+from visualizer.views.lab import waiting
 from visualizer.views.lab.case import Case
 from visualizer.views.lab.kept import Measured, estimated_seconds, measure_and_keep, measurement
 
@@ -27,11 +27,11 @@ def measurement_of(case: Case, sequence: SequenceName) -> Measurement | None:
     n_tokens = len(case.run.tokens[sequence])
     if effort(subject.settings, n_tokens) <= AT_ONCE:
         return _at_once(measured)
-    job = _job()
+    job = waiting.last(_JOB)
     if job is None or job.subject != measured or not job.peek().is_running:
         job = _offer(measured, n_tokens)
     if job is not None:
-        watch(job.look, lambda seen: _how_far(job, seen))
+        waiting.show(_JOB, job, lambda seen: _text(seen.fraction, seen.seconds_left))
     return None
 
 
@@ -57,7 +57,7 @@ def _offer(measured: Measured, n_tokens: int) -> Job[None] | None:
     n_layers = layers_passed(settings, measured.sequence, of_encoder=measured.of_encoder)
     n_directions = n_tokens * settings.d_model
     with place.container():
-        if (last := _job()) is not None and last.subject == measured and last.peek().phase == "failed":
+        if (last := waiting.last(_JOB)) is not None and last.subject == measured and last.peek().phase == "failed":
             st.error(f"The measurement failed: {markdown_safe(last.peek().failure)}.", icon=":material/error:")
         st.caption(
             f"To measure it, {n_directions:,} directions ({n_tokens} tokens × {settings.d_model} numbers) go "
@@ -66,44 +66,7 @@ def _offer(measured: Measured, n_tokens: int) -> Job[None] | None:
         )
         if not st.button("Measure", icon=":material/science:", key="measure"):
             return None
-    try:
-        job = _begin(measured)
-    except ValueError as error:
-        st.error(markdown_safe(str(error)), icon=":material/error:")
-        return None
-    place.empty()
+    job = waiting.begin(_JOB, measured, lambda progress: measure_and_keep(measured, progress))
+    if job is not None:
+        place.empty()
     return job
-
-
-def _begin(measured: Measured) -> Job[None]:
-    """Measure in the background, in place of what this session has been measuring.
-
-    Raises:
-        ValueError: too much is being computed already.
-    """
-
-    def work(report: Report[None]) -> None:
-        measure_and_keep(measured, lambda done: report(None, done))
-
-    if (before := _job()) is not None:
-        before.stop()
-    job = Job(measured, None, work)
-    drafts.put_by(_JOB, job)
-    return job
-
-
-def _how_far(job: Job[None], seen: Seen[None]) -> None:
-    """How far a measurement is, and the way to end it."""
-
-    def stop() -> None:
-        job.stop()
-
-    with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
-        st.progress(seen.fraction, text=_text(seen.fraction, seen.seconds_left))
-        st.button("Stop", icon=":material/stop:", key="stop_measuring", on_click=stop, width="content")
-
-
-def _job() -> Job[None] | None:
-    """The measurement that was begun last in this session."""
-    job = drafts.put_by_before(_JOB)
-    return job if isinstance(job, Job) else None
