@@ -247,6 +247,7 @@ class StageBytes(TorchFunctionMode):
         return output
 
 
+@torch.no_grad()
 def value_of(node: Node, stages: Mapping[str, Stage], parameters: Mapping[str, Tensor]) -> Tensor:
     """What an expression comes to, from the stages and the parameters that are there.
 

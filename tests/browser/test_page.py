@@ -23,7 +23,7 @@ from visualizer.runs.compute import compute_run
 from visualizer.runs.run import Run
 from visualizer.settings.settings import Settings
 from visualizer.stages.derivations import Cell
-from visualizer.stages.panels import blocked_in_layers, operand_panel, stage_panel, to_array
+from visualizer.stages.panels import blocked_cells, operand_panel, stage_panel, to_array
 from visualizer.stages.registry import derive, on_map, operands_of
 
 WEIGHTS = "encoder.layers.0.self_attention.weights"
@@ -41,10 +41,10 @@ def run() -> Run:
 def pictures(run: Run) -> list[tuple[str, Picture]]:
     """The heads, a matrix, the map and a derivation of a run."""
     rows, columns = run.axes(WEIGHTS)
-    blocked, names = blocked_in_layers(run, [WEIGHTS.removesuffix(".weights")], 0)
+    blocked, names = blocked_cells(run, WEIGHTS.removesuffix(".weights"), 0)
     heads = attention_heads(
         to_array(run.trace[WEIGHTS].value),
-        blocked=blocked,
+        blocked=blocked[None],
         blocked_by=names,
         rows=rows,
         columns=columns,

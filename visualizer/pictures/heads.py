@@ -77,8 +77,7 @@ class HeadsPicture:
 
     @cached_property
     def _blocking(self) -> NDArray[np.uint8] | None:
-        bits, _ = blocked_in_layers(self.run, modules_of(self.run, self.kind), self.batch)
-        return bits
+        return blocked_in_layers(self.run, modules_of(self.run, self.kind), self.batch)
 
     @cached_property
     def rows(self) -> Axis:

@@ -126,18 +126,15 @@ def blocked_cells(run: Run, module: str, batch: int) -> tuple[NDArray[np.uint8] 
     return bits, mask.names
 
 
-def blocked_in_layers(
-    run: Run, modules: Sequence[str], batch: int
-) -> tuple[NDArray[np.uint8] | None, tuple[str, ...]]:
-    """``blocked_cells`` of an attention in every layer, (L or 1, H or 1, Tq, Tk)."""
+def blocked_in_layers(run: Run, modules: Sequence[str], batch: int) -> NDArray[np.uint8] | None:
+    """The bits of ``blocked_cells`` of an attention in every layer, (L or 1, H or 1, Tq, Tk)."""
     if len({id(run.mask_of(module)) for module in modules}) == 1:
-        bits, names = blocked_cells(run, modules[0], batch)
-        return (None if bits is None else bits[None]), names
-    found = [blocked_cells(run, module, batch) for module in modules]
-    names = max((names for _, names in found), key=len)  # all the masks, or none where a layer goes without
-    planes = [np.zeros((1, 1, 1), np.uint8) if bits is None else bits for bits, _ in found]
+        bits, _ = blocked_cells(run, modules[0], batch)
+        return None if bits is None else bits[None]
+    found = [blocked_cells(run, module, batch)[0] for module in modules]
+    planes = [np.zeros((1, 1, 1), np.uint8) if bits is None else bits for bits in found]
     shape = np.broadcast_shapes(*(plane.shape for plane in planes))
-    return np.stack([np.broadcast_to(plane, shape) for plane in planes]), names
+    return np.stack([np.broadcast_to(plane, shape) for plane in planes])
 
 
 def _blocking(run: Run, path: str, batch: int, head: int) -> _Blocking:
