@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 from collections.abc import Mapping
 from typing import Any, Literal
 
@@ -11,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from visualizer.components.axis import Axis
+from visualizer.components.bits import cells_of
 from visualizer.components.packing import Array, Scaled, pack
 from visualizer.components.picture import Picture
 from visualizer.components.tensor_grid.element import Panel, natural_bounds, scale_of
@@ -89,18 +88,6 @@ def parse_marks(value: object, shape: tuple[int, int], *, one_per_row: bool) -> 
     None unless it holds base64 of exactly one bit per cell, filled up with zeros to whole bytes, and at most one in
     a row where there may be no more.
     """
-    text = value.get("cells") if isinstance(value, Mapping) else None
-    n_cells = shape[0] * shape[1]
-    n_bytes = (n_cells + 7) // 8
-    # The length is looked at first: a text of any size is refused before it is decoded.
-    if not isinstance(text, str) or len(text) != 4 * ((n_bytes + 2) // 3):
-        return None
-    try:
-        data = base64.b64decode(text, validate=True)
-    except (binascii.Error, ValueError):
-        return None
-    if len(data) != n_bytes:
-        return None
-    bits = np.unpackbits(np.frombuffer(data, np.uint8))
-    has_too_many = one_per_row and bool((bits[:n_cells].reshape(shape).sum(axis=1) > 1).any())
-    return None if bits[n_cells:].any() or has_too_many else data
+    cells = cells_of(value.get("cells") if isinstance(value, Mapping) else None, shape)
+    has_too_many = cells is not None and one_per_row and bool((cells.sum(axis=1) > 1).any())
+    return None if cells is None or has_too_many else np.packbits(cells).tobytes()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
@@ -13,6 +11,7 @@ from numpy.typing import NDArray
 
 from visualizer.colors import MASK_COLORS
 from visualizer.components.axis import Axis
+from visualizer.components.bits import cells_of
 from visualizer.components.packing import Array, pack
 from visualizer.components.picture import Picture
 
@@ -195,20 +194,7 @@ def parse_mask(value: object, n_queries: int, n_keys: int) -> Cells | None:
     sizes = {"n_queries": n_queries, "n_keys": n_keys}
     if not isinstance(value, Mapping) or any(_index(value, name, n + 1) != n for name, n in sizes.items()):
         return None
-    text = value.get("blocked")
-    n_cells = n_queries * n_keys
-    n_bytes = (n_cells + 7) // 8
-    # The length is looked at first: a text of any size is refused before it is decoded.
-    if not isinstance(text, str) or len(text) != 4 * ((n_bytes + 2) // 3):
-        return None
-    try:
-        data = np.frombuffer(base64.b64decode(text, validate=True), dtype=np.uint8)
-    except (binascii.Error, ValueError):
-        return None
-    if len(data) != n_bytes:
-        return None
-    bits = np.unpackbits(data)
-    return None if bits[n_cells:].any() else bits[:n_cells].reshape(n_queries, n_keys).astype(np.bool_)
+    return cells_of(value.get("blocked"), (n_queries, n_keys))
 
 
 def parse_mend(value: object, n_findings: int) -> int | None:
