@@ -80,6 +80,18 @@ def write(content: Content, path: str | Path) -> None:
     """Write a file."""
     from safetensors.torch import save_file
 
+    arrays, about = _described(content)
+    save_file(arrays, str(path), about)
+
+
+def to_bytes(content: Content) -> bytes:
+    """What ``write`` would write."""
+    from safetensors.torch import save
+
+    return save(*_described(content))
+
+
+def _described(content: Content) -> tuple[dict[str, Tensor], dict[str, str]]:
     arrays = _Arrays()
     about = {
         "version": VERSION,
@@ -91,7 +103,7 @@ def write(content: Content, path: str | Path) -> None:
         "stages": [_stage_to_json(stage, arrays) for stage in content.stages],
         "parameters": {name: arrays.add(value) for name, value in content.parameters.items()},
     }
-    save_file(arrays.by_name, str(path), {_KEY: json.dumps(about, ensure_ascii=False)})
+    return arrays.by_name, {_KEY: json.dumps(about, ensure_ascii=False)}
 
 
 def read(file: str | Path | bytes, *, most_bytes: int = MOST_BYTES) -> Content:

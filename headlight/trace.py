@@ -12,7 +12,7 @@ from torch import Tensor
 from headlight.attention import Attention
 from headlight.notebook import picture_of
 from headlight.patterns import Folded, find_patterns
-from headlight.recording import MOST_BYTES, Content, Texts, read, write
+from headlight.recording import MOST_BYTES, Content, Texts, read, to_bytes, write
 from headlight.stages import Stage
 from model.mask_tools.mask_case import listed
 from model.tracing import nearest
@@ -118,10 +118,16 @@ class Trace(Sequence[Attention]):
             parameters: whether the parameters that the stages name are written too, which can take far more than
                 the rest; with them each number of a stage can be followed back to those it was computed from.
         """
+        write(self._content(tokens, parameters), path)
+
+    def to_bytes(self, *, tokens: Sequence[str] = (), parameters: bool = False) -> bytes:
+        """What ``save`` writes into a file."""
+        return to_bytes(self._content(tokens, parameters))
+
+    def _content(self, tokens: Sequence[str], parameters: bool) -> Content:
         given = tuple(tokens) or self.tokens
         kept = self.parameters if parameters else {}
-        stages = tuple(self.stages.values())
-        write(Content(self._attentions, stages, self._notes, given, kept, self.texts), path)
+        return Content(self._attentions, tuple(self.stages.values()), self._notes, given, kept, self.texts)
 
 
 def load(file: str | Path | bytes, *, most_bytes: int = MOST_BYTES) -> Trace:

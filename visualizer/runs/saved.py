@@ -5,8 +5,6 @@ from __future__ import annotations
 import io
 import math
 from collections.abc import Mapping
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from headlight.attention import Attention
 from headlight.recording import Texts
@@ -38,10 +36,7 @@ def as_trace(run: Run) -> Trace:
 
 def as_file(run: Run) -> io.BytesIO:
     """The same as a ``.headlight`` file."""
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "run.headlight"
-        as_trace(run).save(path, parameters=True)
-        return io.BytesIO(path.read_bytes())
+    return io.BytesIO(as_trace(run).to_bytes(parameters=True))
 
 
 def _stage(run: Run, path: str, node: Node) -> Stage:
