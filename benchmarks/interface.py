@@ -14,19 +14,14 @@ import importlib
 import itertools
 import os
 import shutil
-import socket
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import ModuleType
-from urllib.error import URLError
 from urllib.parse import urlencode
-from urllib.request import urlopen
 
 import torch
 
@@ -209,6 +204,8 @@ def measure_browser() -> None:
     if executable is None:
         print("\nno browser: nothing is measured in it")
         return
+    from devtools import server  # needs websockets, which the model's part does without
+
     arguments = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]
     with sync_playwright() as playwright, server() as address:
         browser = playwright.chromium.launch(executable_path=executable, args=arguments)
@@ -285,28 +282,6 @@ def new_page(browser: object):
     context = browser.new_context(viewport={"width": 1280, "height": 1000}, reduced_motion="reduce")
     context.add_init_script(PROBE)
     return context.new_page()
-
-
-@contextmanager
-def server() -> Iterator[str]:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    options = [f"--server.port={port}", "--server.address=127.0.0.1", "--server.headless=true"]
-    command = [sys.executable, "-m", "streamlit", "run", "app.py", *options]
-    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    address = f"http://127.0.0.1:{port}"
-    try:
-        for _ in range(600):
-            try:
-                urlopen(f"{address}/_stcore/health", timeout=1).read()
-                break
-            except (OSError, URLError):
-                time.sleep(0.1)
-        yield address
-    finally:
-        process.terminate()
-        process.wait(20)
 
 
 def spread(times: Sequence[float]) -> str:
