@@ -45,7 +45,7 @@ from visualizer.views.comparison import (
 )
 from visualizer.views.head_measures import agreement
 from visualizer.views.predict.ask import ask_cells, asked_bar, is_revealed
-from visualizer.views.predict.questions import chosen_kind, kinds_at, question_at
+from visualizer.views.predict.questions import asked_of_layers
 
 
 def render(run: Run, selection: Selection) -> None:
@@ -61,7 +61,7 @@ def render(run: Run, selection: Selection) -> None:
     same, batch = picture.a.modules, picture.a.batch
     module = same[min(selection.layer, len(same) - 1)]
     if selection.hidden:
-        if _is_revealed(a, b, same, selection, batch):
+        if _is_revealed(a, b, same, selection):
             _say_opened(a, b, module, batch, selection.head)
             _where_the_head_took_it(a, b, module, selection, batch)
         return
@@ -112,32 +112,19 @@ def _choose_masks(run: Run, selection: Selection) -> None:
         st.caption(markdown_safe(meant.words), width="content")
 
 
-def _is_revealed(a: Run, b: Run, modules: Sequence[str], selection: Selection, batch: int) -> bool:
+def _is_revealed(a: Run, b: Run, modules: Sequence[str], selection: Selection) -> bool:
     """Ask for what is expected of B in one head, beside A; whether both are in sight."""
-    layer = min(selection.layer, len(modules) - 1)
-    path = f"{modules[layer]}.weights"
-    n_heads = a.n_heads(path) or 1
-    head = min(selection.head, n_heads - 1)
-    kinds = tuple(reversed(kinds_at(b, path)))  # what its mask does is asked first
-    panel_a, panel_b = (stage_panel(run, path, head=head, batch=batch) for run in (a, b))
-    asked = question_at(
-        b,
-        path,
-        kind=chosen_kind(kinds, selection.question),
-        head=head,
-        batch=batch,
-        row=selection.query,
-    )
-    question = replace(asked, panel=replace(panel_b, title=f"B · {mask_title(panel_b.blocked_by)}"))
-    layers = [f"layer {index}" for index in range(len(modules))]
-    heads = [a.head_label(index) for index in range(n_heads)]
-    asked_bar(question, b.subject, kinds=kinds, places={"layer": (layer, layers), "head": (head, heads)})
+    asked = asked_of_layers(b, modules, selection, masks_first=True)
+    panel_b = asked.question.panel
+    question = replace(asked.question, panel=replace(panel_b, title=f"B · {mask_title(panel_b.blocked_by)}"))
+    asked_bar(question, b.subject, kinds=asked.kinds, places=asked.places)
     without_a = is_covered(a.subject, question.result)
     left, right = st.columns([1, 2] if is_revealed(question, b.subject) else 2, gap="medium")
     with left:
         if without_a:
             _covered_a(same=a.subject == b.subject)
         else:
+            panel_a = stage_panel(a, asked.path, head=asked.head, batch=asked.batch)
             title = f"A · {mask_title(panel_a.blocked_by)}"
             mount(tensor_grid([replace(panel_a, title=title, subtitle="")], key="covered_a"))
     with right:

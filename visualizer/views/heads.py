@@ -27,7 +27,7 @@ from visualizer.views.attention_picker import attention_kind
 from visualizer.views.charts.section import charts, charts_of_heads
 from visualizer.views.head_measures import agreement, applying, measure_heads
 from visualizer.views.predict.ask import ask_cells, asked_bar
-from visualizer.views.predict.questions import chosen_kind, kinds_at, question_at
+from visualizer.views.predict.questions import asked_of_layers
 from visualizer.views.save_run import save_run
 
 
@@ -107,24 +107,9 @@ def render(run: Run, selection: Selection) -> None:
 
 def _predict(run: Run, kind: str, selection: Selection) -> None:
     """Ask for what is expected of one head; the others stay covered when it is revealed."""
-    modules = modules_of(run, kind)
-    path = f"{modules[min(selection.layer, len(modules) - 1)]}.weights"
-    n_heads = run.n_heads(path) or 1
-    head = min(selection.head, n_heads - 1)
-    kinds = kinds_at(run, path)
-    heads = [run.head_label(index) for index in range(n_heads)]
-    layers = [f"layer {index}" for index in range(len(modules))]
-    question = question_at(
-        run,
-        path,
-        kind=chosen_kind(kinds, selection.question),
-        head=head,
-        batch=min(selection.batch, run.batch_size(path) - 1),
-        row=selection.query,
-    )
-    places = {"layer": (min(selection.layer, len(modules) - 1), layers), "head": (head, heads)}
-    asked_bar(question, run.subject, kinds=kinds, places=places)
-    ask_cells(question, run.subject)
+    asked = asked_of_layers(run, modules_of(run, kind), selection)
+    asked_bar(asked.question, run.subject, kinds=asked.kinds, places=asked.places)
+    ask_cells(asked.question, run.subject)
 
 
 def _measures(run: Run, modules: list[str]) -> None:

@@ -47,15 +47,7 @@ from visualizer.stages.source_lines import code_line
 from visualizer.views.ahead import addressed, nothing_addressed
 from visualizer.views.charts.section import charts, charts_at
 from visualizer.views.predict.ask import ask_cells, ask_token, asked_bar, is_revealed
-from visualizer.views.predict.questions import (
-    OF_TOKENS,
-    TokenQuestion,
-    chosen_kind,
-    gives_away,
-    kinds_at,
-    question_at,
-    result_at,
-)
+from visualizer.views.predict.questions import OF_TOKENS, TokenQuestion, asked_at, gives_away, result_at
 from visualizer.views.save_run import save_run
 from visualizer.views.separate_heads import separate_heads
 
@@ -132,17 +124,13 @@ def _is_covered(run: Run, cell: Cell, selection: Selection) -> bool:
         )
         asked_bar(question, run.subject)
         return ask_token(question, run.subject, likely_of_what(run, cell.row))
-    kinds = kinds_at(run, path)
-    kind = chosen_kind(kinds, selection.question)
-    heads = [run.head_label(head) for head in range(run.n_heads(path) or 0)]
-    asked = question_at(run, path, kind=kind, head=cell.head, batch=cell.batch, row=selection.query)
-    places = {"head": (cell.head, heads)} if len(heads) > 1 else None
+    asked = asked_at(run, path, selection, head=cell.head, batch=cell.batch)
     inputs = [operand for operand in operands_of(run, path) if not operand.is_parameter]
     shown_with = [result_at(run, operand.source, head=cell.head, batch=cell.batch) for operand in inputs]
-    asked_bar(asked, run.subject, kinds=kinds, places=places, shown_with=shown_with)
-    if not gives_away(path) and not is_revealed(asked, run.subject):
+    asked_bar(asked.question, run.subject, kinds=asked.kinds, places=asked.places, shown_with=shown_with)
+    if not gives_away(path) and not is_revealed(asked.question, run.subject):
         _inputs(run, cell)
-    return ask_cells(asked, run.subject)
+    return ask_cells(asked.question, run.subject)
 
 
 def _inputs(run: Run, cell: Cell) -> None:

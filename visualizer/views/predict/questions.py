@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from dataclasses import dataclass
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from visualizer.components.tensor_grid.element import Panel
 from visualizer.runs.run import Run
-from visualizer.settings.settings import Question as Chosen
+from visualizer.settings.settings import Selection
 from visualizer.stages.panels import stage_panel
 
 Kind = Literal["seen", "most"]
@@ -63,6 +63,27 @@ class CellQuestion:
 
 
 @dataclass(frozen=True, eq=False)
+class Asked:
+    """The question that is chosen about some cells, and what can be asked in its place.
+
+    Attributes:
+        question: the one that is chosen.
+        path: the stage.
+        head: of it.
+        batch: the sequence.
+        kinds: the questions that can be asked.
+        places: for ``layer`` and ``head``, as far as they are chosen here, the one chosen and the names of all.
+    """
+
+    question: CellQuestion
+    path: str
+    head: int
+    batch: int
+    kinds: tuple[Kind, ...]
+    places: Mapping[str, tuple[int, Sequence[str]]]
+
+
+@dataclass(frozen=True, eq=False)
 class TokenQuestion:
     """Which token a person expects to be the most likely one.
 
@@ -106,11 +127,6 @@ def kinds_at(run: Run, path: str) -> tuple[Kind, ...]:
     return ("seen", "most") if stage.name in _ABOUT_MASKS else ("most", "seen")
 
 
-def chosen_kind(offered: tuple[Kind, ...], chosen: Chosen) -> Kind:
-    """The question that is chosen, or the usual one where that one cannot be asked."""
-    return next((kind for kind in offered if kind == chosen), offered[0])
-
-
 def result_at(run: Run, path: str, *, head: int, batch: int) -> Hashable:
     """What tells a stage, in one head of it, from every other result of the run, in every view that shows it."""
     return (path, head if run.n_heads(path) else 0, batch)
@@ -128,6 +144,28 @@ def question_at(run: Run, path: str, *, kind: Kind, head: int, batch: int, row: 
         row=min(row, len(panel.rows.labels) - 1),
         of_weights=run.trace[path].name in ("weights", "dropped_weights"),
     )
+
+
+def asked_at(
+    run: Run, path: str, selection: Selection, *, head: int, batch: int, masks_first: bool = False
+) -> Asked:
+    """What is asked about a stage, in one head of it; about its mask first, if so wanted."""
+    kinds = kinds_at(run, path)[:: -1 if masks_first else 1]
+    kind = next((kind for kind in kinds if kind == selection.question), kinds[0])
+    question = question_at(run, path, kind=kind, head=head, batch=batch, row=selection.query)
+    heads = [run.head_label(index) for index in range(run.n_heads(path) or 0)]
+    return Asked(question, path, head, batch, kinds, {"head": (head, heads)} if len(heads) > 1 else {})
+
+
+def asked_of_layers(run: Run, modules: Sequence[str], selection: Selection, *, masks_first: bool = False) -> Asked:
+    """What is asked about the weights of one head, out of those of an attention in every layer."""
+    layer = min(selection.layer, len(modules) - 1)
+    path = f"{modules[layer]}.weights"
+    head = min(selection.head, (run.n_heads(path) or 1) - 1)
+    batch = min(selection.batch, run.batch_size(path) - 1)
+    asked = asked_at(run, path, selection, head=head, batch=batch, masks_first=masks_first)
+    layers = [f"layer {index}" for index in range(len(modules))]
+    return replace(asked, places={"layer": (layer, layers), "head": (head, [run.head_label(head)])} | asked.places)
 
 
 def codes(question: CellQuestion, expected: Flags) -> Codes:
