@@ -17,12 +17,12 @@ from headlight.words import Tokens, describe
 from model.config import Architecture
 from model.mask_tools.beside_intent import all_clear, findings_under
 from model.mask_tools.intents import guess
-from model.mask_tools.language import MaskContext, parse
+from model.mask_tools.language import MaskContext
 from model.mask_tools.mask_case import MaskCase
 from visualizer.components.axis import Axis
 from visualizer.components.mask_painter.element import mask_painter, parse_mask, parse_mend, parse_select
 from visualizer.pictures.painter import mark_of
-from visualizer.runs.masks_in_force import as_expression, as_source
+from visualizer.runs.masks_in_force import as_expression, as_source, painted_cells
 from visualizer.runs.tokens import tokenize
 from visualizer.runs.watched import WatchedRun, plane
 from visualizer.safe_text import markdown_safe, visible
@@ -30,7 +30,7 @@ from visualizer.session import drafts, state
 from visualizer.session.mount import mount
 from visualizer.session.state import Choices
 from visualizer.settings.fields import MAX_TOKENS
-from visualizer.settings.painted_mask import decode_cells, is_cells, read_planes, source_at
+from visualizer.settings.painted_mask import asks_for_head, read_planes, source_at
 from visualizer.settings.settings import Selection, Settings, default_stage
 from visualizer.settings.watched_settings import WATCHED
 
@@ -91,11 +91,8 @@ def allowed_by(source: str, masked: Masked, n_heads: int) -> Tensor:
     Raises:
         ValueError: it is none; one sentence says why.
     """
-    if is_cells(source):
-        return torch.from_numpy(~decode_cells(source, *masked.size))[None]
-    expression = parse(source)
-    heads = range(n_heads) if "h" in expression.names else range(1)
-    return torch.stack([expression.evaluate(masked.context(head)) for head in heads])
+    heads = range(n_heads if asks_for_head(source) else 1)
+    return torch.stack([painted_cells(source, masked.context(head)) for head in heads])
 
 
 def choose(run: WatchedRun, checkpoint: Checkpoint, masked: Masked, choices: Choices) -> None:
