@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 
 import streamlit as st
 import torch
@@ -22,26 +21,17 @@ from visualizer.views.lab.intent import chosen_intent, guessed_intent, padding_o
 from visualizer.views.lab.planes import ICONS, Found, Plane, index_of, judged
 
 
-@dataclass(frozen=True)
-class Place:
-    """A head of a layer, in a sequence of the batch."""
-
-    item: int
-    layer: int
-    head: int
-
-
 def found_everywhere(case: Case, shown: tuple[Finding, ...]) -> tuple[Found, ...]:
     """What is wrong with the masks of other layers, heads and sequences, and not with the one that is shown.
 
     Nothing where there is but one mask.
     """
-    planes = dict(_planes(case))
-    if len({(plane.tokens, plane.allowed.numpy().tobytes()) for plane in planes.values()}) < 2:
+    planes = list(_planes(case))
+    if len({(plane.tokens, plane.allowed.numpy().tobytes()) for plane in planes}) < 2:
         return ()
     said = {(finding.rule, finding.title, finding.why) for finding in shown}
     return tuple(
-        one for one in _found_in(case) if (one.finding.rule, one.finding.title, one.finding.why) not in said
+        one for one in _found_in(case, planes) if (one.finding.rule, one.finding.title, one.finding.why) not in said
     )
 
 
@@ -53,7 +43,7 @@ def found_beside(case: Case) -> tuple[tuple[Case, Found], ...]:
         for attention in attentions_of(run.settings.architecture)
         if attention != case.attention
     ]
-    return tuple((other, found) for other in others for found in _found_in(other))
+    return tuple((other, found) for other in others for found in _found_in(other, list(_planes(other))))
 
 
 def render(case: Case, shown: tuple[Finding, ...]) -> None:
@@ -70,14 +60,15 @@ def render(case: Case, shown: tuple[Finding, ...]) -> None:
 
 def _draw(case: Case, one: Found, name: str, index: int) -> None:
     finding = one.finding
-    head = markdown_safe(f"{finding.severity.capitalize()}: {finding.title}")
-    st.markdown(f"{ICONS[finding.severity]} **{head}.** {markdown_safe(name + one.where + finding.why)}")
-    place = next(place for place, plane in _planes(case) if plane.index == one.planes[0].index)
-    there = {"layer": place.layer, "head": place.head, "batch": place.item, "attention": case.attention.name}
+    title = markdown_safe(f"{finding.severity.capitalize()}: {finding.title}")
+    st.markdown(f"{ICONS[finding.severity]} **{title}.** {markdown_safe(name + one.where + finding.why)}")
+    place = dict(one.planes[0].index)  # without axes of which there is only one
+    layer, head, item = (place.get(axis, 0) for axis in ("layer", "head", "sequence"))
+    there = {"layer": layer, "head": head, "batch": item, "attention": case.attention.name}
     st.button("Show it", key=f"show_found_{index}", on_click=state.select, kwargs=there, type="tertiary")
 
 
-def _planes(case: Case) -> Iterator[tuple[Place, Plane]]:
+def _planes(case: Case) -> Iterator[Plane]:
     """Every mask of the attention, with its name where there are several."""
     run, kind = cached_run(case.run.settings), without_layer(case.module)
     masks = {layer_of(path): mask for path, mask in run.promised.items() if without_layer(path) == kind}
@@ -88,17 +79,16 @@ def _planes(case: Case) -> Iterator[tuple[Place, Plane]]:
         for item in range(n_items):
             for head in range(n_heads):
                 sizes = (("sequence", item, n_items), ("layer", layer, len(masks)), ("head", head, n_heads))
-                yield Place(item, layer, head), Plane(index_of(sizes), allowed[item, head], tokens=item)
+                yield Plane(index_of(sizes), allowed[item, head], tokens=item)
 
 
-def _found_in(case: Case) -> tuple[Found, ...]:
+def _found_in(case: Case, planes: Sequence[Plane]) -> tuple[Found, ...]:
     """What is wrong with any mask of an attention, most severe first; notes are left to the painter."""
     batches, attention = cached_run(case.run.settings).batches, case.attention
     contexts = [
         mask_context(queries, keys)
         for queries, keys in zip(batches[attention.queries], batches[attention.keys], strict=True)
     ]
-    planes = [plane for _, plane in _planes(case)]
     return judged(planes, lambda plane: _findings(case, plane, contexts[plane.tokens]))
 
 
