@@ -148,7 +148,11 @@ def _in_background(asked: Asked) -> None:
         return
     ended = {"failed": f"It failed: {seen.failure}.", "finished": "They were worked out, but are forgotten."}
     st.caption(markdown_safe(ended.get(seen.phase, f"Stopped at {seen.fraction:.0%}: nothing is shown of it.")))
-    st.button("Work it out", icon=":material/grid_on:", key="work_out_blocks", on_click=begin)
+
+    def again() -> None:
+        begin()
+
+    st.button("Work it out", icon=":material/grid_on:", key="work_out_blocks", on_click=again)
 
 
 def _how_far(seen: Seen[None]) -> str:

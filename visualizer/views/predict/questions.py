@@ -165,7 +165,8 @@ def asked_of_layers(run: Run, modules: Sequence[str], selection: Selection, *, m
     batch = min(selection.batch, run.batch_size(path) - 1)
     asked = asked_at(run, path, selection, head=head, batch=batch, masks_first=masks_first)
     layers = [f"layer {index}" for index in range(len(modules))]
-    return replace(asked, places={"layer": (layer, layers), "head": (head, [run.head_label(head)])} | asked.places)
+    head_alone = (head, [run.head_label(head)])
+    return replace(asked, places={"layer": (layer, layers), "head": head_alone, **asked.places})
 
 
 def codes(question: CellQuestion, expected: Flags) -> Codes:
