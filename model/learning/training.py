@@ -14,6 +14,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from model.config import Norm, Positions, TransformerConfig
+from model.learning.adam import Adam
 from model.learning.tasks import PAD, TASKS, Batch, Task, held_out_texts, make_batch, training_texts
 from model.randomness import named_generator
 from model.sources.weights import build_model
@@ -45,7 +46,6 @@ REPORT_EVERY = 10
 _MILESTONES = 20
 _TEXTS = "training texts"
 _HELD_OUT_TEXTS = 256
-_BETAS = (0.9, 0.98)
 _LEAST_PROBABILITY = 1e-30
 
 
@@ -227,7 +227,7 @@ def train(recipe: Recipe) -> Iterator[Progress]:
     """
     task, held_out = TASKS[recipe.task], held_out_batch(TASKS[recipe.task])
     model = build_model(recipe.config, "random", recipe.seed)
-    optimizer = torch.optim.Adam(model.parameters(), betas=_BETAS, fused=True)
+    optimizer = Adam(model.parameters())
     generator = named_generator(recipe.seed, _TEXTS)
     evaluated = set(milestones(recipe.steps))
     for step in range(recipe.steps + 1):
@@ -238,11 +238,7 @@ def train(recipe: Recipe) -> Iterator[Progress]:
             matched = exact_match(model, held_out) if step in evaluated else None
             yield Progress(step, loss.item(), matched, copied_weights(model))
         if step < recipe.steps:
-            optimizer.zero_grad()
-            torch.autograd.backward(loss)
-            for group in optimizer.param_groups:
-                group["lr"] = learning_rate(recipe, step)
-            optimizer.step()
+            optimizer.step(loss, learning_rate(recipe, step))
 
 
 def milestones(steps: int) -> tuple[int, ...]:

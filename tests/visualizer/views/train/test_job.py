@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import pytest
 import torch
@@ -120,10 +121,19 @@ def test_a_process_that_fails_is_a_sentence():
 # In a process of its own.
 
 
-def test_a_process_gives_bitwise_the_weights_and_the_curves_of_the_training():
+THE_WORKER = """
+import sys
+from model.learning.worker import main
+main()
+sys.exit("torch._dynamo" in sys.modules)
+"""
+"""Trains as the program does, and fails where it has loaded what takes a second and trains nothing."""
+
+
+def test_a_process_gives_bitwise_the_weights_and_the_curves_of_the_training_and_loads_no_compiler():
     recipes = [TINY, Recipe("sort", d_model=8, n_heads=1, d_ff=8, batch_size=4, steps=60)]
-    state = finished(start_job(recipes))
-    assert state.phase == "finished"
+    state = finished(start_job(recipes, partial(reports_of_a_process, command=[sys.executable, "-c", THE_WORKER])))
+    assert state.phase == "finished", state.failure
     for training, recipe in zip(state.value, recipes, strict=True):
         reports = list(train(recipe))
         assert training.losses == tuple(report.loss for report in reports)
