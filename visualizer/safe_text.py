@@ -83,6 +83,8 @@ _SIGNS = {"\n": "↵", "\r\n": "↵", "\t": "⇥"}
 
 def visible(token: str) -> str:
     """A token as it is drawn: ``visible_whole``, shortened with an ellipsis where it is very long."""
+    if len(token) <= MAX_LABEL and _is_plain(token):
+        return visible_whole(token)
     enough = token[: (MAX_LABEL + 1) * _MAX_CLUSTER]
     drawn = graphemes(visible_whole("".join(map(_shortened, _graphemes(enough)))))
     return "".join(drawn if len(drawn) <= MAX_LABEL else [*drawn[: MAX_LABEL - 1], "…"])
@@ -99,7 +101,13 @@ def visible_whole(text: str) -> str:
     if not inner:
         return "·" * len(text) or "∅"
     before, _, after = text.partition(inner)
-    return "·" * len(before) + "".join(map(_visible_cluster, _graphemes(inner))) + "·" * len(after)
+    seen = inner if _is_plain(inner) else "".join(map(_visible_cluster, _graphemes(inner)))
+    return "·" * len(before) + seen + "·" * len(after)
+
+
+def _is_plain(text: str) -> bool:
+    """Whether every character is one that a plain keyboard has: most texts are, and are known at once."""
+    return text.isascii() and text.isprintable()
 
 
 def markdown_safe(text: str) -> str:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
@@ -18,6 +19,8 @@ from headlight.trace import Trace
 from model.dataflow import Node
 from model.mask_tools.lint import Finding
 from model.masks import with_leading_axes
+
+Value = TypeVar("Value")
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +42,17 @@ class WatchedRun:
     model_name: str = ""
     padding: Padding = NO_PADDING
     more_panels: tuple[str, ...] = ()
+
+    def once(self, key: Hashable, compute: Callable[[], Value]) -> Value:
+        """What is computed of this run under a key: the first time, then kept as long as the run is."""
+        if key not in self._kept:
+            self._kept[key] = compute()
+        found: Value = self._kept[key]
+        return found
+
+    @cached_property
+    def _kept(self) -> dict[Hashable, Any]:
+        return {}
 
     @cached_property
     def n_bytes(self) -> int:

@@ -96,8 +96,8 @@ class _Reader:
     def number(self, node: Node, index: tuple[int, ...]) -> Reckoning:
         if isinstance(node, StageInput) and node.path in self.through:
             return self.number(self.through[node.path], index)
-        value = float(self.values(node)[index])
         if not isinstance(node, Operation):
+            value = float(self.values(node)[index])
             return Reckoning((Step(f"{_name(node)}{_place(index)}", value),), value)
         if node.name in _SHAPE_ONLY and len(node.inputs) == 1:
             return self._moved(node, index)

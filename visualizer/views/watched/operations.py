@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 import streamlit as st
 from torch import Tensor
@@ -19,7 +20,7 @@ from visualizer.session.mount import mount
 from visualizer.session.state import Choices
 from visualizer.stages import watched
 from visualizer.stages.check_line import check_line
-from visualizer.stages.checks import summarize
+from visualizer.stages.checks import Check, summarize
 
 
 @dataclass(frozen=True)
@@ -52,15 +53,7 @@ def render(run: WatchedRun, choices: Choices) -> None:
 
 
 def _tree(run: WatchedRun, paths: list[str], current: int) -> None:
-    places = {path: place for place, path in enumerate(run.trace.stages)}
-    called = [_called(stage.module, watched.label_of(stage), stage) for stage in run.trace.stages.values()]
-    steps = [
-        KnownStep(
-            _called(folded.module, watched.label_of_step(folded), run.trace.stages[folded.stages[-1]]),
-            tuple(places[path] for path in folded.stages),
-        )
-        for folded in run.trace.patterns.values()
-    ]
+    called, steps = run.once("chips", lambda: _chips(run))
 
     def go(event: object) -> None:
         state.watch(watched_stage=paths[min(state.index_in(event, "index"), len(paths) - 1)])
@@ -70,6 +63,21 @@ def _tree(run: WatchedRun, paths: list[str], current: int) -> None:
         module_tree(called, current, steps=steps, seq=state.last_seq(key), key=key),
         stage=state.on_event(key, "stage", go),
     )
+
+
+def _chips(run: WatchedRun) -> tuple[list[CalledOperation], list[KnownStep]]:
+    """Every operation, and every step that is several of them."""
+    stages = run.trace.stages
+    places = {path: place for place, path in enumerate(stages)}
+    called = [_called(stage.module, watched.label_of(stage), stage) for stage in stages.values()]
+    steps = [
+        KnownStep(
+            _called(folded.module, watched.label_of_step(folded), stages[folded.stages[-1]]),
+            tuple(places[path] for path in folded.stages),
+        )
+        for folded in run.trace.patterns.values()
+    ]
+    return called, steps
 
 
 def _called(module: str, label: str, stage: Stage) -> CalledOperation:
@@ -109,15 +117,19 @@ def _introduction(run: WatchedRun, stage: Stage, folded: Folded | None) -> None:
             st.caption("The model wrote over its numbers in a way that could not be foreseen: they are not known.")
             return
         if not stage.value.is_complex():
-            summary = summarize(stage.value)
+            summary = run.once(("summary", stage.path), partial(summarize, stage.value))
             st.markdown(
                 f"min **{summary.least:.4g}** · max **{summary.greatest:.4g}** · mean **{summary.mean:.4g}**"
             )
         kind = str(stage.value.dtype).removeprefix("torch.")
         st.caption(f"{watched.shape_of(stage)} · {kind} · {in_bytes(stage.value.nbytes)}")
-        check = watched.check(run, stage) if folded is None else watched.check_of_step(folded)
+        check = _check(run, stage) if folded is None else watched.check_of_step(folded)
         if check is not None:
             st.caption(check_line(check))
+
+
+def _check(run: WatchedRun, stage: Stage) -> Check | None:
+    return run.once(("check", stage.path), lambda: watched.check(run, stage))
 
 
 def _known_step(folded: Folded) -> None:
