@@ -86,7 +86,13 @@ def test_on_paper_and_row_by_row(open_link):
     main = "document.querySelector('[data-testid=stMain]')"
     assert page.evaluate(f"{main}.clientHeight >= {main}.scrollHeight"), "nothing is cut off"
     assert page.evaluate("getComputedStyle(document.querySelector('.stMain')).printColorAdjust") == "exact"
-    page.emulate_media(media="screen")
+    page.emulate_media(media="print", color_scheme="dark")
+    expect(page.locator("html")).to_have_attribute("data-drawn", "dark")
+    expect(page.locator("[data-testid=stElementContainer]").last).to_have_css(
+        "filter", "invert(1) hue-rotate(180deg)"
+    )
+    expect(page.locator(".stApp")).to_have_css("background-color", "rgb(255, 255, 255)")
+    page.emulate_media(media="screen", color_scheme="light")
     for other, read in OTHER_PICTURES:
         page = open_link(**other)
         is_read_by_row(page)
