@@ -59,8 +59,9 @@ class Checkpoint:
 
     @property
     def device(self) -> torch.device:
-        """Where its inputs go."""
-        return next(self.model.parameters()).device
+        """Where its inputs go: to its first weights that are not left on the disk."""
+        places = (weight.device for weight in self.model.parameters())
+        return next((place for place in places if place.type != "meta"), torch.device("cpu"))
 
     @property
     def most_tokens(self) -> int | None:

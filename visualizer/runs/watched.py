@@ -33,6 +33,7 @@ class WatchedRun:
         causal: whether no token may see a later one; None judges that by the masks.
         model_name: the name of the model's class; "" if unknown.
         padding: which tokens of a batch are padding, as far as that is known.
+        item_is_chosen: whether the sequence of a batch is chosen elsewhere.
         more_panels: what can be shown of it that is not in this trace, such as operations that were not kept.
     """
 
@@ -41,6 +42,7 @@ class WatchedRun:
     causal: bool | None = None
     model_name: str = ""
     padding: Padding = NO_PADDING
+    item_is_chosen: bool = False
     more_panels: tuple[str, ...] = ()
 
     def once(self, key: Hashable, compute: Callable[[], Value]) -> Value:

@@ -5,9 +5,12 @@ import shutil
 
 import pytest
 import torch
+import transformers
 
-from headlight.pretrained.checkpoint import Checkpoint, Shelf, load, memory_of
+from headlight.pretrained.checkpoint import SPREAD, Checkpoint, Shelf, devices, load, memory_of
 from headlight.pretrained.opening import cost_of, open_checkpoint
+from headlight.pretrained.passes import run
+from headlight.pretrained.tokens import Words, tokenized
 
 
 def test_a_folder_is_loaded_in_the_number_type_that_is_asked_for(checkpoint_of):
@@ -75,3 +78,34 @@ def test_sessions_share_a_checkpoint_and_the_one_used_least_recently_goes(checkp
     cost, room = cost_of(str(folder)), Shelf(room=10**9)
     first = open_checkpoint(cost, lambda *_: None, shelf=room)
     assert open_checkpoint(cost, lambda *_: None, shelf=room) is first
+
+
+def test_a_model_that_is_partly_left_on_the_disk_gives_the_same_numbers(checkpoint_of, monkeypatch):
+    folder, whole = checkpoint_of("llama")
+    load_as_usual = transformers.LlamaForCausalLM.from_pretrained
+    little = {"max_memory": {"cpu": "45KB"}}
+    monkeypatch.setattr(
+        transformers.LlamaForCausalLM,
+        "from_pretrained",
+        lambda *args, **more: load_as_usual(*args, **more, **little),
+    )
+    spread = load("spread", folder, device=SPREAD)
+    assert set(spread.model.hf_device_map.values()) == {"cpu", "disk"}
+    for text in ("the cat", "a"):
+        alone, found = (run(each, tokenized(each, Words(text), 64)) for each in (whole, spread))
+        assert torch.equal(found.output, alone.output)
+        assert found.trace.paths == alone.trace.paths
+    given = tokenized(spread, Words("the"), 64)
+    assert given.inputs["input_ids"].device.type == spread.device.type == "cpu"
+
+
+@pytest.mark.parametrize(("cuda", "mps", "accelerate", "offered"), [
+    (0, False, True, ("cpu",)), (0, True, True, ("cpu", "mps")), (2, False, False, ("cpu", "cuda:0", "cuda:1")),
+    (1, False, True, ("cpu", "cuda:0", "auto")),
+])  # fmt: skip
+def test_a_device_is_offered_where_there_is_one(monkeypatch, cuda, mps, accelerate, offered):
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: cuda)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: cuda > 0)
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: mps)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: object() if accelerate else None)
+    assert devices() == offered

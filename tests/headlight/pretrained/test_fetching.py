@@ -38,6 +38,9 @@ def hub(checkpoint_of, monkeypatch):
             if path == "/api/models/owner/tiny":
                 siblings = [{"rfilename": file, "size": len(content)} for file, content in files.items()]
                 self.send(json.dumps({"id": "owner/tiny", "sha": SHA, "siblings": siblings}).encode(), with_body)
+            elif path == "/api/models/owner/pickled":
+                siblings = [{"rfilename": "pytorch_model.bin", "size": 9}, {"rfilename": "config.json", "size": 9}]
+                self.send(json.dumps({"id": "owner/pickled", "sha": SHA, "siblings": siblings}).encode(), with_body)
             elif path.startswith("/owner/tiny/resolve/") and name in files:
                 if with_body:
                     asked.append(name)
@@ -103,6 +106,10 @@ def test_a_fetch_that_is_ended_ends_its_process_and_leaves_no_checkpoint(hub, mo
 def test_what_the_hub_does_not_have_and_no_network_are_one_sentence_each(hub, monkeypatch):
     with pytest.raises(ValueError, match="The hub has no model owner/other"):
         cost_of("owner/other")
+    with pytest.raises(
+        ValueError, match=r"owner/pickled holds its weights in pytorch_model.bin, a file that can run"
+    ):
+        cost_of("owner/pickled")
     for name in ("huggingface_hub.constants.ENDPOINT", "huggingface_hub.hf_api.api.endpoint"):
         monkeypatch.setattr(name, "http://127.0.0.1:9")
     with pytest.raises(ValueError, match="The hub cannot be reached from here"):

@@ -79,7 +79,7 @@ def _choose_panel(run: WatchedRun, choices: Choices) -> str:
     chosen = choices.watched.watched_panel
     if len(offered) == 1:
         return "heads"
-    with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="watched_panels"):
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="watched_panels"):
         widgets.segments("watched_panel", offered, help=None, label_visibility="collapsed", required=True)
         if chosen not in ("heads", "compare"):
             st.caption(_summary(run), width="content")
@@ -173,7 +173,7 @@ def _pick(run: WatchedRun, attention: Attention, choices: Choices) -> None:
             on_change=state.on_change(key, lambda path: state.watch(watched_attention=path)),
             width=300,
         )
-        if n_items(attention) > 1:
+        if n_items(attention) > 1 and not run.item_is_chosen:
             widgets.number("watched_item", width=130)
 
 

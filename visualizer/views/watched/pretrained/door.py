@@ -409,5 +409,6 @@ def _run(checkpoint: Checkpoint, given: Tokenized, keep: Keep) -> WatchedRun:
         causal=True if checkpoint.part == "decoder" else None,
         model_name=type(checkpoint.model).__name__,
         padding=padding_of(given.inputs) if given.lines else NO_PADDING,
+        item_is_chosen=True,
         more_panels=_PANELS[checkpoint.part],
     )
