@@ -88,7 +88,7 @@ def test_on_paper_and_row_by_row(open_link):
     assert page.evaluate("getComputedStyle(document.querySelector('.stMain')).printColorAdjust") == "exact"
     page.emulate_media(media="print", color_scheme="dark")
     expect(page.locator("html")).to_have_attribute("data-drawn", "dark")
-    expect(page.locator("[data-testid=stElementContainer]").last).to_have_css(
+    expect(page.locator(".stMain [data-testid=stElementContainer]").last).to_have_css(
         "filter", "invert(1) hue-rotate(180deg)"
     )
     expect(page.locator(".stApp")).to_have_css("background-color", "rgb(255, 255, 255)")

@@ -47,5 +47,20 @@ function hostOf(entry, colors) {
     colors,
     send: (name, value) => entry.setTriggerValue(name, value),
     keep: (name, value) => entry.setStateValue(name, value),
+    wear,
   };
+}
+
+/**
+ * Have the page take on colours and letters, by the protocol in which whoever embeds a page of Streamlit talks to it: a
+ * page can be its own host. The colours of charts come from Python.
+ */
+function wear(look) {
+  tellPage({ type: "SET_CUSTOM_THEME_CONFIG", themeInfo: look });
+  const hasChart = document.querySelector("[data-testid=stPlotlyChart]");
+  if (hasChart) requestAnimationFrame(() => requestAnimationFrame(() => tellPage({ type: "RERUN_SCRIPT" })));
+}
+
+function tellPage(message) {
+  window.postMessage({ stCommVersion: 1, ...message }, location.origin);
 }

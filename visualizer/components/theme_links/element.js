@@ -2,10 +2,10 @@ import { makeElement } from "../shared/dom.js";
 import { Picture, startPicture } from "../shared/picture.js";
 import { addressWith, themeIn } from "./addresses.js";
 
-const PATIENCE = 500; // milliseconds after which a page that did not listen is loaded again
+const PATIENCE = 1500; // milliseconds after which a page that did not listen is loaded again
 
 const systemIsDark = matchMedia("(prefers-color-scheme: dark)");
-/** Once a theme was chosen here, Streamlit does not follow the system by itself any more. @type {(() => void) | null} */
+/** Once a theme was chosen here, the page does not follow the system by itself any more. @type {(() => void) | null} */
 let followSystem = null;
 systemIsDark.addEventListener("change", () => followSystem?.());
 let waiting = 0; // of the page, not of one picture: with another theme the page may draw another
@@ -47,32 +47,17 @@ class ThemeLinks extends Picture {
     event.preventDefault();
     const { themes, parameter, looks } = this.data;
     history.replaceState(history.state, "", addressWith(location.href, parameter, themes, value));
-    followSystem = value === "" ? () => takeOn(looks, "") : null;
-    takeOn(looks, value);
+    const { host } = this;
+    followSystem = value === "" ? () => host.wear(looks[wanted("")]) : null;
+    host.wear(looks[wanted(value)]);
     this.setAddresses();
     clearTimeout(waiting); // another theme was wanted then
-    waiting = setTimeout(() => themeOfPage() === wanted(value) || location.reload(), PATIENCE);
+    waiting = setTimeout(() => document.documentElement.dataset.drawn === wanted(value) || location.reload(), PATIENCE);
   }
 }
 
 function wanted(value) {
   return value === "dark_theme" || (value === "" && systemIsDark.matches) ? "dark" : "light";
-}
-
-/** What Streamlit says of the page: the browser's own controls have the same theme. */
-function themeOfPage() {
-  return getComputedStyle(document.querySelector("[data-testid=stApp]")).colorScheme;
-}
-
-/** A message of the protocol by which whoever embeds a page of Streamlit gives it a theme; a page can be its own host. */
-function takeOn(looks, value) {
-  tellPage({ type: "SET_CUSTOM_THEME_CONFIG", themeInfo: looks[wanted(value)] });
-  const hasChart = document.querySelector("[data-testid=stPlotlyChart]"); // its colours come from Python
-  if (hasChart) requestAnimationFrame(() => requestAnimationFrame(() => tellPage({ type: "RERUN_SCRIPT" })));
-}
-
-function tellPage(message) {
-  window.postMessage({ stCommVersion: 1, ...message }, location.origin);
 }
 
 /** Draw the picture in `root`. */
