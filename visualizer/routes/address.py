@@ -13,7 +13,7 @@ from typing import Literal, get_args
 from urllib.parse import urlencode
 
 from visualizer.settings.fields import fields_of, setting
-from visualizer.settings.link import problem_with_link, read_part, read_query, write_query
+from visualizer.settings.link import read_part, read_query, read_unchanged, write_query
 from visualizer.settings.settings import FIELDS, Selection, Settings
 from visualizer.settings.training_settings import TRAINING
 from visualizer.settings.watched_settings import WATCHED
@@ -150,9 +150,7 @@ MOST_WRITTEN = 2**11
 
 
 def _read(name: str, format_: str, query: Mapping[str, Sequence[str]]) -> Address:
-    if problem := problem_with_link(query, _FIELDS):
-        raise ValueError(problem)
-    settings, selection, _ = read_query(query)
+    settings, selection = read_unchanged(query, _FIELDS)
     part, _ = read_part(query, Part())
     if part.at and not _AT.fullmatch(part.at):
         raise ValueError(f"at is one place for each of the first axes, {_MOST_AXES} at most, as in at=0,2.")

@@ -71,15 +71,26 @@ def read_query(query: Mapping[str, Sequence[str]]) -> tuple[Settings, Selection,
     return chosen, replace(selection, asked_width=asked), (*notices.values(), *more_notices.values())
 
 
-def problem_with_link(query: Mapping[str, Sequence[str]], fields: Iterable[Field]) -> str | None:
-    """What is wrong with a link, in one sentence, for who takes no other value than the one given.
-
-    None where nothing is, and ``read_query`` has nothing to change.
+def read_unchanged(query: Mapping[str, Sequence[str]], fields: Iterable[Field]) -> tuple[Settings, Selection]:
+    """Read a link of which no value has to be changed.
 
     Args:
         query: every parameter with its values, as often as it is given.
-        fields: the parameters that are read.
+        fields: the parameters that may be there.
+
+    Raises:
+        ValueError: what is wrong with it, in one sentence.
     """
+    if problem := _problem_in(query, fields):
+        raise ValueError(problem)
+    settings, selection, notices = read_query(query)
+    if notices:
+        raise ValueError(f"{notices[0].rpartition(': ')[0]}.")
+    return settings, selection
+
+
+def _problem_in(query: Mapping[str, Sequence[str]], fields: Iterable[Field]) -> str | None:
+    """What is wrong with one parameter, in one sentence; None where each by itself is good."""
     known = {field.name: field for field in fields}
     for name in query:
         given = _values_of(query, name)
@@ -93,8 +104,7 @@ def problem_with_link(query: Mapping[str, Sequence[str]], fields: Iterable[Field
         default = getattr(Settings(), name, getattr(Selection(), name, None))
         if complaint := _READERS[known[name].kind](known[name], given[0], default).complaint:
             return f"{name}={_shown(given[0])} {complaint}." if given[0] else f"{name} is empty."
-    *_, notices = read_query(query)
-    return f"{notices[0].rpartition(': ')[0]}." if notices else None
+    return None
 
 
 def chosen_in(event: object, names: Iterable[str]) -> dict[str, Any]:
@@ -173,10 +183,12 @@ def _read_field(field: Field, given: Sequence[str], default: Any) -> tuple[Any, 
     """The value of a parameter, and the notice it calls for or nothing."""
     readings = [_READERS[field.kind](field, text, default) for text in given]
     reading = next((reading for reading in readings if not reading.complaint), readings[0])
+    if len(given) == 1 and not reading.complaint:
+        return reading.value, ""
     shown = _shown(_written(field, reading.value))
     taken = reading.taken or f"{shown} is used"
     if len(given) == 1:
-        return reading.value, reading.complaint and _notice(field.name, given[0], reading.complaint, taken)
+        return reading.value, _notice(field.name, given[0], reading.complaint, taken)
     if reading.complaint:
         return reading.value, f"{field.name} is given more than once and never as a good value: {taken}."
     return reading.value, f"{field.name} is given more than once: the first good value, {shown}, is used."
