@@ -130,14 +130,16 @@ class AttentionHeads extends LayeredPicture {
   }
 
   drawOverview() {
-    const { controls, data, width } = this;
+    const { controls, data, masks, width } = this;
     const { layers, heads } = controls.size;
+    const ofThen = (layer, head) => controls.matrix(data.arrays.weights, masks, data.blocked_by, layer, head);
     this.overviewed = { data, width };
     this.overview.element.hidden = layers * heads === 1;
     const source = {
       layers,
       heads,
-      matrix: (layer, head) => this.matrix(layer, head),
+      // They are drawn and put into words later, when the numbers of one layer alone may have come.
+      matrix: (layer, head) => (this.data === data ? this.matrix(layer, head) : ofThen(layer, head)),
       scale: (layer) => controls.scale(this.theme, layer),
       name: (layer, head) => controls.title(head, layer),
     };
