@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
@@ -11,6 +13,7 @@ from headlight.pretrained.opening import cost_of, open_checkpoint
 from headlight.pretrained.tokens import Piece
 from tests.headlight.pretrained.tiny_checkpoints import saved
 from tests.visualizer.views.watched.test_watched_view import link_of, open_app, pictures, said
+from visualizer.session.jobs import Seen
 from visualizer.settings.painted_mask import encode_cells
 from visualizer.settings.watched_settings import NOTHING_WATCHED
 from visualizer.views.watched.pretrained import jobs
@@ -36,7 +39,7 @@ def test_a_link_loads_nothing_until_it_is_asked_to(tiny):
     assert SHELF.get((tiny, "float32", "cpu")) is None
     assert "kB of memory" in said(app)
     app.button(key="pretrained_load").click().run()
-    jobs._JOBS[(tiny, "float32", "cpu")]._thread.join()
+    jobs._JOBS.get((tiny, "float32", "cpu"))._thread.join()
     app.run()
     assert not app.exception
     assert "LlamaForCausalLM" in said(app)
@@ -46,6 +49,21 @@ def test_a_link_loads_nothing_until_it_is_asked_to(tiny):
     assert "None of 2 attentions see later tokens" in said(app)
     assert any(header["key"].startswith("watched_heads") for header in drawn.values())
     assert link_of(app)["pretrained_model"] == tiny
+
+
+def test_of_the_openings_of_many_checkpoints_the_newest_are_remembered(monkeypatch):
+    ended = SimpleNamespace(look=lambda watcher: Seen("", "failed"), peek=lambda: Seen("", "failed"))
+    monkeypatch.setattr(jobs, "Job", lambda *_: ended)
+    monkeypatch.setattr(
+        jobs,
+        "drafts",
+        SimpleNamespace(put_by=lambda *_: None, put_by_before=lambda _: None, name_of_session=lambda: ""),
+    )
+    wanted = [jobs.Wanted(f"model {number}", "float32", "cpu") for number in range(40)]
+    for each in wanted:
+        jobs.start(each, None)
+    assert jobs.seen(wanted[0]) is None
+    assert jobs.seen(wanted[-1]).phase == "failed"
 
 
 def test_a_loaded_model_writes_on_is_stepped_through_and_takes_another_mask(tiny):

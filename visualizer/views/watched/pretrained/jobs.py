@@ -8,10 +8,13 @@ from dataclasses import dataclass
 from headlight.pretrained.checkpoint import SHELF, Checkpoint, Key
 from headlight.pretrained.opening import Cost, open_checkpoint
 from visualizer.session import drafts
+from visualizer.session.cache import Kept
 from visualizer.session.jobs import Job, Report, Seen
 
 _LOCK = threading.Lock()
-_JOBS: dict[Key, Job[str]] = {}
+_JOBS: Kept[Key, Job[str]] = Kept(room=16)
+"""Those that were begun or looked at last: how one ended is told for a while."""
+
 _LEFT = "pretrained_left"
 
 
@@ -53,7 +56,7 @@ def start(wanted: Wanted, cost: Cost) -> None:
     with _LOCK:
         before = _JOBS.get(wanted.key)
         if before is None or not before.peek().is_running:
-            _JOBS[wanted.key] = Job(wanted, "Starting", work)
+            _JOBS.keep(wanted.key, Job(wanted, "Starting", work))
     drafts.put_by(_LEFT, None)
 
 
