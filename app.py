@@ -7,7 +7,7 @@ from contextlib import nullcontext
 
 import streamlit as st
 
-from visualizer.page import beginning, first_picture, header, opening, sidebar
+from visualizer.page import header, opening, surroundings
 from visualizer.page.warming import is_warm, warmed
 from visualizer.routes.served import ROUTES
 from visualizer.session import state
@@ -28,18 +28,8 @@ def picture() -> None:
 def page_of_visitor() -> None:
     """The page. Its picture is sent before what stands around it, unless it waits for PyTorch to be loaded."""
     st.set_page_config(page_title="Headlight", page_icon=header.ICON, layout="wide")
-    state.load()
-    header.style()
-    sidebar.title()
-    top = st.container(key="top")
-    if picture_first := is_warm() or opening.is_known(state.chosen()):
-        picture()
-        first_picture.wait()
-    sidebar.controls(state.chosen())
-    with top:
-        header.header(beginning.begin)
-    if not picture_first:
-        picture()
+    choices = state.load()
+    surroundings.draw(picture, picture_first=is_warm() or opening.is_known(choices))
     freeze_imports()
 
 

@@ -200,7 +200,7 @@ def test_a_view_does_not_know_the_page():
         ("session_state", {"visualizer.session.state", "visualizer.session.drafts"}),
         ("query_params", {"visualizer.session.state"}),
         ("cache_", set()),
-        ("rerun", {"visualizer.session.jobs"}),
+        ("rerun", {"visualizer.session.jobs", "visualizer.session.part"}),
     ],
 )
 def test_streamlits_memory_has_one_place(start, places):

@@ -17,6 +17,10 @@ def test_files_are_not_watched_and_contributing_says_how_they_are():
     assert "streamlit run app.py --server.fileWatcherType auto" in (ROOT / "CONTRIBUTING.md").read_text()
 
 
+def test_what_is_done_while_the_script_runs_is_not_lost():
+    assert options()["runner"]["fastReruns"] is False
+
+
 def test_garbage_is_collected_for_all_sessions_at_once_and_not_after_every_run():
     assert options()["runner"]["postScriptGC"] is False
 

@@ -23,8 +23,12 @@ OF_OTHER_MODELS = ("train", "watched")
 
 
 def audience_menu(view: View) -> None:
-    """A button that opens the settings, beside the token strip."""
-    with st.popover("", icon=":material/co_present:", type="tertiary", width="content", key="audience"):
+    """A button that opens the settings, beside the token strip; they are drawn when it is open."""
+    icon = ":material/co_present:"
+    menu = st.popover("", icon=icon, type="tertiary", width="content", key="audience", on_change="rerun")
+    if not menu.open:
+        return
+    with menu:
         _switch("present")
         mount(theme_links({"light": look_of("light"), "dark": look_of("dark")}, key="theme_links"))
         _switch("hidden")

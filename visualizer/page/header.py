@@ -45,15 +45,22 @@ def style() -> None:
     st.html(f"<style>{_STYLE}{presented}</style>")
 
 
-def header(begin: Callable[[], None]) -> None:
+def depends_on(selection: Selection) -> tuple[object, ...]:
+    """What the header and the looks of the page follow, but for the value of the choice of the view."""
+    return (selection.present, is_walked(selection), bool(selection.stop))
+
+
+def header(begin: Callable[[], None], changed: Callable[[str, object], None]) -> None:
     """The choice of the view and, beside it, the door to the guided path and the menu of the examples.
 
     Args:
         begin: what starts the path.
+        changed: called with ``view`` and its new value when a person chose another one, in a callback.
     """
     selection = state.chosen().selection
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="header"):
-        widgets.segments("view", help=None, label_visibility="collapsed", wrap=True)
+        heard = state.on_change("view", lambda view: changed("view", view))
+        widgets.segments("view", help=None, label_visibility="collapsed", wrap=True, on_change=heard)
         with st.container(horizontal=True, gap="small", width="content", key="beside_views"):
             if not is_walked(selection):
                 kind: Literal["primary", "secondary"] = "secondary" if selection.stop else "primary"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import streamlit as st
@@ -21,68 +23,140 @@ from visualizer.settings.settings import FIELDS, Selection, Settings, in_mask_or
 from visualizer.settings.trained_models import TRAINED_MODELS
 
 
+@dataclass(frozen=True)
+class Line:
+    """One element of the sidebar. Equal ones look the same, but for the value of the setting.
+
+    Attributes:
+        draw: what draws it.
+        given: what it is given.
+        named: what it is given by name.
+        field: the setting whose control it is; "" where it is none.
+    """
+
+    draw: Callable[..., None]
+    given: tuple[object, ...] = ()
+    named: tuple[tuple[str, object], ...] = ()
+    field: str = ""
+
+
+@dataclass(frozen=True)
+class Lines:
+    """The elements of the sidebar: those that are always in sight, and those under "More"."""
+
+    always: tuple[Line, ...]
+    more: tuple[Line, ...] = ()
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The settings that have a control."""
+        return tuple(line.field for line in (*self.always, *self.more) if line.field)
+
+
 def title() -> None:
     """The name above the controls; with it the sidebar takes its place, so that nothing is moved by it later."""
     st.sidebar.markdown("## :material/highlight: Headlight")
 
 
-def controls(choices: Choices) -> None:
-    """Draw the controls below the title; their values are in the state before this is called."""
-    settings, selection = choices.settings, choices.selection
+def controls(choices: Choices, changed: Callable[[str, object], None]) -> None:
+    """Draw the controls below the title; their values are in the state before this is called.
+
+    Args:
+        choices: what is chosen.
+        changed: called with a setting's name and its new value when a person changed its control, in a callback.
+    """
+    lines = lines_for(choices)
     with st.sidebar:
-        if selection.view == "train":
-            st.caption("A training has settings of its own: they stand beside it. What was chosen here is kept.")
-            return
-        if selection.view == "watched":
-            st.caption("Another model is looked at: nothing that is chosen here is in it. What was chosen is kept.")
-            return
-        if settings.weights in WORKED_EXAMPLES:
-            _choice_of_weights("weights", settings)
-            worked_examples(settings, selection.view)
-            st.caption(
-                "A published worked example: its inputs, weights and mask are given, so there is nothing else to "
-                "choose. Take other weights to type a text of your own."
-            )
-            return
-        widgets.text(
-            "text", height=92, on_change=state.on_change("text", lambda text: _retype(settings, selection, text))
+        _draw(lines.always, changed)
+        if lines.more:
+            with st.expander("More", icon=":material/tune:"):
+                _draw(lines.more, changed)
+
+
+def _draw(lines: Sequence[Line], changed: Callable[[str, object], None]) -> None:
+    for line in lines:
+        heard = {"on_change": _on_change(line.field, changed)} if line.field else {}
+        line.draw(*line.given, **dict(line.named), **heard)
+
+
+def _on_change(name: str, changed: Callable[[str, object], None]) -> Callable[[], None]:
+    def take(value: object) -> None:
+        if name in _TAKEN_WITH:
+            _TAKEN_WITH[name](value)
+        changed(name, value)
+
+    return state.on_change(name, take)
+
+
+def lines_for(choices: Choices) -> Lines:
+    """What stands below the title."""
+    settings, selection = choices.settings, choices.selection
+    if selection.view == "train":
+        return Lines((_caption(_TRAINED_APART),))
+    if selection.view == "watched":
+        return Lines((_caption(_WATCHED_APART),))
+    weights = (_choice_of_weights("weights", settings), Line(worked_examples, (settings.weights,)))
+    if settings.weights in WORKED_EXAMPLES:
+        return Lines((*weights, _caption(_ALL_IS_GIVEN)))
+    text = _control(widgets.text, "text", height=92)
+    if settings.weights == TRAINED:
+        written = [_caption("What follows the text is what the model itself writes.")]
+        here = [_caption("This model was trained here, under Train.")]
+        always = (
+            text,
+            *(written if settings.architecture != "encoder" else []),
+            *weights,
+            _choice_of_weights("task", settings),
+            *(here if settings.checkpoint else []),
+            *_masks(settings, selection),
         )
-        if settings.weights == TRAINED:
-            _trained(settings, selection)
-            return
-        _order(settings)
-        if settings.architecture == "encoder-decoder":
-            widgets.text("target", height=68)
-        widgets.choice("architecture")
-        _choice_of_weights("weights", settings)
-        worked_examples(settings, selection.view)
-        widgets.slider("n_heads")
-        if width := selection.asked_width:
-            st.caption(
-                f":material/swap_horiz: {settings.n_heads} heads cannot share a width of {width} evenly, so the "
-                f"model is {settings.d_model} wide. It is {width} again as soon as the heads can share that."
-            )
-        _masks(settings, selection)
-        with st.expander("More", icon=":material/tune:"):
-            _more(settings)
+        return Lines(always, (*_padding(settings), _control(widgets.choice, "fault")))
+    target = [_control(widgets.text, "target", height=68)]
+    always = (
+        text,
+        Line(_order, (settings.order,)),
+        *(target if settings.architecture == "encoder-decoder" else []),
+        _control(widgets.choice, "architecture"),
+        *weights,
+        _control(widgets.slider, "n_heads"),
+        *_other_width(settings, selection),
+        *_masks(settings, selection),
+    )
+    return Lines(always, _more(settings))
 
 
-def _trained(settings: Settings, selection: Selection) -> None:
-    """The controls of a model that was trained: its sizes are what they are."""
-    if settings.architecture != "encoder":
-        st.caption("What follows the text is what the model itself writes.")
-    _choice_of_weights("weights", settings)
-    worked_examples(settings, selection.view)
-    _choice_of_weights("task", settings)
-    if settings.checkpoint:
-        st.caption("This model was trained here, under Train.")
-    _masks(settings, selection)
-    with st.expander("More", icon=":material/tune:"):
-        _padding(settings)
-        widgets.choice("fault")
+_TRAINED_APART = "A training has settings of its own: they stand beside it. What was chosen here is kept."
+_WATCHED_APART = "Another model is looked at: nothing that is chosen here is in it. What was chosen is kept."
+_ALL_IS_GIVEN = (
+    "A published worked example: its inputs, weights and mask are given, so there is nothing else to choose. Take "
+    "other weights to type a text of your own."
+)
 
 
-def _order(settings: Settings) -> None:
+def _control(draw: Callable[..., None], name: str, *given: object, **named: object) -> Line:
+    return Line(draw, (name, *given), tuple(named.items()), name)
+
+
+def _caption(sentence: str) -> Line:
+    return Line(_say, (sentence,))
+
+
+def _say(sentence: str) -> None:
+    st.caption(sentence)
+
+
+def _other_width(settings: Settings, selection: Selection) -> list[Line]:
+    """That the model is not as wide as was asked for, where it is not."""
+    if not (width := selection.asked_width):
+        return []
+    sentence = (
+        f":material/swap_horiz: {settings.n_heads} heads cannot share a width of {width} evenly, so the "
+        f"model is {settings.d_model} wide. It is {width} again as soon as the heads can share that."
+    )
+    return [_caption(sentence)]
+
+
+def _order(order: int) -> None:
     """The way to another order of the tokens, and back."""
     with st.container(horizontal=True, gap="small", key="order_of_tokens"):
         st.button(
@@ -91,10 +165,10 @@ def _order(settings: Settings) -> None:
             key="shuffle",
             help="Put the tokens of the text in another order, and see whether the model can tell.",
             on_click=state.change,
-            kwargs={"order": settings.order % MAX_ORDER + 1},
+            kwargs={"order": order % MAX_ORDER + 1},
             type="tertiary",
         )
-        if settings.order:
+        if order:
             st.button(
                 "As typed",
                 icon=":material/undo:",
@@ -105,9 +179,10 @@ def _order(settings: Settings) -> None:
             )
 
 
-def _retype(settings: Settings, selection: Selection, text: str) -> None:
+def _retype(text: object) -> None:
     """Another text: when one line becomes several, the padding mask comes with them, as in practice."""
-    if len(lines_of(text)) > 1 and len(lines_of(settings.text)) == 1:
+    settings, selection = state.chosen().settings, state.chosen().selection
+    if len(lines_of(str(text))) > 1 and len(lines_of(settings.text)) == 1:
         state.change(mask=(*settings.mask, "padding"))
         state.select(
             mask_a=in_mask_order((*selection.mask_a, "padding")),
@@ -115,78 +190,81 @@ def _retype(settings: Settings, selection: Selection, text: str) -> None:
         )
 
 
-def _take(weights: str, task: str, pad: int) -> None:
+def _take(**chosen: Any) -> None:  # noqa: ANN401 - the weights or the task
     """Other weights or another task: a model that was trained comes with a text and the masks that it knows."""
-    if weights == TRAINED:
-        trained = TRAINED_MODELS[task]
-        state.change(weights=weights, task=task, checkpoint="", text=trained.example, mask=trained.masks(pad > 0))
+    settings = replace(state.chosen().settings, **chosen)
+    if settings.weights == TRAINED:
+        trained = TRAINED_MODELS[settings.task]
+        state.change(**chosen, checkpoint="", text=trained.example, mask=trained.masks(settings.pad > 0))
 
 
-def _more(settings: Settings) -> None:
+_TAKEN_WITH: Mapping[str, Callable[[object], None]] = {
+    "text": _retype,
+    "weights": lambda weights: _take(weights=weights),
+    "task": lambda task: _take(task=task),
+}
+"""What else a new value of a setting changes."""
+
+
+def _more(settings: Settings) -> tuple[Line, ...]:
     has_layers = settings.architecture != "attention"
-    widgets.segments("tokens")
-    if has_layers:
-        _depths(settings)
     possible = widths(1 if settings.head_dim else settings.n_heads, settings.d_model)
-    widgets.option("d_model", possible)
-    widgets.option("head_dim", offered("head_dim", settings.head_dim), zero="model width / heads")
-    if has_layers:
-        _feed_forward_and_norms(settings)
-    else:
-        widgets.option("d_out", offered("d_out", settings.d_out), zero="model width")
-    widgets.segments("positions")
-    _padding(settings)
-    if settings.weights == "random":
-        widgets.number("seed")
-    widgets.switch("scale_scores")
-    widgets.switch("fused_qkv")
-    widgets.switch("qkv_bias")
-    widgets.switch("output_bias")
-    if has_layers:
-        widgets.switch("unembedding_bias")
-    widgets.slider("dropout", step=0.05)
-    widgets.choice("fault")
+    d_out = _control(widgets.option, "d_out", offered("d_out", settings.d_out), zero="model width")
+    return (
+        _control(widgets.segments, "tokens"),
+        *(_depths(settings) if has_layers else []),
+        _control(widgets.option, "d_model", possible),
+        _control(widgets.option, "head_dim", offered("head_dim", settings.head_dim), zero="model width / heads"),
+        *(_feed_forward_and_norms(settings) if has_layers else [d_out]),
+        _control(widgets.segments, "positions"),
+        *_padding(settings),
+        *([_control(widgets.number, "seed")] if settings.weights == "random" else []),
+        *(_control(widgets.switch, name) for name in ("scale_scores", "fused_qkv", "qkv_bias", "output_bias")),
+        *([_control(widgets.switch, "unembedding_bias")] if has_layers else []),
+        _control(widgets.slider, "dropout", step=0.05),
+        _control(widgets.choice, "fault"),
+    )
 
 
-def _depths(settings: Settings) -> None:
-    widgets.slider("n_layers")
-    if settings.architecture == "encoder-decoder":
-        widgets.option("n_decoder_layers", range(int(FIELDS["n_decoder_layers"].most) + 1), zero="as many")
-        widgets.switch("shared_vocabulary")
+def _depths(settings: Settings) -> list[Line]:
+    layers = _control(widgets.slider, "n_layers")
+    if settings.architecture != "encoder-decoder":
+        return [layers]
+    possible = tuple(range(int(FIELDS["n_decoder_layers"].most) + 1))
+    of_decoder = _control(widgets.option, "n_decoder_layers", possible, zero="as many")
+    return [layers, of_decoder, _control(widgets.switch, "shared_vocabulary")]
 
 
-def _feed_forward_and_norms(settings: Settings) -> None:
-    widgets.option("d_ff", offered("d_ff", settings.d_ff))
-    widgets.segments("activation")
-    widgets.segments("norm")
-    if settings.norm == "post":
-        widgets.switch("final_norm")
-    widgets.option("layer_norm_eps", offered("layer_norm_eps", settings.layer_norm_eps))
+def _feed_forward_and_norms(settings: Settings) -> list[Line]:
+    return [
+        _control(widgets.option, "d_ff", offered("d_ff", settings.d_ff)),
+        _control(widgets.segments, "activation"),
+        _control(widgets.segments, "norm"),
+        *([_control(widgets.switch, "final_norm")] if settings.norm == "post" else []),
+        _control(widgets.option, "layer_norm_eps", offered("layer_norm_eps", settings.layer_norm_eps)),
+    ]
 
 
-def _padding(settings: Settings) -> None:
-    widgets.number("pad")
-    if settings.pad:
-        widgets.segments("pad_side")
+def _padding(settings: Settings) -> list[Line]:
+    side = [_control(widgets.segments, "pad_side")]
+    return [_control(widgets.number, "pad"), *(side if settings.pad else [])]
 
 
-def _masks(settings: Settings, selection: Selection) -> None:
+def _masks(settings: Settings, selection: Selection) -> list[Line]:
     """The masks, and the sizes of those that have one."""
-    if selection.view == "compare":
-        st.caption("The masks A and B are chosen beside the pictures.")
-        in_use = {*selection.mask_a, *selection.mask_b}
-    else:
-        widgets.mask_pills("mask")
-        in_use = set(settings.mask)
-    if settings.architecture == "encoder-decoder":
-        st.caption(
-            "They mask the decoder's self-attention; padding also masks the encoder and the cross-attention, and "
-            "each of the three can be painted."
-        )
-    _mask_words()
-    for mask, size in SIZES.items():
-        if mask in in_use:
-            widgets.number(size)
+    beside = _caption("The masks A and B are chosen beside the pictures.")
+    of_decoder = _caption(
+        "They mask the decoder's self-attention; padding also masks the encoder and the cross-attention, and "
+        "each of the three can be painted."
+    )
+    is_compared = selection.view == "compare"
+    in_use = {*selection.mask_a, *selection.mask_b} if is_compared else {*settings.mask}
+    return [
+        beside if is_compared else _control(widgets.mask_pills, "mask"),
+        *([of_decoder] if settings.architecture == "encoder-decoder" else []),
+        Line(_mask_words),
+        *(_control(widgets.number, size) for mask, size in SIZES.items() if mask in in_use),
+    ]
 
 
 def _mask_words() -> None:
@@ -197,14 +275,12 @@ def _mask_words() -> None:
     mount(words([line[:-1]], look="small", key="mask_words"))
 
 
-def _choice_of_weights(name: str, settings: Settings) -> None:
+def _choice_of_weights(name: str, settings: Settings) -> Line:
     """The choice of ``weights``, or of the ``task`` of those that were trained.
 
     Worked examples have a menu of their own; the one in use is among the weights, so that others can be taken.
     """
-    chosen: dict[str, Any] = {"weights": settings.weights, "task": settings.task, "pad": settings.pad}
-    take = state.on_change(name, lambda value: _take(**{**chosen, name: value}))
-    possible = [
+    possible = (
         value for value in FIELDS[name].choices if value not in WORKED_EXAMPLES or value == settings.weights
-    ]
-    widgets.choice(name, possible, on_change=take)
+    )
+    return _control(widgets.choice, name, tuple(possible))

@@ -16,8 +16,12 @@ _VIEWS: tuple[View, ...] = ("step", "heads", "compare")
 """Where there is something to see of a worked example."""
 
 
-def worked_examples(settings: Settings, view: View) -> None:
-    """A button that opens the menu; what is in the menu is drawn when it opens."""
+def worked_examples(weights: str) -> None:
+    """A button that opens the menu; what is in the menu is drawn when it opens.
+
+    Args:
+        weights: those in use, which can be one of the examples.
+    """
     menu = st.popover(
         f"Worked examples ({len(PUBLISHED)})",
         icon=":material/menu_book:",
@@ -32,13 +36,13 @@ def worked_examples(settings: Settings, view: View) -> None:
                 "against the published numbers."
             )
             for example in PUBLISHED.values():
-                _entry(example, is_chosen=example.name == settings.weights, settings=settings, view=view)
+                _entry(example, is_chosen=example.name == weights)
 
 
-def _entry(example: PublishedExample, *, is_chosen: bool, settings: Settings, view: View) -> None:
+def _entry(example: PublishedExample, *, is_chosen: bool) -> None:
     def choose() -> None:
-        state.change(weights=example.name, mask=settings.mask or Settings().mask)
-        if view not in _VIEWS:
+        state.change(weights=example.name, mask=state.chosen().settings.mask or Settings().mask)
+        if state.chosen().selection.view not in _VIEWS:
             state.select(view="step")
         drafts.fill(KEY, False)
 

@@ -6,7 +6,7 @@ import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Literal, get_args
@@ -104,6 +104,7 @@ def read_picture_address(view: str, query: Mapping[str, Sequence[str]]) -> Addre
     return _read(view, "packed", query)
 
 
+@lru_cache(maxsize=256)  # it is asked for before a run, after it, and for the dials
 def picture_address(
     view: str, settings: Settings, selection: Selection, n_numbers: int = 0, *, for_colors: bool = False
 ) -> str | None:

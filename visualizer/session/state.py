@@ -103,6 +103,11 @@ def chosen() -> Choices:
     return choices
 
 
+def upcoming() -> Choices:
+    """What will be chosen in the run that follows, for a callback."""
+    return _with_widgets(chosen())
+
+
 def choose(settings: Settings, selection: Selection) -> None:
     """Replace everything that is chosen of our own model, as a callback does."""
     st.session_state[_OPENED] = examples_opened() + 1

@@ -85,6 +85,14 @@ def switch(name: str, **more: object) -> None:
     st.toggle(_FIELDS[name].label, **_usual(name, more))
 
 
+def table(columns: Mapping[str, Sequence[object]], **more: Any) -> None:  # noqa: ANN401
+    """A table of named columns, NaN an empty cell: as Arrow, which Streamlit would make by way of pandas."""
+    import pyarrow  # not needed for the first picture
+
+    cells = {name: pyarrow.array(values, from_pandas=True) for name, values in columns.items()}
+    st.dataframe(pyarrow.table(cells), hide_index=True, **more)
+
+
 _FIELDS = {**FIELDS, **TRAINING, **WATCHED}
 
 
@@ -108,9 +116,9 @@ def _labelled(widget: Callable[..., Any], name: str, offered: Sequence[Any] | No
     )
 
 
-def mask_pills(name: str) -> None:
+def mask_pills(name: str, **more: Any) -> None:  # noqa: ANN401 - arguments of Streamlit's widget
     """One pill per mask."""
-    _labelled(st.pills, name, selection_mode="multi")
+    _labelled(st.pills, name, selection_mode="multi", **more)
 
 
 def compared_mask(name: str, drawn: tuple[str, ...]) -> None:

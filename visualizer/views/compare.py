@@ -334,14 +334,13 @@ def _predictions(a: Run, b: Run, batch: int) -> None:
     rows, _ = a.axes("probabilities")
     changed = sum(prediction.changed for prediction in found)
     st.caption(f"The most likely token is another one at {changed} of {len(found)} positions.")
-    st.dataframe(
+    widgets.table(
         {
             "token": [f"{i} {label}" for i, label in enumerate(rows.labels)],
             "A": [_listed(a, prediction.before) for prediction in found],
             "B": [_listed(b, prediction.after) for prediction in found],
             "Changed": ["yes" if prediction.changed else "" for prediction in found],
-        },
-        hide_index=True,
+        }
     )
 
 

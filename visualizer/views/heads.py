@@ -14,7 +14,7 @@ from visualizer.pictures.heads import heads_picture, modules_of
 from visualizer.routes.address import MOST_WRITTEN, picture_address
 from visualizer.runs.paths import attention_modules
 from visualizer.runs.run import Run
-from visualizer.session import state
+from visualizer.session import state, widgets
 from visualizer.session.mount import mount
 from visualizer.settings.dials import before_turning, dials_of, turned
 from visualizer.settings.fields import WORKED_EXAMPLES
@@ -140,7 +140,7 @@ def _measures(run: Run, modules: list[str]) -> None:
             else ""
         )
     )
-    st.dataframe(
+    widgets.table(
         table,
         column_config={
             metric.title: st.column_config.NumberColumn(
@@ -148,7 +148,6 @@ def _measures(run: Run, modules: list[str]) -> None:
             )
             for metric in shown.values()
         },
-        hide_index=True,
         selection_mode="single-row",
         on_select=state.on_change(key, choose),
         key=key,

@@ -1,0 +1,104 @@
+"""What stands around the picture, and whether a change touches it.
+
+Sidebar and header are two thirds of what a change of the page sends, and most changes leave them as they are: then
+the picture alone is drawn again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from threading import Event
+
+import streamlit as st
+
+from visualizer.page import beginning, first_picture, header, sidebar
+from visualizer.page.warming import is_warm
+from visualizer.session import drafts, state
+from visualizer.session.garbage import freeze_imports
+from visualizer.session.part import draw_all, draw_alone, part
+from visualizer.session.state import Choices
+
+_PICTURE = "picture"
+_DRAWN = "surroundings_drawn"
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """Header and sidebar as a value: equal ones look the same.
+
+    Attributes:
+        header: what the header depends on, but for its control.
+        lines: the elements of the sidebar.
+        values: what each control shows, by the name of its setting.
+    """
+
+    header: tuple[object, ...]
+    lines: sidebar.Lines
+    values: Mapping[str, object]
+
+    def after(self, name: str, value: object) -> Surroundings:
+        """What is seen after a person gave the control of a setting another value, before anything is drawn."""
+        taken = tuple(value) if isinstance(value, list) else value
+        return replace(self, values={**self.values, name: taken})
+
+
+def around(choices: Choices) -> Surroundings:
+    """What stands around the picture of some choices."""
+    lines = sidebar.lines_for(choices)
+    values = {name: getattr(choices.settings, name) for name in lines.fields}
+    return Surroundings(header.depends_on(choices.selection), lines, {**values, "view": choices.selection.view})
+
+
+def draw(picture: Callable[[], None], *, picture_first: bool) -> None:
+    """Draw the whole page.
+
+    Args:
+        picture: draws all below the header.
+        picture_first: whether it is sent before what stands around it, in the place that it has.
+    """
+    drafts.put_by(_DRAWN, None)  # until all is drawn: a run can be broken off
+    header.style()
+    sidebar.title()
+    top = st.container(key="top")
+    if picture_first:
+        _part(picture)
+        first_picture.wait()
+    choices = state.chosen()
+    sidebar.controls(choices, changed)
+    with top:
+        header.header(beginning.begin, changed)
+    drafts.put_by(_DRAWN, around(choices))
+    if not picture_first:
+        _part(picture)
+
+
+def _part(picture: Callable[[], None]) -> None:
+    """Draw the picture, now and whenever it changes alone; the whole page where a change touches the rest."""
+    is_drawn = Event()
+
+    def draw_picture() -> None:
+        if not is_drawn.is_set():
+            is_drawn.set()
+            picture()
+            return
+        if around(state.load()) != drafts.put_by_before(_DRAWN):
+            draw_all()
+        picture()
+        freeze_imports()
+
+    part(_PICTURE, draw_picture)
+
+
+def changed(name: str, value: object) -> None:
+    """A person changed the control of a setting: where nothing else around the picture follows, draw that alone.
+
+    For the end of a callback.
+    """
+    drawn = drafts.put_by_before(_DRAWN)
+    if not is_warm() or not isinstance(drawn, Surroundings):
+        return
+    seen, wanted = drawn.after(name, value), around(state.upcoming())
+    if seen == wanted:
+        drafts.put_by(_DRAWN, wanted)
+        draw_alone(_PICTURE)
