@@ -13,6 +13,9 @@ _HEIGHT = 250
 _HIGHEST_SHARE = 1.05  # room for a line at 100 %
 _GREY = "#858b97"
 
+MOST_SAID = 12
+"""How many points of a curve are put into words."""
+
 
 @dataclass(frozen=True)
 class Curve:
@@ -65,6 +68,24 @@ def match_curve(curves: Sequence[Curve], *, n_steps: int, moment: int | None) ->
         title="held-out texts right", range=[0, _HIGHEST_SHARE], tickformat=".0%", tickvals=[0, 0.5, 1]
     )
     return figure
+
+
+def in_words(what: str, curves: Sequence[Curve], number: str) -> str:
+    """The curves for who does not see them: one line each, with up to ``MOST_SAID`` points from first to last.
+
+    Args:
+        what: what the curves are of.
+        curves: as they are drawn.
+        number: how a value is written, such as ``.3f``.
+    """
+    lines = []
+    for curve in curves:
+        last = len(curve.steps) - 1
+        n_said = min(len(curve.steps), MOST_SAID)
+        places = sorted({round(i * last / max(1, n_said - 1)) for i in range(n_said)})
+        points = ", ".join(f"step {curve.steps[i]}: {curve.values[i]:{number}}" for i in places)
+        lines.append(f"{what}{f', {curve.name}' if curve.name else ''}: {points}")
+    return ". ".join(lines)
 
 
 def _over_steps(curves: Sequence[Curve], n_steps: int, moment: int | None, *, mode: str, number: str) -> go.Figure:

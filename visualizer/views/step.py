@@ -354,7 +354,9 @@ def _likely_tokens(run: Run, cell: Cell) -> None:
     tokens = [run.vocabulary[token_id] for token_id in best.indices.tolist()]
     st.markdown(f"##### {likely_of_what(run, cell.row)}")
     figure = likely_tokens(tokens, best.values.tolist(), color=ROLES[theme()]["neutral"])
-    st.plotly_chart(figure, key="likely_tokens", config=config("likely-tokens"))
+    pairs = zip(tokens, best.values.tolist(), strict=True)
+    alt = f"The most likely tokens: {', '.join(f'{token} {share:.1%}' for token, share in pairs)}"
+    st.plotly_chart(figure, key="likely_tokens", config=config("likely-tokens"), alt=alt)
 
 
 def likely_of_what(run: Run, row: int) -> str:

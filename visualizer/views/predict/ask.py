@@ -110,7 +110,7 @@ def ask_token(question: TokenQuestion, of: Hashable, title: str) -> bool:
 
 def _class(question: CellQuestion | TokenQuestion, of: Hashable) -> None:
     if code := state.chosen().selection.class_code:
-        class_answers(question, of, code)
+        class_answers(question, of, code, revealed=is_revealed(question, of))
 
 
 def _task(question: CellQuestion) -> str:

@@ -11,7 +11,7 @@ from visualizer.session import drafts
 from visualizer.session.classroom import CLASSROOM, name_of_question, new_person
 from visualizer.session.expectations import expectation_at
 from visualizer.views.predict.questions import CellQuestion, TokenQuestion
-from visualizer.views.predict.verdicts import answer_in_words
+from visualizer.views.predict.verdicts import answer_in_words, right_answers
 
 EVERY_SECONDS = 2.0
 """How often the counts are looked up while they are in sight."""
@@ -22,8 +22,11 @@ _PERSON = "person_of_class"
 Question = CellQuestion | TokenQuestion
 
 
-def class_answers(question: Question, of: Hashable, code: str) -> None:
-    """Count what is expected now; on demand a bar for each answer of the class, looked up again and again."""
+def class_answers(question: Question, of: Hashable, code: str, *, revealed: bool) -> None:
+    """Count what is expected now; on demand a bar for each answer of the class, looked up again and again.
+
+    Once the result is revealed, the answers that are right are marked.
+    """
     name = _name(question, of)
     CLASSROOM.answer(code, name, _person(), _answer(question, of))
     with st.container(key="class_answers"):
@@ -31,16 +34,18 @@ def class_answers(question: Question, of: Hashable, code: str) -> None:
         if not shown:
             st.caption(f"Your answer{_asked_for(question)} is counted, without a name, for an hour.")
             return
-        st.fragment(_bars, run_every=EVERY_SECONDS)(code, name, _asked_for(question))
+        right = right_answers(question) if revealed else frozenset()
+        st.fragment(_bars, run_every=EVERY_SECONDS)(code, name, _asked_for(question), right)
 
 
-def _bars(code: str, name: str, asked_for: str) -> None:
+def _bars(code: str, name: str, asked_for: str, right: frozenset[str]) -> None:
     counts = CLASSROOM.counts(code, name)
     total = sum(counts.values())
     people = "person has" if total == 1 else "people have"
     st.caption(f"{total} {people} answered{asked_for}." if total else f"Nobody has answered{asked_for} yet.")
     for text, count in list(counts.items())[:MOST_BARS]:
-        st.progress(count / total, text=f"{markdown_safe(text)}: **{count}**")
+        tick = ":material/check: " if text in right else ""
+        st.progress(count / total, text=f"{tick}{markdown_safe(text)}: **{count}**")
     if len(counts) > MOST_BARS:
         left_out = sum(list(counts.values())[MOST_BARS:])
         st.caption(f"{len(counts) - MOST_BARS} more answers, of {left_out} people.")

@@ -49,6 +49,17 @@ def answer_in_words(question: CellQuestion, expected: Flags) -> str:
     )
 
 
+def right_answers(question: CellQuestion | TokenQuestion) -> frozenset[str]:
+    """The answers in words that are right: of several largest numbers of a row each, of what is seen all together."""
+    if isinstance(question, TokenQuestion):
+        best = question.shares[question.best]
+        return frozenset(question.labels[token] for token in question.offered if question.shares[token] >= best)
+    row = question.right[question.row]
+    each = [row] if question.kind == "seen" else [np.arange(len(row)) == place for place in np.flatnonzero(row)]
+    alone = (np.where(np.arange(len(question.right))[:, None] == question.row, one, False) for one in each)
+    return frozenset(answer_in_words(question, flags) for flags in alone)
+
+
 def _on_seen(question: CellQuestion, found: Codes) -> str:
     wrong = np.argwhere((found == NOT_SO) | (found == MISSED))
     if not len(wrong):

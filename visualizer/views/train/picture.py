@@ -186,26 +186,28 @@ def _columns(found: Sequence[Moment], look: Look, step: int | None) -> None:
 
 def _losses(found: Sequence[Moment], step: int | None) -> None:
     from visualizer.figures.looks import config  # brings Plotly
-    from visualizer.figures.loss_curve import loss_curve
+    from visualizer.figures.loss_curve import in_words, loss_curve
 
     curves = [
         _curve(index, moment, moment.training.steps, moment.training.losses) for index, moment in enumerate(found)
     ]
     guessing = math.log(len(TASKS[found[0].training.recipe.task].vocabulary))
     figure = loss_curve(curves, n_steps=_n_steps(found), guessing=guessing, moment=step)
-    st.plotly_chart(figure, key="training_losses", config=config("training-losses"))
+    alt = in_words("The loss while it trained", curves, ".3f")
+    st.plotly_chart(figure, key="training_losses", config=config("training-losses"), alt=alt)
 
 
 def _matches(found: Sequence[Moment], step: int | None) -> None:
     from visualizer.figures.looks import config  # brings Plotly
-    from visualizer.figures.loss_curve import match_curve
+    from visualizer.figures.loss_curve import in_words, match_curve
 
     curves = [
         _curve(index, moment, moment.training.matched, moment.training.matches)
         for index, moment in enumerate(found)
     ]
     figure = match_curve(curves, n_steps=_n_steps(found), moment=step)
-    st.plotly_chart(figure, key="training_matches", config=config("training-matches"))
+    alt = in_words("The held-out texts that are right", curves, ".0%")
+    st.plotly_chart(figure, key="training_matches", config=config("training-matches"), alt=alt)
 
 
 def _curve(index: int, moment: Moment, steps: Sequence[int], values: Sequence[float]) -> Curve:

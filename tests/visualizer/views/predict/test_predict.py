@@ -25,7 +25,7 @@ from visualizer.views.predict.questions import (
     kinds_at,
     question_at,
 )
-from visualizer.views.predict.verdicts import verdict, verdict_on_token
+from visualizer.views.predict.verdicts import answer_in_words, right_answers, verdict, verdict_on_token
 
 WEIGHTS = "encoder.layers.0.self_attention.weights"
 
@@ -91,6 +91,16 @@ def test_of_several_largest_numbers_each_is_right(built):
     assert verdict(uniform, expected) == "The one query that you marked is as you expected."
     expected[2] = [False, False, False, True]
     assert "looks most at key 0 “the” and key 1 “cat” and key 2 “the” (0.333)" in verdict(uniform, expected)
+
+
+def test_the_right_answers_of_a_class_are_those_that_a_person_can_give(built):
+    assert right_answers(asked(built, kind="most", row=3)) == {"key 2 “the”"}
+    seen = asked(built, row=1)
+    assert right_answers(seen) == {answer_in_words(seen, seen.right)} == {"key 0 “the”, key 1 “cat”"}
+    uniform = asked(built, kind="most", head=list(built.head_names).index("uniform"), row=1)
+    assert right_answers(uniform) == {"key 0 “the”", "key 1 “cat”"}
+    shares = np.array([0.5, 0.5, 0.0], np.float32)
+    assert right_answers(TokenQuestion("place", ("a", "b", "c"), shares, offered=(1, 2))) == {"b"}
 
 
 def test_without_a_mark_it_is_said_and_what_was_computed(built):
