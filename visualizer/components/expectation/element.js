@@ -13,7 +13,8 @@ import { cellPositionLine, tooltipLine } from "../shared/tooltip.js";
 import { countRows, withOneInRow } from "./marks.js";
 import { ComputedPanel, drawnSign, MarksPanel } from "./panels.js";
 
-const ROOM = { gap: 28, height: 560, cell: 64, widest: 900, narrow: 640 };
+const ROOM = { gap: 28, height: 560, widest: 900, narrow: 640 };
+const CELL = { usual: 44, high: 64, window: 900 }; // the largest cell, by the height of the window
 const MARKED = [0, 1.6]; // the scale on which a mark has a middling colour, under a sign that can be read
 const SIGNS = [[1, "as expected"], [2, "expected, but not so"], [3, "so, but not expected"]];
 const NOT_COVERED = "as computed";
@@ -81,7 +82,7 @@ class Expectation extends Picture {
     const { columns: columnAxis, rows: rowAxis, computed } = this.data;
     const isWide = this.width >= ROOM.narrow;
     const width = this.isRevealed && isWide ? (this.width - ROOM.gap) / 2 : this.width;
-    this.limits = { width: Math.min(width, ROOM.widest), height: ROOM.height, cell: ROOM.cell };
+    this.limits = { width: Math.min(width, ROOM.widest), height: ROOM.height, cell: innerHeight < CELL.window ? CELL.usual : CELL.high };
     this.axes = { rows: rowAxis.labels.length, columns: columnAxis.labels.length, rowAxis, columnAxis };
     this.tools.hidden = this.isRevealed;
     this.computed.element.hidden = this.legend.element.hidden = this.signs.hidden = !computed;

@@ -26,7 +26,7 @@ def covered(what: str, *, ask: str = "", there: dict[str, Any] | None = None) ->
 
 def say_covered(what: str) -> None:
     """The sentence alone, where the ways out stand already."""
-    st.caption(f":material/visibility_off: {what}: covered until you reveal it.", width="content")
+    st.caption(f":material/visibility_off: {what}: covered while results are hidden.", width="content")
 
 
 def hide_nothing() -> None:

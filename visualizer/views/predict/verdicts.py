@@ -50,7 +50,7 @@ def answer_in_words(question: CellQuestion, expected: Flags) -> str:
 
 
 def right_answers(question: CellQuestion | TokenQuestion) -> frozenset[str]:
-    """The answers in words that are right: of several largest numbers of a row each, of what is seen all together."""
+    """The right answers in words: of several largest numbers of a row each one, of what is seen all together."""
     if isinstance(question, TokenQuestion):
         best = question.shares[question.best]
         return frozenset(question.labels[token] for token in question.offered if question.shares[token] >= best)
