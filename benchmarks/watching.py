@@ -4,7 +4,9 @@
     python benchmarks/watching.py 64 1024       texts of these lengths
 
 The models have the width of GPT-2 small, 768, 12 heads and 4 layers. Each pass is made in turn with and without
-``headlight.watch``; printed is the shortest of each, and what they have between them.
+``headlight.watch``; printed is the shortest of each, and what they have between them. PyTorch fuses a whole
+``nn.TransformerEncoder`` in evaluation, which is then computed a second time, step by step, to be seen: beside it
+stands what both computations take together unwatched.
 """
 
 from __future__ import annotations
@@ -78,13 +80,23 @@ def report(name: str, model: nn.Module, n_tokens: int) -> None:
         with headlight.watch(model):
             model(x)
 
+    def step_by_step() -> None:
+        torch.backends.mha.set_fastpath_enabled(False)
+        model(x)
+        torch.backends.mha.set_fastpath_enabled(True)
+
     for mode in ("evaluation", "training"):
         model.train(mode == "training")
+        is_fused = mode == "evaluation" and isinstance(model, nn.TransformerEncoder)
         with torch.set_grad_enabled(mode == "training"):
-            plain, beside = shortest(lambda: model(x), watched)
+            plain, beside, *apart = shortest(lambda: model(x), watched, *([step_by_step] if is_fused else []))
         print(
             f"T={n_tokens:4}  {name:30}  {mode:10}  plain {1e3 * plain:6.1f} ms  watched {1e3 * beside:6.1f} ms  "
             f"ratio {beside / plain:.2f}"
+            + "".join(
+                f"  step by step {1e3 * other:6.1f} ms  ratio to both {beside / (plain + other):.2f}"
+                for other in apart
+            )
         )
 
 
