@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from headlight.graph import TOLERANCE
+from headlight.masks import LOWEST
 from headlight.patterns import Folded
 from headlight.stages import Stage
 from model.dataflow import Node, Operation, ParameterInput, StageInput, inputs_of
@@ -264,8 +265,24 @@ def read_by_step(run: WatchedRun, folded: Folded, *, item: int, head: int) -> tu
         panel = _panel(run, name, value, item=item, head=head, row=0, column=0)
         panel = replace(panel, title=f"{symbol} = {panel.title}", operator="," if found else "")
         panel = replace(panel, hint="click: go to it" if path else "")
+        if symbol.partition("_")[0] == "M":
+            panel = _with_blocked(panel)
         found.append(Read(path, panel, isinstance(node, StageInput)))
     return tuple(found)
+
+
+def _with_blocked(panel: Panel) -> Panel:
+    """A mask that is added to scores: what it blocks is hatched, and the scale is that of the other cells."""
+    blocked = panel.array <= LOWEST
+    others = panel.array[~blocked & np.isfinite(panel.array)]
+    least, greatest = float(others.min(initial=0.0)), float(others.max(initial=0.0))
+    return replace(
+        panel,
+        blocked=blocked.astype(np.uint8),
+        blocked_by=("mask",),
+        bounds=(least, greatest if greatest > least else least + 1.0),
+        palette="diverging" if least < 0 else "sequential",
+    )
 
 
 def head_panels(run: WatchedRun, stage: Stage, *, item: int) -> tuple[Panel, ...]:
@@ -300,7 +317,8 @@ def _panel(run: WatchedRun, name: str, value: Tensor, *, item: int, head: int, r
     return Panel(
         name=name,
         title=visible(name.rpartition(".")[2] or name),
-        subtitle=f"{visible(name)}  {' × '.join(f'{size:,}' for size in value.shape)}",
+        subtitle=f"{visible(name)}  {' × '.join(f'{size:,}' for size in value.shape)}"
+        + ("" if array.shape == (n_rows, n_columns) else f", {array.shape[0]} × {array.shape[1]} drawn"),
         array=array,
         rows=_axis("row", tokens, n_rows, sheet.first_row, array.shape[0]),
         columns=_axis("column", tokens if is_square else (), n_columns, sheet.first_column, array.shape[1]),
@@ -372,6 +390,7 @@ def derivation(
     except (KeyError, RuntimeError, TypeError, ValueError, IndexError):
         return None
     n_elements = len(found.rows[0].values) if found.rows else 0
+    is_softmax = stage.operation == "softmax" and bool(found.rows)
     difference = 0.0 if number == found.value else abs(number - found.value)
     return Derivation(
         title=f"{visible_whole(label_of_step(folded) if folded else label_of(stage))} at "
@@ -383,6 +402,7 @@ def derivation(
         formula=visible_whole(told_of_step(folded) if folded else words_on_node(stage.node)),
         agrees=difference <= derivations.TOLERANCE * max(1.0, abs(number)),
         difference=difference,
+        blocked=tuple(bool(low) for low in found.rows[0].values <= LOWEST) if is_softmax else (),
     )
 
 

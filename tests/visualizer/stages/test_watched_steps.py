@@ -48,6 +48,15 @@ def test_a_step_shows_what_it_reads_as_its_formula_sees_it(run):
             assert not read[0].same_places
 
 
+def test_what_a_mask_blocks_is_hatched_and_not_a_number_among_others(run):
+    folded = next(folded for folded in run.trace.patterns.values() if folded.pattern.name == "masked_softmax")
+    stage = run.trace.stages[folded.stages[-1]]
+    mask = watched.read_by_step(run, folded, item=0, head=0)[1].panel
+    assert mask.blocked.tolist() == torch.ones(7, 7).triu(1).tolist()
+    assert mask.bounds == (0.0, 1.0)
+    assert watched.derivation(run, stage, (0, 0, 4, 2), folded).blocked == (False,) * 5 + (True,) * 2
+
+
 def test_numbers_and_names_of_steps():
     pattern = SimpleNamespace(name="rms_norm", title="RMSNorm")
     numbers = {"epsilon": 1e-6, "c": 0.125}

@@ -52,7 +52,7 @@ def render(choices: Choices) -> WatchedRun | None:
         st.error(markdown_safe(str(problem or refused)), icon=":material/error:")
     _ask(choices)
     if run is None:
-        _how_to_make_one()
+        _how_to_make_one(choices.watched.watched_source)
         return None
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="watched_file"):
         st.markdown(f"{as_code(run.title)} · {in_bytes(run.n_bytes)} in memory", width="content")
@@ -94,13 +94,12 @@ def cost_of_opening(name: str, n_bytes: int, times: int) -> str:
     taken, most = times * n_bytes, most_bytes()
     if taken > most:
         raise ValueError(
-            f"{visible(name)} has {in_bytes(n_bytes)}: opening it takes {in_bytes(taken)} of memory, and "
+            f"{visible(name)} has {in_bytes(n_bytes)}: opening it takes up to {in_bytes(taken)} of memory, and "
             f"{in_bytes(most)} may be taken. Record fewer layers of it, or set HEADLIGHT_MEMORY_GB"
         )
     then = f", then {in_bytes(n_bytes)}" if times > 1 else ""
-    return (
-        f"{visible(name)} has {in_bytes(n_bytes)}. It takes {in_bytes(taken)} of memory while it is opened{then}."
-    )
+    cost = f"It takes up to {in_bytes(taken)} of memory while it is opened{then}."
+    return f"{visible(name)} has {in_bytes(n_bytes)}. {cost}"
 
 
 def _is_waiting(file: Path) -> bool:
@@ -216,7 +215,7 @@ def _close() -> None:
     _show("none")
 
 
-def _how_to_make_one() -> None:
+def _how_to_make_one(source: str) -> None:
     """What a recording is, how one is made, and one that is ready."""
     made, opened = st.columns([3, 2], gap="large")
     with made:
@@ -236,7 +235,7 @@ def _how_to_make_one() -> None:
             args=("example",),
             help="A small nn.TransformerEncoderLayer model with a mistake in one of its masks.",
         )
-        if given_recording() is not None:
+        if given_recording() is not None and source != "given":
             st.button(
                 "Open the file that the app was started with",
                 key="watched_given",

@@ -246,11 +246,11 @@ def test_a_large_file_is_opened_once_its_memory_was_seen(monkeypatch, tmp_path):
     monkeypatch.setattr(sys, "argv", ["app.py", str(recordings.EXAMPLE)])
     size = in_bytes(recordings.EXAMPLE.stat().st_size)
     app = open_app(watched_source="given")
-    assert markdown_safe(f"It takes {size} of memory while it is opened.") in app.info[0].value
+    assert markdown_safe(f"It takes up to {size} of memory while it is opened.") in app.info[0].value
     assert "headlight_attention_heads" not in pictures(app)
     app.button(key="watched_open").click().run()
     assert not app.exception
     assert "headlight_attention_heads" in pictures(app)
     monkeypatch.setenv("HEADLIGHT_MEMORY_GB", "0.0001")
-    with pytest.raises(ValueError, match=r"opening it takes 300\.0 MiB of memory, and 98 KiB may be taken"):
+    with pytest.raises(ValueError, match=r"opening it takes up to 300\.0 MiB of memory, and 98 KiB may be taken"):
         recordings.cost_of_opening("a.headlight", 100 * 2**20, 3)
