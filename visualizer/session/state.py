@@ -247,12 +247,13 @@ def _chooses_nothing(given: Iterable[str]) -> bool:
 
 def _with_widgets(before: Choices) -> Choices:
     """The choices with the values of those widgets that were on the page."""
-    values = _values_of_widgets(Settings)
+    known = st.session_state.to_dict()  # once for all: each look-up by itself takes a lock and tries three places
+    values = _values_of_widgets(Settings, known)
     if values.get("d_model") == before.settings.d_model:
         values["d_model"] = before.width
-    selection = _in_order(replace(before.selection, **_values_of_widgets(Selection)))
-    training = fitted_training(replace(before.training, **_values_of_widgets(TrainingChoice)))
-    watched = replace(before.watched, **_values_of_widgets(WatchedChoice))
+    selection = _in_order(replace(before.selection, **_values_of_widgets(Selection, known)))
+    training = fitted_training(replace(before.training, **_values_of_widgets(TrainingChoice, known)))
+    watched = replace(before.watched, **_values_of_widgets(WatchedChoice, known))
     choices = _with_fitted(before, replace(before.settings, **values), selection)
     choices = replace(choices, training=training, watched=watched)
     unchanged = all(getattr(choices, part) == getattr(before, part) for part in _PARTS)
@@ -265,8 +266,10 @@ def _in_order(selection: Selection) -> Selection:
     return replace(selection, mask_a=mask_a, mask_b=mask_b)
 
 
-def _values_of_widgets(kind: type[Settings | Selection | TrainingChoice | WatchedChoice]) -> dict[str, Any]:
-    values = {field.name: st.session_state.get(field.name) for field in fields(kind)}
+def _values_of_widgets(
+    kind: type[Settings | Selection | TrainingChoice | WatchedChoice], known: Mapping[str, Any]
+) -> dict[str, Any]:
+    values = {field.name: known.get(field.name) for field in fields(kind)}
     return {
         name: tuple(value) if isinstance(value, list) else value
         for name, value in values.items()
@@ -276,9 +279,10 @@ def _values_of_widgets(kind: type[Settings | Selection | TrainingChoice | Watche
 
 def _remember(choices: Choices) -> None:
     st.session_state[_CHOICES] = choices
+    known = st.session_state.to_dict()
     for part in (getattr(choices, name) for name in _PARTS):
         for field in fields(part):
             value = getattr(part, field.name)
             value = list(value) if isinstance(value, tuple) else value
-            if st.session_state.get(field.name) != value:
+            if known.get(field.name) != value:
                 st.session_state[field.name] = value
