@@ -39,7 +39,7 @@ class SignedPanel extends MatrixPanel {
 
 /** What a person expects: a dot in each marked cell; later a tick, a cross, or a ring where a mark is missing. */
 export class MarksPanel extends SignedPanel {
-  listen() {
+  listenToPointer() {
     const { plot, host } = this;
     this.pressed = false;
     plot.addEventListener("pointerdown", (event) => this.onPress(event));
@@ -48,13 +48,6 @@ export class MarksPanel extends SignedPanel {
       this.pointAt(event);
     });
     for (const name of ["pointerup", "pointercancel"]) plot.addEventListener(name, () => this.onRelease());
-    plot.addEventListener("pointerleave", (event) => event.pointerType !== "touch" && host.leave());
-    plot.addEventListener("keydown", (event) => this.onKey(event));
-    plot.addEventListener("focus", () => plot.matches(":focus-visible") && this.moveCursor(0, 0));
-    plot.addEventListener("blur", () => {
-      this.cursor = null;
-      host.leave();
-    });
   }
 
   onPress(event) {

@@ -75,14 +75,8 @@ export class MatrixPanel {
 
   listen() {
     const { plot, host } = this;
-    plot.addEventListener("pointermove", (event) => this.pointAt(event));
+    this.listenToPointer();
     plot.addEventListener("pointerleave", (event) => event.pointerType !== "touch" && host.leave());
-    plot.addEventListener("click", (event) => {
-      const { row, column } = this.cellAt(event);
-      this.pointAt(event);
-      host.select(this, row, column);
-    });
-    plot.addEventListener("dblclick", () => host.title?.(this, true));
     plot.addEventListener("keydown", (event) => this.onKey(event));
     plot.addEventListener("focus", () => plot.matches(":focus-visible") && this.moveCursor(0, 0));
     plot.addEventListener("blur", () => {
@@ -92,6 +86,17 @@ export class MatrixPanel {
     if (!host.title) return;
     this.title.addEventListener("click", (event) => event.detail < 2 && host.title(this, false));
     this.title.addEventListener("dblclick", () => host.title(this, true));
+  }
+
+  listenToPointer() {
+    const { plot, host } = this;
+    plot.addEventListener("pointermove", (event) => this.pointAt(event));
+    plot.addEventListener("click", (event) => {
+      const { row, column } = this.cellAt(event);
+      this.pointAt(event);
+      host.select(this, row, column);
+    });
+    plot.addEventListener("dblclick", () => host.title?.(this, true));
   }
 
   /**

@@ -2,7 +2,7 @@
 
 const MARGIN = "50%"; // of the window, on each side: what is about to be seen is drawn already
 const states = new WeakMap();
-const waiting = new Set(); // elements whose drawing waits
+const waiting = new Set(); // weak references to the elements whose drawing waits: removed ones can be forgotten
 let observer = null;
 
 /**
@@ -13,15 +13,15 @@ export function drawWhenNear(element, draw) {
   observer ??= observe();
   let state = states.get(element);
   if (!state) {
-    state = { isNear: isInWindow(element), waiting: null };
+    state = { isNear: isInWindow(element), waiting: null, reference: new WeakRef(element) };
     states.set(element, state);
     observer.observe(element);
   }
   state.waiting = state.isNear ? null : draw;
   if (state.isNear) {
-    waiting.delete(element);
+    waiting.delete(state.reference);
     draw();
-  } else waiting.add(element);
+  } else waiting.add(state.reference);
 }
 
 /** Watch what comes near; what is printed is on paper, wherever it is in the window. */
@@ -32,7 +32,10 @@ function observe() {
 }
 
 function drawAll() {
-  for (const element of [...waiting]) if (element.isConnected) drawNow(element);
+  for (const reference of [...waiting]) {
+    const element = reference.deref();
+    if (element?.isConnected) drawNow(element);
+  }
   waiting.clear();
 }
 
@@ -40,7 +43,7 @@ function drawNow(element) {
   const state = states.get(element);
   const draw = state.waiting;
   state.waiting = null;
-  waiting.delete(element);
+  waiting.delete(state.reference);
   draw?.();
 }
 

@@ -6,7 +6,7 @@
  * each is the query in turn, in every picture that has its numbers; Python hears of the last one.
  */
 
-import { bringIntoView, clamp, makeElement, tokenSpan } from "../shared/dom.js";
+import { bringIntoView, makeElement, tokenSpan } from "../shared/dom.js";
 import { Events } from "../shared/events.js";
 import { hasModifier } from "../shared/keys.js";
 import { Picture, startPicture } from "../shared/picture.js";
@@ -189,9 +189,14 @@ function queryOf(chip) {
 
 /** The chip of a row at a place of the window, or the nearest. */
 function chipAt(row, x) {
-  const chips = [...row.children];
-  const before = chips.filter((chip) => chip.getBoundingClientRect().left <= x).length;
-  return chips[clamp(before - 1, 0, chips.length - 1)];
+  const chips = row.children;
+  let [low, high] = [0, chips.length - 1];
+  while (low < high) {
+    const middle = Math.ceil((low + high) / 2);
+    if (chips[middle].getBoundingClientRect().left <= x) low = middle;
+    else high = middle - 1;
+  }
+  return chips[low];
 }
 
 /** Mark the selected chip; in every row one chip can be reached with the Tab key. */
