@@ -1,5 +1,7 @@
 /** A page as the host of pictures: each in a section with its bytes as base64. */
 
+import { must } from "./shared/must.js";
+
 /**
  * Draw every picture of the page.
  * modules: {render, style} by the name of the module that a section names.
@@ -9,7 +11,7 @@ export function show(modules, colors) {
   /** @type {NodeListOf<HTMLElement>} */
   const sections = document.querySelectorAll(".picture");
   const drawn = Array.from(sections, (section) => {
-    const { module } = section.dataset;
+    const module = must(section.dataset.module, "a section names no module");
     return draw(section, modules[module].render, sheets.get(module), colors);
   });
   const dark = matchMedia("(prefers-color-scheme: dark)");

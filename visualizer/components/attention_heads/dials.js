@@ -57,9 +57,10 @@ class Dial {
     this.label = makeElement("span");
     this.element = makeElement("label", "dial", { "data-dial": name }, [this.label, this.slider, this.text]);
     this.isByKeys = false;
+    this.timer = 0;
     const tell = () => {
       clearTimeout(this.timer);
-      this.timer = null;
+      this.timer = 0;
       rest(name, this.value);
     };
     this.slider.addEventListener("pointerdown", () => (this.isByKeys = false));

@@ -22,6 +22,11 @@ const WIDEST_FOR_LABELS = 300; // how large the smallest grid may become so that
 
 /** Every head of every layer. Layer, heads and mode change here without a message to Python. */
 class AttentionHeads extends LayeredPicture {
+  /** @type {MaskPlanes} */
+  masks;
+  /** @type {ReturnType<HeadControls["matrix"]>[]} */
+  cachedMatrices;
+
   constructor(root, host) {
     super(root, host, "attention_heads");
     this.panels = [];
@@ -96,7 +101,7 @@ class AttentionHeads extends LayeredPicture {
       this.selected = this.data.selected;
       this.dials.show(this.data.dials);
     }
-    if (weights !== this.cachedOf?.weights || this.masks !== this.cachedOf.masks) this.cachedLayer = null;
+    if (weights !== this.cachedOf?.weights || this.masks !== this.cachedOf?.masks) this.cachedLayer = null;
     this.cachedOf = { weights, masks: this.masks };
   }
 
@@ -125,7 +130,7 @@ class AttentionHeads extends LayeredPicture {
     controls.chips.element.classList.toggle("chips-of-lines", !asGrids);
     if (asGrids) this.drawGrids();
     else this.drawLines();
-    const isOther = this.overviewed?.data !== this.data || this.overviewed.width !== this.width;
+    const isOther = this.overviewed?.data !== this.data || this.overviewed?.width !== this.width;
     if (isOther && (this.data.isWhole ?? true)) this.drawOverview();
   }
 

@@ -15,6 +15,13 @@ const LINE = { width: 1.6, apart: 3 }; // lines of several heads between the sam
 
 /** Two columns of tokens, query left and key right, joined by lines: opacity by weight, colour by head. */
 export class LinesView {
+  /** @type {ReturnType<typeof strongestLines>} */
+  resting;
+  /** @type {{ side: string, index: number } | null} */
+  pinned;
+  /** @type {any} */
+  picture;
+
   /** host: {hover(marks), threshold(weight), pin(text)}: the person points at tokens, sets the least weight, pins. */
   constructor(host) {
     this.host = host;
@@ -104,7 +111,7 @@ export class LinesView {
 
   /** Keep a token's lines until it is pressed again. */
   pin(place) {
-    const again = this.pinned?.side === place.side && this.pinned.index === place.index;
+    const again = this.pinned?.side === place.side && this.pinned?.index === place.index;
     this.host.pin(again ? "" : `${place.side[0]}${place.index}`);
   }
 

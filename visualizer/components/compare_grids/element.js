@@ -15,6 +15,22 @@ const SIDES = ["a", "b", "difference"];
 
 /** For each head three grids, A, B and B − A, whose cells are locked together; the head that changed most is first. */
 class CompareGrids extends LayeredPicture {
+  /** @type {ReturnType<typeof makeLegend>} */
+  weightLegend;
+  /** @type {ReturnType<typeof makeLegend>} */
+  differenceLegend;
+
+  /** @type {{ a: MaskPlanes, b: MaskPlanes }} */
+  masks;
+  /** @type {ReturnType<CompareGrids["decode"]>[]} */
+  decoded;
+  /** @type {number} */
+  largestChange;
+  /** @type {number[]} */
+  order;
+  /** @type {{ a: Uint8Array, b: Uint8Array, blocked: Uint8Array } | null} */
+  both;
+
   constructor(root, host) {
     super(root, host, "compare_grids");
     this.heads = [];
@@ -44,7 +60,7 @@ class CompareGrids extends LayeredPicture {
     const { a, b, blocked_a: blockedA, blocked_b: blockedB } = this.data.arrays;
     this.masks = { a: MaskPlanes.of(blockedA, this.masks?.a), b: MaskPlanes.of(blockedB, this.masks?.b) };
     this.controls.receive(this.data, a.shape);
-    if (this.decodedOf?.a !== a || this.decodedOf.b !== b) this.decodedLayer = null;
+    if (this.decodedOf?.a !== a || this.decodedOf?.b !== b) this.decodedLayer = null;
     this.decodedOf = { a, b };
   }
 
@@ -57,10 +73,10 @@ class CompareGrids extends LayeredPicture {
   /** The cells that both block; kept while the same two are asked for, since heads often share them. */
   blockedInBoth(a, b) {
     if (!a || !b) return null;
-    if (this.both?.a !== a || this.both.b !== b) {
-      this.both = { a, b, blocked: a.map((bits, i) => (bits && b[i] ? 1 : 0)) };
-    }
-    return this.both.blocked;
+    if (this.both && this.both.a === a && this.both.b === b) return this.both.blocked;
+    const blocked = a.map((bits, i) => (bits && b[i] ? 1 : 0));
+    this.both = { a, b, blocked };
+    return blocked;
   }
 
   /** The three matrices of each head of the layer shown. */
@@ -227,7 +243,8 @@ class CompareGrids extends LayeredPicture {
 /** B − A as a matrix, subtracted when its numbers are first asked for: of most heads they are not in sight. */
 function differenceOf(a, b, looks) {
   const { rows, columns, rowAxis, columnAxis, dtype } = a;
-  let values = null;
+  /** @type {Float32Array | undefined} */
+  let values;
   return {
     get values() {
       return (values ??= subtracted(storedNumbers(a), storedNumbers(b)));

@@ -34,10 +34,12 @@ function buildNodes(root) {
 }
 
 class DerivationPicture extends Picture {
+  /** @type {ReturnType<typeof buildPicture>} */
+  picture;
+
   constructor(root, host) {
     super(root, host, "derivation");
     this.nodes = buildNodes(root);
-    this.picture = null;
     this.requestPaint = oncePerFrame(() => paint(this));
     const { scroller } = this.nodes;
     scroller.onpointermove = (event) => activate(this, elementAt(this, event), event);

@@ -1,3 +1,5 @@
+/** @import { Limits, Matrix } from "../types.d.ts" */
+
 import { countBlocked, packBits, sameCells, toBase64, unpackBits } from "../mask_painter/cells.js";
 import { Painting } from "../mask_painter/painting.js";
 import { directionOfShortcut, enable, makeGroup, makeTool } from "../mask_painter/toolbar.js";
@@ -21,6 +23,19 @@ const NOT_COVERED = "as computed";
 
 /** A covered matrix to mark with what is expected; once Python reveals it, the marks and the matrix side by side. */
 class Expectation extends Picture {
+  /** @type {Limits} */
+  limits;
+  /** @type {Pick<Matrix, "rows" | "columns" | "rowAxis" | "columnAxis">} */
+  axes;
+  /** @type {Matrix} */
+  matrix;
+  /** @type {MarksPanel} */
+  marks;
+  /** @type {ComputedPanel} */
+  computed;
+  /** @type {ReturnType<typeof makeLegend>} */
+  legend;
+
   constructor(root, host) {
     super(root, host, "expectation");
     this.events = new Events(host);

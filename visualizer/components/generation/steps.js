@@ -259,8 +259,8 @@ class GenerationSteps extends Picture {
 
   describeMask(row, column) {
     const { rowAxis, columnAxis, blocked, blockedBy, columns } = this.mask.matrix;
-    const bits = blocked[row * columns + column];
-    const text = bits ? blockedText(bits, blockedBy) : "may attend";
+    const bits = blocked?.[row * columns + column];
+    const text = bits ? blockedText(bits, blockedBy ?? []) : "may attend";
     return [cellPositionLine(rowAxis, columnAxis, row, column), tooltipLine("tooltip-note", text)];
   }
 }

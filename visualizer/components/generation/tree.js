@@ -17,6 +17,15 @@ const COLUMN_GAP = 30;
 const TREE_TOP = 22;
 
 class GenerationTree extends Picture {
+  /** @type {ReturnType<typeof placeNodes>} */
+  places;
+  /** @type {SVGElement[]} */
+  items;
+  /** @type {(SVGElement | null)[]} */
+  edges;
+  /** @type {number} */
+  nodeWidth;
+
   constructor(root, host) {
     super(root, host, "generation_tree");
     this.svg = makeSvgElement("svg", { class: "tree-svg", role: "tree", "aria-label": "beam search" });

@@ -32,6 +32,27 @@ const paintings = new Map(); // what was painted in the painter of each key, by 
  * what was painted since: only a painting as new as the last event is taken over, and none while a stroke is under way.
  */
 class MaskPainter extends Picture {
+  /** @type {MaskSurface} */
+  surface;
+  /** @type {ReturnType<typeof makeToolbar>} */
+  toolbar;
+  /** @type {ReturnType<typeof makeLegend>} */
+  weightsLegend;
+  /** @type {PaintedHeads} */
+  heads;
+  /** @type {ReturnType<typeof makeReasonLegend>} */
+  reasonLegend;
+  /** @type {FindingsList} */
+  findings;
+  /** @type {ReturnType<typeof makeStatus>} */
+  status;
+  /** @type {CellPointer} */
+  pointer;
+  /** @type {ReturnType<typeof readContent>} */
+  given;
+  /** @type {ReturnType<typeof shownOf>} */
+  shown;
+
   constructor(root, host) {
     super(root, host, "mask_painter");
     this.painting = new Painting();
@@ -249,7 +270,8 @@ class MaskPainter extends Picture {
   refuse(touched) {
     const refused = this.given.others.map((bits, i) => (touched[i] ? bits : 0));
     const text = refusedText(refused, this.size.columns, this.given.reasons);
-    this.status.tell(text, text && { text: `Paint over ${this.namesOfOthers()}`, act: () => this.takeOver() });
+    const offered = { text: `Paint over ${this.namesOfOthers()}`, act: () => this.takeOver() };
+    this.status.tell(text, text ? offered : null);
   }
 
   namesOfOthers() {

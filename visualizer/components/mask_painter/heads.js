@@ -94,6 +94,7 @@ export class PaintedHeads {
   }
 
   fetch(addresses, place) {
+    /** @type {ReturnType<typeof withLayers> | null} */
     let found = null;
     return this.arrivals.ask(addresses, (answer) => {
       found = withLayers(found, answer, this.live.names.length);

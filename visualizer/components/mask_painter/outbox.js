@@ -28,7 +28,7 @@ export class Outbox extends Events {
 
   /** Python has answered all events up to this number. */
   receiveAnswer(seq) {
-    this.seq = Math.max(this.seq, seq);
+    this.areKnown(seq);
     if (seq >= this.unanswered?.facts.seq) this.unanswered = null;
     this.deliver();
   }

@@ -1,8 +1,20 @@
+import { must } from "../shared/must.js";
 import { openCells, sameCells, withLine, withRectangle, withTouched } from "./cells.js";
 import { PaintHistory } from "./history.js";
 
+const NO_STROKE = "no stroke is under way";
+
 /** What is painted: the cells, row by row, the stroke under way, and what can be undone. */
 export class Painting {
+  /** @type {Uint8Array} */
+  cells;
+  /** @type {PaintHistory} */
+  history;
+  /** @type {number} */
+  columns;
+  /** @type {number} */
+  rows;
+
   constructor() {
     this.startAnew(0, 0, openCells(0));
   }
@@ -28,7 +40,8 @@ export class Painting {
 
   /** Lead the stroke on to a place. */
   drag(place) {
-    const { stroke, columns } = this;
+    const { columns } = this;
+    const stroke = must(this.stroke, NO_STROKE);
     stroke.touched = stroke.isRectangle
       ? withRectangle(openCells(this.cells.length), columns, stroke.first, place, 1)
       : withLine(stroke.touched, columns, stroke.last, place, 1);
@@ -38,7 +51,7 @@ export class Painting {
 
   /** End the stroke; returns what it touched, its value, and whether it changed a cell. */
   end() {
-    const { before, touched, value } = this.stroke;
+    const { before, touched, value } = must(this.stroke, NO_STROKE);
     const isChanged = !sameCells(before, this.cells);
     if (isChanged) this.history.record(before);
     this.stroke = null;
@@ -47,7 +60,7 @@ export class Painting {
 
   /** Give up the stroke: the cells are as before. */
   giveUp() {
-    this.cells = this.stroke.before;
+    this.cells = must(this.stroke, NO_STROKE).before;
     this.stroke = null;
   }
 

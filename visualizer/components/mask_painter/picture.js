@@ -1,4 +1,4 @@
-import { sizedContext } from "../shared/canvas.js";
+import { contextOf, sizedContext } from "../shared/canvas.js";
 import { clamp } from "../shared/dom.js";
 import { cellNumber, STEPS_BACK } from "../shared/grid.js";
 import { LABEL_FONT_SIZE } from "../shared/grid_layout.js";
@@ -16,6 +16,13 @@ export function kindsOf({ bits, weights, answered }) {
 
 /** The cells on their canvas. Only rows that differ from what is on the canvas are drawn again. */
 export class CellPicture {
+  /** @type {CanvasRenderingContext2D} */
+  context;
+  /** @type {{ rows: Float64Array, columns: Float64Array }} */
+  edges;
+  /** @type {Hatches} */
+  hatches;
+
   constructor(canvas) {
     this.canvas = canvas;
     this.kinds = null;
@@ -101,7 +108,7 @@ export class CellPicture {
 /** The weights, one pixel a cell. */
 function weightsCanvas(weights, { rows, columns }, scale) {
   const canvas = new OffscreenCanvas(columns, rows);
-  const context = canvas.getContext("2d");
+  const context = contextOf(canvas);
   const image = context.createImageData(columns, rows);
   paintPixels(new Uint32Array(image.data.buffer), weights, null, scale);
   context.putImageData(image, 0, 0);

@@ -1,3 +1,4 @@
+import { contextOf } from "../shared/canvas.js";
 import { countOf, makeElement, setText } from "../shared/dom.js";
 import { parseColor } from "../shared/theme.js";
 
@@ -51,7 +52,7 @@ export class Hatches {
   constructor(reasons, theme, cellWidth, pixelRatio) {
     this.reasons = reasons;
     this.theme = theme;
-    this.stripes = STRIPES.find(({ cell }) => cellWidth >= cell);
+    this.stripes = STRIPES.find(({ cell }) => cellWidth >= cell) ?? STRIPES[STRIPES.length - 1];
     this.pixelRatio = pixelRatio;
     this.patterns = new Map();
   }
@@ -74,7 +75,7 @@ export class Hatches {
       pixels[i] = pixelOfParts(along % spacing < width ? colors[Math.floor(along / spacing)] : ground);
     }
     const tile = new OffscreenCanvas(size, size);
-    tile.getContext("2d").putImageData(image, 0, 0);
+    contextOf(tile).putImageData(image, 0, 0);
     return tile;
   }
 }

@@ -22,9 +22,13 @@ const KEYS_TEXT =
  * -1 is a whole column or row. While `host.isPainting` is false, a press chooses a cell.
  */
 export class MaskSurface extends MatrixPanel {
+  constructor(host) {
+    super(host);
+    this.picture = new CellPicture(this.pixels);
+  }
+
   build() {
     super.build();
-    this.picture = new CellPicture(this.pixels);
     this.marks = makeElement("canvas", "matrix-overlay matrix-marks", { "aria-hidden": "true" });
     this.overlay.after(this.marks);
     this.caption.hidden = true;

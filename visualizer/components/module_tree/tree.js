@@ -34,6 +34,7 @@ function put(root, path, item, count) {
   node.items.push(item);
 }
 
+/** @returns {{ path: string, name: string, items: any[], count: number, children: Map<string, any> }} */
 function makeNode(path, name) {
   return { path, name, items: [], count: 0, children: new Map() };
 }

@@ -20,6 +20,9 @@ const CHART_HEIGHT = 46;
 const SMALL_HEIGHT = 18;
 
 class RowBars extends Picture {
+  /** @type {number} */
+  column;
+
   constructor(root, host) {
     super(root, host, "row_bars");
     this.cells = [];

@@ -8,6 +8,9 @@ const UNSIGNED = 300; // milliseconds of waiting that need no sign
  * takes the place of an older one; what fails says so in one sentence, and can be tried again.
  */
 export class Arrivals {
+  /** @type {() => void} */
+  retry;
+
   constructor(root) {
     this.root = root;
     this.sign = makeElement("div", "arrivals-sign", { hidden: "" });
@@ -57,6 +60,7 @@ export class Arrivals {
   }
 }
 
+/** @type {{ address: string, answer: Promise<object> | null }} */
 let ahead = { address: "", answer: null };
 const hearers = new Set();
 

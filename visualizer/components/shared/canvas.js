@@ -2,11 +2,25 @@
 
 import { charactersOf } from "./dom.js";
 
-let measuring = null;
+/** @type {OffscreenCanvasRenderingContext2D | undefined} */
+let measuring;
+
+/**
+ * What draws on a canvas.
+ * @template {HTMLCanvasElement | OffscreenCanvas} Canvas
+ * @param {Canvas} canvas
+ * @param {CanvasRenderingContext2DSettings} [settings]
+ * @returns {Canvas extends OffscreenCanvas ? OffscreenCanvasRenderingContext2D : CanvasRenderingContext2D}
+ */
+export function contextOf(canvas, settings) {
+  const context = canvas.getContext("2d", settings);
+  if (!context) throw new Error("This browser has no room left for a canvas.");
+  return /** @type {any} */ (context);
+}
 
 /** A context that measures text in a font. */
 export function textContext(font) {
-  measuring ??= new OffscreenCanvas(1, 1).getContext("2d");
+  measuring ??= contextOf(new OffscreenCanvas(1, 1));
   measuring.font = font;
   return measuring;
 }
@@ -19,9 +33,14 @@ export function setBox(element, left, top, width, height) {
   element.style.height = `${height}px`;
 }
 
-/** An empty drawing context of a canvas with this size in device pixels. */
+/**
+ * An empty drawing context of a canvas with this size in device pixels.
+ * @param {HTMLCanvasElement} canvas
+ * @param {number} width
+ * @param {number} height
+ */
 export function sizedContext(canvas, width, height) {
-  const context = canvas.getContext("2d");
+  const context = contextOf(canvas);
   if (canvas.width !== width || canvas.height !== height) {
     canvas.width = width;
     canvas.height = height;

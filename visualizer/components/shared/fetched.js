@@ -16,8 +16,11 @@ export class FetchedPicture extends Picture {
     super(root, host, name);
     this.arrivals = new Arrivals(root);
     this.endings.push(() => this.arrivals.cancel());
+    /** @type {{ address: string | null, isWhole: boolean } | null} */
     this.numbers = null; // what arrived last, with the address that it came from
+    /** @type {{ header: object, addresses: string[] } | null} */
     this.request = null; // what was asked for last
+    /** @type {{ answer: object, numbers: object } | null} */
     this.ahead = null; // the numbers that were drawn before their header was there, and the answer that they are from
     this.endings.push(onArrivedAhead((address, answer) => this.drawAhead(address, answer)));
   }
@@ -27,7 +30,7 @@ export class FetchedPicture extends Picture {
     const header = unpack(bytes);
     const addresses = header.address ? this.addressesOf(header) : [];
     const isUnderWay = this.isUnderWay(addresses);
-    if (isUnderWay) this.request.header = header;
+    if (this.request && isUnderWay) this.request.header = header;
     else this.forgetRequest();
     if (!header.address) this.take(header);
     else if (this.hasNumbersOf(header.address, isUnderWay)) this.take({ ...header, ...this.numbers });
@@ -41,15 +44,16 @@ export class FetchedPicture extends Picture {
   }
 
   hasNumbersOf(address, areMoreUnderWay) {
-    return this.numbers?.address === address && (this.numbers.isWhole || areMoreUnderWay);
+    return this.numbers !== null && this.numbers.address === address && (this.numbers.isWhole || areMoreUnderWay);
   }
 
   fetchNumbers(header, addresses) {
     const request = (this.request = { header, addresses });
+    /** @type {any} */
     let found = null;
     const takeAnswer = (answer) => {
       const isFirst = !found;
-      found = isFirst && this.ahead?.answer === answer ? this.ahead.numbers : this.joined(found, answer, header);
+      found = isFirst && this.ahead?.answer === answer ? this.ahead?.numbers : this.joined(found, answer, header);
       this.numbers = { ...found, address: header.address };
       if (isFirst) this.take({ ...request.header, ...this.numbers });
       else this.takeMore();

@@ -1,4 +1,4 @@
-/** @import { Axis, Mark, Matrix, Numbers, TooltipLine } from "../types.d.ts" */
+/** @import { Axis, Geometry, Mark, Matrix, Numbers, TooltipLine } from "../types.d.ts" */
 
 import { drawUpwards, setBox, shortened, sizedContext, textContext } from "./canvas.js";
 import { wordNodes } from "./define.js";
@@ -24,6 +24,13 @@ import { pixelRatioOf } from "./zoom.js";
  * A panel is drawn by `show(matrix, look)` and lit by `light(row, column)`.
  */
 export class MatrixPanel {
+  /** @type {Matrix} */
+  matrix;
+  /** @type {Geometry} */
+  geometry;
+  /** @type {number} */
+  pixelRatio;
+
   constructor(host) {
     this.host = host;
     this.cursor = null;

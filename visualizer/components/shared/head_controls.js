@@ -9,6 +9,11 @@ import { usualCurve, weightScale } from "./matrix_pixels.js";
  * hears of them. A change is drawn at once.
  */
 export class HeadControls {
+  /** @type {{ layers: number, heads: number, rows: number, columns: number }} */
+  size;
+  /** @type {ReturnType<typeof headLooks>} */
+  choices;
+
   /** draw(): the looks have changed; move(isOtherLayer): another layer or head is shown. */
   constructor(root, host, { draw, move }) {
     this.draw = draw;

@@ -17,7 +17,8 @@ export function headMatrix(array, masks, axes, blockedBy, layer, head) {
   const part = layerOf(array, layer);
   const [start, end] = [head * rows * columns, (head + 1) * rows * columns];
   const isInSteps = array.dtype === "u1" || array.dtype === "u2";
-  let values = null;
+  /** @type {Float32Array | undefined} */
+  let values;
   return {
     get values() {
       return (values ??= floats(part, start, end));

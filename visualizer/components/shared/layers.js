@@ -1,5 +1,7 @@
 /** @import { PackedArray } from "../types.d.ts" */
 
+import { must } from "./must.js";
+
 /**
  * The numbers of a picture of all layers, of which some arrive before others: `numbers` with those of one more answer.
  *
@@ -39,7 +41,7 @@ function partOf(array, i) {
  * @returns {PackedArray}
  */
 export function layerOf(array, layer) {
-  return array.byLayer ? array.byLayer.get(layer) : partOf(array, layer);
+  return array.byLayer ? must(array.byLayer.get(layer), `layer ${layer} has not arrived`) : partOf(array, layer);
 }
 
 /** What to ask for: the layer shown first, the others after it. */

@@ -1,5 +1,7 @@
 /** @import { Matrix, Scale, Steps, Theme } from "../types.d.ts" */
 
+import { contextOf } from "./canvas.js";
+import { must } from "./must.js";
 import { colorTable, pixelOf } from "./theme.js";
 
 const MANY_TOKENS = 48;
@@ -93,7 +95,8 @@ function paintSteps(pixels, steps, blocked, scale) {
   else for (let i = 0; i < pixels.length; i++) pixels[i] = table[data[i]];
 }
 
-let stepTable = null;
+/** @type {{ count: number, unit: number, power: number, table: Uint32Array, low: number, perStep: number, pixels: Uint32Array } | undefined} */
+let stepTable;
 
 /** The pixel of every step there is; kept, since all heads of a layer have the same. */
 function pixelsOfSteps({ data, scale: unit, power }, scale) {
@@ -199,7 +202,7 @@ export function drawMatrix(canvas, matrix, scale, maxWidth, maxHeight) {
     canvas.width = columns;
     canvas.height = rows;
   }
-  const context = canvas.getContext("2d");
+  const context = contextOf(canvas);
   const image = context.createImageData(columns, rows);
   const pixels = new Uint32Array(image.data.buffer);
   if (source.steps) paintSteps(pixels, source.steps, source.blocked, scale);
@@ -226,11 +229,11 @@ export function hatchCanvas(blocked, rows, columns, width, height, theme, pixelR
 /** A tile repeated over the cells with a flag, as a canvas of `width` by `height` device pixels. */
 function patternCanvas(flags, rows, columns, width, height, tile) {
   const canvas = new OffscreenCanvas(width, height);
-  const context = canvas.getContext("2d");
+  const context = contextOf(canvas);
   context.imageSmoothingEnabled = false;
   context.drawImage(maskCanvas(flags, rows, columns), 0, 0, width, height);
   context.globalCompositeOperation = "source-in";
-  context.fillStyle = context.createPattern(tile, "repeat");
+  context.fillStyle = must(context.createPattern(tile, "repeat"), "a pattern has no size");
   context.fillRect(0, 0, width, height);
   return canvas;
 }
@@ -259,7 +262,7 @@ export function signCanvas(matrix, scale, width, height, pixelRatio) {
 function signTile(theme, pixelRatio) {
   const size = Math.max(3, Math.round(4 * pixelRatio));
   const tile = new OffscreenCanvas(size, size);
-  const context = tile.getContext("2d");
+  const context = contextOf(tile);
   context.fillStyle = theme.background;
   context.globalAlpha = 0.75;
   context.fillRect(0, 0, size, Math.max(1, Math.round(1.2 * pixelRatio)));
@@ -269,7 +272,7 @@ function signTile(theme, pixelRatio) {
 /** An opaque pixel for each blocked cell. */
 function maskCanvas(blocked, rows, columns) {
   const canvas = new OffscreenCanvas(columns, rows);
-  const context = canvas.getContext("2d");
+  const context = contextOf(canvas);
   const image = context.createImageData(columns, rows);
   const pixels = new Uint32Array(image.data.buffer);
   for (let i = 0; i < pixels.length; i++) if (blocked[i]) pixels[i] = 0xff000000;
@@ -285,7 +288,7 @@ function maskCanvas(blocked, rows, columns) {
 export function hatchTile(theme, pixelRatio) {
   const size = Math.round(6 * pixelRatio);
   const tile = new OffscreenCanvas(size, size);
-  const context = tile.getContext("2d");
+  const context = contextOf(tile);
   context.fillStyle = theme.hatch_ground;
   context.fillRect(0, 0, size, size);
   context.strokeStyle = theme.hatch;

@@ -3,7 +3,8 @@
 const MARGIN = "50%"; // of the window, on each side: what is about to be seen is drawn already
 const states = new WeakMap();
 const waiting = new Set(); // weak references to the elements whose drawing waits: removed ones can be forgotten
-let observer = null;
+/** @type {IntersectionObserver | undefined} */
+let observer;
 
 /**
  * Draw an element now if it is in the window or near it, else when it comes there; of several drawings of one

@@ -11,6 +11,9 @@ const USUAL = { largest: 40, tallest: 290 };
 
 /** A small picture of every head of every layer, or of the last ones; a click selects the layer and the head. */
 export class Overview {
+  /** @type {number} */
+  size;
+
   /**
    * `onSelect(layer, head)` is called when a person selects a thumbnail; `largest` is the most that one takes, and
    * `tallest` all of them together, unless they are as small as they can be.
@@ -23,6 +26,7 @@ export class Overview {
     this.reading = new Reading();
     this.element = makeElement("div", "overview", {}, [this.table, this.reading.element]);
     this.thumbnails = [];
+    this.waiting = [];
     this.table.addEventListener("click", (event) => this.onClick(event));
     this.table.addEventListener("keydown", (event) => this.onKey(event));
   }

@@ -23,7 +23,8 @@ export function unpack(bytes) {
   return header;
 }
 
-let halfTable = null;
+/** @type {Float32Array | undefined} */
+let halfTable;
 
 /** All 65,536 float16 numbers by bit pattern. */
 function halfPrecisionTable() {

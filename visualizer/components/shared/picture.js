@@ -1,4 +1,4 @@
-/** @import { Drawn, Host } from "../types.d.ts" */
+/** @import { Drawn, Host, Theme } from "../types.d.ts" */
 
 import { announcePainted, oncePerFrame } from "./dom.js";
 import { publishHover, subscribeHover } from "./hover.js";
@@ -14,13 +14,15 @@ import { makeTooltip } from "./tooltip.js";
  * else is to end with it (`endings`).
  */
 export class Picture {
+  /** @type {Theme} */
+  theme;
+
   /** name: what the picture is called when it tells that it is painted. */
   constructor(root, host, name) {
     this.root = root;
     this.host = host;
     this.name = name;
     this.data = null;
-    this.theme = null;
     this.width = 0;
     this.tooltip = makeTooltip(root);
     const resize = new ResizeObserver(oncePerFrame(() => this.data && root.clientWidth !== this.width && this.redraw()));

@@ -1,6 +1,9 @@
 /** @import { Host, Theme } from "../types.d.ts" */
 
-let probe = null;
+import { contextOf } from "./canvas.js";
+
+/** @type {OffscreenCanvasRenderingContext2D | undefined} */
+let probe;
 const tables = new Map();
 const ROOT_CURVE_STEPS = 4096;
 
@@ -9,7 +12,7 @@ const ROOT_CURVE_STEPS = 4096;
  * @param {string} text
  */
 export function parseColor(text) {
-  probe ??= new OffscreenCanvas(1, 1).getContext("2d", { willReadFrequently: true });
+  probe ??= contextOf(new OffscreenCanvas(1, 1), { willReadFrequently: true });
   const context = probe;
   context.clearRect(0, 0, 1, 1);
   context.fillStyle = text;

@@ -7,6 +7,7 @@ import { zoomOf } from "./zoom.js";
 export function makeTooltip(root) {
   const element = makeElement("div", "tooltip", { popover: "manual", role: "tooltip" });
   let size = { width: 0, height: 0 };
+  /** @type {{ x: number, y: number } | null} */
   let point = null;
   let zoom = 1;
   root.append(element);

@@ -180,11 +180,20 @@ function headroom(track) {
   return titles + arcs;
 }
 
+/**
+ * A track at its height, with nothing in it yet.
+ * @returns {{ track: object, wire: number, top: number, layers: object[], boxes: object[], wires: object[], right: number }}
+ */
+function emptyTrack(track, wire, top) {
+  return { track, wire, top, layers: [], boxes: [], wires: [], right: MARGIN };
+}
+
 /** One track at its place. */
 function placeTrack(track, items, top) {
   const wire = top + headroom(track) + BLOCK_HEIGHT / 2;
-  const placed = { track, wire, top, layers: [], boxes: [], wires: [], right: MARGIN };
+  const placed = emptyTrack(track, wire, top);
   let x = MARGIN;
+  /** @type {number | null} */
   let previousRight = null;
   items.forEach((item, index) => {
     x += gapBefore(items, index);
@@ -208,7 +217,7 @@ function placeSlimTrack(track, output, top, available) {
   const needed = labels.reduce((sum, label) => sum + label.length * CHARACTER_WIDTH + SLIM.padding + SLIM.gap, 0);
   const isLong = needed + track.title.length * CHARACTER_WIDTH > available;
   const wire = top + SLIM.height / 2;
-  const placed = { track, wire, top, layers: [], boxes: [], wires: [], right: MARGIN };
+  const placed = emptyTrack(track, wire, top);
   let x = MARGIN + Math.round(track.title.length * CHARACTER_WIDTH * 1.1) + SLIM.title;
   const place = (label) => {
     const width = Math.round(label.length * CHARACTER_WIDTH) + SLIM.padding;

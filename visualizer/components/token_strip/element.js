@@ -25,6 +25,8 @@ class TokenStrip extends Picture {
     this.lit = [];
     this.selected = null;
     this.version = "";
+    this.drawn = null;
+    this.hasDrawn = false;
     this.frame.onpointerover = (event) => hoverChip(this, event);
     this.frame.onpointerleave = () => this.leave();
     this.frame.onclick = (event) => {
@@ -32,8 +34,6 @@ class TokenStrip extends Picture {
       this.hasDrawn = false;
     };
     this.frame.onkeydown = (event) => pressKey(this, event);
-    this.drawn = null;
-    this.hasDrawn = false;
     this.frame.onpointerdown = (event) => beginDrawing(this, event);
     this.frame.onpointermove = (event) => drawAlong(this, event);
     this.frame.onpointerup = () => endDrawing(this);

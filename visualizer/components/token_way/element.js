@@ -1,3 +1,5 @@
+/** @import { Theme } from "../types.d.ts" */
+
 /**
  * One token's way from left to right, on a narrow page downwards.
  *
@@ -25,6 +27,9 @@ const BELOW = 64; // pixels below the picture for the line that checks it
 const LABEL = "One token's way. Left and right arrows: another token. Up and down: its parts. Enter: the stage of a part.";
 
 class TokenWay extends Picture {
+  /** @type {{ stops: any[], parts: any[], end: any, layout: ReturnType<typeof layoutWay>, theme: Theme, numbers: ReturnType<TokenWay["numbers"]> }} */
+  shown;
+
   constructor(root, host) {
     super(root, host, "token_way");
     this.token = 0;
@@ -198,8 +203,8 @@ class TokenWay extends Picture {
       tooltipLine("tooltip-value", makeElement("b", "", {}, [part.label])),
       tooltipLine("tooltip-value", `norm ${formatNumber(numbers.norm(index))}, share ${percent(numbers.share(index))}: its length along the stream`),
     ];
-    if (numbers.logit) {
-      const answer = numbers.likely(this.data.stops.length - 1)[0];
+    const answer = numbers.likely(this.data.stops.length - 1)?.[0];
+    if (numbers.logit && answer) {
       lines.push(tooltipLine("tooltip-value", `adds ${formatNumber(numbers.logit(index))} to the logit of `, tokenSpan(answer.token), " at the end"));
     }
     return part.head === null ? lines : [...lines, ...this.describeRow(stop, part.head)];

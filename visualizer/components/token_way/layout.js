@@ -33,12 +33,12 @@ export function layoutWay(stops, width, room) {
   const shares = stops.slice(1).map(({ keys }) => (keys ? 2 : 1));
   const unit = Math.max(LEAST_LAYER / 2, (width - START - END) / shares.reduce((sum, share) => sum + share, 0));
   const boxes = [{ x: 0, y: 0, width: START }];
+  let x = START;
   for (const share of shares) {
-    const last = boxes.at(-1);
-    boxes.push({ x: last.x + last.width, y: 0, width: unit * share });
+    boxes.push({ x, y: 0, width: unit * share });
+    x += unit * share;
   }
-  const last = boxes.at(-1);
-  const end = { x: last.x + last.width, y: 0, width: END };
+  const end = { x, y: 0, width: END };
   const heights = heightsOf(room);
   return { boxes, end, width: end.x + END, height: heights.whole, heights, isStacked: false };
 }
