@@ -6,7 +6,7 @@ import { describeCell, describeMatrix, litPosition, marksOfCell, MatrixPanel } f
 import { galleryColumns, roomForLabels } from "../shared/grid_layout.js";
 import { HeadControls } from "../shared/head_controls.js";
 import { chosenQuery } from "../shared/hover.js";
-import { withLayers } from "../shared/layers.js";
+import { addressOfLayers, areFew, withLayers } from "../shared/layers.js";
 import { makeLegend } from "../shared/legend.js";
 import { MaskPlanes } from "../shared/mask_planes.js";
 import { Overview } from "../shared/overview.js";
@@ -17,7 +17,6 @@ import { Dials } from "./dials.js";
 import { LinesView } from "./lines.js";
 
 const HEADS_GALLERY = { gap: 24, smallest: 190, height: 860 };
-const AT_ONCE = 2 ** 18; // the most numbers of all layers that are fetched for every place of the dial
 const WIDEST_FOR_LABELS = 300; // how large the smallest grid may become so that its rows have labels
 
 /** Every head of every layer. Layer, heads and mode change here without a message to Python. */
@@ -76,8 +75,8 @@ class AttentionHeads extends LayeredPicture {
 
   async ask(address) {
     const { layer, size } = this.controls;
-    const isSmall = size.layers * size.heads * size.rows * size.columns <= AT_ONCE;
-    await this.arrivals.ask([isSmall ? address : `${address}&layers=${layer}`], (answer) => {
+    const isSmall = areFew(size.layers * size.heads * size.rows * size.columns);
+    await this.arrivals.ask([isSmall ? address : addressOfLayers(address, [layer])], (answer) => {
       this.numbers = { ...withLayers(null, answer, size.layers), address: null };
       const { rows, columns, blocked_by: blockedBy } = answer; // padding makes other tokens
       this.take({ ...this.data, ...this.numbers, rows, columns, blocked_by: blockedBy });

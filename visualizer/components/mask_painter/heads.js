@@ -2,14 +2,13 @@ import { Arrivals } from "../shared/arrivals.js";
 import { makeElement } from "../shared/dom.js";
 import { Follower } from "../shared/follower.js";
 import { headMatrix } from "../shared/head_matrix.js";
-import { withLayers } from "../shared/layers.js";
+import { addressOfLayers, areFew, layersInTurn, withLayers } from "../shared/layers.js";
 import { MaskPlanes } from "../shared/mask_planes.js";
 import { usualCurve, weightScale } from "../shared/matrix_pixels.js";
 import { Overview } from "../shared/overview.js";
 import { cellsText, sameCells } from "./cells.js";
 
 const THUMBNAILS = { largest: 60, tallest: 150 };
-const AT_ONCE = 2 ** 18; // the most numbers of all layers that are fetched for every move of the pointer
 
 /**
  * Small pictures of every head that a stroke can change: as they are, and while somebody paints as the model computes
@@ -50,7 +49,7 @@ export class PaintedHeads {
     this.follower.stop();
     this.atRest = live.at_rest;
     this.followed = cells;
-    this.fetch(this.inTurn().map((layers) => addressOf(live.at_rest, layers)), null);
+    this.fetch(this.inTurn().map((layers) => addressOfLayers(live.at_rest, layers)), null);
   }
 
   get layers() {
@@ -59,13 +58,11 @@ export class PaintedHeads {
 
   /** All layers at once where they are few numbers; else the one looked at, then the others. */
   inTurn() {
-    const { layers, live } = this;
-    const others = layers.filter((layer) => layer !== live.layer);
-    return this.isSmall() || !others.length ? [layers] : [[live.layer], others];
+    return this.isSmall() ? [this.layers] : layersInTurn(this.live.layer, this.layers);
   }
 
   isSmall() {
-    return this.layers.length * this.live.names[0].length * this.nCells <= AT_ONCE;
+    return areFew(this.layers.length * this.live.names[0].length * this.nCells);
   }
 
   /** Lay the small pictures out, and draw what is known of them. */
@@ -90,7 +87,7 @@ export class PaintedHeads {
     const { layer, mark, painting } = this.live;
     const text = await cellsText(place);
     const address = painting.replace(mark, encodeURIComponent(text));
-    await this.fetch([addressOf(address, this.isSmall() ? this.layers : [layer])], place);
+    await this.fetch([addressOfLayers(address, this.isSmall() ? this.layers : [layer])], place);
   }
 
   fetch(addresses, place) {
@@ -135,8 +132,4 @@ export class PaintedHeads {
   matrix(layer, head) {
     return headMatrix(this.found.arrays.weights, this.masks, this.found, this.blockedBy, layer, head);
   }
-}
-
-function addressOf(address, layers) {
-  return `${address}&layers=${layers.join(",")}`;
 }

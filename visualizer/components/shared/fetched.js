@@ -1,7 +1,7 @@
 /** @import { HeadControls } from "./head_controls.js" */
 
 import { Arrivals, onArrivedAhead } from "./arrivals.js";
-import { layersInTurn, withLayers } from "./layers.js";
+import { addressOfLayers, layersInTurn, withLayers } from "./layers.js";
 import { drawWhenNear } from "./near.js";
 import { unpack } from "./payload.js";
 import { Picture } from "./picture.js";
@@ -116,8 +116,8 @@ export class LayeredPicture extends FetchedPicture {
 
   addressesOf(header) {
     const nLayers = header.head_names.length;
-    const inTurn = layersInTurn(this.controls.layerAfter(header, nLayers), nLayers);
-    return inTurn.map((layers) => `${header.address}&layers=${layers.join(",")}`);
+    const inTurn = layersInTurn(this.controls.layerAfter(header, nLayers), [...header.head_names.keys()]);
+    return inTurn.map((layers) => addressOfLayers(header.address, layers));
   }
 
   joined(found, answer, header) {

@@ -2,6 +2,8 @@
 
 import { must } from "./must.js";
 
+const AT_ONCE = 2 ** 18; // the most numbers that are fetched for every move of the pointer
+
 /**
  * The numbers of a picture of all layers, of which some arrive before others: `numbers` with those of one more answer.
  *
@@ -44,8 +46,18 @@ export function layerOf(array, layer) {
   return array.byLayer ? must(array.byLayer.get(layer), `layer ${layer} has not arrived`) : partOf(array, layer);
 }
 
-/** What to ask for: the layer shown first, the others after it. */
-export function layersInTurn(shown, nLayers) {
-  const others = Array.from({ length: nLayers }, (_, layer) => layer).filter((layer) => layer !== shown);
+/** What to ask for, of some layers: the one shown first, the others after it. */
+export function layersInTurn(shown, layers) {
+  const others = layers.filter((layer) => layer !== shown);
   return others.length ? [[shown], others] : [[shown]];
+}
+
+/** Whether the numbers of all layers are few enough to be fetched for every move of the pointer. */
+export function areFew(nNumbers) {
+  return nNumbers <= AT_ONCE;
+}
+
+/** Where some layers of a picture are. */
+export function addressOfLayers(address, layers) {
+  return `${address}&layers=${layers.join(",")}`;
 }
