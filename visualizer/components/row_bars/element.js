@@ -111,7 +111,8 @@ class RowBars extends Picture {
     const labels = [`${rows[Math.floor(cell / this.columns)].title}, ${columns[cell % this.columns]}`];
     const { values } = this.seriesOf(cell).large;
     const rowAxis = { name: "", labels, sequence: null };
-    const row = { values, rows: 1, columns: this.keys, rowAxis, columnAxis: keys, blocked: this.blocked, emptyRows: null };
+    const places = { rows: 1, columns: this.keys, rowAxis, columnAxis: keys };
+    const row = { values, ...places, blocked: this.blocked, emptyRows: null, dtype: "f4" };
     return describeRows(row)[0].trim();
   }
 

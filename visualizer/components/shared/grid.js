@@ -26,6 +26,10 @@ import { pixelRatioOf } from "./zoom.js";
 export class MatrixPanel {
   /** @type {Matrix} */
   matrix;
+  /** @type {Reading} */
+  reading;
+  /** @type {{ matrix: Matrix, title: string, inRows: boolean } | undefined} */
+  said;
   /** @type {Geometry} */
   geometry;
   /** @type {number} */
@@ -164,7 +168,7 @@ export class MatrixPanel {
   }
 
   describeRowsSoon() {
-    if (this.said.inRows) return;
+    if (!this.said || this.said.inRows) return;
     this.said.inRows = true;
     const { matrix, look } = this;
     this.reading.writeSoon(look.title || "the matrix", () => look.rowTexts?.() ?? describeRows(matrix));
