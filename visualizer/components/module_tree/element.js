@@ -10,6 +10,7 @@ import { clamp, countOf, makeElement, setText } from "../shared/dom.js";
 import { Events } from "../shared/events.js";
 import { isForPage } from "../shared/keys.js";
 import { Picture, startPicture } from "../shared/picture.js";
+import { walkButton } from "../shared/walk.js";
 import { around, isModule, isStep, keyOf, treeOf, walkOf } from "./tree.js";
 
 const STEPS = { ArrowLeft: -1, ArrowRight: 1 };
@@ -21,8 +22,8 @@ class ModuleTree extends Picture {
     this.version = "";
     this.index = 0;
     this.opened = new Set();
-    this.previous = walkButton("previous", "‹", () => this.walk(-1));
-    this.next = walkButton("next", "›", () => this.walk(1));
+    this.previous = stepButton("previous", "‹", () => this.walk(-1));
+    this.next = stepButton("next", "›", () => this.walk(1));
     this.place = makeElement("div", "tree-place");
     this.counter = makeElement("div", "tree-counter");
     const here = makeElement("div", "tree-here", { "aria-live": "polite" }, [this.place, this.counter]);
@@ -188,9 +189,10 @@ function countSpan(count) {
   return makeElement("span", "tree-count", {}, [count.toLocaleString("en")]);
 }
 
-function walkButton(name, arrow, step) {
-  const label = name === "next" ? "Next operation" : "Previous operation";
-  const button = makeElement("button", name, { type: "button", "aria-label": label, title: label }, [arrow]);
+function stepButton(name, arrow, step) {
+  const button = walkButton(name, arrow);
+  button.title = name === "next" ? "Next operation" : "Previous operation";
+  button.setAttribute("aria-label", button.title);
   button.onclick = step;
   return button;
 }

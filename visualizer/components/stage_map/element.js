@@ -10,6 +10,7 @@ import { Events } from "../shared/events.js";
 import { hasModifier, isForPage } from "../shared/keys.js";
 import { Picture, startPicture } from "../shared/picture.js";
 import { tooltipLine } from "../shared/tooltip.js";
+import { walkButton } from "../shared/walk.js";
 import { drawMap } from "./draw.js";
 import { layoutMap } from "./layout.js";
 
@@ -60,11 +61,6 @@ function buildMap(root) {
   const frame = makeElement("div", "stage-map", attributes, [scroller, row]);
   root.prepend(frame);
   return { svg, scroller, row, stageRow, previous, next, place, counter, frame };
-}
-
-/** The button Previous or Next: an arrow; its label is the stage it leads to. */
-function walkButton(name, arrow) {
-  return makeElement("button", name, { type: "button" }, [arrow]);
 }
 
 class StageMap extends Picture {
