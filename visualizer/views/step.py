@@ -167,10 +167,15 @@ def _picture(run: Run, cell: Cell, selection: Selection) -> None:
         go_to(operand.source)
         state.select_cell(column, row) if operand.transposed else state.select_cell(row, column)
 
+    if picture.n_numbers > MOST_IN_MESSAGE:
+        shown = addressed("step", run.settings, selection, _looking_at(selection, cell)) or picture.panels
+    else:
+        shown = picture.panels
+        nothing_addressed()
     key = "picture"
     mount(
         tensor_grid(
-            _address("step", run, selection, cell, picture) or picture.panels,
+            shown,
             selected=(picture.panels[-1].name, cell.row, cell.column),
             light=light_at(run, selection),
             above=_SECOND_TEXT if "target" in run.tokens else 0,
@@ -187,13 +192,13 @@ def _place(cell: Cell) -> Place:
 def _address(name: str, run: Run, selection: Selection, cell: Cell, picture: StepPicture) -> str | None:
     """Where the browser finds a picture; None where its numbers are so few that they come with the message."""
     if picture.n_numbers <= MOST_IN_MESSAGE:
-        if name == "step":
-            nothing_addressed()
         return None
-    shown = replace(selection, stage=without_layer(cell.path), layer=layer_of(cell.path), head=cell.head)
-    if name == "step":
-        return addressed(name, run.settings, selection, shown)
-    return picture_address(name, run.settings, shown)
+    return picture_address(name, run.settings, _looking_at(selection, cell))
+
+
+def _looking_at(selection: Selection, cell: Cell) -> Selection:
+    """What is chosen, at the stage and the head that are drawn."""
+    return replace(selection, stage=without_layer(cell.path), layer=layer_of(cell.path), head=cell.head)
 
 
 def _introduction(run: Run, path: str, depth: Depth) -> None:
