@@ -7,7 +7,7 @@
  * person pauses. Pointing at a part shows its numbers, a click leads to its stage.
  */
 
-import { clamp, makeElement, makeSvgElement, setText, tokenSpan } from "../shared/dom.js";
+import { clamp, makeElement, makeSvgElement, oncePerFrame, setText, tokenSpan } from "../shared/dom.js";
 import { ShownEvents } from "../shared/events.js";
 import { lineText } from "../shared/grid.js";
 import { chosenQuery } from "../shared/hover.js";
@@ -49,6 +49,9 @@ class TokenWay extends Picture {
     this.svg.onclick = (event) => this.open(this.targetOf(event.target));
     this.frame.onkeydown = (event) => this.onKey(event);
     this.frame.onblur = () => this.leave();
+    const fit = oncePerFrame(() => this.data && this.redraw()); // to a window that is higher or lower
+    window.addEventListener("resize", fit);
+    this.endings.push(() => window.removeEventListener("resize", fit));
   }
 
   /** Take over what Python sent, unless the person has gone to another token since. */
