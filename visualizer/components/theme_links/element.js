@@ -14,6 +14,8 @@ let waiting = 0; // of the page, not of one picture: with another theme the page
 class ThemeLinks extends Picture {
   constructor(root, host) {
     super(root, host, "theme_links");
+    /** @type {HTMLAnchorElement[]} */
+    this.links = [];
     this.list = makeElement("div", "theme-links", { role: "group", "aria-label": "Theme" });
     this.root.prepend(this.list);
     // The rest of the address changes with everything that is chosen: it is read when a link is used.
@@ -22,13 +24,15 @@ class ThemeLinks extends Picture {
   }
 
   receive() {
-    this.links ??= this.data.themes.map(([value, text]) => {
-      const link = makeElement("a", "segment", { "data-theme": value, target: "_self" }, [text]);
-      link.addEventListener("click", (event) => this.onClick(event, value));
-      return link;
-    });
+    if (!this.links.length) this.links = this.data.themes.map(([value, text]) => this.makeLink(value, text));
     this.list.replaceChildren("Theme", ...this.links);
     this.setAddresses();
+  }
+
+  makeLink(value, text) {
+    const link = makeElement("a", "segment", { "data-theme": value, target: "_self" }, [text]);
+    link.addEventListener("click", (event) => this.onClick(event, value));
+    return link;
   }
 
   setAddresses() {
