@@ -11,9 +11,6 @@ from visualizer.components.picture import Picture
 PARAMETER = "embed_options"
 """The parameter of the address that Streamlit reads when the page is loaded."""
 
-PAGE = "[data-testid=stApp]"
-"""The element of the page of which Streamlit says the theme."""
-
 THEMES = (("", "System"), ("light_theme", "Light"), ("dark_theme", "Dark"))
 """The values of the parameter, none for what the system has, and what they are called."""
 
@@ -25,6 +22,5 @@ def theme_links(looks: Mapping[ThemeName, Mapping[str, object]], *, key: str) ->
         looks: the colours and letters of the page in each theme, by Streamlit's names of them.
         key: what the page calls it.
     """
-    themes = [list(theme) for theme in THEMES]
-    header = {"key": key, "parameter": PARAMETER, "page": PAGE, "themes": themes, "looks": looks}
+    header = {"key": key, "parameter": PARAMETER, "themes": [list(theme) for theme in THEMES], "looks": looks}
     return Picture("theme_links/element.js", pack(header, {}), key)
