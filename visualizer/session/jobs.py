@@ -18,6 +18,9 @@ AT_ONCE = 4
 UNWATCHED_SECONDS = 10.0
 """A job that nobody has looked at for so long stops: the page was closed, or something else is on it."""
 
+LEFT_SECONDS = 3.0
+"""The same once somebody has left it: others ask twice a second, and a page that was reloaded asks no more."""
+
 FORESEEN_FROM = 0.02
 """How much must be done before the time left is foreseen: the pace of the beginning is seldom that of the rest."""
 
@@ -97,6 +100,7 @@ class Job(Generic[Value]):
         self._work, self._clock, self._slots = work, clock, slots
         self._lock, self._stop = threading.Lock(), threading.Event()
         self._watched = {"": clock()}  # by whom, and when last
+        self._ends_after = UNWATCHED_SECONDS
         self._first: tuple[float, float] | None = None  # the fraction first reported, and when
         self._seen = Seen(value)
         self._thread = threading.Thread(target=self._run, name="job", daemon=True)
@@ -118,6 +122,7 @@ class Job(Generic[Value]):
         with self._lock:
             self._watched.pop(watcher, None)
             self._watched.pop("", None)  # nobody in particular: it was just started
+            self._ends_after = LEFT_SECONDS
             if self._is_watched():
                 return self._seen
             self._stop.set()
@@ -133,7 +138,7 @@ class Job(Generic[Value]):
         return self.peek()
 
     def _is_watched(self) -> bool:
-        return self._clock() - max(self._watched.values(), default=-math.inf) <= UNWATCHED_SECONDS
+        return self._clock() - max(self._watched.values(), default=-math.inf) <= self._ends_after
 
     def _run(self) -> None:
         phase: Phase = "finished"

@@ -7,7 +7,7 @@ from concurrent.futures import Future
 
 import pytest
 
-from visualizer.session.jobs import UNWATCHED_SECONDS, Job, duration
+from visualizer.session.jobs import LEFT_SECONDS, UNWATCHED_SECONDS, Job, duration
 
 
 def endless(report):
@@ -67,6 +67,16 @@ def test_a_job_goes_on_until_the_last_who_looks_leaves():
     job.look("other")
     assert job.leave("one").is_running
     assert job.leave("other").phase == "stopped"
+
+
+def test_who_left_by_a_reload_does_not_keep_a_job_that_is_stopped_after_it():
+    now = [0.0]
+    job = begin(endless, clock=lambda: now[0])
+    job.look("before the reload")
+    job.look("after it")
+    assert job.leave("after it").is_running
+    now[0] = LEFT_SECONDS + 0.1
+    assert ended(job).phase == "unwatched"
 
 
 def test_a_job_tells_how_long_it_will_go_on_at_its_pace_once_there_is_one():
