@@ -6,9 +6,9 @@ import gc
 import pytest
 
 
-def pytest_sessionstart(session: pytest.Session) -> None:
+def pytest_configure(config: pytest.Config) -> None:
     """What the tests need: imported where they run, and not by the process that hands them out."""
-    if session.config.getoption("dist") != "no" and not hasattr(session.config, "workerinput"):
+    if config.getoption("dist") != "no" and not hasattr(config, "workerinput"):
         return
     gc.disable()  # all that is imported and collected stays to the end
     import torch

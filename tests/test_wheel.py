@@ -76,7 +76,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
     venv.create(folder / "venv")
     python = folder / "venv" / "bin" / "python"
     pip = [sys.executable, "-m", "pip", "--python", python]
-    subprocess.run([*pip, "install", "--quiet", "--no-deps", "--no-index", wheel], check=True)
+    subprocess.run([*pip, "install", "--quiet", "--no-deps", "--no-index", "--no-compile", wheel], check=True)
     [packages] = (folder / "venv").glob("lib/*/site-packages")
     (packages / "dependencies.pth").write_text(sysconfig.get_path("purelib"))
     return python
