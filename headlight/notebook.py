@@ -10,6 +10,7 @@ import base64
 import html
 import struct
 import zlib
+from collections import Counter
 from collections.abc import Sequence
 
 import torch
@@ -19,6 +20,7 @@ from torch.nn.functional import adaptive_max_pool2d
 from headlight.attention import Attention
 from headlight.findings import Judged, judge
 from headlight.inputs import Padding
+from headlight.patterns import Folded
 from headlight.report import Report, cells_of
 from model.masks import with_leading_axes
 
@@ -46,6 +48,18 @@ def picture_of(attentions: Sequence[Attention], notes: Sequence[str], tokens: Se
     most_heads = max(1, _MOST_IMAGES // max(1, len(attentions)))
     rows = "".join(_row(row, tokens, most_heads) for row in report.rows)
     return f"<div>{report.said_html()}{_LEGEND if rows else ''}{rows}</div>"
+
+
+def said_of_steps(n_operations: int, steps: Sequence[Folded]) -> str:
+    """How many operations were kept, and which of them are known steps, as HTML; "" where none was."""
+    if not n_operations:
+        return ""
+    times = Counter(step.pattern.title for step in steps)
+    n_folded = sum(len(step.stages) for step in steps)
+    named = ", ".join(f"{title} × {n}" for title, n in times.most_common())
+    which = f"{len(steps):,} known step{'' if len(steps) == 1 else 's'}: {named}"
+    known = f"; {n_folded:,} of them are {which}" if steps else ""
+    return f"<p><small>{n_operations:,} operations were kept{html.escape(known)}.</small></p>"
 
 
 _LEGEND = (

@@ -10,7 +10,7 @@ from typing import overload
 from torch import Tensor
 
 from headlight.attention import Attention
-from headlight.notebook import picture_of
+from headlight.notebook import picture_of, said_of_steps
 from headlight.patterns import Folded, find_patterns
 from headlight.recording import MOST_BYTES, Content, Texts, read, to_bytes, write
 from headlight.stages import Stage
@@ -46,7 +46,8 @@ class Trace(Sequence[Attention]):
         return f"<Trace of {len(self)} attentions: {listed(shown)}>" if shown else "<Trace without an attention>"
 
     def _repr_html_(self) -> str:
-        return picture_of(self._attentions, self.notes, self.tokens)
+        steps = said_of_steps(len(self.stages), list(self.patterns.values()))
+        return picture_of(self._attentions, self.notes, self.tokens) + steps
 
     @property
     def paths(self) -> tuple[str, ...]:

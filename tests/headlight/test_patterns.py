@@ -204,6 +204,7 @@ def test_a_saved_recording_has_the_same_patterns_as_far_as_its_parameters_go(dty
     assert (folded.path, folded.module, folded.stages[-1]) == ("rms_norm", "", "mul_3")
     assert list(folded.inputs) == ["x", "g"]
     assert folded.numbers == {"epsilon": 1e-5}
+    assert "6 operations were kept; 6 of them are 1 known step: RMSNorm × 1." in trace._repr_html_()
     for is_whole in (True, False):
         trace.save(tmp_path / "run.headlight", parameters=is_whole)
         (again,) = headlight.load(tmp_path / "run.headlight").patterns.values()
