@@ -243,45 +243,96 @@ def _layer_norm(x: Tensor, epsilon: float) -> Tensor:
 
 # Rotary positions.
 
+Pair = tuple[Tensor, Tensor]
 
-def _rotary(turned: Callable[[Tensor], Tensor], is_pair: Callable[[Tensor], bool]) -> Finder:
-    """Finds a rotation of pairs of numbers.
+
+def _rotary(apart: Callable[[Tensor], Pair], joined: Callable[[Tensor, Tensor], Tensor]) -> Finder:
+    """Finds a rotation of pairs of numbers, whole rows at a time or one number of each pair after the other.
 
     Args:
-        turned: gives rows (..., Dh) turned by a quarter.
-        is_pair: whether both numbers of each pair are the same, as the cosine and the sine are.
+        apart: gives the first and the second number of each pair, (..., Dh) to twice (..., Dh / 2).
+        joined: what a model puts both together with.
     """
 
-    def expected(given: Values) -> Tensor:
-        return given["x"] * given["cos"] + turned(given["x"]) * given["sin"]
+    def whole(given: Values) -> Tensor:
+        first, second = apart(given["x"])
+        quarter = joined(-second, first).reshape(given["x"].shape)
+        return given["x"] * given["cos"] + quarter * given["sin"]
 
-    def holds(given: Values) -> bool:
-        """Whether every pair keeps its length, or is scaled by one number, the same for all."""
-        cos, sin = in_float(given["cos"]), in_float(given["sin"])
-        length = cos.square() + sin.square()
-        first = length.flatten()[0]
-        exact = max(TOLERANCE, 8 * torch.finfo(given["cos"].dtype).eps)
-        is_one = bool(((length - first).abs() <= exact * first).all())
-        return is_one and is_pair(cos) and is_pair(sin)
+    def in_pieces(given: Values) -> Tensor:
+        (first, second), cos, sin = apart(given["x"]), given["cos"], given["sin"]
+        return joined(first * cos - second * sin, second * cos + first * sin)
+
+    def is_in_pairs(given: Values) -> bool:
+        pairs = (apart(given[name]) for name in ("cos", "sin"))
+        return all(bool((first == second).all()) for first, second in pairs) and _turns(given)
 
     def find(graph: Graph, last: Stage) -> Iterator[Proposal]:
-        parts = [] if last.node is None else [graph.stage_of(part, *_MULTIPLIES) for part in last.node.inputs]
-        if len(parts) != 2:
-            return
-        for straight, quarter in (parts, reversed(parts)):
-            if straight is None or quarter is None or straight.node is None or quarter.node is None:
-                continue
-            for part in quarter.node.inputs:
-                joined, sin = _quarter(graph, part), other_than(quarter.node, part)
-                if joined is None or sin is None:
-                    continue
-                inside = graph.ordered(*joined, straight.path, quarter.path, last.path)
-                for x in straight.node.inputs:
-                    cos = other_than(straight.node, x)
-                    if cos is not None:
-                        yield Proposal(inside, {"x": x, "cos": cos, "sin": sin}, expected, holds=holds)
+        for stages, inputs in _by_rows(graph, last):
+            yield Proposal(stages, inputs, whole, holds=is_in_pairs)
+        for stages, inputs in _by_pieces(graph, last):
+            yield Proposal(stages, inputs, in_pieces, holds=_turns)
 
     return find
+
+
+def _turns(given: Values) -> bool:
+    """Whether cosine and sine keep lengths, or scale all by one number, and are not the same at each position."""
+    cos, sin = in_float(given["cos"]), in_float(given["sin"])
+    length = cos.square() + sin.square()
+    first = length.flatten()[0]
+    exact = max(TOLERANCE, 8 * torch.finfo(given["cos"].dtype).eps)
+    rows = torch.cat((cos, sin), -1).flatten(0, -2)
+    differs = len(rows) == 1 or bool((rows != rows[0]).any())
+    return differs and bool(((length - first).abs() <= exact * first).all())
+
+
+def _by_rows(graph: Graph, last: Stage) -> Iterator[tuple[tuple[str, ...], dict[str, Node]]]:
+    """x * cos + turned(x) * sin, as stages and what they read."""
+    parts = [graph.stage_of(part, *_MULTIPLIES) for part in _parts(last, *_ADDS)]
+    for straight, quarter in (parts, parts[::-1]) if len(parts) == 2 else ():
+        for x, cos in _both_ways(straight):
+            for turned, sin in _both_ways(quarter):
+                inside = _quarter(graph, turned)
+                if inside is not None and straight is not None and quarter is not None:
+                    stages = graph.ordered(*inside, straight.path, quarter.path, last.path)
+                    yield stages, {"x": x, "cos": cos, "sin": sin}
+
+
+def _by_pieces(graph: Graph, last: Stage) -> Iterator[tuple[tuple[str, ...], dict[str, Node]]]:
+    """x1 * cos - x2 * sin and x2 * cos + x1 * sin, put together, as stages and what they read."""
+    parts = [graph.stage_of(_bare(part), *_SUBTRACTS, *_ADDS) for part in _parts(last, *_JOINS)]
+    products = [graph.stage_of(each, *_MULTIPLIES) for part in parts for each in _parts(part)]
+    if len(parts) != 2 or len(products) != 4:
+        return
+    inside = [stage.path for stage in (*parts, *products) if stage is not None]
+    for piece, cos in _both_ways(products[0]):
+        for other, sin in _both_ways(products[1]):
+            if isinstance(piece, Operation) and isinstance(other, Operation) and len(inside) == 6:
+                for x in _taken_from(piece):
+                    yield graph.ordered(*inside, last.path), {"x": x, "cos": cos, "sin": sin}
+
+
+def _taken_from(piece: Operation) -> Iterator[Node]:
+    """What a piece is a part of, and the same before its pairs had an axis of their own."""
+    (rows, *_) = piece.inputs
+    yield rows
+    if isinstance(rows, Operation) and rows.name in ("unflatten", "view", "reshape"):
+        yield rows.inputs[0]
+
+
+def _parts(stage: Stage | None, *operations: str) -> tuple[Node, ...]:
+    """What a stage is computed from, if it is one of some operations."""
+    if stage is None or stage.node is None or (operations and stage.operation not in operations):
+        return ()
+    return stage.node.inputs
+
+
+def _both_ways(product: Stage | None) -> Iterator[tuple[Node, Node]]:
+    """Two factors, in either order."""
+    factors = _parts(product)
+    if len(factors) == 2:
+        yield from ((factors[0], factors[1]), (factors[1], factors[0]))
 
 
 def _quarter(graph: Graph, node: Node) -> tuple[str, ...] | None:
@@ -289,11 +340,9 @@ def _quarter(graph: Graph, node: Node) -> tuple[str, ...] | None:
     while isinstance(node, Operation) and node.name in ("flatten", "reshape", "view", *TYPES):
         node = node.inputs[0]
     joined = graph.stage_of(node, *_JOINS)
-    if joined is None or joined.node is None or len(joined.node.inputs) != 2:
-        return None
-    parts = [graph.stage_of(_bare(part), "neg") for part in joined.node.inputs]
+    parts = [graph.stage_of(_bare(part), "neg") for part in _parts(joined)]
     negated = [part.path for part in parts if part is not None]
-    return (joined.path, *negated) if len(negated) == 1 else None
+    return (joined.path, *negated) if joined is not None and (len(parts), len(negated)) == (2, 1) else None
 
 
 def _bare(node: Node) -> Node:
@@ -303,21 +352,13 @@ def _bare(node: Node) -> Node:
     return node
 
 
-def _turned_halves(x: Tensor) -> Tensor:
+def _halves(x: Tensor) -> Pair:
     first, second = x.chunk(2, -1)
-    return torch.cat((-second, first), -1)
+    return first, second
 
 
-def _turned_neighbours(x: Tensor) -> Tensor:
-    return torch.stack((-x[..., 1::2], x[..., ::2]), -1).flatten(-2)
-
-
-def _is_pair_of_halves(numbers: Tensor) -> bool:
-    return bool((numbers.chunk(2, -1)[0] == numbers.chunk(2, -1)[-1]).all())
-
-
-def _is_pair_of_neighbours(numbers: Tensor) -> bool:
-    return bool((numbers[..., ::2] == numbers[..., 1::2]).all())
+def _neighbours(x: Tensor) -> Pair:
+    return x[..., ::2], x[..., 1::2]
 
 
 # Heads.
@@ -523,16 +564,16 @@ PATTERNS: tuple[Pattern, ...] = (
         "Rotary positions",
         r"x \odot {\cos} + (-x_2,\, x_1) \odot {\sin} \quad\text{with}\quad x = (x_1,\, x_2)",
         _ROPE,
-        frozenset(_ADDS),
-        _rotary(_turned_halves, _is_pair_of_halves),
+        frozenset((*_ADDS, *_JOINS)),
+        _rotary(_halves, lambda first, second: torch.cat((first, second), -1)),
     ),
     Pattern(
         "rotary_neighbours",
         "Rotary positions (neighbours)",
         r"x \odot {\cos} + (-x_2,\, x_1,\, -x_4,\, x_3,\, \dots) \odot {\sin}",
         _ROPE,
-        frozenset(_ADDS),
-        _rotary(_turned_neighbours, _is_pair_of_neighbours),
+        frozenset((*_ADDS, *_JOINS)),
+        _rotary(_neighbours, lambda first, second: torch.stack((first, second), -1)),
     ),
     Pattern(
         "repeated_heads",

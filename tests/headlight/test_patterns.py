@@ -138,7 +138,8 @@ def neighbours(x):
         (lambda x: halves(x, sign=-1), tables(), {}),  # it turns the other way
         (lambda x: halves(x, sign=-1), tables(n_tokens=1), {}),  # at position 0 the numbers are the same
         (halves, tables(pairs=True), {}),  # pairs of one kind, angles of the other
-        (halves, (torch.ones(6, WIDTH), torch.ones(6, WIDTH)), {"rotary_halves": 5}),  # longer by one factor
+        (halves, tuple(2 * table for table in tables()), {"rotary_halves": 5}),  # longer by one factor
+        (halves, (torch.ones(6, WIDTH), torch.ones(6, WIDTH)), {}),  # the same angle everywhere
         (halves, (tables()[0], tables(first=1)[1]), {}),  # not the sine of the same angle
     ],
 )
@@ -146,6 +147,30 @@ def test_rotary_positions_are_a_rotation_of_pairs(turned, given, expected):
     cos, sin = given
     x = vectors(n_tokens=len(cos))
     assert names_of(lambda x, cos, sin: x * cos + turned(x) * sin, x, cos, sin) == expected
+
+
+def in_halves(x, cos, sin):
+    first, second = x[..., : WIDTH // 2], x[..., WIDTH // 2 :]
+    return torch.cat((first * cos - second * sin, first * sin + second * cos), -1)
+
+
+def in_neighbours(x, cos, sin):
+    first, second = x.unflatten(-1, (-1, 2)).unbind(-1)
+    return torch.stack((first * cos - second * sin, second * cos + first * sin), -1).flatten(-2).relu()
+
+
+def backwards(x, cos, sin):
+    first, second = x.chunk(2, -1)
+    return torch.cat((first * cos + second * sin, second * cos - first * sin), -1)
+
+
+@pytest.mark.parametrize(
+    ("turn", "expected"),
+    [(in_halves, {"rotary_halves": 7}), (in_neighbours, {"rotary_neighbours": 7}), (backwards, {})],
+)
+def test_rotary_positions_may_be_written_in_pieces(turn, expected):
+    cos, sin = (table[:, : WIDTH // 2] for table in tables())
+    assert names_of(turn, vectors(), cos, sin) == expected
 
 
 def test_repeated_heads_are_those_that_neighbouring_queries_share():
