@@ -58,6 +58,11 @@ class Checkpoint:
         return self.model.config
 
     @property
+    def n_weights(self) -> int:
+        """How many numbers it has learned."""
+        return sum(weight.numel() for weight in self.model.parameters())
+
+    @property
     def device(self) -> torch.device:
         """Where its inputs go: to its first weights that are not left on the disk."""
         places = (weight.device for weight in self.model.parameters())

@@ -16,7 +16,7 @@ from tests.visualizer.views.watched.test_watched_view import link_of, open_app, 
 from visualizer.session.jobs import Seen
 from visualizer.settings.painted_mask import encode_cells
 from visualizer.settings.watched_settings import NOTHING_WATCHED
-from visualizer.views.watched.pretrained import jobs
+from visualizer.views.watched.pretrained import jobs, prove
 from visualizer.views.watched.pretrained.examples import READY_TEXTS, ready_text_of
 from visualizer.views.watched.pretrained.mask_choice import Masked, allowed_by
 from visualizer.views.watched.pretrained.other_mask import blocked_of
@@ -121,6 +121,20 @@ def test_an_encoder_decoder_writes_on_and_takes_another_mask_in_one_kind_of_atte
     assert "All 2 attentions keep to it" in said(app)
     assert "This mask: keys where k" in said(app)
     assert link_of(app)["pretrained_where"] == "cross"
+    assert not app.exception
+
+
+def test_a_long_proof_is_begun_by_a_button_and_done_in_the_background(tiny, monkeypatch):
+    monkeypatch.setattr(prove, "AT_ONCE", 0)
+    checkpoint = open_checkpoint(cost_of(tiny), lambda *_: None)
+    query = {"pretrained_model": tiny, "pretrained_text": "cat the", "watched_panel": "prove"}
+    app = open_app(watched_door="pretrained", **query)
+    assert f"through {checkpoint.n_weights:,} weights. It can be stopped." in said(app)
+    assert not app.success
+    app.button(key="begin_pretrained_proof").click().run()
+    app.session_state["_pretrained_proof"]._thread.join()
+    app.run()
+    assert app.success[0].value.startswith("**Passes.** No later token")
     assert not app.exception
 
 

@@ -284,13 +284,16 @@ def _progress(seen: Seen[str], wanted: Wanted) -> None:
 def _about(checkpoint: Checkpoint, wanted: Wanted) -> None:
     """What is open, in one line."""
     config = checkpoint.config
-    n_weights = sum(weight.numel() for weight in checkpoint.model.parameters())
-    weights = f"{n_weights / 10**6:,.0f} million weights" if n_weights >= 10**6 else f"{n_weights:,} weights"
-    parts = [checkpoint.part, *_sizes(config), weights]
+    parts = [checkpoint.part, *_sizes(config), weights_in_words(checkpoint.n_weights)]
     parts += [f"{wanted.dtype} on {wanted.device}", f"{in_words(checkpoint.n_bytes)} in memory"]
     st.caption(f"{as_code(type(checkpoint.model).__name__)} · {markdown_safe(' · '.join(parts))}")
     for note in checkpoint.notes:
         st.warning(markdown_safe(visible_whole(note)), icon=":material/warning:")
+
+
+def weights_in_words(n_weights: int) -> str:
+    """``135 million weights``."""
+    return f"{n_weights / 10**6:,.0f} million weights" if n_weights >= 10**6 else f"{n_weights:,} weights"
 
 
 def _sizes(config: object) -> list[str]:

@@ -25,7 +25,14 @@ from visualizer.session.background import Progress
 from visualizer.session.cache import Kept
 from visualizer.session.mount import mount
 from visualizer.session.state import Choices
-from visualizer.views.watched.pretrained.door import MOST_TOKENS, MOST_TRACE_BYTES, all_words_of, opened, words_of
+from visualizer.views.watched.pretrained.door import (
+    MOST_TOKENS,
+    MOST_TRACE_BYTES,
+    all_words_of,
+    opened,
+    weights_in_words,
+    words_of,
+)
 from visualizer.views.watched.pretrained.mask_choice import allowed_by, choose, masked_by
 
 AT_ONCE = 6e10
@@ -121,14 +128,14 @@ def _measured(
         found = depends(checkpoint, given, promised, progress)
         kept.keep((words, source), _Measured(found, time.perf_counter() - started))
 
-    n_tokens, n_weights = len(promised), sum(weight.numel() for weight in checkpoint.model.parameters())
+    n_tokens, n_weights = len(promised), checkpoint.n_weights
     said = "Differentiating each row of the output by every token …"
     if n_weights * n_tokens**2 <= AT_ONCE:
         background.at_once(work, said)
         return kept.get((words, source))
     st.caption(
         f"To measure it, the rows of the output are followed back to {n_tokens:,} tokens, one after the other, "
-        f"through {n_weights / 10**6:,.0f} million weights. It can be stopped."
+        f"through {weights_in_words(n_weights)}. It can be stopped."
     )
     background.offer("pretrained_proof", (checkpoint.name, words, source), "Measure", work, said)
     return kept.get((words, source))
