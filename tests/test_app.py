@@ -327,6 +327,20 @@ def test_the_link_holds_what_was_chosen():
     assert app.query_params["view"] == "heads"
 
 
+def test_controls_keep_their_values_while_they_are_not_drawn():
+    app = open_app(view="step")
+    app.pills(key="mask").set_value(["causal", "sliding_window"]).run()
+    app.number_input(key="window").set_value(5).run()
+    app.segmented_control(key="view").set_value("compare").run()
+    app.pills(key="mask_a_pills").set_value(["sliding_window"]).run()
+    assert app.number_input(key="window").value == 5
+    for view in ("heads", "compare"):
+        app.segmented_control(key="view").set_value(view).run()
+    assert_healthy(app)
+    expected = {"mask": "causal,sliding_window", "window": "5", "view": "compare", "mask_a": "sliding_window"}
+    assert {name: in_link(app, name) for name in app.query_params} == expected
+
+
 @pytest.mark.parametrize(
     ("name", "value", "expected"),
     [

@@ -10,7 +10,10 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 PROBE = """
-const probe = (window.probe = { painted: {}, finished: 0, sent: 0, acted: 0, until, settled, afterAllElse });
+const probe = (window.probe = {
+  ...{ painted: {}, finished: 0, sent: 0, acted: 0, asked: 0, answered: 0 },
+  ...{ until, settled, afterAllElse },
+});
 
 for (const deed of ["pointerdown", "keydown", "input"]) {
   addEventListener(deed, () => (probe.acted = performance.now()), { capture: true });
@@ -25,17 +28,21 @@ window.WebSocket = class extends RealSocket {
   constructor(...address) {
     super(...address);
     this.addEventListener("message", ({ data }) => {
-      if (SCRIPT_HAS_FINISHED.includes(fieldsOf(new Uint8Array(data)).get(6))) probe.finished += 1;
+      if (!SCRIPT_HAS_FINISHED.includes(fieldsOf(new Uint8Array(data)).get(6))) return;
+      probe.finished += 1;
+      probe.answered = performance.now();
     });
   }
 
   send(data) {
     probe.sent += 1;
+    if (fieldsOf(new Uint8Array(data)).has(RUN_THE_SCRIPT)) probe.asked = performance.now();
     return super.send(data);
   }
 };
 
 const SCRIPT_HAS_FINISHED = [0, 3]; // values of field 6 of Streamlit's message: the whole script, or a fragment
+const RUN_THE_SCRIPT = 11; // the field of the message to Streamlit
 
 /** The fields of a protocol buffer by number: the values of the whole numbers, the places of all others. */
 function fieldsOf(bytes) {
@@ -58,13 +65,14 @@ function fieldsOf(bytes) {
   return fields;
 }
 
-/** Fulfilled when the script has finished, everything that it sent is painted, and a condition holds. */
+/** Fulfilled when the script has run for all that was asked, what it sent is painted, and a condition holds. */
 async function settled(condition = () => true) {
   await until(() => isSettled() && condition());
   await afterAllElse();
 }
 
 function isSettled() {
+  if (probe.asked > probe.answered) return false;
   if (document.querySelector("[data-testid=stApp]")?.dataset.testScriptState !== "notRunning") return false;
   if (document.querySelector("[data-testid=stSkeleton], [data-testid=stAppSkeleton]")) return false;
   const hosts = [...document.querySelectorAll("[data-testid=stBidiComponentIsolated]")];
@@ -100,7 +108,7 @@ PAUSE = 450
 """Milliseconds after which Python has heard of what was done in a picture: controls.js waits for 400."""
 
 _FOLLOW_LINK = """async ({ query, pause }) => {
-  await probe.until(() => performance.now() - probe.acted > pause);
+  await probe.settled(() => performance.now() - probe.acted > pause);
   const start = document.createElement("span"); // what had the focus last is where the next Tab starts from
   start.tabIndex = -1;
   document.body.prepend(start);
@@ -119,7 +127,7 @@ _FOLLOW_LINK = """async ({ query, pause }) => {
 
 
 def settle(page: Page, condition: str = "() => true") -> None:
-    """Wait until the script has finished, everything that it sent is painted, and a condition holds."""
+    """Wait until the script has run for all that was asked, what it sent is painted, and a condition holds."""
     page.evaluate(f"probe.settled({condition})")
 
 

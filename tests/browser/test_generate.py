@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from model.decoding import GREEDY, Sampling
+from tests.browser.conftest import set_screen
 from tests.browser.headlight_page import (
     choose_view,
     close_to,
     messages_sent,
     point_at,
     rerun,
+    settle,
     tokens,
     tooltip_numbers,
 )
@@ -181,14 +185,19 @@ def test_the_tree_tells_every_node(open_link):
     expect(detail).to_contain_text("result 2, finished")
 
 
-@pytest.mark.parametrize("dark", [False, True])
-@pytest.mark.parametrize("width", [1280, 420])
-def test_nothing_is_wider_than_the_page(open_link, width, dark):
-    page = open_link(**REVERSE, width=width, dark=dark)
+def test_nothing_is_wider_than_the_page(open_link):
+    page = open_link(**REVERSE)
     page.get_by_role("button", name="to the end").click()
-    assert widest(page) <= width
+    fits_on_every_screen(page)
     choose_strategy(page, "Beam search", TREE)
-    assert widest(page) <= width
+    fits_on_every_screen(page)
+
+
+def fits_on_every_screen(page: Page) -> None:
+    for width, dark in product((1280, 420), (False, True)):
+        set_screen(page, dark=dark, width=width)
+        settle(page)
+        assert widest(page) <= width
 
 
 def widest(page: Page) -> int:
@@ -196,17 +205,22 @@ def widest(page: Page) -> int:
     return scroll_width
 
 
-@pytest.mark.parametrize("width", [1280, 390])
-def test_names_are_whole(open_link, width):
-    page = open_link(view="generate", architecture="encoder-decoder", width=width)
+def test_names_are_whole(open_link):
+    page = open_link(view="generate", architecture="encoder-decoder")
     plot = matrix(page, "chosen-by").locator(".matrix-plot")
-    room, needed = plot.evaluate("""plot => {
-      const context = document.createElement("canvas").getContext("2d");
-      context.font = `11px ${getComputedStyle(plot).fontFamily}`;
-      const left = plot.getBoundingClientRect().left - plot.closest(".matrix").getBoundingClientRect().left;
-      return [left, context.measureText("head 0 · previous token").width];
-    }""")
-    assert room > needed
+    for width in (1280, 390):
+        set_screen(page, dark=False, width=width)
+        settle(page)
+        room, needed = plot.evaluate("""plot => {
+          const context = document.createElement("canvas").getContext("2d");
+          context.font = `11px ${getComputedStyle(plot).fontFamily}`;
+          const left = plot.getBoundingClientRect().left - plot.closest(".matrix").getBoundingClientRect().left;
+          return [left, context.measureText("head 0 · previous token").width];
+        }""")
+        assert room > needed
     choose_strategy(page, "Beam search", TREE)
-    labels = page.locator(f".st-key-{TREE} .tree-node .tree-label").all_text_contents()
-    assert "\u2068because\u2069" in labels
+    labels = page.locator(f".st-key-{TREE} .tree-node .tree-label")
+    for width in (390, 1280):
+        set_screen(page, dark=False, width=width)
+        settle(page)
+        assert "\u2068because\u2069" in labels.all_text_contents()

@@ -99,21 +99,6 @@ def enter_number(page: Page, name: str, value: int) -> None:
         field.press("Enter")
 
 
-def test_controls_keep_their_values_while_they_are_not_drawn(open_link):
-    page = open_link()
-    with rerun(page):
-        pill(page, "mask", "Sliding window").click()
-    enter_number(page, "window", 5)
-    choose_view(page, "Compare masks")
-    with rerun(page):
-        pill(page, "mask_a", "Sliding window").click()
-    expect(page.locator(".st-key-window input")).to_have_value("5")
-    choose_view(page, "Heads")
-    choose_view(page, "Compare masks")
-    expected = {"mask": "causal,sliding_window", "window": "5", "view": "compare", "mask_a": "sliding_window"}
-    assert link_of(page) == expected
-
-
 def test_back_undoes_the_last_choice_and_forward_does_it_again(open_link):
     page = open_link(text=TEXT)
     steps: list[tuple[Callable[[], None], dict[str, str]]] = [

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
 from playwright.sync_api import expect
 
+from tests.browser.conftest import set_screen
 from tests.browser.headlight_page import settle
 
 _STRIP = """() => {
@@ -31,19 +31,20 @@ _ROW = """row => ({
 })"""
 
 
-@pytest.mark.parametrize("dark", [False, True])
-def test_what_is_scrolled_below_the_strip_is_covered(open_link, dark):
-    page = open_link(width=390, dark=dark, text="the quick brown fox " * 15)
+def test_what_is_scrolled_below_the_strip_is_covered(open_link):
+    page = open_link(width=390, text="the quick brown fox " * 15)
     page.get_by_test_id("stMain").evaluate("main => main.scrollTop = 700")
-    settle(page)
-    strip = page.evaluate(_STRIP)
-    assert strip["top"] == 0
-    assert strip["height"] < 64
-    assert strip["sides"] == [0, 0]
-    assert strip["ground"] == strip["page"]
-    assert strip["ground"].startswith("rgb(")  # rgba(...) would be transparent
-    assert strip["shadow"] != "none"
-    assert strip["covers"]
+    for dark in (False, True):
+        set_screen(page, dark=dark, width=390)
+        settle(page)
+        strip = page.evaluate(_STRIP)
+        assert strip["top"] == 0
+        assert strip["height"] < 64
+        assert strip["sides"] == [0, 0]
+        assert strip["ground"] == strip["page"]
+        assert strip["ground"].startswith("rgb(")  # rgba(...) would be transparent
+        assert strip["shadow"] != "none"
+        assert strip["covers"]
     row = page.locator(".st-key-token_strip .chips")
     measured = row.evaluate(_ROW)
     assert measured["lines"] == 1
