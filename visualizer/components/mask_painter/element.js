@@ -176,9 +176,9 @@ class MaskPainter extends Picture {
   }
 
   arrange() {
-    const isWide = this.width >= FINDINGS_BESIDE.from;
     const isSmall = this.width >= HEADS_BESIDE.from && this.size.columns <= HEADS_BESIDE.columns;
-    this.areHeadsBeside = !isWide && isSmall && Boolean(this.heads.live);
+    this.areHeadsBeside = isSmall && Boolean(this.heads.live);
+    const isWide = this.width >= FINDINGS_BESIDE.from && !this.areHeadsBeside;
     const beside = isWide ? FINDINGS_BESIDE.width + FINDINGS_BESIDE.gap : 0;
     const width = this.areHeadsBeside ? this.width * HEADS_BESIDE.share : this.width - beside;
     const { theme } = this;

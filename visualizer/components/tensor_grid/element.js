@@ -139,7 +139,9 @@ class TensorGrid extends FetchedPicture {
     const { panel: first } = this.items[indices[0]];
     const beforePanel = operatorRoom(panel.operator, this.theme.font);
     legend.element.style.marginLeft = `${beforePanel + first.geometry.left}px`;
-    legend.update(makeScale(this.theme, panel.palette, panel.bounds), {
+    const scale = makeScale(this.theme, panel.palette, panel.bounds);
+    legend.element.classList.toggle("legend-lined", scale.low < 0 && !first.geometry.numbers);
+    legend.update(scale, {
       blocked: indices.some((index) => this.matrices[index].blocked?.some(Boolean)),
     });
   }

@@ -9,11 +9,13 @@ import streamlit as st
 
 from model.mask_tools.language import parse_score
 from visualizer.components.generation.element import generation_steps, generation_tree
+from visualizer.runs.paths import attention_modules
 from visualizer.runs.run import Run
 from visualizer.runs.writer import Writer, writer_of
 from visualizer.runs.written import Beam, Difference, OneByOne, Written
 from visualizer.safe_text import markdown_safe
 from visualizer.session import state
+from visualizer.session.expectations import is_covered
 from visualizer.session.mount import mount
 from visualizer.settings.link import chosen_in
 from visualizer.settings.settings import Selection, Settings
@@ -26,8 +28,8 @@ from visualizer.views.generate.last_written import written_now
 from visualizer.views.generate.others import offer
 from visualizer.views.generate.pictures import steps_picture, tree_picture
 from visualizer.views.predict.ask import ask_token, asked_bar
-from visualizer.views.predict.covered import covered
-from visualizer.views.predict.questions import TokenQuestion
+from visualizer.views.predict.covered import covered, say_covered
+from visualizer.views.predict.questions import TokenQuestion, result_at
 
 
 def render(run: Run, selection: Selection) -> None:
@@ -97,7 +99,11 @@ def _predict(run: Run, writer: Writer, how: OneByOne, written: Written, selectio
     so_far = " ".join(markdown_safe(run.vocabulary[token]) for token in step.tokens)
     if ask_token(question, run.subject, f"The next token after “{so_far}”"):
         return
-    _steps(run, writer, how, replace(written, steps=written.steps[: index + 1]), replace(selection, step=index))
+    if _heads_are_asked_about(run):
+        say_covered("The weights that led to it, asked about under Heads or Step through")
+    else:
+        upto = replace(written, steps=written.steps[: index + 1])
+        _steps(run, writer, how, upto, replace(selection, step=index))
     if index + 1 < len(written.steps):
         st.button(
             "Predict the token after it",
@@ -106,6 +112,15 @@ def _predict(run: Run, writer: Writer, how: OneByOne, written: Written, selectio
             on_click=state.select,
             kwargs={"step": index + 1},
         )
+
+
+def _heads_are_asked_about(run: Run) -> bool:
+    """Whether any head of the same sequence is asked about elsewhere, and not revealed yet."""
+    return any(
+        is_covered(run.subject, result_at(run, f"{module}.weights", head=head, batch=0))
+        for module in attention_modules(run.trace)
+        for head in range(run.n_heads(f"{module}.weights") or 1)
+    )
 
 
 def _beam(run: Run, writer: Writer, how: Beam, selection: Selection) -> None:

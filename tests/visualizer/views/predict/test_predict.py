@@ -201,8 +201,14 @@ def test_a_result_that_is_asked_about_in_one_view_is_covered_in_another_until_it
     app.segmented_control("view").set_value("compare").run()
     assert any("A is covered too: it is asked about" in one.value for one in app.caption)
     assert grid not in components(app)
-    app.segmented_control("view").set_value("heads").run()
-    app.button("reveal").click().run()
+    for steps_are_shown in (False, True):
+        app.segmented_control("view").set_value("generate").run()
+        if not steps_are_shown:
+            app.button("reveal").click().run()
+        assert ("headlight_generation_steps" in components(app)) is steps_are_shown
+        app.segmented_control("view").set_value("heads").run()
+        if not steps_are_shown:
+            app.button("reveal").click().run()
     app.segmented_control("view").set_value("compare").run()
     assert grid in components(app)
 
