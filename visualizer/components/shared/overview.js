@@ -81,7 +81,7 @@ export class Overview {
   arrange({ layers, heads, first = 0 }, width) {
     const room = Math.min((width - 26) / heads, this.tallest / (layers - first));
     const size = clamp(Math.floor(room) - 4, SMALLEST_THUMBNAIL, this.largest);
-    this.size = size;
+    this.pixels = size * pixelRatioOf(this.element);
     this.table.style.gridTemplateColumns = `auto repeat(${heads}, ${size}px)`;
     const arrangement = `${first} ${layers} ${heads}`;
     if (arrangement === this.arrangement) return;
@@ -113,8 +113,7 @@ export class Overview {
     const label = `layer ${layer}, ${this.source.name(layer, head)}`;
     button.setAttribute("aria-label", label);
     button.title = label;
-    const pixels = this.size * pixelRatioOf(canvas);
-    drawMatrix(canvas, this.source.matrix(layer, head), this.source.scale(layer), pixels, pixels);
+    drawMatrix(canvas, this.source.matrix(layer, head), this.source.scale(layer), this.pixels, this.pixels);
   }
 
   /** Outline the layer shown and its head. */
