@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import torch
 from playwright.sync_api import expect
 
+import headlight
 from tests.browser.headlight_page import click_cell, link_of, panels, rerun
+from tests.headlight.small_models import stacked, vectors, written_out
 from visualizer.runs.compute import compute_run
 from visualizer.settings.settings import Settings
 
@@ -49,3 +52,22 @@ def test_a_saved_run_opens_as_any_model_and_is_stepped_through(open_link, tmp_pa
     path = fold.get_attribute("data-key")
     fold.click()
     expect(page.locator(f".tree-fold[data-key='{path}']")).to_have_attribute("aria-expanded", "false")
+
+    model, x = stacked(written_out(), n_layers=1), vectors()
+    with torch.no_grad(), headlight.watch(model, keep="all") as trace:
+        model(x)
+    trace.save(tmp_path / "written.headlight")
+    page.get_by_role("button", name="Open another").click()
+    with rerun(page, "watched_heads"):
+        page.locator("input[type=file]").set_input_files(tmp_path / "written.headlight")
+    with rerun(page, TREE):
+        page.get_by_role("radio", name="Step through").last.click()
+    expect(page.locator(".tree-chip", has_text="softmax")).to_have_count(1)
+    opener = page.get_by_role("button", name="Show the 3 operations of Softmax with its mask")
+    opener.focus()
+    page.keyboard.press("Enter")
+    expect(page.locator(".tree-chip").get_by_text("masked_fill", exact=True)).to_be_visible()
+    with rerun(page):
+        page.locator(".tree-chip", has_text="Softmax with its mask").click()
+    assert link_of(page)["watched_stage"] == "0.masked_softmax"
+    expect(page.locator(".tree-counter")).to_have_text("3 operations as one step, of 13")

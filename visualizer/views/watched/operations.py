@@ -167,7 +167,8 @@ def _picture(run: WatchedRun, stage: Stage, place: _Place) -> None:
         for operand in watched.operands_of(run, stage)
         if (panel := watched.operand_panel(run, operand, item=place.item, head=place.head)) is not None
     ]
-    operator = "" if not inputs else "→" if len(inputs) == 1 else "="
+    is_listed = all(operand.operator in ("", ",") for operand, _ in inputs)
+    operator = "" if not inputs else "→" if is_listed else "="
     output = watched.stage_panel(
         run, stage, item=place.item, head=place.head, row=place.row, column=place.column, operator=operator
     )
