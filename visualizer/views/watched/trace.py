@@ -190,7 +190,8 @@ def _exactness(attention: Attention) -> str:
     """How far the weights that are drawn are from what the model went on with."""
     if attention.difference is None:
         return ""
-    return f"times the values, they give what the model went on with to {attention.difference:.1e}"
+    how = f"to {attention.difference:.1e}" if attention.difference else "exactly"
+    return f"times the values, they give what the model went on with {how}"
 
 
 def _attention(run: WatchedRun, attention: Attention, choices: Choices) -> None:
