@@ -8,15 +8,28 @@ import pytest
 
 def pytest_configure(config: pytest.Config) -> None:
     """What the tests need: imported where they run, and not by the process that hands them out."""
-    if config.getoption("dist") != "no" and not hasattr(config, "workerinput"):
-        return
+    hands_out = config.getoption("dist") != "no" and not hasattr(config, "workerinput")
+    if not hands_out or config.getoption("hypothesis_profile"):
+        register_profiles()
+    if not hands_out:
+        prepare()
+
+
+def register_profiles() -> None:
+    """How many examples are drawn: few while one works, many where ``.ci/run`` asks for them."""
+    from hypothesis import settings
+
+    settings.register_profile("repeatable", derandomize=True, deadline=None, max_examples=50)
+    settings.register_profile("thorough", settings.get_profile("repeatable"), max_examples=200)
+    settings.load_profile("repeatable")
+
+
+def prepare() -> None:
+    """Import what nearly all tests import, and set what holds for all."""
     gc.disable()  # all that is imported and collected stays to the end
     import torch
-    from hypothesis import settings
     from streamlit.components.v2 import manifest_scanner
 
-    settings.register_profile("repeatable", derandomize=True, deadline=None)
-    settings.load_profile("repeatable")
     torch.set_num_threads(1)  # the tensors are small: threads that wait for each other cost more than they save
     # every AppTest reads what is said of every installed package, in search of components: once is enough
     manifest_scanner.scan_component_manifests = functools.cache(manifest_scanner.scan_component_manifests)
