@@ -192,6 +192,15 @@ class Graph:
         difference = _relative(value, proposal.expected(exact))
         return difference if difference <= max(TOLERANCE, 8 * torch.finfo(value.dtype).eps) else None
 
+    def are_unchanged(self, paths: Sequence[str]) -> bool:
+        """Whether some stages, computed again, come to what the last of them is: an edit may have changed one."""
+        try:
+            with torch.no_grad():
+                value, again = self.value(paths[-1]), self.compute(StageInput(paths[-1]), paths, self.recorded)
+                return _relative(value, in_float(again)) <= max(TOLERANCE, 8 * torch.finfo(value.dtype).eps)
+        except NOT_COMPUTED:
+            return False
+
     def _form(self, node: Node, inside: Sequence[str]) -> object:
         """All of an expression but its numbers, the same in each layer."""
         if isinstance(node, StageInput) and node.path in inside:

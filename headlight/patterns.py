@@ -2,7 +2,7 @@
 
 Each pattern is one entry of ``PATTERNS``. Its finder proposes operations by how they hang together. They get its
 name only if they follow its formula: with other numbers in the place of what they read, in float64, and with the
-numbers that were recorded. A pattern of which each operation is prescribed needs no numbers.
+numbers that were recorded. Where each operation is prescribed, it is enough that they give what was recorded.
 """
 
 from __future__ import annotations
@@ -120,7 +120,9 @@ def _named(graph: Graph, stage: Stage, taken: set[str]) -> tuple[Pattern, Propos
         for proposal in _proposals(pattern, graph, stage):
             if not taken.intersection(proposal.stages) and graph.is_closed(proposal.stages):
                 if proposal.expected is None:
-                    return pattern, proposal, None
+                    if graph.are_unchanged(proposal.stages):
+                        return pattern, proposal, None
+                    continue
                 difference = graph.difference(pattern.name, proposal)
                 if difference is not None:
                     return pattern, proposal, difference

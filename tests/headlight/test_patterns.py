@@ -236,3 +236,21 @@ def test_a_saved_recording_has_the_same_patterns_as_far_as_its_parameters_go(dty
         assert list(again.inputs) == (["x", "g"] if is_whole else ["x"])
         assert again.stages == (folded.stages if is_whole else folded.stages[:-1])
         assert again.formula.startswith(r"g \odot") is is_whole
+
+
+@pytest.mark.parametrize(
+    ("function", "changed"), [(rms, "rsqrt"), (rms, "mul_2"), (softmax_of(lambda s: s / 2), "softmax")]
+)
+def test_what_was_changed_on_purpose_has_no_name(function, changed):
+    model, x = Function(function), vectors()
+    with headlight.watch(model, keep="all", edits={changed: lambda value: 2 * value}) as trace:
+        model(x)
+    assert trace.patterns == {}
+
+
+def test_what_is_left_of_a_layer_norm_is_no_rms_norm():
+    def beside_itself(x):
+        centred = x - x.mean(-1, keepdim=True)
+        return rms(centred) + centred
+
+    assert names_of(beside_itself) == {}
