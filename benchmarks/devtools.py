@@ -29,7 +29,7 @@ CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or "chromium"
 FLAGS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run")
 
 PROBE = """
-window.probe = {acted: 0, painted: {}, bytes: 0, nMessages: 0, sent: 0, received: []};
+window.probe = {acted: 0, painted: {}, bytes: 0, nMessages: 0, sent: 0, received: [], worker: {}};
 const Socket = window.WebSocket;
 window.WebSocket = class extends Socket {
   constructor(...options) {
@@ -45,7 +45,17 @@ window.WebSocket = class extends Socket {
     return super.send(data);
   }
 };
-const act = () => Object.assign(window.probe, { acted: performance.now(), sent: 0, received: [] });
+const Beside = window.Worker;
+window.Worker = class extends Beside {
+  constructor(...options) {
+    super(...options);
+    this.addEventListener("message", ({ data: { address, bytes } }) => {
+      if (!address || bytes === null) return;
+      window.probe.worker[bytes ? "the worker has the numbers" : "a worker asks for numbers"] = performance.now();
+    });
+  }
+};
+const act = () => Object.assign(window.probe, { acted: performance.now(), sent: 0, received: [], worker: {} });
 addEventListener("pointerdown", act, true);
 addEventListener("input", act, true);
 addEventListener("headlight:painted", (event) => {
@@ -56,7 +66,7 @@ addEventListener("headlight:painted", (event) => {
   });
 });
 window.probe.phases = async (component) => {
-  const { acted, sent, received, painted } = window.probe;
+  const { acted, sent, received, worker, painted } = window.probe;
   const texts = await Promise.all(received.map(async ({ data }) => typeof data === "string" ? data :
     new TextDecoder().decode(data instanceof Blob ? await data.arrayBuffer() : data)));
   const first = (name) => received[texts.findIndex((text) => text.includes(name))]?.at;
@@ -67,11 +77,8 @@ window.probe.phases = async (component) => {
     "script begun": received[0]?.at,
     "run computed": first("headlight_token_strip"),
     "message there": first(`headlight_${component}`),
-    ...(fetched && {
-      "numbers asked for": fetched.requestStart,
-      "answer begun": fetched.responseStart,
-      "answer there": fetched.responseEnd,
-    }),
+    ...worker,
+    ...(fetched && { "page asks for numbers": fetched.requestStart, "its answer there": fetched.responseEnd }),
     painted: painted[component],
   };
   return Object.fromEntries(Object.entries(found).map(([name, at]) => [name, at - acted]));
@@ -234,10 +241,12 @@ def answering(address: str) -> str:
 
 
 def phases(found: Sequence[dict[str, float]]) -> str:
-    """The medians of the phases of several changes, each counted from the one before it."""
-    at = {name: statistics.median(one[name] or 0 for one in found) for name in found[0]}
-    before = [0.0, *at.values()]
-    return ", ".join(f"{name} +{at[name] - since:.0f}" for name, since in zip(at, before, strict=False))
+    """The medians of the phases of several changes, in the order they end, each counted from the one before."""
+    names = dict.fromkeys(name for one in found for name in one)
+    times = {name: [one[name] for one in found if one.get(name) is not None] for name in names}
+    at = sorted((statistics.median(each), name) for name, each in times.items() if 2 * len(each) > len(found))
+    before = [0.0, *(time for time, _ in at)]
+    return ", ".join(f"{name} +{time - since:.0f}" for (time, name), since in zip(at, before, strict=False))
 
 
 def spread(times: Sequence[float]) -> str:

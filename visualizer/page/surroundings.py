@@ -13,6 +13,7 @@ from threading import Event
 import streamlit as st
 
 from visualizer.page import beginning, first_picture, header, sidebar
+from visualizer.page.audience import OF_OTHER_MODELS
 from visualizer.page.warming import is_warm
 from visualizer.session import drafts, state
 from visualizer.session.garbage import freeze_imports
@@ -63,8 +64,9 @@ def draw(picture: Callable[[], None], *, picture_first: bool) -> None:
     top = st.container(key="top")
     if picture_first:
         _part(picture)
-        first_picture.wait()
     choices = state.chosen()
+    if picture_first and choices.selection.view not in OF_OTHER_MODELS:  # those begin with controls of their own
+        first_picture.wait()
     sidebar.controls(choices, changed)
     with top:
         header.header(beginning.begin, changed)
