@@ -1,6 +1,7 @@
 """What a page is told ahead reaches its own line, in order, and nothing is kept of a line that was closed."""
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from threading import Thread
 
 from visualizer.session import told_ahead
@@ -16,6 +17,7 @@ def test_a_line_hears_what_any_thread_tells_it_and_no_other_does():
             told.join()
             return found, theirs.empty()
 
-    assert asyncio.run(heard()) == (["a", "b", "c"], True)
+    with ThreadPoolExecutor() as thread:  # this one may have a loop: Playwright's runs as long as the tests do
+        assert thread.submit(lambda: asyncio.run(heard())).result() == (["a", "b", "c"], True)
     assert not told_ahead._listening
     tell("ours", "d")  # nobody listens

@@ -12,7 +12,7 @@ const USUAL = { largest: 40, tallest: 290 };
 /** A small picture of every head of every layer, or of the last ones; a click selects the layer and the head. */
 export class Overview {
   /** @type {number} */
-  size;
+  pixels;
 
   /**
    * `onSelect(layer, head)` is called when a person selects a thumbnail; `largest` is the most that one takes, and
