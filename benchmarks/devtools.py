@@ -29,7 +29,7 @@ CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or "chromium"
 FLAGS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run")
 
 PROBE = """
-window.probe = {acted: 0, painted: {}, bytes: 0, nMessages: 0, sent: 0, received: [], worker: {}};
+window.probe = {acted: 0, painted: {}, completed: {}, bytes: 0, nMessages: 0, sent: 0, received: [], worker: {}};
 const Socket = window.WebSocket;
 window.WebSocket = class extends Socket {
   constructor(...options) {
@@ -61,12 +61,16 @@ addEventListener("input", act, true);
 addEventListener("headlight:painted", (event) => {
   requestAnimationFrame(() => {
     const channel = new MessageChannel();
-    channel.port1.onmessage = () => (window.probe.painted[event.detail.component] = performance.now());
+    channel.port1.onmessage = () => {
+      const now = performance.now();
+      window.probe.painted[event.detail.component] ??= now; // the new numbers
+      window.probe.completed[event.detail.component] = now; // with all that came after them
+    };
     channel.port2.postMessage(0);
   });
 });
 window.probe.phases = async (component) => {
-  const { acted, sent, received, worker, painted } = window.probe;
+  const { acted, sent, received, worker, painted, completed } = window.probe;
   const texts = await Promise.all(received.map(async ({ data }) => typeof data === "string" ? data :
     new TextDecoder().decode(data instanceof Blob ? await data.arrayBuffer() : data)));
   const first = (name) => received[texts.findIndex((text) => text.includes(name))]?.at;
@@ -80,6 +84,7 @@ window.probe.phases = async (component) => {
     ...worker,
     ...(fetched && { "page asks for numbers": fetched.requestStart, "its answer there": fetched.responseEnd }),
     painted: painted[component],
+    "painted with all that follows": completed[component],
   };
   return Object.fromEntries(Object.entries(found).map(([name, at]) => [name, at - acted]));
 };

@@ -19,9 +19,11 @@ from visualizer.session import drafts, state
 from visualizer.session.garbage import freeze_imports
 from visualizer.session.part import draw_all, draw_alone, part
 from visualizer.session.state import Choices
+from visualizer.session.turns import Turns
 
 _PICTURE = "picture"
 _DRAWN = "surroundings_drawn"
+_TURNS = Turns()
 
 
 @dataclass(frozen=True)
@@ -67,9 +69,10 @@ def draw(picture: Callable[[], None], *, picture_first: bool) -> None:
     choices = state.chosen()
     if picture_first and choices.selection.view not in OF_OTHER_MODELS:  # those begin with controls of their own
         first_picture.wait()
-    sidebar.controls(choices, changed)
-    with top:
-        header.header(beginning.begin, changed)
+    with _TURNS.turn():
+        sidebar.controls(choices, changed)
+        with top:
+            header.header(beginning.begin, changed)
     drafts.put_by(_DRAWN, around(choices))
     if not picture_first:
         _part(picture)
@@ -82,11 +85,13 @@ def _part(picture: Callable[[], None]) -> None:
     def draw_picture() -> None:
         if not is_drawn.is_set():
             is_drawn.set()
-            picture()
+            with _TURNS.turn():
+                picture()
             return
-        if around(state.load()) != drafts.put_by_before(_DRAWN):
-            draw_all()
-        picture()
+        with _TURNS.turn():
+            if around(state.load()) != drafts.put_by_before(_DRAWN):
+                draw_all()
+            picture()
         freeze_imports()
 
     part(_PICTURE, draw_picture)
