@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from anyio import CapacityLimiter, create_task_group, to_thread
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
-from starlette.websockets import WebSocket
+from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from visualizer.routes.address import Address, Format, read_picture_address, read_stage_address, version_here
 from visualizer.session.mount import asking_script, script
@@ -80,8 +81,9 @@ async def ahead(socket: WebSocket) -> None:
     with listening_to(socket.path_params["line"]) as told:
 
         async def pass_on() -> None:
-            while True:
-                await socket.send_text(await told.get())
+            with suppress(WebSocketDisconnect):  # the page was closed meanwhile: the other loop ends too
+                while True:
+                    await socket.send_text(await told.get())
 
         async with create_task_group() as tasks:
             tasks.start_soon(pass_on)

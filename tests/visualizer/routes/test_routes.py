@@ -323,3 +323,27 @@ def test_a_page_that_waits_for_its_picture_goes_on_once_that_is_drawn(client):
     waiting.join(30)
     assert not waiting.is_alive()
     assert not told_ahead._undrawn
+
+
+def test_a_page_that_closes_while_it_is_told_something_is_no_error():
+    async def closed_while_told():
+        is_gone = anyio.Event()
+
+        async def receive():
+            if not told_ahead._listening:
+                return {"type": "websocket.connect"}
+            told_ahead.tell("closing", "pictures/heads")
+            await is_gone.wait()
+            return {"type": "websocket.disconnect", "code": 1006}
+
+        async def send(message):
+            if message["type"] == "websocket.send":
+                is_gone.set()
+                raise OSError  # as a server does when nobody is there any more
+
+        scope = {"type": "websocket", "path_params": {"line": "closing"}, "headers": [], "path": "/"}
+        await served.ahead(served.WebSocket(scope, receive, send))
+
+    with ThreadPoolExecutor() as elsewhere:
+        elsewhere.submit(anyio.run, closed_while_told).result()
+    assert not told_ahead._listening
