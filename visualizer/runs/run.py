@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -20,12 +20,11 @@ from model import (
 from model.dataflow import Dataflow, record_dataflow
 from model.sources.worked_examples import WorkedExample
 from visualizer.components.axis import Axis, SequenceName
+from visualizer.runs.kept import KeepsResults
 from visualizer.runs.paths import layer_of, with_layer, without_layer
 from visualizer.runs.tokens import TokenSequence
 from visualizer.settings.lines import lines_of
 from visualizer.settings.settings import Selection, Settings
-
-Value = TypeVar("Value")
 
 
 class Subject(NamedTuple):
@@ -36,7 +35,7 @@ class Subject(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Run:
+class Run(KeepsResults):
     """One finished forward pass, and everything needed to draw and explain it.
 
     Attributes:
@@ -101,17 +100,6 @@ class Run:
         Its stages are views of those of the batch, and what was one tensor still is.
         """
         return self if self.n_batch_items == 1 else self.once("alone", self._alone)
-
-    def once(self, key: Hashable, compute: Callable[[], Value]) -> Value:
-        """What is computed of this run under a key: the first time, then kept as long as the run is."""
-        if key not in self._kept:
-            self._kept[key] = compute()
-        found: Value = self._kept[key]
-        return found
-
-    @cached_property
-    def _kept(self) -> dict[Hashable, Any]:
-        return {}
 
     def _alone(self) -> Run:
         one = slice(self.item, self.item + 1)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
@@ -19,12 +18,11 @@ from headlight.trace import Trace
 from model.dataflow import Node
 from model.mask_tools.lint import Finding
 from model.masks import with_leading_axes
-
-Value = TypeVar("Value")
+from visualizer.runs.kept import KeepsResults
 
 
 @dataclass(frozen=True, eq=False)
-class WatchedRun:
+class WatchedRun(KeepsResults):
     """A trace and what follows from it, each computed once, when it is first asked for.
 
     Attributes:
@@ -44,17 +42,6 @@ class WatchedRun:
     padding: Padding = NO_PADDING
     item_is_chosen: bool = False
     more_panels: tuple[str, ...] = ()
-
-    def once(self, key: Hashable, compute: Callable[[], Value]) -> Value:
-        """What is computed of this run under a key: the first time, then kept as long as the run is."""
-        if key not in self._kept:
-            self._kept[key] = compute()
-        found: Value = self._kept[key]
-        return found
-
-    @cached_property
-    def _kept(self) -> dict[Hashable, Any]:
-        return {}
 
     @cached_property
     def n_bytes(self) -> int:
