@@ -1,9 +1,9 @@
-"""Work of one session that takes long: begun by a button, with how far it is and the way to end it."""
+"""Work of one session that takes long, one job of a kind: its beginning, its progress, and the way to end it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TypeVar
 
 import streamlit as st
 
@@ -11,57 +11,88 @@ from visualizer.safe_text import markdown_safe
 from visualizer.session import drafts
 from visualizer.session.jobs import Job, Seen, duration, watch
 
+Value = TypeVar("Value")
 Progress = Callable[[float], None]
 
 
-def offer(name: str, subject: object, label: str, work: Callable[[Progress], object], said: str) -> None:
-    """Draw the button that begins some work, or how far it is; what it comes to is for ``work`` to keep.
+def last(kind: str) -> Job[None] | None:
+    """The job of a kind that was begun last in this session."""
+    job = drafts.put_by_before(kind)
+    return job if isinstance(job, Job) else None
+
+
+def begin(kind: str, subject: object, work: Callable[[Progress], object]) -> Job[None] | None:
+    """Begin a job in place of the last of its kind; None, and why, where too much is being computed already.
 
     Args:
-        name: of the kind of work; a session does one of a kind, the newest.
+        kind: what it does, in one word.
+        subject: what it is about.
+        work: does it in a thread of its own, and tells the fraction done; what it comes to is for it to keep.
+    """
+    if (before := last(kind)) is not None:
+        before.stop()
+    try:
+        job = Job[None](subject, None, lambda report: work(lambda fraction: report(None, fraction)))
+    except ValueError as error:
+        st.error(markdown_safe(str(error)), icon=":material/error:")
+        return None
+    drafts.put_by(kind, job)
+    return job
+
+
+def show(kind: str, job: Job[None], words: Callable[[Seen[None]], str]) -> None:
+    """Draw how far a job is, in words, and the way to end it, until it ends."""
+
+    def stop() -> None:
+        job.stop()
+
+    def draw(seen: Seen[None]) -> None:
+        with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
+            st.progress(min(1.0, seen.fraction), text=words(seen))
+            st.button("Stop", icon=":material/stop:", key=f"stop_{kind}", on_click=stop, width="content")
+
+    watch(job.look, draw)
+
+
+def offer(kind: str, subject: object, label: str, work: Callable[[Progress], object], said: str) -> None:
+    """Draw the button that begins some work, or how far it is.
+
+    Args:
+        kind: what it does, in one word.
         subject: what it is about.
         label: of the button.
-        work: does it in a thread of its own, and tells the fraction done.
+        work: as ``begin`` takes it.
         said: what it does, in words.
     """
-    before = drafts.put_by_before(name)
-    job = before if isinstance(before, Job) and before.subject == subject else None
+    before = last(kind)
+    job = before if before is not None and before.subject == subject else None
     if job is None or not job.peek().is_running:
         place = st.empty()
         with place.container():
             if job is not None and job.peek().phase == "failed":
                 st.error(f"It failed: {markdown_safe(job.peek().failure)}.", icon=":material/error:")
-            if not st.button(label, icon=":material/science:", key=f"begin_{name}"):
+            if not st.button(label, icon=":material/science:", key=f"begin_{kind}"):
                 return
-        if isinstance(before, Job):
-            before.stop()
-        try:
-            job = Job[None](subject, None, lambda report: work(lambda done: report(None, done)))
-        except ValueError as error:
-            st.error(markdown_safe(str(error)), icon=":material/error:")
+        job = begin(kind, subject, work)
+        if job is None:
             return
-        drafts.put_by(name, job)
         place.empty()
-    running = job
-    watch(running.look, lambda seen: _how_far(running, seen, name, said))
+    show(kind, job, lambda seen: how_far(said, seen.fraction, seen.seconds_left))
 
 
-def at_once(work: Callable[[Progress], object], said: str) -> None:
+def at_once(work: Callable[[Progress], Value], said: str) -> Value:
     """Do some work while the page waits, with a bar."""
-    bar = st.progress(0.0, text=said)
+    bar = st.progress(0.0, text=how_far(said, 0.0))
 
-    def show(done: float) -> None:
-        bar.progress(min(1.0, done), text=f"{said} {done:.0%}")
+    def tell(done: float) -> None:
+        bar.progress(min(1.0, done), text=how_far(said, done))
 
-    work(show)
+    found = work(tell)
     bar.empty()
+    return found
 
 
-def _how_far(job: Job[Any], seen: Seen[Any], name: str, said: str) -> None:
-    def stop() -> None:
-        job.stop()
-
-    left = "" if seen.seconds_left is None else f", about {duration(seen.seconds_left)} left"
-    with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
-        st.progress(min(1.0, seen.fraction), text=f"{said} {seen.fraction:.0%}{left}")
-        st.button("Stop", icon=":material/stop:", key=f"stop_{name}", on_click=stop, width="content")
+def how_far(said: str, done: float, seconds_left: float | None = None) -> str:
+    """``Counting … 40%, about 3 seconds left``."""
+    left = "" if seconds_left is None else f", about {duration(seconds_left)} left"
+    return f"{said} {done:.0%}{left}"

@@ -22,11 +22,11 @@ from model.mask_tools.language import MaskContext, MaskExpressionError, parse
 from visualizer.components.axis import Axis
 from visualizer.components.tensor_grid.element import Panel, tensor_grid
 from visualizer.safe_text import markdown_safe
-from visualizer.session import widgets
+from visualizer.session import background, widgets
 from visualizer.session.cache import Kept
 from visualizer.session.jobs import Job, Seen, duration
 from visualizer.session.mount import mount
-from visualizer.views.lab import mask_edits, waiting
+from visualizer.views.lab import mask_edits
 from visualizer.views.lab.case import Case
 
 _OF_TOKENS = frozenset(f"{side}_{fact}" for side in ("query", "key") for fact in ("token", "segment", "is_padding"))
@@ -135,16 +135,16 @@ def _in_background(asked: Asked) -> None:
     """Work blocks out in a job of this session, and draw how far it is with the way to end it."""
 
     def begin() -> Job[None] | None:
-        return waiting.begin(_JOB, asked, lambda progress: work_out(asked, progress))
+        return background.begin(_JOB, asked, lambda progress: work_out(asked, progress))
 
-    job = waiting.last(_JOB)
+    job = background.last(_JOB)
     if job is None or job.subject != asked:
         job = begin()
     if job is None:
         return
     seen = job.peek()
     if seen.is_running:
-        waiting.show(_JOB, job, _how_far)
+        background.show(_JOB, job, _how_far)
         return
     ended = {"failed": f"It failed: {seen.failure}.", "finished": "They were worked out, but are forgotten."}
     st.caption(markdown_safe(ended.get(seen.phase, f"Stopped at {seen.fraction:.0%}: nothing is shown of it.")))

@@ -10,12 +10,13 @@ from visualizer.components.axis import SequenceName
 from visualizer.runs.promises import AT_ONCE, Measurement, effort, layers_passed
 from visualizer.runs.run import Subject
 from visualizer.safe_text import markdown_safe
+from visualizer.session import background
 from visualizer.session.jobs import Job, duration
-from visualizer.views.lab import waiting
 from visualizer.views.lab.case import Case
 from visualizer.views.lab.kept import Measured, estimated_seconds, measure_and_keep, measurement
 
 _JOB = "measuring"
+_SAID = "Differentiating every output by every embedding …"
 
 
 def measurement_of(case: Case, sequence: SequenceName) -> Measurement | None:
@@ -26,29 +27,13 @@ def measurement_of(case: Case, sequence: SequenceName) -> Measurement | None:
         return found
     n_tokens = len(case.run.tokens[sequence])
     if effort(subject.settings, n_tokens) <= AT_ONCE:
-        return _at_once(measured)
-    job = waiting.last(_JOB)
+        return background.at_once(lambda progress: measure_and_keep(measured, progress), _SAID)
+    job = background.last(_JOB)
     if job is None or job.subject != measured or not job.peek().is_running:
         job = _offer(measured, n_tokens)
     if job is not None:
-        waiting.show(_JOB, job, lambda seen: _text(seen.fraction, seen.seconds_left))
+        background.show(_JOB, job, lambda seen: background.how_far(_SAID, seen.fraction, seen.seconds_left))
     return None
-
-
-def _at_once(measured: Measured) -> Measurement:
-    bar = st.progress(0.0, text=_text(0.0))
-
-    def show(done: float) -> None:
-        bar.progress(done, text=_text(done))
-
-    found = measure_and_keep(measured, show)
-    bar.empty()
-    return found
-
-
-def _text(done: float, left: float | None = None) -> str:
-    remaining = "" if left is None else f", about {duration(left)} left"
-    return f"Differentiating every output by every embedding … {done:.0%}{remaining}"
 
 
 def _offer(measured: Measured, n_tokens: int) -> Job[None] | None:
@@ -57,7 +42,11 @@ def _offer(measured: Measured, n_tokens: int) -> Job[None] | None:
     n_layers = layers_passed(settings, measured.sequence, of_encoder=measured.of_encoder)
     n_directions = n_tokens * settings.d_model
     with place.container():
-        if (last := waiting.last(_JOB)) is not None and last.subject == measured and last.peek().phase == "failed":
+        if (
+            (last := background.last(_JOB)) is not None
+            and last.subject == measured
+            and last.peek().phase == "failed"
+        ):
             st.error(f"The measurement failed: {markdown_safe(last.peek().failure)}.", icon=":material/error:")
         st.caption(
             f"To measure it, {n_directions:,} directions ({n_tokens} tokens × {settings.d_model} numbers) go "
@@ -66,7 +55,7 @@ def _offer(measured: Measured, n_tokens: int) -> Job[None] | None:
         )
         if not st.button("Measure", icon=":material/science:", key="measure"):
             return None
-    job = waiting.begin(_JOB, measured, lambda progress: measure_and_keep(measured, progress))
+    job = background.begin(_JOB, measured, lambda progress: measure_and_keep(measured, progress))
     if job is not None:
         place.empty()
     return job
