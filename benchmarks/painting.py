@@ -2,7 +2,7 @@
 
     python benchmarks/painting.py first            first picture, of a new server and of one that is warm
     python benchmarks/painting.py changes          a changed control of the sidebar
-    python benchmarks/painting.py dial             the dial of the temperature, in the picture of the heads
+    python benchmarks/painting.py dial             the dial of the temperature, in the pictures of Heads and Compare
     python benchmarks/painting.py strokes          a stroke in the Mask lab, and the weights that follow it
     python benchmarks/painting.py                  all
 
@@ -34,6 +34,7 @@ OPENING = "token_way"
 """What is waited for in the view that the page opens with."""
 
 CASES = (("heads", 128), ("heads", 512), ("step", 128), ("compare", 512))
+DIALS = (("heads", 16), ("heads", 128), ("heads", 256), ("heads", 512), ("compare", 128), ("compare", 512))
 N_CHANGES, N_VISITS, N_SERVERS = 20, 12, 4
 WORDS = ("the", "cat", "sat", "on", "a", "mat", "and", "saw", "that", "every", "other", "one", "had", "gone")
 PLUS = "document.querySelector('.st-key-seed [data-testid=stNumberInputStepUp]')"
@@ -86,9 +87,9 @@ def main() -> None:
                     report_changes(browser, address, view, n_tokens)
         if "dial" in wanted:
             with server(folder) as address:
-                for n_tokens in (16, 128, 256, 512):
-                    print(f"  dial T={n_tokens}: {spread(dial(browser, address, n_tokens))}", flush=True)
-
+                for view, n_tokens in DIALS:
+                    times = dial(browser, address, view, n_tokens)
+                    print(f"  dial {view} T={n_tokens}: {spread(times)}", flush=True)
         if "strokes" in wanted:
             with server(folder) as address:
                 for n_tokens in (16, 64, 128):
@@ -129,16 +130,17 @@ def slowest(times: Sequence[float]) -> str:
     return f"95th percentile {sorted(times)[int(0.95 * len(times))]:.0f} ms"
 
 
-def dial(browser: Browser, address: str, n_tokens: int) -> list[float]:
+def dial(browser: Browser, address: str, view: str, n_tokens: int) -> list[float]:
     """From an event of the dial to the painted weights."""
+    painted = f"window.probe.painted.{COMPONENTS[view]}"
     page = Page(browser)
-    open_heads(page, address, "heads", n_tokens)
+    open_heads(page, address, view, n_tokens)
     moves = []
     for number in range(N_CHANGES + 2):
         page.evaluate("window.probe.painted = {}")
         page.evaluate(MOVE_DIAL % (number - 11))
-        page.wait("window.probe.painted.attention_heads")
-        moves.append(page.evaluate("window.probe.painted.attention_heads - window.probe.acted"))
+        page.wait(painted)
+        moves.append(page.evaluate(f"{painted} - window.probe.acted"))
         time.sleep(0.2)  # the layers that are not shown
     page.close()
     return moves[2:]

@@ -14,6 +14,7 @@ from tests.browser.headlight_page import (
     compared,
     link_of,
     lit_cells,
+    messages_sent,
     panels,
     pill,
     point_at,
@@ -28,6 +29,10 @@ from visualizer.settings.settings import Settings
 from visualizer.views.comparison import downstream, shift
 
 SHAPE = (11, 11)
+MOVE_TO = """(dial, place) => {
+  dial.value = place;
+  dial.dispatchEvent(new Event("input", { bubbles: true }));
+}"""
 A = Settings(weights="random", seed=5, mask=())
 B = replace(A, mask=("causal",))
 
@@ -52,6 +57,29 @@ def test_cells_are_locked_together_in_every_layer(open_link):
     assert lit_cells(page, "downstream") == [(None, 3)], "the grids of the page light the key's column"
     point_at(panels(page, "compare_grids").first, 6, 9, SHAPE)
     expect(tooltip(page)).to_contain_text("blocked by causal")
+
+    dial = page.locator(".st-key-compare_grids .dial").get_by_role("slider")
+    order = "heads => heads.map((head) => head.dataset.head)"
+    heads = page.locator(".compare-head")
+    before_turning, sent = heads.evaluate_all(order), messages_sent(page)
+    dial.evaluate(MOVE_TO, dial.get_attribute("max"))
+    flat = [
+        compute_run(replace(settings, score="score / 10")).trace["encoder.layers.1.self_attention.weights"].value
+        for settings in (A, B)
+    ]
+    moved = (flat[0] - flat[1]).clamp_min(0).sum(-1).mean(-1)[0]
+    expect(page.locator(".compare-head[data-head='2']")).to_contain_text(
+        f"{100 * moved[2]:.1f} % of the weight moved"
+    )
+    before, after = (float(weights[0, 2, 6, 3]) for weights in flat)
+    point_at(compared(page, 2).nth(2), 6, 3, SHAPE)
+    assert tooltip_numbers(page) == [close_to(value) for value in (before, after, after - before)]
+    assert heads.evaluate_all(order) == before_turning, "they keep their places under the hand"
+    assert messages_sent(page) == sent
+    with rerun(page, "compare_grids"):
+        dial.evaluate("dial => dial.dispatchEvent(new Event('change'))")
+    assert link_of(page)["score"] == "score / 10"
+    assert [int(head) for head in heads.evaluate_all(order)] == moved.argsort(descending=True).tolist()
 
 
 def test_the_words_and_the_picture_downstream_are_the_models(open_link):

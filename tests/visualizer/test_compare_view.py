@@ -9,8 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.visualizer.sample_runs import BASE
+from visualizer.pictures.compare import ComparePicture, compared_settings
+from visualizer.pictures.heads import heads_picture
 from visualizer.runs.compute import compute_run
-from visualizer.views.compare import in_hundredths
+from visualizer.settings.settings import Selection
+from visualizer.views.compare import dials_of_both, in_hundredths
 from visualizer.views.comparison import shift
 
 TWELVE = "the cat saw the dog and then it ran to the tree"
@@ -36,3 +39,16 @@ def test_what_was_freed_and_lost_is_what_was_gained(module, masks):
         assert len(moved.gains) + len(moved.other_gains) == int((change > 1e-6).sum())
         if module == MODULES[0]:
             assert not moved.other_losses, "in the first layer the scores are the same"
+
+
+def test_what_can_be_turned_is_what_either_mask_has_and_never_what_a_mask_should_be():
+    kind = "encoder.self_attention"
+
+    def turned(**changes: object) -> list[str]:
+        selection = replace(Selection(mask_a=("sliding_window",), mask_b=("padding", "prefix")), **changes)
+        a, b = (compute_run(each) for each in compared_settings(BASE, selection))
+        picture = ComparePicture(heads_picture(a, kind, selection), heads_picture(b, kind, selection))
+        return [dial.name for dial in dials_of_both(a, picture, selection)]
+
+    assert turned() == ["temperature", "window", "prefix", "pad"]
+    assert turned(attention="encoder", intent="prefix:3", against_intent=True) == ["temperature", "window"]

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from visualizer.components.attention_heads.dials import Dial
+from visualizer.components.dials import Dial
 from visualizer.settings.fields import MAX_TOKENS, WORKED_EXAMPLES
 from visualizer.settings.settings import FIELDS, Settings, masked_attention
 from visualizer.settings.temperature import LEAST, MOST, at_temperature, temperature_of

@@ -13,9 +13,11 @@ from model.mask_tools.intents import Intent
 from model.sources.worked_examples import WorkedExample
 from visualizer.components.axis import Axis
 from visualizer.components.compare_grids.element import compare_grids
+from visualizer.components.dials import Dial
 from visualizer.components.tensor_grid.element import Panel, tensor_grid
 from visualizer.pictures.compare import ComparePicture, compared_settings, intent_of_b
 from visualizer.pictures.heads import heads_picture
+from visualizer.routes.address import picture_address
 from visualizer.runs.intended import chosen_intent
 from visualizer.runs.paths import attention_modules, layer_of, without_layer
 from visualizer.runs.run import Run
@@ -25,9 +27,10 @@ from visualizer.session.cache import cached_run
 from visualizer.session.expectations import is_covered
 from visualizer.session.mount import mount
 from visualizer.settings.attentions import attention_named
+from visualizer.settings.dials import before_turning, dials_of, turned
 from visualizer.settings.looks import looks_in, looks_of
 from visualizer.settings.published import PUBLISHED
-from visualizer.settings.settings import FIELDS, Selection, Settings
+from visualizer.settings.settings import FIELDS, Selection, Settings, in_mask_order
 from visualizer.stages.check_line import check_line
 from visualizer.stages.panels import stage_panel
 from visualizer.views.ahead import addressed
@@ -144,6 +147,8 @@ def _grids(run: Run, picture: ComparePicture, selection: Selection) -> None:
     shown = replace(selection, stage=f"{a.kind}.weights", layer=layer)
     numbers = 2 * len(a.modules) * a.n_heads * len(rows.labels) * len(columns.labels)
     address = addressed("compare", run.settings, selection, shown, n_numbers=numbers, by_layer=True)
+    dials = dials_of_both(run, picture, selection) if address else ()
+    unturned = picture_address("compare", before_turning(run.settings, dials), shown, numbers)
 
     def select(event: object) -> None:
         places = {name: state.index_in(event, name) for name in ("layer", "head", "query", "key")}
@@ -151,6 +156,11 @@ def _grids(run: Run, picture: ComparePicture, selection: Selection) -> None:
 
     def show(event: object) -> None:
         state.select(layer=state.index_in(event, "layer"), **looks_in(event))
+
+    def turn(event: object) -> None:
+        show(event)
+        if changes := turned(event, dials):
+            state.change(**changes)
 
     key = "compare_grids"
     mount(
@@ -169,10 +179,21 @@ def _grids(run: Run, picture: ComparePicture, selection: Selection) -> None:
             looks=looks_of(selection),
             key=key,
             seq=state.last_seq(key),
+            dials=dials if unturned else (),
+            dial_address=unturned or "",
         ),
         select=state.on_event(key, "select", select),
         shown=state.on_event(key, "shown", show),
+        turned=state.on_event(key, "turned", turn),
     )
+
+
+def dials_of_both(run: Run, picture: ComparePicture, selection: Selection) -> tuple[Dial, ...]:
+    """What can be turned for A and B at once; what a mask should be has sizes of its own."""
+    of_b = selection.mask_b if intent_of_b(run.settings, selection) is None else ()
+    rows, columns = picture.a.axes
+    both = replace(run.settings, mask=in_mask_order((*selection.mask_a, *of_b)))
+    return dials_of(both, picture.a.kind, len(rows.labels), len(columns.labels))
 
 
 def _title_of_b(b: Run, names: tuple[str, ...], intent: Intent | None) -> str:

@@ -1,19 +1,16 @@
 import { makeSegments } from "../shared/controls.js";
 import { clamp, makeElement } from "../shared/dom.js";
 import { LayeredPicture } from "../shared/fetched.js";
-import { Follower } from "../shared/follower.js";
 import { describeCell, describeMatrix, litPosition, marksOfCell, MatrixPanel } from "../shared/grid.js";
 import { galleryColumns, roomForLabels } from "../shared/grid_layout.js";
 import { HeadControls } from "../shared/head_controls.js";
 import { chosenQuery } from "../shared/hover.js";
-import { addressOfLayers, areFew, withLayers } from "../shared/layers.js";
 import { makeLegend } from "../shared/legend.js";
 import { MaskPlanes } from "../shared/mask_planes.js";
 import { Overview } from "../shared/overview.js";
 import { startPicture } from "../shared/picture.js";
 import { headColor } from "../shared/theme.js";
 import { tooltipLine } from "../shared/tooltip.js";
-import { Dials } from "./dials.js";
 import { LinesView } from "./lines.js";
 
 const HEADS_GALLERY = { gap: 24, smallest: 190, height: 860 };
@@ -43,12 +40,6 @@ class AttentionHeads extends LayeredPicture {
       pin: (pinned) => this.controls.change({ pinned }),
     });
     this.endings.push(() => this.controls.destroy(), () => this.overview.destroy(), () => this.lines.destroy());
-    this.dials = new Dials({
-      turn: () => this.follow(),
-      rest: (dial, value) => this.controls.events.send("turned", { dial, value }),
-    });
-    this.follower = new Follower((address) => this.ask(address));
-    this.endings.push(() => this.dials.destroy());
     this.build();
   }
 
@@ -62,25 +53,8 @@ class AttentionHeads extends LayeredPicture {
     this.root.prepend(top, this.grids, this.lines.element);
   }
 
-  foreseen(header, answer) {
-    const foreseen = super.foreseen(header, answer);
-    return foreseen && { ...foreseen, blocked_by: answer.blocked_by };
-  }
-
-  /** While a dial is turned: the numbers of where it is. */
-  follow() {
-    this.controls.events.count();
-    this.follower.follow(this.dials.addressFrom(this.data.dial_address));
-  }
-
-  async ask(address) {
-    const { layer, size } = this.controls;
-    const isSmall = areFew(size.layers * size.heads * size.rows * size.columns);
-    await this.arrivals.ask([isSmall ? address : addressOfLayers(address, [layer])], (answer) => {
-      this.numbers = { ...withLayers(null, answer, size.layers), address: null };
-      const { rows, columns, blocked_by: blockedBy } = answer; // padding makes other tokens
-      this.take({ ...this.data, ...this.numbers, rows, columns, blocked_by: blockedBy });
-    });
+  headerWith(header, answer) {
+    return { ...super.headerWith(header, answer), blocked_by: answer.blocked_by };
   }
 
   receiveMore() {

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from visualizer.components.attention_heads.dials import Dial
 from visualizer.components.axis import Axis
+from visualizer.components.dials import Dial
 from visualizer.components.looks import Looks
 from visualizer.components.packing import Array, Precision, Scaled, in_precision, pack
 from visualizer.components.picture import Picture

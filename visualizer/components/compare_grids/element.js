@@ -43,23 +43,32 @@ class CompareGrids extends LayeredPicture {
     const { layers, chips, curve } = this.controls;
     this.weightLegend = makeLegend();
     this.differenceLegend = makeLegend();
-    const bar = makeElement("div", "compare-bar", {}, [layers.element, chips.element]);
+    const bar = makeElement("div", "compare-bar", {}, [layers.element, this.dials.element, chips.element]);
     const legends = [this.weightLegend.element, this.differenceLegend.element, curve.element];
     const top = makeElement("div", "compare-top", {}, [bar, makeElement("div", "compare-legends", {}, legends)]);
     this.rows = makeElement("div", "compare-rows");
     this.root.prepend(top, this.rows);
   }
 
-  /** What blocks the cells of A and B is in the header alone. */
+  /** The titles of A and B name their masks. */
   foreseen(header, answer) {
     const isSame = (name) => String(answer.blocked_by[name]) === String(header.sides[name].blocked_by);
     return isSame("a") && isSame("b") ? super.foreseen(header, answer) : null;
   }
 
+  headerWith(header, answer) {
+    const side = (name) => ({ ...header.sides[name], blocked_by: answer.blocked_by[name] });
+    return { ...super.headerWith(header, answer), sides: { a: side("a"), b: side("b") } };
+  }
+
+  countNumbers() {
+    return 2 * super.countNumbers();
+  }
+
   receive() {
     const { a, b, blocked_a: blockedA, blocked_b: blockedB } = this.data.arrays;
     this.masks = { a: MaskPlanes.of(blockedA, this.masks?.a), b: MaskPlanes.of(blockedB, this.masks?.b) };
-    this.controls.receive(this.data, a.shape);
+    if (this.controls.receive(this.data, a.shape)) this.dials.show(this.data.dials);
     if (this.decodedOf?.a !== a || this.decodedOf?.b !== b) this.decodedLayer = null;
     this.decodedOf = { a, b };
   }
@@ -138,13 +147,14 @@ class CompareGrids extends LayeredPicture {
     this.select(this.selected);
   }
 
-  /** One row of panels for each head, from the one that changed most to the one that changed least. */
+  /** One row of panels for each head, from the one that changed most; while a dial is turned they keep their places. */
   arrange(matrices) {
     const { choices, size } = this.controls;
     while (this.heads.length < size.heads) this.heads.push(this.makeHead(this.heads.length));
     while (this.heads.length > size.heads) this.heads.pop().element.remove();
     this.heads.forEach(({ element }, head) => (element.hidden = !choices.shown.has(head)));
-    this.order = matrices.map((_, head) => head).sort((a, b) => matrices[b].moved - matrices[a].moved || a - b);
+    const isTurnedStill = this.data.isTurned && this.order.length === size.heads;
+    if (!isTurnedStill) this.order = inOrder(matrices);
     this.order.forEach((head, rank) => {
       const { element } = this.heads[head];
       if (this.rows.children[rank] !== element) this.rows.insertBefore(element, this.rows.children[rank]);
@@ -238,6 +248,11 @@ class CompareGrids extends LayeredPicture {
   lightAll(row, column) {
     for (const { panels } of this.heads) for (const panel of panels) panel.light(row, column);
   }
+}
+
+/** The heads, from the one that changed most to the one that changed least. */
+function inOrder(matrices) {
+  return matrices.map((_, head) => head).sort((a, b) => matrices[b].moved - matrices[a].moved || a - b);
 }
 
 /** B − A as a matrix, subtracted when its numbers are first asked for: of most heads they are not in sight. */

@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from visualizer.components.attention_heads.element import described, payload
 from visualizer.components.axis import Axis
+from visualizer.components.dials import Dial
 from visualizer.components.looks import Looks
 from visualizer.components.packing import pack
 from visualizer.components.picture import Picture
@@ -29,6 +30,8 @@ def compare_grids(
     looks: Looks,
     key: str,
     seq: int = 0,
+    dials: Sequence[Dial] = (),
+    dial_address: str = "",
     layer_names: Sequence[str] = (),
 ) -> Picture:
     """One row of three grids for each head: A, B and B − A, computed in the browser from these very numbers.
@@ -36,14 +39,16 @@ def compare_grids(
     weights: of A and of B, (L, H, Tq, Tk) in [0, 1]; or the address at which the browser finds them.
     blocked_a, blocked_b: (L or 1, H or 1, Tq, Tk) uint8, bit i set where mask `blocked_by_a[i]` or
         `blocked_by_b[i]` blocks the cell; None without masks, and where they come with the weights.
-    The other arguments, `select` and `shown` are those of `attention_heads`. Raises ValueError when shapes, labels
-    and names do not agree.
+    The other arguments, `select`, `shown` and `turned` are those of `attention_heads`. Raises ValueError when
+    shapes, labels and names do not agree.
     """
     header = {
         "key": key,
         "seq": seq,
         "layer": layer,
         "looks": looks.as_header(),
+        "dials": [dial.as_header() for dial in dials],
+        "dial_address": dial_address,
         "layer_names": list(layer_names) or None,
         "sides": {
             "a": {"title": title_a, "blocked_by": list(blocked_by_a)},
@@ -56,4 +61,4 @@ def compare_grids(
         masks = {"blocked_a": blocked_a, "blocked_b": blocked_b}
         numbers = dict(zip("ab", weights, strict=True))
         data = payload(numbers, masks, rows=rows, columns=columns, head_names=head_names, header=header)
-    return Picture("compare_grids/element.js", data, key, ("select", "shown"))
+    return Picture("compare_grids/element.js", data, key, ("select", "shown", "turned"))

@@ -1,7 +1,9 @@
 /** @import { HeadControls } from "./head_controls.js" */
 
 import { Arrivals, onArrivedAhead } from "./arrivals.js";
-import { addressOfLayers, layersInTurn, withLayers } from "./layers.js";
+import { Dials } from "./dials.js";
+import { Follower } from "./follower.js";
+import { addressOfLayers, areFew, layersInTurn, withLayers } from "./layers.js";
 import { drawWhenNear } from "./near.js";
 import { unpack } from "./payload.js";
 import { Picture } from "./picture.js";
@@ -99,19 +101,51 @@ export class FetchedPicture extends Picture {
 
 /**
  * The same for a picture of the heads of every layer, with `controls` (`HeadControls`): the layer shown is fetched
- * first, and drawn while the others are under way.
+ * first, and drawn while the others are under way. Dials that a person turns ask for the numbers of where they stand.
  */
 export class LayeredPicture extends FetchedPicture {
   /** @type {HeadControls} */
   controls;
+
+  constructor(root, host, name) {
+    super(root, host, name);
+    const follower = new Follower((address) => this.askTurned(address));
+    const turn = () => {
+      this.controls.events.count();
+      follower.follow(this.dials.addressFrom(this.data.dial_address));
+    };
+    this.dials = new Dials({ turn, rest: (dial, value) => this.controls.events.send("turned", { dial, value }) });
+    this.endings.push(() => this.dials.destroy());
+  }
+
+  /** Draw the numbers of where the dials stand: of every layer where they are few, else of the one shown. */
+  async askTurned(address) {
+    const { layer, size } = this.controls;
+    const isSmall = areFew(this.countNumbers());
+    await this.arrivals.ask([isSmall ? address : addressOfLayers(address, [layer])], (answer) => {
+      this.numbers = { ...withLayers(null, answer, size.layers), address: null };
+      this.take({ ...this.headerWith(this.data, answer), ...this.numbers, isTurned: true });
+    });
+  }
+
+  /** How many numbers the picture has, in all layers. */
+  countNumbers() {
+    const { layers, heads, rows, columns } = this.controls.size;
+    return layers * heads * rows * columns;
+  }
 
   /** The next header, unless it has other layers or heads, or a person has changed the picture since the last one. */
   foreseen(header, answer) {
     const { controls } = this;
     const fits = answer.n_layers === controls.size.layers && answer.head_names[0].length === controls.size.heads;
     if (!fits || answer.layers[0] !== controls.layer || !controls.events.isKnown(header.seq)) return null;
-    const { rows, columns, head_names: [names] } = answer;
-    return { ...header, rows, columns, head_names: header.head_names.map(() => names) };
+    const [names] = answer.head_names;
+    return { ...this.headerWith(header, answer), head_names: header.head_names.map(() => names) };
+  }
+
+  /** A header with what an answer says of its numbers: padding makes other tokens. */
+  headerWith(header, { rows, columns }) {
+    return { ...header, rows, columns };
   }
 
   addressesOf(header) {

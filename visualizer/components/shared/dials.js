@@ -1,5 +1,5 @@
-import { makeSlider } from "../shared/controls.js";
-import { makeElement, setText } from "../shared/dom.js";
+import { makeSlider } from "./controls.js";
+import { makeElement, setText } from "./dom.js";
 
 const PAUSE = 400; // milliseconds after which a dial that is moved by keys rests
 
