@@ -29,8 +29,12 @@ FAULTS_OF_MASKS = ("after_softmax", "before_softmax", "left_out")
 """The mask bugs that are nothing without a mask; the other one is in how positions count the padding."""
 
 
-MAX_TOKENS = 512
+MAX_TOKENS = 1_024
 """The longest sequence that is drawn."""
+
+
+USUAL_POSITIONS = 512
+"""The positions that a model has for any sequence that is no longer; hand-built heads are made to tell them apart."""
 
 
 MAX_TEXT = 20_000
