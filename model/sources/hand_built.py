@@ -46,7 +46,7 @@ NARROWEST = 6
 """The least d_model with room for codes and votes."""
 
 _USUAL_TEXT = 512
-"""Up to this many tokens every model is made to tell positions apart; one with a greater ``max_len`` beyond that."""
+"""Up to so many tokens every model is made to tell positions apart; one with a greater ``max_len`` beyond that."""
 
 _MOST_PAIRS = 16
 _ROOMY = 8
@@ -69,7 +69,8 @@ def fill_hand_built(model: Transformer | AttentionAlone, seed: int) -> None:
 
     Each head gives what it looks for at least 0.9 of its weight in every layer: in texts of up to 512 tokens from
     d_model 64 and head_dim 8 on (0.85 in texts of up to 1,024, where ``max_len`` is as much), in short ones from
-    head_dim 4 on. A head that the model lacks something for is uniform (``hand_built_names`` says which). Learned positions are filled with the sinusoids.
+    head_dim 4 on. A head that the model lacks something for is uniform (``hand_built_names`` says which).
+    Learned positions are filled with the sinusoids.
 
     Args:
         model: with an untied final linear layer; tied to the embedding, it would read codes instead of votes. An

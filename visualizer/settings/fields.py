@@ -34,7 +34,7 @@ MAX_TOKENS = 1_024
 
 
 USUAL_POSITIONS = 512
-"""The positions that a model has for any sequence that is no longer; hand-built heads are made to tell them apart."""
+"""How many positions a model has for sequences that need no more; hand-built heads are made for as many."""
 
 
 MAX_TEXT = 20_000
