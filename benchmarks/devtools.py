@@ -99,11 +99,15 @@ class Browser:
         self.socket: ClientConnection = connect(address, max_size=None, compression=None)
         self.count = 0
 
-    def call(self, method: str, session: str | None = None, **parameters: Any) -> Any:
-        """The result of a method of the protocol."""
+    def post(self, method: str, session: str | None = None, **parameters: Any) -> None:
+        """Have a method of the protocol run, without waiting for what comes of it."""
         self.count += 1
         message = {"id": self.count, "method": method, "params": parameters}
         self.socket.send(json.dumps(message | ({"sessionId": session} if session else {})))
+
+    def call(self, method: str, session: str | None = None, **parameters: Any) -> Any:
+        """The result of a method of the protocol."""
+        self.post(method, session, **parameters)
         while True:
             answer = json.loads(self.socket.recv(timeout=120))
             if answer.get("id") == self.count:
@@ -158,11 +162,14 @@ class Page:
         self.mouse("mousePressed", x, y)
         self.mouse("mouseReleased", x, y)
 
-    def mouse(self, kind: str, x: float, y: float, *, held: bool = False) -> None:
-        pressed = {"button": "left", "buttons": 1} if held else {}
-        if kind != "mouseMoved":
-            pressed = {"button": "left", "clickCount": 1}
+    def mouse(self, kind: str, x: float, y: float) -> None:
+        pressed = {} if kind == "mouseMoved" else {"button": "left", "clickCount": 1}
         self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, **pressed)
+
+    def drag(self, x: float, y: float) -> None:
+        """Move the pointer with its button held; a hand does not wait until the page has seen it."""
+        place = {"type": "mouseMoved", "x": x, "y": y}
+        self.browser.post("Input.dispatchMouseEvent", self.session, **place, button="left", buttons=1)
 
     def close(self) -> None:
         self.browser.call("Target.disposeBrowserContext", browserContextId=self.context)

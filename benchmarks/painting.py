@@ -12,11 +12,10 @@ The view ``heads`` has 2 layers of 8 heads. Another clone is measured with ``--f
 from __future__ import annotations
 
 import itertools
-import math
 import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -45,6 +44,7 @@ MOVE_DIAL = """(() => {
   slider.dispatchEvent(new Event("input", { bubbles: true, composed: true }));
 })()"""
 N_MOVES, MOVE = 240, 0.016
+CELLS_A_MOVE = 2.5
 PLOT = """(() => {
   const roots = [...document.querySelectorAll("*")].flatMap((one) => (one.shadowRoot ? [one.shadowRoot] : []));
   const plot = roots.map((root) => root.querySelector(".mask-painter .matrix-plot")).find(Boolean);
@@ -53,23 +53,33 @@ PLOT = """(() => {
   return { x, y, width };
 })()"""
 NOTE_STROKE = """(() => {
-  window.stroke = { moved: [], asked: [], painted: [] };
-  addEventListener("pointermove", () => window.stroke.moved.push(performance.now()), true);
-  const real = window.fetch;
-  window.fetch = (...request) => {
-    if (String(request[0]).includes("/pictures/")) window.stroke.asked.push(performance.now());
-    return real(...request);
+  const stroke = (window.stroke = { moved: [], asked: [], painted: [], frames: [], isUnderWay: false });
+  addEventListener("pointermove", () => stroke.isUnderWay && stroke.moved.push(performance.now()), true);
+  const noteIfAsked = (address) => {
+    if (stroke.isUnderWay && String(address).includes("pictures/")) stroke.asked.push(performance.now());
+  };
+  const { fetch } = window;
+  window.fetch = (...request) => (noteIfAsked(request[0]), fetch(...request));
+  const { send } = WebSocket.prototype;
+  WebSocket.prototype.send = function (data) {
+    noteIfAsked(data);
+    return send.call(this, data);
   };
   addEventListener("headlight:painted", (event) => {
-    if (!event.detail.key.endsWith(" heads")) return;
+    if (!stroke.isUnderWay || !event.detail.key.endsWith(" heads")) return;
     requestAnimationFrame(() => {
       const channel = new MessageChannel();
-      channel.port1.onmessage = () => window.stroke.painted.push(performance.now());
+      channel.port1.onmessage = () => stroke.painted.push(performance.now());
       channel.port2.postMessage(0);
     });
   });
+  const frame = () => {
+    if (stroke.isUnderWay) stroke.frames.push(performance.now());
+    requestAnimationFrame(frame);
+  };
+  frame();
 })()"""
-"""Notes when the pointer moved, when weights were asked for, and when they were painted."""
+"""Notes when the pointer moved, when weights were asked for, when they were painted, and each frame of the page."""
 MORE = "[...document.querySelectorAll('summary')].find((one) => one.textContent.includes('More'))"
 
 
@@ -93,36 +103,56 @@ def main() -> None:
         if "strokes" in wanted:
             with server(folder) as address:
                 for n_tokens in (16, 64, 128):
-                    waited, between = stroke(browser, address, n_tokens)
+                    waited, between, frames = stroke(browser, address, n_tokens)
                     print(f"  stroke T={n_tokens}, pointer to weights: {spread(waited)}, {slowest(waited)}")
-                    print(f"  the same, between two frames: {spread(between)}, {slowest(between)}", flush=True)
+                    print(f"  the same, between two paintings of weights: {spread(between)}, {slowest(between)}")
+                    print(f"  the same, frames of the page: {spread(frames)}, {slowest(frames)}", flush=True)
 
 
-def stroke(browser: Browser, address: str, n_tokens: int) -> tuple[list[float], list[float]]:
-    """From each move of the pointer to the painted weights that take account of it, and between two such frames.
+def stroke(browser: Browser, address: str, n_tokens: int) -> tuple[list[float], list[float], list[float]]:
+    """From each move of the pointer to the painted weights that take account of it; between two such paintings; and
+    between two frames of the page.
 
-    A request is under way at a time: a move counts until the answer to the first request after it is painted.
+    The hand moves every 16 ms, whatever the page does, and each of its moves paints cells that were open: a change
+    is waiting all the time, so that every interval between two paintings of weights counts. A request is under way
+    at a time: a move counts until the answer to the first request after it is painted.
     """
     page = Page(browser)
     open_heads(page, address, "lab", n_tokens)
     page.evaluate(NOTE_STROKE)
     box = page.evaluate(PLOT)
-    x, y, side = box["x"], box["y"], box["width"]
-    page.mouse("mouseMoved", x + 1, y + 1)
-    page.mouse("mousePressed", x + 1, y + 1)
-    for number in range(N_MOVES):
-        along = number / N_MOVES
-        page.mouse("mouseMoved", x + side * along, y + side * (0.5 + 0.45 * math.sin(30 * along)), held=True)
-        time.sleep(MOVE)
+    x, y, cell = box["x"], box["y"], box["width"] / n_tokens
+    places = [(x + (column + 0.5) * cell, y + (row + 0.5) * cell) for row, column in new_cells(n_tokens)]
+    page.mouse("mouseMoved", *places[0])
+    page.mouse("mousePressed", *places[0])
+    time.sleep(0.5)
+    page.evaluate("window.stroke.isUnderWay = true")
+    begun = time.monotonic()
+    for number, place in enumerate(places[1:]):
+        page.drag(*place)
+        time.sleep(max(0.0, begun + (number + 1) * MOVE - time.monotonic()))
+    frames = between(page.evaluate("window.stroke.frames"))
     time.sleep(1)
     noted = page.evaluate("window.stroke")
-    page.mouse("mouseReleased", x + 1, y + 1)
+    page.mouse("mouseReleased", *places[-1])
     page.close()
-    asked, painted = noted["asked"], noted["painted"]
-    frames = list(zip(asked, painted, strict=False))
-    waited = [next((done - move for start, done in frames if start >= move), None) for move in noted["moved"]]
-    between = [later - sooner for sooner, later in itertools.pairwise(painted)]
-    return [one for one in waited if one is not None], between
+    painted = list(zip(noted["asked"], noted["painted"], strict=False))
+    waited = [next((done - move for start, done in painted if start >= move), None) for move in noted["moved"]]
+    return [one for one in waited if one is not None], between(noted["painted"]), frames
+
+
+def new_cells(n_tokens: int) -> Iterator[tuple[int, int]]:
+    """Where the hand is after each move: back and forth along the rows, each of which keeps its last key."""
+    n_columns = n_tokens - 1
+    step = min(CELLS_A_MOVE, n_tokens * n_columns / N_MOVES)
+    for number in range(N_MOVES):
+        row, along = divmod(int(number * step), n_columns)
+        yield row, along if row % 2 == 0 else n_columns - 1 - along
+
+
+def between(times: Sequence[float]) -> list[float]:
+    """From each to the next."""
+    return [later - sooner for sooner, later in itertools.pairwise(times)]
 
 
 def slowest(times: Sequence[float]) -> str:
