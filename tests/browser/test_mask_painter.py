@@ -40,7 +40,8 @@ PAINT_BEFORE_THE_ANSWER_IS_READ = """async () => {
   const end = performance.now() + 800;
   while (performance.now() < end);
   window.counts = [];
-  new MutationObserver(() => counts.push(count.textContent)).observe(count, { childList: true });
+  const ofTexts = { characterData: true, childList: true, subtree: true };
+  new MutationObserver(() => counts.push(count.textContent)).observe(count, ofTexts);
   press("ArrowRight");
   press(" ");
   return before;

@@ -48,7 +48,10 @@ async function deflated(bytes) {
 
 /** Whether both are blocked at the same places. */
 export function sameCells(first, second) {
-  return first.length === second.length && first.every((cell, i) => cell === second[i]);
+  if (first === second) return true;
+  if (first.length !== second.length) return false;
+  for (let i = 0; i < first.length; i++) if (first[i] !== second[i]) return false;
+  return true;
 }
 
 /** The cells with a straight line between two places set to `value`, without gaps. */
@@ -108,5 +111,7 @@ export function countBlocked(cells) {
 
 /** The cells with all that are `touched` set to `value`. */
 export function withTouched(cells, touched, value) {
-  return cells.map((cell, i) => (touched[i] ? value : cell));
+  const painted = cells.slice();
+  for (let i = 0; i < painted.length; i++) if (touched[i]) painted[i] = value;
+  return painted;
 }

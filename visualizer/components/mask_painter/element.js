@@ -1,4 +1,4 @@
-import { clamp, makeElement, oncePerFrame, setText } from "../shared/dom.js";
+import { clamp, makeElement, onceIn, oncePerFrame, setText } from "../shared/dom.js";
 import { lineText } from "../shared/grid.js";
 import { makeLegend } from "../shared/legend.js";
 import { Picture, startPicture } from "../shared/picture.js";
@@ -21,6 +21,8 @@ import { directionOfShortcut, makeToolbar } from "./toolbar.js";
 const FINDINGS_BESIDE = { from: 700, width: 300, gap: 28 }; // from this width on, findings stand beside the grid
 const HEADS_BESIDE = { from: 420, columns: 20, share: 0.66, gap: 14 }; // so that a small grid and they are in sight
 const LEAST_WIDTH = 320; // of the lines below a small grid
+
+const COUNTED_AGAIN = 100; // milliseconds: while a stroke is under way, what is said of all cells is said no oftener
 
 const MOST_PAINTINGS = 8; // whose strokes can be undone when they are shown again
 const paintings = new Map(); // what was painted in the painter of each key, by its scope
@@ -60,8 +62,14 @@ class MaskPainter extends Picture {
     this.isPainting = true;
     this.outbox = new Outbox(host);
     this.schedulePaint = oncePerFrame(() => this.paint());
+    this.countSoon = onceIn(COUNTED_AGAIN, () => this.count());
     this.build();
-    this.endings.push(() => this.schedulePaint.cancel(), () => this.outbox.destroy(), () => this.heads.destroy());
+    this.endings.push(
+      () => this.schedulePaint.cancel(),
+      () => this.countSoon.cancel(),
+      () => this.outbox.destroy(),
+      () => this.heads.destroy(),
+    );
   }
 
   build() {
@@ -166,7 +174,6 @@ class MaskPainter extends Picture {
     this.scale = scaleOf(this.theme, values, this.size.columns);
     this.weightsLegend.update(this.scale, { text: this.data.weights_title });
     this.surface.reweigh(values, this.scale);
-    this.follow(); // at once: the next weights are not to wait for the frame in which these are painted
     this.schedulePaint();
   }
 
@@ -194,24 +201,32 @@ class MaskPainter extends Picture {
 
   paint() {
     const shown = (this.shown = shownOf(this.painting.cells, this.given));
-    const { history, hasStroke } = this.painting;
     this.surface.paint(kindsOf(shown), this.marks());
-    this.reasonLegend.update(shown.reasons, shown.counts);
-    this.toolbar.update({
-      isPainting: this.isPainting,
-      canUndo: history.canUndo,
-      canRedo: history.canRedo,
-      canClear: shown.counts.at(-1) > 0,
-      others: shown.reasons.slice(0, -1),
-    });
-    this.findings.setOutdated(shown.isUnjudged);
-    this.status.count(shown.bits, shown.emptyRows);
-    if (!hasStroke) {
+    if (this.painting.hasStroke) this.countSoon();
+    else {
+      this.count();
       this.surface.pixels.setAttribute("aria-label", describePainting(shown, this.status.summary()));
       this.surface.reading.writeSoon("the mask", () => rowsOfPainting(shown));
     }
     this.pointer.refresh();
     this.follow();
+  }
+
+  /** Say around the cells what follows from all of them. */
+  count() {
+    this.countSoon.cancel();
+    const { reasons, counts, bits, emptyRows, isUnjudged } = this.shown;
+    const { history } = this.painting;
+    this.reasonLegend.update(reasons, counts);
+    this.toolbar.update({
+      isPainting: this.isPainting,
+      canUndo: history.canUndo,
+      canRedo: history.canRedo,
+      canClear: counts.at(-1) > 0,
+      others: reasons.slice(0, -1),
+    });
+    this.findings.setOutdated(isUnjudged);
+    this.status.count(bits, emptyRows);
   }
 
   marks() {
@@ -245,10 +260,13 @@ class MaskPainter extends Picture {
     this.painting.begin(place, value, isRectangle);
   }
 
-  drag(place) {
+  /** Lead the stroke on; `at` is where the note of a pointer stands. */
+  drag(place, at = null) {
+    if (at) this.pointer.move(place, at);
     if (!this.painting.hasStroke) return;
     this.painting.drag(place);
     this.cursor = place;
+    this.follow();
     this.schedulePaint();
   }
 

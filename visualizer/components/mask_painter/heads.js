@@ -1,5 +1,5 @@
 import { Arrivals } from "../shared/arrivals.js";
-import { makeElement } from "../shared/dom.js";
+import { makeElement, onceIn } from "../shared/dom.js";
 import { Follower } from "../shared/follower.js";
 import { headMatrix } from "../shared/head_matrix.js";
 import { addressOfLayers, areFew, layersInTurn, withLayers } from "../shared/layers.js";
@@ -29,10 +29,12 @@ export class PaintedHeads {
     this.found = null;
     this.atRest = null;
     this.followed = [];
+    this.drawSoon = onceIn(0, () => this.drawArrived());
   }
 
   destroy() {
     this.arrivals.cancel();
+    this.drawSoon.cancel();
     this.overview.destroy();
   }
 
@@ -100,11 +102,17 @@ export class PaintedHeads {
   }
 
   take(found, answer, place) {
-    const { layer, head } = this.live;
     this.found = { ...found, rows: answer.rows, columns: answer.columns };
     this.masks = MaskPlanes.of(answer.arrays.blocked && this.found.arrays.blocked, this.masks);
     this.blockedBy = answer.blocked_by;
-    if (!this.isFitting()) return;
+    this.place = place;
+    this.drawSoon(); // the next weights are asked for first
+  }
+
+  drawArrived() {
+    const { place, live } = this;
+    if (!live || !this.isFitting()) return;
+    const { layer, head } = live;
     if (place) this.taken(this.matrix(layer, head), place.cells);
     this.overview.drawAtOnce(this.source(), layer);
     this.drawn();

@@ -10,8 +10,9 @@ const OTHER_CELLS = 0.72; // how much of the page's background covers the cells 
 
 /** The kind of every cell: the bits of what blocks it; of open cells, whether the weight shown is theirs. */
 export function kindsOf({ bits, weights, answered }) {
-  if (!weights) return bits.map((cell) => cell || PLAIN);
-  return bits.map((cell, i) => cell || (answered[i] ? PLAIN : 0));
+  const kinds = bits.slice();
+  for (let i = 0; i < kinds.length; i++) if (!kinds[i] && (!weights || answered[i])) kinds[i] = PLAIN;
+  return kinds;
 }
 
 /** The cells on their canvas. Only rows that differ from what is on the canvas are drawn again. */

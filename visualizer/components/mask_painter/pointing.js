@@ -13,11 +13,18 @@ export class CellPointer {
 
   /** Point at a place; `at` is where the note stands. */
   point(place, at) {
+    this.move(place, at);
+    this.refresh();
+  }
+
+  /** The same without the note, which is to be written anew. */
+  move(place, at) {
+    const before = this.pointed?.place;
     this.pointed = { place, at };
+    if (before?.row === place.row && before.column === place.column) return;
     this.surface.light(place.row, place.column);
     const { rowAxis, columnAxis } = this.axes;
-    const marks = marksOfCell(rowAxis, columnAxis, place.row, place.column).filter(({ index }) => index >= 0);
-    this.painter.pointAt(this.linesOf(place), at, marks);
+    this.painter.publish(marksOfCell(rowAxis, columnAxis, place.row, place.column).filter(({ index }) => index >= 0));
   }
 
   /** Write the note anew: what it says may have changed. */

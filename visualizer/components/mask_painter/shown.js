@@ -62,7 +62,9 @@ export function shownOf(cells, given) {
     dtype,
     findings,
     bits,
-    counts: countsOf(bits, reasons),
+    get counts() {
+      return countsOf(bits, reasons);
+    },
     emptyRows: rowsWithoutKey(bits, size.rows, size.columns),
     answered: given.bits,
     isPending: !sameCells(cells, given.weighed),

@@ -27,7 +27,8 @@ export function makeStatus() {
     said,
     /** Say how many cells are blocked, and how many rows (one flag each, null for none) have no key left. */
     count(bits, emptyRows) {
-      const blocked = bits.reduce((count, cell) => count + (cell ? 1 : 0), 0);
+      let blocked = 0;
+      for (const cell of bits) if (cell) blocked += 1;
       setText(counted, totalText(blocked, bits.length) + (emptyRows ? "; " : ""));
       setText(warning, emptyRows ? emptyText(countBlocked(emptyRows)) : "");
     },

@@ -17,7 +17,7 @@ const KEYS_TEXT =
 /**
  * The canvases on which a mask is painted: they show cells, and turn pointers and keys into places.
  *
- * host: {isPainting, press(place, isRectangle), drag(place), release(), cancel(), point(place, point), leave(),
+ * host: {isPainting, press(place, isRectangle), drag(place, point), release(), cancel(), point(place, point), leave(),
  * choose(place), toggleLine(place), move(rowStep, columnStep, isPainting), space(event)}; a place with row or column
  * -1 is a whole column or row. While `host.isPainting` is false, a press chooses a cell.
  */
@@ -131,8 +131,8 @@ export class MaskSurface extends MatrixPanel {
   onMove(event) {
     if (!event.isPrimary) return;
     const place = this.cellAt(event);
-    this.host.point(place, pointOf(event));
-    if (this.pressed) this.host.drag(place);
+    if (this.pressed) this.host.drag(place, pointOf(event));
+    else this.host.point(place, pointOf(event));
   }
 
   onRelease(event, action) {

@@ -48,16 +48,21 @@ export class Arrivals {
   /** Wait for nothing any more. */
   cancel() {
     this.controller.abort();
-    this.problem.hidden = true;
+    hide(this.problem);
     this.settle();
   }
 
   settle() {
     this.awaited = null;
     clearTimeout(this.timer);
-    this.sign.hidden = true;
+    hide(this.sign);
     this.root.removeAttribute("aria-busy");
   }
+}
+
+/** Hide an element; one that is hidden already is left alone, or its style would be worked out anew. */
+function hide(element) {
+  if (!element.hidden) element.hidden = true;
 }
 
 /** @type {{ address: string, answer: Promise<object> | null }} */

@@ -38,7 +38,37 @@ export function charactersOf(text) {
 
 /** Set an element's text only when it differs: an unchanged node is not laid out again. */
 export function setText(element, text) {
-  if (element.textContent !== text) element.textContent = text;
+  const { firstChild } = element;
+  if (element.textContent === text) return;
+  if (text && firstChild instanceof Text && !firstChild.nextSibling) firstChild.data = text;
+  else element.textContent = text;
+}
+
+/**
+ * Give an element other children. Where they are alike, only their texts change: a node that is taken out and put in
+ * has style and layout of much around it done anew.
+ * @param {Element} element
+ * @param {Node[]} nodes
+ */
+export function setChildren(element, nodes) {
+  const before = [...element.childNodes];
+  nodes.forEach((node, i) => (i < before.length ? change(before[i], node) : element.append(node)));
+  before.slice(nodes.length).forEach((node) => node.remove());
+}
+
+/** Have a node of the page say what another one says, which takes its place where they differ in more than texts. */
+function change(node, wanted) {
+  if (node instanceof Text && wanted instanceof Text) {
+    if (node.data !== wanted.data) node.data = wanted.data;
+  } else if (node instanceof Element && wanted instanceof Element && areAlike(node, wanted)) {
+    setChildren(node, [...wanted.childNodes]);
+  } else node.replaceWith(wanted);
+}
+
+function areAlike(one, other) {
+  const [these, those] = [[...one.attributes], [...other.attributes]];
+  const areSame = these.length === those.length && these.every(({ name, value }) => other.getAttribute(name) === value);
+  return areSame && one.tagName === other.tagName;
 }
 
 /** `value` moved into the range from `low` to `high`. */
@@ -58,6 +88,23 @@ export function oncePerFrame(action) {
   schedule.cancel = () => {
     cancelAnimationFrame(request);
     request = 0;
+  };
+  return schedule;
+}
+
+/** A function that runs `action` so many milliseconds after it is called, once for all calls until then. */
+export function onceIn(milliseconds, action) {
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let timer;
+  const schedule = () => {
+    timer ??= setTimeout(() => {
+      timer = undefined;
+      action();
+    }, milliseconds);
+  };
+  schedule.cancel = () => {
+    clearTimeout(timer);
+    timer = undefined;
   };
   return schedule;
 }

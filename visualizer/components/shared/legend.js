@@ -1,4 +1,4 @@
-import { makeElement, setText } from "./dom.js";
+import { makeElement, setChildren, setText } from "./dom.js";
 import { formatNumber, withMinusSign } from "./payload.js";
 import { colorTable } from "./theme.js";
 
@@ -11,16 +11,21 @@ export function makeLegend() {
   const blockedBox = makeElement("div", "legend-blocked", {}, [swatch, "blocked"]);
   const label = makeElement("span", "legend-label");
   const element = makeElement("div", "legend", {}, [label, scaleBox, blockedBox]);
+  let shown = "";
   return {
     element,
     /** Show a scale made by `makeScale`; `text` names it, `blocked` says whether any cell is hatched. */
     update(scale, { text = "", blocked = false } = {}) {
+      const { theme, palette, low, high, curve } = scale;
+      const wanted = JSON.stringify([text, blocked, theme.name, palette, low, high, curve]);
+      if (wanted === shown) return;
+      shown = wanted;
       setText(label, text);
       label.hidden = text === "";
       blockedBox.hidden = !blocked;
       drawLegendBar(bar, scale);
       const numbers = legendTicks(scale).map(shortNumber);
-      ticks.replaceChildren(...numbers.map((number) => makeElement("span", "", {}, [number])));
+      setChildren(ticks, numbers.map((number) => makeElement("span", "", {}, [number])));
       scaleBox.setAttribute("role", "img");
       scaleBox.setAttribute("aria-label", `colour scale from ${numbers[0]} to ${numbers.at(-1)}`);
     },

@@ -186,6 +186,33 @@ function asDrawn(matrix, rows, columns) {
   return pooled?.rows === rows && pooled.columns === columns ? pooled : inSize(matrix, rows, columns);
 }
 
+/** Write the pixels of a matrix, one a cell. */
+function paintMatrix(pixels, matrix, scale) {
+  if (matrix.steps) paintSteps(pixels, matrix.steps, matrix.blocked, scale);
+  else paintPixels(pixels, matrix.values, matrix.blocked, scale);
+}
+
+/**
+ * Draw a matrix as a square into a larger picture, whose rows have `stride` pixels: a cell has several pixels, or a pixel
+ * several cells.
+ * @param {Uint32Array} pixels
+ * @param {number} stride
+ * @param {{left: number, top: number, size: number}} square
+ * @param {Matrix} matrix
+ * @param {Scale} scale
+ */
+export function paintSquare(pixels, stride, { left, top, size }, matrix, scale) {
+  const [rows, columns] = [Math.min(matrix.rows, size), Math.min(matrix.columns, size)];
+  const small = new Uint32Array(rows * columns);
+  paintMatrix(small, inSize(matrix, rows, columns), scale);
+  const across = Uint16Array.from({ length: size }, (_, x) => (x * columns) / size);
+  for (let y = 0; y < size; y++) {
+    const first = Math.floor((y * rows) / size) * columns;
+    const start = (top + y) * stride + left;
+    for (let x = 0; x < size; x++) pixels[start + x] = small[first + across[x]];
+  }
+}
+
 /**
  * Draw a matrix one pixel a cell, or smaller where it has more cells than `maxWidth` by `maxHeight` device pixels.
  * @param {HTMLCanvasElement} canvas
@@ -204,9 +231,7 @@ export function drawMatrix(canvas, matrix, scale, maxWidth, maxHeight) {
   }
   const context = contextOf(canvas);
   const image = context.createImageData(columns, rows);
-  const pixels = new Uint32Array(image.data.buffer);
-  if (source.steps) paintSteps(pixels, source.steps, source.blocked, scale);
-  else paintPixels(pixels, source.values, source.blocked, scale);
+  paintMatrix(new Uint32Array(image.data.buffer), source, scale);
   context.putImageData(image, 0, 0);
 }
 

@@ -1,18 +1,25 @@
+import { contextOf, setBox, sizedContext } from "./canvas.js";
 import { clamp, makeElement } from "./dom.js";
-import { drawMatrix } from "./matrix_pixels.js";
+import { paintSquare } from "./matrix_pixels.js";
 import { Reading } from "./reading.js";
 import { strongestKeys } from "./rows.js";
 import { pixelRatioOf } from "./zoom.js";
 
 const THUMBNAIL_BUDGET = 6; // milliseconds of drawing between two chances for the browser to react
 const SMALLEST_THUMBNAIL = 20;
+const GAP = 4; // between two, as in the style sheet
 const MOST_READ = 2 ** 18; // numbers that are put into words; of more, those of the layer looked at
 const USUAL = { largest: 40, tallest: 290 };
 
-/** A small picture of every head of every layer, or of the last ones; a click selects the layer and the head. */
+/**
+ * A small picture of every head of every layer, or of the last ones; a click selects the layer and the head. All are
+ * drawn on one canvas below the buttons: the browser composes each canvas of a page by itself, in every frame.
+ */
 export class Overview {
-  /** @type {number} */
-  pixels;
+  /** @type {{ width: number, height: number }} that all take, in device pixels */
+  room;
+  /** @type {{ image: ImageData, pixels: Uint32Array }} what is on the canvas */
+  drawn;
 
   /**
    * `onSelect(layer, head)` is called when a person selects a thumbnail; `largest` is the most that one takes, and
@@ -23,6 +30,7 @@ export class Overview {
     this.largest = largest;
     this.tallest = tallest;
     this.table = makeElement("div", "overview-table", { role: "group", "aria-label": "all heads of all layers" });
+    this.canvas = makeElement("canvas", "overview-pictures", { "aria-hidden": "true" });
     this.reading = new Reading();
     this.element = makeElement("div", "overview", {}, [this.table, this.reading.element]);
     this.thumbnails = [];
@@ -80,16 +88,19 @@ export class Overview {
   /** Make room for the thumbnails of some heads in the layers from `first` on. */
   arrange({ layers, heads, first = 0 }, width) {
     const room = Math.min((width - 26) / heads, this.tallest / (layers - first));
-    const size = clamp(Math.floor(room) - 4, SMALLEST_THUMBNAIL, this.largest);
-    this.pixels = size * pixelRatioOf(this.element);
+    const size = clamp(Math.floor(room) - GAP, SMALLEST_THUMBNAIL, this.largest);
     this.table.style.gridTemplateColumns = `auto repeat(${heads}, ${size}px)`;
     const arrangement = `${first} ${layers} ${heads}`;
-    if (arrangement === this.arrangement) return;
+    if (arrangement !== this.arrangement) this.makeThumbnails(first, layers, heads);
     this.arrangement = arrangement;
+    this.makeRoom(size, heads, layers - first);
+  }
+
+  makeThumbnails(first, layers, heads) {
     this.thumbnails = [];
     const corner = makeElement("span", "overview-name", {}, [""]);
     const columns = Array.from({ length: heads }, (_, head) => makeElement("span", "overview-name", {}, [`h${head}`]));
-    this.table.replaceChildren(corner, ...columns);
+    this.table.replaceChildren(this.canvas, corner, ...columns);
     for (let layer = first; layer < layers; layer++) {
       this.table.append(makeElement("span", "overview-name", {}, [`L${layer}`]));
       for (let head = 0; head < heads; head++) this.table.append(this.makeThumbnail(layer, head));
@@ -97,23 +108,47 @@ export class Overview {
   }
 
   makeThumbnail(layer, head) {
-    const canvas = makeElement("canvas", "", { "aria-hidden": "true" });
-    const button = makeElement("button", "thumbnail", { type: "button" }, [canvas]);
-    this.thumbnails.push({ layer, head, button, canvas });
+    const button = makeElement("button", "thumbnail", { type: "button" });
+    this.thumbnails.push({ layer, head, button, square: { left: 0, top: 0, size: 0 } });
     return button;
+  }
+
+  /** Have a canvas below so many thumbnails, and say where on it each is, in device pixels. */
+  makeRoom(size, columns, rows) {
+    const ratio = pixelRatioOf(this.element);
+    const edge = (index) => Math.round(index * (size + GAP) * ratio);
+    this.thumbnails.forEach((one, index) => {
+      const [left, top] = [edge(index % columns), edge(Math.floor(index / columns))];
+      one.square = { left, top, size: Math.round(size * ratio) };
+    });
+    this.room = { width: edge(columns), height: edge(rows) };
+    setBox(this.canvas, null, null, columns * (size + GAP), rows * (size + GAP));
   }
 
   drawSome() {
     const start = performance.now();
+    this.takeRoom();
     while (this.waiting.length && performance.now() - start < THUMBNAIL_BUDGET) this.draw(this.waiting.shift());
+    contextOf(this.canvas).putImageData(this.drawn.image, 0, 0);
     if (this.waiting.length) this.timer = setTimeout(() => this.drawSome(), 0);
   }
 
-  draw({ layer, head, button, canvas }) {
+  /** Give the canvas its size, which empties it. */
+  takeRoom() {
+    const { width, height } = this.room;
+    if (this.drawn?.image.width === width && this.drawn.image.height === height) return;
+    const image = sizedContext(this.canvas, width, height).createImageData(width, height);
+    this.drawn = { image, pixels: new Uint32Array(image.data.buffer) };
+  }
+
+  draw({ layer, head, button, square }) {
     const label = `layer ${layer}, ${this.source.name(layer, head)}`;
-    button.setAttribute("aria-label", label);
-    button.title = label;
-    drawMatrix(canvas, this.source.matrix(layer, head), this.source.scale(layer), this.pixels, this.pixels);
+    if (button.title !== label) {
+      button.setAttribute("aria-label", label);
+      button.title = label;
+    }
+    const { image, pixels } = this.drawn;
+    paintSquare(pixels, image.width, square, this.source.matrix(layer, head), this.source.scale(layer));
   }
 
   /** Outline the layer shown and its head. */

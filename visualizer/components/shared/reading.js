@@ -12,7 +12,7 @@ export class Reading {
 
   /** What is written is of a picture that is not shown any more. */
   forget() {
-    this.element.setAttribute("aria-busy", "true");
+    if (!this.element.hasAttribute("aria-busy")) this.element.setAttribute("aria-busy", "true");
     clearTimeout(this.timer);
     this.end?.();
   }

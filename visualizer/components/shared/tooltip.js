@@ -1,6 +1,6 @@
 /** @import { Axis, TooltipLine } from "../types.d.ts" */
 
-import { makeElement, tokenSpan } from "./dom.js";
+import { makeElement, setChildren, tokenSpan } from "./dom.js";
 import { zoomOf } from "./zoom.js";
 
 /** A note beside the pointer. It lives in the browser's top layer, so that nothing around the component clips it. */
@@ -21,8 +21,7 @@ export function makeTooltip(root) {
     element,
     /** Show lines (each an array of texts and nodes) beside the point `x`, `y` of the window. */
     show(lines, x, y) {
-      const nodes = lines.map(({ className, parts }) => makeElement("div", className, {}, parts));
-      if (!areShown(nodes, element)) element.replaceChildren(...nodes);
+      setChildren(element, lines.map(({ className, parts }) => makeElement("div", className, {}, parts)));
       if (!element.matches(":popover-open")) {
         element.showPopover();
         zoom = zoomOf(element);
@@ -38,10 +37,6 @@ export function makeTooltip(root) {
       watch.disconnect();
     },
   };
-}
-
-function areShown(nodes, element) {
-  return nodes.length === element.children.length && nodes.every((node, i) => node.isEqualNode(element.children[i]));
 }
 
 /** Put an element right below a point, or on the other side where the window ends. */

@@ -22,7 +22,7 @@ class TokenStrip extends Picture {
     this.events = new Events(host);
     this.chips = new Map();
     this.rows = new Map();
-    this.lit = [];
+    this.lit = new Map(); // the mark of each chip that has one
     this.selected = null;
     this.version = "";
     this.drawn = null;
@@ -59,14 +59,14 @@ class TokenStrip extends Picture {
 
   /** Light the chips that any part of the page has marked. */
   onHover(marks) {
-    for (const chip of this.lit) delete chip.dataset.mark;
-    this.lit = [];
+    const lit = new Map();
     for (const { sequence, index, role } of marks) {
       const chip = this.chips.get(chipName(sequence, index));
-      if (!chip) continue;
-      chip.dataset.mark = chip.dataset.mark && chip.dataset.mark !== role ? "both" : role;
-      this.lit.push(chip);
+      if (chip) lit.set(chip, (lit.get(chip) ?? role) === role ? role : "both");
     }
+    for (const chip of this.lit.keys()) if (!lit.has(chip)) delete chip.dataset.mark;
+    for (const [chip, mark] of lit) if (this.lit.get(chip) !== mark) chip.dataset.mark = mark;
+    this.lit = lit;
   }
 }
 
@@ -118,7 +118,7 @@ function buildSequence(strip, { name, title, tokens }) {
 function build(strip, sequences) {
   strip.chips.clear();
   strip.rows.clear();
-  strip.lit = [];
+  strip.lit = new Map();
   strip.drawn = null;
   strip.frame.replaceChildren(...sequences.map((sequence) => buildSequence(strip, sequence)));
 }
