@@ -21,7 +21,7 @@ from __future__ import annotations
 import difflib
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import lru_cache
@@ -35,7 +35,7 @@ Edit = Callable[[Tensor], Tensor]
 Tap = Callable[[str, Tensor, str], Tensor]
 Dims = tuple[tuple[str, int], ...]
 _Taken = tuple[nn.Module, str, Tensor, str, CodeType, int, bool]
-"""What a recording keeps of a tap: module, name, value, shape, the code and the line that computed it, edited."""
+"""What a recording keeps of a tap: module, name, value, shape, the code and the place in it that ran, edited."""
 
 
 class TraceError(RuntimeError):
@@ -121,9 +121,9 @@ class _TakenStages(Mapping[str, Stage]):
 
     def __getitem__(self, path: str) -> Stage:
         if path not in self._made:
-            _, _, value, shape, code, line, edited = self._found()[path]
+            _, _, value, shape, code, instruction, edited = self._found()[path]
             dims = _described(path, shape, value.shape)
-            self._made[path] = Stage(path, value, dims, (code.co_filename, line), edited)
+            self._made[path] = Stage(path, value, dims, (code.co_filename, _line(code, instruction)), edited)
         return self._made[path]
 
     def __contains__(self, path: object) -> bool:
@@ -143,7 +143,7 @@ class _TakenStages(Mapping[str, Stage]):
 
 
 class _Recorder:
-    """Keeps what passes the taps of one model, and applies the edits on the way.
+    """Keeps what passes the taps of one model while its block runs, and applies the edits on the way.
 
     A tap keeps references alone. Paths, axes and stages are made when they are asked for, and the shapes are
     checked when the pass is over: taps of one structure and one size need that only once.
@@ -156,22 +156,34 @@ class _Recorder:
         self.edits = dict(edits)
         self.applied: set[str] = set()
 
+    def __enter__(self) -> Trace:
+        self._token = _recorder.set(self)
+        return self.trace
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        _recorder.reset(self._token)
+        if error is None or isinstance(error, Exception):
+            self.check()  # sizes that do not fit are often what a later operation failed on, less clearly
+        if error is None:
+            self.check_edits()
+
     def tap(self, module: nn.Module, name: str, value: Tensor, shape: str) -> Tensor:
-        prefix = self._paths.get(id(module))
-        if prefix is None:  # a module of another model, run while this one is recorded
+        if id(module) not in self._paths:  # a module of another model, run while this one is recorded
             return value
         computed = value
-        if self.edits and (path := _joined(prefix, name)) in self.edits:
+        if self.edits and (path := _joined(self._paths[id(module)], name)) in self.edits:
             value = self._edited(path, value)
         caller = sys._getframe(2)
-        while caller.f_code.co_name == "tap" and caller.f_back is not None:  # a tap that wraps another
+        while (code := caller.f_code).co_name == "tap" and caller.f_back is not None:  # a tap that wraps another
             caller = caller.f_back
-        self._taken.append((module, name, value, shape, caller.f_code, caller.f_lineno, value is not computed))
+        self._taken.append((module, name, value, shape, code, caller.f_lasti, value is not computed))
         return value
 
     def check(self) -> None:
         """Hold every name to one value, and each symbol to one size per module."""
-        taps = tuple([part for tap in self._taken for part in (id(tap[0]), tap[1], tap[3], tap[2].shape)])
+        taken = self._taken
+        modules, names = tuple([id(tap[0]) for tap in taken]), tuple([tap[1] for tap in taken])
+        taps = (modules, names, tuple([tap[3] for tap in taken]), tuple([tap[2].shape for tap in taken]))
         if taps not in _GOOD:
             self._check_each()
             if len(_GOOD) >= _MOST_GOOD:
@@ -235,8 +247,7 @@ def untapped(name: str, value: Tensor, shape: str) -> Tensor:
     return value
 
 
-@contextmanager
-def record(model: nn.Module, edits: Mapping[str, Edit] | None = None) -> Iterator[Trace]:
+def record(model: nn.Module, edits: Mapping[str, Edit] | None = None) -> AbstractContextManager[Trace]:
     """Record every tapped tensor of ``model`` while the block runs.
 
     Recording belongs to the running thread or task alone, so that many can share one model.
@@ -258,20 +269,10 @@ def record(model: nn.Module, edits: Mapping[str, Edit] | None = None) -> Iterato
     >>> trace["doubled"].shape_text, trace["doubled"].edited
     ('(T) = (3)', True)
     """
-    recorder = _Recorder(model, edits or {})
-    token = _recorder.set(recorder)
-    try:
-        yield recorder.trace
-    except Exception:
-        recorder.check()  # sizes that do not fit are often what a later operation failed on, less clearly
-        raise
-    finally:
-        _recorder.reset(token)
-    recorder.check()
-    recorder.check_edits()
+    return _Recorder(model, edits or {})
 
 
-_GOOD: set[tuple[int | str | torch.Size, ...]] = set()
+_GOOD: set[tuple[tuple[int | str | torch.Size, ...], ...]] = set()
 """Passes that have been checked: of each tap its module, as told apart in one pass, name, shape and sizes."""
 
 _MOST_GOOD = 64
@@ -285,11 +286,17 @@ def _module_paths(model: nn.Module) -> dict[int, str]:
         path, module = waiting.pop()
         if id(module) not in paths:
             paths[id(module)] = path
-            prefix = path and f"{path}."
-            for name, child in reversed(module._modules.items()):
-                if child is not None:
-                    waiting.append((prefix + name, child))
+            if children := module._modules:
+                prefix = path and f"{path}."
+                for name, child in reversed(children.items()):
+                    if child is not None:
+                        waiting.append((prefix + name, child))
     return paths
+
+
+def _line(code: CodeType, instruction: int) -> int:
+    """The line of an instruction: asking a running frame for it takes longer than all else that a tap does."""
+    return next(line for start, end, line in code.co_lines() if start <= instruction < end and line is not None)
 
 
 def _joined(path: str, name: str) -> str:

@@ -45,8 +45,8 @@ from model.transformer import Decoder, Encoder, InputEmbedding, Transformer
 NARROWEST = 6
 """The least d_model with room for codes and votes."""
 
-_LONGEST_TEXT = 512
-"""Up to this many tokens positions are told apart."""
+_USUAL_TEXT = 512
+"""Up to so many tokens every model is made to tell positions apart; one with a greater ``max_len`` beyond that."""
 
 _MOST_PAIRS = 16
 _ROOMY = 8
@@ -68,8 +68,9 @@ def fill_hand_built(model: Transformer | AttentionAlone, seed: int) -> None:
     """Fill every parameter of a model.
 
     Each head gives what it looks for at least 0.9 of its weight in every layer: in texts of up to 512 tokens from
-    d_model 64 and head_dim 8 on, in short ones from head_dim 4 on. A head that the model lacks something for is
-    uniform (``hand_built_names`` says which). Learned positions are filled with the sinusoids.
+    d_model 64 and head_dim 8 on (0.85 in texts of up to 1,024, where ``max_len`` is as much), in short ones from
+    head_dim 4 on. A head that the model lacks something for is uniform (``hand_built_names`` says which).
+    Learned positions are filled with the sinusoids.
 
     Args:
         model: with an untied final linear layer; tied to the embedding, it would read codes instead of votes. An
@@ -261,6 +262,16 @@ class _Plan:
         self.votes = slice(self.codes.start - (self.code_width + 1), self.codes.start)
         self.n_pairs = _n_position_pairs(config)
 
+    @property
+    def longest_text(self) -> int:
+        """Up to how many tokens the pairs are chosen to tell positions apart.
+
+        Beyond the usual text it is more than any position: the slow pairs drift from where they rest, and what is
+        chosen with room to spare still does at the last positions.
+        """
+        max_len = self.config.max_len
+        return _USUAL_TEXT if max_len <= _USUAL_TEXT else max_len * 3 // 2
+
     @cached_property
     def directions(self) -> Tensor:
         """One direction of length 1 per word, of at least a usual text: (V or more, code_width)."""
@@ -294,8 +305,8 @@ class _Plan:
         parts = torch.zeros(self.config.d_model, 3, dtype=torch.float64)
         parts[self.zero, 0] = 1.0
         parts[self.codes, 1] = parts[self.votes, 2] = 1.0 / (self.code_width + 1)
-        table = sinusoidal_encoding(_LONGEST_TEXT, self.config.d_model)
-        near_first = 1.0 / torch.arange(1, _LONGEST_TEXT + 1, dtype=torch.float64)[:, None]
+        table = sinusoidal_encoding(self.longest_text, self.config.d_model)
+        near_first = 1.0 / torch.arange(1, self.longest_text + 1, dtype=torch.float64)[:, None]
         drift = (table - table[0]) @ parts * near_first
         shares = torch.linalg.lstsq(drift[:, 1:] - drift[:, :1], -drift[:, :1]).solution
         return parts @ torch.cat([1.0 - shares.sum(0, keepdim=True), shares])[:, 0]
@@ -313,7 +324,7 @@ class _Plan:
         head_dim = self.config.width_of_head
         room = (head_dim - 1) // 2 if head_dim >= _ROOMY else max(head_dim // 2, 1)
         most = min(room, self.n_pairs, _MOST_PAIRS)
-        return choose_pairs(_rates(self.config.d_model)[: self.n_pairs], most)
+        return choose_pairs(_rates(self.config.d_model)[: self.n_pairs], most, self.longest_text)
 
     @property
     def rates(self) -> Tensor:
@@ -323,7 +334,7 @@ class _Plan:
     @cached_property
     def position_gain(self) -> float:
         """The scaled score by which a position exceeds one that is not like it at all."""
-        return _gain(float(_likeness(self.rates).max()))
+        return _gain(float(_likeness(self.rates, self.longest_text).max()))
 
     @cached_property
     def code_gain(self) -> float:
@@ -371,13 +382,13 @@ def _rates(d_model: int) -> Tensor:
     return 10000.0 ** (-torch.arange(0, d_model - 1, 2, dtype=torch.float64) / d_model)
 
 
-def _likeness(rates: Tensor) -> Tensor:
+def _likeness(rates: Tensor, longest_text: int) -> Tensor:
     """How alike two positions are at each distance from 1 on: the mean of cos(rate * distance)."""
-    distance = torch.arange(1, _LONGEST_TEXT, dtype=torch.float64)
+    distance = torch.arange(1, longest_text, dtype=torch.float64)
     return torch.cos(rates[..., None] * distance).mean(-2)
 
 
-def choose_pairs(rates: Tensor, most: int) -> list[int]:
+def choose_pairs(rates: Tensor, most: int, longest_text: int = _USUAL_TEXT) -> list[int]:
     """Choose pairs, at most ``most``, that together tell a position from all others.
 
     One after the other, the pair that leaves the least weight on other positions. Near ones count more: even short
@@ -386,11 +397,12 @@ def choose_pairs(rates: Tensor, most: int) -> list[int]:
     Args:
         rates: radians per position of the pairs to choose from.
         most: how many.
+        longest_text: the distances are below this many tokens.
 
     Returns:
         Their indices.
     """
-    distance = torch.arange(1, _LONGEST_TEXT, dtype=torch.float64)
+    distance = torch.arange(1, longest_text, dtype=torch.float64)
     cosines = torch.cos(rates[:, None] * distance)
     chosen: list[int] = []
     least, best = math.inf, 0

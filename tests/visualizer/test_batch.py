@@ -240,11 +240,11 @@ def test_many_lines_are_offered_in_a_menu():
 
 
 def test_one_click_does_what_a_refusal_proposes():
-    app = open_app(text=" ".join("w" for _ in range(600)))
-    assert app.error[0].value.startswith("The text has 600 tokens")
+    app = open_app(text=" ".join("w" for _ in range(1_100)), n_heads="1", n_layers="1")
+    assert app.error[0].value.startswith("The text has 1\\,100 tokens")
     app.button(key="way_out").click().run()
     assert_healthy(app)
-    assert len(lines_of(in_link(app, "text"))[0].split()) == 512
+    assert len(lines_of(in_link(app, "text"))[0].split()) == 1_024
     app = open_app(weights="trained", task="reverse", pad="64")
     assert "lower the padding tokens from 64 to 54" in app.error[0].value
     assert app.button(key="way_out").label == "Lower the padding to 54"

@@ -21,6 +21,7 @@ from model.sources.weights import build_attention_alone, build_model, head_names
 from model.sources.worked_examples import WORKED_EXAMPLES, WorkedExample
 from model.tracing import Edit
 from visualizer.components.axis import SequenceName
+from visualizer.runs.limits import n_positions
 from visualizer.runs.masks_in_force import Masks, applied_masks
 from visualizer.runs.paths import attention_modules, in_layer, without_layer
 from visualizer.runs.prepare import Prepared, prepare
@@ -124,6 +125,7 @@ def _config(settings: Settings, encoded: Encoded) -> TransformerConfig:
         positions=settings.positions,
         activation=settings.activation,
         scale_scores=settings.scale_scores,
+        max_len=n_positions(len(encoded.sources[0]), len(encoded.targets[0]) if encoded.targets else 0),
         final_norm=settings.final_norm,
         qkv_bias=settings.qkv_bias,
         fused_qkv=settings.fused_qkv,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass, replace
 
 from visualizer.runs.refusals import WayOut
 from visualizer.runs.tokens import Encoded, encode, first_tokens, target_lines, tokenize
 from visualizer.settings.attentions import MaskedAttention, attentions_of, seen_by
-from visualizer.settings.fields import MAX_SEQUENCES, MAX_TEXT, MAX_TOKENS, TRAINED
+from visualizer.settings.fields import MAX_SEQUENCES, MAX_TEXT, MAX_TOKENS, TRAINED, USUAL_POSITIONS
 from visualizer.settings.lines import lines_of
 from visualizer.settings.painted_mask import asks_for_head, read_planes
 from visualizer.settings.settings import Settings, TokenKind
@@ -33,7 +34,7 @@ def problem_with_text(settings: Settings) -> str | None:
         if length > MAX_TEXT:
             return (
                 f"The {name} has {length:,} characters and {MAX_TEXT:,} is the most that is read: at most "
-                f"{MAX_TOKENS} tokens of a line are drawn, so shorten it."
+                f"{MAX_TOKENS:,} tokens of a line are drawn, so shorten it."
             )
     if problem := _too_many_lines(settings) or _lines_without_partner(settings):
         return problem
@@ -44,11 +45,8 @@ def way_out(settings: Settings) -> WayOut | None:
     """The settings with as much of the text and the target as can be drawn; None where that is all of them."""
     if settings.weights == TRAINED:
         return None
-    n_most = MAX_TOKENS - settings.pad
-    shorter = replace(settings, text=_beginning(settings.text, settings.tokens, n_most))
-    if settings.architecture == "encoder-decoder":
-        target = _beginning(settings.target, settings.tokens, n_most - 1)  # the start token stands before it
-        shorter = replace(shorter, target=target)
+    n_most = _tokens_that_fit(settings)
+    shorter = _shortened(settings, n_most)
     n_lines = _lines_that_fit(shorter)
     fitting = replace(shorter, text=_lines(shorter.text, n_lines), target=_lines(shorter.target, n_lines))
     changes = {name: getattr(fitting, name) for name in ("text", "target")}
@@ -57,7 +55,30 @@ def way_out(settings: Settings) -> WayOut | None:
         return None
     if n_lines < len(lines_of(settings.text)):
         return WayOut(f"Use the first {n_lines} lines", changes)
-    return WayOut(f"Use the first {n_most} tokens{' of each line' if n_lines > 1 else ''}", changes)
+    return WayOut(f"Use the first {n_most:,} tokens{' of each line' if n_lines > 1 else ''}", changes)
+
+
+def _tokens_that_fit(settings: Settings) -> int:
+    """How many tokens of each line can be drawn, so that one line fits into memory; all where none would."""
+    most = MAX_TOKENS - settings.pad
+    if problem_with_text(_shortened(settings, most)):
+        return most
+
+    def bytes_of_one(n_tokens: int) -> int:
+        shorter = _shortened(settings, n_tokens)
+        return bytes_for(shorter, encode(shorter), 1)
+
+    if bytes_of_one(most) <= MAX_BYTES:
+        return most
+    return bisect_right(range(1, most), MAX_BYTES, key=bytes_of_one) or most
+
+
+def _shortened(settings: Settings, n_tokens: int) -> Settings:
+    """The settings with so many tokens of each line at most; a target has one less, behind its start token."""
+    shorter = replace(settings, text=_beginning(settings.text, settings.tokens, n_tokens))
+    if settings.architecture != "encoder-decoder":
+        return shorter
+    return replace(shorter, target=_beginning(settings.target, settings.tokens, n_tokens - 1))
 
 
 def _lines_that_fit(settings: Settings) -> int:
@@ -113,7 +134,8 @@ def estimate_bytes(
     has_logits = settings.architecture != "attention"
     unembedding_bias = output_size if has_logits and settings.unembedding_bias else 0
     logits_and_probabilities = 2 * n_output * output_size if has_logits else 0
-    weights = embeddings + unembedding_bias + sum(_stack_weights(settings, stack) for stack in stacks)
+    positions = len(stacks) * n_positions(*(stack.n_tokens for stack in stacks)) * settings.d_model
+    weights = embeddings + unembedding_bias + positions + sum(_stack_weights(settings, stack) for stack in stacks)
     stages = sum(_stack_stages(settings, stack) for stack in stacks) + logits_and_probabilities
     masks = sum(_mask_bytes(attention) for stack in stacks for attention in stack.attentions)
     return _FLOAT_BYTES * weights + n_sequences * (_FLOAT_BYTES * stages + masks)
@@ -153,11 +175,15 @@ def _stacks(settings: Settings, n_source: int, n_target: int) -> tuple[_Stack, .
     )
 
 
+def n_positions(*n_tokens: int) -> int:
+    """How many positions a model has for sequences of so many tokens."""
+    return USUAL_POSITIONS if max(n_tokens) <= USUAL_POSITIONS else MAX_TOKENS
+
+
 def _stack_weights(settings: Settings, stack: _Stack) -> int:
     width = settings.d_model
-    position_table = MAX_TOKENS * width
     last_norm = 2 * width if _has_last_norm(settings) else 0
-    return position_table + stack.n_layers * _layer_weights(settings, stack) + last_norm
+    return stack.n_layers * _layer_weights(settings, stack) + last_norm
 
 
 def _stack_stages(settings: Settings, stack: _Stack) -> int:
@@ -263,7 +289,7 @@ def _too_many_tokens(settings: Settings) -> str | None:
             longest = "" if len(lines) == 1 else "longest line of the "
             with_padding = " with its padding" if settings.pad else ""
             return (
-                f"The {longest}{name} has {n_tokens:,} tokens{with_padding} and {MAX_TOKENS} is the most "
+                f"The {longest}{name} has {n_tokens:,} tokens{with_padding} and {MAX_TOKENS:,} is the most "
                 f"that is drawn: shorten it{_COARSER[settings.tokens]}."
             )
     return None

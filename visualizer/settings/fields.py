@@ -29,8 +29,12 @@ FAULTS_OF_MASKS = ("after_softmax", "before_softmax", "left_out")
 """The mask bugs that are nothing without a mask; the other one is in how positions count the padding."""
 
 
-MAX_TOKENS = 512
+MAX_TOKENS = 1_024
 """The longest sequence that is drawn."""
+
+
+USUAL_POSITIONS = 512
+"""How many positions a model has for sequences that need no more; hand-built heads are made for as many."""
 
 
 MAX_TEXT = 20_000

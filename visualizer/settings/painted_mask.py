@@ -19,12 +19,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from visualizer.settings.fields import MAX_TOKENS
+
 Cells = NDArray[np.bool_]
 
 _CELLS = "~"
 _DEFLATED = 1 << 15
 _OBLONG = 1 << 14
-_LARGEST = 512
 _PLACE = re.compile(r"(\*|\d{1,2})\.(\*|\d{1,2}):")
 _EXPRESSION = re.compile(r"[\x20-\x39\x3c-\x7d]*")  # printable ASCII but for the separators and the sign of cells
 _HEAD, _BATCH = re.compile(r"\bh\b"), re.compile(r"\bb\b")
@@ -162,7 +163,7 @@ def _painted(source: str) -> Cells:
     if first & _DEFLATED:
         data = _inflated(data)
     n_cells = n_queries * n_keys
-    if not (0 < n_queries <= _LARGEST and 0 < n_keys <= _LARGEST) or len(data) != (n_cells + 7) // 8:
+    if not (0 < n_queries <= MAX_TOKENS and 0 < n_keys <= MAX_TOKENS) or len(data) != (n_cells + 7) // 8:
         raise ValueError("does not hold one bit per cell")
     bits = np.unpackbits(np.frombuffer(data, dtype=np.uint8), count=n_cells)
     return bits.reshape(n_queries, n_keys).astype(np.bool_)
@@ -171,7 +172,7 @@ def _painted(source: str) -> Cells:
 def _inflated(data: bytes) -> bytes:
     stream = zlib.decompressobj(wbits=-15)
     try:
-        inflated = stream.decompress(data, _LARGEST * _LARGEST // 8 + 1)
+        inflated = stream.decompress(data, MAX_TOKENS * MAX_TOKENS // 8 + 1)
     except zlib.error:
         raise ValueError("does not hold one bit per cell") from None
     if not stream.eof or stream.unused_data:

@@ -159,6 +159,10 @@ def test_it_does_so_in_long_texts(d_model, n_heads):
     check_promises(config_of(d_model=d_model, n_heads=n_heads, n_layers=2), texts(512, n_batch=1))
 
 
+def test_it_does_so_in_longer_texts_where_the_model_is_made_for_them():
+    check_promises(config_of(d_model=64, n_heads=4, n_layers=1, max_len=1024), texts(1024, n_batch=1), least=0.85)
+
+
 def test_it_does_so_for_bytes():
     check_promises(config_of(vocab_size=258), texts(32, vocab_size=258))
 

@@ -90,6 +90,14 @@ def test_another_size_leaves_all_other_random_parameters_as_they_are(choices, pa
         assert torch.equal(before[name], after[name]), name
 
 
+@pytest.mark.parametrize("d_model", [12, 64])
+def test_more_positions_leave_the_earlier_ones_as_they_are(d_model):
+    few, many = (parameters_of(positions="learned", d_model=d_model, max_len=length) for length in (512, 1024))
+    assert few.keys() == many.keys()
+    for name, parameter in few.items():
+        assert torch.equal(many[name][: len(parameter)], parameter), name
+
+
 @pytest.mark.parametrize("source", WEIGHT_SOURCES)
 def test_two_vocabularies_have_tables_of_their_own(source):
     model = build_model(config_of(architecture="encoder-decoder", target_vocab_size=20), source, 0)

@@ -176,7 +176,7 @@ def test_the_same_bytes_have_one_tag_and_are_sent_once(client):
             {"checkpoint": "0", "weights": "trained"},
             "This model was trained on a server that has",
         ),
-        (f"{WEIGHTS}.npy", {"text": "word " * 1_000}, "The text has 1,000 tokens and 512 is the most"),
+        (f"{WEIGHTS}.npy", {"text": "word " * 1_500}, "The text has 1,500 tokens and 1,024 is the most"),
         (f"{WEIGHTS}s.npy", {}, f"There is no stage '{WEIGHTS}s' in this trace: did you mean '{WEIGHTS}'?"),
         (f"{WEIGHTS}.pickle", {}, "A stage's numbers have the address of a stage and one of npy, csv, packed"),
         (f"{WEIGHTS}.npy", {"at": "0,2"}, "at asks for H 2, and H has 2, counted from 0."),

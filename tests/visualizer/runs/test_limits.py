@@ -9,7 +9,7 @@ from visualizer.runs.limits import MAX_BYTES, estimate_bytes, way_out
 from visualizer.runs.prepare import prepare
 from visualizer.runs.refusals import RefusedError
 from visualizer.runs.tokens import tokenize
-from visualizer.settings.fields import MAX_TEXT, MAX_TOKENS, WORKED_EXAMPLES
+from visualizer.settings.fields import MAX_TEXT, MAX_TOKENS, USUAL_POSITIONS, WORKED_EXAMPLES
 from visualizer.settings.settings import Settings
 
 LARGE = Settings(text="a " * 512, n_layers=12, n_heads=12, d_model=96)
@@ -32,26 +32,26 @@ def test_an_empty_target_is_fine():
 
 def test_the_most_tokens_are_drawn_and_one_more_is_not():
     assert problem_with(Settings(text="a " * MAX_TOKENS)) is None
-    assert problem_with(Settings(text="a " * 513)) == (
-        "The text has 513 tokens and 512 is the most that is drawn: shorten it."
+    assert problem_with(Settings(text="a " * 1_025)) == (
+        "The text has 1,025 tokens and 1,024 is the most that is drawn: shorten it."
     )
 
 
 def test_coarser_tokens_are_proposed():
     assert problem_with(Settings(text="word " * 2_000, tokens="characters")) == (
-        "The text has 10,000 tokens and 512 is the most that is drawn: "
+        "The text has 10,000 tokens and 1,024 is the most that is drawn: "
         "shorten it or choose words instead of characters."
     )
-    assert "choose words or characters instead of bytes" in problem_with(Settings(text="é" * 300, tokens="bytes"))
+    assert "choose words or characters instead of bytes" in problem_with(Settings(text="é" * 600, tokens="bytes"))
 
 
 def test_padding_counts():
-    assert "515 tokens with its padding" in problem_with(Settings(text="a " * 512, pad=3))
+    assert "1,027 tokens with its padding" in problem_with(Settings(text="a " * 1_024, pad=3))
 
 
 def test_the_target_counts_with_its_start_where_there_is_one():
-    long = Settings(architecture="encoder-decoder", target="b " * 512)
-    assert problem_with(long).startswith("The target has 513 tokens")
+    long = Settings(architecture="encoder-decoder", target="b " * 1_024)
+    assert problem_with(long).startswith("The target has 1,025 tokens")
     assert problem_with(replace(long, architecture="encoder")) is None
 
 
@@ -63,6 +63,21 @@ def test_a_worked_example_needs_no_text(name):
 def test_twelve_layers_of_twelve_heads_fit_for_an_encoder():
     assert problem_with(LARGE) is None
     assert problem_with(replace(LARGE, mask=(), dropout=0.1, norm="pre")) is None
+
+
+def test_of_a_text_that_is_too_long_for_a_large_model_what_fits_is_offered():
+    long = replace(LARGE, text="a " * 1_100)
+    assert problem_with(long).startswith("The text has 1,100 tokens")
+    longest = replace(LARGE, text="a " * MAX_TOKENS)
+    assert problem_with(longest) == (
+        "This run would take about 2,371 MiB of memory and 1,024 MiB is the most: "
+        "lower n_layers from 12 to 5, or choose fewer heads, a smaller d_ff or a shorter text."
+    )
+    offered = [way_out(settings) for settings in (long, longest)]
+    assert offered[0] == offered[1]
+    fitting = replace(LARGE, **offered[0].changes)
+    assert problem_with(fitting) is None
+    assert problem_with(replace(fitting, text=f"{fitting.text} a")) is not None
 
 
 def test_twelve_layers_of_twelve_heads_are_refused_for_both_halves():
@@ -93,7 +108,7 @@ def test_one_layer_always_fits():
 def test_the_estimate_is_the_sum_of_the_shapes():
     small = Settings(n_heads=2, n_layers=1, d_model=8, d_ff=16, mask=())
     s, v, d, f, h = 3, 5, 8, 16, 2
-    weights = v * d + 4 * (d * d + d) + (d * f + f) + (f * d + d) + 2 * 2 * d + MAX_TOKENS * d
+    weights = v * d + 4 * (d * d + d) + (d * f + f) + (f * d + d) + 2 * 2 * d + USUAL_POSITIONS * d
     inputs = 3 * s * d
     attention = 3 * s * d + 3 * h * s * s + 3 * s * d
     feed_forward = 2 * s * f + s * d
@@ -133,7 +148,7 @@ def test_an_attention_alone_is_no_more_than_that():
         architecture="attention", n_heads=2, d_model=8, d_out=5, mask=(), norm="pre", unembedding_bias=True
     )
     s, v, d, h, o = 3, 5, 8, 2, 5
-    weights = v * d + 3 * (d * d + d) + (d * o + o) + MAX_TOKENS * d
+    weights = v * d + 3 * (d * d + d) + (d * o + o) + USUAL_POSITIONS * d
     stages = 3 * s * d + 3 * s * d + 3 * h * s * s + 2 * s * d + s * o
     assert estimate_bytes(alone, s, 0, v) == 4 * (weights + stages)
 
@@ -150,13 +165,13 @@ def test_beside_a_decoder_the_source_is_masked_by_padding_alone():
     assert more("padding") == (4 * 4 + 1) * (own + others)
 
 
-def test_a_text_of_600_words_offers_the_first_512():
-    long = Settings(text=" ".join(f"w{i}" for i in range(600)))
+def test_a_text_of_1100_words_offers_the_first_1024():
+    long = Settings(text=" ".join(f"w{i}" for i in range(1_100)))
     found = way_out(long)
     assert found is not None
-    assert found.label == "Use the first 512 tokens"
+    assert found.label == "Use the first 1,024 tokens"
     shorter = replace(long, **found.changes)
-    assert tokenize(shorter.text, "words") == [f"w{i}" for i in range(512)]
+    assert tokenize(shorter.text, "words") == [f"w{i}" for i in range(1_024)]
     assert problem_with(shorter) is None
     assert way_out(shorter) is None
 
@@ -166,10 +181,10 @@ def test_a_text_of_600_words_offers_the_first_512():
     [
         {"text": "wörd, " * 900, "tokens": "characters", "pad": 7},
         {"text": "é" * 900, "tokens": "bytes"},
-        {"text": "a b\n\n" + "c " * 700 + "\nd", "mask": ("causal", "padding")},
+        {"text": "a b\n\n" + "c " * 1_100 + "\nd", "mask": ("causal", "padding")},
         {"text": "a\n" * 90},
         {"text": "word " * MAX_TEXT},
-        {"text": "a", "target": "b " * 700, "architecture": "encoder-decoder"},
+        {"text": "a", "target": "b " * 1_100, "architecture": "encoder-decoder"},
         {"text": "a\n" * 80, "target": "b " * 700 + "\nb" * 79, "architecture": "encoder-decoder"},
         {"text": "a " * 500 + "\nb" * 60, "n_heads": 8},
     ],
@@ -192,20 +207,25 @@ def test_lines_that_do_not_fit_into_memory_together_are_counted():
     assert problem_with(replace(settings, text="a " * 500 + "\nb" * 15)) is not None
 
 
+def short_alone(line, kind):
+    assert len(line) <= MAX_TEXT
+    return tokenize(line, kind)
+
+
 def test_a_text_that_is_too_long_is_refused_unread(monkeypatch):
     """Cutting megabytes into tokens takes seconds."""
-    monkeypatch.setattr(limits, "tokenize", None)
+    monkeypatch.setattr(limits, "tokenize", short_alone)
     settings = Settings(text="word " * 1_000_000)
     assert problem_with(settings) == (
-        "The text has 5,000,000 characters and 20,000 is the most that is read: at most 512 tokens of a line are "
-        "drawn, so shorten it."
+        "The text has 5,000,000 characters and 20,000 is the most that is read: at most 1,024 tokens of a line "
+        "are drawn, so shorten it."
     )
     monkeypatch.undo()
     with pytest.raises(RefusedError, match="5,000,000 characters") as refused:
         prepare(settings)
     assert refused.value.way_out is not None
-    assert refused.value.way_out.changes == {"text": "word " * 512}
+    assert refused.value.way_out.changes == {"text": "word " * 1_024}
     with pytest.raises(RefusedError):
         compute_run(settings)
-    with pytest.raises(RefusedError, match="600 tokens"):
-        prepare(Settings(text="w " * 600))
+    with pytest.raises(RefusedError, match="1,600 tokens"):
+        prepare(Settings(text="w " * 1_600))

@@ -98,6 +98,14 @@ def test_twelve_layers_of_twelve_heads_at_512_tokens_are_allowed():
     assert prepare(settings).n_bytes < 2**30
 
 
+@pytest.mark.parametrize("architecture", ["encoder", "encoder-decoder"])
+def test_only_a_text_that_needs_them_has_more_positions(architecture):
+    """Hand-built heads are made for as many positions as there are, so that texts of up to 512 keep theirs."""
+    tiny = Settings(architecture=architecture, n_heads=1, n_layers=1, d_model=8, d_ff=1, target="a")
+    lengths = [compute_run(replace(tiny, text="a " * n_tokens)).model.config.max_len for n_tokens in (512, 513)]
+    assert lengths == [512, 1024]
+
+
 LEFT_PADDED = [
     ("random", {}),
     ("random", {"positions": "learned"}),

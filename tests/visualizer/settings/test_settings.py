@@ -158,8 +158,8 @@ def test_nothing_given_is_the_default_without_a_notice():
         ("d_model", "65", 64, "d_model=65 is not a width that n_heads=4 can share evenly: 64 is used."),
         ("d_model", "-5", 8, "d_model=-5 is not between 8 and 768: 8 is used."),
         ("d_ff", "5000", 4096, "d_ff=5000 is not between 1 and 4,096: 4096 is used."),
-        ("prefix", "-1", 0, "prefix=-1 is not between 0 and 512: 0 is used."),
-        ("window", "0", 1, "window=0 is not between 1 and 512: 1 is used."),
+        ("prefix", "-1", 0, "prefix=-1 is not between 0 and 1,024: 0 is used."),
+        ("window", "0", 1, "window=0 is not between 1 and 1,024: 1 is used."),
         ("pad", "65", 64, "pad=65 is not between 0 and 64: 64 is used."),
         ("dropout", "1", 0.9, "dropout=1 is not between 0 and 0.9: 0.9 is used."),
         ("dropout", "-inf", 0.0, "dropout=-inf is not between 0 and 0.9: 0 is used."),
@@ -186,7 +186,7 @@ def test_nothing_given_is_the_default_without_a_notice():
         ("custom", "*.1:q;k", "k;*.1:q", "custom=*.1:q;k is not in its shortest form: k;*.1:q is used."),
         ("stage", "Logits", "logits", "stage=Logits is not the name of a stage: logits is used."),
         ("stage", "../x", "encoder.self_attention.weights", None),
-        ("query", "-3", 0, "query=-3 is not between 0 and 511: 0 is used."),
+        ("query", "-3", 0, "query=-3 is not between 0 and 1,023: 0 is used."),
         ("layer", "1e309", 11, "layer=1e309 is not between 0 and 11: 11 is used."),
         ("text", "a\ud800", "a\ufffd", None),
     ],
@@ -374,7 +374,7 @@ def test_the_places_of_a_mask_are_those_of_the_model_package():
         ("prefix:0", "prefix:0"),
         ("everything", "guess"),
         ("causal+padding+documents", "guess"),
-        ("block_causal:999", "guess"),
+        ("block_causal:1025", "guess"),
     ],
 )
 def test_an_intention_of_a_link(given, taken):
