@@ -51,16 +51,27 @@ class Kept(Generic[Key, Value]):
     def keep(self, key: Key, value: Value) -> Value:
         """Keep a value, forget the oldest ones that it leaves no room for, and return it."""
         with self._lock:
+            self._values.pop(key, None)
+            self._leave_room(self._size(value))
             self._values[key] = value
-            self._values.move_to_end(key)
-            while len(self._values) > 1 and sum(map(self._size, self._values.values())) > self._room:
-                self._values.popitem(last=False)
         return value
+
+    def make_room(self, size: float = 1) -> None:
+        """Forget now the oldest ones that a value of a size, still to be made, will leave no room for."""
+        with self._lock:
+            self._leave_room(size)
+
+    def _leave_room(self, size: float) -> None:
+        while self._values and sum(map(self._size, self._values.values())) + size > self._room:
+            self._values.popitem(last=False)
 
 
 _SMALL_RUNS: Kept[Settings, Run] = Kept(room=24)
 _LARGE_RUNS: Kept[Settings, Run] = Kept(room=2)
 _PASSING_RUNS: Kept[Settings, Run] = Kept(room=4)
+
+_computing_large = Lock()
+"""One large run is computed after the other, however many ask: each takes up to a gibibyte."""
 
 
 def cached_run(settings: Settings, *, is_passing: bool = False) -> Run:
@@ -82,7 +93,8 @@ def cached_run(settings: Settings, *, is_passing: bool = False) -> Run:
         prepared = prepare(settings)
         if prepared.n_bytes <= SMALL_RUN:
             return (_PASSING_RUNS if is_passing else _SMALL_RUNS).keep(settings, compute(prepared))
-        with _sign_of_work():
+        with _sign_of_work(), _computing_large:
+            _LARGE_RUNS.make_room()
             return _LARGE_RUNS.keep(settings, compute(prepared))
 
 

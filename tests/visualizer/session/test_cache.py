@@ -1,5 +1,10 @@
 """What the rooms keep for themselves."""
 
+import gc
+import weakref
+from threading import Event, Thread
+
+from visualizer.session import cache
 from visualizer.session.cache import Kept, cached_run
 from visualizer.settings.settings import Settings
 
@@ -25,3 +30,34 @@ def test_runs_in_passing_push_out_none_that_a_page_shows():
     last = [cached_run(settings, is_passing=True) for settings in passing][-1]
     assert [cached_run(settings) for settings in shown] == kept
     assert cached_run(passing[-1]) is last
+
+
+class Large:
+    """Stands for a run that takes much memory."""
+
+
+def test_large_runs_are_computed_one_after_the_other_when_there_is_room(monkeypatch):
+    monkeypatch.setattr(cache, "SMALL_RUN", 0)
+    monkeypatch.setattr(cache, "_LARGE_RUNS", Kept(room=2))
+    settings = [Settings(text="a", d_model=8, n_heads=1, n_layers=1, seed=seed) for seed in range(100, 104)]
+    is_asked, is_beside, alive = Event(), Event(), []
+    asking = Thread(target=lambda: (is_asked.set(), cached_run(settings[3])))
+
+    def compute(prepared):
+        if prepared.settings == settings[2]:
+            asking.start()
+            assert is_asked.wait(5)
+            assert not is_beside.wait(0.05)
+        elif prepared.settings == settings[3]:
+            is_beside.set()
+        gc.collect()
+        alive.append(sum(one() is not None for one in made))
+        made.append(weakref.ref(run := Large()))
+        return run
+
+    made = []
+    monkeypatch.setattr(cache, "compute", compute)
+    for one in settings[:3]:
+        cached_run(one)
+    asking.join(5)
+    assert alive == [0, 1, 1, 1]
