@@ -204,6 +204,7 @@ def report_changes(browser: Browser, address: str, view: str, n_tokens: int) -> 
     component = COMPONENTS[view]
     page = Page(browser)
     open_heads(page, address, view, n_tokens)
+    page.wait(MORE)
     page.click(MORE)
     page.wait(PLUS)
     time.sleep(1)

@@ -151,13 +151,13 @@ test("planes of a mask that is the same as before are kept, with what is drawn o
   assert.notEqual(MaskPlanes.of(undefined, before), before);
 });
 
-test("what cannot be seen is drawn when it comes near, once, as it is by then", () => {
-  let report;
+test("what is seen is drawn at once, what is near soon, and what is far when it comes near, once", async () => {
+  const reports = {};
   globalThis.window = Object.assign(new EventTarget(), { innerHeight: 700 });
   globalThis.matchMedia = () => new EventTarget();
   globalThis.IntersectionObserver = class {
-    constructor(callback) {
-      report = (target, isIntersecting) => callback([{ target, isIntersecting }]);
+    constructor(callback, options) {
+      reports[options ? "near" : "seen"] = (target, isIntersecting) => callback([{ target, isIntersecting }]);
     }
 
     observe() {}
@@ -168,13 +168,18 @@ test("what cannot be seen is drawn when it comes near, once, as it is by then", 
   drawWhenNear(below, () => painted.push("below, old"));
   drawWhenNear(below, () => painted.push("below"));
   assert.deepEqual(painted, ["seen"]);
-  report(below, true);
-  report(below, true);
+  reports.near(below, true);
+  reports.near(below, true);
   assert.deepEqual(painted, ["seen", "below"]);
-  report(seen, false);
+  drawWhenNear(below, () => painted.push("near, old"));
+  drawWhenNear(below, () => painted.push("near"));
+  assert.equal(painted.length, 2, "what is seen goes before it");
+  await new Promise((done) => setTimeout(done, 5));
+  assert.deepEqual(painted.splice(2), ["near"]);
+  for (const where of ["seen", "near"]) reports[where](seen, false);
   drawWhenNear(seen, () => painted.push("seen again"));
   assert.equal(painted.length, 2);
-  report(seen, true);
+  reports.seen(seen, true);
   assert.equal(painted.at(-1), "seen again");
   const [lower, gone] = [at(5000), { ...at(6000), isConnected: false }];
   drawWhenNear(lower, () => painted.push("on paper"));

@@ -75,7 +75,9 @@ def _heads(address: Address) -> HeadsPicture:
 
 
 def _compare(address: Address) -> ComparePicture:
-    a, b = (_run_of(settings) for settings in compared_settings(address.settings, address.selection))
+    settings_a, settings_b = compared_settings(address.settings, address.selection)
+    b = _run_of(settings_b)  # first, since the page begins with A and each waits for what the other computes
+    a = _run_of(settings_a)
     return ComparePicture(_of_attention(a, address), _of_attention(b, address))
 
 

@@ -33,7 +33,7 @@ class CompareGrids extends LayeredPicture {
 
   constructor(root, host) {
     super(root, host, "compare_grids");
-    this.heads = [];
+    this.sections = []; // by rank: what is in sight stays in sight, and is drawn at once, whichever head it is of
     this.controls = new HeadControls(root, host, { draw: () => this.redraw(), move: () => this.move() });
     this.endings.push(() => this.controls.destroy());
     this.build();
@@ -83,7 +83,8 @@ class CompareGrids extends LayeredPicture {
   blockedInBoth(a, b) {
     if (!a || !b) return null;
     if (this.both && this.both.a === a && this.both.b === b) return this.both.blocked;
-    const blocked = a.map((bits, i) => (bits && b[i] ? 1 : 0));
+    const blocked = new Uint8Array(a.length);
+    for (let i = 0; i < blocked.length; i++) blocked[i] = a[i] && b[i] ? 1 : 0;
     this.both = { a, b, blocked };
     return blocked;
   }
@@ -141,31 +142,30 @@ class CompareGrids extends LayeredPicture {
     this.differenceLegend.update(scales.difference, { text: "B − A" });
     this.arrange(matrices);
     const limits = this.limits();
-    for (const head of this.order.filter((one) => controls.choices.shown.has(one))) {
-      this.drawHead(head, matrices[head], scales, limits);
-    }
+    for (const section of this.sections) this.drawSection(section, matrices[section.head], scales, limits);
     this.select(this.selected);
   }
 
-  /** One row of panels for each head, from the one that changed most; while a dial is turned they keep their places. */
+  /** One section for each head, from the one that changed most; while a dial is turned they keep their places. */
   arrange(matrices) {
     const { choices, size } = this.controls;
-    while (this.heads.length < size.heads) this.heads.push(this.makeHead(this.heads.length));
-    while (this.heads.length > size.heads) this.heads.pop().element.remove();
-    this.heads.forEach(({ element }, head) => (element.hidden = !choices.shown.has(head)));
     const isTurnedStill = this.data.isTurned && this.order.length === size.heads;
     if (!isTurnedStill) this.order = inOrder(matrices);
-    this.order.forEach((head, rank) => {
-      const { element } = this.heads[head];
-      if (this.rows.children[rank] !== element) this.rows.insertBefore(element, this.rows.children[rank]);
+    const shown = this.order.filter((head) => choices.shown.has(head));
+    while (this.sections.length < shown.length) this.sections.push(this.makeSection());
+    while (this.sections.length > shown.length) this.sections.pop().element.remove();
+    shown.forEach((head, rank) => {
+      const section = this.sections[rank];
+      section.head = head;
+      section.element.dataset.head = head;
     });
   }
 
-  makeHead(head) {
+  makeSection() {
     const host = {
-      hover: (panel, row, column, point) => this.hover(head, row, column, point),
+      hover: (panel, row, column, point) => this.hover(section.head, row, column, point),
       leave: () => this.leave(),
-      select: (panel, row, column) => this.send(head, row, column),
+      select: (panel, row, column) => this.send(section.head, row, column),
     };
     const dot = makeElement("span", "matrix-dot");
     const text = makeElement("span");
@@ -173,9 +173,10 @@ class CompareGrids extends LayeredPicture {
     const moved = makeElement("span", "compare-moved");
     const heading = makeElement("div", "compare-heading", {}, [dot, text, moved]);
     const grids = makeElement("div", "compare-panels", {}, panels.map((panel) => panel.element));
-    const element = makeElement("section", "compare-head", { "data-head": head }, [heading, grids]);
+    const element = makeElement("section", "compare-head", {}, [heading, grids]);
     this.rows.append(element);
-    return { element, dot, text, moved, panels };
+    const section = { head: 0, element, dot, text, moved, panels };
+    return section;
   }
 
   limits() {
@@ -185,8 +186,7 @@ class CompareGrids extends LayeredPicture {
     return { width, height: 420, cell: 44 };
   }
 
-  drawHead(head, matrices, scales, limits) {
-    const { dot, text, moved, panels } = this.heads[head];
+  drawSection({ head, dot, text, moved, panels }, matrices, scales, limits) {
     const name = this.controls.title(head);
     const titles = { a: this.data.sides.a.title, b: this.data.sides.b.title, difference: "B − A" };
     dot.style.background = headColor(this.theme, head);
@@ -217,9 +217,9 @@ class CompareGrids extends LayeredPicture {
 
   select(cell) {
     this.selected = cell;
-    this.heads.forEach(({ panels }, head) => {
+    for (const { head, panels } of this.sections) {
       for (const panel of panels) panel.select(cell?.head === head ? cell : null);
-    });
+    }
   }
 
   hover(head, row, column, point) {
@@ -246,7 +246,7 @@ class CompareGrids extends LayeredPicture {
   }
 
   lightAll(row, column) {
-    for (const { panels } of this.heads) for (const panel of panels) panel.light(row, column);
+    for (const { panels } of this.sections) for (const panel of panels) panel.light(row, column);
   }
 }
 

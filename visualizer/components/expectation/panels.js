@@ -11,7 +11,7 @@ class SignedPanel extends MatrixPanel {
   /** Draw; `codes` says what each cell is, null while the result is covered. */
   showSigned(matrix, look, codes) {
     this.codes = codes;
-    this.painted = null; // other signs may stand over the same numbers
+    this.painted = undefined; // other signs may stand over the same numbers
     this.show(matrix, look);
   }
 

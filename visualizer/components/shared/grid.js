@@ -6,7 +6,7 @@ import { clamp, makeElement, setText, whenIdle } from "./dom.js";
 import { cellUnder, labelFont, LONGEST_LABEL, panelGeometry, readsUpwards, tickStep } from "./grid_layout.js";
 import { hasModifier, stepOfKey } from "./keys.js";
 import { shortNumber } from "./legend.js";
-import { drawMatrix, hatchCanvas, inkOn, pixelFor, signCanvas, storedNumbers } from "./matrix_pixels.js";
+import { drawMatrix, hatchCanvas, inkOn, pixelFor, signCanvas } from "./matrix_pixels.js";
 import { drawWhenNear } from "./near.js";
 import { formatNumber, withMinusSign } from "./payload.js";
 import { Reading } from "./reading.js";
@@ -28,8 +28,10 @@ export class MatrixPanel {
   matrix;
   /** @type {Reading} */
   reading;
-  /** @type {{ matrix: Matrix, title: string, inRows: boolean } | undefined} */
+  /** @type {{ matrix: Matrix, title: string, isInWords: boolean } | undefined} */
   said;
+  /** @type {{ matrix: Matrix, around: string, colors: string } | undefined} */
+  painted;
   /** @type {Geometry} */
   geometry;
   /** @type {number} */
@@ -127,21 +129,26 @@ export class MatrixPanel {
     setBox(this.overlay, 0, 0, this.overlayWidth(), this.geometry.top + this.geometry.plotHeight);
     this.drawLights();
     this.select(this.selected);
-    this.describeSoon();
+    this.forgetWords();
     drawWhenNear(this.element, () => {
       this.paint();
-      this.describeRowsSoon();
+      this.describeSoon();
     });
   }
 
-  /** Draw the pixels and what is written over them. */
+  /** Draw the pixels, and what stands over them where it has changed. */
   paint() {
-    const looks = looksOf(this.look.scale, this.geometry, this.pixelRatio);
-    if (this.painted?.matrix === this.matrix && this.painted.looks === looks) return;
-    this.painted = { matrix: this.matrix, looks };
-    const { plotWidth, plotHeight } = this.geometry;
-    drawMatrix(this.pixels, this.matrix, this.look.scale, plotWidth * this.pixelRatio, plotHeight * this.pixelRatio);
-    this.drawOverlay();
+    const { matrix, geometry, pixelRatio } = this;
+    const { low, high, palette, curve, theme } = this.look.scale;
+    const around = JSON.stringify([theme.name, theme.background, theme.text, theme.font, pixelRatio, geometry]);
+    const colors = JSON.stringify([palette, low, high, curve]);
+    const before = this.painted;
+    this.painted = { matrix, around, colors };
+    const isAround = before?.around === around;
+    if (isAround && before.matrix === matrix && before.colors === colors) return;
+    drawMatrix(this.pixels, matrix, this.look.scale, geometry.plotWidth * pixelRatio, geometry.plotHeight * pixelRatio);
+    const showsNumbers = geometry.numbers || low < 0;
+    if (!isAround || showsNumbers || !looksAlike(before.matrix, matrix)) this.drawOverlay();
   }
 
   showTexts() {
@@ -157,20 +164,22 @@ export class MatrixPanel {
     this.plot.classList.toggle("matrix-plot-leads", Boolean(hint));
   }
 
-  /** Put the matrix into words, unless it is already: in brief, and once it is near the window row by row. */
-  describeSoon() {
+  /** What is said is of another matrix: until this one is in words, once it is near the window, it has its title. */
+  forgetWords() {
     const { matrix, look } = this;
     if (this.said?.matrix === matrix && this.said.title === look.title && !look.rowTexts) return;
-    this.said = { matrix, title: look.title, inRows: false };
+    this.said = { matrix, title: look.title, isInWords: false };
     this.reading.forget();
     this.endDescribing?.();
-    this.endDescribing = whenIdle(() => this.pixels.setAttribute("aria-label", look.description()));
+    this.pixels.setAttribute("aria-label", look.title || "matrix");
   }
 
-  describeRowsSoon() {
-    if (!this.said || this.said.inRows) return;
-    this.said.inRows = true;
+  /** Put the matrix into words, unless it is already: in brief, and row by row. */
+  describeSoon() {
+    if (!this.said || this.said.isInWords) return;
+    this.said.isInWords = true;
     const { matrix, look } = this;
+    this.endDescribing = whenIdle(() => this.pixels.setAttribute("aria-label", look.description()));
     this.reading.writeSoon(look.title || "the matrix", () => look.rowTexts?.() ?? describeRows(matrix));
   }
 
@@ -325,10 +334,10 @@ export class MatrixPanel {
   }
 }
 
-/** All that the pixels of a matrix depend on beside its numbers. */
-function looksOf({ theme, palette, low, high, curve }, geometry, pixelRatio) {
-  const { name, background, text, font } = theme;
-  return JSON.stringify([name, background, text, font, palette, low, high, curve, pixelRatio, geometry]);
+/** Whether two matrices have the same hatch and labels. */
+function looksAlike(one, other) {
+  const isSame = (name) => one[name] === other[name];
+  return ["blocked", "emptyRows", "rowAxis", "columnAxis"].every(isSame);
 }
 
 /** The same by transform, which moves without a new layout; hides the element when not `visible`. */
@@ -493,7 +502,7 @@ export function lineText({ parts }) {
  */
 export function describeMatrix(name, matrix) {
   const { rows, columns, rowAxis, columnAxis, blocked, blockedBy } = matrix;
-  const { numbers: values, unit } = storedNumbers(matrix);
+  const { data: values, scale, power } = matrix.steps ?? { data: matrix.values, scale: 1, power: 1 };
   let low = Infinity;
   let high = -Infinity;
   let blockedCount = 0;
@@ -510,7 +519,7 @@ export function describeMatrix(name, matrix) {
     }
   }
   const size = `${name}: ${rows} by ${columns} (${rowAxis.name} by ${columnAxis.name})`;
-  const range = low <= high ? `from ${formatNumber(low * unit)} to ${formatNumber(high * unit)}` : "no finite number";
+  const range = low <= high ? `from ${formatNumber(low ** power * scale)} to ${formatNumber(high ** power * scale)}` : "no finite number";
   const hidden = blockedCount ? `, ${blockedCount} of ${values.length} cells ${blockedText(bits, blockedBy ?? [])}` : "";
   const strange = unusual ? `, ${unusual} not finite` : "";
   return `${size}, ${range}${hidden}${strange}`;

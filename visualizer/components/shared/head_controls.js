@@ -26,6 +26,7 @@ export class HeadControls {
 
   /** Take the host's layer, head and looks, unless the person has changed them since it heard of them; says whether. */
   receive(data, [layers, heads, rows, columns]) {
+    for (const axis of ["rows", "columns"]) data[axis] = asBefore(this.data?.[axis], data[axis]);
     this.data = data;
     this.size = { layers, heads, rows, columns };
     const areKnown = this.events.areKnown(data.seq);
@@ -106,6 +107,11 @@ export class HeadControls {
   destroy() {
     this.events.destroy();
   }
+}
+
+/** What is equal to what was there before stays it, so that what is drawn of it can stay too. */
+function asBefore(before, now) {
+  return JSON.stringify(before) === JSON.stringify(now) ? before : now;
 }
 
 /** The looks of `Looks` in Python for so many heads and columns: `shown` as a Set, and the curve that is drawn. */

@@ -1,35 +1,40 @@
-/** What cannot be seen is drawn when it comes near the window. */
+/** What can be seen is drawn first, what is near it soon after, and everything else when it comes near. */
+
+import { whenIdle } from "./dom.js";
 
 const MARGIN = "50%"; // of the window, on each side: what is about to be seen is drawn already
 const states = new WeakMap();
 const waiting = new Set(); // weak references to the elements whose drawing waits: removed ones can be forgotten
-/** @type {IntersectionObserver | undefined} */
-let observer;
+/** @type {IntersectionObserver[] | undefined} */
+let observers;
 
 /**
- * Draw an element now if it is in the window or near it, else when it comes there; of several drawings of one
- * element that wait, only the last is done.
+ * Draw an element now if it is in the window, soon if it is near it, else when it comes there; of several drawings of
+ * one element that wait, only the last is done.
  */
 export function drawWhenNear(element, draw) {
-  observer ??= observe();
+  observers ??= observe();
   let state = states.get(element);
   if (!state) {
-    state = { isNear: isInWindow(element), waiting: null, reference: new WeakRef(element) };
+    const isSeen = isInWindow(element);
+    state = { isSeen, isNear: isSeen, waiting: null, reference: new WeakRef(element) };
     states.set(element, state);
-    observer.observe(element);
+    for (const observer of observers) observer.observe(element);
   }
-  state.waiting = state.isNear ? null : draw;
-  if (state.isNear) {
-    waiting.delete(state.reference);
-    draw();
-  } else waiting.add(state.reference);
+  state.waiting = draw;
+  waiting.add(state.reference);
+  if (state.isSeen) drawNow(element);
+  else if (state.isNear) whenIdle(() => drawNow(element));
 }
 
-/** Watch what comes near; what is printed is on paper, wherever it is in the window. */
+/** Watch what comes near and into the window; what is printed is on paper, wherever it is in the window. */
 function observe() {
   window.addEventListener("beforeprint", drawAll);
   matchMedia("print").addEventListener("change", ({ matches }) => matches && drawAll());
-  return new IntersectionObserver(drawNear, { rootMargin: MARGIN, scrollMargin: MARGIN });
+  return [
+    new IntersectionObserver((entries) => note(entries, "isNear"), { rootMargin: MARGIN, scrollMargin: MARGIN }),
+    new IntersectionObserver((entries) => note(entries, "isSeen")),
+  ];
 }
 
 function drawAll() {
@@ -53,10 +58,10 @@ function isInWindow(element) {
   return top < window.innerHeight && bottom > 0;
 }
 
-function drawNear(entries) {
+/** Some elements have come to where they are near or seen, or have left it. */
+function note(entries, where) {
   for (const { target, isIntersecting } of entries) {
-    const state = states.get(target);
-    state.isNear = isIntersecting;
-    if (isIntersecting && state.waiting) drawNow(target);
+    states.get(target)[where] = isIntersecting;
+    if (isIntersecting) drawNow(target);
   }
 }
