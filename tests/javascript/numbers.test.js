@@ -54,6 +54,8 @@ test("float16 and steps become the numbers that they stand for", () => {
   assert.deepEqual([...floats(half)], [1, -2, Infinity, 2 ** -24, NaN]);
   const steps = { data: Uint8Array.of(0, 51, 255), dtype: "u1", scale: 1 / 255, power: 1 };
   assert.deepEqual([...floats(steps, 1)].map((value) => value.toFixed(6)), ["0.200000", "1.000000"]);
+  const roots = { ...steps, scale: 1 / 255 ** 2, power: 2 };
+  assert.deepEqual([...floats(roots)].map((value) => value.toFixed(6)), ["0.000000", "0.040000", "1.000000"]);
 });
 
 test("a number is written with the digits that its precision carries", () => {
@@ -61,7 +63,7 @@ test("a number is written with the digits that its precision carries", () => {
     [0, 0.12345, -1234567, 1e-5, NaN, -Infinity].map((value) => formatNumber(value)),
     ["0", "0.1235", "−1.235e+6", "1.000e−5", "NaN", "−∞"],
   );
-  assert.equal(formatNumber(0.12345, "u1"), "≈0.12");
+  assert.deepEqual([0.12345, 0.0023, 0].map((value) => formatNumber(value, "u1")), ["≈0.12", "≈0.002", "≈0.00"]);
   assert.equal(formatNumber(-0.12345, "f2"), "−0.123");
 });
 

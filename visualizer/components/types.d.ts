@@ -79,6 +79,8 @@ export interface Matrix extends Plane {
   values: Float32Array;
   /** The same as integers that stand for them, where they came so; then `values` are made when asked for. */
   steps?: Steps | null;
+  /** Their exact numbers by cell, as far as they were asked for. */
+  exact?: { get(i: number): number | undefined; has(i: number): boolean } | null;
   rows: number;
   columns: number;
   rowAxis: Axis;

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
 
 from model.mask_tools.intents import Intent
 from visualizer.components.attention_heads.element import payload
 from visualizer.components.packing import Precision
-from visualizer.pictures.heads import HeadsPicture
+from visualizer.pictures.heads import HeadsPicture, cell_of
 from visualizer.runs.intended import as_meant, chosen_intent
 from visualizer.settings.attentions import attention_named
 from visualizer.settings.fields import WORKED_EXAMPLES
@@ -43,6 +47,10 @@ class ComparePicture:
 
     a: HeadsPicture
     b: HeadsPicture
+
+    def exact_at(self, places: Sequence[int]) -> dict[str, NDArray[np.float32]]:
+        """The weights of one cell in A and in B, as ``HeadsPicture.exact_at``."""
+        return {"a": cell_of(self.a.weights, places), "b": cell_of(self.b.weights, places)}
 
     def packed(self, precision: Precision) -> bytes:
         """The bytes that the browser draws, with the numbers of the layers in the header."""

@@ -99,6 +99,17 @@ class HeadsPicture:
         """What each head does, for each layer."""
         return (self.run.names_of(self.n_heads),) * len(self.layers)
 
+    def exact_at(self, places: Sequence[int]) -> dict[str, NDArray[np.float32]]:
+        """The weight of one cell, (L,).
+
+        Args:
+            places: its head, its query and its key.
+
+        Raises:
+            ValueError: there is no such cell.
+        """
+        return {"weights": cell_of(self.weights, places)}
+
     def packed(self, precision: Precision) -> bytes:
         """The bytes that the browser draws, with the numbers of the layers in the header."""
         return payload(
@@ -115,6 +126,21 @@ class HeadsPicture:
             },
             precision=precision,
         )
+
+
+def cell_of(weights: NDArray[np.float32], places: Sequence[int]) -> NDArray[np.float32]:
+    """One cell of weights (L, H, Tq, Tk) in each layer, (L,).
+
+    Raises:
+        ValueError: the places are no head, query and key of them.
+    """
+    sizes = weights.shape[1:]
+    if len(places) != len(sizes) or any(place >= size for place, size in zip(places, sizes, strict=False)):
+        of = ", ".join(f"{size} {name}" for size, name in zip(sizes, ("heads", "queries", "keys"), strict=True))
+        raise ValueError(f"at is a head, a query and a key, counted from 0, of {of}.")
+    head, query, key = places
+    cell: NDArray[np.float32] = weights[:, head, query, key]
+    return cell
 
 
 def modules_of(run: Run, kind: str) -> tuple[str, ...]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +12,7 @@ from torch import Tensor
 
 from model import Trace
 from model.tracing import TraceError
-from visualizer.components.packing import Precision, in_precision, pack
+from visualizer.components.packing import in_precision, pack
 from visualizer.pictures.compare import ComparePicture, compared_settings
 from visualizer.pictures.heads import HeadsPicture, attention_of, heads_picture
 from visualizer.pictures.step import Place, StepPicture, equation, every_head, every_part, place_in
@@ -62,12 +61,17 @@ def answer_stage(address: Address) -> Answer:
 
 
 def answer_picture(address: Address) -> Answer:
-    """What the picture of a view draws, packed as the page gets it.
+    """What the picture of a view draws, packed as the page gets it; of heads, one cell alone where it is asked for.
 
     Raises:
         ValueError: one sentence on what is wrong with the address, or on why nothing was computed.
     """
-    return Answer(_PICTURES[address.name](address).packed(address.part.precision))
+    picture = _PICTURES[address.name](address)
+    if not address.part.at:
+        return Answer(picture.packed(address.part.precision))
+    if isinstance(picture, StepPicture):
+        raise ValueError("A cell of a stage is at the address of its numbers: leave out at.")
+    return Answer(pack({}, picture.exact_at(address.part.places)))
 
 
 def _heads(address: Address) -> HeadsPicture:
@@ -79,13 +83,6 @@ def _compare(address: Address) -> ComparePicture:
     b = _run_of(settings_b)  # first, since the page begins with A and each waits for what the other computes
     a = _run_of(settings_a)
     return ComparePicture(_of_attention(a, address), _of_attention(b, address))
-
-
-class _Packed(Protocol):
-    """What a picture draws."""
-
-    def packed(self, precision: Precision) -> bytes:
-        """The bytes that the browser draws."""
 
 
 def _of_stage(draw: Callable[[Run, Place], StepPicture]) -> Callable[[Address], StepPicture]:
@@ -103,7 +100,7 @@ def _of_stage(draw: Callable[[Run, Place], StepPicture]) -> Callable[[Address], 
     return drawn
 
 
-_PICTURES: Mapping[str, Callable[[Address], _Packed]] = {
+_PICTURES: Mapping[str, Callable[[Address], HeadsPicture | ComparePicture | StepPicture]] = {
     "heads": _heads,
     "compare": _compare,
     "step": _of_stage(equation),

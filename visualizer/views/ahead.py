@@ -27,6 +27,7 @@ class _Addressed:
         picture: the name of the picture.
         n_numbers: how many numbers from 0 to 1 it has.
         by_layer: whether one layer is asked for first.
+        for_colors: whether they are seen as colours alone.
     """
 
     selection: Selection
@@ -34,6 +35,7 @@ class _Addressed:
     picture: str
     n_numbers: int
     by_layer: bool
+    for_colors: bool
 
     def foreseen(self, settings: Settings, selection: Selection) -> str:
         """Where the same picture of other settings begins; "" where it will be another one."""
@@ -41,7 +43,8 @@ class _Addressed:
         if selection.hidden or any(getattr(selection, name) != getattr(self.selection, name) for name in place):
             return ""
         seen = {name: getattr(self.shown, name) for name in place}
-        address = picture_address(self.picture, settings, replace(selection, **seen), self.n_numbers)
+        there = replace(selection, **seen)
+        address = picture_address(self.picture, settings, there, self.n_numbers, for_colors=self.for_colors)
         if not address:
             return ""
         return f"{address}&layers={self.shown.layer}" if self.by_layer else address
@@ -68,6 +71,7 @@ def addressed(
     *,
     n_numbers: int = 0,
     by_layer: bool = False,
+    for_colors: bool = False,
 ) -> str | None:
     """``picture_address`` of what is shown, from which the next one is foreseen.
 
@@ -78,6 +82,7 @@ def addressed(
         shown: the same, as it is in this run.
         n_numbers: how many numbers from 0 to 1 it has.
         by_layer: whether the browser asks for the layer shown first.
+        for_colors: whether they are seen as colours alone, and a cell's exact number is fetched when asked for.
     """
-    drafts.put_by(_LAST, _Addressed(selection, shown, picture, n_numbers, by_layer))
-    return picture_address(picture, settings, shown, n_numbers)
+    drafts.put_by(_LAST, _Addressed(selection, shown, picture, n_numbers, by_layer, for_colors))
+    return picture_address(picture, settings, shown, n_numbers, for_colors=for_colors)

@@ -11,7 +11,7 @@ from model.analysis.metrics import METRICS
 from visualizer.components.attention_heads.element import attention_heads
 from visualizer.guide.walking import light_at
 from visualizer.pictures.heads import heads_picture, modules_of
-from visualizer.routes.address import MOST_WRITTEN, picture_address
+from visualizer.routes.address import MOST_EXACT, MOST_WRITTEN, picture_address
 from visualizer.runs.paths import attention_modules
 from visualizer.runs.run import Run
 from visualizer.session import state, widgets
@@ -48,9 +48,12 @@ def render(run: Run, selection: Selection) -> None:
     numbers = n_heads * len(same) * len(rows.labels) * len(columns.labels)
     layer = min(selection.layer, len(same) - 1)
     shown = replace(selection, stage=f"{kind}.weights", layer=layer)
-    address = addressed("heads", run.settings, selection, shown, n_numbers=numbers, by_layer=True)
-    dials = dials_of(run.settings, kind, len(rows.labels), len(columns.labels)) if address else ()
     is_large = len(rows.labels) * len(columns.labels) > MOST_WRITTEN
+    for_colors = is_large and numbers > MOST_EXACT and selection.drawn != "lines"  # which have a least weight
+    address = addressed(
+        "heads", run.settings, selection, shown, n_numbers=numbers, by_layer=True, for_colors=for_colors
+    )
+    dials = dials_of(run.settings, kind, len(rows.labels), len(columns.labels)) if address else ()
     unturned = picture_address("heads", before_turning(run.settings, dials), shown, numbers, for_colors=is_large)
 
     def show(event: object) -> None:

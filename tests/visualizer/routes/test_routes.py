@@ -129,6 +129,24 @@ def test_a_picture_is_sent_by_layer_as_the_page_draws_it(client):
     assert header["blocked_by"] == ["causal"]
 
 
+def test_a_picture_gives_the_exact_number_of_one_cell(client):
+    def cell(view: str, layers: str = "layers=1", at: str = "1,2,0", **link: str) -> dict[str, float] | str:
+        answer = client.get(f"/pictures/{view}?{urlencode(LINK | link)}&{layers}&at={at}")
+        if answer.status_code != 200:
+            return answer.text
+        return {name: float(*found) for name, found in unpacked(answer.content)[1].items()}
+
+    exact = run_of(LINK).trace[WEIGHTS].value
+    assert cell("heads") == {"weights": float(exact[0, 1, 2, 0])}
+    assert cell("compare", mask_a="none") == {
+        "a": float(run_of(LINK | {"mask": "none"}).trace[WEIGHTS].value[0, 1, 2, 0]),
+        "b": float(exact[0, 1, 2, 0]),
+    }
+    refused = "at is a head, a query and a key, counted from 0, of 2 heads, 3 queries, 3 keys.\n"
+    assert {cell("heads", at=at) for at in ("2,0,0", "0,0,3", "0,0", "0,0,0,0")} == {refused}
+    assert cell("step", layers="") == "A cell of a stage is at the address of its numbers: leave out at.\n"
+
+
 def test_two_runs_are_sent_as_the_page_compares_them(client):
     link = LINK | {"mask_a": "padding", "mask_b": "causal,sliding_window", "window": "2", "layers": "1"}
     header, arrays = unpacked(client.get(f"/pictures/compare?{urlencode(link)}").content)

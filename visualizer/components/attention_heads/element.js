@@ -231,8 +231,10 @@ class AttentionHeads extends LayeredPicture {
   hover(panel, row, column, point) {
     this.lightAll(row, column);
     const lines = describeCell(panel.matrix, "weight", row, column);
-    const head = tooltipLine("tooltip-head", panel.look.title);
-    this.pointAt([head, ...lines], point, marksOfCell(this.data.rows, this.data.columns, row, column));
+    const title = tooltipLine("tooltip-head", panel.look.title);
+    this.pointAt([title, ...lines], point, marksOfCell(this.data.rows, this.data.columns, row, column));
+    const say = () => this.hover(panel, row, column, point);
+    this.wantExact(panel, { weights: panel.matrix }, this.panels.indexOf(panel), row, column, say);
   }
 
   onHover(marks) {

@@ -5,7 +5,7 @@ import { HeadControls } from "../shared/head_controls.js";
 import { makeLegend } from "../shared/legend.js";
 import { MaskPlanes } from "../shared/mask_planes.js";
 import { makeScale, storedNumbers } from "../shared/matrix_pixels.js";
-import { formatNumber } from "../shared/payload.js";
+import { cellText } from "../shared/payload.js";
 import { startPicture } from "../shared/picture.js";
 import { headColor } from "../shared/theme.js";
 import { blockedText, cellPositionLine, tooltipLine } from "../shared/tooltip.js";
@@ -163,7 +163,7 @@ class CompareGrids extends LayeredPicture {
 
   makeSection() {
     const host = {
-      hover: (panel, row, column, point) => this.hover(section.head, row, column, point),
+      hover: (panel, row, column, point) => this.hover(panel, section.head, row, column, point),
       leave: () => this.leave(),
       select: (panel, row, column) => this.send(section.head, row, column),
     };
@@ -222,10 +222,12 @@ class CompareGrids extends LayeredPicture {
     }
   }
 
-  hover(head, row, column, point) {
+  hover(panel, head, row, column, point) {
     this.lightAll(row, column);
     const marks = marksOfCell(this.data.rows, this.data.columns, row, column);
     this.pointAt(this.describe(head, row, column), point, marks);
+    const { a, b } = this.decoded[head];
+    this.wantExact(panel, { a, b }, head, row, column, () => this.hover(panel, head, row, column, point));
   }
 
   /** All three values of one cell, and what blocks it on either side. */
@@ -235,9 +237,9 @@ class CompareGrids extends LayeredPicture {
     return [
       tooltipLine("tooltip-head", this.controls.title(head)),
       cellPositionLine(this.data.rows, this.data.columns, row, column),
-      compareLine("A", formatNumber(a.values[i], a.dtype), noteOn(a, row, i)),
-      compareLine("B", formatNumber(b.values[i], b.dtype), noteOn(b, row, i)),
-      compareLine("B − A", signedNumber(difference.values[i], a.dtype), ""),
+      compareLine("A", cellText(a, i), noteOn(a, row, i)),
+      compareLine("B", cellText(b, i), noteOn(b, row, i)),
+      compareLine("B − A", signedNumber(difference, i), ""),
     ];
   }
 
@@ -266,7 +268,14 @@ function differenceOf(a, b, looks) {
     },
     ...{ rows, columns, rowAxis, columnAxis, dtype },
     ...looks,
+    exact: exactDifference(a.exact, b.exact),
   };
+}
+
+/** The exact differences of the cells of which both numbers are known. */
+function exactDifference(a, b) {
+  const has = (i) => Boolean(a?.has(i) && b?.has(i));
+  return { has, get: (i) => (has(i) ? Math.fround(b.get(i) - a.get(i)) : undefined) };
 }
 
 /** What is left of `b` without `a`; both are numbers that stand for themselves times one unit. */
@@ -299,9 +308,9 @@ function noteOn({ blocked, blockedBy, emptyRows }, row, i) {
 }
 
 /** A difference with its sign. */
-function signedNumber(value, dtype) {
-  const text = formatNumber(value, dtype);
-  return value > 0 ? (text.startsWith("≈") ? `≈+${text.slice(1)}` : `+${text}`) : text;
+function signedNumber(difference, i) {
+  const text = cellText(difference, i);
+  return (difference.exact.get(i) ?? difference.values[i]) > 0 ? (text.startsWith("≈") ? `≈+${text.slice(1)}` : `+${text}`) : text;
 }
 
 /** Draw the picture in `root`. */

@@ -96,7 +96,12 @@ function takeAhead(address) {
 /** What the server says of an address that it does not answer. */
 class Refusal extends Error {}
 
-async function fetchNumbers(address, signal) {
+/**
+ * The numbers of an address; what the server says of it, or that it says nothing, is an error.
+ * @param {string} address
+ * @param {AbortSignal} [signal]
+ */
+export async function fetchNumbers(address, signal) {
   const response = await fetch(new URL(address, document.baseURI), { signal });
   if (response.ok) return unpack(new Uint8Array(await response.arrayBuffer()));
   const isSentence = response.headers.get("content-type")?.startsWith("text/plain");

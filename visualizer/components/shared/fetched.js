@@ -2,6 +2,7 @@
 
 import { Arrivals, onArrivedAhead } from "./arrivals.js";
 import { Dials } from "./dials.js";
+import { addressOfCell, ExactNumbers } from "./exact.js";
 import { Follower } from "./follower.js";
 import { addressOfLayers, areFew, layersInTurn, withLayers } from "./layers.js";
 import { drawWhenNear } from "./near.js";
@@ -18,8 +19,8 @@ export class FetchedPicture extends Picture {
     super(root, host, name);
     this.arrivals = new Arrivals(root);
     this.endings.push(() => this.arrivals.cancel());
-    /** @type {{ address: string | null, isWhole: boolean } | null} */
-    this.numbers = null; // what arrived last, with the address that it came from
+    /** @type {{ address: string | null, source: string, isWhole: boolean } | null} */
+    this.numbers = null; // what arrived last, the address of the header that it is of, and where it came from
     /** @type {{ header: object, addresses: string[] } | null} */
     this.request = null; // what was asked for last
     /** @type {{ answer: object, numbers: object } | null} */
@@ -56,7 +57,7 @@ export class FetchedPicture extends Picture {
     const takeAnswer = (answer) => {
       const isFirst = !found;
       found = isFirst && this.ahead?.answer === answer ? this.ahead?.numbers : this.joined(found, answer, header);
-      this.numbers = { ...found, address: header.address };
+      this.numbers = { ...found, address: header.address, source: header.address };
       if (isFirst) this.take({ ...request.header, ...this.numbers });
       else this.takeMore();
     };
@@ -70,7 +71,7 @@ export class FetchedPicture extends Picture {
     const foreseen = this.foreseen(header, answer);
     if (!foreseen) return;
     this.ahead = { answer, numbers: this.joined(null, answer, header) };
-    this.take({ ...foreseen, ...this.ahead.numbers, address: header.address });
+    this.take({ ...foreseen, ...this.ahead.numbers, address: header.address, source: address });
   }
 
   /** The header that numbers will have which come before it; null where they cannot be drawn without it. */
@@ -115,7 +116,24 @@ export class LayeredPicture extends FetchedPicture {
       follower.follow(this.dials.addressFrom(this.data.dial_address));
     };
     this.dials = new Dials({ turn, rest: (dial, value) => this.controls.events.send("turned", { dial, value }) });
-    this.endings.push(() => this.dials.destroy());
+    this.exact = new ExactNumbers();
+    this.endings.push(() => this.dials.destroy(), () => this.exact.forget());
+  }
+
+  /** The cell of a panel is pointed at: its exact numbers in some matrices are said as well, once they are there. */
+  wantExact(panel, matrices, head, row, column, say) {
+    const { source, columns } = this.data;
+    const address = source && addressOfCell(source, this.controls.layer, [head, row, column]);
+    const sayAgain = () => {
+      say();
+      panel.sayCursor();
+    };
+    this.exact.want({ address, matrices, index: row * columns.labels.length + column, say: sayAgain });
+  }
+
+  hear(marks) {
+    this.exact.forget();
+    super.hear(marks);
   }
 
   /** Draw the numbers of where the dials stand: of every layer where they are few, else of the one shown. */
@@ -123,7 +141,7 @@ export class LayeredPicture extends FetchedPicture {
     const { layer, size } = this.controls;
     const isSmall = areFew(this.countNumbers());
     await this.arrivals.ask([isSmall ? address : addressOfLayers(address, [layer])], (answer) => {
-      this.numbers = { ...withLayers(null, answer, size.layers), address: null };
+      this.numbers = { ...withLayers(null, answer, size.layers), address: null, source: address };
       this.take({ ...this.headerWith(this.data, answer), ...this.numbers, isTurned: true });
     });
   }

@@ -8,7 +8,7 @@ import { hasModifier, stepOfKey } from "./keys.js";
 import { shortNumber } from "./legend.js";
 import { drawMatrix, hatchCanvas, inkOn, pixelFor, signCanvas } from "./matrix_pixels.js";
 import { drawWhenNear } from "./near.js";
-import { formatNumber, withMinusSign } from "./payload.js";
+import { cellText, formatNumber, withMinusSign } from "./payload.js";
 import { Reading } from "./reading.js";
 import { describeRows } from "./rows.js";
 import { axisRole, blockedText, cellPositionLine, tooltipLine } from "./tooltip.js";
@@ -330,7 +330,14 @@ export class MatrixPanel {
       y: box.top + ((row + 1) / rows) * box.height,
     };
     this.host.hover(this, row, column, point);
-    setText(this.live, describeCell(this.matrix, this.look.valueName, row, column).map(lineText).join(", "));
+    this.sayCursor();
+  }
+
+  /** Say the keyboard's cell to who does not see it. */
+  sayCursor() {
+    if (!this.cursor) return;
+    const lines = describeCell(this.matrix, this.look.valueName, this.cursor.row, this.cursor.column);
+    setText(this.live, lines.map(lineText).join(", "));
   }
 }
 
@@ -478,9 +485,9 @@ function drawPlate(context, text, x, y, theme) {
  * @returns {TooltipLine[]}
  */
 export function describeCell(matrix, valueName, row, column) {
-  const { values, columns, rowAxis, columnAxis, blocked, blockedBy, emptyRows, dtype } = matrix;
+  const { columns, rowAxis, columnAxis, blocked, blockedBy, emptyRows } = matrix;
   const i = row * columns + column;
-  const number = makeElement("b", "", {}, [formatNumber(values[i], dtype)]);
+  const number = makeElement("b", "", {}, [cellText(matrix, i)]);
   const lines = [
     cellPositionLine(rowAxis, columnAxis, row, column),
     tooltipLine("tooltip-value", `${valueName} `, number),

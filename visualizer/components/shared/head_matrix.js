@@ -24,6 +24,7 @@ export function headMatrix(array, masks, axes, blockedBy, layer, head) {
       return (values ??= floats(part, start, end));
     },
     steps: isInSteps ? { data: part.data.subarray(start, end), scale: part.scale, power: part.power } : null,
+    exact: isInSteps ? new Map() : null,
     dtype: array.dtype,
     rows,
     columns,

@@ -1,4 +1,4 @@
-/** @import { PackedArray } from "../types.d.ts" */
+/** @import { Matrix, PackedArray } from "../types.d.ts" */
 
 const TYPED_ARRAYS = { f4: Float32Array, f2: Uint16Array, u1: Uint8Array, u2: Uint16Array, i4: Int32Array };
 
@@ -68,12 +68,28 @@ export function floats(array, start = 0, end = array.data.length) {
 export function formatNumber(value, dtype = "f4") {
   if (Number.isNaN(value)) return "NaN";
   if (!Number.isFinite(value)) return value < 0 ? "−∞" : "∞";
-  if (dtype === "u1" || dtype === "u2") return `≈${withMinusSign(value.toFixed(dtype === "u1" ? 2 : 4))}`;
+  if (dtype === "u1" || dtype === "u2") return `≈${withMinusSign(ofSteps(value, dtype === "u1" ? 2 : 4))}`;
   if (value === 0) return "0";
   const digits = dtype === "f2" ? 3 : 4;
   const size = Math.abs(value);
   if (size < 1e-4 || size >= 10 ** 6) return withMinusSign(value.toExponential(digits - 1));
   return withMinusSign(value.toPrecision(digits).includes("e") ? String(Math.round(value)) : value.toPrecision(digits));
+}
+
+/** The digits of a number that came in steps; of 8-bit steps the first of a small number, where they are finer. */
+function ofSteps(value, digits) {
+  const isSmall = digits === 2 && value > 0 && value < 0.01;
+  return isSmall ? value.toPrecision(1) : value.toFixed(digits);
+}
+
+/**
+ * The number of a cell as text: exact where that is known.
+ * @param {Matrix} matrix
+ * @param {number} i
+ */
+export function cellText({ values, dtype, exact }, i) {
+  const known = exact?.get(i);
+  return known === undefined ? formatNumber(values[i], dtype) : formatNumber(known);
 }
 
 /** The same number text with a true minus sign. */
