@@ -23,6 +23,14 @@ addEventListener("headlight:painted", ({ detail }) => {
   probe.painted[detail.key] = (probe.painted[detail.key] ?? 0) + 1;
 });
 
+const RealWorker = window.Worker;
+window.Worker = class extends RealWorker {
+  constructor(...address) {
+    super(...address);
+    probe.worker = true;
+  }
+};
+
 const RealSocket = window.WebSocket;
 window.WebSocket = class extends RealSocket {
   constructor(...address) {
@@ -76,7 +84,7 @@ function isSettled() {
   if (document.querySelector("[data-testid=stApp]")?.dataset.testScriptState !== "notRunning") return false;
   if (document.querySelector("[data-testid=stSkeleton], [data-testid=stAppSkeleton]")) return false;
   const hosts = [...document.querySelectorAll("[data-testid=stBidiComponentIsolated]")];
-  const drawing = hosts.filter((host) => !host.closest(".st-key-ask_ahead")); // it asks and shows nothing
+  const drawing = hosts.filter((host) => !host.closest(".st-key-ask_ahead, .st-key-foresee")); // they show nothing
   const roots = drawing.map((host) => host.shadowRoot?.querySelector(".headlight"));
   return roots.every((root) => root?.childElementCount > 0 && root.ariaBusy !== "true");
 }

@@ -255,6 +255,52 @@ def test_the_query_follows_the_pointer_along_the_tokens_and_the_link_when_it_let
     assert link_of(page)["query"] == "0"
 
 
+HOLD = """() => {
+  const sockets = Object.getPrototypeOf(WebSocket.prototype);
+  const send = sockets.send;
+  window.held = [];
+  sockets.send = function (data) { window.held.push(() => send.call(this, data)); };
+  window.release = () => { sockets.send = send; window.held.splice(0).forEach((say) => say()); };
+}"""
+
+
+def test_a_changed_control_is_drawn_before_the_server_hears_of_it_and_asks_once(open_link):
+    page = open_link(view="heads", weights="random")
+    page.wait_for_function("probe.worker")  # it listens a second after the first picture
+    asked = []
+
+    def note(request):
+        if "/pictures/heads?" in request.url and "layers=0" in request.url:
+            asked.append(request.url)
+
+    def type_into(field, text, *, taken_with):
+        field.fill(text)
+        field.press(taken_with)
+
+    acts = {
+        "mask": lambda control: control.get_by_role("button", name="Padding", exact=True).click(),
+        "positions": lambda control: control.get_by_role("radio", name="Learned").click(),
+        "scale_scores": lambda control: control.locator("label").first.click(),
+        "seed": lambda control: type_into(control.locator("input"), "5", taken_with="Enter"),
+        "d_ff": lambda control: control.locator("input").press("ArrowLeft"),
+        "text": lambda control: type_into(control.locator("textarea"), "a~b *", taken_with="Control+Enter"),
+    }
+    page.on("request", note)
+    page.locator("summary", has_text="More").click()
+    for name, act in acts.items():
+        before, drawn = page.url, page.evaluate("key => probe.painted[key]", HEADS)
+        asked.clear()
+        page.evaluate(HOLD)
+        act(page.locator(f".st-key-{name}"))
+        page.wait_for_function("([key, n]) => probe.painted[key] > n", arg=[HEADS, drawn])
+        assert page.url == before, f"{name}: the server has heard of it"
+        with rerun(page):
+            page.evaluate("release()")
+        assert f"{name}=" in page.url
+        assert len(asked) == 1, f"{name}: {asked}"
+    page.remove_listener("request", note)
+
+
 MOVE_TO = """(dial, place) => {
   dial.value = place;
   dial.dispatchEvent(new Event("input", { bubbles: true }));

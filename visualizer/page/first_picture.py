@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from visualizer.page.warming import is_warming
 from visualizer.session import drafts
+from visualizer.session.asking import line_of_page
 from visualizer.session.told_ahead import wait_until_drawn
 
 MOST = 0.8
@@ -18,4 +19,4 @@ def wait() -> None:
     if not is_warming() or drafts.put_by_before("has_picture"):
         return
     drafts.put_by("has_picture", True)
-    wait_until_drawn(drafts.secret_of_session(), MOST)
+    wait_until_drawn(line_of_page(), MOST)

@@ -8,15 +8,13 @@ from __future__ import annotations
 from pathlib import Path
 from threading import Event
 
-from visualizer.components.ask_ahead.element import ask_ahead
 from visualizer.components.token_way.element import packed_way, paths_in
 from visualizer.page import header
 from visualizer.page.warming import is_warm, is_warming, picture_is_there, wait_for_picture
-from visualizer.routes.address import line_address
 from visualizer.runs.tokens import encode
-from visualizer.session import drafts
+from visualizer.session.asking import have_asked
 from visualizer.session.jobs import rerun_when
-from visualizer.session.mount import asking_script, mount
+from visualizer.session.mount import mount
 from visualizer.session.state import FIRST, Choices
 from visualizer.session.token_way_events import listeners
 
@@ -34,8 +32,7 @@ def is_known(choices: Choices) -> bool:
 
 def show(choices: Choices) -> None:
     """The tokens and the picture, until PyTorch is there and the page is run as always."""
-    line = line_address(drafts.secret_of_session())
-    mount(ask_ahead(line, script=asking_script().address, key="ask_ahead"))
+    have_asked()
     header.strip({"source": encode(choices.settings).sources[0]}, choices, queried="source", sizes={})
     data = FILE.read_bytes()
     picture = packed_way(data)

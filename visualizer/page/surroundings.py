@@ -12,11 +12,14 @@ from threading import Event
 
 import streamlit as st
 
+from visualizer.components.ask_ahead.element import foresee
 from visualizer.page import beginning, first_picture, header, sidebar
 from visualizer.page.audience import OF_OTHER_MODELS
+from visualizer.page.foreseeing import foreseeable
 from visualizer.page.warming import is_warm
 from visualizer.session import drafts, state
 from visualizer.session.garbage import freeze_imports
+from visualizer.session.mount import mount
 from visualizer.session.part import draw_all, draw_alone, part
 from visualizer.session.state import Choices
 from visualizer.session.turns import Turns
@@ -71,6 +74,8 @@ def draw(picture: Callable[[], None], *, picture_first: bool) -> None:
         first_picture.wait()
     with _TURNS.turn():
         sidebar.controls(choices, changed)
+        with st.sidebar:
+            mount(foresee(foreseeable(sidebar.lines_for(choices), choices.settings), key="foresee"))
         with top:
             header.header(beginning.begin, changed)
     drafts.put_by(_DRAWN, around(choices))

@@ -110,6 +110,8 @@ def picture_address(
 ) -> str | None:
     """The address of what a picture draws, from the page's own; None where no link carries the settings.
 
+    Its parameters are sorted, so that the browser can write the address of another value (``shared/foreseen.js``).
+
     Args:
         view: the view.
         settings: what is run.
@@ -123,12 +125,7 @@ def picture_address(
         return None
     precision = "8" if for_colors else "16" if n_numbers > MOST_EXACT else ""
     part = {"version": version_here()} | ({"precision": precision} if precision else {})
-    return f"pictures/{view}?{urlencode(link | part)}"
-
-
-def line_address(line: str) -> str:
-    """The address, from the page's own, at which a page hears what it is told ahead on a line."""
-    return f"ahead/{line}"
+    return f"pictures/{view}?{'&'.join(sorted(urlencode(link | part).split('&')))}"
 
 
 _COUNTS: Mapping[str, tuple[str, ...]] = {

@@ -23,6 +23,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from visualizer.routes.address import Address, Format, read_picture_address, read_stage_address, version_here
 from visualizer.session.mount import asking_script, script
+from visualizer.session.on_the_way import arrived
 from visualizer.session.told_ahead import is_drawn, listening_to
 
 if TYPE_CHECKING:  # it brings torch, which takes a second
@@ -76,7 +77,7 @@ async def scripts(request: Request) -> Response:
 
 
 async def ahead(socket: WebSocket) -> None:
-    """What a page is told on its line, until it closes it."""
+    """What a page is told on its line, until it closes it; it says which of the numbers asked for have arrived."""
     await socket.accept()
     with listening_to(socket.path_params["line"]) as told:
 
@@ -87,8 +88,8 @@ async def ahead(socket: WebSocket) -> None:
 
         async with create_task_group() as tasks:
             tasks.start_soon(pass_on)
-            async for _ in socket.iter_text():  # the page says nothing; it ends when it closes the line
-                pass
+            async for count in socket.iter_text():  # it ends when the page closes the line
+                arrived(socket.path_params["line"], count)
             tasks.cancel_scope.cancel()
 
 

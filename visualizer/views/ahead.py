@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from visualizer.components.ask_ahead.element import ask_ahead
-from visualizer.routes.address import line_address, picture_address
+from visualizer.routes.address import picture_address
 from visualizer.session import drafts
-from visualizer.session.mount import asking_script, mount
+from visualizer.session.asking import have_asked, line_of_page
 from visualizer.session.told_ahead import tell
 from visualizer.settings.settings import Selection, Settings
 
@@ -53,9 +52,8 @@ class _Addressed:
 def ask_for_next(settings: Settings, selection: Selection) -> None:
     """Have the browser ask for what will be drawn of these settings. For before the run is computed."""
     last = drafts.put_by_before(_LAST)
-    line = drafts.secret_of_session()
-    tell(line, last.foreseen(settings, selection) if isinstance(last, _Addressed) else "")
-    mount(ask_ahead(line_address(line), script=asking_script().address, key="ask_ahead"))
+    tell(line_of_page(), last.foreseen(settings, selection) if isinstance(last, _Addressed) else "")
+    have_asked()
 
 
 def nothing_addressed() -> None:

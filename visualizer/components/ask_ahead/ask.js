@@ -1,11 +1,11 @@
-import { expectAhead } from "../shared/arrivals.js";
+import { expectAhead, onForeseen } from "../shared/ahead.js";
 import { unpack } from "../shared/payload.js";
 
 const AFTER_THE_PICTURE = 1000; // milliseconds: nothing is foreseen before the first picture
 // What stands beside a picture.
 const SMALL = new Set(["token_strip", "glossary", "page_keys", "words", "stage_map", "path_card", "theme_links"]);
 
-/** Has a worker listen to the line on which the server says which numbers are drawn next, and fetch them. */
+/** Has a worker fetch which numbers are drawn next: the server says so on a line, or the page foresees them. */
 class Listener {
   constructor() {
     this.where = {};
@@ -35,12 +35,14 @@ class Listener {
   }
 
   start(script) {
-    this.worker = new Worker(new URL(script, this.where.page), { type: "module" });
-    this.worker.onmessage = ({ data: { address, bytes } }) => {
+    const worker = new Worker(new URL(script, this.where.page), { type: "module" });
+    worker.onmessage = ({ data: { address, bytes } }) => {
       if (bytes === undefined) expectAhead(address, address ? this.expect(address) : null);
       else this.settle(address, bytes);
     };
-    this.worker.postMessage(this.where);
+    worker.postMessage(this.where);
+    this.worker = worker;
+    this.endAsking = onForeseen((address) => worker.postMessage({ foreseen: address }));
   }
 
   expect(address) {
@@ -57,6 +59,7 @@ class Listener {
   destroy() {
     clearTimeout(this.timer);
     this.endTelling?.();
+    this.endAsking?.();
     this.worker?.terminate();
     for (const { reject } of this.expected.values()) reject(new Error("nobody fetches them any more"));
     this.expected.clear();

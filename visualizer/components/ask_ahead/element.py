@@ -1,9 +1,12 @@
 """Has the browser ask for the numbers of a picture before the picture itself is there."""
 
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+
 from visualizer.components.packing import pack
 from visualizer.components.picture import Picture
 
-WORKER = 'import { listen } from "./worker.js";\nself.onmessage = ({ data }) => listen(data);\n'
+WORKER = 'import { hear } from "./worker.js";\nself.onmessage = ({ data }) => hear(data);\n'
 """The source of the script that asks, beside the page; it stands in this folder."""
 
 
@@ -15,3 +18,25 @@ def ask_ahead(line: str, *, script: str, key: str) -> Picture:
     script: the address of ``WORKER`` with what it imports.
     """
     return Picture("ask_ahead/ask.js", pack({"line": line, "script": script}, {}), key)
+
+
+@dataclass(frozen=True)
+class Control:
+    """A control of the page, whose values the browser can read.
+
+    Attributes:
+        values: what its places stand for, as in a link; empty for one with numbers or a text.
+        usual: the value that links leave out.
+    """
+
+    values: tuple[str, ...]
+    usual: str
+
+
+def foresee(controls: Mapping[str, Control], *, key: str) -> Picture:
+    """Has the browser ask for the next numbers when a person changes a control: it shows nothing.
+
+    controls: by the name of its setting.
+    """
+    described = {name: asdict(control) for name, control in controls.items()}
+    return Picture("ask_ahead/foresee.js", pack({"key": key, "controls": described}, {}), key)

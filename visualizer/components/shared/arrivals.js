@@ -1,3 +1,4 @@
+import { takeAhead } from "./ahead.js";
 import { makeElement } from "./dom.js";
 import { unpack } from "./payload.js";
 
@@ -63,34 +64,6 @@ export class Arrivals {
 /** Hide an element; one that is hidden already is left alone, or its style would be worked out anew. */
 function hide(element) {
   if (!element.hidden) element.hidden = true;
-}
-
-/** @type {{ address: string, answer: Promise<object> | null }} */
-let ahead = { address: "", answer: null };
-const hearers = new Set();
-
-/**
- * Have `hear(address, numbers)` called for what was asked for ahead and arrives before a picture has asked for it.
- * Returns what ends that.
- */
-export function onArrivedAhead(hear) {
-  hearers.add(hear);
-  return () => hearers.delete(hear);
-}
-
-/** What a picture is about to ask for was asked for already: `answer` is a promise of its numbers, null for none. */
-export function expectAhead(address, answer) {
-  ahead = { address, answer };
-  const tell = (numbers) => ahead.answer === answer && hearers.forEach((hear) => hear(address, numbers));
-  answer?.then(tell, () => {}); // whoever takes it asks again
-}
-
-/** The answer that was asked for ahead, once; null where it was another one. */
-function takeAhead(address) {
-  if (address !== ahead.address) return null;
-  const { answer } = ahead;
-  ahead = { address, answer: null };
-  return answer;
 }
 
 /** What the server says of an address that it does not answer. */

@@ -1,9 +1,11 @@
 /** @import { HeadControls } from "./head_controls.js" */
 
-import { Arrivals, onArrivedAhead } from "./arrivals.js";
+import { drawAhead, isOvertaken } from "./ahead.js";
+import { Arrivals } from "./arrivals.js";
 import { Dials } from "./dials.js";
 import { addressOfCell, ExactNumbers } from "./exact.js";
 import { Follower } from "./follower.js";
+import { pictureOf } from "./foreseen.js";
 import { addressOfLayers, areFew, layersInTurn, withLayers } from "./layers.js";
 import { drawWhenNear } from "./near.js";
 import { unpack } from "./payload.js";
@@ -25,12 +27,13 @@ export class FetchedPicture extends Picture {
     this.request = null; // what was asked for last
     /** @type {{ answer: object, numbers: object } | null} */
     this.ahead = null; // the numbers that were drawn before their header was there, and the answer that they are from
-    this.endings.push(onArrivedAhead((address, answer) => this.drawAhead(address, answer)));
+    this.endings.push(drawAhead(this));
   }
 
   /** Take new bytes: with their numbers, or with the address of these, which are drawn when they are there. */
   update(bytes) {
     const header = unpack(bytes);
+    if (this.data?.address && header.address && isOvertaken(header.address)) return;
     const addresses = header.address ? this.addressesOf(header) : [];
     const isUnderWay = this.isUnderWay(addresses);
     if (this.request && isUnderWay) this.request.header = header;
@@ -194,9 +197,4 @@ export class LayeredPicture extends FetchedPicture {
   redraw() {
     if (this.data.arrived?.has(this.controls.layer) ?? true) super.redraw();
   }
-}
-
-/** Which picture an address has the numbers of. */
-function pictureOf(address) {
-  return address.split("?")[0];
 }
