@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from threading import Lock
 from typing import Generic, TypeVar
-from weakref import WeakValueDictionary
+from weakref import WeakValueDictionary, ref
 
 import streamlit as st
 import torch
@@ -22,6 +22,9 @@ from visualizer.settings.settings import Settings
 
 SMALL_RUN = 64 * 2**20
 """Bytes up to which a run is worth keeping in numbers."""
+
+LARGE_RUN = 256 * 2**20
+"""Bytes from which on two runs are kept, whatever they take, as Compare needs them; of smaller ones more."""
 
 
 Key = TypeVar("Key", bound=Hashable)
@@ -56,7 +59,7 @@ class Kept(Generic[Key, Value]):
             self._values[key] = value
         return value
 
-    def make_room(self, size: float = 1) -> None:
+    def make_room(self, size: float) -> None:
         """Forget now the oldest ones that a value of a size, still to be made, will leave no room for."""
         with self._lock:
             self._leave_room(size)
@@ -67,7 +70,7 @@ class Kept(Generic[Key, Value]):
 
 
 _SMALL_RUNS: Kept[Settings, Run] = Kept(room=24)
-_LARGE_RUNS: Kept[Settings, Run] = Kept(room=2)
+_LARGE_RUNS: Kept[Settings, Run] = Kept(room=2 * LARGE_RUN, size=lambda run: min(run.n_bytes, LARGE_RUN))
 _PASSING_RUNS: Kept[Settings, Run] = Kept(room=4)
 
 _computing_large = Lock()
@@ -94,7 +97,7 @@ def cached_run(settings: Settings, *, is_passing: bool = False) -> Run:
         if prepared.n_bytes <= SMALL_RUN:
             return (_PASSING_RUNS if is_passing else _SMALL_RUNS).keep(settings, compute(prepared))
         with _sign_of_work(), _computing_large:
-            _LARGE_RUNS.make_room()
+            _LARGE_RUNS.make_room(min(prepared.n_bytes, LARGE_RUN))
             return _LARGE_RUNS.keep(settings, compute(prepared))
 
 
@@ -102,6 +105,19 @@ def _sign_of_work() -> AbstractContextManager[object]:
     """A spinner on the page that waits; nothing where no page does, as when the server answers an address."""
     is_page = get_script_run_ctx(suppress_warning=True) is not None
     return st.spinner("Computing every stage …") if is_page else nullcontext()
+
+
+def recalled(run: Run) -> Callable[[], Run]:
+    """A run for whoever may ask for it long after, as what waits for a click: computed again where it is gone.
+
+    A page stays open for hours, and what it keeps of a run keeps up to a gibibyte.
+    """
+    held, (settings, item) = ref(run), run.subject
+
+    def recall() -> Run:
+        return held() or cached_run(settings).at(item)
+
+    return recall
 
 
 _TURNS: WeakValueDictionary[Settings, Lock] = WeakValueDictionary()

@@ -6,18 +6,15 @@ import streamlit as st
 
 from visualizer.runs.run import Run
 from visualizer.runs.saved import as_file
-from visualizer.session.cache import cached_run
+from visualizer.session.cache import recalled
 
 
 def save_run(run: Run) -> None:
-    """The button that saves a run; the file is written when it is pressed.
-
-    Until then the page knows only what was run: a run may take a gibibyte, and a page stays open for hours.
-    """
-    settings, item = run.subject
+    """The button that saves a run; the file is written when it is pressed."""
+    recall = recalled(run)
     st.download_button(
         "Save as a recording",
-        data=lambda: as_file(cached_run(settings).at(item)),
+        data=lambda: as_file(recall()),
         file_name="run.headlight",
         mime="application/octet-stream",
         icon=":material/download:",

@@ -35,10 +35,13 @@ def test_runs_in_passing_push_out_none_that_a_page_shows():
 class Large:
     """Stands for a run that takes much memory."""
 
+    n_bytes = 2**30
+
 
 def test_large_runs_are_computed_one_after_the_other_when_there_is_room(monkeypatch):
     monkeypatch.setattr(cache, "SMALL_RUN", 0)
-    monkeypatch.setattr(cache, "_LARGE_RUNS", Kept(room=2))
+    monkeypatch.setattr(cache, "_LARGE_RUNS", Kept(room=2, size=lambda run: 1))
+    monkeypatch.setattr(cache, "LARGE_RUN", 1)
     settings = [Settings(text="a", d_model=8, n_heads=1, n_layers=1, seed=seed) for seed in range(100, 104)]
     is_asked, is_beside, alive = Event(), Event(), []
     asking = Thread(target=lambda: (is_asked.set(), cached_run(settings[3])))

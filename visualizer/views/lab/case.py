@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import torch
@@ -15,6 +16,7 @@ from visualizer.runs.paths import in_layer
 from visualizer.runs.run import Run
 from visualizer.runs.tokens import TokenSequence
 from visualizer.session import state
+from visualizer.session.cache import recalled
 from visualizer.settings.attentions import MaskedAttention, attention_named, changed_for, seen_by
 from visualizer.settings.painted_mask import Scope
 from visualizer.settings.settings import Selection, Settings
@@ -26,18 +28,23 @@ class Case:
     """One head of one layer of the attention whose mask is edited.
 
     Attributes:
-        run: the finished run.
+        recall: the finished run; what waits for a click keeps the case, which must not keep all of its numbers.
         selection: what is looked at; its layer, head, query and key are ones that the run has.
         attention: which attention that is.
         module: the path of the attention in the layer.
         masks: the masks chosen for it, also where the model is broken on purpose and does without.
     """
 
-    run: Run
+    recall: Callable[[], Run]
     selection: Selection
     attention: MaskedAttention
     module: str
     masks: CombinedMask
+
+    @property
+    def run(self) -> Run:
+        """The finished run, of one sequence."""
+        return self.recall().alone()
 
     @property
     def queries(self) -> TokenSequence:
@@ -133,4 +140,4 @@ def case_in(run: Run, selection: Selection, attention: MaskedAttention) -> Case:
         key=min(selection.key, len(run.tokens[attention.keys]) - 1),
         batch=0,
     )
-    return Case(run, looked_at, attention, module, run.promised[module])
+    return Case(recalled(run), looked_at, attention, module, run.promised[module])
