@@ -34,6 +34,9 @@ _CHUNK_BYTES = 2**21
 """The size of the largest stage of all directions pushed through at once: what a core's cache can hold."""
 
 _MOST_THREADS = 4
+_MOST_BYTES, _BYTES_PER_TRACED = 2**31, 3.5
+"""The memory that all derivatives may take, and how many times that of a pass one takes, as measured."""
+
 _SAMPLE_SECONDS = 0.5
 _WARM_UP = 2 * _MOST_THREADS
 _KEPT_BYTES = 31 * 2**20
@@ -368,7 +371,7 @@ def _each_chunk(
     releases the interpreter while it computes.
     """
     _keep_freed_memory()
-    n_threads = min(os.cpu_count() or 1, _MOST_THREADS, len(chunks))
+    n_threads = min(os.cpu_count() or 1, len(chunks), _threads_in_memory(forward.trace))
     idle: SimpleQueue[_Derivative] = SimpleQueue()
     for _ in range(n_threads):
         idle.put(_derivative(forward, outputs))
@@ -385,6 +388,12 @@ def _each_chunk(
         yield from zip(chunks, pool.map(work_on, chunks), strict=True)
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+def _threads_in_memory(trace: Trace) -> int:
+    """How many threads have memory for a derivative each; always one."""
+    in_each = _BYTES_PER_TRACED * sum(stage.value.nbytes for stage in trace.values())
+    return max(1, min(_MOST_THREADS, int(_MOST_BYTES / in_each)))
 
 
 def _squared_norms(derivative: _Derivative, chunk: range) -> Tensor:

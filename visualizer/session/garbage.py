@@ -12,6 +12,8 @@ import sys
 from collections.abc import Callable
 from threading import Event, Thread
 
+from visualizer.session.allocator import give_back_freed_memory
+
 EVERY_SECONDS = 3.0
 """How often a server collects while pages are changed."""
 
@@ -35,8 +37,15 @@ def collect_at_intervals() -> None:
 
 
 def _collect_again_and_again(wait: Callable[[float], bool]) -> None:
-    """Collect after each pause in which the script has run; until a pause is broken off."""
+    """Collect after each pause in which the script has run, and give memory back after the first one in which not.
+
+    Until a pause is broken off.
+    """
+    has_run = False
     while not wait(EVERY_SECONDS):
-        if _HAS_RUN.is_set():
+        had_run, has_run = has_run, _HAS_RUN.is_set()
+        if has_run:
             _HAS_RUN.clear()
             gc.collect()
+        elif had_run:
+            give_back_freed_memory()

@@ -387,6 +387,16 @@ def test_hand_built_heads_keep_their_masks_too():
 # Progress, threads and refusals.
 
 
+def test_derivatives_of_large_passes_share_the_memory(monkeypatch):
+    model = small_transformer("encoder")
+    with record(model) as trace:
+        forward(model)()
+    one = influence._BYTES_PER_TRACED * sum(stage.value.nbytes for stage in trace.values())
+    for room, n_threads in ((100, 4), (2.5, 2), (0.1, 1)):
+        monkeypatch.setattr(influence, "_MOST_BYTES", room * one)
+        assert influence._threads_in_memory(trace) == n_threads
+
+
 def test_progress_is_told_by_the_calling_thread(monkeypatch):
     monkeypatch.setattr(influence, "_CHUNK_BYTES", 3_000)
     model = small_transformer("encoder")

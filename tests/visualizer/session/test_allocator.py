@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from visualizer.session.allocator import keep_freed_memory
+from visualizer.session.allocator import give_back_freed_memory, keep_freed_memory
 
 ROOT = Path(__file__).parents[3]
 COUNT_FAULTS = """
@@ -29,9 +29,38 @@ print(told, as_it_was, faults())
 """
 
 
+GIVE_BACK = """
+import os
+from pathlib import Path
+from visualizer.session import allocator
+
+def resident():
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+allocator.keep_freed_memory()
+kept = [bytearray(2**20) for _ in range(128)]
+before = resident()
+del kept[:-1]  # below the last one the heap is free, and stays
+between = resident()
+refused = allocator.give_back_freed_memory()
+allocator.MOST_FREE = 2**26
+print(allocator.give_back_freed_memory(), refused, before - between, between - resident())
+"""
+
+
 def test_another_c_library_is_left_as_it_is(monkeypatch):
     monkeypatch.setattr(platform, "libc_ver", lambda: ("", ""))
     assert keep_freed_memory() is False
+    assert give_back_freed_memory() is False
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc can be told")
+def test_a_lot_of_free_memory_goes_back_when_nobody_waits():
+    found = subprocess.run([sys.executable, "-c", GIVE_BACK], cwd=ROOT, capture_output=True, text=True, check=True)
+    has_given, was_little, by_itself, given = found.stdout.split()
+    assert (has_given, was_little) == ("True", "False")
+    assert int(by_itself) < 2**24
+    assert int(given) > 2**26
 
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc can be told")

@@ -20,11 +20,14 @@ def test_collections_pass_over_what_was_imported_each_time_that_there_is_more(mo
     assert frozen == [len(sys.modules)]
 
 
-def test_a_server_collects_after_each_pause_in_which_the_script_has_run(monkeypatch):
-    collected = []
-    monkeypatch.setattr(gc, "collect", lambda: collected.append("all"))
+def test_a_server_collects_after_a_pause_with_runs_and_gives_memory_back_after_one_without(
+    monkeypatch,
+):
+    done = []
+    monkeypatch.setattr(gc, "collect", lambda: done.append("collected"))
+    monkeypatch.setattr(garbage, "give_back_freed_memory", lambda: done.append("given back"))
     freeze_imports()
-    collected.clear()
-    pauses = iter([False, False, True])
+    done.clear()
+    pauses = iter([False, False, False, True])
     garbage._collect_again_and_again(lambda seconds: next(pauses))
-    assert collected == ["all"]
+    assert done == ["collected", "given back"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from threading import Lock
 from typing import NamedTuple
 
 import streamlit as st
@@ -30,6 +31,9 @@ class Measured(NamedTuple):
 _MEASUREMENTS: Kept[Measured, Measurement] = Kept(room=16)
 _SECONDS: Kept[Measured, float] = Kept(room=64)
 
+_timing = Lock()
+"""One after the other: side by side each would time the others too, and take as much memory."""
+
 
 def measurement(measured: Measured) -> Measurement | None:
     """A finished measurement; None before there is one."""
@@ -47,7 +51,7 @@ def estimated_seconds(measured: Measured) -> float:
     timed = _SECONDS.get(measured)
     if timed is not None:
         return timed
-    with st.spinner("Timing the first derivatives …"):
+    with st.spinner("Timing the first derivatives …"), _timing:
         seconds = estimate(_run_of(measured), measured.sequence, of_encoder=measured.of_encoder)
         return _SECONDS.keep(measured, seconds)
 
