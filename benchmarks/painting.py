@@ -5,8 +5,9 @@
     python benchmarks/painting.py dial             the dial of the temperature, in the pictures of Heads and Compare
     python benchmarks/painting.py strokes          a stroke in the Mask lab, and the weights that follow it
     python benchmarks/painting.py                  all
+    python benchmarks/painting.py changes dial heads:1024 heads:512:12x12     of these views, tokens, layers x heads
 
-The view ``heads`` has 2 layers of 8 heads. Another clone is measured with ``--folder=PATH``.
+There are 2 layers of 8 heads unless others are named. Another clone is measured with ``--folder=PATH``.
 """
 
 from __future__ import annotations
@@ -17,9 +18,10 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import urlencode
 
-from devtools import ROOT, Browser, Page, chromium, phases, server, spread
+from devtools import ROOT, Browser, Page, Served, chromium, phases, served, server, spread
 
 COMPONENTS = {
     "heads": "attention_heads",
@@ -32,8 +34,23 @@ COMPONENTS = {
 OPENING = "token_way"
 """What is waited for in the view that the page opens with."""
 
-CASES = (("heads", 128), ("heads", 512), ("step", 128), ("compare", 512))
-DIALS = (("heads", 16), ("heads", 128), ("heads", 256), ("heads", 512), ("compare", 128), ("compare", 512))
+
+class Case(NamedTuple):
+    """A view of a text, and the model that reads it."""
+
+    view: str
+    n_tokens: int
+    n_layers: int = 2
+    n_heads: int = 8
+
+    def __str__(self) -> str:
+        model = "" if self[2:] == (2, 8) else f", {self.n_layers} layers of {self.n_heads} heads"
+        return f"{self.view} T={self.n_tokens}{model}"
+
+
+CASES = (Case("heads", 128), Case("heads", 512), Case("step", 128), Case("compare", 512))
+DIALS = (*(Case("heads", n_tokens) for n_tokens in (16, 128, 256, 512)), Case("compare", 128), Case("compare", 512))
+STROKES = (Case("lab", 16), Case("lab", 64), Case("lab", 128))
 N_CHANGES, N_VISITS, N_SERVERS = 20, 12, 4
 WORDS = ("the", "cat", "sat", "on", "a", "mat", "and", "saw", "that", "every", "other", "one", "had", "gone")
 PLUS = "document.querySelector('.st-key-seed [data-testid=stNumberInputStepUp]')"
@@ -84,7 +101,9 @@ MORE = "[...document.querySelectorAll('summary')].find((one) => one.textContent.
 
 
 def main() -> None:
-    wanted = {word for word in sys.argv[1:] if not word.startswith("--")} or {"first", "changes", "dial", "strokes"}
+    words = [word for word in sys.argv[1:] if not word.startswith("--")]
+    wanted = {word for word in words if ":" not in word} or {"first", "changes", "dial", "strokes"}
+    cases = [case_of(word) for word in words if ":" in word]
     folders = [Path(word.removeprefix("--folder=")) for word in sys.argv[1:] if word.startswith("--folder=")]
     folder = folders[0] if folders else ROOT
     print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, {folder.name}", flush=True)
@@ -92,24 +111,29 @@ def main() -> None:
         if "first" in wanted:
             first_pictures(browser, folder)
         if "changes" in wanted:
-            with server(folder) as address:
-                for view, n_tokens in CASES:
-                    report_changes(browser, address, view, n_tokens)
+            with served(folder) as one:
+                for case in cases or CASES:
+                    report_changes(browser, one, case)
         if "dial" in wanted:
             with server(folder) as address:
-                for view, n_tokens in DIALS:
-                    times = dial(browser, address, view, n_tokens)
-                    print(f"  dial {view} T={n_tokens}: {spread(times)}", flush=True)
+                for case in cases or DIALS:
+                    print(f"  dial {case}: {spread(dial(browser, address, case))}", flush=True)
         if "strokes" in wanted:
             with server(folder) as address:
-                for n_tokens in (16, 64, 128):
-                    waited, between, frames = stroke(browser, address, n_tokens)
-                    print(f"  stroke T={n_tokens}, pointer to weights: {spread(waited)}, {slowest(waited)}")
+                for case in cases or STROKES:
+                    waited, between, frames = stroke(browser, address, case)
+                    print(f"  stroke {case}, pointer to weights: {spread(waited)}, {slowest(waited)}")
                     print(f"  the same, between two paintings of weights: {spread(between)}, {slowest(between)}")
                     print(f"  the same, frames of the page: {spread(frames)}, {slowest(frames)}", flush=True)
 
 
-def stroke(browser: Browser, address: str, n_tokens: int) -> tuple[list[float], list[float], list[float]]:
+def case_of(word: str) -> Case:
+    """``heads:1024``, or ``heads:512:12x12``, layers and heads."""
+    view, n_tokens, *model = word.split(":")
+    return Case(view, int(n_tokens), *(int(number) for size in model for number in size.split("x")))
+
+
+def stroke(browser: Browser, address: str, case: Case) -> tuple[list[float], list[float], list[float]]:
     """From each move of the pointer to the painted weights that take account of it; between two such paintings; and
     between two frames of the page.
 
@@ -118,11 +142,11 @@ def stroke(browser: Browser, address: str, n_tokens: int) -> tuple[list[float], 
     at a time: a move counts until the answer to the first request after it is painted.
     """
     page = Page(browser)
-    open_heads(page, address, "lab", n_tokens)
+    open_heads(page, address, case)
     page.evaluate(NOTE_STROKE)
     box = page.evaluate(PLOT)
-    x, y, cell = box["x"], box["y"], box["width"] / n_tokens
-    places = [(x + (column + 0.5) * cell, y + (row + 0.5) * cell) for row, column in new_cells(n_tokens)]
+    x, y, cell = box["x"], box["y"], box["width"] / case.n_tokens
+    places = [(x + (column + 0.5) * cell, y + (row + 0.5) * cell) for row, column in new_cells(case.n_tokens)]
     page.mouse("mouseMoved", *places[0])
     page.mouse("mousePressed", *places[0])
     time.sleep(0.5)
@@ -160,11 +184,11 @@ def slowest(times: Sequence[float]) -> str:
     return f"95th percentile {sorted(times)[int(0.95 * len(times))]:.0f} ms"
 
 
-def dial(browser: Browser, address: str, view: str, n_tokens: int) -> list[float]:
+def dial(browser: Browser, address: str, case: Case) -> list[float]:
     """From an event of the dial to the painted weights."""
-    painted = f"window.probe.painted.{COMPONENTS[view]}"
+    painted = f"window.probe.painted.{COMPONENTS[case.view]}"
     page = Page(browser)
-    open_heads(page, address, view, n_tokens)
+    open_heads(page, address, case)
     moves = []
     for number in range(N_CHANGES + 2):
         page.evaluate("window.probe.painted = {}")
@@ -199,11 +223,11 @@ def first_picture(browser: Browser, address: str) -> float:
     return painted
 
 
-def report_changes(browser: Browser, address: str, view: str, n_tokens: int) -> None:
+def report_changes(browser: Browser, server: Served, case: Case) -> None:
     """From the pointer on the step of the seed to the picture: how long, in which phases, and what was sent."""
-    component = COMPONENTS[view]
+    component = COMPONENTS[case.view]
     page = Page(browser)
-    open_heads(page, address, view, n_tokens)
+    opened = open_heads(page, server.address, case)
     page.wait(MORE)
     page.click(MORE)
     page.wait(PLUS)
@@ -219,25 +243,29 @@ def report_changes(browser: Browser, address: str, view: str, n_tokens: int) -> 
         times.append(page.evaluate(f"window.probe.painted.{component} - window.probe.acted"))
         found.append(page.evaluate(f"window.probe.phases({component!r})"))
     sent, n_messages = (each / N_CHANGES for each in page.evaluate("[probe.bytes, probe.nMessages]"))
-    print(f"  {view} T={n_tokens}: {spread(times[2:])}, {sent / 1000:.0f} kB in {n_messages:.0f} messages a change")
+    print(f"  {case}: {spread(times[2:])}, {sent / 1000:.0f} kB in {n_messages:.0f} messages a change")
+    print(f"    opened in {opened:.0f} ms; the server takes {server.resident():.0f} MiB")
     print(f"    {phases(found[2:])}", flush=True)
     page.close()
 
 
-def open_heads(page: Page, address: str, view: str, n_tokens: int) -> None:
-    """Open a view of 2 layers of 8 heads."""
-    text = " ".join(itertools.islice(itertools.cycle(WORDS), n_tokens))
+def open_heads(page: Page, address: str, case: Case) -> float:
+    """Open a view; the milliseconds until it is painted."""
+    text = " ".join(itertools.islice(itertools.cycle(WORDS), case.n_tokens))
     link = {
         "architecture": "encoder",
         "text": text,
-        "n_heads": 8,
-        "d_model": 128,
+        "n_layers": case.n_layers,
+        "n_heads": case.n_heads,
+        "d_model": 16 * case.n_heads,
         "weights": "random",
-        "view": view,
+        "view": case.view,
     }
     page.go(f"{address}/?{urlencode(link)}")
-    page.wait(f"window.probe?.painted.{COMPONENTS[view]}")
+    page.wait(f"window.probe?.painted.{COMPONENTS[case.view]}")
+    painted: float = page.evaluate(f"window.probe.painted.{COMPONENTS[case.view]}")
     time.sleep(1)
+    return painted
 
 
 if __name__ == "__main__":
