@@ -15,8 +15,8 @@ _OPTIONS = {
 }
 """What glibc is told, as in mallopt(3): each option's number there and its value."""
 
-MOST_FREE = 512 * _MIB
-"""So much memory may lie free while nobody waits: the next runs take it up faster than fresh pages."""
+MOST_FREE = 1024 * _MIB
+"""So much memory may lie free: the next runs take it up faster than fresh pages."""
 
 
 def keep_freed_memory() -> bool:
@@ -33,9 +33,10 @@ def keep_freed_memory() -> bool:
 
 
 def give_back_freed_memory() -> bool:
-    """Return to the system what lies free in the heap, where that is a lot; for when nobody waits.
+    """Return to the system what lies free in the heap, where that is a lot.
 
-    Large runs leave as much behind as was computed at once, in gaps that the next ones do not fill again.
+    For when nobody waits, and for when a large run has taken what it needs: such runs leave gaps behind, two
+    gibibytes of them after twenty, that the next ones do not fill again.
 
     Returns:
         Whether anything was returned.

@@ -17,6 +17,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from visualizer.runs.compute import compute
 from visualizer.runs.prepare import prepare
 from visualizer.runs.run import Run
+from visualizer.session.allocator import give_back_freed_memory
 from visualizer.session.garbage import freeze_imports
 from visualizer.settings.settings import Settings
 
@@ -98,7 +99,9 @@ def cached_run(settings: Settings, *, is_passing: bool = False) -> Run:
             return (_PASSING_RUNS if is_passing else _SMALL_RUNS).keep(settings, compute(prepared))
         with _sign_of_work(), _computing_large:
             _LARGE_RUNS.make_room(min(prepared.n_bytes, LARGE_RUN))
-            return _LARGE_RUNS.keep(settings, compute(prepared))
+            run = _LARGE_RUNS.keep(settings, compute(prepared))
+            give_back_freed_memory()
+            return run
 
 
 def _sign_of_work() -> AbstractContextManager[object]:

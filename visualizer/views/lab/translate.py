@@ -13,6 +13,9 @@ from visualizer.views.lab import export, mask_edits
 from visualizer.views.lab.case import Case
 from visualizer.views.lab.intent import padding_of
 
+MOST_SHOWN = 300_000
+"""The most characters of code that a page shows: a mask of 512 by 512, cell by cell."""
+
 
 def render(case: Case) -> None:
     """Draw the choice of a library and the text to copy."""
@@ -33,10 +36,21 @@ def render(case: Case) -> None:
         st.caption(f"This is the mask of layer {case.selection.layer}; other layers have another one.")
     given = mask_to_translate(case)
     try:
-        st.code(translation.write(given), language="python", wrap_lines=True)
+        _show(translation.write(given))
     except ValueError as error:
         st.info(markdown_safe(f"Not for this mask: {error}."), icon=":material/info:")
     export.render(given, case.selection.layer)
+
+
+def _show(code: str) -> None:
+    if len(code) <= MOST_SHOWN:
+        st.code(code, language="python", wrap_lines=True)
+        return
+    st.info(
+        f"No short expression says this mask: cell by cell the code has {len(code):,} characters, too many to be "
+        "shown. It is among all translations below; the .npy is shorter.",
+        icon=":material/info:",
+    )
 
 
 def _layers_differ(case: Case) -> bool:
