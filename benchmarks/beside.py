@@ -1,26 +1,36 @@
 """Other tools beside this one, on the same machine: pictures until painted with their bytes, and recording a pass.
 
-    python benchmarks/beside.py            what is installed; the rest is skipped with the reason
+    python benchmarks/beside.py            all
+    python benchmarks/beside.py pictures   the pictures alone
+    python benchmarks/beside.py recording  recording alone
 
-BertViz (``head_view``) and CircuitsVis draw the same weights, random ones of 2 layers of 8 heads (CircuitsVis: of
-one layer), as a page of their own. They and TransformerLens, below version 4, are packages of this benchmark alone.
-The pages of both load libraries from other hosts: without these nothing is painted, and what is left to say is how
-large they are.
+What is not installed is skipped with the reason. The pictures are of the same weights, those that the app has for a
+text. BertViz (``head_view``), CircuitsVis (``attention_heads``) and TransformerLens, below version 4, are packages
+of this benchmark alone. The libraries that BertViz's page loads from other hosts are fetched with ``npm`` and come
+from the disk, which is faster than any host. CircuitsVis' page is the one that it makes for a machine that has no
+network, with its script inside.
 """
 
 from __future__ import annotations
 
 import importlib
+import io
 import itertools
 import os
+import shutil
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
+from urllib.request import urlopen
 
+import numpy as np
 import torch
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -28,18 +38,29 @@ sys.path.insert(0, str(ROOT))
 
 WORDS = ("the", "cat", "sat", "on", "a", "mat", "and", "saw", "that", "every", "other", "one", "had", "gone")
 LAYERS, HEADS, WIDTH, HIDDEN = 2, 8, 128, 512
-LENGTHS = (16, 64, 128)
+LENGTHS = (16, 64, 128, 512)
 REPEATS = 15
-PATIENCE = 8
+VISITS = 5
+PATIENCE = 30
+
+LIBRARIES = {
+    "require.min.js": ("requirejs@2.3.6", "require.js"),
+    "d3.min.js": ("d3@5.7.0", "dist/d3.min.js"),
+    "jquery.min.js": ("jquery@2.1.0", "dist/jquery.min.js"),
+}
+"""By the name of a file that a page asks for: its package, and the file in that. Of jQuery 2.0.0 there is none."""
 
 
 def main() -> None:
     torch.set_num_threads(1)
-    print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}; {LAYERS} layers of {HEADS} heads")
-    for name, page in (("bertviz", bertviz_page), ("circuitsvis", circuitsvis_page), ("headlight", own_page)):
-        draw(name, page)
-    record_ours()
-    record_theirs()
+    wanted = set(sys.argv[1:]) or {"pictures", "recording"}
+    print(f"PyTorch {torch.__version__}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
+    print(f"{LAYERS} layers of {HEADS} heads", flush=True)
+    if "pictures" in wanted:
+        draw()
+    if "recording" in wanted:
+        record_ours()
+        record_theirs()
 
 
 def package(name: str) -> Any:
@@ -51,48 +72,58 @@ def package(name: str) -> Any:
         return None
 
 
-def weights(n_tokens: int) -> torch.Tensor:
-    """Causal weights of random scores, (L, H, T, T)."""
-    scores = torch.randn(LAYERS, HEADS, n_tokens, n_tokens, generator=torch.Generator().manual_seed(0))
-    return scores.masked_fill(torch.ones(n_tokens, n_tokens).triu(1).bool(), float("-inf")).softmax(-1)
-
-
 def tokens(n_tokens: int) -> list[str]:
     return list(itertools.islice(itertools.cycle(WORDS), n_tokens))
 
 
-def bertviz_page(n_tokens: int) -> str | None:
-    if package("bertviz") is None:
-        return None
+def link(n_tokens: int) -> str:
+    """The parameters of the app's link."""
+    return urlencode(
+        {
+            "architecture": "decoder",
+            "text": " ".join(tokens(n_tokens)),
+            "n_heads": HEADS,
+            "d_model": WIDTH,
+            "n_layers": LAYERS,
+            "weights": "random",
+            "view": "heads",
+        }
+    )
+
+
+def weights_of(address: str, n_tokens: int) -> torch.Tensor:
+    """The weights that the app has for a link, (L, H, T, T)."""
+    data = urlopen(f"{address}/numbers/decoder.self_attention.weights.npy?{link(n_tokens)}").read()
+    return torch.from_numpy(np.load(io.BytesIO(data))).reshape(LAYERS, HEADS, n_tokens, n_tokens)
+
+
+def bertviz_page(weights: torch.Tensor, names: list[str]) -> str:
     from bertviz import head_view
 
-    attention = [layer[None] for layer in weights(n_tokens)]
-    page = head_view(attention, tokens(n_tokens), html_action="return")
+    page = head_view([layer[None] for layer in weights], names, html_action="return")
     return f"<!doctype html><meta charset=utf-8><body>{page.data}</body>"
 
 
-def circuitsvis_page(n_tokens: int) -> str | None:
-    if package("circuitsvis") is None:
-        return None
+def circuitsvis_page(weights: torch.Tensor, names: list[str]) -> str:
     from circuitsvis.attention import attention_heads
 
-    page = attention_heads(weights(n_tokens)[0], tokens(n_tokens))  # it draws one layer
-    return f"<!doctype html><meta charset=utf-8><body>{page}</body>"
+    titles = [f"L{layer}H{head}" for layer in range(LAYERS) for head in range(HEADS)]
+    page = attention_heads(weights.flatten(0, 1), names, attention_head_names=titles)
+    return f"<!doctype html><meta charset=utf-8><body>{page.local_src}</body>"
 
 
-def own_page(n_tokens: int) -> str:
+def own_page(weights: torch.Tensor, names: list[str]) -> str:
     from visualizer.components.attention_heads.element import attention_heads
     from visualizer.components.axis import Axis
     from visualizer.components.looks import Looks
     from visualizer.components.page import page
 
-    names = tuple(tokens(n_tokens))
     picture = attention_heads(
-        weights(n_tokens).numpy(),
+        weights.numpy(),
         blocked=None,
         blocked_by=(),
-        rows=Axis("query", names, "source"),
-        columns=Axis("key", names, "source"),
+        rows=Axis("query", tuple(names), "source"),
+        columns=Axis("key", tuple(names), "source"),
         head_names=[[""] * HEADS] * LAYERS,
         layer=0,
         head=0,
@@ -102,39 +133,105 @@ def own_page(n_tokens: int) -> str:
     return page([("Heads", picture)], title="Heads")
 
 
-PAINTED = "document.querySelectorAll('svg line, svg rect, canvas, img').length > 0"
+@dataclass(frozen=True)
+class Tool:
+    """What makes a page, the package that it needs, and what is there once its picture is drawn."""
+
+    name: str
+    package: str
+    page: Callable[[torch.Tensor, list[str]], str]
+    drawn: str
 
 
-def draw(name: str, page_of_tool: Callable[[int], str | None]) -> None:
-    """Print the bytes of a tool's page, and how long a browser takes to paint it."""
-    from devtools import Page, chromium
+OWN = "window.probe.painted.attention_heads"
+LINES = "document.querySelector('svg #attention line')"
+CANVASES = """[...document.querySelectorAll("canvas")].filter(({ width, height }) => width && height)
+  .filter((one) => one.getContext("2d").getImageData(one.width / 2, one.height / 2, 9, 9).data.some(Boolean))
+  .length > 16"""
+TOOLS = (
+    Tool("BertViz head_view", "bertviz", bertviz_page, LINES),
+    Tool("CircuitsVis attention_heads", "circuitsvis", circuitsvis_page, CANVASES),
+    Tool("Headlight, a page", "visualizer", own_page, OWN),
+)
 
-    with chromium() as browser, tempfile.TemporaryDirectory() as folder:
-        for n_tokens in LENGTHS:
-            started = time.perf_counter()
-            html = page_of_tool(n_tokens)
-            made = 1000 * (time.perf_counter() - started)
-            if html is None:
-                return
-            file = Path(folder) / f"{name}_{n_tokens}.html"
-            file.write_text(html, encoding="utf-8")
+PAINTED = """new Promise((done) => {
+  const look = () => {
+    if (!(%s)) return requestAnimationFrame(look);
+    requestAnimationFrame(() => {
+      const channel = new MessageChannel();
+      channel.port1.onmessage = () => done(performance.now());
+      channel.port2.postMessage(0);
+    });
+  };
+  look();
+})"""
+"""When the first frame with the picture was painted, in milliseconds since the page was asked for."""
+LOADED = """[...performance.getEntriesByType("navigation"), ...performance.getEntriesByType("resource")]
+  .reduce((bytes, one) => bytes + one.encodedBodySize, window.probe.bytes)"""
+
+
+def draw() -> None:
+    """Print of each tool and of the app the bytes of the page, and how long a browser takes to paint it."""
+    from devtools import Page, chromium, server
+
+    with tempfile.TemporaryDirectory() as folder, server() as address, chromium() as browser:
+        files = libraries(Path(folder))
+        tools = [tool for tool in TOOLS if package(tool.package) is not None]
+
+        def visit(url: str, drawn: str) -> tuple[float, float]:
             page = Page(browser)
-            page.go(file.as_uri())
-            deep = PAINTED.replace("document.", "root.")
-            roots = (
-                "[document, ...[...document.querySelectorAll('*')].flatMap((one) => one.shadowRoot ?? [])]"
-                f".some((root) => {deep})"
-            )
+            page.answer(files)
+            page.go(url)
             try:
-                page.wait(roots, PATIENCE)
-                painted = page.evaluate(
-                    "new Promise((done) => requestAnimationFrame(() => setTimeout(() => done(performance.now()))))"
-                )
-                said = f"painted after {painted:.0f} ms"
-            except TimeoutError:
-                said = f"not painted in {PATIENCE} s: what it loads from other hosts did not come"
-            page.close()
-            print(f"  {name} T={n_tokens}: {len(html) / 1e6:.2f} MB, made in {made:.0f} ms, {said}", flush=True)
+                at = page.evaluate(PAINTED % drawn, seconds=PATIENCE)
+                return at, page.evaluate(LOADED)
+            finally:
+                page.close()
+
+        for n_tokens in LENGTHS:
+            weights = weights_of(address, n_tokens)
+            for tool in tools:
+                started = time.perf_counter()
+                html = tool.page(weights, tokens(n_tokens))
+                made = 1000 * (time.perf_counter() - started)
+                file = Path(folder) / "page.html"
+                file.write_text(html, encoding="utf-8")
+                said = f"  T={n_tokens} {tool.name}: {len(html.encode()) / 1e6:.2f} MB, made in {made:.0f} ms"
+                report(said, lambda tool=tool, file=file: visit(file.as_uri(), tool.drawn)[0])
+            sizes: list[float] = []
+            app = f"{address}/?{link(n_tokens)}"
+            report(f"  T={n_tokens} Headlight, the app", lambda app=app, sizes=sizes: noted(visit(app, OWN), sizes))
+            if sizes:
+                print(f"    {statistics.median(sizes) / 1e6:.2f} MB until then")
+
+
+def noted(visited: tuple[float, float], sizes: list[float]) -> float:
+    painted, size = visited
+    sizes.append(size)
+    return painted
+
+
+def report(said: str, visit: Callable[[], float]) -> None:
+    """Print when a page is painted: the median of some visits."""
+    from devtools import spread
+
+    try:
+        print(f"{said}, painted after {spread([visit() for _ in range(VISITS)])}", flush=True)
+    except TimeoutError:
+        print(f"{said}, not painted in {PATIENCE} s", flush=True)
+
+
+def libraries(folder: Path) -> dict[str, bytes]:
+    """The libraries that pages load, by the names of their files; none without npm."""
+    npm = shutil.which("npm")
+    if npm is None:
+        print("  no npm: pages that load libraries are not painted")
+        return {}
+    names = [name for name, _ in LIBRARIES.values()]
+    subprocess.run([npm, "install", "--silent", "--no-save", "--ignore-scripts", *names], cwd=folder, check=True)
+    print(f"  from the disk, and not from their hosts: {', '.join(names)}", flush=True)
+    installed = folder / "node_modules"
+    return {file: (installed / name.split("@")[0] / path).read_bytes() for file, (name, path) in LIBRARIES.items()}
 
 
 def ratio(name: str, plain: Callable[[], object], recording: Callable[[], object]) -> None:
@@ -157,7 +254,7 @@ def record_ours() -> None:
 
     config = TransformerConfig("decoder", 100, d_model=WIDTH, n_heads=HEADS, d_ff=HIDDEN, n_layers=LAYERS)
     model = Transformer(config).eval()
-    for n_tokens in (16, 128, 512):
+    for n_tokens in LENGTHS:
         ids = torch.arange(n_tokens)[None] % 100
 
         def recorded(ids: torch.Tensor = ids) -> None:
@@ -187,7 +284,7 @@ def record_theirs() -> None:
         act_fn="relu",
     )
     model = HookedTransformer(config)
-    for n_tokens in (16, 128, 512):
+    for n_tokens in LENGTHS:
         ids = torch.arange(n_tokens)[None] % 100
         ratio(
             f"TransformerLens run_with_cache, T={n_tokens}",

@@ -6,6 +6,7 @@ page is copied as text through two more processes, which costs more than drawing
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import shutil
@@ -98,22 +99,38 @@ class Browser:
     def __init__(self, address: str) -> None:
         self.socket: ClientConnection = connect(address, max_size=None, compression=None)
         self.count = 0
+        self.files: dict[str, bytes] = {}
 
-    def post(self, method: str, session: str | None = None, **parameters: Any) -> None:
-        """Have a method of the protocol run, without waiting for what comes of it."""
+    def post(self, method: str, session: str | None = None, **parameters: Any) -> int:
+        """Have a method of the protocol run, without waiting for what comes of it: the number of the answer."""
         self.count += 1
         message = {"id": self.count, "method": method, "params": parameters}
         self.socket.send(json.dumps(message | ({"sessionId": session} if session else {})))
+        return self.count
 
-    def call(self, method: str, session: str | None = None, **parameters: Any) -> Any:
+    def call(self, method: str, session: str | None = None, seconds: float = 120, **parameters: Any) -> Any:
         """The result of a method of the protocol."""
-        self.post(method, session, **parameters)
+        number = self.post(method, session, **parameters)
+        end = time.monotonic() + seconds
         while True:
-            answer = json.loads(self.socket.recv(timeout=120))
-            if answer.get("id") == self.count:
+            answer = json.loads(self.socket.recv(timeout=max(0, end - time.monotonic())))
+            if answer.get("method") == "Fetch.requestPaused":
+                self.fulfil(answer["sessionId"], answer["params"])
+            if answer.get("id") == number:
                 if "error" in answer:
                     raise RuntimeError(f"{method}: {answer['error']}")
                 return answer["result"]
+
+    def fulfil(self, session: str, paused: dict[str, Any]) -> None:
+        """Answer what a page asks another host for with the file of that name, or let it fail."""
+        body = self.files.get(paused["request"]["url"].rpartition("/")[2])
+        request = {"requestId": paused["requestId"]}
+        if body is None:
+            self.post("Fetch.failRequest", session, **request, errorReason="NameNotResolved")
+        else:
+            said: dict[str, Any] = {"responseCode": 200, "body": base64.b64encode(body).decode("ascii")}
+            said |= {"responseHeaders": [{"name": "Content-Type", "value": "text/javascript"}]}
+            self.post("Fetch.fulfillRequest", session, **request, **said)
 
 
 class Page:
@@ -131,8 +148,19 @@ class Page:
     def call(self, method: str, **parameters: Any) -> Any:
         return self.browser.call(method, self.session, **parameters)
 
-    def evaluate(self, script: str) -> Any:
-        answer = self.call("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
+    def answer(self, files: dict[str, bytes]) -> None:
+        """From now on, what is asked of other hosts is answered with files by their names."""
+        self.browser.files = files
+        self.call("Fetch.enable", patterns=[{"urlPattern": "https://*"}])
+
+    def evaluate(self, script: str, seconds: float = 120) -> Any:
+        """The value of a script, or of what it promises.
+
+        Raises:
+            TimeoutError: it did not come in time.
+        """
+        asked = {"expression": script, "returnByValue": True, "awaitPromise": True}
+        answer = self.call("Runtime.evaluate", seconds=seconds, **asked)
         if "exceptionDetails" in answer:
             raise RuntimeError(str(answer["exceptionDetails"]))
         return answer["result"].get("value")
@@ -261,7 +289,7 @@ def phases(found: Sequence[dict[str, float]]) -> str:
     return ", ".join(f"{name} +{time - since:.0f}" for (time, name), since in zip(at, before, strict=False))
 
 
-def spread(times: Sequence[float]) -> str:
+def spread(times: Sequence[float], digits: int = 0) -> str:
     """The median of some milliseconds, with its quartiles."""
-    low, middle, high = statistics.quantiles(times, n=4)
-    return f"{middle:6.0f} ms (quartiles {low:.0f} to {high:.0f}, n={len(times)})"
+    low, middle, high = (f"{time:.{digits}f}" for time in statistics.quantiles(times, n=4))
+    return f"{middle:>6} ms (quartiles {low} to {high}, n={len(times)})"

@@ -4,6 +4,7 @@
     python benchmarks/painting.py changes          a changed control of the sidebar
     python benchmarks/painting.py dial             the dial of the temperature, in the pictures of Heads and Compare
     python benchmarks/painting.py strokes          a stroke in the Mask lab, and the weights that follow it
+    python benchmarks/painting.py choices          another layer, head, cell or token, in the picture of the heads
     python benchmarks/painting.py                  all
     python benchmarks/painting.py changes dial heads:1024 heads:512:12x12     of these views, tokens, layers x heads
 
@@ -51,6 +52,7 @@ class Case(NamedTuple):
 CASES = (Case("heads", 128), Case("heads", 512), Case("step", 128), Case("compare", 512))
 DIALS = (*(Case("heads", n_tokens) for n_tokens in (16, 128, 256, 512)), Case("compare", 128), Case("compare", 512))
 STROKES = (Case("lab", 16), Case("lab", 64), Case("lab", 128))
+CHOSEN_IN = (Case("heads", 128), Case("heads", 512))
 N_CHANGES, N_VISITS, N_SERVERS = 20, 12, 4
 WORDS = ("the", "cat", "sat", "on", "a", "mat", "and", "saw", "that", "every", "other", "one", "had", "gone")
 PLUS = "document.querySelector('.st-key-seed [data-testid=stNumberInputStepUp]')"
@@ -97,12 +99,68 @@ NOTE_STROKE = """(() => {
   frame();
 })()"""
 """Notes when the pointer moved, when weights were asked for, when they were painted, and each frame of the page."""
+NOTE_CHOICE = """(() => {
+  let requests = 0;
+  const real = window.fetch;
+  window.fetch = (...request) => {
+    requests += 1;
+    return real(...request);
+  };
+  const afterThisTask = (task) => {
+    const channel = new MessageChannel();
+    channel.port1.onmessage = task;
+    channel.port2.postMessage(0);
+  };
+  window.inside = (selector) => [...document.querySelectorAll("*")]
+    .flatMap((one) => (one.shadowRoot ? [...one.shadowRoot.querySelectorAll(selector)] : []));
+  const seen = () => JSON.stringify([
+    inside(".thumbnail").map((one) => one.getAttribute("aria-pressed")),
+    inside(".matrix-pixels")[0].toDataURL(),
+    inside(".light-cell, .light-row")[0].style.cssText,
+    inside(".chip").map((one) => [one.dataset.mark, one.className]),
+  ]);
+  window.expect = (...kinds) => (window.choice = { kinds, before: seen() });
+  const begin = (event) => {
+    const { choice, probe } = window;
+    if (!choice || choice.begun || !choice.kinds.includes(event.type)) return;
+    choice.begun = performance.now();
+    const before = { messages: probe.nMessages, requests };
+    afterThisTask(() => (choice.handled = performance.now()));
+    requestAnimationFrame(() => {
+      const frame = performance.now();
+      afterThisTask(() => {
+        const now = performance.now();
+        const isInItsFrame = choice.handled === undefined || choice.handled > frame;
+        choice.noted = {
+          work: isInItsFrame ? now - choice.begun : choice.handled - choice.begun + now - frame,
+          painted: now - event.timeStamp,
+          messages: probe.nMessages - before.messages,
+          requests: requests - before.requests,
+        };
+        choice.noted.isNew = seen() !== choice.before;
+      });
+    });
+  };
+  for (const kind of ["click", "pointerover", "pointermove"]) addEventListener(kind, begin, true);
+})()"""
+"""Notes how long the page worked for an event of the pointer, when it was painted, and what came before that."""
+POINTED, CLICKED = ("pointerover", "pointermove"), ("click",)
+CHOICES = {
+    "another layer": (CLICKED, "inside('.thumbnail')[8 * (number % 2)]"),
+    "another head": (CLICKED, "inside('.thumbnail')[number % 8]"),
+    "a cell under the pointer": (POINTED, "inside('.matrix-plot')[0]"),
+    "a token under the pointer": (POINTED, "inside('.chip')[number % 5]"),
+    "a token chosen": (CLICKED, "inside('.chip')[number % 5]"),
+}
+"""What the pointer does, and on what: on another one each time, or on another place of it."""
+TOLD = 0.6
+"""Seconds after which the server has heard of a choice, and the page has its answer."""
 MORE = "[...document.querySelectorAll('summary')].find((one) => one.textContent.includes('More'))"
 
 
 def main() -> None:
     words = [word for word in sys.argv[1:] if not word.startswith("--")]
-    wanted = {word for word in words if ":" not in word} or {"first", "changes", "dial", "strokes"}
+    wanted = {word for word in words if ":" not in word} or {"first", "changes", "dial", "strokes", "choices"}
     cases = [case_of(word) for word in words if ":" in word]
     folders = [Path(word.removeprefix("--folder=")) for word in sys.argv[1:] if word.startswith("--folder=")]
     folder = folders[0] if folders else ROOT
@@ -125,6 +183,10 @@ def main() -> None:
                     print(f"  stroke {case}, pointer to weights: {spread(waited)}, {slowest(waited)}")
                     print(f"  the same, between two paintings of weights: {spread(between)}, {slowest(between)}")
                     print(f"  the same, frames of the page: {spread(frames)}, {slowest(frames)}", flush=True)
+        if "choices" in wanted:
+            with server(folder) as address:
+                for case in cases or CHOSEN_IN:
+                    report_choices(browser, address, case)
 
 
 def case_of(word: str) -> Case:
@@ -177,6 +239,46 @@ def new_cells(n_tokens: int) -> Iterator[tuple[int, int]]:
 def between(times: Sequence[float]) -> list[float]:
     """From each to the next."""
     return [later - sooner for sooner, later in itertools.pairwise(times)]
+
+
+def report_choices(browser: Browser, address: str, case: Case) -> None:
+    """From the pointer on something in the picture to the frame that shows it."""
+    page = Page(browser)
+    open_heads(page, address, case)
+    page.evaluate(NOTE_CHOICE)
+    for name, (kinds, target) in CHOICES.items():
+        noted = [choose(page, kinds, target, number) for number in range(1, N_CHANGES + 3)][2:]
+        if not all(one["isNew"] for one in noted):
+            raise RuntimeError(f"the first frame after {kinds[0]} ({name}) was no other picture")
+        messages, requests = (sum(one[kind] for one in noted) for kind in ("messages", "requests"))
+        work, painted = ([one[kind] for one in noted] for kind in ("work", "painted"))
+        print(f"  {case}, {name}: work {spread(work, 1)}; before it is painted")
+        print(f"    {spread(painted, 1)}, {messages} messages come and {requests} requests go", flush=True)
+    page.close()
+
+
+def choose(page: Page, kinds: Sequence[str], target: str, number: int) -> dict[str, float]:
+    """What is noted of one event on a target."""
+    left, top, width, height = page.evaluate(
+        f"((number) => {{ const one = {target}; one.scrollIntoView({{block: 'nearest'}});"
+        f" const box = one.getBoundingClientRect(); return [box.x, box.y, box.width, box.height] }})({number})"
+    )
+    along = 0.2 + 0.6 * (7 * number % 23) / 23  # never twice in a row on one cell
+    x, y = left + width * along, top + height * along
+    if kinds == CLICKED:
+        page.mouse("mouseMoved", x, y)
+        time.sleep(0.1)
+        page.evaluate(f"void window.expect(...{list(kinds)})")
+        page.mouse("mousePressed", x, y)
+        page.mouse("mouseReleased", x, y)
+    else:
+        page.evaluate(f"void window.expect(...{list(kinds)})")
+        page.mouse("mouseMoved", x, y)
+    page.wait("window.choice.noted?.isNew !== undefined", 10)
+    noted: dict[str, float] = page.evaluate("window.choice.noted")
+    time.sleep(TOLD if kinds == CLICKED else 0.1)
+    page.wait("performance.now() - (probe.received.at(-1)?.at ?? 0) > 300")
+    return noted
 
 
 def slowest(times: Sequence[float]) -> str:
