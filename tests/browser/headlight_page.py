@@ -35,7 +35,9 @@ const RealSocket = window.WebSocket;
 window.WebSocket = class extends RealSocket {
   constructor(...address) {
     super(...address);
+    this.isOfStreamlit = this.url.includes("/_stcore/");
     this.addEventListener("message", ({ data }) => {
+      if (!this.isOfStreamlit) return;
       if (!SCRIPT_HAS_FINISHED.includes(fieldsOf(new Uint8Array(data)).get(6))) return;
       probe.finished += 1;
       probe.answered = performance.now();
@@ -43,6 +45,7 @@ window.WebSocket = class extends RealSocket {
   }
 
   send(data) {
+    if (!this.isOfStreamlit) return super.send(data);
     probe.sent += 1;
     if (fieldsOf(new Uint8Array(data)).has(RUN_THE_SCRIPT)) probe.asked = performance.now();
     return super.send(data);

@@ -3,6 +3,7 @@
     /numbers/<stage>.npy, .csv or .packed      a stage of a run
     /pictures/heads, /pictures/compare         what the picture of a view draws
     /scripts/<name>-<version>.js               what draws the pictures, which a browser loads once
+    /followed                                  a WebSocket: pictures for a hand that moves, one after the other
     /ahead/<line>                              a WebSocket: which pictures a page will draw next; POST: one is drawn
 
 The parameters are those of the page's link, and those of ``Part``.
@@ -14,6 +15,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
+from urllib.parse import parse_qs
 
 from anyio import CapacityLimiter, create_task_group, to_thread
 from starlette.requests import Request
@@ -29,6 +31,9 @@ from visualizer.session.told_ahead import is_drawn, listening_to
 if TYPE_CHECKING:  # it brings torch, which takes a second
     from visualizer.routes.answers import Answer
 
+LONGEST_ADDRESS = 2**16
+"""Characters of an address that is asked for on a line, as many as a request may have."""
+
 MOST_WAITING = 64
 """Requests that wait for their turn; one more is told to come again."""
 
@@ -41,6 +46,8 @@ _FOREVER = "private, max-age=31536000, immutable"
 _ASK_AGAIN = "private, no-cache"
 _PLAIN = {"Content-Encoding": "identity", "X-Content-Type-Options": "nosniff"}
 """Streamlit would compress everything else, which takes longer than sending it to the same machine."""
+
+_TOO_MUCH = "The server has too much to compute: ask again in a second."
 
 _Read = Callable[[str, Mapping[str, Sequence[str]]], Address]
 
@@ -76,6 +83,22 @@ async def scripts(request: Request) -> Response:
     )
 
 
+async def followed(socket: WebSocket) -> None:
+    """What pictures draw while a hand moves: each message is an address, and its answer the bytes, or one sentence.
+
+    A request of its own for each of sixty pictures a second costs browser and server more than the numbers do.
+    """
+    await socket.accept()
+    with suppress(WebSocketDisconnect):  # the page was closed while it was answered
+        async for text in socket.iter_text():
+            try:
+                body = await _body_of(text)
+            except ValueError as error:
+                await socket.send_text(str(error))
+            else:
+                await socket.send_bytes(body)
+
+
 async def ahead(socket: WebSocket) -> None:
     """What a page is told on its line, until it closes it; it says which of the numbers asked for have arrived."""
     await socket.accept()
@@ -103,6 +126,7 @@ ROUTES: list[BaseRoute] = [
     Route("/numbers/{file}", numbers),
     Route("/pictures/{view}", pictures),
     Route("/scripts/{file}", scripts),
+    WebSocketRoute("/followed", followed),
     WebSocketRoute("/ahead/{line}", ahead),
     Route("/ahead/{line}", drawn, methods=["POST"]),
 ]
@@ -117,7 +141,7 @@ async def _answered(request: Request, read: _Read, name: str, work: Callable[[Ad
         return _refused(error)
     if f'"{address.tag}"' in request.headers.get("if-none-match", ""):
         return Response(status_code=304, headers=_kept_for(address))
-    if _turns.statistics().tasks_waiting >= MOST_WAITING:
+    if _has_too_much_to_do():
         return _busy()
     async with _turns:
         if await request.is_disconnected():  # a newer request has taken its place
@@ -133,6 +157,26 @@ async def _answered(request: Request, read: _Read, name: str, work: Callable[[Ad
     )
 
 
+async def _body_of(text: str) -> bytes:
+    """What the picture draws whose address, from the page's own, is this text.
+
+    Raises:
+        ValueError: one sentence on what is wrong with it, or on why nothing was computed.
+    """
+    if len(text) > LONGEST_ADDRESS:
+        raise ValueError(f"An address has at most {LONGEST_ADDRESS:,} characters.")
+    path, _, query = text.partition("?")
+    address = read_picture_address(path.removeprefix("pictures/"), parse_qs(query, keep_blank_values=True))
+    if _has_too_much_to_do():
+        raise ValueError(_TOO_MUCH)
+    async with _turns:
+        return (await to_thread.run_sync(_picture, address)).body
+
+
+def _has_too_much_to_do() -> bool:
+    return _turns.statistics().tasks_waiting >= MOST_WAITING
+
+
 def _kept_for(address: Address) -> dict[str, str]:
     """How long a browser may keep an answer: forever where its version is named, else until it has asked again."""
     is_fixed = address.part.version == version_here()
@@ -145,7 +189,7 @@ def _refused(error: ValueError, status: int = 400) -> Response:
 
 def _busy() -> Response:
     return PlainTextResponse(
-        "The server has too much to compute: ask again in a second.\n",
+        f"{_TOO_MUCH}\n",
         status_code=503,
         headers={**_PLAIN, "Cache-Control": "no-store", "Retry-After": "1"},
     )

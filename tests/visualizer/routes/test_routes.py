@@ -322,6 +322,18 @@ def test_a_script_of_the_page_is_loaded_once(client, wanted):
     assert other.text == f"The scripts of the page are {script().name}, {asking_script().name}.\n"
 
 
+def test_a_line_answers_as_a_request_does_and_outlasts_a_bad_address(client):
+    address = f"pictures/heads?{urlencode(LINK)}"
+    with client.websocket_connect("/followed") as line:
+        line.send_text(address)
+        assert line.receive_bytes() == client.get(f"/{address}").content
+        for wrong in ("pictures/heads?n_heads=many", "pictures/nothing", "pictures/heads?" + "a" * 2**16):
+            line.send_text(wrong)
+            assert line.receive_text().endswith(".")
+        line.send_text(address + "&layers=1")
+        assert unpacked(line.receive_bytes())[0]["layers"] == [1]
+
+
 def test_a_page_hears_on_its_line_what_it_is_told_ahead(client):
     with client.websocket_connect("/ahead/ours") as line:
         while "ours" not in told_ahead._listening:  # the line is open before anybody listens on it

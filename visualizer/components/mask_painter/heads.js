@@ -51,7 +51,12 @@ export class PaintedHeads {
     this.follower.stop();
     this.atRest = live.at_rest;
     this.followed = cells;
-    this.fetch(this.inTurn().map((layers) => addressOfLayers(live.at_rest, layers)), null);
+    /** @type {ReturnType<typeof withLayers> | null} */
+    let found = null;
+    this.arrivals.ask(this.inTurn().map((layers) => addressOfLayers(live.at_rest, layers)), (answer) => {
+      found = withLayers(found, answer, this.live.names.length);
+      this.take(found, answer, null);
+    });
   }
 
   get layers() {
@@ -89,15 +94,9 @@ export class PaintedHeads {
     const { layer, mark, painting } = this.live;
     const text = await cellsText(place);
     const address = painting.replace(mark, encodeURIComponent(text));
-    await this.fetch([addressOfLayers(address, this.isSmall() ? this.layers : [layer])], place);
-  }
-
-  fetch(addresses, place) {
-    /** @type {ReturnType<typeof withLayers> | null} */
-    let found = null;
-    return this.arrivals.ask(addresses, (answer) => {
-      found = withLayers(found, answer, this.live.names.length);
-      this.take(found, answer, place);
+    const whole = addressOfLayers(address, this.isSmall() ? this.layers : [layer]);
+    await this.arrivals.follow(whole, (answer) => {
+      this.take(withLayers(null, answer, this.live.names.length), answer, place);
     });
   }
 

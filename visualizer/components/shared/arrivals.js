@@ -1,5 +1,6 @@
 import { takeAhead } from "./ahead.js";
 import { makeElement } from "./dom.js";
+import { askOnLine } from "./line.js";
 import { unpack } from "./payload.js";
 
 const UNSIGNED = 300; // milliseconds of waiting that need no sign
@@ -24,17 +25,17 @@ export class Arrivals {
   }
 
   /** Fetch from some addresses, one after the other, and hand each answer to `take` as it comes. */
-  async ask(addresses, take) {
+  async ask(addresses, take, get = fetchNumbers) {
     this.cancel();
     if (!this.sign.isConnected) this.root.prepend(this.sign, this.problem);
-    this.retry = () => this.ask(addresses, take);
+    this.retry = () => this.ask(addresses, take, get);
     this.awaited = addresses;
     const { signal } = (this.controller = new AbortController());
     this.root.setAttribute("aria-busy", "true");
     this.timer = setTimeout(() => (this.sign.hidden = false), UNSIGNED);
     try {
       for (const address of addresses) {
-        const answer = (await takeAhead(address)?.catch(() => null)) ?? (await fetchNumbers(address, signal));
+        const answer = (await takeAhead(address)?.catch(() => null)) ?? (await get(address, signal));
         if (signal.aborted) return;
         take(answer);
       }
@@ -44,6 +45,11 @@ export class Arrivals {
       this.problem.hidden = false;
     }
     this.settle();
+  }
+
+  /** The same for what follows a hand: it is asked for many times a second. */
+  follow(address, take) {
+    return this.ask([address], take, followNumbers);
   }
 
   /** Wait for nothing any more. */
@@ -68,6 +74,13 @@ function hide(element) {
 
 /** What the server says of an address that it does not answer. */
 class Refusal extends Error {}
+
+async function followNumbers(address, signal) {
+  const answer = await askOnLine(address);
+  if (answer === null) return fetchNumbers(address, signal);
+  if (typeof answer === "string") throw new Refusal(answer);
+  return unpack(new Uint8Array(answer));
+}
 
 /**
  * The numbers of an address; what the server says of it, or that it says nothing, is an error.

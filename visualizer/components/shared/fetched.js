@@ -143,7 +143,7 @@ export class LayeredPicture extends FetchedPicture {
   async askTurned(address) {
     const { layer, size } = this.controls;
     const isSmall = areFew(this.countNumbers());
-    await this.arrivals.ask([isSmall ? address : addressOfLayers(address, [layer])], (answer) => {
+    await this.arrivals.follow(isSmall ? address : addressOfLayers(address, [layer]), (answer) => {
       this.numbers = { ...withLayers(null, answer, size.layers), address: null, source: address };
       this.take({ ...this.headerWith(this.data, answer), ...this.numbers, isTurned: true });
     });
