@@ -86,9 +86,9 @@ NOTE_STROKE = """(() => {
   };
   addEventListener("headlight:painted", (event) => {
     if (!stroke.isUnderWay || !event.detail.key.endsWith(" heads")) return;
-    requestAnimationFrame(() => {
+    requestAnimationFrame((frame) => {
       const channel = new MessageChannel();
-      channel.port1.onmessage = () => stroke.painted.push(performance.now());
+      channel.port1.onmessage = () => stroke.painted.push([performance.now(), frame]);
       channel.port2.postMessage(0);
     });
   });
@@ -222,9 +222,10 @@ def stroke(browser: Browser, address: str, case: Case) -> tuple[list[float], lis
     noted = page.evaluate("window.stroke")
     page.mouse("mouseReleased", *places[-1])
     page.close()
-    painted = list(zip(noted["asked"], noted["painted"], strict=False))
+    painted = list(zip(noted["asked"], (at for at, _ in noted["painted"]), strict=False))
     waited = [next((done - move for start, done in painted if start >= move), None) for move in noted["moved"]]
-    return [one for one in waited if one is not None], between(noted["painted"]), frames
+    seen = {frame: at for at, frame in noted["painted"]}  # of two answers in one frame the later is seen
+    return [one for one in waited if one is not None], between(list(seen.values())), frames
 
 
 def new_cells(n_tokens: int) -> Iterator[tuple[int, int]]:

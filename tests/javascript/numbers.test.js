@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { drawWhenNear } from "../../visualizer/components/shared/near.js";
 import { MaskPlanes } from "../../visualizer/components/shared/mask_planes.js";
 import {
-  drawMatrix, inkOn, makeScale, paintPixels, pixelFor, poolMatrix, usualCurve, weightScale,
+  drawMatrix, inkOn, makeScale, paintPixels, paintSquare, pixelFor, poolMatrix, usualCurve, weightScale,
 } from "../../visualizer/components/shared/matrix_pixels.js";
 import { floats, formatNumber, unpack } from "../../visualizer/components/shared/payload.js";
 
@@ -125,6 +125,24 @@ test("numbers that came in steps are drawn without being decoded, and look the s
       const decoded = { ...shape, values: floats({ ...steps, dtype }) };
       assert.deepEqual(drawn(undecoded, size), drawn(decoded, size), `${dtype}, power ${power}, in ${size} pixels`);
     }
+  }
+});
+
+test("a square of a larger picture has the pixels of its matrix, one cell in several or several cells in one", () => {
+  const values = Float32Array.from({ length: 16 }, (_, i) => i / 20);
+  const matrix = { rows: 4, columns: 4, values, blocked: Uint8Array.from(values, (_, i) => (i === 5 ? 1 : 0)) };
+  for (const size of [2, 4, 6, 8]) {
+    const [left, top, stride, height] = [1, 2, size + 3, size + 4];
+    const pixels = new Uint32Array(stride * height).fill(7);
+    paintSquare(pixels, stride, { left, top, size }, matrix, makeScale(THEME, "sequential", [0, 0.8]));
+    const cells = drawn(matrix, size);
+    const wide = Math.min(size, 4);
+    pixels.forEach((pixel, i) => {
+      const [x, y] = [(i % stride) - left, Math.floor(i / stride) - top];
+      const isInside = x >= 0 && x < size && y >= 0 && y < size;
+      const cell = Math.floor((y * wide) / size) * wide + Math.floor((x * wide) / size);
+      assert.equal(pixel, isInside ? cells[cell] : 7, `${x}, ${y} of ${size}`);
+    });
   }
 });
 

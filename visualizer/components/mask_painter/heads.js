@@ -49,6 +49,7 @@ export class PaintedHeads {
     if (!live) this.follower.stop();
     if (!live || !cells || live.at_rest === this.atRest) return;
     this.follower.stop();
+    this.drawSoon.cancel(); // what arrived of the stroke is older than what Python sent
     this.atRest = live.at_rest;
     this.followed = cells;
     /** @type {ReturnType<typeof withLayers> | null} */
