@@ -299,6 +299,10 @@ def test_a_changed_control_is_drawn_before_the_server_hears_of_it_and_asks_once(
         assert f"{name}=" in page.url
         assert len(asked) == 1, f"{name}: {asked}"
     page.remove_listener("request", note)
+    with rerun(page):
+        page.locator(".st-key-n_heads input").press("ArrowLeft")
+    assert "asked_width=" in page.url  # a line more stands above it
+    expect(page.locator(".st-key-seed")).to_be_visible()  # "More" is still open
 
 
 MOVE_TO = """(dial, place) => {

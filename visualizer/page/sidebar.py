@@ -69,7 +69,7 @@ def controls(choices: Choices, changed: Callable[[str, object], None]) -> None:
     with st.sidebar:
         _draw(lines.always, changed)
         if lines.more:
-            with st.expander("More", icon=":material/tune:"):
+            with st.expander("More", icon=":material/tune:", key="more"):
                 _draw(lines.more, changed)
 
 
