@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { drawWhenNear } from "../../visualizer/components/shared/near.js";
 import { MaskPlanes } from "../../visualizer/components/shared/mask_planes.js";
 import {
-  drawMatrix, inkOn, makeScale, paintPixels, paintSquare, pixelFor, poolMatrix, usualCurve, weightScale,
+  drawMatrix, inkOn, makeReady, makeScale, paintPixels, paintSquare, pixelFor, poolMatrix, usualCurve, weightScale,
 } from "../../visualizer/components/shared/matrix_pixels.js";
 import { floats, formatNumber, unpack } from "../../visualizer/components/shared/payload.js";
 
@@ -144,6 +144,16 @@ test("a square of a larger picture has the pixels of its matrix, one cell in sev
       assert.equal(pixel, isInside ? cells[cell] : 7, `${x}, ${y} of ${size}`);
     });
   }
+});
+
+test("steps are made smaller once for each mask and size, wherever they are drawn", () => {
+  const data = Uint8Array.from({ length: 64 }, (_, i) => 3 * i);
+  const over = (blocked) => ({ rows: 8, columns: 8, blocked, steps: { data: data.subarray(0), scale: 1 / 255, power: 1 } });
+  makeReady(over(null), { width: 3, height: 3 });
+  const ready = drawn({ ...over(null), steps: { ...over(null).steps, data: data.slice() } }, 3);
+  data.fill(0); // what is read again would be other numbers
+  assert.deepEqual(drawn(over(null), 3), ready);
+  assert.notDeepEqual(drawn(over(new Uint8Array(64)), 3), ready);
 });
 
 test("ink is light on dark and dark on light", () => {

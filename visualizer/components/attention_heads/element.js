@@ -1,5 +1,5 @@
 import { makeSegments } from "../shared/controls.js";
-import { clamp, makeElement } from "../shared/dom.js";
+import { clamp, makeElement, whenIdle } from "../shared/dom.js";
 import { LayeredPicture } from "../shared/fetched.js";
 import { describeCell, describeMatrix, litPosition, marksOfCell, MatrixPanel } from "../shared/grid.js";
 import { galleryColumns, roomForLabels } from "../shared/grid_layout.js";
@@ -7,6 +7,7 @@ import { HeadControls } from "../shared/head_controls.js";
 import { chosenQuery } from "../shared/hover.js";
 import { makeLegend } from "../shared/legend.js";
 import { MaskPlanes } from "../shared/mask_planes.js";
+import { makeReady } from "../shared/matrix_pixels.js";
 import { Overview } from "../shared/overview.js";
 import { startPicture } from "../shared/picture.js";
 import { headColor } from "../shared/theme.js";
@@ -40,6 +41,7 @@ class AttentionHeads extends LayeredPicture {
       pin: (pinned) => this.controls.change({ pinned }),
     });
     this.endings.push(() => this.controls.destroy(), () => this.overview.destroy(), () => this.lines.destroy());
+    this.endings.push(() => this.endReadying?.());
     this.build();
   }
 
@@ -65,6 +67,7 @@ class AttentionHeads extends LayeredPicture {
 
   drawMore() {
     this.drawOverview();
+    this.readyNeighbours();
   }
 
   receive() {
@@ -133,6 +136,23 @@ class AttentionHeads extends LayeredPicture {
     const limits = this.panelLimits(Math.max(1, shown.length));
     for (const head of shown) this.drawPanel(head, limits);
     this.markSelected();
+    this.readyNeighbours();
+  }
+
+  /** While nothing else is to do, make the layers beside the one shown ready to be drawn, head by head. */
+  readyNeighbours() {
+    const { choices, layer, size } = this.controls;
+    const layers = [layer + 1, layer - 1].filter((other) => other >= 0 && other < size.layers);
+    const waiting = layers.flatMap((other) => [...choices.shown].map((head) => [other, head]));
+    const readyOne = () => {
+      const canvas = this.panels.find((panel) => panel.painted)?.pixels;
+      const place = waiting.shift();
+      if (!canvas || !place || !(this.data.isWhole ?? true)) return;
+      makeReady(this.matrix(place[0], place[1]), canvas);
+      this.endReadying = whenIdle(readyOne);
+    };
+    this.endReadying?.();
+    this.endReadying = whenIdle(readyOne);
   }
 
   panelLimits(count) {

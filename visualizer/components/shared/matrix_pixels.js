@@ -175,9 +175,31 @@ const poolCache = new WeakMap();
 /** The matrix in at most so many rows and columns. */
 function inSize(matrix, rows, columns) {
   if (rows >= matrix.rows && columns >= matrix.columns) return matrix;
-  const pooled = poolMatrix(matrix, rows, columns);
+  const pooled = matrix.steps ? pooledSteps(matrix, rows, columns) : poolMatrix(matrix, rows, columns);
   poolCache.set(matrix, pooled);
   return pooled;
+}
+
+const SIZES_KEPT = 2; // a panel's and that of the small picture
+const stepsCache = new WeakMap();
+
+/** Steps came so and never change: how they were made smaller last is kept with the bytes that they came in. */
+function pooledSteps(matrix, rows, columns) {
+  const { buffer, byteOffset } = matrix.steps.data;
+  if (!stepsCache.has(buffer)) stepsCache.set(buffer, new Map());
+  const ofBuffer = stepsCache.get(buffer);
+  const kept = ofBuffer.get(byteOffset) ?? [];
+  const isThis = ({ pooled, of }) => of === matrix.blocked && pooled.rows === rows && pooled.columns === columns;
+  const known = kept.find(isThis);
+  if (known) return known.pooled;
+  const pooled = poolMatrix(matrix, rows, columns);
+  ofBuffer.set(byteOffset, [{ pooled, of: matrix.blocked }, ...kept].slice(0, SIZES_KEPT));
+  return pooled;
+}
+
+/** Make a matrix ready to be drawn as large as a canvas is. */
+export function makeReady(matrix, canvas) {
+  if (matrix.steps) inSize(matrix, Math.min(matrix.rows, canvas.height), Math.min(matrix.columns, canvas.width));
 }
 
 /** The same as it has just been drawn, where it was drawn in this size. */
