@@ -3,8 +3,8 @@
     python benchmarks/recording.py             under the allocator that the app sets
     python benchmarks/recording.py unset       under the machine's own
 
-The passes take turns on one thread, so that a change of the machine's speed meets all, and what counts is how long
-the processor worked for each. Printed are the medians of the ratios of neighbours, with their quartiles.
+Two passes take turns on one thread, so that a change of the machine's speed meets both, and what counts is how long
+the processor worked for each. Printed are the median of the pairs' ratios and its quartiles.
 """
 
 from __future__ import annotations
@@ -64,17 +64,23 @@ def report(
         with record(model):
             run(model)
 
-    passes = (record_it, lambda: run(model), lambda: run(untapped))
-    turns = [[seconds(one) for one in passes] for _ in range(n_turns + 8)][8:]
-    of_recording = [recorded / tapped for recorded, tapped, _ in turns]
-    of_taps = [tapped / plain for _, tapped, plain in turns]
-    milliseconds = 1000 * statistics.median(tapped for _, tapped, _ in turns)
-    print(f"  T={n_tokens:<4} recorded / not {spread(of_recording)}; not: {milliseconds:.2f} ms")
-    print(f"         not recorded / without taps {spread(of_taps)}", flush=True)
+    def not_recorded() -> None:
+        run(model)
+
+    recording = turns(record_it, not_recorded, n_turns)
+    taps = turns(not_recorded, lambda: run(untapped), n_turns)
+    milliseconds = 1000 * statistics.median(plain for _, plain in recording)
+    print(f"  T={n_tokens:<4} recorded / not {spread(recording)}; not: {milliseconds:.2f} ms")
+    print(f"         not recorded / without taps {spread(taps)}", flush=True)
 
 
-def spread(ratios: Sequence[float]) -> str:
-    low, middle, high = statistics.quantiles(ratios, n=4)
+def turns(one: Callable[[], object], other: Callable[[], object], count: int) -> list[tuple[float, float]]:
+    """The seconds that two passes take in turn, once both are warm."""
+    return [(seconds(one), seconds(other)) for _ in range(count + 8)][8:]
+
+
+def spread(pairs: Sequence[tuple[float, float]]) -> str:
+    low, middle, high = statistics.quantiles([one / other for one, other in pairs], n=4)
     return f"{middle:5.2f} (quartiles {low:.2f} to {high:.2f})"
 
 
@@ -94,7 +100,7 @@ def untapped_copy(model: torch.nn.Module, folder: Path) -> torch.nn.Module:
     sys.path.insert(0, str(folder))
     package = importlib.import_module("untapped_model")
     copy: torch.nn.Module = package.Transformer(package.TransformerConfig(**vars(CONFIG))).eval()
-    copy.load_state_dict(model.state_dict())
+    copy.load_state_dict(model.state_dict(), assign=True)  # one set of weights in the processor's cache
     return copy
 
 
