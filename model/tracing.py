@@ -294,6 +294,7 @@ def _module_paths(model: nn.Module) -> dict[int, str]:
     return paths
 
 
+@lru_cache(maxsize=4096)
 def _line(code: CodeType, instruction: int) -> int:
     """The line of an instruction: asking a running frame for it takes longer than all else that a tap does."""
     return next(line for start, end, line in code.co_lines() if start <= instruction < end and line is not None)

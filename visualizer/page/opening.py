@@ -12,7 +12,6 @@ from visualizer.components.token_way.element import packed_way, paths_in
 from visualizer.page import header
 from visualizer.page.warming import is_warm, is_warming, picture_is_there, wait_for_picture
 from visualizer.runs.tokens import encode
-from visualizer.session.asking import have_asked
 from visualizer.session.jobs import rerun_when
 from visualizer.session.mount import mount
 from visualizer.session.state import FIRST, Choices
@@ -32,7 +31,6 @@ def is_known(choices: Choices) -> bool:
 
 def show(choices: Choices) -> None:
     """The tokens and the picture, until PyTorch is there and the page is run as always."""
-    have_asked()
     header.strip({"source": encode(choices.settings).sources[0]}, choices, queried="source", sizes={})
     data = FILE.read_bytes()
     picture = packed_way(data)

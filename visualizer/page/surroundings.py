@@ -18,6 +18,7 @@ from visualizer.page.audience import OF_OTHER_MODELS
 from visualizer.page.foreseeing import foreseeable
 from visualizer.page.warming import is_warm
 from visualizer.session import drafts, state
+from visualizer.session.asking import have_asked
 from visualizer.session.garbage import freeze_imports
 from visualizer.session.mount import mount
 from visualizer.session.part import draw_all, draw_alone, part
@@ -67,6 +68,7 @@ def draw(picture: Callable[[], None], *, picture_first: bool) -> None:
     header.style()
     sidebar.title()
     top = st.container(key="top")
+    have_asked()
     if picture_first:
         _part(picture)
     choices = state.chosen()

@@ -15,12 +15,13 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, urlsplit
 
 from anyio import CapacityLimiter, create_task_group, to_thread
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
+from starlette.status import WS_1008_POLICY_VIOLATION
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from visualizer.routes.address import Address, Format, read_picture_address, read_stage_address, version_here
@@ -86,8 +87,12 @@ async def scripts(request: Request) -> Response:
 async def followed(socket: WebSocket) -> None:
     """What pictures draw while a hand moves: each message is an address, and its answer the bytes, or one sentence.
 
-    A request of its own for each of sixty pictures a second costs browser and server more than the numbers do.
+    A request of its own for each of sixty pictures a second costs browser and server more than the numbers do. A
+    browser lets pages of any site open such a line, unlike a request: only those of this server may.
     """
+    if not _is_of_this_server(socket):
+        await socket.close(WS_1008_POLICY_VIOLATION)
+        return
     await socket.accept()
     with suppress(WebSocketDisconnect):  # the page was closed while it was answered
         async for text in socket.iter_text():
@@ -97,6 +102,11 @@ async def followed(socket: WebSocket) -> None:
                 await socket.send_text(str(error))
             else:
                 await socket.send_bytes(body)
+
+
+def _is_of_this_server(socket: WebSocket) -> bool:
+    origin = socket.headers.get("origin")
+    return origin is None or urlsplit(origin).netloc == socket.headers.get("host")
 
 
 async def ahead(socket: WebSocket) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from visualizer.routes.address import picture_address
 from visualizer.session import drafts
-from visualizer.session.asking import have_asked, line_of_page
+from visualizer.session.asking import line_of_page
 from visualizer.session.told_ahead import tell
 from visualizer.settings.settings import Selection, Settings
 
@@ -53,7 +53,6 @@ def ask_for_next(settings: Settings, selection: Selection) -> None:
     """Have the browser ask for what will be drawn of these settings. For before the run is computed."""
     last = drafts.put_by_before(_LAST)
     tell(line_of_page(), last.foreseen(settings, selection) if isinstance(last, _Addressed) else "")
-    have_asked()
 
 
 def nothing_addressed() -> None:

@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.testclient import TestClient
+from starlette.websockets import WebSocketDisconnect
 from streamlit.web.server.starlette.starlette_gzip_middleware import SelectiveGZipMiddleware
 
 from visualizer.pictures.heads import heads_picture
@@ -332,6 +333,16 @@ def test_a_line_answers_as_a_request_does_and_outlasts_a_bad_address(client):
             assert line.receive_text().endswith(".")
         line.send_text(address + "&layers=1")
         assert unpacked(line.receive_bytes())[0]["layers"] == [1]
+
+
+def test_the_line_of_a_hand_is_open_to_pages_of_this_server_alone(client):
+    with client.websocket_connect("/followed", headers={"Origin": "http://testserver"}):
+        pass
+    with (
+        pytest.raises(WebSocketDisconnect),
+        client.websocket_connect("/followed", headers={"Origin": "http://else"}),
+    ):
+        pass
 
 
 def test_a_page_hears_on_its_line_what_it_is_told_ahead(client):

@@ -17,7 +17,7 @@ def ask_ahead(line: str, *, script: str, key: str) -> Picture:
         are foreseen.
     script: the address of ``WORKER`` with what it imports.
     """
-    return Picture("ask_ahead/ask.js", pack({"line": line, "script": script}, {}), key)
+    return Picture("ask_ahead/ask.js", pack({"key": key, "line": line, "script": script}, {}), key)
 
 
 @dataclass(frozen=True)
