@@ -24,9 +24,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from math import prod
 from types import CodeType
+from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor, nn
@@ -114,8 +115,9 @@ class Trace(Mapping[str, Stage]):
 class _TakenStages(Mapping[str, Stage]):
     """What a recording took at its taps, each made into a ``Stage`` when it is first asked for."""
 
-    def __init__(self, taken: Sequence[_Taken], module_paths: Mapping[int, str]) -> None:
-        self._taken, self._module_paths = taken, module_paths
+    def __init__(self, taken: Sequence[_Taken], model: nn.Module) -> None:
+        self._taken, self._model = taken, model
+        self._n_found = 0
         self._by_path: dict[str, _Taken] = {}
         self._made: dict[str, Stage] = {}
 
@@ -133,12 +135,24 @@ class _TakenStages(Mapping[str, Stage]):
         return iter(self._found())
 
     def __len__(self) -> int:
-        return len(self._taken)
+        return len(self._found())
+
+    @cached_property
+    def module_paths(self) -> Mapping[int, str]:
+        """The path of each module of the model, by its id."""
+        return _module_paths(self._model)
+
+    def path_of(self, module: nn.Module, name: str) -> str | None:
+        """The path of a stage; None for a module of another model, run while this one was recorded."""
+        prefix = self.module_paths.get(id(module))
+        return None if prefix is None else _joined(prefix, name)
 
     def _found(self) -> Mapping[str, _Taken]:
         """What was taken, by its path: so far, where the pass is still running."""
-        for one in self._taken[len(self._by_path) :]:
-            self._by_path[_joined(self._module_paths[id(one[0])], one[1])] = one
+        for one in self._taken[self._n_found :]:
+            if (path := self.path_of(one[0], one[1])) is not None:
+                self._by_path[path] = one
+            self._n_found += 1
         return self._by_path
 
 
@@ -150,9 +164,10 @@ class _Recorder:
     """
 
     def __init__(self, model: nn.Module, edits: Mapping[str, Edit]) -> None:
+        self._model = model
         self._taken: list[_Taken] = []
-        self._paths = _module_paths(model)
-        self.trace = Trace(_TakenStages(self._taken, self._paths))
+        self._stages = _TakenStages(self._taken, model)
+        self.trace = Trace(self._stages)
         self.edits = dict(edits)
         self.applied: set[str] = set()
 
@@ -168,10 +183,8 @@ class _Recorder:
             self.check_edits()
 
     def tap(self, module: nn.Module, name: str, value: Tensor, shape: str) -> Tensor:
-        if id(module) not in self._paths:  # a module of another model, run while this one is recorded
-            return value
         computed = value
-        if self.edits and (path := _joined(self._paths[id(module)], name)) in self.edits:
+        if self.edits and (path := self._stages.path_of(module, name)) in self.edits:
             value = self._edited(path, value)
         caller = sys._getframe(2)
         while (code := caller.f_code).co_name == "tap" and caller.f_back is not None:  # a tap that wraps another
@@ -184,17 +197,20 @@ class _Recorder:
         taken = self._taken
         modules, names = tuple([id(tap[0]) for tap in taken]), tuple([tap[1] for tap in taken])
         taps = (modules, names, tuple([tap[3] for tap in taken]), tuple([tap[2].shape for tap in taken]))
-        if taps not in _GOOD:
+        good = _GOOD.setdefault(self._model, set())
+        if taps not in good:
             self._check_each()
-            if len(_GOOD) >= _MOST_GOOD:
-                _GOOD.clear()
-            _GOOD.add(taps)
+            if len(good) >= _MOST_GOOD:
+                good.clear()
+            good.add(taps)
 
     def _check_each(self) -> None:
         known: set[str] = set()
         sizes: dict[int, dict[str, int]] = {}
         for module, name, value, shape, *_ in self._taken:
-            path = _joined(self._paths[id(module)], name)
+            path = self._stages.path_of(module, name)
+            if path is None:
+                continue
             if path in known:
                 raise TraceError(f"{path} was computed twice in one recording: record each pass by itself")
             known.add(path)
@@ -250,7 +266,8 @@ def untapped(name: str, value: Tensor, shape: str) -> Tensor:
 def record(model: nn.Module, edits: Mapping[str, Edit] | None = None) -> AbstractContextManager[Trace]:
     """Record every tapped tensor of ``model`` while the block runs.
 
-    Recording belongs to the running thread or task alone, so that many can share one model.
+    Recording belongs to the running thread or task alone, so that many can share one model. Paths are those that
+    the modules have when a stage is first asked for.
 
     Args:
         model: the root that paths start from.
@@ -272,8 +289,8 @@ def record(model: nn.Module, edits: Mapping[str, Edit] | None = None) -> Abstrac
     return _Recorder(model, edits or {})
 
 
-_GOOD: set[tuple[tuple[int | str | torch.Size, ...], ...]] = set()
-"""Passes that have been checked: of each tap its module, as told apart in one pass, name, shape and sizes."""
+_GOOD: WeakKeyDictionary[nn.Module, set[tuple[tuple[int | str | torch.Size, ...], ...]]] = WeakKeyDictionary()
+"""Passes of a model that have been checked: of each tap its module, name, shape and sizes."""
 
 _MOST_GOOD = 64
 

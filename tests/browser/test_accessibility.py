@@ -79,7 +79,7 @@ def is_read_by_row(page: Page) -> None:
 def test_dark_and_narrow_with_the_keyboard_alone_and_with_a_text_for_each_picture(open_link, view):
     page = open_link(view=view, dark=True, width=420)
     fits(page)
-    expect(page.locator(".headlight").first).to_have_attribute("data-theme", "dark")
+    expect(page.locator(".headlight[data-theme]").first).to_have_attribute("data-theme", "dark")
     page.set_viewport_size({"width": 1280, "height": 1000})
     settle(page)
     fits(page)

@@ -52,6 +52,9 @@ def visitor(open_app_once) -> Page:
 def shown(page: Page) -> str:
     """Everything on the page as a screen reader meets it: texts, choices, and what each picture says of itself."""
     page.bring_to_front()
+    more = page.locator("details[open] > summary", has_text="More")
+    if more.count():  # a person's own, and in no link
+        more.click()
     page.mouse.move(1, 1)
     page.evaluate("(document.activeElement?.shadowRoot?.activeElement ?? document.activeElement)?.blur()")
     settle(page)

@@ -19,7 +19,7 @@ SETTINGS = {"text": "the cat sat on the mat", "stage": "encoder.self_attention.w
 
 def test_presented_by_keys_in_a_theme_of_the_link(open_app):
     page = open_app(**SETTINGS, embed_options="dark_theme")
-    expect(page.locator(".headlight").first).to_have_attribute("data-theme", "dark")
+    expect(page.locator(".headlight[data-theme]").first).to_have_attribute("data-theme", "dark")
     page.evaluate("window.sameDocument = true")
     page.locator(".st-key-audience button").first.click()
     for title, option, theme in (("Light", "light_theme", "light"), ("Dark", "dark_theme", "dark")):

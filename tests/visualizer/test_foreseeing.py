@@ -30,7 +30,7 @@ def controls_of(choices: Choices) -> dict[str, Control]:
     ],
 )
 def test_a_control_has_its_places_and_what_links_leave_out(name, values, usual):
-    assert controls_of(CHOICES)[name] == Control(values, usual)
+    assert controls_of(CHOICES)[name] == Control(f".st-key-{name}", values, usual)
 
 
 def test_controls_that_change_more_than_their_own_value_are_left_to_the_server():

@@ -25,6 +25,9 @@ _VALUES: Mapping[Callable[..., None], Callable[[Line], tuple[object, ...]]] = {
 }
 """What the places of a control stand for, by what draws it; nothing for a number or a text."""
 
+UNTAKEN = "[data-testid=InputInstructions]"
+"""What Streamlit writes into where a text is not taken yet: that Enter does it."""
+
 _CHANGE_MORE = ("n_heads", "n_layers", "target")
 """Settings that change the width, or the picture as a whole."""
 
@@ -43,4 +46,6 @@ def foreseeable(lines: Lines, settings: Settings) -> dict[str, Control]:
 
 
 def _control(settings: Settings, name: str, values: tuple[object, ...]) -> Control:
-    return Control(tuple(written(name, value) for value in values), left_out_value(settings, name))
+    return Control(
+        f".st-key-{name}", tuple(written(name, value) for value in values), left_out_value(settings, name)
+    )

@@ -15,7 +15,7 @@ import streamlit as st
 from visualizer.components.ask_ahead.element import foresee
 from visualizer.page import beginning, first_picture, header, sidebar
 from visualizer.page.audience import OF_OTHER_MODELS
-from visualizer.page.foreseeing import foreseeable
+from visualizer.page.foreseeing import UNTAKEN, foreseeable
 from visualizer.page.warming import is_warm
 from visualizer.session import drafts, state
 from visualizer.session.asking import have_asked
@@ -77,7 +77,8 @@ def draw(picture: Callable[[], None], *, picture_first: bool) -> None:
     with _TURNS.turn():
         sidebar.controls(choices, changed)
         with st.sidebar:
-            mount(foresee(foreseeable(sidebar.lines_for(choices), choices.settings), key="foresee"))
+            controls = foreseeable(sidebar.lines_for(choices), choices.settings)
+            mount(foresee(controls, untaken=UNTAKEN, key="foresee"))
         with top:
             header.header(beginning.begin, changed)
     drafts.put_by(_DRAWN, around(choices))

@@ -25,18 +25,21 @@ class Control:
     """A control of the page, whose values the browser can read.
 
     Attributes:
+        selector: what it is found by, in CSS.
         values: what its places stand for, as in a link; empty for one with numbers or a text.
         usual: the value that links leave out.
     """
 
+    selector: str
     values: tuple[str, ...]
     usual: str
 
 
-def foresee(controls: Mapping[str, Control], *, key: str) -> Picture:
+def foresee(controls: Mapping[str, Control], *, untaken: str, key: str) -> Picture:
     """Has the browser ask for the next numbers when a person changes a control: it shows nothing.
 
     controls: by the name of its setting.
+    untaken: what says, in a control, that its text is not taken yet.
     """
     described = {name: asdict(control) for name, control in controls.items()}
-    return Picture("ask_ahead/foresee.js", pack({"key": key, "controls": described}, {}), key)
+    return Picture("ask_ahead/foresee.js", pack({"key": key, "untaken": untaken, "controls": described}, {}), key)

@@ -2,32 +2,34 @@ import { foresee } from "../shared/ahead.js";
 import { unpack } from "../shared/payload.js";
 
 const ACTS = ["pointerdown", "pointerup", "click", "keydown", "keyup", "input", "change", "focusout"];
-const UNDECIDED = "[data-testid=InputInstructions]"; // says at a field that its text is not taken yet
 
 /** Watches the controls that the bytes describe: what a person changes in one is foreseen before the server hears it. */
 class Watched {
   constructor() {
     this.controls = {};
+    this.untaken = "";
     const look = ({ target }) => this.look(target);
     for (const act of ACTS) document.addEventListener(act, look, true);
     this.destroy = () => ACTS.forEach((act) => document.removeEventListener(act, look, true));
   }
 
   update(bytes) {
-    this.controls = unpack(bytes).controls;
+    Object.assign(this, unpack(bytes));
   }
 
   /** A person does something: see what has come of it once the page has taken it. */
   look(target) {
-    const element = target instanceof Element && target.closest("[class*='st-key-']");
-    const name = element && Object.keys(this.controls).find((one) => element.classList.contains(`st-key-${one}`));
-    if (name) setTimeout(() => this.tell(name, element));
+    if (!(target instanceof Element)) return;
+    for (const [name, { selector }] of Object.entries(this.controls)) {
+      const element = target.closest(selector);
+      if (element) setTimeout(() => this.tell(name, element));
+    }
   }
 
   tell(name, element) {
     const control = this.controls[name];
     const value = control && valueOf(element, control);
-    if (value === undefined || element.querySelector(UNDECIDED)?.textContent) return;
+    if (value === undefined || element.querySelector(this.untaken)?.textContent) return;
     foresee(name, value === control.usual ? null : value);
   }
 }
