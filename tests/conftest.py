@@ -19,7 +19,7 @@ def register_profiles() -> None:
     """How many examples are drawn: few while one works, many where ``.ci/run`` asks for them."""
     from hypothesis import settings
 
-    settings.register_profile("repeatable", derandomize=True, deadline=None, max_examples=50)
+    settings.register_profile("repeatable", derandomize=True, deadline=None, max_examples=40)
     settings.register_profile("thorough", settings.get_profile("repeatable"), max_examples=200)
     settings.load_profile("repeatable")
 

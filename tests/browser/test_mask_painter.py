@@ -211,7 +211,7 @@ def test_an_answer_to_an_older_stroke_takes_no_newer_one_back(open_painter):
 
 
 def test_events_of_all_kinds_reach_a_busy_python(open_painter):
-    page = open_painter(tokens=6, busy=0.3)
+    page = open_painter(tokens=6, busy=0.1)
     points = [point_of(page, 3, column, 6) for column in range(6)]
     for point in points:
         page.mouse.click(*point)
