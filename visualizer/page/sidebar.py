@@ -58,14 +58,13 @@ def title() -> None:
     st.sidebar.markdown("## :material/highlight: Headlight")
 
 
-def controls(choices: Choices, changed: Callable[[str, object], None]) -> None:
+def controls(lines: Lines, changed: Callable[[str, object], None]) -> None:
     """Draw the controls below the title; their values are in the state before this is called.
 
     Args:
-        choices: what is chosen.
+        lines: what stands there.
         changed: called with a setting's name and its new value when a person changed its control, in a callback.
     """
-    lines = lines_for(choices)
     with st.sidebar:
         _draw(lines.always, changed)
         if lines.more:

@@ -75,13 +75,14 @@ def draw(picture: Callable[[], None], *, picture_first: bool) -> None:
     if picture_first and choices.selection.view not in OF_OTHER_MODELS:  # those begin with controls of their own
         first_picture.wait()
     with _TURNS.turn():
-        sidebar.controls(choices, changed)
+        drawn = around(choices)
+        sidebar.controls(drawn.lines, changed)
         with st.sidebar:
-            controls = foreseeable(sidebar.lines_for(choices), choices.settings)
+            controls = foreseeable(drawn.lines, choices.settings)
             mount(foresee(controls, untaken=UNTAKEN, key="foresee"))
         with top:
             header.header(beginning.begin, changed)
-    drafts.put_by(_DRAWN, around(choices))
+    drafts.put_by(_DRAWN, drawn)
     if not picture_first:
         _part(picture)
 

@@ -44,33 +44,32 @@ def opened(client, line="ours"):
         yield socket
 
 
-def until_asked():
-    while not on_the_way._on_the_way:
-        pass
+@contextmanager
+def an_act_while_numbers_come(client, asking_line):
+    """The line on which numbers are asked for, and the page that has spoken meanwhile."""
+    with client.websocket_connect(f"/ahead/{asking_line}") as line, opened(client) as socket:
+        asking = client.portal.start_task_soon(asked_on, client.app, f"{asking_line} 1")
+        while not on_the_way._on_the_way:
+            pass
+        socket.send_text("an act")
+        yield line, socket
+        asking.result()
 
 
 def test_a_page_waits_until_the_browser_has_the_numbers_it_asked_for(client, monkeypatch):
     monkeypatch.setattr(numbers_first, "LONGEST", 60)
-    with client.websocket_connect("/ahead/ours") as line, opened(client) as socket:
-        asking = client.portal.start_task_soon(asked_on, client.app, "ours 1")
-        until_asked()
-        socket.send_text("an act")
+    with an_act_while_numbers_come(client, "ours") as (line, socket):
         line.send_text("7")
         line.send_text("1")
         assert socket.receive_text() == "heard an act, 0 on the way"
-        asking.result()
     assert not on_the_way._lines
 
 
 def test_a_page_does_not_wait_for_numbers_of_others(client, monkeypatch):
     monkeypatch.setattr(numbers_first, "LONGEST", 60)
-    with client.websocket_connect("/ahead/theirs") as line, opened(client) as socket:
-        asking = client.portal.start_task_soon(asked_on, client.app, "theirs 1")
-        until_asked()
-        socket.send_text("an act")
+    with an_act_while_numbers_come(client, "theirs") as (line, socket):
         assert socket.receive_text() == "heard an act, 1 on the way"
         line.send_text("1")
-        asking.result()
     assert not on_the_way._on_the_way
 
 
