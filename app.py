@@ -32,6 +32,7 @@ def page_of_visitor() -> None:
     st.set_page_config(page_title="Headlight", page_icon=header.ICON, layout="wide")
     choices = state.load()
     surroundings.draw(picture, picture_first=is_warm() or opening.is_known(choices))
+    state.show_link()
     freeze_imports()
 
 

@@ -12,6 +12,8 @@ from visualizer.settings.settings import FIELDS
 VIEWS = tuple(FIELDS["view"].choices)
 HEADS = "attention_heads_encoder_self_attention"
 GRIDS = {"step": "picture", "heads": HEADS, "compare": "compare_grids", "lab": "mask_painter"}
+MOST_STOPS = 200
+"""How often Tab is pressed at most; with all of the sidebar open it takes 140."""
 
 _OVERFLOW = """() => [document.scrollingElement, document.querySelector("[data-testid=stMain]")]
   .map((element) => element.scrollWidth - element.clientWidth)"""
@@ -102,7 +104,7 @@ def everything_is_reached_with_the_keyboard_and_has_a_text(page: Page, view: str
         wanted.add(("stage_map", "group"))
     reached = set()
     page.locator("body").press("Tab")
-    for _ in range(80):
+    for _ in range(MOST_STOPS):
         key, _class, role = page.evaluate(_FOCUSED)
         reached.add((key, role))
         if wanted <= reached:

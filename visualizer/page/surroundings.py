@@ -101,6 +101,7 @@ def _part(picture: Callable[[], None]) -> None:
             if around(state.load()) != drafts.put_by_before(_DRAWN):
                 draw_all()
             picture()
+        state.show_link()
         freeze_imports()
 
     part(_PICTURE, draw_picture)

@@ -6,6 +6,8 @@ import secrets
 
 import streamlit as st
 
+from visualizer.session import catching_up
+
 
 def keep_in_step(key: str, text: str) -> None:
     """Give the text field ``key`` another text when ``text`` has changed; otherwise keep what is written there.
@@ -13,8 +15,10 @@ def keep_in_step(key: str, text: str) -> None:
     Call it before the field is drawn.
     """
     given = f"_{key}_given"
-    if key not in st.session_state or st.session_state.get(given) != text:
-        st.session_state[key] = st.session_state[given] = text
+    shown = st.session_state.get(key)
+    if shown is None or st.session_state.get(given) != text or catching_up.is_old(key, shown):
+        st.session_state[given] = text
+        fill(key, text)
 
 
 def text_in(key: str) -> str:
@@ -27,7 +31,10 @@ def fill(key: str, value: object) -> None:
 
     Call it before the widget is drawn, or in a callback.
     """
-    if key not in st.session_state or st.session_state[key] != value:
+    if key not in st.session_state:
+        st.session_state[key] = value
+    elif (before := st.session_state[key]) != value:
+        catching_up.replaced(key, before)
         st.session_state[key] = value
 
 

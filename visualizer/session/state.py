@@ -1,20 +1,23 @@
 """What the person chose, between one run of the script and the next.
 
-The only place that touches ``st.query_params``. The address bar, the widgets and the components can each bring a
+The only place that writes ``st.query_params``. The address bar, the widgets and the components can each bring a
 change; the newest thing the person did wins:
 
 - a widget or a component changed: that change is taken, and the address bar follows;
-- nothing on the page changed but the address did (Back, Forward, an edited link): the address is read again.
+- nothing on the page changed but the address did (Back, Forward, an edited link): the address is read again;
+- a page that has not heard of the last change yet (``catching_up``) says nothing by what it still shows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import Any
 
 import streamlit as st
 
+from visualizer.session import catching_up
 from visualizer.session.given import given_recording
 from visualizer.settings import examples
 from visualizer.settings.fitting import fitted, width_to_come_back_to
@@ -62,7 +65,7 @@ class Choices:
     training: TrainingChoice = OPENING
     watched: WatchedChoice = NOTHING_WATCHED
 
-    @property
+    @cached_property
     def link(self) -> dict[str, str]:
         """The parameters of the link, of which there is always one: an address without any opens ``FIRST``."""
         own_model = write_query(self.settings, self.selection)
@@ -84,17 +87,31 @@ def load() -> Choices:
     before: Choices | None = st.session_state.get(_CHOICES)
     acted = st.session_state.pop(_ACTED, False)
     choices = _from_address() if before is None else _with_widgets(before)
-    if before is not None and not acted and choices == before and not _address_is(before):
+    if before is not None and not acted and choices == before and _address_is_chosen(before):
         choices = _from_address()
     save(choices)
     return choices
 
 
 def save(choices: Choices) -> None:
-    """Remember what is shown, and make the address bar its link."""
-    _remember(choices)
+    """Remember what is shown."""
     if not _address_is(choices):
-        st.query_params.from_dict(choices.link)
+        catching_up.left(choices.link)
+    st.session_state[_CHOICES] = choices
+    known = st.session_state.to_dict()
+    for part in (getattr(choices, name) for name in _PARTS):
+        for field in fields(part):
+            value = getattr(part, field.name)
+            value = list(value) if isinstance(value, tuple) else value
+            if known.get(field.name) != value:
+                catching_up.replaced(field.name, known.get(field.name))
+                st.session_state[field.name] = value
+
+
+def show_link() -> None:
+    """Make the address bar the link of what is shown, the last that the browser hears of a change."""
+    if not _address_is(chosen()):
+        st.query_params.from_dict(chosen().link)
 
 
 def chosen() -> Choices:
@@ -174,7 +191,13 @@ def on_event(key: str, name: str, handle: Callable[[object], None]) -> Callable[
 
 def on_change(key: str, handle: Callable[[Any], None]) -> Callable[[], None]:
     """A callback that hands ``handle`` the new value of the widget ``key``."""
-    return lambda: handle(st.session_state[key])
+
+    def callback() -> None:
+        value = st.session_state[key]
+        if not catching_up.is_old(key, value):
+            handle(value)
+
+    return callback
 
 
 def last_seq(key: str) -> int:
@@ -199,7 +222,7 @@ def _seq_key(key: str) -> str:
 
 
 def _act(choices: Choices) -> None:
-    _remember(choices)
+    save(choices)
     st.session_state[_ACTED] = True
 
 
@@ -240,6 +263,11 @@ def _address_is(choices: Choices) -> bool:
     return given == choices.link or (is_first and _chooses_nothing(given))
 
 
+def _address_is_chosen(before: Choices) -> bool:
+    """Whether a person chose the address: it is neither the link of what is shown nor one that the page just left."""
+    return not _address_is(before) and not catching_up.is_behind()
+
+
 def _chooses_nothing(given: Iterable[str]) -> bool:
     """Whether none of the parameters is one of ours."""
     return not any(name in FIELDS or name in TRAINING or name in WATCHED for name in given)
@@ -248,6 +276,10 @@ def _chooses_nothing(given: Iterable[str]) -> bool:
 def _with_widgets(before: Choices) -> Choices:
     """The choices with the values of those widgets that were on the page."""
     known = st.session_state.to_dict()  # once for all: each look-up by itself takes a lock and tries three places
+    if _address_is(before):
+        catching_up.caught_up()
+    elif catching_up.is_behind():
+        known = {key: value for key, value in known.items() if not catching_up.is_old(key, value)}
     values = _values_of_widgets(Settings, known)
     if values.get("d_model") == before.settings.d_model:
         values["d_model"] = before.width
@@ -275,14 +307,3 @@ def _values_of_widgets(
         for name, value in values.items()
         if value is not None
     }
-
-
-def _remember(choices: Choices) -> None:
-    st.session_state[_CHOICES] = choices
-    known = st.session_state.to_dict()
-    for part in (getattr(choices, name) for name in _PARTS):
-        for field in fields(part):
-            value = getattr(part, field.name)
-            value = list(value) if isinstance(value, tuple) else value
-            if known.get(field.name) != value:
-                st.session_state[field.name] = value

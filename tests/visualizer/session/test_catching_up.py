@@ -1,0 +1,67 @@
+"""What a page says before it has heard of the last change: a clock's look, or a click that came too early."""
+
+from __future__ import annotations
+
+from streamlit.testing.v1 import AppTest
+
+from tests.test_app import in_link, open_app
+from visualizer.session import catching_up
+from visualizer.settings.examples import EXAMPLES
+from visualizer.settings.fields import NO_MASK
+
+PADDING = next(example for example in EXAMPLES if example.name == "padding")
+
+
+def say_with(app: AppTest, address: dict[str, str]) -> None:
+    """Run the script with the values that its controls were given, and with the address that the page had then."""
+    app.query_params.clear()
+    for name, value in address.items():
+        app.query_params[name] = value
+    app.run()
+
+
+def test_what_was_replaced_is_not_chosen_again_by_a_page_that_still_shows_it():
+    old = {"text": "one two three"}
+    app = open_app(**old)
+    app.button(key="example_padding").click().run()
+    app.text_area(key="text").set_value(old["text"])
+    say_with(app, old)
+    assert in_link(app, "text") == PADDING.settings.text
+    app.text_area(key="text").set_value(old["text"])
+    app.slider(key="n_heads").set_value(2)  # what is new counts
+    say_with(app, old)
+    assert (in_link(app, "text"), in_link(app, "n_heads")) == (PADDING.settings.text, "2")
+    assert app.text_area(key="text").value == PADDING.settings.text
+
+
+def test_no_callback_hears_of_what_was_replaced():
+    old = {"view": "compare", "mask_a": ""}
+    app = open_app(**old)
+    for _ in range(2):  # the second time before the page has heard that the pill of no mask was released
+        app.pills(key="mask_a_pills").set_value([NO_MASK, "causal"])
+        say_with(app, old)
+        assert app.pills(key="mask_a_pills").value == ["causal"]
+
+
+def test_a_change_taken_back_at_once_is_taken_back():
+    app = open_app()
+    app.slider(key="n_heads").set_value(2).run()
+    app.slider(key="n_heads").set_value(4)
+    say_with(app, {"view": "step"})
+    assert app.slider(key="n_heads").value == 4
+
+
+def test_a_page_that_has_heard_of_a_change_chooses_what_it_had_before():
+    app = open_app(text="one two three")
+    before = app.text_area(key="text").value
+    app.button(key="example_padding").click().run()
+    app.text_area(key="text").set_value(before).run()
+    assert app.text_area(key="text").value == before
+
+
+def test_back_leads_to_the_address_that_was_left_last(monkeypatch):
+    app = open_app()
+    app.slider(key="n_heads").set_value(2).run()
+    monkeypatch.setattr(catching_up, "has_gone_back", lambda: True)
+    say_with(app, {"view": "step"})
+    assert app.slider(key="n_heads").value == 4

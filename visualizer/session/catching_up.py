@@ -1,0 +1,60 @@
+"""What the browser has not heard of yet.
+
+A page sends the values of all its controls with whatever it says, also when only a clock of the page asks for
+another look. What it says before it has drawn what was changed here holds values that were taken back long ago, and
+nobody chose them now. The address tells: it is sent last, so a page with an address that it should have left does
+not yet show what the others show.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+
+_LEFT = "_left_addresses"
+_REPLACED = "_replaced_values"
+_MOST = 32  # addresses: a page is seldom behind by more than one
+
+Address = Mapping[str, str]
+
+
+def left(now: Address) -> None:
+    """The page has another address now than the one with which the browser spoke."""
+    address = st.query_params.to_dict()
+    addresses = [known for known in _left() if known not in (address, now)]
+    st.session_state[_LEFT] = [*addresses, address][-_MOST:]
+
+
+def replaced(key: str, value: object) -> None:
+    """The control ``key`` has been given another value than this one, which the browser has not heard of."""
+    known = st.session_state.get(_REPLACED, {})
+    st.session_state[_REPLACED] = known | {key: [*known.get(key, ()), value]}
+
+
+def caught_up() -> None:
+    """The browser shows all that was changed."""
+    for record in (_LEFT, _REPLACED):
+        st.session_state.pop(record, None)
+
+
+def is_behind() -> bool:
+    """Whether the browser spoke before it heard of the last change. Back and Forward mean the address they go to."""
+    return st.query_params.to_dict() in _left() and not has_gone_back()
+
+
+def is_old(key: str, value: object) -> bool:
+    """Whether a browser that is behind has not heard that the control ``key`` no longer has this value."""
+    return value in st.session_state.get(_REPLACED, {}).get(key, ()) and is_behind()
+
+
+def has_gone_back() -> bool:
+    """Whether a person went Back or Forward to the address."""
+    context = get_script_run_ctx()
+    return context is not None and context.is_history_navigation
+
+
+def _left() -> list[Address]:
+    addresses: list[Address] = st.session_state.get(_LEFT, [])
+    return addresses
