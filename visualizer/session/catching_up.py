@@ -40,7 +40,7 @@ def caught_up() -> None:
 
 
 def is_behind() -> bool:
-    """Whether the browser spoke before it heard of the last change. Back and Forward mean the address they go to."""
+    """Whether the browser spoke before it heard of the last change. Back and Forward mean where they go to."""
     return st.query_params.to_dict() in _left() and not has_gone_back()
 
 

@@ -264,7 +264,7 @@ def _address_is(choices: Choices) -> bool:
 
 
 def _address_is_chosen(before: Choices) -> bool:
-    """Whether a person chose the address: it is neither the link of what is shown nor one that the page just left."""
+    """Whether a person went to the address: it is not what is shown, nor what the page has just left."""
     return not _address_is(before) and not catching_up.is_behind()
 
 
