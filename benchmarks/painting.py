@@ -141,16 +141,16 @@ NOTE_CHOICE = """(() => {
       });
     });
   };
-  for (const kind of ["click", "pointerover", "pointermove"]) addEventListener(kind, begin, true);
+  for (const kind of ["click", "pointerdown", "pointerover", "pointermove"]) addEventListener(kind, begin, true);
 })()"""
 """Notes how long the page worked for an event of the pointer, when it was painted, and what came before that."""
-POINTED, CLICKED = ("pointerover", "pointermove"), ("click",)
+POINTED, CLICKED, PRESSED = ("pointerover", "pointermove"), ("click",), ("pointerdown",)
 CHOICES = {
     "another layer": (CLICKED, "inside('.thumbnail')[8 * (number % 2)]"),
     "another head": (CLICKED, "inside('.thumbnail')[number % 8]"),
     "a cell under the pointer": (POINTED, "inside('.matrix-plot')[0]"),
     "a token under the pointer": (POINTED, "inside('.chip')[number % 5]"),
-    "a token chosen": (CLICKED, "inside('.chip')[number % 5]"),
+    "a token chosen": (PRESSED, "inside('.chip')[number % 5]"),
 }
 """What the pointer does, and on what: on another one each time, or on another place of it."""
 TOLD = 0.6
@@ -266,7 +266,7 @@ def choose(page: Page, kinds: Sequence[str], target: str, number: int) -> dict[s
     )
     along = 0.2 + 0.6 * (7 * number % 23) / 23  # never twice in a row on one cell
     x, y = left + width * along, top + height * along
-    if kinds == CLICKED:
+    if kinds != POINTED:
         page.mouse("mouseMoved", x, y)
         time.sleep(0.1)
         page.evaluate(f"void window.expect(...{list(kinds)})")
@@ -277,7 +277,7 @@ def choose(page: Page, kinds: Sequence[str], target: str, number: int) -> dict[s
         page.mouse("mouseMoved", x, y)
     page.wait("window.choice.noted?.isNew !== undefined", 10)
     noted: dict[str, float] = page.evaluate("window.choice.noted")
-    time.sleep(TOLD if kinds == CLICKED else 0.1)
+    time.sleep(0.1 if kinds == POINTED else TOLD)
     page.wait("performance.now() - (probe.received.at(-1)?.at ?? 0) > 300")
     return noted
 

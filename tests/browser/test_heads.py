@@ -230,6 +230,7 @@ def test_the_query_follows_the_pointer_along_the_tokens_and_the_link_when_it_let
     sent = messages_sent(page)
     chips.nth(1).hover()
     page.mouse.down()
+    expect(chips.nth(1)).to_have_attribute("aria-selected", "true")
     chips.nth(4).hover()
     assert [row for row, _ in lit_cells(page, HEADS)] == [4] * 4
     expect(chips.nth(4)).to_have_attribute("aria-selected", "true")

@@ -1,9 +1,9 @@
 /**
  * The token strip: one chip per token with its index and id, one row of chips per sequence.
  *
- * Hovering a chip lights that token in every grid of the page; hovering a grid lights chips here. Choosing a chip
- * makes it the query at once; Python hears of it as {sequence, index, seq}. While the pointer is drawn along the chips,
- * each is the query in turn, in every picture that has its numbers; Python hears of the last one.
+ * Hovering a chip lights that token in every grid of the page; hovering a grid lights chips here. A chip that is
+ * pressed is the query at once, in every picture that has its numbers, and so is each along which the pointer is drawn
+ * until it is let go; Python hears of the last one, as {sequence, index, seq}.
  */
 
 import { bringIntoView, makeElement, tokenSpan } from "../shared/dom.js";
@@ -23,7 +23,9 @@ class TokenStrip extends Picture {
     this.chips = new Map();
     this.rows = new Map();
     this.lit = new Map(); // the mark of each chip that has one
+    this.stops = new Map(); // the chip of each row that the Tab key leads to
     this.selected = null;
+    this.selectedChip = null;
     this.version = "";
     this.drawn = null;
     this.hasDrawn = false;
@@ -39,7 +41,7 @@ class TokenStrip extends Picture {
     this.frame.onpointerup = () => endDrawing(this);
     this.frame.onpointercancel = () => giveUpDrawing(this);
     this.frame.addEventListener("focusin", (event) => hoverChip(this, event));
-    this.frame.addEventListener("focusout", () => this.leave());
+    this.frame.addEventListener("focusout", ({ relatedTarget }) => this.frame.contains(relatedTarget) || this.leave());
     root.prepend(this.frame);
   }
 
@@ -49,7 +51,7 @@ class TokenStrip extends Picture {
     const version = JSON.stringify(sequences);
     if (version !== this.version) build(this, sequences);
     this.version = version;
-    if (this.events.areKnown(seq) && !this.drawn?.hasMoved) this.selected = selected;
+    if (this.events.areKnown(seq) && !this.drawn) this.selected = selected;
     showSelected(this);
   }
 
@@ -85,6 +87,7 @@ function buildChip(sequence, { index, label, id, padding, special }) {
   const attributes = {
     role: "option",
     tabindex: "-1",
+    "aria-selected": "false",
     "data-sequence": sequence,
     "data-index": index,
     "aria-label": `token ${index}: ${label}${hasId ? `, id ${id}` : ""}${padding ? ", padding" : ""}`,
@@ -119,35 +122,41 @@ function build(strip, sequences) {
   strip.chips.clear();
   strip.rows.clear();
   strip.lit = new Map();
+  strip.stops = new Map();
+  strip.selectedChip = null;
   strip.drawn = null;
   strip.frame.replaceChildren(...sequences.map((sequence) => buildSequence(strip, sequence)));
 }
 
 /** Light the token under the pointer or under the focus, here and on the page. */
 function hoverChip(strip, event) {
-  if (strip.drawn?.hasMoved) return;
+  if (strip.drawn) return;
   const chip = event.target.closest(".chip");
   const marks = chip ? [{ sequence: chip.dataset.sequence, index: Number(chip.dataset.index), role: "token" }] : [];
   strip.onHover(marks);
   strip.publish(marks);
 }
 
-/** Make a chip the query because the person asked for it, and tell Python. */
+/** Make a chip the query because the person asked for it by a key or a finger, and tell Python. */
 function selectChip(strip, chip) {
   if (!chip) return;
   focusChip(strip, chip);
-  strip.selected = queryOf(chip);
-  showSelected(strip);
+  makeQuery(strip, queryOf(chip), "token");
   strip.events.send("select", strip.selected);
 }
 
-/** A finger scrolls the row; a mouse or a pen may be about to be drawn along it. */
+/**
+ * A finger scrolls the row; a mouse or a pen chooses and may be drawn along it. Nothing is scrolled before it is let go:
+ * another chip would come below it.
+ */
 function beginDrawing(strip, event) {
   const chip = event.target.closest(".chip");
   const canDraw = chip && event.isPrimary && event.button === 0 && event.pointerType !== "touch";
-  strip.drawn = canDraw ? { chip, before: strip.selected, hasMoved: false } : null;
+  strip.drawn = canDraw ? { chip, before: strip.selected } : null;
   strip.hasDrawn = false;
-  if (canDraw) chip.setPointerCapture(event.pointerId); // the pointer may leave the row
+  if (!canDraw) return;
+  chip.setPointerCapture(event.pointerId); // the pointer may leave the row
+  makeQuery(strip, queryOf(chip), "token"); // as it is lit while it is pointed at
 }
 
 function drawAlong(strip, event) {
@@ -155,7 +164,6 @@ function drawAlong(strip, event) {
   if (!drawn) return;
   const chip = chipAt(drawn.chip.parentElement, event.clientX);
   if (chip === drawn.chip) return;
-  drawn.hasMoved = true;
   drawn.chip = chip;
   focusChip(strip, chip);
   makeQuery(strip, queryOf(chip));
@@ -164,21 +172,23 @@ function drawAlong(strip, event) {
 function endDrawing(strip) {
   const { drawn } = strip;
   strip.drawn = null;
-  strip.hasDrawn = Boolean(drawn?.hasMoved); // the click that follows is none
-  if (drawn?.hasMoved) strip.events.send("select", strip.selected);
+  strip.hasDrawn = Boolean(drawn); // the click that follows is none
+  if (!drawn) return;
+  bringIntoView(drawn.chip.parentElement, drawn.chip, FADED);
+  strip.events.send("select", strip.selected);
 }
 
 function giveUpDrawing(strip) {
   const { drawn } = strip;
   strip.drawn = null;
-  if (drawn?.hasMoved) makeQuery(strip, drawn.before);
+  if (drawn) makeQuery(strip, drawn.before);
 }
 
-/** Have a token as the query, here and in the pictures that have its numbers. */
-function makeQuery(strip, query) {
+/** Have a token as the query, here and in the pictures that have its numbers; `role` is how it is lit. */
+function makeQuery(strip, query, role = "query") {
   strip.selected = query;
   showSelected(strip);
-  const marks = query ? [{ ...query, role: "query", isChosen: true }] : [];
+  const marks = query ? [{ ...query, role, isChosen: true }] : [];
   strip.onHover(marks);
   strip.publish(marks);
 }
@@ -202,15 +212,27 @@ function chipAt(row, x) {
 /** Mark the selected chip; in every row one chip can be reached with the Tab key. */
 function showSelected(strip) {
   const { selected } = strip;
-  for (const [name, row] of strip.rows) {
-    for (const chip of row.children) {
-      const isSelected = selected?.sequence === name && selected.index === Number(chip.dataset.index);
-      chip.classList.toggle("selected", isSelected);
-      chip.setAttribute("aria-selected", String(isSelected));
-      chip.tabIndex = isSelected ? 0 : -1;
-    }
-    if (!row.querySelector('[tabindex="0"]')) row.firstElementChild?.setAttribute("tabindex", "0");
+  const chip = (selected && strip.chips.get(chipName(selected.sequence, selected.index))) ?? null;
+  if (chip !== strip.selectedChip) {
+    markSelected(strip.selectedChip, false);
+    markSelected(chip, true);
+    strip.selectedChip = chip;
   }
+  for (const row of strip.rows.values()) leadTab(strip, row, chip?.parentElement === row ? chip : row.firstElementChild);
+}
+
+function markSelected(chip, isSelected) {
+  chip?.classList.toggle("selected", isSelected);
+  chip?.setAttribute("aria-selected", String(isSelected));
+}
+
+/** Have the Tab key lead to a chip of a row, and to no other one. */
+function leadTab(strip, row, chip) {
+  const before = strip.stops.get(row);
+  if (before === chip) return;
+  before?.setAttribute("tabindex", "-1");
+  chip?.setAttribute("tabindex", "0");
+  strip.stops.set(row, chip);
 }
 
 /** After a change of width or of tokens: the selected chip of every row in view. */
@@ -228,13 +250,12 @@ function showMore(row) {
   row.classList.toggle("more-after", row.scrollWidth - row.clientWidth - row.scrollLeft > 2);
 }
 
-/** Move the focus to a chip, keeping the page where it is. */
+/** Move the focus to a chip, keeping the page where it is. What changes looks comes last: the page is laid out once. */
 function focusChip(strip, chip) {
   const row = chip.parentElement;
-  for (const other of row.querySelectorAll('[tabindex="0"]')) other.tabIndex = -1;
-  chip.tabIndex = 0;
   chip.focus({ preventScroll: true });
   bringIntoView(row, chip, FADED);
+  leadTab(strip, row, chip);
 }
 
 /** Arrow keys, Home and End move between chips; Enter and Space choose. */
