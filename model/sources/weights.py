@@ -17,8 +17,11 @@ from model.positional_encoding import LearnedPositions
 from model.randomness import named_generator
 from model.sources.hand_built import fill_hand_built, hand_built_names
 from model.transformer import InputEmbedding, Transformer
+from model.unfilled import unfilled
 
-_VOCABULARY_ROWS = 1024
+_VOCABULARY_ROWS = 16
+"""PyTorch makes normal numbers sixteen at a time, the same ones however many follow."""
+
 _BIAS_DEVIATION = 0.02
 
 
@@ -47,9 +50,9 @@ def build_model(config: TransformerConfig, source: str, seed: int) -> Transforme
     """
     weights = _source(source)
     tied = config.tied_embeddings and weights.can_be_tied
-    model = Transformer(replace(config, tied_embeddings=tied))
+    model = unfilled(Transformer, replace(config, tied_embeddings=tied))
     weights.fill(model, seed)
-    return model.eval()
+    return model
 
 
 def build_attention_alone(config: TransformerConfig, source: str, seed: int) -> AttentionAlone:
@@ -58,9 +61,9 @@ def build_attention_alone(config: TransformerConfig, source: str, seed: int) -> 
     Raises:
         ValueError: there is no such source, or it cannot fill such a model.
     """
-    model = AttentionAlone(config)
+    model = unfilled(AttentionAlone, config)
     _source(source).fill(model, seed)
-    return model.eval()
+    return model
 
 
 def head_names(config: TransformerConfig, source: str) -> tuple[str, ...]:

@@ -6,9 +6,11 @@ import math
 
 import pytest
 import torch
+from torch import nn
 
-from model import TransformerConfig
-from model.sources.weights import WEIGHT_SOURCES, build_model, head_names
+from model import Transformer, TransformerConfig
+from model.attention_alone import AttentionAlone
+from model.sources.weights import WEIGHT_SOURCES, build_attention_alone, build_model, head_names
 
 ARCHITECTURES = ("encoder", "decoder", "encoder-decoder")
 DETAILS = {"final_norm": True, "unembedding_bias": True}
@@ -29,14 +31,35 @@ def parameters_of(source="random", seed=0, **choices):
 @pytest.mark.parametrize("norm", ["post", "pre"])
 @pytest.mark.parametrize("positions", ["sinusoidal", "learned", "none"])
 def test_no_parameter_is_left_to_chance(source, architecture, norm, positions):
-    choices = {"architecture": architecture, "norm": norm, "positions": positions} | DETAILS
-    torch.manual_seed(1)
-    first = parameters_of(source, **choices)
-    torch.manual_seed(2)
-    second = parameters_of(source, **choices)
-    for name, parameter in first.items():
-        assert torch.equal(parameter, second[name]), name
-        assert parameter.isfinite().all(), name
+    model = build_model(config_of(architecture=architecture, norm=norm, positions=positions, **DETAILS), source, 0)
+    before = {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
+    for parameter in model.parameters():
+        nn.init.constant_(parameter, math.nan)
+    WEIGHT_SOURCES[source].fill(model, 0)
+    for name, parameter in model.named_parameters():
+        assert torch.equal(parameter, before[name]), name
+
+
+@pytest.mark.parametrize("source", WEIGHT_SOURCES)
+@pytest.mark.parametrize("architecture", (*ARCHITECTURES, "attention"))
+def test_models_of_one_kind_have_nothing_in_common_that_one_of_them_changes(source, architecture):
+    config = config_of(architecture=architecture, tied_embeddings=source == "random")
+    kind, build = (AttentionAlone, build_attention_alone) if architecture == "attention" else (Transformer, build_model)
+    alone = kind(config).eval()
+    WEIGHT_SOURCES[source].fill(alone, 0)
+    model = build(config, source, 0)
+    other = build(config, source, 1)
+    for parameter in other.parameters():
+        nn.init.constant_(parameter, math.nan)
+    other.train().double().register_forward_hook(print)
+    modules = zip(alone.named_modules(), model.named_modules(), strict=True)
+    assert all(here[0] == there[0] and type(here[1]) is type(there[1]) for here, there in modules)
+    assert not any(module.training or module._forward_hooks for module in model.modules())
+    for name, parameter in alone.named_parameters(remove_duplicate=False):
+        assert torch.equal(model.get_parameter(name), parameter), name
+    for name, table in alone.named_buffers():
+        assert torch.equal(model.get_buffer(name), table), name
+    assert len(list(model.parameters())) == len(list(alone.parameters()))  # what was tied still is
 
 
 @pytest.mark.parametrize("source", WEIGHT_SOURCES)
