@@ -42,13 +42,14 @@ class Session:
 
     def __init__(self, socket: ClientConnection) -> None:
         self.socket = socket
+        self.address = urlencode(LINK)
         self.seed = ""
         self.kept: set[str] = set()
 
     async def run(self, seed: float | None = None) -> float:
         """Have the script run, with another seed where one is given; the seconds until it has."""
         message = BackMsg()
-        message.rerun_script.query_string = urlencode(LINK)
+        message.rerun_script.query_string = self.address
         message.rerun_script.cached_message_hashes.extend(self.kept)
         if seed is not None:
             message.rerun_script.widget_states.widgets.add(id=self.seed).double_value = seed
@@ -64,6 +65,8 @@ class Session:
             ):
                 if answer.delta.new_element.number_input.label == "Seed":
                     self.seed = answer.delta.new_element.number_input.id
+            elif answer.WhichOneof("type") == "page_info_changed":
+                self.address = answer.page_info_changed.query_string
             elif answer.WhichOneof("type") == "script_finished" and answer.script_finished in FINISHED:
                 return time.perf_counter() - start
 

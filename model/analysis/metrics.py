@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -50,6 +51,17 @@ class Attention:
         for name in ("key_ids", "key_is_padding"):
             _check_shape(name, getattr(self, name), (n_batch, n_keys))
 
+    @cached_property
+    def sees_a_key(self) -> Tensor:
+        """Whether a query is no padding and has a key left, (B, H, Tq)."""
+        return ~self.query_is_padding[:, None, :] & (self.weights > 0).any(-1)
+
+    @cached_property
+    def positions(self) -> tuple[Tensor, Tensor]:
+        """Where the queries stand, (Tq, 1), and the keys, (1, Tk)."""
+        n_queries, n_keys = self.weights.shape[-2:]
+        return torch.arange(n_queries)[:, None], torch.arange(n_keys)[None, :]
+
 
 @dataclass(frozen=True)
 class Metric:
@@ -69,25 +81,25 @@ class Metric:
 def entropy(attention: Attention) -> Tensor:
     """How widely the weight is spread, in bits: 0 on one key, log2(n) on n keys alike (Shannon 1948, section 6)."""
     bits = torch.special.entr(attention.weights).sum(-1) / math.log(2)
-    return _mean(bits, _sees_a_key(attention))
+    return _mean(bits, attention.sees_a_key)
 
 
 def mean_distance(attention: Attention) -> Tensor:
     """How many positions away the weight lies (Vig and Belinkov 2019, on attention distance)."""
-    query, key = _positions(attention)
+    query, key = attention.positions
     distance = (attention.weights * (query - key).abs()).sum(-1)
-    return _mean(distance, _sees_a_key(attention))
+    return _mean(distance, attention.sees_a_key)
 
 
 def previous_token(attention: Attention) -> Tensor:
     """Weight on the position before the query's (Clark et al. 2019, section 3.1)."""
-    query, key = _positions(attention)
+    query, key = attention.positions
     return _weight_on(key == query - 1, attention)
 
 
 def own_position(attention: Attention) -> Tensor:
     """Weight on the query's own position (Clark et al. 2019, section 3.1)."""
-    query, key = _positions(attention)
+    query, key = attention.positions
     return _weight_on(key == query, attention)
 
 
@@ -107,7 +119,7 @@ def expected_token(attention: Attention) -> Tensor:
     """Weight on the key that the task asks for, over the queries that have one; NaN where no key is expected."""
     if attention.expected_keys is None:
         return torch.full((attention.weights.shape[1],), math.nan)
-    _, key = _positions(attention)
+    _, key = attention.positions
     return _weight_on(key == attention.expected_keys[:, :, None], attention)
 
 
@@ -120,7 +132,7 @@ def induction(attention: Attention) -> Tensor:
     is_real = ~attention.key_is_padding
     followed = (attention.key_ids[:, None, :-1] == attention.query_ids[:, :, None]) & is_real[:, None, :-1]
     follows = torch.nn.functional.pad(followed, (1, 0), value=False)
-    query, key = _positions(attention)
+    query, key = attention.positions
     return _weight_on(follows & (key <= query) if attention.is_self_attention else follows, attention)
 
 
@@ -144,22 +156,12 @@ def _weight_on(keys: Tensor, attention: Attention) -> Tensor:
     """
     keys = (keys & ~attention.key_is_padding[:, None, :])[:, None]
     weight = (attention.weights * keys).sum(-1)
-    return _mean(weight, _sees_a_key(attention) & keys.any(-1))
-
-
-def _sees_a_key(attention: Attention) -> Tensor:
-    """Whether a query is no padding and has a key left, (B, H, Tq)."""
-    return ~attention.query_is_padding[:, None, :] & (attention.weights > 0).any(-1)
+    return _mean(weight, attention.sees_a_key & keys.any(-1))
 
 
 def _mean(values: Tensor, counts: Tensor) -> Tensor:
     """The mean over the queries that count: (B, H, Tq) -> (H,); NaN where none does."""
     return values.masked_fill(~counts, 0.0).sum((0, 2)) / counts.sum((0, 2))
-
-
-def _positions(attention: Attention) -> tuple[Tensor, Tensor]:
-    n_queries, n_keys = attention.weights.shape[-2:]
-    return torch.arange(n_queries)[:, None], torch.arange(n_keys)[None, :]
 
 
 def _check_shape(name: str, value: Tensor | None, shape: tuple[int, int]) -> None:

@@ -14,7 +14,7 @@ from visualizer.settings.trained_models import TRAINED_MODELS
 
 
 def controls_of(choices: Choices) -> dict[str, Control]:
-    return foreseeable(lines_for(choices), choices.settings)
+    return foreseeable(lines_for(choices.settings, choices.selection), choices.settings)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,6 @@ from visualizer.glossary import Piece, mask_piece
 from visualizer.page.worked_examples_menu import worked_examples
 from visualizer.session import state, widgets
 from visualizer.session.mount import mount
-from visualizer.session.state import Choices
 from visualizer.settings.dials import SIZES
 from visualizer.settings.fields import MAX_ORDER, TRAINED, WORKED_EXAMPLES
 from visualizer.settings.fitting import offered, widths
@@ -87,9 +86,8 @@ def _on_change(name: str, changed: Callable[[str, object], None]) -> Callable[[]
     return state.on_change(name, take)
 
 
-def lines_for(choices: Choices) -> Lines:
+def lines_for(settings: Settings, selection: Selection) -> Lines:
     """What stands below the title."""
-    settings, selection = choices.settings, choices.selection
     if selection.view == "train":
         return Lines((_caption(_TRAINED_APART),))
     if selection.view == "watched":

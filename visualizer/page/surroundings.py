@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from threading import Event
 
 import streamlit as st
@@ -24,6 +25,7 @@ from visualizer.session.mount import mount
 from visualizer.session.part import draw_all, draw_alone, part
 from visualizer.session.state import Choices
 from visualizer.session.turns import Turns
+from visualizer.settings.settings import Selection, Settings
 
 _PICTURE = "picture"
 _DRAWN = "surroundings_drawn"
@@ -52,9 +54,14 @@ class Surroundings:
 
 def around(choices: Choices) -> Surroundings:
     """What stands around the picture of some choices."""
-    lines = sidebar.lines_for(choices)
-    values = {name: getattr(choices.settings, name) for name in lines.fields}
-    return Surroundings(header.depends_on(choices.selection), lines, {**values, "view": choices.selection.view})
+    return _around(choices.settings, choices.selection)
+
+
+@lru_cache(maxsize=64)  # asked for when a control was changed, and again when the picture is drawn
+def _around(settings: Settings, selection: Selection) -> Surroundings:
+    lines = sidebar.lines_for(settings, selection)
+    values = {name: getattr(settings, name) for name in lines.fields}
+    return Surroundings(header.depends_on(selection), lines, {**values, "view": selection.view})
 
 
 def draw(picture: Callable[[], None], *, picture_first: bool) -> None:

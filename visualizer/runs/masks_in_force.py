@@ -170,7 +170,8 @@ def readable_painting(
                 del planes[scope]
                 complaints.append(f"The expression “{source}” is left out of the painted mask{where}: {error}")
         readable: dict[str, Any] = {attention.painting: write_planes(planes)}
-        settings = replace(settings, **readable)
+        if readable[attention.painting] != getattr(settings, attention.painting):
+            settings = replace(settings, **readable)
     return settings, tuple(complaints)
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # it brings torch, which takes a second
     from model import Trace
 
 
+@lru_cache(maxsize=4096)
 def without_layer(path: str) -> str:
     """``encoder.layers.0.self_attention.scores`` -> ``encoder.self_attention.scores``."""
     return re.sub(r"layers\.\d+\.", "", path)
@@ -43,4 +45,5 @@ def layer_of(path: str) -> int:
 
 def attention_modules(trace: Trace) -> tuple[str, ...]:
     """The paths of the modules that attend, in the order in which they ran."""
-    return tuple(stage.module_path for stage in trace.values() if stage.name == "weights")
+    places = (path.rpartition(".") for path in trace)
+    return tuple(module for module, _, name in places if name == "weights")

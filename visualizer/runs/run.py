@@ -206,7 +206,7 @@ class Run(KeepsResults):
         """The number of heads of a stage; None where it has no head axis."""
         return dict(self.trace[path].dims).get("H")
 
-    @property
+    @cached_property
     def n_batch_items(self) -> int:
         """How many sequences were computed at once."""
         return max(self.batch_size(path) for path in self.trace)

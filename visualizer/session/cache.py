@@ -43,21 +43,26 @@ class Kept(Generic[Key, Value]):
     def __init__(self, room: float, size: Callable[[Value], float] = lambda _: 1) -> None:
         self._room, self._size = room, size
         self._lock = Lock()
-        self._values: OrderedDict[Key, Value] = OrderedDict()
+        self._values: OrderedDict[Key, tuple[Value, float]] = OrderedDict()  # with what each counts
+        self._taken = 0.0
 
     def get(self, key: Key) -> Value | None:
         """What was kept under a key; None where nothing was, or too long ago. It counts as new again."""
         with self._lock:
-            if key in self._values:
-                self._values.move_to_end(key)
-            return self._values.get(key)
+            if key not in self._values:
+                return None
+            self._values.move_to_end(key)
+            return self._values[key][0]
 
     def keep(self, key: Key, value: Value) -> Value:
         """Keep a value, forget the oldest ones that it leaves no room for, and return it."""
+        size = self._size(value)
         with self._lock:
-            self._values.pop(key, None)
-            self._leave_room(self._size(value))
-            self._values[key] = value
+            if key in self._values:
+                self._taken -= self._values.pop(key)[1]
+            self._leave_room(size)
+            self._values[key] = value, size
+            self._taken += size
         return value
 
     def make_room(self, size: float) -> None:
@@ -66,8 +71,9 @@ class Kept(Generic[Key, Value]):
             self._leave_room(size)
 
     def _leave_room(self, size: float) -> None:
-        while self._values and sum(map(self._size, self._values.values())) + size > self._room:
-            self._values.popitem(last=False)
+        while self._values and self._taken + size > self._room:
+            _, (_, given_back) = self._values.popitem(last=False)
+            self._taken -= given_back
 
 
 _SMALL_RUNS: Kept[Settings, Run] = Kept(room=24)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 from visualizer.settings.fields import NARROWEST, TRAINED, WIDEST
@@ -14,6 +15,7 @@ from visualizer.settings.trained_models import TRAINED_MODELS
 _HEAD_DIMS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768)
 
 
+@lru_cache(maxsize=256)
 def widths(n_heads: int, d_model: int) -> tuple[int, ...]:
     """The values of d_model to offer, ascending: usual ones that ``n_heads`` heads can share, and the one in use.
 
@@ -62,7 +64,9 @@ def fitted(settings: Settings) -> Settings:
         return settings if settings.checkpoint else replace(settings, **TRAINED_MODELS[settings.task].shape)
     possible = widths(1 if settings.head_dim else settings.n_heads, settings.d_model)
     width = min(possible, key=lambda width: abs(width - settings.d_model))
-    return replace(settings, d_model=width, mask=in_mask_order(settings.mask))
+    mask = in_mask_order(settings.mask)
+    is_fitted = (width, mask) == (settings.d_model, settings.mask)
+    return settings if is_fitted else replace(settings, d_model=width, mask=mask)
 
 
 def width_to_come_back_to(settings: Settings) -> int:

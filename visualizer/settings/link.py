@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from urllib.parse import quote
 
@@ -144,11 +145,17 @@ def written(name: str, value: object) -> str:
 
 def _unsaid(settings: Settings) -> Settings:
     """What a link with these weights need not say: the defaults, or what a shipped model was trained with."""
-    plain = replace(Settings(), mask=usual_mask(settings))
+    plain = _with_mask(usual_mask(settings))
     if settings.weights != TRAINED:
         return plain
     trained = TRAINED_MODELS[settings.task]
     return replace(plain, text=trained.example, **trained.shape)
+
+
+@lru_cache(maxsize=64)
+def _with_mask(mask: tuple[str, ...]) -> Settings:
+    """The defaults, but for the masks."""
+    return Settings(mask=mask)
 
 
 def left_out_of_link(settings: Settings) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from torch import nn
 
@@ -12,11 +12,9 @@ from visualizer.runs.run import Run
 
 def sizes_of(run: Run) -> dict[str, str]:
     """The sizes of a run by the ``size`` of the entries, such as ``{"T": "6 (source), 7 (target)"}``."""
-    found: dict[str, dict[str, list[str]]] = {}
-    for path, symbol, size in _axes(run):
-        places = found.setdefault(symbol, {}).setdefault(str(size), [])
-        if (place := _place(run, path)) not in places:
-            places.append(place)
+    found: dict[str, dict[str, dict[str, None]]] = {}
+    for place, symbol, size in dict.fromkeys(_axes(run)):
+        found.setdefault(symbol, {}).setdefault(str(size), {})[place] = None
     sizes = {symbol: _said(by_size) for symbol, by_size in found.items()}
     if "Dk" not in sizes and "Dh" in sizes:
         sizes["Dk"] = sizes["Dh"]
@@ -24,23 +22,23 @@ def sizes_of(run: Run) -> dict[str, str]:
 
 
 def _axes(run: Run) -> Iterator[tuple[str, str, int]]:
-    """Every axis of every stage with one symbol: path, symbol, size."""
+    """Every axis of every stage with one symbol: the place of the stage, symbol, size."""
+    has_parts = "target" in run.batches
     for path, stage in run.trace.items():
+        place = _place(path) if has_parts else ""
         for symbol, size in stage.dims:
             if "*" not in symbol:
-                yield path, symbol, size
+                yield place, symbol, size
 
 
-def _place(run: Run, path: str) -> str:
-    """Which part of the model a stage belongs to, where there is more than one."""
-    if "target" not in run.tokens:
-        return ""
+def _place(path: str) -> str:
+    """Which part of a model with more than one a stage belongs to."""
     if "cross_attention" in path:
         return "cross-attention"
     return "source" if path.startswith("encoder.") else "target"
 
 
-def _said(by_size: dict[str, list[str]]) -> str:
+def _said(by_size: Mapping[str, Iterable[str]]) -> str:
     if len(by_size) == 1:
         return next(iter(by_size))
     return ", ".join(f"{size} ({', '.join(places)})" for size, places in by_size.items())

@@ -44,7 +44,9 @@ def test_no_parameter_is_left_to_chance(source, architecture, norm, positions):
 @pytest.mark.parametrize("architecture", (*ARCHITECTURES, "attention"))
 def test_models_of_one_kind_have_nothing_in_common_that_one_of_them_changes(source, architecture):
     config = config_of(architecture=architecture, tied_embeddings=source == "random")
-    kind, build = (AttentionAlone, build_attention_alone) if architecture == "attention" else (Transformer, build_model)
+    kind, build = (
+        (AttentionAlone, build_attention_alone) if architecture == "attention" else (Transformer, build_model)
+    )
     alone = kind(config).eval()
     WEIGHT_SOURCES[source].fill(alone, 0)
     model = build(config, source, 0)

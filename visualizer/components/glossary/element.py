@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 
 from visualizer.components.packing import pack
 from visualizer.components.picture import Picture
@@ -16,8 +17,12 @@ def glossary(sizes: Mapping[str, str], *, key: str) -> Picture:
         sizes: what is known of this run, by ``Entry.size``.
         key: identifies the element on the page.
     """
-    header = {"key": key, "entries": _ENTRIES, "sizes": dict(sizes)}
-    return Picture("glossary/element.js", pack(header, {}), key)
+    return _with_sizes(tuple(sizes.items()), key)
+
+
+@lru_cache(maxsize=64)  # it is long, and the same for another seed or mask
+def _with_sizes(sizes: tuple[tuple[str, str], ...], key: str) -> Picture:
+    return Picture("glossary/element.js", pack({"key": key, "entries": _ENTRIES, "sizes": dict(sizes)}, {}), key)
 
 
 def _described(entry: Entry) -> dict[str, object]:
