@@ -225,7 +225,8 @@ def _middle_of_cell(plot: Locator, row: int, column: int, shape: tuple[int, int]
 
 
 def link_of(page: Page) -> dict[str, str]:
-    """The parameters of the address."""
+    """The parameters of the address, which is the last that a run sends."""
+    settle(page)
     return dict(parse_qsl(urlsplit(page.url).query))
 
 

@@ -91,6 +91,7 @@ def test_it_draws_itself_while_it_runs_and_stop_keeps_the_model(open_link):
     before = page.evaluate("probe.painted.training_0 ?? 0")
     page.wait_for_function("before => (probe.painted.training_0 ?? 0) > before + 1", arg=before, timeout=PATIENCE)
     another_task_stands_alone_on_the_screen(page)
+    settle(page)  # the address is the last that is changed
     page.reload()
     expect(bar).to_contain_text(re.compile(r"Step [1-9]\d* of 20,000"), timeout=PATIENCE)
     page.get_by_role("button", name="Stop").click()

@@ -20,11 +20,11 @@ _MOST = 32  # addresses: a page is seldom behind by more than one
 Address = Mapping[str, str]
 
 
-def left(now: Address) -> None:
-    """The page has another address now than the one with which the browser spoke."""
-    address = st.query_params.to_dict()
-    addresses = [known for known in _left() if known not in (address, now)]
-    st.session_state[_LEFT] = [*addresses, address][-_MOST:]
+def shows(link: Address, *, is_told: bool) -> None:
+    """The page has this link now; ``is_told`` where the browser has spoken with it, and not with the one before."""
+    spoken = st.query_params.to_dict()
+    addresses = [address for address in _left() if address not in (spoken, link)]
+    st.session_state[_LEFT] = addresses if is_told else [*addresses, spoken][-_MOST:]
 
 
 def replaced(key: str, value: object) -> None:

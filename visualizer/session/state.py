@@ -89,14 +89,14 @@ def load() -> Choices:
     choices = _from_address() if before is None else _with_widgets(before)
     if before is not None and not acted and choices == before and _address_is_chosen(before):
         choices = _from_address()
+        catching_up.caught_up()
     save(choices)
     return choices
 
 
 def save(choices: Choices) -> None:
     """Remember what is shown."""
-    if not _address_is(choices):
-        catching_up.left(choices.link)
+    catching_up.shows(choices.link, is_told=_address_is(choices))
     st.session_state[_CHOICES] = choices
     known = st.session_state.to_dict()
     for part in (getattr(choices, name) for name in _PARTS):

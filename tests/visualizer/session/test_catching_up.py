@@ -59,9 +59,14 @@ def test_a_page_that_has_heard_of_a_change_chooses_what_it_had_before():
     assert app.text_area(key="text").value == before
 
 
-def test_back_leads_to_the_address_that_was_left_last(monkeypatch):
-    app = open_app()
-    app.slider(key="n_heads").set_value(2).run()
-    monkeypatch.setattr(catching_up, "has_gone_back", lambda: True)
-    say_with(app, {"view": "step"})
-    assert app.slider(key="n_heads").value == 4
+def test_back_leads_to_the_address_that_was_left_last_and_all_can_be_chosen_there_again(monkeypatch):
+    address = {"view": "compare", "mask_a": "causal"}
+    app = open_app(**address)
+    for _ in range(2):
+        app.pills(key="mask_a_pills").set_value(["causal", NO_MASK])
+        say_with(app, address)
+        assert app.pills(key="mask_a_pills").value == [NO_MASK]
+        monkeypatch.setattr(catching_up, "has_gone_back", lambda: True)
+        say_with(app, address)
+        assert app.pills(key="mask_a_pills").value == ["causal"]
+        monkeypatch.undo()
