@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from threading import Event
+from typing import Any
 
 import streamlit as st
 
@@ -25,6 +26,7 @@ from visualizer.session.mount import mount
 from visualizer.session.part import draw_all, draw_alone, part
 from visualizer.session.state import Choices
 from visualizer.session.turns import Turns
+from visualizer.settings.fitting import fitted, width_to_come_back_to
 from visualizer.settings.settings import Selection, Settings
 
 _PICTURE = "picture"
@@ -62,6 +64,22 @@ def _around(settings: Settings, selection: Selection) -> Surroundings:
     lines = sidebar.lines_for(settings, selection)
     values = {name: getattr(settings, name) for name in lines.fields}
     return Surroundings(header.depends_on(selection), lines, {**values, "view": selection.view})
+
+
+def foreseen(choices: Choices, name: str, value: object) -> Choices:
+    """The choices after a person gave the control of a setting another value, and did nothing else.
+
+    Where more was done at once, the picture finds something else around it, and has the whole page drawn.
+    """
+    settings, selection = choices.settings, choices.selection
+    if value is None:  # a pressed choice that is pressed again: it stays
+        return choices
+    changes: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value}
+    if name == "view":
+        return replace(choices, selection=replace(selection, **changes))
+    wished = replace(settings, **{"d_model": choices.width, **changes})
+    width = width_to_come_back_to(wished)
+    return replace(choices, settings=fitted(wished), selection=replace(selection, asked_width=width))
 
 
 def draw(picture: Callable[[], None], *, picture_first: bool) -> None:
@@ -122,7 +140,7 @@ def changed(name: str, value: object) -> None:
     drawn = drafts.put_by_before(_DRAWN)
     if not is_warm() or not isinstance(drawn, Surroundings):
         return
-    seen, wanted = drawn.after(name, value), around(state.upcoming())
+    seen, wanted = drawn.after(name, value), around(foreseen(state.chosen(), name, value))
     if seen == wanted:
         drafts.put_by(_DRAWN, wanted)
         draw_alone(_PICTURE)

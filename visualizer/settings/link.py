@@ -183,7 +183,7 @@ def read_part(query: Mapping[str, Sequence[str]], defaults: _Part) -> tuple[_Par
     values: dict[str, Any] = {}
     notices: dict[str, str] = {}
     for field in fields_of(type(defaults)).values():
-        given = _values_of(query, field.name)
+        given = _values_of(query, field.name) if field.name in query else ()
         if given:
             values[field.name], notice = _read_field(field, given, getattr(defaults, field.name))
             if notice:
@@ -407,6 +407,9 @@ def _written(field: Field, value: Any) -> str:  # noqa: ANN401
 
 def _length_in_link(text: str) -> int:
     """How long a text is in a link, or, where it is too long anyway, at least."""
-    if len(text) > MAX_URL_TEXT:
-        return len(text)
+    return len(text) if len(text) > MAX_URL_TEXT else _length_quoted(text)
+
+
+@lru_cache(maxsize=64)
+def _length_quoted(text: str) -> int:
     return len(quote(_without_surrogates(text), safe=""))
