@@ -132,6 +132,8 @@ def test_the_layer_changes_at_once_and_other_views_know_it(open_link):
 
 def test_a_thumbnail_selects_and_a_cell_is_told_with_its_layer(open_link):
     page = open_link(view="heads", n_layers=3)
+    overview = page.locator(f".st-key-{HEADS} .overview")
+    assert overview.evaluate("one => one.scrollWidth <= one.clientWidth && one.scrollHeight <= one.clientHeight")
     page.get_by_role("button", name="layer 2, head 1 · next token").click()
     expect(page.locator(".layer-text")).to_have_text("Layer 2")
     with rerun(page):

@@ -75,7 +75,9 @@ def test_an_expression_paints_and_a_stroke_rewrites_it(open_link):
 
 
 def test_a_mistake_in_an_expression_is_pointed_at_and_loses_nothing(open_link):
-    page = open_link(view="lab", text=TEXT, mask="custom", custom="k <= q")
+    page = open_link(view="lab", text=TEXT, mask="custom", custom="k <= q", n_heads=8, d_model=64)
+    overview = page.locator(f".st-key-{PAINTER} .overview")
+    assert overview.evaluate("one => one.scrollWidth <= one.clientWidth"), "no head is cut off"
     write(page, "k <= same_tokens")
     expect(page.get_by_test_id("stCode").first).to_contain_text("same_token")
     assert expression(page) == "k <= same_tokens"

@@ -184,7 +184,7 @@ class MaskPainter extends Picture {
 
   arrange() {
     const isSmall = this.width >= HEADS_BESIDE.from && this.size.columns <= HEADS_BESIDE.columns;
-    this.areHeadsBeside = isSmall && Boolean(this.heads.live);
+    this.areHeadsBeside = isSmall && this.heads.fitsIn(this.width * (1 - HEADS_BESIDE.share) - HEADS_BESIDE.gap);
     const isWide = this.width >= FINDINGS_BESIDE.from && !this.areHeadsBeside;
     const beside = isWide ? FINDINGS_BESIDE.width + FINDINGS_BESIDE.gap : 0;
     const width = this.areHeadsBeside ? this.width * HEADS_BESIDE.share : this.width - beside;

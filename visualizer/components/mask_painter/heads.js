@@ -5,7 +5,7 @@ import { headMatrix } from "../shared/head_matrix.js";
 import { addressOfLayers, areFew, layersInTurn, withLayers } from "../shared/layers.js";
 import { MaskPlanes } from "../shared/mask_planes.js";
 import { usualCurve, weightScale } from "../shared/matrix_pixels.js";
-import { Overview } from "../shared/overview.js";
+import { leastWidth, Overview } from "../shared/overview.js";
 import { cellsText, sameCells } from "./cells.js";
 
 const THUMBNAILS = { largest: 60, tallest: 150 };
@@ -58,6 +58,11 @@ export class PaintedHeads {
       found = withLayers(found, answer, this.live.names.length);
       this.take(found, answer, null);
     });
+  }
+
+  /** Whether all heads of a layer have room side by side. */
+  fitsIn(width) {
+    return Boolean(this.live) && leastWidth(this.live.names[0].length) <= width;
   }
 
   get layers() {

@@ -8,8 +8,14 @@ import { pixelRatioOf } from "./zoom.js";
 const THUMBNAIL_BUDGET = 6; // milliseconds of drawing between two chances for the browser to react
 const SMALLEST_THUMBNAIL = 20;
 const GAP = 4; // between two, as in the style sheet
+const NAMES = 26; // the width of the layers' names
 const MOST_READ = 2 ** 18; // numbers that are put into words; of more, those of the layer looked at
 const USUAL = { largest: 40, tallest: 290 };
+
+/** How wide an overview of so many heads is at least. */
+export function leastWidth(heads) {
+  return NAMES + heads * (SMALLEST_THUMBNAIL + GAP);
+}
 
 /**
  * A small picture of every head of every layer, or of the last ones; a click selects the layer and the head. All are
@@ -87,7 +93,7 @@ export class Overview {
 
   /** Make room for the thumbnails of some heads in the layers from `first` on. */
   arrange({ layers, heads, first = 0 }, width) {
-    const room = Math.min((width - 26) / heads, this.tallest / (layers - first));
+    const room = Math.min((width - NAMES) / heads, this.tallest / (layers - first));
     const size = clamp(Math.floor(room) - GAP, SMALLEST_THUMBNAIL, this.largest);
     this.table.style.gridTemplateColumns = `auto repeat(${heads}, ${size}px)`;
     const arrangement = `${first} ${layers} ${heads}`;
