@@ -27,13 +27,14 @@ def unfilled(kind: Callable[[TransformerConfig], Model], config: TransformerConf
         config: what it is made with.
     """
     pattern = cast(Model, _pattern(kind, config))
-    return _twin(pattern, {}, lambda like: torch.empty(like.shape, dtype=like.dtype))
+    return _twin(pattern, {}, lambda like: torch.empty(like.shape))
 
 
 @lru_cache(maxsize=16)
 def _pattern(kind: Callable[[TransformerConfig], nn.Module], config: TransformerConfig) -> nn.Module:
-    """A model whose parameters have a shape and no numbers."""
-    return _twin(kind(config).eval(), {}, lambda like: torch.empty_like(like, device="meta"))
+    """A model whose parameters have a shape and no numbers, the same wherever the first one of the kind is made."""
+    with torch.inference_mode(False), torch.device("cpu"):
+        return _twin(kind(config).eval(), {}, lambda like: torch.empty_like(like, device="meta"))
 
 
 def _twin(module: Model, made: dict[int, nn.Parameter], new: Callable[[Tensor], Tensor]) -> Model:
