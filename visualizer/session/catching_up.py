@@ -33,6 +33,12 @@ def replaced(key: str, value: object) -> None:
     st.session_state[_REPLACED] = known | {key: [*known.get(key, ()), value]}
 
 
+def is_read_as(key: str, value: object) -> None:
+    """The control ``key`` reads what it does not offer as this, which may be what it offered to the browser."""
+    if key in st.session_state.get(_REPLACED, {}):
+        replaced(key, value)
+
+
 def caught_up() -> None:
     """The browser shows all that was changed."""
     for record in (_LEFT, _REPLACED):

@@ -281,7 +281,7 @@ def _with_widgets(before: Choices) -> Choices:
     elif catching_up.is_behind():
         known = {key: value for key, value in known.items() if not catching_up.is_old(key, value)}
     values = _values_of_widgets(Settings, known)
-    if values.get("d_model") == before.settings.d_model:
+    if values.setdefault("d_model", before.settings.d_model) == before.settings.d_model:
         values["d_model"] = before.width
     selection = _in_order(replace(before.selection, **_values_of_widgets(Selection, known)))
     training = fitted_training(replace(before.training, **_values_of_widgets(TrainingChoice, known)))

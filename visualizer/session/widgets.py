@@ -12,7 +12,7 @@ from typing import Any
 import streamlit as st
 
 from visualizer.safe_text import markdown_safe
-from visualizer.session import drafts, state
+from visualizer.session import catching_up, drafts, state
 from visualizer.settings.examples import Example
 from visualizer.settings.fields import NO_MASK
 from visualizer.settings.settings import FIELDS, in_mask_order
@@ -72,6 +72,7 @@ def number(name: str, step: float = 1, **more: object) -> None:
 
 def option(name: str, options: Sequence[float], zero: str = "0", **more: object) -> None:
     """A slider over some numbers; ``zero`` says what 0 stands for."""
+    catching_up.is_read_as(name, options[0])
     st.select_slider(
         _FIELDS[name].label,
         options,

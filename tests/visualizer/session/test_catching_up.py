@@ -34,6 +34,15 @@ def test_what_was_replaced_is_not_chosen_again_by_a_page_that_still_shows_it():
     assert app.text_area(key="text").value == PADDING.settings.text
 
 
+def test_a_width_that_is_no_longer_offered_is_not_read_as_another():
+    app = open_app(n_heads="4")
+    for n_heads, d_model in ((5, "60"), (6, "72")):
+        app.slider(key="n_heads").set_value(n_heads)
+        app.select_slider(key="d_model").set_value(64)
+        say_with(app, {"n_heads": "4"})
+        assert in_link(app, "d_model") == d_model
+
+
 def test_no_callback_hears_of_what_was_replaced():
     old = {"view": "compare", "mask_a": ""}
     app = open_app(**old)
