@@ -8,7 +8,9 @@ from functools import partial
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
+from model.mask_tools.language.cells import Plane, lowest, ones, rows_of, without
 from model.mask_tools.language.context import MaskContext
 
 Run = tuple[int | None, int | None]
@@ -67,39 +69,111 @@ class Measure:
 
 @dataclass(frozen=True, eq=False)
 class Grid:
-    """Codes of the cells, (Tq * Tk,) int64 from 0 to ``n_codes`` - 1, and the measures that they decide."""
+    """A code from 0 to ``n_codes`` - 1 for each cell, and the measures that the codes decide.
 
-    codes: Tensor
+    Attributes:
+        n_codes: how many codes there are.
+        measures: what is asked of them.
+        counts: how many of some cells have each code, (n_codes,).
+        cells: the cells whose code is among some, (n_codes,) bool.
+    """
+
     n_codes: int
     measures: tuple[Measure, ...]
+    counts: Callable[[Sums], Tensor]
+    cells: Callable[[Tensor], int]
 
-    def counts(self, within: Tensor, wanted: Tensor) -> Tensor:
-        """(n_codes, 2) int64: how many cells of each code, of those within some, are not wanted, and are."""
-        kinds = within.long() + (within & wanted)
-        return torch.bincount(3 * self.codes + kinds, minlength=3 * self.n_codes).view(self.n_codes, 3)[:, 1:]
-
-    def chosen(self, measure: Measure, *runs: Run) -> Tensor:
-        """The cells, (Tq * Tk,) bool, whose number is in one of some ranges."""
+    def chosen(self, measure: Measure, *runs: Run) -> int:
+        """The cells whose number is in one of some ranges."""
         is_chosen = torch.zeros(measure.size, dtype=torch.bool)
-        is_chosen[[number for run in runs for number in measure.numbers(run)]] = True
-        return is_chosen[measure.values][self.codes]
+        for run in runs:
+            numbers = measure.numbers(run)
+            is_chosen[numbers.start : numbers.stop] = True
+        return self.cells(is_chosen[measure.values])
 
 
-def runs_of(needed: Sequence[bool], free: Sequence[bool]) -> Iterator[Run]:
-    """The fewest ranges of positions that hold all the needed ones and, besides, free ones alone."""
-    first: int | None = None
-    last: int | None = None
-    from_start = True
-    for position, (is_needed, is_free) in enumerate(zip(needed, free, strict=True)):
-        if is_needed:
-            first = position if first is None else first
-            last = position
-        elif not is_free:
-            if first is not None:
-                yield None if from_start else first, last
-            first, from_start = None, False
-    if first is not None:
-        yield None if from_start else first, None
+class Sums:
+    """Some cells, counted in all blocks of one size at a time.
+
+    Attributes:
+        cells: the cells, as bits.
+    """
+
+    def __init__(self, plane: Plane, cells: int) -> None:
+        self.plane = plane
+        self.cells = cells
+        self._cells = plane.tensor(cells)
+        margin = plane.largest_block
+        padded = pad(self._cells, (1, margin, 1, margin))
+        by_keys = padded.cumsum(1, dtype=torch.int32).T.contiguous()
+        self._before = by_keys.cumsum(1, dtype=torch.int32)  # how many cells lie before a key and a query
+
+    def in_rows(self) -> Tensor:
+        """(Tq,) int32."""
+        return self._before[-1].diff()[: self.plane.n_queries]
+
+    def in_columns(self) -> Tensor:
+        """(Tk,) int32."""
+        return self._before[:, -1].diff()[: self.plane.n_keys]
+
+    def on_diagonals(self, size: int) -> Tensor:
+        """By q // size - k // size, from the lowest, int32."""
+        if size == 1:
+            return _diagonal_sums(self._cells.T)
+        n_rows, n_columns = (-(-n // size) for n in (self.plane.n_keys, self.plane.n_queries))
+        before = self._before[: n_rows * size + 1 : size, : n_columns * size + 1 : size]
+        return _diagonal_sums(before.diff(dim=0).diff(dim=1))
+
+
+class Grids:
+    """All that is looked at to find a simple expression, in the order in which conditions are written.
+
+    Attributes:
+        plane: where the cells are.
+        measures: each with its grid, and with the place of its lowest number among the numbers of all measures.
+    """
+
+    def __init__(self, context: MaskContext) -> None:
+        longest = max(context.n_queries, context.n_keys)
+        sizes = [size for size in _SIZES if size < longest]
+        self.plane = Plane(context.n_queries, context.n_keys, largest_block=max([1, *sizes]))
+        self._grids = _grids(context, self.plane, sizes)
+        self.measures: list[tuple[Grid, Measure, int]] = []
+        codes, numbers = [], []
+        n_codes = self._n_numbers = 0
+        for grid in self._grids:
+            for measure in grid.measures:
+                self.measures.append((grid, measure, self._n_numbers))
+                codes.append(torch.arange(n_codes, n_codes + grid.n_codes))
+                numbers.append(measure.values + self._n_numbers)
+                self._n_numbers += measure.size
+            n_codes += grid.n_codes
+        self._codes, self._numbers = torch.cat(codes), torch.cat(numbers)
+        self._counted: dict[int, Tensor] = {}
+
+    def counts(self, cells: int) -> Tensor:
+        """How many of some cells have each number of each measure, all after one another, (n_numbers,) int32."""
+        if cells not in self._counted:
+            sums = Sums(self.plane, cells)
+            of_codes = torch.cat([grid.counts(sums) for grid in self._grids])
+            nothing = torch.zeros(self._n_numbers, dtype=torch.int32)
+            self._counted[cells] = nothing.index_add(0, self._numbers, of_codes[self._codes])
+        return self._counted[cells]
+
+
+def runs_of(needed: int, free: int, size: int) -> Iterator[Run]:
+    """The fewest ranges that hold all positions needed and, besides, free ones alone; both are given as bits."""
+    refused = ones(size) ^ (needed | free)
+    while needed:
+        first = lowest(needed)
+        start = first if refused & ones(first) else None
+        beyond = refused >> first
+        if not beyond:
+            yield start, None
+            return
+        end = first + lowest(beyond)
+        yield start, (needed & ones(end)).bit_length() - 1
+        needed = needed >> end << end
 
 
 def position_measure(name: str, n_positions: int) -> Measure:
@@ -107,34 +181,40 @@ def position_measure(name: str, n_positions: int) -> Measure:
     return Measure(torch.arange(n_positions), 0, n_positions, partial(_range, name))
 
 
-def grids_of(context: MaskContext) -> tuple[Grid, ...]:
-    """All that is looked at to find a simple expression, in the order in which conditions are written."""
-    n_queries, n_keys = context.n_queries, context.n_keys
-    query, key = torch.arange(n_queries)[:, None], torch.arange(n_keys)[None, :]
-    longest = max(n_queries, n_keys)
-    sizes = [size for size in _SIZES if size < longest]
-    strides = [size for size in _SIZES if 2 * size <= longest]
-    return (
-        _diagonals(query - key, strides),
-        *(_blocks(query // size - key // size, size) for size in sizes),
-        _positions("q", query.expand(-1, n_keys), n_queries, strides),
-        _positions("k", key.expand(n_queries, -1), n_keys, strides),
-        *_facts(context),
-    )
+def _grids(context: MaskContext, plane: Plane, sizes: list[int]) -> list[Grid]:
+    n_queries, n_keys = plane.n_queries, plane.n_keys
+    strides = [size for size in _SIZES if 2 * size <= max(n_queries, n_keys)]
+    return [
+        _diagonals(plane, strides),
+        *(_blocks(plane, size) for size in sizes),
+        Grid(
+            n_queries,
+            _positions("q", n_queries, strides),
+            Sums.in_rows,
+            lambda chosen: plane.in_rows(ones(n_keys) if is_chosen else 0 for is_chosen in chosen.tolist()),
+        ),
+        Grid(
+            n_keys,
+            _positions("k", n_keys, strides),
+            Sums.in_columns,
+            lambda chosen: plane.in_columns(*rows_of(chosen[None])),
+        ),
+        *_facts(context, plane),
+    ]
 
 
-def _diagonals(difference: Tensor, strides: list[int]) -> Grid:
-    codes, lowest, n_codes = _counted(difference)
-    numbers = torch.arange(n_codes) + lowest
+def _diagonals(plane: Plane, strides: list[int]) -> Grid:
+    numbers = _differences(plane, 1)
+    lowest, n_codes = int(numbers[0]), len(numbers)
     # People write k <= q and q - k < 4 rather than 0 <= q - k < 4.
     whole = Measure(numbers - lowest, lowest, n_codes, _diagonals_within, extra_of_chain=10)
     remainders = (_remainder("(q - k)", numbers, stride) for stride in strides)
-    return Grid(codes, n_codes, (whole, _distance("abs(q - k)", numbers), *remainders))
+    return _grid_of_blocks(plane, 1, (whole, _distance("abs(q - k)", numbers), *remainders))
 
 
-def _blocks(difference: Tensor, size: int) -> Grid:
-    codes, lowest, n_codes = _counted(difference)
-    numbers = torch.arange(n_codes) + lowest
+def _blocks(plane: Plane, size: int) -> Grid:
+    numbers = _differences(plane, size)
+    lowest, n_codes = int(numbers[0]), len(numbers)
     q, k = f"q // {size}", f"k // {size}"
 
     def within(first: int | None, last: int | None) -> str:
@@ -147,41 +227,69 @@ def _blocks(difference: Tensor, size: int) -> Grid:
                 return f"{q} <= {k}"
         return _range(f"{q} - {k}", first, last)
 
-    measures = (Measure(numbers - lowest, lowest, n_codes, within), _distance(f"abs({q} - {k})", numbers))
-    return Grid(codes, n_codes, measures)
+    whole = Measure(numbers - lowest, lowest, n_codes, within)
+    return _grid_of_blocks(plane, size, (whole, _distance(f"abs({q} - {k})", numbers)))
 
 
-def _positions(name: str, positions: Tensor, n_positions: int, strides: list[int]) -> Grid:
+def _differences(plane: Plane, size: int) -> Tensor:
+    """All that q // size - k // size can be."""
+    return torch.arange(-((plane.n_keys - 1) // size), (plane.n_queries - 1) // size + 1)
+
+
+def _grid_of_blocks(plane: Plane, size: int, measures: tuple[Measure, ...]) -> Grid:
+    def cells(chosen: Tensor) -> int:
+        (differences,) = rows_of(chosen.flip(0).repeat_interleave(size)[None])
+        return plane.on_diagonals(differences, size)
+
+    return Grid(len(measures[0].values), measures, lambda sums: sums.on_diagonals(size), cells)
+
+
+def _diagonal_sums(numbers: Tensor) -> Tensor:
+    """By column - row from the lowest: once each row is moved on by one more, diagonals are columns."""
+    n_rows, n_columns = numbers.shape
+    width = n_rows + n_columns - 1
+    slanted = numbers.new_zeros(n_rows * (width + 1))
+    slanted[: n_rows * width].view(n_rows, width)[:, n_rows - 1 :] = numbers
+    return slanted.view(n_rows, width + 1)[:, :width].sum(0, dtype=torch.int32)
+
+
+def _positions(name: str, n_positions: int, strides: list[int]) -> tuple[Measure, ...]:
     whole = position_measure(name, n_positions)
-    remainders = (_remainder(name, whole.values, stride) for stride in strides)
-    return Grid(positions.flatten(), n_positions, (whole, *remainders))
+    return whole, *(_remainder(name, whole.values, stride) for stride in strides)
 
 
-def _facts(context: MaskContext) -> Iterator[Grid]:
-    same_segment = _column(context.query_segments) == torch.tensor(context.key_segments)
-    same_token = _column(context.query_tokens) == torch.tensor(context.key_tokens)
-    query_padding = _column(context.query_is_padding).expand_as(same_token)
-    key_padding = torch.tensor(context.key_is_padding).expand_as(same_token)
+def _facts(context: MaskContext, plane: Plane) -> Iterator[Grid]:
     # What is known of tokens says more than their positions do, however long the words for it are.
-    yield _fact(same_segment, "segment(q) == segment(k)", "segment(q) != segment(k)", extra=-18)
-    yield _fact(same_token, "same_token", "not same_token", extra=0)
-    yield _fact(query_padding, "is_pad(q)", "not is_pad(q)", extra=-9)
-    yield _fact(key_padding, "is_pad(k)", "not is_pad(k)", extra=-9)
+    yield _same(
+        plane,
+        context.query_segments,
+        context.key_segments,
+        "segment(q) == segment(k)",
+        "segment(q) != segment(k)",
+        -18,
+    )
+    yield _same(plane, context.query_tokens, context.key_tokens, "same_token", "not same_token", 0)
+    query_padding = [ones(plane.n_keys) if is_padding else 0 for is_padding in context.query_is_padding]
+    yield _fact(plane, plane.in_rows(query_padding), "is_pad(q)", "not is_pad(q)", -9)
+    key_padding = plane.in_columns(*rows_of(torch.tensor([context.key_is_padding])))
+    yield _fact(plane, key_padding, "is_pad(k)", "not is_pad(k)", -9)
 
 
-def _column(values: Sequence[int]) -> Tensor:
-    return torch.tensor(values)[:, None]
+def _same(plane: Plane, of_queries: Sequence[int], of_keys: Sequence[int], yes: str, no: str, extra: int) -> Grid:
+    keys_of = dict.fromkeys(of_queries, 0)
+    for key, value in enumerate(of_keys):
+        keys_of[value] = keys_of.get(value, 0) | 1 << key
+    return _fact(plane, plane.in_rows(keys_of[value] for value in of_queries), yes, no, extra)
 
 
-def _fact(cells: Tensor, yes: str, no: str, extra: int) -> Grid:
+def _fact(plane: Plane, true: int, yes: str, no: str, extra: int) -> Grid:
     fact = Measure(torch.arange(2), 0, 2, lambda first, _: yes if first == 1 else no, extra)
-    return Grid(cells.flatten().long(), 2, (fact,))
 
+    def counts(sums: Sums) -> Tensor:
+        n_true = (sums.cells & true).bit_count()
+        return torch.tensor([sums.cells.bit_count() - n_true, n_true], dtype=torch.int32)
 
-def _counted(numbers: Tensor) -> tuple[Tensor, int, int]:
-    """Numbers counted from their lowest one, that one, and how many there can be."""
-    lowest, highest = int(numbers.min()), int(numbers.max())
-    return (numbers - lowest).flatten(), lowest, highest - lowest + 1
+    return Grid(2, (fact,), counts, lambda chosen: true if chosen[1] else without(plane.everywhere, true))
 
 
 def _distance(name: str, numbers: Tensor) -> Measure:
