@@ -118,15 +118,25 @@ def painted_cells(source: str, context: MaskContext) -> Tensor:
 @lru_cache(maxsize=64)
 def as_expression(source: str, context: MaskContext) -> str:
     """The expression of a plane; "" where it blocks nothing or no expression is short enough."""
-    return express(painted_cells(source, context), context) if is_cells(source) else source
+    return _words_for(painted_cells(source, context), context) if is_cells(source) else source
 
 
 def as_source(allowed: Tensor, context: MaskContext) -> str:
     """A plane that allows exactly these cells, (T, T): the expression if it is short, else the cells."""
     if bool(allowed.all()):
         return ""
-    expression = express(allowed, context)
+    expression = _words_for(allowed, context)
     return expression if 0 < len(expression) <= SHORT else encode_cells((~allowed).numpy())
+
+
+def _words_for(allowed: Tensor, context: MaskContext) -> str:
+    return _found(allowed.numpy().tobytes(), tuple(allowed.shape), context)
+
+
+@lru_cache(maxsize=16)
+def _found(cells: bytes, size: tuple[int, int], context: MaskContext) -> str:
+    """What is found for the cells of a stroke is asked for again when the page shows them."""
+    return express(torch.frombuffer(bytearray(cells), dtype=torch.bool).view(size), context)
 
 
 @lru_cache(maxsize=64)

@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 from model.mask_tools.intents import Intent, compare, recognise
 from model.mask_tools.language import MaskExpressionError, express, parse
 from model.names import MASK_NAMES
+from visualizer.runs import masks_in_force
 from visualizer.runs.compute import compute_run
-from visualizer.runs.masks_in_force import SHORT, as_source, mask_context, promised_masks
+from visualizer.runs.masks_in_force import SHORT, as_expression, as_source, mask_context, promised_masks
 from visualizer.runs.tokens import encode
-from visualizer.settings.painted_mask import EVERYWHERE, Scope, encode_cells, read_planes
+from visualizer.settings.painted_mask import EVERYWHERE, Scope, encode_cells, is_cells, read_planes
 from visualizer.settings.settings import Selection, Settings
 from visualizer.views.lab import mask_edits
 from visualizer.views.lab.case import case_of
@@ -112,6 +113,16 @@ def test_cells_without_a_short_expression_are_kept_cell_by_cell(cells):
         assert source == expression
     else:
         assert source == encode_cells((~cells).numpy())
+
+
+def test_the_words_for_painted_cells_are_looked_for_once(monkeypatch):
+    looked_for = []
+    monkeypatch.setattr(masks_in_force, "express", lambda *given: looked_for.append(given) or express(*given))
+    cells = torch.rand(N, N, generator=torch.Generator().manual_seed(1)) < 0.5
+    painted = mask_edits.with_cells(BASE, EVERYWHERE, cells, mask_context(TOKENS))
+    assert is_cells(painted.custom)
+    assert as_expression(painted.custom, mask_context(encode(BASE).sources[0])) == express(cells, CONTEXT)
+    assert len(looked_for) == 1
 
 
 def test_the_body_of_a_mask_mod_is_kept_in_the_words_of_the_lab():
