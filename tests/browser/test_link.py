@@ -55,6 +55,7 @@ def shown(page: Page) -> str:
     more = page.locator("details[open] > summary", has_text="More")
     if more.count():  # a person's own, and in no link
         more.click()
+        expect(more).to_have_count(0)  # it closes slowly
     page.mouse.move(1, 1)
     page.evaluate("(document.activeElement?.shadowRoot?.activeElement ?? document.activeElement)?.blur()")
     settle(page)
