@@ -197,8 +197,8 @@ def test_a_view_does_not_know_the_page():
 @pytest.mark.parametrize(
     ("start", "places"),
     [
-        ("session_state", {f"visualizer.session.{name}" for name in ("catching_up", "drafts", "state")}),
-        ("query_params", {"visualizer.session.catching_up", "visualizer.session.state"}),
+        ("session_state", {"visualizer.session.memory"}),
+        ("query_params", {"visualizer.session.memory", "visualizer.session.state"}),
         ("cache_", set()),
         ("rerun", {"visualizer.session.jobs", "visualizer.session.part"}),
     ],

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
+
+from visualizer.session.memory import address, memory
 
 _LEFT = "_left_addresses"
 _REPLACED = "_replaced_values"
@@ -22,37 +23,37 @@ Address = Mapping[str, str]
 
 def shows(link: Address, *, is_told: bool) -> None:
     """The page has this link now; ``is_told`` where the browser has spoken with it, and not with the one before."""
-    spoken = st.query_params.to_dict()
-    addresses = [address for address in _left() if address not in (spoken, link)]
-    st.session_state[_LEFT] = addresses if is_told else [*addresses, spoken][-_MOST:]
+    spoken = address()
+    addresses = [known for known in _left() if known not in (spoken, link)]
+    memory[_LEFT] = addresses if is_told else [*addresses, spoken][-_MOST:]
 
 
 def replaced(key: str, value: object) -> None:
     """The control ``key`` has been given another value than this one, which the browser has not heard of."""
-    known = st.session_state.get(_REPLACED, {})
-    st.session_state[_REPLACED] = known | {key: [*known.get(key, ()), value]}
+    known = memory.get(_REPLACED, {})
+    memory[_REPLACED] = known | {key: [*known.get(key, ()), value]}
 
 
 def is_read_as(key: str, value: object) -> None:
     """The control ``key`` reads what it does not offer as this, which may be what it offered to the browser."""
-    if key in st.session_state.get(_REPLACED, {}):
+    if key in memory.get(_REPLACED, {}):
         replaced(key, value)
 
 
 def caught_up() -> None:
     """The browser shows all that was changed."""
     for record in (_LEFT, _REPLACED):
-        st.session_state.pop(record, None)
+        memory.pop(record, None)
 
 
 def is_behind() -> bool:
     """Whether the browser spoke before it heard of the last change. Back and Forward mean where they go to."""
-    return st.query_params.to_dict() in _left() and not has_gone_back()
+    return address() in _left() and not has_gone_back()
 
 
 def is_old(key: str, value: object) -> bool:
     """Whether a browser that is behind has not heard that the control ``key`` no longer has this value."""
-    return value in st.session_state.get(_REPLACED, {}).get(key, ()) and is_behind()
+    return value in memory.get(_REPLACED, {}).get(key, ()) and is_behind()
 
 
 def has_gone_back() -> bool:
@@ -62,5 +63,5 @@ def has_gone_back() -> bool:
 
 
 def _left() -> list[Address]:
-    addresses: list[Address] = st.session_state.get(_LEFT, [])
+    addresses: list[Address] = memory.get(_LEFT, [])
     return addresses

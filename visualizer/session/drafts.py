@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import secrets
 
-import streamlit as st
-
 from visualizer.session import catching_up
+from visualizer.session.memory import memory
 
 
 def keep_in_step(key: str, text: str) -> None:
@@ -15,15 +14,15 @@ def keep_in_step(key: str, text: str) -> None:
     Call it before the field is drawn.
     """
     given = f"_{key}_given"
-    shown = st.session_state.get(key)
-    if shown is None or st.session_state.get(given) != text or catching_up.is_old(key, shown):
-        st.session_state[given] = text
+    shown = memory.get(key)
+    if shown is None or memory.get(given) != text or catching_up.is_old(key, shown):
+        memory[given] = text
         fill(key, text)
 
 
 def text_in(key: str) -> str:
     """What is written in the text field ``key``."""
-    return str(st.session_state.get(key) or "")
+    return str(memory.get(key) or "")
 
 
 def fill(key: str, value: object) -> None:
@@ -31,21 +30,21 @@ def fill(key: str, value: object) -> None:
 
     Call it before the widget is drawn, or in a callback.
     """
-    if key not in st.session_state:
-        st.session_state[key] = value
-    elif (before := st.session_state[key]) != value:
+    if key not in memory:
+        memory[key] = value
+    elif (before := memory[key]) != value:
         catching_up.replaced(key, before)
-        st.session_state[key] = value
+        memory[key] = value
 
 
 def put_by(name: str, value: object) -> None:
     """Have ``put_by_before`` return a value under this name for the rest of the session."""
-    st.session_state[f"_{name}"] = value
+    memory[f"_{name}"] = value
 
 
 def put_by_before(name: str) -> object:
     """What was put by under a name in this session; None before anything was."""
-    return st.session_state.get(f"_{name}")
+    return memory.get(f"_{name}")
 
 
 def name_of_session() -> str:

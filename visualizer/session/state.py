@@ -19,6 +19,7 @@ import streamlit as st
 
 from visualizer.session import catching_up
 from visualizer.session.given import given_recording
+from visualizer.session.memory import address, memory
 from visualizer.settings import examples
 from visualizer.settings.fitting import fitted, width_to_come_back_to
 from visualizer.settings.link import read_query, write_query
@@ -84,8 +85,8 @@ FIRST = Choices(examples.OPENING.settings, examples.OPENING.selection)
 
 def load() -> Choices:
     """What is chosen now. Fills the state of every widget, so call it before the first one is drawn."""
-    before: Choices | None = st.session_state.get(_CHOICES)
-    acted = st.session_state.pop(_ACTED, False)
+    before: Choices | None = memory.get(_CHOICES)
+    acted = memory.pop(_ACTED, False)
     choices = _from_address() if before is None else _with_widgets(before)
     if before is not None and not acted and choices == before and _address_is_chosen(before):
         choices = _from_address()
@@ -97,15 +98,15 @@ def load() -> Choices:
 def save(choices: Choices) -> None:
     """Remember what is shown."""
     catching_up.shows(choices.link, is_told=_address_is(choices))
-    st.session_state[_CHOICES] = choices
-    known = st.session_state.to_dict()
+    memory[_CHOICES] = choices
+    known = memory.to_dict()
     for part in (getattr(choices, name) for name in _PARTS):
         for field in fields(part):
             value = getattr(part, field.name)
             value = list(value) if isinstance(value, tuple) else value
             if known.get(field.name) != value:
                 catching_up.replaced(field.name, known.get(field.name))
-                st.session_state[field.name] = value
+                memory[field.name] = value
 
 
 def show_link() -> None:
@@ -116,24 +117,19 @@ def show_link() -> None:
 
 def chosen() -> Choices:
     """What is chosen, after ``load``."""
-    choices: Choices = st.session_state[_CHOICES]
+    choices: Choices = memory[_CHOICES]
     return choices
-
-
-def upcoming() -> Choices:
-    """What will be chosen in the run that follows, for a callback."""
-    return _with_widgets(chosen())
 
 
 def choose(settings: Settings, selection: Selection) -> None:
     """Replace everything that is chosen of our own model, as a callback does."""
-    st.session_state[_OPENED] = examples_opened() + 1
+    memory[_OPENED] = examples_opened() + 1
     _act(_with(chosen(), settings=settings, selection=selection))
 
 
 def examples_opened() -> int:
     """How often everything was replaced, as by an example: what belongs to one is told by it from the next."""
-    opened: int = st.session_state.get(_OPENED, 0)
+    opened: int = memory.get(_OPENED, 0)
     return opened
 
 
@@ -182,8 +178,8 @@ def on_event(key: str, name: str, handle: Callable[[object], None]) -> Callable[
     """A callback that hands ``handle`` what the component ``key`` sent as ``name``, and remembers its number."""
 
     def callback() -> None:
-        event = st.session_state[key][name]
-        st.session_state[_seq_key(key)] = index_in(event, "seq")
+        event = memory[key][name]
+        memory[_seq_key(key)] = index_in(event, "seq")
         handle(event)
 
     return callback
@@ -193,7 +189,7 @@ def on_change(key: str, handle: Callable[[Any], None]) -> Callable[[], None]:
     """A callback that hands ``handle`` the new value of the widget ``key``."""
 
     def callback() -> None:
-        value = st.session_state[key]
+        value = memory[key]
         if not catching_up.is_old(key, value):
             handle(value)
 
@@ -202,7 +198,7 @@ def on_change(key: str, handle: Callable[[Any], None]) -> Callable[[], None]:
 
 def last_seq(key: str) -> int:
     """The number of the last event that the component ``key`` sent in this session; 0 before the first."""
-    number: int = st.session_state.get(_seq_key(key), 0)
+    number: int = memory.get(_seq_key(key), 0)
     return number
 
 
@@ -223,7 +219,7 @@ def _seq_key(key: str) -> str:
 
 def _act(choices: Choices) -> None:
     save(choices)
-    st.session_state[_ACTED] = True
+    memory[_ACTED] = True
 
 
 def _from_address() -> Choices:
@@ -258,7 +254,7 @@ def _with_fitted(before: Choices, settings: Settings, selection: Selection) -> C
 
 def _address_is(choices: Choices) -> bool:
     """Whether the address says this. The first visit leaves it without parameters, so that Back leaves the page."""
-    given = st.query_params.to_dict()
+    given = address()
     is_first = all(getattr(choices, part) == getattr(FIRST, part) for part in _PARTS)
     return given == choices.link or (is_first and _chooses_nothing(given))
 
@@ -275,7 +271,7 @@ def _chooses_nothing(given: Iterable[str]) -> bool:
 
 def _with_widgets(before: Choices) -> Choices:
     """The choices with the values of those widgets that were on the page."""
-    known = st.session_state.to_dict()  # once for all: each look-up by itself takes a lock and tries three places
+    known = memory.to_dict()
     if _address_is(before):
         catching_up.caught_up()
     elif catching_up.is_behind():
