@@ -1,7 +1,7 @@
 """What Streamlit keeps of a session, without its interruptions.
 
-Whoever touches ``st.session_state`` is broken off there when the page has said something newer meanwhile. A callback
-would stop halfway, and what the person did would be lost: the newer thing waits until the callback is through.
+Whoever touches ``st.session_state`` is broken off there when the page has said something newer meanwhile. A
+callback would stop halfway, and what the person did would be lost. What is newer waits until it is through.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def address() -> dict[str, str]:
 
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Nothing is broken off while the context is open, as long as Streamlit asks for what is newer where it does now."""
+    """Nothing is broken off while the context is open, as far as Streamlit asks where it does now."""
     context = get_script_run_ctx(suppress_warning=True)
     known = vars(context.session_state) if context is not None else {}
     if (ask := known.get(_ASKS)) is None:
