@@ -78,27 +78,32 @@ function fieldsOf(bytes) {
 
 /** Fulfilled when the script has run for all that was asked, what it sent is painted, and a condition holds. */
 async function settled(condition = () => true) {
-  await until(() => isSettled() && condition());
+  await until(() => isSettled() && condition(), condition);
   await afterAllElse();
 }
 
-function isSettled() {
-  if (probe.asked > probe.answered) return false;
-  if (document.querySelector("[data-testid=stApp]")?.dataset.testScriptState !== "notRunning") return false;
-  if (document.querySelector("[data-testid=stSkeleton], [data-testid=stAppSkeleton]")) return false;
+const isSettled = () => whatIsUnsettled() === "";
+
+/** The first thing that is still to come; nothing where all is there. */
+function whatIsUnsettled() {
+  if (probe.asked > probe.answered) return "the script has not answered";
+  const state = document.querySelector("[data-testid=stApp]")?.dataset.testScriptState;
+  if (state !== "notRunning") return `the script is ${state}`;
+  if (document.querySelector("[data-testid=stSkeleton], [data-testid=stAppSkeleton]")) return "a skeleton is shown";
   const hosts = [...document.querySelectorAll("[data-testid=stBidiComponentIsolated]")];
   const drawing = hosts.filter((host) => !host.closest(".st-key-ask_ahead, .st-key-foresee")); // they show nothing
   const roots = drawing.map((host) => host.shadowRoot?.querySelector(".headlight"));
-  return roots.every((root) => root?.childElementCount > 0 && root.ariaBusy !== "true");
+  const place = roots.findIndex((root) => !root?.childElementCount || root.ariaBusy === "true");
+  return place < 0 ? "" : `not painted: ${drawing[place].closest("[class*=st-key-]")?.className}`;
 }
 
 /** Fulfilled when a condition holds. It is looked at now and then: each frame that is asked for would be drawn. */
-function until(condition) {
+function until(condition, named = condition) {
   const end = performance.now() + 30_000;
   return new Promise((done, fail) => {
     const look = () => {
       if (condition()) done();
-      else if (performance.now() > end) fail(new Error(`not within 30 seconds: ${condition}`));
+      else if (performance.now() > end) fail(new Error(`not within 30 seconds: ${named} (${whatIsUnsettled() || "settled"})`));
       else setTimeout(look, 10);
     };
     look();
