@@ -102,9 +102,9 @@ function until(condition, named = condition) {
   const end = performance.now() + 30_000;
   return new Promise((done, fail) => {
     const look = () => {
-      if (condition()) done();
-      else if (performance.now() > end) fail(new Error(`not within 30 seconds: ${named} (${whatIsUnsettled() || "settled"})`));
-      else setTimeout(look, 10);
+      if (condition()) return done();
+      if (performance.now() < end) return setTimeout(look, 10);
+      fail(new Error(`not within 30 seconds: ${named} (${whatIsUnsettled() || "settled"})`));
     };
     look();
   });
