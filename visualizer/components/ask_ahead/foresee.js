@@ -1,6 +1,7 @@
 import { foresee } from "../shared/ahead.js";
 import { unpack } from "../shared/payload.js";
 
+const LOOKS = [0, 60]; // milliseconds after an act: a busy page takes it a little later
 const ACTS = ["pointerdown", "pointerup", "click", "keydown", "keyup", "input", "change", "focusout"];
 
 /** Watches the controls that the bytes describe: what a person changes in one is foreseen before the server hears it. */
@@ -22,7 +23,7 @@ class Watched {
     if (!(target instanceof Element)) return;
     for (const [name, { selector }] of Object.entries(this.controls)) {
       const element = target.closest(selector);
-      if (element) setTimeout(() => this.tell(name, element));
+      if (element) for (const wait of LOOKS) setTimeout(() => this.tell(name, element), wait);
     }
   }
 
