@@ -9,6 +9,7 @@ not yet show what the others show.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
@@ -54,6 +55,12 @@ def is_behind() -> bool:
 def is_old(key: str, value: object) -> bool:
     """Whether a browser that is behind has not heard that the control ``key`` no longer has this value."""
     return value in memory.get(_REPLACED, {}).get(key, ()) and is_behind()
+
+
+def without_old(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of controls, as a browser that is behind sent them, that it did not merely still show."""
+    old = memory.get(_REPLACED, {})
+    return {key: value for key, value in values.items() if value not in old.get(key, ())}
 
 
 def has_gone_back() -> bool:

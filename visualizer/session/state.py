@@ -275,7 +275,7 @@ def _with_widgets(before: Choices) -> Choices:
     if _address_is(before):
         catching_up.caught_up()
     elif catching_up.is_behind():
-        known = {key: value for key, value in known.items() if not catching_up.is_old(key, value)}
+        known = catching_up.without_old(known)
     values = _values_of_widgets(Settings, known)
     if values.setdefault("d_model", before.settings.d_model) == before.settings.d_model:
         values["d_model"] = before.width
