@@ -26,7 +26,6 @@ from visualizer.session.mount import mount
 from visualizer.session.part import draw_all, draw_alone, part
 from visualizer.session.state import Choices
 from visualizer.session.turns import Turns
-from visualizer.settings.fitting import fitted, width_to_come_back_to
 from visualizer.settings.settings import Selection, Settings
 
 _PICTURE = "picture"
@@ -71,15 +70,12 @@ def foreseen(choices: Choices, name: str, value: object) -> Choices:
 
     Where more was done at once, the picture finds something else around it, and has the whole page drawn.
     """
-    settings, selection = choices.settings, choices.selection
     if value is None:  # a pressed choice that is pressed again: it stays
         return choices
     changes: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value}
     if name == "view":
-        return replace(choices, selection=replace(selection, **changes))
-    wished = replace(settings, **{"d_model": choices.width, **changes})
-    width = width_to_come_back_to(wished)
-    return replace(choices, settings=fitted(wished), selection=replace(selection, asked_width=width))
+        return replace(choices, selection=replace(choices.selection, **changes))
+    return state.with_changes(choices, **changes)
 
 
 def draw(picture: Callable[[], None], *, picture_first: bool) -> None:

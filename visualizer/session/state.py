@@ -163,9 +163,13 @@ def open_watched(**changes: Any) -> None:  # noqa: ANN401
 
 def change(**changes: Any) -> None:  # noqa: ANN401 - the fields of Settings, checked by `replace`
     """Change the settings, as a callback does."""
-    before = _with_widgets(chosen())
+    _act(with_changes(_with_widgets(chosen()), **changes))
+
+
+def with_changes(before: Choices, **changes: Any) -> Choices:  # noqa: ANN401 - the fields of Settings
+    """The choices with other settings, and with the nearest that fit them."""
     settings = replace(before.settings, **{"d_model": before.width, **changes})
-    _act(_with_fitted(before, settings, before.selection))
+    return _with_fitted(before, settings, before.selection)
 
 
 def change_masks(settings: Settings) -> None:
