@@ -1,9 +1,25 @@
 """Property tests draw the same examples on every run, and none fails for being slow on a busy machine."""
 
+from __future__ import annotations
+
 import functools
 import gc
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """Chromium, started for the first test that needs it."""
+    from tests.pages import chromium
+
+    with chromium() as launched:
+        yield launched
 
 
 def pytest_configure(config: pytest.Config) -> None:

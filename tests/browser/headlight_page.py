@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from urllib.parse import parse_qsl, urlsplit
 
-import pytest
 from playwright.sync_api import Locator, Page, expect
+
+from tests.reading import lit_in
 
 PROBE = """
 const probe = (window.probe = {
@@ -99,12 +100,12 @@ function whatIsUnsettled() {
 
 /** Fulfilled when a condition holds. It is looked at now and then: each frame that is asked for would be drawn. */
 function until(condition, named = condition) {
-  const end = performance.now() + 30_000;
+  const end = performance.now() + 120_000;
   return new Promise((done, fail) => {
     const look = () => {
       if (condition()) return done();
       if (performance.now() < end) return setTimeout(look, 10);
-      fail(new Error(`not within 30 seconds: ${named} (${whatIsUnsettled() || "settled"})`));
+      fail(new Error(`not within two minutes: ${named} (${whatIsUnsettled() || "settled"})`));
     };
     look();
   });
@@ -119,25 +120,6 @@ function afterAllElse() {
 """
 """What every page has as ``probe``: what is counted (pictures painted, by their key; finished runs of the script;
 messages to the server), and what waits: the page does so itself, since a question from outside costs a frame."""
-
-PAUSE = 450
-"""Milliseconds after which Python has heard of what was done in a picture: controls.js waits for 400."""
-
-_FOLLOW_LINK = """async ({ query, pause }) => {
-  await probe.settled(() => performance.now() - probe.acted > pause);
-  const start = document.createElement("span"); // what had the focus last is where the next Tab starts from
-  start.tabIndex = -1;
-  document.body.prepend(start);
-  start.focus();
-  start.remove();
-  document.querySelector("[data-testid=stMain]").scrollTo(0, 0);
-  const { finished } = probe;
-  history.pushState(null, "", `?${query}`);
-  dispatchEvent(new PopStateEvent("popstate"));
-  await probe.settled(() => probe.finished > finished);
-}"""
-"""Opens a link with nothing in focus."""
-
 
 # Waiting.
 
@@ -158,12 +140,6 @@ def rerun(page: Page, *painted: str) -> Iterator[None]:
           probe.finished > finished && keys.every((key, i) => (probe.painted[key] ?? 0) > painted[i]))""",
         [painted, before],
     )
-
-
-def follow_link(page: Page, query: str) -> None:
-    """Open a link in place, as if nobody had touched the page before."""
-    page.mouse.move(0, 0)
-    page.evaluate(_FOLLOW_LINK, {"query": query, "pause": PAUSE})
 
 
 def messages_sent(page: Page) -> int:
@@ -205,27 +181,6 @@ def compared(page: Page, head: int) -> Locator:
     return page.locator(f".st-key-compare_grids .compare-head[data-head='{head}'] .matrix")
 
 
-def point_at(panel: Locator, row: int, column: int, shape: tuple[int, int]) -> None:
-    """Move the pointer to a cell of a matrix with this many rows and columns."""
-    plot = panel.locator(".matrix-plot")
-    plot.hover(position=_middle_of_cell(plot, row, column, shape))
-
-
-def click_cell(panel: Locator, row: int, column: int, shape: tuple[int, int]) -> None:
-    plot = panel.locator(".matrix-plot")
-    plot.click(position=_middle_of_cell(plot, row, column, shape))
-
-
-def _middle_of_cell(plot: Locator, row: int, column: int, shape: tuple[int, int]) -> dict[str, float]:
-    left, top, width, height = plot.evaluate(
-        """plot => {
-          const { width, height } = plot.getBoundingClientRect();
-          return [plot.clientLeft, plot.clientTop, width, height];
-        }"""
-    )
-    return {"x": (column + 0.5) / shape[1] * width - left, "y": (row + 0.5) / shape[0] * height - top}
-
-
 # What the page shows.
 
 
@@ -233,21 +188,6 @@ def link_of(page: Page) -> dict[str, str]:
     """The parameters of the address, which is the last that a run sends."""
     settle(page)
     return dict(parse_qsl(urlsplit(page.url).query))
-
-
-def tooltip(page: Page) -> Locator:
-    """The note beside the pointer."""
-    return page.locator(".tooltip:popover-open")
-
-
-def number(text: str) -> float:
-    """A number as the page writes it."""
-    return float(text.replace("−", "-").replace("∞", "inf").removeprefix("≈"))
-
-
-def tooltip_numbers(page: Page) -> list[float]:
-    """The numbers of the tooltip, from top to bottom."""
-    return [number(text) for text in tooltip(page).locator(".tooltip-value b").all_inner_texts()]
 
 
 def tokens(page: Page, sequence: str = "source") -> list[str]:
@@ -258,25 +198,3 @@ def tokens(page: Page, sequence: str = "source") -> list[str]:
 def lit_cells(page: Page, key: str) -> list[tuple[int | None, int | None]]:
     """The lit row and column of each visible matrix of a component, None where none is."""
     return lit_in(panels(page, key))
-
-
-def lit_in(matrices: Locator) -> list[tuple[int | None, int | None]]:
-    """The lit row and column of each of these matrices, None where none is."""
-    return [(row, column) for row, column in matrices.evaluate_all(_LIT_CELLS)]
-
-
-_LIT_CELLS = """panels => panels.map((panel) => {
-  const [row, column] = [panel.querySelector(".light-row"), panel.querySelector(".light-column")];
-  const plot = panel.querySelector(".matrix-plot").getBoundingClientRect();
-  const isLit = (light) => getComputedStyle(light).visibility === "visible";
-  const [rowBox, columnBox] = [row.getBoundingClientRect(), column.getBoundingClientRect()];
-  return [
-    isLit(row) ? Math.round((rowBox.top - plot.top) / rowBox.height) : null,
-    isLit(column) ? Math.round((columnBox.left - plot.left) / columnBox.width) : null,
-  ];
-})"""
-
-
-def close_to(value: float) -> object:
-    """What equals a number of the model written with four or more digits."""
-    return pytest.approx(value, rel=6e-4, abs=1e-7)

@@ -3,7 +3,7 @@
 import { must } from "./shared/must.js";
 
 /**
- * Draw every picture of the page.
+ * Draw every picture of the page, and return them by their keys.
  * modules: {render, style} by the name of the module that a section names.
  */
 export function show(modules, colors) {
@@ -16,6 +16,7 @@ export function show(modules, colors) {
   });
   const dark = matchMedia("(prefers-color-scheme: dark)");
   dark.addEventListener("change", () => drawn.forEach(({ picture, bytes }) => picture.update(bytes)));
+  return new Map(drawn.map(({ key, picture }) => [key, picture]));
 }
 
 function makeSheet(style) {
@@ -32,7 +33,7 @@ function draw(section, render, sheet, colors) {
   const shadow = section.appendChild(document.createElement("div")).attachShadow({ mode: "open" });
   shadow.adoptedStyleSheets = [sheet];
   shadow.append(root);
-  return { bytes, picture: render(root, bytes, hostOf(section, colors)) };
+  return { key: section.dataset.key, bytes, picture: render(root, bytes, hostOf(section, colors)) };
 }
 
 function hostOf(section, colors) {

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.conftest import watched
-from tests.browser.headlight_page import click_cell, close_to, lit_in, point_at, tooltip_numbers
+from tests.pages import fresh_context, watched
+from tests.reading import click_cell, close_to, lit_in, point_at, tooltip_numbers
 from visualizer.components.attention_heads.element import attention_heads
 from visualizer.components.derivation import derivation
 from visualizer.components.looks import Looks
@@ -61,25 +61,22 @@ def pictures(run: Run) -> list[tuple[str, Picture]]:
     return list(zip(titles, (heads, grid, model, derivation(number, key="number")), strict=True))
 
 
-@pytest.fixture(scope="module")
-def page(run: Run, context: BrowserContext, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
-    file = tmp_path_factory.mktemp("page") / "headlight.html"
-    with opened(context, file, pictures(run), title="Headlight & <b>pictures</b>") as page:
+@pytest.fixture
+def page(run: Run, browser: Browser, tmp_path: Path) -> Iterator[Page]:
+    file = tmp_path / "headlight.html"
+    file.write_text(page_text(pictures(run), title="Headlight & <b>pictures</b>"), encoding="utf-8")
+    with opened(browser, file) as page:
         yield page
 
 
 @contextmanager
-def opened(
-    context: BrowserContext, file: Path, pictures: Sequence[tuple[str, Picture]], *, title: str
-) -> Iterator[Page]:
+def opened(browser: Browser, file: Path) -> Iterator[Page]:
     """The file in a browser. It may log no error, and ask for nothing but itself."""
-    file.write_text(page_text(pictures, title=title), encoding="utf-8")
-    page = context.new_page()
-    page.set_viewport_size({"width": 1280, "height": 1000})
-    with watched(page, file.as_uri()):
-        page.goto(file.as_uri())
-        yield page
-    page.close()
+    with fresh_context(browser) as context:
+        page = context.new_page()
+        with watched(page, file.as_uri()):
+            page.goto(file.as_uri())
+            yield page
 
 
 def test_every_picture_is_drawn_under_its_heading(page, run):
@@ -138,32 +135,28 @@ def test_a_dark_system_makes_dark_pictures(page):
     expect(page.locator("[data-key=grid] .headlight")).to_have_attribute("data-theme", "light")
 
 
-def test_every_stage_is_drawn_derived_and_reached_with_the_arrow_keys(context, tmp_path):
+def test_every_stage_is_drawn_derived_and_reached_with_the_arrow_keys(show):
     run = compute_run(Settings(architecture="decoder", text="a b a", n_layers=1, n_heads=2, d_model=8, d_ff=8))
     paths = list(run.trace)
     stages = model_map(on_map(run))
     model = stage_map(stages, paths[0], verdicts={}, seq=0, key="map")
-    drawn = [(f"{path} {kind}", picture) for path in paths for kind, picture in pictures_of(run, path)]
-    with opened(context, tmp_path / "stages.html", [("The model", model), *drawn], title="Stages") as page:
-        page.evaluate(HEARD)
-        page.locator(".stage-map").focus()
-        same = {
-            path: stage for block in stages.blocks for stage in block.stages for path in (stage.path, *stage.also)
-        }
-        for path in paths:
-            name = path.rpartition(".")[2]
-            grid = page.locator(f"[data-key='grid {path}'] .matrix:visible").last
-            expect(grid.locator(".matrix-subtitle")).to_contain_text(name)
-            expect(page.locator(f"[data-key='number {path}'] .verdict")).to_have_text(re.compile("^equals"))
-            if path == same[path].path:
-                expect(page.locator(".stage-map [aria-current=step] .stage-code")).to_have_text(same[path].label)
-                page.keyboard.press("ArrowRight")
-        page.wait_for_function("last => heard.at(-1)?.value.path === last", arg=paths[-1])
+    page = show([model, *(picture for path in paths for picture in pictures_of(run, path))])
+    page.locator(".stage-map").focus()
+    same = {path: stage for block in stages.blocks for stage in block.stages for path in (stage.path, *stage.also)}
+    for path in paths:
+        name = path.rpartition(".")[2]
+        grid = page.locator(f"[data-key='grid {path}'] .matrix:visible").last
+        expect(grid.locator(".matrix-subtitle")).to_contain_text(name)
+        expect(page.locator(f"[data-key='number {path}'] .verdict")).to_have_text(re.compile("^equals"))
+        if path == same[path].path:
+            expect(page.locator(".stage-map [aria-current=step] .stage-code")).to_have_text(same[path].label)
+            page.keyboard.press("ArrowRight")
+    page.wait_for_function("last => heard.at(-1)?.value.path === last", arg=paths[-1])
 
 
-def pictures_of(run: Run, path: str) -> list[tuple[str, Picture]]:
+def pictures_of(run: Run, path: str) -> list[Picture]:
     """The inputs and the output of a stage, and how its first number came to be."""
     inputs = [operand_panel(run, operand, head=0, batch=0) for operand in operands_of(run, path)]
     grid = tensor_grid([*inputs, stage_panel(run, path, head=0, batch=0)], key=f"grid {path}")
     number = derive(run, Cell(path, batch=0, head=0, row=0, column=0))[0]
-    return [("in and out", grid), ("first number", derivation(number, key=f"number {path}"))]
+    return [grid, derivation(number, key=f"number {path}")]

@@ -1,0 +1,78 @@
+"""What a person does with the pictures of a page, in the app or without it, and what they read there."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Locator, Page
+
+
+def point_at(panel: Locator, row: int, column: int, shape: tuple[int, int]) -> None:
+    """Move the pointer to a cell of a matrix with this many rows and columns."""
+    plot = panel.locator(".matrix-plot")
+    plot.hover(position=_middle_of_cell(plot, row, column, shape))
+
+
+def click_cell(panel: Locator, row: int, column: int, shape: tuple[int, int]) -> None:
+    plot = panel.locator(".matrix-plot")
+    plot.click(position=_middle_of_cell(plot, row, column, shape))
+
+
+def _middle_of_cell(plot: Locator, row: int, column: int, shape: tuple[int, int]) -> dict[str, float]:
+    left, top, width, height = plot.evaluate(
+        """plot => {
+          const { width, height } = plot.getBoundingClientRect();
+          return [plot.clientLeft, plot.clientTop, width, height];
+        }"""
+    )
+    return {"x": (column + 0.5) / shape[1] * width - left, "y": (row + 0.5) / shape[0] * height - top}
+
+
+def tooltip(page: Page) -> Locator:
+    """The note beside the pointer."""
+    return page.locator(".tooltip:popover-open")
+
+
+def number(text: str) -> float:
+    """A number as the page writes it."""
+    return float(text.replace("−", "-").replace("∞", "inf").removeprefix("≈"))
+
+
+def tooltip_numbers(page: Page) -> list[float]:
+    """The numbers of the tooltip, from top to bottom."""
+    return [number(text) for text in tooltip(page).locator(".tooltip-value b").all_inner_texts()]
+
+
+def wait_for_numbers(page: Page, expected: list[float]) -> None:
+    """Wait until the tooltip has exactly these numbers, from top to bottom, as closely as it writes them."""
+    page.wait_for_function(_HAS_NUMBERS, arg=expected)
+
+
+_HAS_NUMBERS = """expected => {
+  const roots = [document, ...[...document.querySelectorAll("*")].flatMap(({ shadowRoot }) => shadowRoot ?? [])];
+  const notes = roots.flatMap((root) => [...root.querySelectorAll(".tooltip:popover-open .tooltip-value b")]);
+  const numbers = notes.map((note) => Number(note.textContent.replace("−", "-").replace("≈", "")));
+  const isClose = (value, i) => Math.abs(value - expected[i]) <= Math.max(6e-4 * Math.abs(expected[i]), 1e-7);
+  return numbers.length === expected.length && numbers.every(isClose);
+}"""
+
+
+def lit_in(matrices: Locator) -> list[tuple[int | None, int | None]]:
+    """The lit row and column of each of these matrices, None where none is."""
+    return [(row, column) for row, column in matrices.evaluate_all(_LIT_CELLS)]
+
+
+_LIT_CELLS = """panels => panels.map((panel) => {
+  const [row, column] = [panel.querySelector(".light-row"), panel.querySelector(".light-column")];
+  const plot = panel.querySelector(".matrix-plot").getBoundingClientRect();
+  const isLit = (light) => getComputedStyle(light).visibility === "visible";
+  const [rowBox, columnBox] = [row.getBoundingClientRect(), column.getBoundingClientRect()];
+  return [
+    isLit(row) ? Math.round((rowBox.top - plot.top) / rowBox.height) : null,
+    isLit(column) ? Math.round((columnBox.left - plot.left) / columnBox.width) : null,
+  ];
+})"""
+
+
+def close_to(value: float) -> object:
+    """What equals a number of the model written with four or more digits."""
+    return pytest.approx(value, rel=6e-4, abs=1e-7)
