@@ -3,8 +3,8 @@
     python -m model.learning.remake_trained              all, which takes one core some minutes
     python -m model.learning.remake_trained copy sort    those named
 
-One training gives both the model of a task and its recording. All models together stay below 1 MB, all recordings
-below 3 MB.
+One training gives both the model of a task and its recording. Each model stays below 1 MB, and all recordings
+together below 4 MB.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from model.learning.training import (
     train,
 )
 
-RIGHT = 0.99
-"""The least share of held-out texts that a model has to answer."""
+RIGHT = {task: 0.98 if task == "small_english" else 0.99 for task in RECIPES}
+"""The least share of held-out texts that the model of each task has to answer, or to read without a mistake."""
 
 KEPT_AT = (0.6, 0.25, 0.05)
 """A recording keeps the milestones at which the loss first falls below these shares of what it was at first."""
@@ -40,7 +40,12 @@ KEPT_AT = (0.6, 0.25, 0.05)
 LARGE = 60_000
 """A model with more parameters keeps fewer of them, to be small."""
 
-_KEPT_OF_LARGE = {"reverse": KEPT_AT, "repeat_block": KEPT_AT[1:2]}
+_KEPT_OF_LARGE = {
+    "reverse": KEPT_AT,
+    "repeat_block": KEPT_AT[1:2],
+    "small_english": (0.5,),
+    "small_translator": (0.5,),
+}
 _TESTED = 2000
 
 
@@ -78,8 +83,8 @@ def model_file(trained: Trained) -> bytes:
     recipe, last = trained.recipe, trained.reports[-1]
     content = dump(Checkpoint(recipe, last.step, last.weights), torch.float16)
     right = _share_right(recipe, load(content).weights, _TESTED)
-    if right < RIGHT:
-        raise RuntimeError(f"{recipe.task}: {right:.1%} of the held-out texts are answered, less than {RIGHT:.0%}")
+    if right < (least := RIGHT[recipe.task]):
+        raise RuntimeError(f"{recipe.task}: {right:.1%} of the held-out texts are answered, less than {least:.0%}")
     return content
 
 

@@ -1,10 +1,13 @@
-"""Toy tasks that a small Transformer learns: what it is given, what is right, and what it is tested on.
+"""Tasks that a small Transformer learns: what it is given, what is right, and what it is tested on.
 
-A task answers a text with a text, one token per character. How they become sequences follows from the architecture:
+A task answers a text with a text; a token is a character, or in the small languages a word. How they become
+sequences follows from the architecture:
 
     encoder-decoder   the encoder reads  text <eos> ; the decoder starts from  <sos>  and writes  answer <eos>
     decoder           starts from  <sos> text <eos>  and writes  answer <eos>
     encoder           reads  text <eos> ; the answer is read off above the text, one token at each position
+
+A task that continues has no answer: a decoder reads  <sos> text  and learns at each token which one comes next.
 
 One text in ``HELD_OUT`` is never trained on. A checksum of the text alone decides which, so that it is the same
 for every recipe, seed and machine. Short texts, of which there are few, are no exception: of the 26 single letters
@@ -13,16 +16,27 @@ one is held out, of the ten digits one, of the two brackets none.
 
 from __future__ import annotations
 
+import re
 import string
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import torch
 from torch import Tensor
 
 from model.config import TransformerArchitecture
+from model.learning.grammar import (
+    END,
+    NOWHERE,
+    Sentence,
+    draw_sentences,
+    english_words,
+    german_words,
+    next_words,
+    sentence_of,
+)
 from model.masks import causal, padding
 
 Ids = tuple[int, ...]
@@ -37,13 +51,14 @@ NEVER_WRITTEN = (PAD, SOS)
 LONGEST = 10
 """The most characters of a text; the least is one."""
 
+LONGEST_SENTENCE = 24
+"""The most words of one."""
+
 HELD_OUT = 10
 """One text in this many is held out."""
 
-NOWHERE = -1
-"""Given for a position, it stands for no position in particular."""
-
 _QUOTED = 40
+_WORDS = re.compile(r"\w+|[^\w\s]")
 _FEWEST_DRAWN = 8
 
 
@@ -72,11 +87,12 @@ class Task:
         description: one sentence.
         architecture: of the models that learn it.
         texts: what it is asked about.
-        symbols: every character of a text or an answer.
+        symbols: every token of a text or an answer, but the special ones.
         example: a text to begin with.
-        answer: the right answer to a text.
+        answer: the right answer to a text; None where the task is to continue the text.
         read_from: for each token of the answer the position in the text that it is read from, or ``NOWHERE``; None
             where that is so for all.
+        has_words: whether a token is a word, and not a character.
     """
 
     name: str
@@ -84,10 +100,11 @@ class Task:
     description: str
     architecture: TransformerArchitecture
     texts: Texts
-    symbols: str
+    symbols: Sequence[str]
     example: str
-    answer: Callable[[str], str]
+    answer: Callable[[str], str] | None
     read_from: Callable[[str], Sequence[int]] | None = None
+    has_words: bool = False
 
     @cached_property
     def vocabulary(self) -> tuple[str, ...]:
@@ -99,27 +116,41 @@ class Task:
         return {token: index for index, token in enumerate(self.vocabulary)}
 
     def read(self, typed: str) -> str:
-        """The text that a person typed, without its white space, and in small letters where only those fit.
+        """The text that a person typed, in small letters where only those fit.
 
         Raises:
             ValueError: it is not a text of this task; the message says what is.
         """
-        text = "".join(typed.split())
-        if not self.texts.contains(text) and self.texts.contains(text.lower()):
-            return text.lower()
+        text = self.joined(self._known_as(token) for token in self.split(typed))
         if not self.texts.contains(text):
             quoted = typed if len(typed) <= _QUOTED else f"{typed[:_QUOTED]}…"
             raise ValueError(f"{quoted!r} does not fit “{self.title}”: type {self.texts.allowed}")
         return text
 
+    def _known_as(self, token: str) -> str:
+        """A token as the task knows it: in small letters, or as a name, where only that fits."""
+        return next((one for one in (token, token.lower(), token.capitalize()) if one in self._ids), token)
+
+    def split(self, text: str) -> tuple[str, ...]:
+        """The tokens of a text, known or not: its words and marks, or its characters."""
+        return tuple(_WORDS.findall(text)) if self.has_words else tuple("".join(text.split()))
+
+    def joined(self, tokens: Iterable[str]) -> str:
+        """The text of some tokens."""
+        return (" " if self.has_words else "").join(tokens)
+
     def encode(self, text: str) -> Ids:
         """The ids of a text or an answer."""
-        return tuple(self._ids[character] for character in text)
+        return tuple(self._ids[token] for token in self.split(text))
 
     def decode(self, ids: Sequence[int]) -> str:
-        """The tokens of ids up to the first ``EOS``, side by side, as they are printed."""
+        """The text of ids up to the first ``EOS``."""
         end = list(ids).index(EOS) if EOS in ids else len(ids)
-        return "".join(self.vocabulary[index] for index in ids[:end])
+        return self.joined(self.vocabulary[index] for index in ids[:end])
+
+    def right_tokens(self, text: str) -> tuple[str, ...]:
+        """The tokens of the right answer; none where the text is to be continued."""
+        return () if self.answer is None else self.split(self.answer(text))
 
 
 # The tasks.
@@ -258,6 +289,58 @@ def mark_repeats() -> Task:
     )
 
 
+def small_english() -> Task:
+    """Continue an English sentence of a small grammar."""
+    return Task(
+        name="small_english",
+        title="Small English",
+        description="Continue an English sentence, word by word.",
+        architecture="decoder",
+        texts=Texts(_KNOWN_WORDS, _has_known_words, _draw_english),
+        symbols=english_words(),
+        example="the cat sat on the mat because it was",
+        answer=None,
+        has_words=True,
+    )
+
+
+def small_translator() -> Task:
+    """Translate an English sentence of a small grammar into German."""
+    return Task(
+        name="small_translator",
+        title="Translate into German",
+        description="Translate an English sentence into German.",
+        architecture="encoder-decoder",
+        texts=Texts(_SENTENCES, lambda text: sentence_of(text.split()) is not None, _draw_english),
+        symbols=tuple(sorted({*english_words(), *german_words()})),
+        example="the cat sat on the mat because it was tired .",
+        answer=lambda text: " ".join(_sentence(text).german),
+        read_from=lambda text: _sentence(text).read_from,
+        has_words=True,
+    )
+
+
+_KNOWN_WORDS = f"up to {LONGEST_SENTENCE} words that it knows, such as “the cat sat on the mat because it was”"
+_SENTENCES = "a sentence of its small grammar, such as “the cat sat on the mat because it was tired.”"
+
+
+def _has_known_words(text: str) -> bool:
+    words = text.split()
+    return 1 <= len(words) <= LONGEST_SENTENCE and set(words) <= set(english_words())
+
+
+def _draw_english(n: int, generator: torch.Generator) -> list[str]:
+    return [" ".join(sentence.english) for sentence in draw_sentences(n, generator)]
+
+
+@lru_cache(maxsize=4096)
+def _sentence(text: str) -> Sentence:
+    sentence = sentence_of(text.split())
+    if sentence is None:
+        raise ValueError(f"{text!r} is no sentence of the small grammar")
+    return sentence
+
+
 _LETTERS = string.ascii_lowercase
 _VOWELS = "aeiou"
 _LARGEST = 999
@@ -363,6 +446,8 @@ TASKS: dict[str, Task] = {
         repeat_block(),
         match_brackets(),
         mark_repeats(),
+        small_english(),
+        small_translator(),
     )
 }
 """Every task by its name."""
@@ -414,7 +499,10 @@ class Sequences:
 
 def sequences(task: Task, text: str) -> Sequences:
     """What a model is given for one text, and what it is to answer."""
-    given, answer = task.encode(text), task.encode(task.answer(text))
+    given = task.encode(text)
+    if task.answer is None:
+        return Sequences((SOS, *given), None, (*given, EOS))
+    answer = task.encode(task.answer(text))
     match task.architecture:
         case "encoder-decoder":
             return Sequences((*given, EOS), (SOS, *answer), (*answer, EOS))
@@ -431,7 +519,7 @@ def prompt(task: Task, text: str) -> Ids:
         case "encoder-decoder":
             return (SOS,)
         case "decoder":
-            return (SOS, *task.encode(text), EOS)
+            return (SOS, *task.encode(text)) if task.answer is None else (SOS, *task.encode(text), EOS)
         case "encoder":
             return ()
 
@@ -458,11 +546,13 @@ class Batch:
         inputs: the ids, (B, S) and, beside an encoder, (B, T), padded with ``PAD``.
         masks: the model's masks by name, True = may attend, each broadcastable to (B, H, Tq, Tk).
         labels: (B, T) or (B, S), ``PAD`` where no token is asked for.
+        allowed: (B, T, V), True where a token is as right as the label; None where the label alone is.
     """
 
     inputs: tuple[Tensor, ...]
     masks: Mapping[str, Tensor]
     labels: Tensor
+    allowed: Tensor | None = None
 
 
 def make_batch(task: Task, texts: Sequence[str], *, is_causal: bool = True, n_padding: int = 0) -> Batch:
@@ -485,6 +575,17 @@ def make_batch(task: Task, texts: Sequence[str], *, is_causal: bool = True, n_pa
     target = _padded([each.target for each in examples if each.target is not None], n_padding)
     masks = {"source_mask": seen, "target_mask": _decoder_mask(target, is_causal), "memory_mask": seen}
     return Batch((source, target), masks, labels)
+
+
+def allowed_words(task: Task, texts: Sequence[str]) -> Tensor:
+    """The tokens that may come next in some sentence of the grammar, (B, T, V), at each place of texts of words."""
+    sentences = [task.split(text) for text in texts]
+    allowed = torch.zeros(len(texts), max(map(len, sentences)) + 1, len(task.vocabulary), dtype=torch.bool)
+    for row, words in enumerate(sentences):
+        for place in range(len(words) + 1):
+            known = [EOS if word == END else task.vocabulary.index(word) for word in next_words(words[:place])]
+            allowed[row, place, known] = True
+    return allowed
 
 
 def _decoder_mask(ids: Tensor, is_causal: bool) -> Tensor:

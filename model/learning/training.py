@@ -15,7 +15,16 @@ from torch.nn import functional as F
 
 from model.config import Norm, Positions, TransformerConfig
 from model.learning.adam import Adam
-from model.learning.tasks import PAD, TASKS, Batch, Task, held_out_texts, make_batch, training_texts
+from model.learning.tasks import (
+    PAD,
+    TASKS,
+    Batch,
+    Task,
+    allowed_words,
+    held_out_texts,
+    make_batch,
+    training_texts,
+)
 from model.randomness import named_generator
 from model.sources.weights import build_model
 from model.transformer import Transformer
@@ -130,6 +139,8 @@ RECIPES: dict[str, Recipe] = {
         Recipe("repeat_block", n_layers=2, learning_rate=5e-3),
         Recipe("match_brackets", d_model=32, d_ff=64, n_layers=2, learning_rate=5e-3, batch_size=64, steps=1500),
         Recipe("mark_repeats", d_model=32, d_ff=64, learning_rate=5e-3, batch_size=64, steps=1500),
+        Recipe("small_english", n_layers=2, norm="pre", learning_rate=3e-3, batch_size=64, steps=2500),
+        Recipe("small_translator", n_layers=2, norm="pre", learning_rate=3e-3, batch_size=64),
     )
 }
 """For each task a recipe that answers nearly all held-out texts, by the name of the task.
@@ -283,11 +294,15 @@ def texts_of_step(recipe: Recipe, step: int) -> list[str]:
 
 def held_out_batch(task: Task, n: int = _HELD_OUT_TEXTS) -> Batch:
     """Held-out texts of a task, the same ones every time."""
-    return make_batch(task, held_out_texts(task, n, named_generator(0, f"held-out {task.name}")))
+    texts = held_out_texts(task, n, named_generator(0, f"held-out {task.name}"))
+    batch = make_batch(task, texts)
+    return replace(batch, allowed=allowed_words(task, texts)) if task.answer is None else batch
 
 
 def exact_match(model: Transformer, batch: Batch) -> float:
     """Share of the texts that greedy decoding answers without a mistake, the ``EOS`` after the answer included.
+
+    Where a text is continued, of those at each of whose words the most likely next one is one that may come there.
 
     One pass over the right answers decides it: decoding goes wrong exactly if somewhere, after nothing but right
     tokens, another one than the right one is the most likely. Later tokens are hidden by the causal mask.
@@ -298,8 +313,10 @@ def exact_match(model: Transformer, batch: Batch) -> float:
     """
     with torch.no_grad():
         chosen = model(*batch.inputs, **batch.masks).argmax(-1)
-    right = (chosen == batch.labels) | (batch.labels == PAD)
-    return float(right.all(-1).double().mean())
+    right = chosen == batch.labels
+    if batch.allowed is not None:
+        right |= batch.allowed.gather(-1, chosen[..., None])[..., 0]
+    return float((right | (batch.labels == PAD)).all(-1).double().mean())
 
 
 def copied_weights(model: Transformer) -> Weights:

@@ -13,7 +13,7 @@ from typing import Any
 
 from model.decoding import GREEDY, Reader, decode
 from model.learning.checkpoints import Checkpoint, shipped
-from model.learning.tasks import EOS, LONGEST, NEVER_WRITTEN, SPECIALS, TASKS, Ids, Task, prompt, sequences
+from model.learning.tasks import EOS, LONGEST_SENTENCE, NEVER_WRITTEN, SPECIALS, TASKS, Ids, Task, prompt, sequences
 from model.learning.training import MAX_LEN, model_with
 from visualizer.runs.refusals import RefusedError, WayOut
 from visualizer.runs.tokens import Encoded, Vocabulary, padded_batch
@@ -25,7 +25,7 @@ from visualizer.settings.trained_models import TRAINED_MODELS
 KEPT = 32
 """How many models the process remembers."""
 
-LONGEST_ANSWER = 2 * LONGEST
+LONGEST_ANSWER = LONGEST_SENTENCE
 """Tokens after which a model that does not end is stopped."""
 
 _SHAPE = ("n_heads", "n_layers", "d_model", "d_ff", "norm", "positions", "scale_scores", "seed")
@@ -123,7 +123,7 @@ def _check_positions(settings: Settings, longest: int) -> None:
 def _sequences(checkpoint: Checkpoint, task: Task, text: str) -> tuple[Ids, Ids | None]:
     """The source and, beside an encoder, the target."""
     source = sequences(task, text).source
-    if task.architecture == "encoder":
+    if task.architecture == "encoder" or task.answer is None:
         return source, None
     model = model_with(checkpoint.recipe, checkpoint.weights)
     if task.architecture == "decoder":

@@ -164,7 +164,7 @@ def _answer(run: Run) -> Tokens | None:
     if run.settings.weights != TRAINED:
         return None
     task = TASKS[run.settings.task]
-    return task.encode(task.answer(task.read(run.text)))
+    return None if task.answer is None else task.encode(task.answer(task.read(run.text)))
 
 
 def _evaluated(model: Transformer) -> Transformer:

@@ -21,6 +21,12 @@ _TASKS = {
     "repeat_block": ("Repeat the random block", "decoder", "qzfkx"),
     "match_brackets": ("Match brackets", "encoder", "(()())())"),
     "mark_repeats": ("Mark what repeats", "encoder", "headlamp"),
+    "small_english": ("Small English", "decoder", "the cat sat on the mat because it was"),
+    "small_translator": (
+        "Translate into German",
+        "encoder-decoder",
+        "the cat sat on the mat because it was tired .",
+    ),
 }
 
 

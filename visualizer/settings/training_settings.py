@@ -21,7 +21,7 @@ ATTENTIONS: Mapping[str, tuple[str, ...]] = {
 }
 """The attentions of each architecture; the first is the one that reads the text to answer it."""
 
-LONGEST_QUESTION = 80
+LONGEST_QUESTION = 200
 """The most characters that can be asked; every task refuses fewer."""
 
 

@@ -10,7 +10,8 @@ import torch
 from torch import Tensor
 
 from model.analysis.metrics import METRICS, Attention
-from model.learning.tasks import NOWHERE, TASKS, expected_keys, sequences
+from model.learning.grammar import NOWHERE
+from model.learning.tasks import TASKS, expected_keys, sequences
 from visualizer.components.axis import SequenceName
 from visualizer.runs.paths import layer_of
 from visualizer.runs.run import Run

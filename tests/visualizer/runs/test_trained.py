@@ -12,7 +12,7 @@ from model.sources.weights import build_model
 from visualizer.runs.compute import compute_run
 from visualizer.runs.prepare import prepare
 from visualizer.runs.refusals import RefusedError
-from visualizer.runs.trained import checkpoint_of, keep, masks_of_training, shape_of
+from visualizer.runs.trained import LONGEST_ANSWER, checkpoint_of, keep, masks_of_training, shape_of
 from visualizer.settings.fields import TRAINED
 from visualizer.settings.fitting import fitted
 from visualizer.settings.settings import Settings
@@ -53,6 +53,8 @@ def test_a_run_is_what_the_model_computes_on_the_sequences_of_the_task(task):
     assert run.tokens["source"].ids == expected.source
     assert (run.tokens["target"].ids if "target" in run.tokens else None) == expected.target
     assert run.vocabulary == TASKS[task].vocabulary
+    if TASKS[task].answer is None:
+        return  # many words may come next
     chosen = run.trace["logits"].value[0].argmax(-1)
     labels = torch.tensor(expected.labels)
     assert torch.equal(chosen[labels != 0], labels[labels != 0])
@@ -63,7 +65,7 @@ def test_the_target_is_what_the_model_writes_right_or_wrong():
     written = prepare(settings).encoded.targets[0]
     model = model_with(untrained("reverse").recipe, untrained("reverse").weights)
     source, so_far = sequences(TASKS["reverse"], settings.text).source, prompt(TASKS["reverse"], settings.text)
-    while len(so_far) <= 20:
+    while len(so_far) <= LONGEST_ANSWER:
         mask = torch.ones(len(so_far), len(so_far), dtype=torch.bool).tril()
         with torch.inference_mode():
             logits = model(torch.tensor([source]), torch.tensor([so_far]), target_mask=mask)[0, -1]

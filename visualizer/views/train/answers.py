@@ -11,7 +11,19 @@ from torch import Tensor
 
 from model.analysis.metrics import Attention, expected_token
 from model.decoding import Reader, decode
-from model.learning.tasks import EOS, NOWHERE, PAD, TASKS, Ids, Task, expected_keys, make_batch, prompt, sequences
+from model.learning.grammar import END, NOWHERE, next_words
+from model.learning.tasks import (
+    EOS,
+    LONGEST_SENTENCE,
+    PAD,
+    TASKS,
+    Ids,
+    Task,
+    expected_keys,
+    make_batch,
+    prompt,
+    sequences,
+)
 from model.learning.training import Recipe, Weights, model_with
 from model.tracing import record
 from model.transformer import Transformer
@@ -28,23 +40,17 @@ class Answer:
 
     Attributes:
         written: its tokens.
-        right: the tokens of the right answer.
+        judged: of each of them whether it is right at its place.
+        is_right: whether it is right as a whole, no more and no less.
         ended: whether it ended by itself.
+        note: one sentence on it.
     """
 
     written: tuple[str, ...]
-    right: tuple[str, ...]
+    judged: tuple[bool, ...]
+    is_right: bool
     ended: bool
-
-    @property
-    def is_right(self) -> bool:
-        """Whether it is the right answer, no more and no less."""
-        return self.ended and self.written == self.right
-
-    @property
-    def judged(self) -> tuple[tuple[str, bool], ...]:
-        """Each token that was written, and whether it is the right one at its place."""
-        return tuple((token, self.right[place : place + 1] == (token,)) for place, token in enumerate(self.written))
+    note: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,16 +85,34 @@ def trained_model(recipe: Recipe, weights: Weights) -> Transformer:
 
 def answer(model: Transformer, task: Task, text: str) -> Answer:
     """The answer of a model to a text, written greedily."""
-    given, right = sequences(task, text), tuple(task.answer(text))
+    given = sequences(task, text)
     if task.architecture == "encoder":
         with torch.inference_mode():
-            ids = model(torch.tensor([given.source])).argmax(-1)[0, : len(text)].tolist()
-        return Answer(tuple(task.vocabulary[index] for index in ids), right, ended=True)
+            ids = model(torch.tensor([given.source])).argmax(-1)[0, : len(task.split(text))].tolist()
+        return compared(task, text, tuple(task.vocabulary[index] for index in ids), ended=True)
     reader = Reader(model, given.source if task.architecture == "encoder-decoder" else ())
-    limit = len(right) + 1 + _TOKENS_TOO_MANY
+    limit = LONGEST_SENTENCE if task.answer is None else len(task.right_tokens(text)) + 1 + _TOKENS_TOO_MANY
     tokens = [step.token for step in decode(reader, prompt(task, text), end=EOS, limit=limit)]
     written = tuple(task.vocabulary[index] for index in tokens if index != EOS)
-    return Answer(written, right, ended=tokens[-1] == EOS)
+    ended = tokens[-1] == EOS
+    return continued(task, text, written, ended) if task.answer is None else compared(task, text, written, ended)
+
+
+def compared(task: Task, text: str, written: tuple[str, ...], ended: bool) -> Answer:
+    """An answer beside the right one."""
+    right = task.right_tokens(text)
+    judged = tuple(right[place : place + 1] == (token,) for place, token in enumerate(written))
+    is_right = ended and written == right
+    return Answer(written, judged, is_right, ended, "right" if is_right else f"{task.joined(right)} is right")
+
+
+def continued(task: Task, text: str, written: tuple[str, ...], ended: bool) -> Answer:
+    """A continuation, each word of which is right where some sentence of the grammar goes on so."""
+    words = (*task.split(text), *written)
+    first = len(words) - len(written)
+    judged = tuple(words[place] in next_words(words[:place]) for place in range(first, len(words)))
+    is_right = ended and all(judged) and END in next_words(words)
+    return Answer(written, judged, is_right, ended, "a sentence" if is_right else "no sentence of the grammar")
 
 
 def heads(model: Transformer, recipe: Recipe, text: str, kind: str, layer: int) -> Heads:

@@ -94,7 +94,7 @@ def choose_look(choice: TrainingChoice, task: Task) -> Look:
             label_visibility="collapsed",
             key="train_text",
             persist_state="page",
-            width=180,
+            width=420 if task.has_words else 180,
         )
         if len(ATTENTIONS[task.architecture]) > 1:
             _segments("train_attention", ATTENTIONS[task.architecture], width="content")
@@ -112,7 +112,7 @@ def _asked(task: Task, typed: str) -> str:
     except ValueError as error:
         refusal(error, f" “{last}” is asked meanwhile.")
         return str(last)
-    if text != "".join(typed.split()):
+    if not task.has_words and text != "".join(typed.split()):
         st.caption(markdown_safe(f"“{typed}” is read as “{text}”: this model knows small letters only."))
     drafts.put_by(_ASKED, (task.name, text))
     return text

@@ -9,7 +9,7 @@ from pathlib import Path
 import streamlit as st
 
 from model.learning.checkpoints import Checkpoint, dump
-from model.learning.tasks import TASKS
+from model.learning.tasks import TASKS, Task
 from model.learning.training import Progress
 from visualizer.colors import WARNING
 from visualizer.components.tensor_grid.element import Panel, tensor_grid
@@ -81,17 +81,17 @@ def picture(moment: Moment, look: Look, key: str) -> None:
     except ValueError as error:
         st.warning(markdown_safe(str(error)), icon=":material/error:")
         return
-    _answer(look.text, answer(model, TASKS[recipe.task], look.text))
+    _answer(TASKS[recipe.task], look.text, answer(model, TASKS[recipe.task], look.text))
     _attention(heads(model, recipe, look.text, look.kind, look.layer), key)
 
 
-def _answer(text: str, given: Answer) -> None:
-    tokens = "".join(
+def _answer(task: Task, text: str, given: Answer) -> None:
+    tokens = task.joined(
         html.escape(token) if token_is_right else f'<span class="wrong">{html.escape(token)}</span>'
-        for token, token_is_right in given.judged
+        for token, token_is_right in zip(given.written, given.judged, strict=True)
     )
     written = tokens if given.written else '<span class="note">nothing</span>'
-    note = "✓ right" if given.is_right else f"✗ {''.join(given.right)} is right"
+    note = f"{'✓' if given.is_right else '✗'} {given.note}"
     st.html(
         f'<div class="training-answer" style="--wrong: {WARNING[theme()]}">'
         f'<span class="asked">{html.escape(text)} →</span><span>{written}{"" if given.ended else "…"}</span>'
@@ -121,9 +121,8 @@ def _attention(found: Heads, key: str) -> None:
 def onwards(moment: Moment, look: Look, key: str) -> None:
     """The way to every number of this model, and to its file."""
     checkpoint = moment.checkpoint
-    selection = Selection(
-        view="step", stage=f"{look.kind}.weights", layer=look.layer, head=0, query=0, key=len(look.text) - 1
-    )
+    last = len(TASKS[checkpoint.recipe.task].split(look.text)) - 1
+    selection = Selection(view="step", stage=f"{look.kind}.weights", layer=look.layer, head=0, query=0, key=last)
 
     def step_through() -> None:
         state.choose(kept_settings(checkpoint, look.text), selection)
