@@ -19,7 +19,7 @@ from visualizer.settings.fields import MAX_ORDER, TRAINED, WORKED_EXAMPLES
 from visualizer.settings.fitting import offered, widths
 from visualizer.settings.lines import lines_of
 from visualizer.settings.settings import FIELDS, Selection, Settings, in_mask_order
-from visualizer.settings.trained_models import TRAINED_MODELS
+from visualizer.settings.trained_models import CONTINUED, TRAINED_MODELS
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,13 @@ class Lines:
     def fields(self) -> tuple[str, ...]:
         """The settings that have a control."""
         return tuple(line.field for line in (*self.always, *self.more) if line.field)
+
+
+_WRITTEN_AFTER = (
+    "What follows the text is what the model itself writes.",
+    "Under Generate the model continues it.",
+)
+"""What is said of a text: of one that is answered, and of one that is continued."""
 
 
 def title() -> None:
@@ -97,7 +104,7 @@ def lines_for(settings: Settings, selection: Selection) -> Lines:
         return Lines((*weights, _caption(_ALL_IS_GIVEN)))
     text = _control(widgets.text, "text", height=92)
     if settings.weights == TRAINED:
-        written = [_caption("What follows the text is what the model itself writes.")]
+        written = [_caption(_WRITTEN_AFTER[settings.task in CONTINUED])]
         here = [_caption("This model was trained here, under Train.")]
         always = (
             text,

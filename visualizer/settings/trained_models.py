@@ -29,6 +29,9 @@ _TASKS = {
     ),
 }
 
+CONTINUED = ("small_english",)
+"""The tasks whose texts are continued, and have no answer."""
+
 
 @dataclass(frozen=True)
 class TrainedModel:

@@ -17,8 +17,9 @@ from model.learning.grammar import (
     next_words,
     sentence_of,
 )
-from model.learning.tasks import TASKS, allowed_words, held_out_texts, make_batch
+from model.learning.tasks import TASKS, allowed_words, expected_keys, held_out_texts, make_batch
 from model.learning.training import model_with
+from model.tracing import record
 
 sentences = st.integers(0, 2**32 - 1).map(lambda seed: draw_sentences(1, torch.Generator().manual_seed(seed))[0])
 
@@ -110,3 +111,18 @@ def test_the_shipped_model_goes_on_as_the_grammar_allows():
     is_asked = batch.labels != 0
     right = allowed_words(task, texts).gather(-1, likeliest[..., None])[..., 0][is_asked]
     assert right.double().mean() >= 0.98
+
+
+def test_some_head_of_the_shipped_translator_looks_at_the_word_that_decides_the_next():
+    task, checkpoint = TASKS["small_translator"], shipped("small_translator")
+    model = model_with(checkpoint.recipe, checkpoint.weights)
+    found = []
+    for text in held_out_texts(task, 100, torch.Generator().manual_seed(9)):
+        batch = make_batch(task, [text])
+        with torch.inference_mode(), record(model) as trace:
+            model(*batch.inputs, **batch.masks)
+        heads = [stage.value[0] for path, stage in trace.items() if path.endswith("cross_attention.weights")]
+        strongest = torch.cat(heads).argmax(-1)
+        keys = expected_keys(task, text)
+        found += [key in strongest[:, query] for query, key in enumerate(keys) if key != NOWHERE]
+    assert sum(found) >= 0.9 * len(found)

@@ -16,7 +16,7 @@ from visualizer.runs.trained import LONGEST_ANSWER, checkpoint_of, keep, masks_o
 from visualizer.settings.fields import TRAINED
 from visualizer.settings.fitting import fitted
 from visualizer.settings.settings import Settings
-from visualizer.settings.trained_models import TRAINED_MODELS
+from visualizer.settings.trained_models import CONTINUED, TRAINED_MODELS
 from visualizer.stages.registry import told
 
 every_task = pytest.mark.parametrize("task", TASKS)
@@ -41,6 +41,7 @@ def test_what_is_known_without_torch_is_what_the_model_is(task):
     assert known.shape["architecture"] == TASKS[task].architecture
     assert known.shape == {name: value for name, value in shape_of(shipped(task)).items() if name in known.shape}
     assert recipe.task == task
+    assert (task in CONTINUED) == (TASKS[task].answer is None)
     assert list(TRAINED_MODELS) == list(TASKS) == list(RECIPES)
 
 
