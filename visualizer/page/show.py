@@ -78,8 +78,7 @@ def _refused(error: ValueError) -> None:
         error.way_out.label,
         icon=":material/content_cut:",
         key="way_out",
-        on_click=state.change,
-        kwargs=dict(error.way_out.changes),
+        on_click=state.callback(state.change, **error.way_out.changes),
     )
 
 
@@ -120,8 +119,7 @@ def _where_to_paint(choices: Choices) -> None:
         "Paint the mask" if any(painted.values()) else "Nothing is painted yet: paint the mask",
         icon=":material/brush:",
         key="to_the_lab",
-        on_click=state.select,
-        kwargs={"view": "lab"},
+        on_click=state.callback(state.select, view="lab"),
         type="tertiary",
     )
 

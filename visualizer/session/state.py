@@ -10,6 +10,8 @@ change; the newest thing the person did wins:
 
 from __future__ import annotations
 
+import logging
+import secrets
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
@@ -40,9 +42,11 @@ from visualizer.settings.watched_settings import (
     write_watched,
 )
 
+_LOGGER = logging.getLogger(__name__)
 _CHOICES = "_choices"
 _ACTED = "_acted"
 _OPENED = "_examples_opened"
+_FAILURE = "_failure"
 _PARTS = ("settings", "selection", "training", "watched")
 
 
@@ -178,26 +182,46 @@ def change_masks(settings: Settings) -> None:
     change(**{name: getattr(settings, name) for name in names})
 
 
+def callback(act: Callable[..., object], *given: object, **named: object) -> Callable[[], None]:
+    """What Streamlit calls for an act of a person: the page is drawn also where the act fails."""
+
+    def carry_out() -> None:
+        try:
+            act(*given, **named)
+        except Exception:  # Streamlit would show it in place of the page
+            memory[_FAILURE] = code = secrets.token_hex(3)
+            _LOGGER.exception("An act failed, code %s", code)
+
+    return carry_out
+
+
+def failure() -> str:
+    """The code in the log of an act that failed since the page was last drawn; "" for none."""
+    return str(memory.pop(_FAILURE, ""))
+
+
 def on_event(key: str, name: str, handle: Callable[[object], None]) -> Callable[[], None]:
-    """A callback that hands ``handle`` what the component ``key`` sent as ``name``, and remembers its number."""
+    """A callback that hands ``handle`` what the component ``key`` sent as ``name``, and remembers its number.
 
-    def callback() -> None:
-        event = memory[key][name]
-        memory[_seq_key(key)] = index_in(event, "seq")
-        handle(event)
+    A component that has left the page meanwhile has no event any more.
+    """
 
-    return callback
+    def take() -> None:
+        if (event := memory.get(key, {}).get(name)) is not None:
+            memory[_seq_key(key)] = index_in(event, "seq")
+            handle(event)
+
+    return callback(take)
 
 
 def on_change(key: str, handle: Callable[[Any], None]) -> Callable[[], None]:
-    """A callback that hands ``handle`` the new value of the widget ``key``."""
+    """A callback that hands ``handle`` the new value of the widget ``key``, unless the widget has left the page."""
 
-    def callback() -> None:
-        value = memory[key]
-        if not catching_up.is_old(key, value):
+    def take() -> None:
+        if key in memory and not catching_up.is_old(key, value := memory[key]):
             handle(value)
 
-    return callback
+    return callback(take)
 
 
 def last_seq(key: str) -> int:

@@ -35,8 +35,7 @@ def examples(title: str, offered: Sequence[Example], *, key: str, button_key: st
                 example.title,
                 key=button_key.format(example.name),
                 help=example.what_to_see,
-                on_click=state.choose,
-                args=(example.settings, example.selection),
+                on_click=state.callback(state.choose, example.settings, example.selection),
                 type="tertiary",
             )
 

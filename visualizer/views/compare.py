@@ -93,8 +93,7 @@ def _nothing_to_compare(example: WorkedExample) -> None:
                 st.button(
                     markdown_safe(other.title),
                     key=f"compare_{other.name}",
-                    on_click=state.change,
-                    kwargs={"weights": other.name, "mask": Settings().mask},
+                    on_click=state.callback(state.change, weights=other.name, mask=Settings().mask),
                     type="tertiary",
                 )
 
@@ -182,9 +181,9 @@ def _grids(run: Run, picture: ComparePicture, selection: Selection) -> None:
             dials=dials if unturned else (),
             dial_address=unturned or "",
         ),
-        select=state.on_event(key, "select", select),
-        shown=state.on_event(key, "shown", show),
-        turned=state.on_event(key, "turned", turn),
+        select=select,
+        shown=show,
+        turned=turn,
     )
 
 
@@ -324,7 +323,7 @@ def _downstream(a: Run, b: Run, kind: str, batch: int, selection: Selection) -> 
         path = found.paths[min(state.index_in(event, "row"), len(found.paths) - 1)]
         state.select(stage=without_layer(path), layer=layer_of(path), query=state.index_in(event, "column"))
 
-    mount(tensor_grid([panel], key=key, layout="row"), select=state.on_event(key, "select", select))
+    mount(tensor_grid([panel], key=key, layout="row"), select=select)
 
 
 def _downstream_panel(run: Run, found: Downstream, values: np.ndarray) -> Panel:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import streamlit as st
@@ -81,7 +80,7 @@ def _steps(run: Run, writer: Writer, how: OneByOne, written: Written, selection:
             key=key,
             seq=state.last_seq(key),
         ),
-        shown=_take_from(key),
+        shown=_take,
     )
 
 
@@ -109,8 +108,7 @@ def _predict(run: Run, writer: Writer, how: OneByOne, written: Written, selectio
             "Predict the token after it",
             icon=":material/arrow_forward:",
             key="predict_next",
-            on_click=state.select,
-            kwargs={"step": index + 1},
+            on_click=state.callback(state.select, step=index + 1),
         )
 
 
@@ -134,16 +132,12 @@ def _beam(run: Run, writer: Writer, how: Beam, selection: Selection) -> None:
         f"compared by its score, that sum over the length penalty. {_never_written(run, writer)}"
     )
     key = "generation_tree"
-    mount(
-        generation_tree(nodes, best, node=selection.node, key=key, seq=state.last_seq(key)), shown=_take_from(key)
-    )
+    mount(generation_tree(nodes, best, node=selection.node, key=key, seq=state.last_seq(key)), shown=_take)
 
 
-def _take_from(key: str) -> Callable[[], None]:
-    """A callback that chooses what the person went to in a picture."""
-    return state.on_event(
-        key, "shown", lambda event: state.select(**chosen_in(event, ("step", "row_layer", "node")))
-    )
+def _take(event: object) -> None:
+    """Choose what the person went to in a picture."""
+    state.select(**chosen_in(event, ("step", "row_layer", "node")))
 
 
 def _never_written(run: Run, writer: Writer) -> str:

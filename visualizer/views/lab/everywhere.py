@@ -65,7 +65,7 @@ def _draw(case: Case, one: Found, name: str, index: int) -> None:
     place = dict(one.planes[0].index)  # without axes of which there is only one
     layer, head, item = (place.get(axis, 0) for axis in ("layer", "head", "sequence"))
     there = {"layer": layer, "head": head, "batch": item, "attention": case.attention.name}
-    st.button("Show it", key=f"show_found_{index}", on_click=state.select, kwargs=there, type="tertiary")
+    st.button("Show it", key=f"show_found_{index}", on_click=state.callback(state.select, **there), type="tertiary")
 
 
 def _planes(case: Case) -> Iterator[Plane]:

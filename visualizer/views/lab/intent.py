@@ -105,7 +105,12 @@ def _compare(case: Case, intent: Intent) -> None:
             **{case.attention.intent: write_intent(intent)},
         )
 
-    st.button("Compare with what it should be", icon=":material/compare:", key="compare_intent", on_click=compare)
+    st.button(
+        "Compare with what it should be",
+        icon=":material/compare:",
+        key="compare_intent",
+        on_click=state.callback(compare),
+    )
 
 
 def _first(kind: str, guessed: Intent) -> Intent:
@@ -148,7 +153,7 @@ def _extra(field: str, name: str, intent: Intent) -> None:
     def turn() -> None:
         state.select(**{field: write_intent(other)})
 
-    st.checkbox(EXTRAS[name], value=is_on, key=key, on_change=turn)
+    st.checkbox(EXTRAS[name], value=is_on, key=key, on_change=state.callback(turn))
 
 
 def plain_context(n_queries: int, n_keys: int) -> MaskContext:

@@ -18,13 +18,7 @@ from visualizer.views.lab import mask_edits
 from visualizer.views.lab.case import Case
 from visualizer.views.lab.crop import Crop, crop_of
 from visualizer.views.lab.findings_of_array import draw_findings, elsewhere
-from visualizer.views.lab.intent import (
-    ask_for_keys_before,
-    chosen_intent,
-    guessed_intent,
-    intent_of,
-    plain_context,
-)
+from visualizer.views.lab.intent import ask_for_keys_before, chosen_intent, guessed_intent, intent_of, plain_context
 from visualizer.views.lab.mask_files import ENDINGS, MAX_BYTES, pasted, uploaded
 from visualizer.views.lab.planes import ICONS, Plane, planes_of
 
@@ -193,7 +187,10 @@ def _paint_button(case: Case, crop: Crop) -> None:
     size = tuple(crop.cells.shape)
     if size == case.size:
         st.button(
-            "Paint this mask", icon=":material/brush:", key="paint_loaded", on_click=_paint, args=(case, crop.cells)
+            "Paint this mask",
+            icon=":material/brush:",
+            key="paint_loaded",
+            on_click=state.callback(_paint, case, crop.cells),
         )
         return
     if size[0] != size[1] and not case.attention.crosses:
@@ -209,7 +206,9 @@ def _paint_button(case: Case, crop: Crop) -> None:
     def make() -> None:
         state.change(**_text_of(case, *size))
 
-    st.button(f"Make {needed} tokens", icon=":material/text_fields:", key="make_text", on_click=make)
+    st.button(
+        f"Make {needed} tokens", icon=":material/text_fields:", key="make_text", on_click=state.callback(make)
+    )
 
 
 def _counts(case: Case) -> tuple[int, ...]:
@@ -225,8 +224,7 @@ def _to_cross_attention(case: Case) -> None:
         "Edit the cross-attention",
         icon=":material/arrow_forward:",
         key="to_cross_attention",
-        on_click=state.select,
-        kwargs={"attention": "cross"},
+        on_click=state.callback(state.select, attention="cross"),
     )
 
 

@@ -87,7 +87,7 @@ def _say_what_holds(scope: Scope) -> None:
 
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="narrower"):
         st.caption(f"For {place} another painting holds, not this one.", width="content")
-        st.button("Show it", key="show_narrower", on_click=show, type="tertiary")
+        st.button("Show it", key="show_narrower", on_click=state.callback(show), type="tertiary")
 
 
 def _painter(case: Case, *, is_in_force: bool) -> None:
@@ -140,11 +140,11 @@ def _painter(case: Case, *, is_in_force: bool) -> None:
             key=_KEY,
             heads=_heads_to_follow(case),
         ),
-        paint=state.on_event(_KEY, "paint", paint),
-        mend=state.on_event(_KEY, "mend", mend),
-        select=state.on_event(_KEY, "select", select),
-        take_over=state.on_event(_KEY, "take_over", take_over),
-        look=state.on_event(_KEY, "look", look),
+        paint=paint,
+        mend=mend,
+        select=select,
+        take_over=take_over,
+        look=look,
     )
     everywhere.render(case, findings if is_in_force else ())
 

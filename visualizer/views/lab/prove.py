@@ -207,7 +207,7 @@ def _leak(case: Case, proof: Proof, sequence: SequenceName) -> None:
         stage, layer = without_layer(path), layer_of(path)
         state.select(view="step", stage=stage, layer=layer, query=leak.row, key=leak.token)
 
-    st.button("Go to this stage", icon=":material/arrow_forward:", key="go_to_leak", on_click=go)
+    st.button("Go to this stage", icon=":material/arrow_forward:", key="go_to_leak", on_click=state.callback(go))
 
 
 def _grids(case: Case, measurement: Measurement, proof: Proof, sequence: SequenceName) -> None:

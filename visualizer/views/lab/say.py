@@ -86,7 +86,7 @@ def _force(case: Case) -> None:
 
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="not_in_force"):
         st.caption("This painting is not in force.", width="content")
-        st.button("Put it in force", key="put_in_force", on_click=put_in_force, type="tertiary")
+        st.button("Put it in force", key="put_in_force", on_click=state.callback(put_in_force), type="tertiary")
 
 
 def start_from(case: Case) -> None:

@@ -48,7 +48,7 @@ class Look:
 
 def choose_task() -> None:
     """The task to train; another one is opened as it is usually trained."""
-    _segments("train_task", list(TASKS), on_change=lambda task: state.train(usual_choice(task)))
+    _segments("train_task", list(TASKS), choose=lambda task: state.train(usual_choice(task)))
 
 
 def choose_experiment(choice: TrainingChoice) -> None:
@@ -56,7 +56,7 @@ def choose_experiment(choice: TrainingChoice) -> None:
     _segments(
         "train_experiment",
         list(TRAINING["train_experiment"].choices),
-        on_change=lambda experiment: state.train(usual_choice(choice.train_task, experiment)),
+        choose=lambda experiment: state.train(usual_choice(choice.train_task, experiment)),
     )
 
 
@@ -118,7 +118,7 @@ def _asked(task: Task, typed: str) -> str:
     return text
 
 
-def _segments(name: str, options: Any, on_change: Any = None, **layout: Any) -> None:  # noqa: ANN401
+def _segments(name: str, options: Any, choose: Any = None, **layout: Any) -> None:  # noqa: ANN401
     field = TRAINING[name]
     label = (lambda layer: f"Layer {layer}") if field.kind == "integer" else field.choices.__getitem__
     widgets.segments(
@@ -128,7 +128,7 @@ def _segments(name: str, options: Any, on_change: Any = None, **layout: Any) -> 
         help=None,
         label_visibility="collapsed",
         required=True,
-        on_change=None if on_change is None else state.on_change(name, on_change),
+        on_change=state.on_change(name, choose) if choose else None,
         **layout,
     )
 

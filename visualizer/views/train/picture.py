@@ -59,7 +59,9 @@ def _elsewhere(mine: Mine, seen: Seen[Trainings]) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="elsewhere"):
         title = markdown_safe(mine.plan.title)
         st.progress(seen.fraction, text=f"Training goes on: {title}. {_how_far(seen)}")
-        st.button("Show it", key="show_training", on_click=state.train, args=(mine.choice,), width="content")
+        st.button(
+            "Show it", key="show_training", on_click=state.callback(state.train, mine.choice), width="content"
+        )
         _stop(mine.choice, mine.plan)
 
 
@@ -103,8 +105,7 @@ def _stop(choice: TrainingChoice, plan: Plan) -> None:
         "Stop",
         icon=":material/stop:",
         key="stop_training",
-        on_click=session.stop,
-        args=(choice, plan),
+        on_click=state.callback(session.stop, choice, plan),
         width="content",
     )
 

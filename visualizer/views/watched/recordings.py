@@ -58,7 +58,9 @@ def render(choices: Choices) -> WatchedRun | None:
         st.markdown(f"{as_code(run.title)} · {in_bytes(run.n_bytes)} in memory", width="content")
         with st.popover("Open another", icon=":material/folder_open:", type="tertiary"):
             _upload()
-        st.button("Close", icon=":material/close:", key="watched_close", type="tertiary", on_click=_close)
+        st.button(
+            "Close", icon=":material/close:", key="watched_close", type="tertiary", on_click=state.callback(_close)
+        )
     return run
 
 
@@ -125,11 +127,14 @@ def _ask(choices: Choices) -> None:
     st.info(markdown_safe(cost), icon=":material/memory:")
     with st.container(horizontal=True, gap="small", key="watched_waiting"):
         if upload is not None:
-            st.button("Open it", key="watched_open", on_click=_open_upload, args=(upload,), type="primary")
-            st.button("Leave it", key="watched_leave", on_click=drafts.put_by, args=(_WAITING, None))
+            st.button("Open it", key="watched_open", on_click=state.callback(_open_upload, upload), type="primary")
+            st.button("Leave it", key="watched_leave", on_click=state.callback(drafts.put_by, _WAITING, None))
         else:
             st.button(
-                "Open it", key="watched_open", on_click=drafts.put_by, args=(_AGREED, str(given)), type="primary"
+                "Open it",
+                key="watched_open",
+                on_click=state.callback(drafts.put_by, _AGREED, str(given)),
+                type="primary",
             )
 
 
@@ -231,14 +236,12 @@ def _how_to_make_one(source: str) -> None:
             "Open the example",
             icon=":material/play_arrow:",
             key="watched_example",
-            on_click=_show,
-            args=("example",),
+            on_click=state.callback(_show, "example"),
             help="A small nn.TransformerEncoderLayer model with a mistake in one of its masks.",
         )
         if given_recording() is not None and source != "given":
             st.button(
                 "Open the file that the app was started with",
                 key="watched_given",
-                on_click=_show,
-                args=("given",),
+                on_click=state.callback(_show, "given"),
             )

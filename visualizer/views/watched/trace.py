@@ -243,6 +243,6 @@ def _heads(picture: WatchedHeads, head: int, choices: Choices) -> None:
             key=key,
             seq=state.last_seq(key),
         ),
-        select=state.on_event(key, "select", choose_cell),
-        shown=state.on_event(key, "shown", show),
+        select=choose_cell,
+        shown=show,
     )

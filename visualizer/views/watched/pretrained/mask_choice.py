@@ -116,8 +116,7 @@ def choose(run: WatchedRun, checkpoint: Checkpoint, masked: Masked, choices: Cho
                 icon=":material/brush:",
                 key="pretrained_take_painted",
                 help="The mask that is painted in the Mask lab.",
-                on_click=state.watch,
-                kwargs={"pretrained_mask": painted},
+                on_click=state.callback(state.watch, pretrained_mask=painted),
             )
         if masked.where == "self":
             st.button(
@@ -126,8 +125,7 @@ def choose(run: WatchedRun, checkpoint: Checkpoint, masked: Masked, choices: Cho
                 key="pretrained_to_lab",
                 help="This mask over as many words, to translate it, to load an array, or to count its blocks. It "
                 "replaces the text and the mask that are chosen there, and a button there brings it back.",
-                on_click=_open_in_lab,
-                args=(checkpoint, masked.keys, source),
+                on_click=state.callback(_open_in_lab, checkpoint, masked.keys, source),
                 disabled=len(masked.keys) > MAX_TOKENS,
             )
 
@@ -144,8 +142,7 @@ def _start_from_own(run: WatchedRun, masked: Masked, choices: Choices) -> None:
         icon=":material/restart_alt:",
         key="pretrained_own_mask",
         help=f"The mask that {markdown_safe(attention.path)} had.",
-        on_click=state.watch,
-        kwargs={"pretrained_mask": as_source(allowed, masked.context()) or "True"},
+        on_click=state.callback(state.watch, pretrained_mask=as_source(allowed, masked.context()) or "True"),
     )
 
 
@@ -222,7 +219,7 @@ def paint(checkpoint: Checkpoint, masked: Masked, allowed: Tensor, weights: np.n
             seq=state.last_seq(_PAINTER),
             key=_PAINTER,
         ),
-        paint=state.on_event(_PAINTER, "paint", stroke),
-        mend=state.on_event(_PAINTER, "mend", mend),
-        select=state.on_event(_PAINTER, "select", select),
+        paint=stroke,
+        mend=mend,
+        select=select,
     )

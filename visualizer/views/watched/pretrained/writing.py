@@ -60,7 +60,7 @@ def render(run: WatchedRun, choices: Choices) -> None:
             key=key,
             seq=state.last_seq(key),
         ),
-        shown=state.on_event(key, "shown", lambda event: state.select(**chosen_in(event, ("step", "row_layer")))),
+        shown=lambda event: state.select(**chosen_in(event, ("step", "row_layer"))),
     )
 
 
