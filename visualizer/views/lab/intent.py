@@ -18,8 +18,6 @@ from visualizer.settings.fields import GUESSED, MAX_TOKENS
 from visualizer.settings.settings import FIELDS
 from visualizer.views.lab.case import Case
 
-_FIRST_NUMBERS = {"window": 4, "window_both": 4, "prefix": 3, "block_causal": 4, "cached": 3}
-
 
 def intent_of(case: Case) -> Intent:
     """What the mask of the head that is looked at should be: as chosen, else the best guess."""
@@ -115,7 +113,8 @@ def _compare(case: Case, intent: Intent) -> None:
 
 def _first(kind: str, guessed: Intent) -> Intent:
     """A kind with the number to begin with; documents and padding stay as they were guessed."""
-    number = guessed.number if guessed.kind == kind else _FIRST_NUMBERS.get(kind, 0)
+    entry = INTENT_KINDS[kind]
+    number = guessed.number if guessed.kind == kind else max(entry.usual, entry.least)
     keeps = kind != "painted"
     return Intent(kind, number, guessed.documents and keeps, guessed.padding and keeps)
 
