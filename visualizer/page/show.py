@@ -45,7 +45,6 @@ def show(choices: Choices) -> None:
         return
     choices = _found_in(run, _with_readable_painting(run, choices))
     run = run.at(choices.selection.batch)
-    choices = _at(run.item, choices)
     path = with_layer(run.trace, choices.selection.stage, choices.selection.layer)
     writes = choices.selection.view == "generate"
     header.strip(
@@ -93,15 +92,6 @@ def _with_readable_painting(run: Run, choices: Choices) -> Choices:
     return found
 
 
-def _at(item: int, choices: Choices) -> Choices:
-    """The choices, with the last sequence of a batch that has become smaller."""
-    if choices.selection.batch == item:
-        return choices
-    found = replace(choices, selection=replace(choices.selection, batch=item))
-    state.save(found)
-    return found
-
-
 def _beginnings(run: Run) -> list[str]:
     """How each sequence of the batch begins; nothing where they have no words."""
     if run.settings.weights in WORKED_EXAMPLES:
@@ -134,19 +124,28 @@ def _nearest(run: Run, selection: Selection) -> Selection:
 
 
 def _found_in(run: Run, choices: Choices) -> Choices:
-    """The choices, where a link names a place that this run does not have with the nearest that it has."""
-    selection = _nearest(run, choices.selection)
-    wrong = [
-        name for name in choices.given if getattr(selection, name, None) != getattr(choices.selection, name, None)
-    ]
-    if not wrong:
-        return choices
-    widgets.notices(
-        [
-            f"{name}={getattr(choices.selection, name)} is not in this run: {getattr(selection, name)} is shown."
-            for name in sorted(wrong)
-        ]
-    )
-    found = replace(choices, selection=selection)
-    state.save(found)
+    """The choices with a place that this run has, which the address then names."""
+    found, notices = in_run(run, choices)
+    widgets.notices(notices)
+    if found != choices:
+        state.save(found)
     return found
+
+
+def in_run(run: Run, choices: Choices) -> tuple[Choices, list[str]]:
+    """The choices with the nearest place that a run has, and a sentence for each part that a link named in vain.
+
+    A part that no link says, since it is the usual one, stays: a longer text has it again.
+    """
+    before, nearest = choices.selection, _nearest(run, choices.selection)
+    changes = {
+        name: getattr(nearest, name)
+        for name in sorted({*choices.link, *choices.given})
+        if getattr(nearest, name, None) != getattr(before, name, None)
+    }
+    notices = [
+        f"{name}={getattr(before, name)} is not in this run: {shown} is shown."
+        for name, shown in changes.items()
+        if name in choices.given
+    ]
+    return replace(choices, selection=replace(before, **changes)), notices

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import logging
 import secrets
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
@@ -81,6 +81,15 @@ class Choices:
     def width(self) -> int:
         """The width asked for, to which the model returns as soon as the heads can share it."""
         return self.selection.asked_width or self.settings.d_model
+
+
+def read(link: Mapping[str, Sequence[str]]) -> Choices:
+    """What a link chooses, by its parameters with all their values."""
+    settings, selection, notices = read_query(link)
+    training, of_training = read_training(link)
+    watched, of_watched = read_watched(link)
+    notices = (*notices, *of_training, *of_watched)
+    return Choices(settings, selection, notices, frozenset(link), training, watched)
 
 
 FIRST = Choices(examples.OPENING.settings, examples.OPENING.selection)
@@ -252,13 +261,7 @@ def _act(choices: Choices) -> None:
 
 def _from_address() -> Choices:
     raw = {name: st.query_params.get_all(name) for name in st.query_params}
-    if _chooses_nothing(raw):
-        return _first()
-    settings, selection, notices = read_query(raw)
-    training, of_training = read_training(raw)
-    watched, of_watched = read_watched(raw)
-    notices = (*notices, *of_training, *of_watched)
-    return Choices(settings, selection, notices, frozenset(raw), training, watched)
+    return _first() if _chooses_nothing(raw) else read(raw)
 
 
 def _first() -> Choices:
