@@ -19,7 +19,7 @@ from visualizer.page import beginning, first_picture, header, sidebar
 from visualizer.page.audience import OF_OTHER_MODELS
 from visualizer.page.foreseeing import UNTAKEN, foreseeable
 from visualizer.page.warming import is_warm
-from visualizer.session import drafts, state
+from visualizer.session import catching_up, drafts, state
 from visualizer.session.asking import have_asked
 from visualizer.session.garbage import freeze_imports
 from visualizer.session.mount import mount
@@ -103,6 +103,7 @@ def draw(picture: Callable[[], None], *, picture_first: bool) -> None:
             mount(foresee(controls, untaken=UNTAKEN, key="foresee"))
         with top:
             header.header(beginning.begin, changed)
+            catching_up.tell()
     drafts.put_by(_DRAWN, drawn)
     if not picture_first:
         _part(picture)

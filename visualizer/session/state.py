@@ -303,10 +303,10 @@ def _chooses_nothing(given: Iterable[str]) -> bool:
 def _with_widgets(before: Choices) -> Choices:
     """The choices with the values of those widgets that were on the page."""
     known = memory.to_dict()
-    if _address_is(before):
-        catching_up.caught_up()
-    elif catching_up.is_behind():
+    if catching_up.is_behind():
         known = catching_up.without_old(known)
+    elif _address_is(before):
+        catching_up.caught_up()
     values = _values_of_widgets(Settings, known)
     if values.setdefault("d_model", before.settings.d_model) == before.settings.d_model:
         values["d_model"] = before.width
