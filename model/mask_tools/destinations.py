@@ -16,11 +16,19 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from model.mask_tools.conventions import HIGHEST_FILL, are_weights
 from model.mask_tools.mask_case import NUMBER_TYPES
 from model.mask_tools.planes import BOTH, Axes, Passed, Remark, of_queries, of_sequences
 
 Rows = Literal["queries", "sequences"]
+
+HIGHEST_FILL = -100.0
+"""What a number that blocks is at most: nothing of it is left by a float32 softmax among usual scores."""
+
+_ROUNDING = 0.02
+
+
+ZERO = Remark("note", "this function gives such a row weights of zero")
+"""What most functions make of a row without a key."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +41,7 @@ class Destination:
         read: what it makes of an array.
         rows: what the rows of a matrix are to it.
         leading: what the axes before the last two can be.
+        keyless: what a row without a key comes to.
     """
 
     title: str
@@ -40,6 +49,7 @@ class Destination:
     read: Callable[[Tensor], Passed]
     rows: Rows = "queries"
     leading: tuple[Axes, ...] = ((), ("head",), ("sequence", "head"))
+    keyless: Remark = ZERO
 
     @property
     def takes_heads_of_batch(self) -> bool:
@@ -89,7 +99,9 @@ def _added(array: Tensor) -> Passed:
     if bool(numbers.isnan().any()):
         return _with_nan(array)
     blocked = numbers <= HIGHEST_FILL
-    fill = float(numbers[blocked].max()) if bool(blocked.any()) else None
+    keyless = blocked.all(-1)
+    pool = numbers[keyless] if bool(keyless.any()) else numbers[blocked]
+    fill = float(pool.max()) if len(pool) else None
     dtype = array.dtype if array.dtype in NUMBER_TYPES[1:] else torch.float32
     return Passed(~blocked, tuple(_remarks(numbers, blocked, dtype)), fill, dtype)
 
@@ -155,18 +167,12 @@ def _about_fill(numbers: Tensor, blocked: Tensor, dtype: torch.dtype) -> list[Re
         return []
     remarks = []
     if len(fills) > 1:
-        rows = int((numbers == -math.inf).all(-1).sum())
-        nan = (
-            f" {rows} {'row is' if rows == 1 else 'rows are'} all -inf, and the softmax there is NaN."
-            if rows
-            else ""
-        )
         listed = " and ".join(f"{fill:g}" for fill in fills[:3])
         remarks.append(
             Remark(
-                "error" if rows else "warning",
+                "warning",
                 f"Cells are blocked by {listed}: two fills seem to have been added, and {lowest:g} + {lowest:g} is "
-                f"-inf in {name}.{nan} Combine masks with & before they become numbers.",
+                f"-inf in {name}. Combine masks with & before they become numbers.",
             )
         )
     weakest = max(finite)
@@ -175,16 +181,15 @@ def _about_fill(numbers: Tensor, blocked: Tensor, dtype: torch.dtype) -> list[Re
             Remark(
                 "note",
                 f"The fill {weakest:g} is near the lowest number of {name}: alone it blocks, but added to a second "
-                "such fill it is -inf, and a row of these gives NaN.",
+                "such fill it is -inf.",
             )
         )
     elif weakest >= lowest:
         margin = -weakest + _log_of_smallest(dtype)
-        is_safe = margin > 0
-        where = f"less than {margin:,.0f} above" if is_safe else f"more than {-margin:,.0f} below"
+        where = f"less than {margin:,.0f} above" if margin > 0 else f"more than {-margin:,.0f} below"
         remarks.append(
             Remark(
-                "note" if is_safe else "warning",
+                "note",
                 f"A fill of {weakest:g} gives a blocked key exactly 0 in {name} only as long as its score is "
                 f"{where} the highest open one; a row without an open key attends to blocked ones.",
             )
@@ -212,6 +217,13 @@ def _flags(array: Tensor) -> Passed:
             ),
         )
     return Passed(numbers != 0, remarks)
+
+
+def are_weights(cells: Tensor) -> bool:
+    """Whether every row, (..., Tk), sums to one as far as printed digits tell, or to zero without a key."""
+    sums = cells.sum(-1)
+    near = ((sums - 1).abs() < _ROUNDING) | (cells == 0).all(-1)
+    return bool((cells >= 0).all() and near.all())
 
 
 # By the array's own number type.
@@ -250,6 +262,23 @@ def _added_to_scores(array: Tensor) -> Passed:
     return Passed(torch.ones_like(array), (Remark("error", f"{text}scores.masked_fill(~mask, -inf)."),))
 
 
+_NAN = Remark(
+    "error",
+    "nn.MultiheadAttention makes NaN of such a row when it returns weights, which spreads to all tokens in the "
+    "next layer",
+)
+_NAN_IN_LAYERS = Remark(
+    "error",
+    "in evaluation mode the fast path of these layers makes NaN of such a row, which spreads to all tokens in the "
+    "next layer",
+)
+_EAGER = Remark(
+    "warning", "eager attention makes NaN of a row of -inf and spreads the weights evenly over any other number"
+)
+_EVEN = Remark(
+    "warning", "this function puts one low number in place of all its scores, and every key weighs as much"
+)
+
 DESTINATIONS: Mapping[str, Destination] = {
     "sdpa": Destination(
         "F.scaled_dot_product_attention: attn_mask",
@@ -261,30 +290,35 @@ DESTINATIONS: Mapping[str, Destination] = {
         "Booleans: True = blocked. Floats are added to the scores.",
         _torch_module,
         leading=((), (BOTH,)),
+        keyless=_NAN,
     ),
     "mha_key_padding": Destination(
         "nn.MultiheadAttention: key_padding_mask",
         "One row for each sequence. Booleans: True = padding, blocked. Floats are added to the scores.",
         _torch_module,
         rows="sequences",
+        keyless=_NAN,
     ),
     "transformer": Destination(
         "nn.TransformerEncoder, nn.TransformerDecoder: mask, tgt_mask",
         "Booleans: True = blocked. Floats are added to the scores.",
         _torch_module,
         leading=((), (BOTH,)),
+        keyless=_NAN_IN_LAYERS,
     ),
     "hugging_face_2d": Destination(
         "Hugging Face: attention_mask of two axes",
         "One row for each sequence: 1 = may attend, 0 = padding.",
         _by_type(_true_attends, _flags, _flags),
         rows="sequences",
+        keyless=_EAGER,
     ),
     "hugging_face_4d": Destination(
         "Hugging Face: attention_mask of four axes",
         "Booleans: True = may attend. Numbers are added to the scores as they are.",
         _by_type(_true_attends, _added, _added),
         leading=((), ("sequence",), ("sequence", "head")),
+        keyless=_EAGER,
     ),
     "flex": Destination(
         "FlexAttention: what mask_mod looks up",
@@ -300,17 +334,20 @@ DESTINATIONS: Mapping[str, Destination] = {
         "1 or True = may attend, 0 or False = blocked.",
         _by_type(_true_attends, _flags, _flags),
         leading=((), ("sequence",), ("sequence", "head")),
+        keyless=_EVEN,
     ),
     "jax": Destination(
         "JAX, Flax: mask",
         "Booleans: True = may attend. jax.nn.dot_product_attention refuses anything else; Flax takes what is not 0 "
         "for True.",
         _by_type(_true_attends, _flags, _flags),
+        keyless=_EVEN,
     ),
     "added": Destination(
         "Added to the scores by hand",
         "scores + mask: 0 = may attend, -inf = blocked, whatever the type.",
         _added_to_scores,
+        keyless=Remark("error", "the softmax of such a row is NaN, which spreads to all tokens in the next layer"),
     ),
 }
 """Every place by name, the most usual first."""

@@ -97,10 +97,10 @@ def _tiled(split: Tensor) -> tuple[Remark, ...]:
         return ()
     text = (
         f"Entry b * {n_heads} + h is head h of sequence b, so the heads of one sequence get different masks here. "
-        "Read the other way, each sequence has one mask for all its heads: mask.repeat(n_heads, 1, 1) was written "
-        "where mask.repeat_interleave(n_heads, 0) is needed."
+        "If each sequence has one mask for all its heads, write mask.repeat_interleave(n_heads, 0) and not "
+        "mask.repeat(n_heads, 1, 1)."
     )
-    return (Remark("error", text),)
+    return (Remark("note", text),)
 
 
 def _rows_like_padding(rows: Tensor) -> tuple[Remark, ...]:
@@ -114,7 +114,7 @@ def _rows_like_padding(rows: Tensor) -> tuple[Remark, ...]:
     if not (at_the_end or at_the_start) or bool((lengths.diff() == 1).all()):
         return ()
     text = (
-        f"The {n_rows} rows look like the padding of {n_rows} sequences, (B, Tk), and are taken for queries here: "
-        "give mask[:, None, None, :], which is (B, 1, 1, Tk)."
+        f"The {n_rows} rows are taken for queries here. If they look like the padding of {n_rows} sequences "
+        "because they are, (B, Tk), give mask[:, None, None, :], which is (B, 1, 1, Tk)."
     )
-    return (Remark("warning", text),)
+    return (Remark("note", text),)

@@ -17,7 +17,7 @@ from visualizer.session import state
 from visualizer.session.cache import cached_run
 from visualizer.settings.attentions import attentions_of
 from visualizer.views.lab.case import Case, case_in
-from visualizer.views.lab.intent import chosen_intent, guessed_intent, padding_of
+from visualizer.views.lab.intent import chosen_intent, given_cells, padding_of
 from visualizer.views.lab.planes import ICONS, Found, Plane, index_of, judged
 
 
@@ -93,8 +93,13 @@ def _found_in(case: Case, planes: Sequence[Plane]) -> tuple[Found, ...]:
 
 
 def _findings(case: Case, plane: Plane, context: MaskContext) -> tuple[Finding, ...]:
-    """What is wrong with one mask, beside what it should be, over the tokens of its sequence."""
-    intent = chosen_intent(case, context) or guessed_intent(case, plane.allowed, context)
-    crosses = case.attention.crosses
-    mask = MaskCase(plane.allowed, *padding_of(context), causal=intent.hides_later, crosses=crosses)
-    return tuple(finding for finding in findings_under(intent, mask, context) if finding.severity != "note")
+    """What is wrong with one mask, beside what it was said to be, over the tokens of its sequence."""
+    intent = chosen_intent(case, context)
+    if intent is None:
+        return ()
+    mask = MaskCase(plane.allowed, *padding_of(context), causal=False, crosses=case.attention.crosses)
+    try:
+        found = findings_under(intent, mask, context, cells=given_cells(intent))
+    except ValueError:
+        return ()  # said of the mask that is shown
+    return tuple(finding for finding in found if finding.severity != "note")

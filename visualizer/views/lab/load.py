@@ -8,23 +8,19 @@ from dataclasses import replace
 import streamlit as st
 from torch import Tensor
 
-from model.mask_tools.conventions import read_as
-from model.mask_tools.destinations import DESTINATIONS, passed_to
+from model.mask_tools.destinations import DESTINATIONS, Destination, passed_to
+from model.mask_tools.intents import plain_context
 from model.mask_tools.planes import Passed, Remark
+from visualizer.runs.intended import read_intent
 from visualizer.safe_text import markdown_safe
 from visualizer.session import state, widgets
 from visualizer.settings.fields import TRAINED
+from visualizer.settings.settings import FIELDS
 from visualizer.views.lab import mask_edits
 from visualizer.views.lab.case import Case
 from visualizer.views.lab.crop import Crop, crop_of
 from visualizer.views.lab.findings_of_array import draw_findings, elsewhere
-from visualizer.views.lab.intent import (
-    ask_for_keys_before,
-    chosen_intent,
-    guessed_intent,
-    intent_of,
-    plain_context,
-)
+from visualizer.views.lab.intent import ask_for_past, render_for_array
 from visualizer.views.lab.mask_files import ENDINGS, MAX_BYTES, pasted, uploaded
 from visualizer.views.lab.planes import ICONS, Plane, planes_of
 
@@ -89,7 +85,7 @@ def _array(case: Case, given: Tensor) -> None:
     described = f"An array of **{_shape(given)}**, {_type_of(given)}."
     if place == "ask":
         st.markdown(f"{described} What it means depends on where it goes.")
-        _possible(given)
+        elsewhere(given, place, None, 1)
         return
     destination = DESTINATIONS[place]
     st.markdown(f"{described} {markdown_safe(destination.note)}")
@@ -98,8 +94,8 @@ def _array(case: Case, given: Tensor) -> None:
     for remark in passed.remarks:
         _remark(remark)
     if passed.allowed is not None:
-        _judged(case, passed, is_of_keys=destination.rows == "sequences")
-    elsewhere(given, place, passed, n_heads)
+        _judged(case, passed, destination)
+    elsewhere(given, place, passed.allowed, n_heads)
 
 
 def _shape(given: Tensor) -> str:
@@ -118,53 +114,49 @@ def _heads_in(case: Case, given: Tensor, place: str) -> int:
     return case.selection.array_heads or case.run.settings.n_heads
 
 
-def _possible(given: Tensor) -> None:
-    """What the array could be, for who does not know where it goes; nothing of it is judged."""
-    first = given.reshape(-1, *given.shape[-2:])[0] if given.dim() > 2 else given
-    if given.dim() > 2 and len(first) < given.numel() / given.shape[-1]:
-        st.caption("The first of its masks:")
-    try:
-        readings = read_as(first)
-    except ValueError as error:
-        _refuse(error)
-        return
-    for reading in readings:
-        st.caption(f"**{markdown_safe(reading.title)}.** {markdown_safe(reading.reason)}")
-
-
 def _remark(remark: Remark) -> None:
     draw = {"error": st.error, "warning": st.warning, "note": st.info}[remark.severity]
     draw(f"**{remark.severity.capitalize()}.** {markdown_safe(remark.text)}", icon=ICONS[remark.severity])
 
 
-def _judged(case: Case, passed: Passed, *, is_of_keys: bool) -> None:
-    """The picture of one mask, and what is wrong with any of them."""
-    if not is_of_keys:
-        passed = _with_rows(case, passed)
-    planes = planes_of(passed)
-    shown = _choose_plane(case, planes)
-    if not is_of_keys:
-        _ask_for_cache(case, shown)
+def _judged(case: Case, passed: Passed, destination: Destination) -> None:
+    """The question, the picture of one mask, and what is wrong with any of them."""
+    is_of_keys = destination.rows == "sequences"
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium", key="array_meant"):
+        if not is_of_keys:
+            render_for_array(case)
+        about = [] if is_of_keys else ["array_documents"]
+        for name in (*about, "array_padding"):
+            st.text_input(FIELDS[name].label, key=name, help=FIELDS[name].help, persist_state="page", width=150)
+        if not is_of_keys:
+            passed = _with_rows(case, passed)
+        planes = planes_of(passed)
+        shown = _choose_plane(case, planes)
+        if not is_of_keys:
+            _ask_for_past(case, shown)
     crop = crop_of(case, shown.allowed)
     picture, found = st.columns([2, 3])
     with picture:
         crop.draw(case)
     with found:
-        draw_findings(case, passed, planes, shown, is_of_keys=is_of_keys)
+        draw_findings(case, passed, planes, shown, destination)
         if not is_of_keys:
             _paint_button(case, crop)
 
 
 def _with_rows(case: Case, passed: Passed) -> Passed:
-    """The one row of a mask for every query, where that is meant."""
+    """The mask with axes of one entry spread: one row over every query, where that is meant."""
     allowed = passed.allowed
-    if allowed is None or allowed.shape[-2] != 1:
+    if allowed is None or 1 not in allowed.shape[-2:]:
         return passed
-    widgets.segments("one_row", required=True)
-    chosen = case.selection.one_row
-    if chosen == "one" or (chosen == "usual" and not passed.axes):
-        return passed
-    return replace(passed, allowed=allowed.expand(*allowed.shape[:-2], allowed.shape[-1], -1))
+    n_queries, n_keys = allowed.shape[-2:]
+    if n_queries == 1:
+        widgets.segments("one_row", required=True)
+        chosen = case.selection.one_row
+        if chosen == "one" or (chosen == "usual" and not passed.axes):
+            return passed
+    size = max(n_queries, n_keys)
+    return replace(passed, allowed=allowed.expand(*allowed.shape[:-2], size, size))
 
 
 def _choose_plane(case: Case, planes: tuple[Plane, ...]) -> Plane:
@@ -176,16 +168,13 @@ def _choose_plane(case: Case, planes: tuple[Plane, ...]) -> Plane:
     return plane
 
 
-def _ask_for_cache(case: Case, shown: Plane) -> None:
-    """The number of keys before the first query, unless the painter of this case asks for it already."""
-    n_queries, n_keys = shown.allowed.shape
-    is_asked = case.size[0] != case.size[1] and intent_of(case).follows_position
-    if n_queries == n_keys or is_asked:
-        return
-    context = plain_context(n_queries, n_keys)
-    ask_for_keys_before(
-        n_queries, n_keys, chosen_intent(case, context) or guessed_intent(case, shown.allowed, context)
-    )
+def _ask_for_past(case: Case, shown: Plane) -> None:
+    """The number of keys before the first query, where the answer depends on it."""
+    context = plain_context(*shown.allowed.shape)
+    intent = read_intent(case.selection.intent_array)
+    if intent is not None and intent.follows_position:
+        before = case.selection.keys_before
+        ask_for_past(context, replace(intent, cache=before if before >= 0 else None))
 
 
 def _paint_button(case: Case, crop: Crop) -> None:
@@ -231,7 +220,9 @@ def _to_cross_attention(case: Case) -> None:
 
 
 def _paint(case: Case, allowed: Tensor) -> None:
-    case.change_masks(mask_edits.started_alone(case.settings, case.scope, allowed, case.context))
+    source = mask_edits.source_of(allowed, case.context)
+    case.change_masks(mask_edits.put_in_place(case.settings, case.scope, source, case.masks, case.context))
+    state.select(panel="translate")  # beside which the painter is
 
 
 def _text_of(case: Case, n_queries: int, n_keys: int) -> dict[str, object]:

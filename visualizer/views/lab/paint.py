@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import streamlit as st
 import torch
@@ -9,7 +11,8 @@ import torch
 from model import CombinedMask
 from model.mask_tools.beside_intent import all_clear, findings_under
 from model.mask_tools.intents import Intent
-from model.mask_tools.lint import Finding, MaskCase
+from model.mask_tools.mask_case import Finding, MaskCase
+from model.mask_tools.naming import name_of
 from visualizer.components.mask_painter.element import (
     PaintedHeads,
     Reason,
@@ -29,7 +32,7 @@ from visualizer.settings.settings import FIELDS, Selection
 from visualizer.stages.panels import to_array
 from visualizer.views.lab import everywhere, mask_edits
 from visualizer.views.lab.case import Case
-from visualizer.views.lab.intent import chosen_intent, guessed_intent, padding_of
+from visualizer.views.lab.intent import chosen_intent, given_cells, padding_of
 
 _KEY = "mask_painter"
 _MARK = encode_cells(np.ones((1, 1), dtype=np.bool_))
@@ -97,9 +100,7 @@ def _painter(case: Case, *, is_in_force: bool) -> None:
     others = case.masks.without("custom")
     beside = others.allowed
     allowed = painted if beside is None else painted & beside[0, 0]
-    chosen = chosen_intent(case)
-    intent = chosen or guessed_intent(case, allowed, case.context)
-    findings = findings_of(case, allowed, intent)
+    findings, said = judged(case, allowed)
     rows, columns = case.axes
 
     def paint(event: object) -> None:
@@ -131,7 +132,7 @@ def _painter(case: Case, *, is_in_force: bool) -> None:
             weights=to_array(weights) if is_in_force and not case.selection.hidden else None,
             weights_title=_weights_title(case),
             findings=tuple(mark_of(finding) for finding in findings),
-            all_clear=all_clear(intent, is_guess=chosen is None),
+            all_clear=said,
             selected=(case.selection.query, case.selection.key),
             scope=_history_of(case),
             rows=rows,
@@ -185,19 +186,30 @@ def _history_of(case: Case) -> str:
     return repr((case.attention.name, case.scope, settings.architecture, text, state.examples_opened()))
 
 
+def judged(case: Case, allowed: torch.Tensor) -> tuple[tuple[Finding, ...], str]:
+    """What is wrong with a mask, (Tq, Tk), True = may attend, and what is said where nothing is or nobody asked."""
+    intent = chosen_intent(case)
+    if intent is None:
+        return (), f"This is {name_of(allowed, case.context)}. What should it be? Say it above."
+    try:
+        return findings_of(case, allowed, intent), all_clear(intent, allowed, case.context, given_cells(intent))
+    except ValueError as error:
+        return (), f"Nothing is compared: {error}."
+
+
 def findings_of(case: Case, allowed: torch.Tensor, intent: Intent) -> tuple[Finding, ...]:
-    """What is wrong with a mask, (Tq, Tk), True = may attend, beside what it should be, on this head."""
-    query_is_padding, key_is_padding = padding_of(case.context)
-    scores = case.scores[0, case.selection.head]
-    mask = MaskCase(
-        allowed=allowed,
-        query_is_padding=query_is_padding,
-        key_is_padding=key_is_padding,
-        causal=intent.hides_later,
-        largest_score=float(scores.abs().max()),
-        crosses=case.attention.crosses,
-    )
-    return findings_under(intent, mask, case.context)
+    """What is wrong with a mask, (Tq, Tk), True = may attend, beside what it should be."""
+    mask = MaskCase(allowed, *padding_of(case.context), causal=False, crosses=case.attention.crosses)
+    found = findings_under(intent, mask, case.context, cells=given_cells(intent))
+    is_decoder = case.attention.path == "decoder.self_attention"
+    return tuple(without_mend_ahead(finding, allowed) if is_decoder else finding for finding in found)
+
+
+def without_mend_ahead(finding: Finding, allowed: torch.Tensor) -> Finding:
+    """The finding without a mend that would show a decoder's query a later token."""
+    mended = finding.mended
+    opens = mended is not None and bool((mended & ~allowed).triu(1).any())
+    return replace(finding, mended=None) if opens else finding
 
 
 def _bits(case: Case, others: CombinedMask) -> np.ndarray:

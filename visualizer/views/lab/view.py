@@ -42,6 +42,9 @@ def render(run: Run, selection: Selection) -> None:
         )
         return
     case = case_of(run, selection)
+    if selection.panel == "load":
+        _tools(case)
+        return
     _which_mask(case)
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium", key="meant"):
         intent.render(case)
