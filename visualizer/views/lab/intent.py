@@ -11,8 +11,10 @@ from torch import Tensor
 from model.mask_tools.intent_kinds import CELLS_OF_THEIR_OWN, INTENT_KINDS
 from model.mask_tools.intents import Intent
 from model.mask_tools.language import MaskContext, MaskExpressionError, from_mask_mod
+from model.mask_tools.naming import name_of
 from visualizer.runs import intended
 from visualizer.runs.intended import EXTRAS, keys_before, kind_of, read_intent, write_intent
+from visualizer.safe_text import markdown_safe
 from visualizer.session import drafts, state
 from visualizer.settings.fields import EXPRESSION, MAX_TOKENS, UNSAID
 from visualizer.settings.settings import FIELDS
@@ -84,6 +86,9 @@ def render(case: Case) -> None:
     has = {"documents": len(set(context.key_segments)) > 1, "padding": any(context.key_is_padding)}
     _question(name, getattr(case.selection, name), context, "+padding" if has["padding"] else "")
     intent = chosen_intent(case)
+    if intent is None:
+        name = markdown_safe(name_of(case.allowed, context))
+        st.caption(f"This is {name}. Say what it should be, and every cell is compared.", width="content")
     if intent is None or intent.kind in CELLS_OF_THEIR_OWN:
         return
     if intent.kind != "expression":
@@ -116,7 +121,7 @@ def _question(name: str, said: str, context: MaskContext | None, extras: str) ->
         format_func=lambda one: "Say what it should be" if one == UNSAID else INTENT_KINDS[one].title,
         key=key,
         help=field.help,
-        width=220,
+        width=200,
         on_change=state.on_change(key, choose),
     )
     if kind == "expression":
@@ -178,7 +183,7 @@ def _number(name: str, said: str) -> None:
         placeholder="how many",
         step=1,
         key=key,
-        width=150,
+        width=210,
         on_change=state.on_change(key, choose),
     )
 

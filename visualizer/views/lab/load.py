@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 from torch import Tensor
 
 from model.mask_tools.destinations import DESTINATIONS, Destination, passed_to
@@ -33,7 +34,7 @@ def render(case: Case) -> None:
     text = pasting.text_area(
         "Paste an array",
         key="pasted_mask",
-        height=140,
+        height=100,
         placeholder=_EXAMPLE,
         help="Nested lists, JSON, CSV, what NumPy, PyTorch or JAX prints, or what Translate writes. The last two "
         "axes are queries and keys.",
@@ -45,7 +46,9 @@ def render(case: Case) -> None:
         max_upload_size=2 * MAX_BYTES // 2**20,  # a file that is refused here stays in the list
         help=f"Its name ends in one of {', '.join(ENDINGS)}.",
     )
-    widgets.choice("passed_to")
+    questions = st.container(horizontal=True, vertical_alignment="bottom", gap="medium", key="array_meant")
+    with questions:
+        widgets.choice("passed_to", width=300)
     try:
         if upload is not None:
             if text.strip():
@@ -58,7 +61,7 @@ def render(case: Case) -> None:
     except ValueError as error:
         _refuse(error)
         return
-    _array(case, array)
+    _array(case, array, questions)
 
 
 def _one_of(arrays: Mapping[str, Tensor]) -> Tensor:
@@ -80,7 +83,7 @@ def _refuse(error: ValueError) -> None:
     st.error(markdown_safe(sentence[:1].upper() + sentence[1:]), icon=":material/error:")
 
 
-def _array(case: Case, given: Tensor) -> None:
+def _array(case: Case, given: Tensor, questions: DeltaGenerator) -> None:
     place = case.selection.passed_to
     described = f"An array of **{_shape(given)}**, {_type_of(given)}."
     if place == "ask":
@@ -94,7 +97,7 @@ def _array(case: Case, given: Tensor) -> None:
     for remark in passed.remarks:
         _remark(remark)
     if passed.allowed is not None:
-        _judged(case, passed, destination)
+        _judged(case, passed, destination, questions)
     elsewhere(given, place, passed.allowed, n_heads)
 
 
@@ -119,15 +122,15 @@ def _remark(remark: Remark) -> None:
     draw(f"**{remark.severity.capitalize()}.** {markdown_safe(remark.text)}", icon=ICONS[remark.severity])
 
 
-def _judged(case: Case, passed: Passed, destination: Destination) -> None:
-    """The question, the picture of one mask, and what is wrong with any of them."""
+def _judged(case: Case, passed: Passed, destination: Destination, questions: DeltaGenerator) -> None:
+    """What should be and is known of the tokens, the picture of one mask, and what is wrong with any of them."""
     is_of_keys = destination.rows == "sequences"
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium", key="array_meant"):
+    with questions:
         if not is_of_keys:
             render_for_array(case)
         about = [] if is_of_keys else ["array_documents"]
         for name in (*about, "array_padding"):
-            st.text_input(FIELDS[name].label, key=name, help=FIELDS[name].help, persist_state="page", width=150)
+            st.text_input(FIELDS[name].label, key=name, help=FIELDS[name].help, persist_state="page", width=120)
         if not is_of_keys:
             passed = _with_rows(case, passed)
         planes = planes_of(passed)

@@ -12,7 +12,6 @@ from model import CombinedMask
 from model.mask_tools.beside_intent import all_clear, findings_under
 from model.mask_tools.intents import Intent
 from model.mask_tools.mask_case import Finding, MaskCase
-from model.mask_tools.naming import name_of
 from visualizer.components.mask_painter.element import (
     PaintedHeads,
     Reason,
@@ -190,7 +189,7 @@ def judged(case: Case, allowed: torch.Tensor) -> tuple[tuple[Finding, ...], str]
     """What is wrong with a mask, (Tq, Tk), True = may attend, and what is said where nothing is or nobody asked."""
     intent = chosen_intent(case)
     if intent is None:
-        return (), f"This is {name_of(allowed, case.context)}. What should it be? Say it above."
+        return (), "Nothing is compared until you say above what it should be."
     try:
         return findings_of(case, allowed, intent), all_clear(intent, allowed, case.context, given_cells(intent))
     except ValueError as error:
