@@ -242,13 +242,13 @@ def alignment_differs(case: MaskCase) -> Finding | None:
             f"{sizes}, is_causal=True of F.scaled_dot_product_attention aligns top left and would hide "
             f"{named('key', differing.any(0))}."
         )
-        mend = "Nothing to mend: pass this mask and not the flag; FlashAttention from 2.1 on aligns as here."
+        mend = "Nothing to fix: pass this mask and not the flag; FlashAttention from 2.1 on aligns as here."
     else:
         why = (
             f"{sizes}, causal=True of FlashAttention from 2.1 on aligns bottom right and would hide keys from "
             f"{named('query', differing.any(-1))}."
         )
-        mend = "Nothing to mend: is_causal=True of F.scaled_dot_product_attention aligns as here."
+        mend = "Nothing to fix: is_causal=True of F.scaled_dot_product_attention aligns as here."
     return Finding("alignment_differs", "Libraries align this mask differently", "note", differing, why, mend)
 
 
