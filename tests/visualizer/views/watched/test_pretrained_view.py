@@ -53,7 +53,7 @@ def test_a_link_loads_nothing_until_it_is_asked_to(tiny):
 
 def test_of_the_openings_of_many_checkpoints_the_newest_are_remembered(monkeypatch):
     ended = SimpleNamespace(look=lambda watcher: Seen("", "failed"), peek=lambda: Seen("", "failed"))
-    monkeypatch.setattr(jobs, "Job", lambda *_: ended)
+    monkeypatch.setattr(jobs, "Job", lambda *_, **__: ended)
     monkeypatch.setattr(
         jobs,
         "drafts",

@@ -279,6 +279,7 @@ def _progress(seen: Seen[str], wanted: Wanted) -> None:
             args=(wanted,),
             width="content",
         )
+    st.caption("It goes on if this page is closed.")
 
 
 def _about(checkpoint: Checkpoint, wanted: Wanted) -> None:
