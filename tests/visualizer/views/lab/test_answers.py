@@ -133,8 +133,8 @@ def test_a_loaded_array_is_compared_with_the_painting(array, painted, sentence):
 def test_an_axis_with_one_entry_is_for_all(array):
     app = loaded(array, intent_array="bidirectional")
     assert len(app.success) == 1
-    (panel,) = pictures(app)["headlight_tensor_grid"]["panels"]
-    assert [len(panel[axis]["labels"]) for axis in ("rows", "columns")] == [6, 6]
+    axes = pictures(app)["headlight_tensor_grid"]["axes"]
+    assert {axis["name"]: len(axis["labels"]) for axis in axes} == {"query": 6, "key": 6}
 
 
 def test_no_fix_opens_the_future_of_a_decoder():
