@@ -24,8 +24,6 @@ Rows = Literal["queries", "sequences"]
 HIGHEST_FILL = -100.0
 """What a number that blocks is at most: nothing of it is left by a float32 softmax among usual scores."""
 
-_ROUNDING = 0.02
-
 
 ZERO = Remark("note", "this function gives such a row weights of zero")
 """What most functions make of a row without a key."""
@@ -130,32 +128,19 @@ def _remarks(numbers: Tensor, blocked: Tensor, dtype: torch.dtype) -> list[Remar
             )
         )
     elif kept.numel() and bool((kept != 0).any()):
-        remarks.append(Remark("warning", _about_bias(numbers, kept)))
+        remarks.append(Remark("note", _about_bias(kept)))
     if bool(blocked.any()):
         remarks += _about_fill(numbers, blocked, dtype)
     return remarks
 
 
-def _about_bias(numbers: Tensor, kept: Tensor) -> str:
-    """What numbers do that are added to scores and do not block; ``kept`` are those, ``numbers`` all."""
+def _about_bias(kept: Tensor) -> str:
+    """What numbers do that are added to scores and do not block."""
     lowest, highest = float(kept.min()) + 0.0, float(kept.max()) + 0.0  # no -0
-    to_block = f"To block takes -inf, or {HIGHEST_FILL:g} and lower."
-    if lowest == highest and kept.numel() == numbers.numel():
-        return (
-            f"Every entry is {lowest:g}, and the softmax takes no notice of one number added everywhere. {to_block}"
-        )
-    if are_weights(numbers):
-        return (
-            "These look like attention weights, not like a mask: no entry is negative and the rows sum to one. "
-            f"Added to the scores they block nothing. {to_block}"
-        )
-    if highest == 0 and bool(((kept == 0) | (kept == lowest)).all()):
-        share = math.exp(lowest)
-        much = "as much as" if share > 0.999 else f"e^{lowest:g} = {share:.2g} of what"
-        return f"A cell with {lowest:g} still weighs {much} it would with 0: it is not blocked. {to_block}"
+    numbers = f"The number {lowest:g} is" if lowest == highest else f"Numbers from {lowest:g} to {highest:g} are"
     return (
-        f"Numbers from {lowest:g} to {highest:g} are added to scores that stay open, which is a bias and blocks "
-        f"nothing. {to_block}"
+        f"{numbers} added to scores that stay open, which is a bias and blocks nothing. To block takes -inf, or "
+        f"{HIGHEST_FILL:g} and lower."
     )
 
 
@@ -217,13 +202,6 @@ def _flags(array: Tensor) -> Passed:
             ),
         )
     return Passed(numbers != 0, remarks)
-
-
-def are_weights(cells: Tensor) -> bool:
-    """Whether every row, (..., Tk), sums to one as far as printed digits tell, or to zero without a key."""
-    sums = cells.sum(-1)
-    near = ((sums - 1).abs() < _ROUNDING) | (cells == 0).all(-1)
-    return bool((cells >= 0).all() and near.all())
 
 
 # By the array's own number type.

@@ -143,7 +143,7 @@ BUGS = (
         torch.ones(T, T),
         "hugging_face_4d",
         Intent("prefix", 3),
-        "Every entry is 1, and the softmax takes no notice of one number added everywhere",
+        "The number 1 is added to scores that stay open, which is a bias and blocks nothing",
     ),
     Bug(
         "huggingface/transformers#35855",
@@ -392,8 +392,8 @@ LOADED = {
     # line/lighthouse#77: the masks of the sequences are repeated where each is to be repeated for its heads.
     "tiled": (
         ~HEADS_OUTSIDE,
-        {"passed_to": "mha_attn_mask", "array_heads": "2"},
-        "mask.repeat_interleave(n_heads, 0)",
+        {"passed_to": "mha_attn_mask", "array_heads": "2", "array_padding": "6 4 left"},
+        "In sequence 1, head 0: 8 cells open that should be blocked: query 2 sees key 0. Padding is not ignored",
     ),
     # pytorch/pytorch#64706: one mask for each sequence where there must be one for each head of each.
     "not repeated": (CAUSAL.expand(3, T, T), {"passed_to": "mha_attn_mask"}, "3 is no multiple of 4 heads"),
@@ -401,7 +401,7 @@ LOADED = {
     "padding": (
         torch.ones(3, T).tril(3).bool().flip(0),
         {"passed_to": "sdpa"},
-        "look like the padding of 3 sequences",
+        "2 cells open that should be blocked: query 0 sees key 4. 2 cells blocked that should be open",
     ),
     "one head is wrong": (
         torch.stack([CAUSAL, CAUSAL, window(3)]),
@@ -416,7 +416,7 @@ LOADED = {
     "a row for each sequence": (
         torch.tensor([[True] * T, [True] * 4 + [False] * 2]),
         {"passed_to": "mha_key_padding", "array_padding": "2 6"},
-        "In sequence 0: 0 of 4 padding keys are open, 2 tokens are blocked. It blocks everything.",
+        "In sequence 0: 2 cells blocked that should be open: query 0 does not see key 0. It blocks everything.",
     ),
     "top left": (torch.ones(3, 8).tril().bool(), {"passed_to": "sdpa"}, "top-left aligned: k <= q."),
     "a cache that is longer": (

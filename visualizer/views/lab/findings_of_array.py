@@ -6,17 +6,17 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import streamlit as st
-import torch
 from torch import Tensor
 
 from model.mask_tools.beside_intent import all_clear, findings_under, without_key
 from model.mask_tools.destinations import DESTINATIONS, Destination, passed_to
-from model.mask_tools.intents import plain_context
+from model.mask_tools.intents import Intent, plain_context
 from model.mask_tools.language import MaskContext
 from model.mask_tools.mask_case import Finding, MaskCase
 from model.mask_tools.naming import name_of
 from model.mask_tools.planes import Passed
 from visualizer.safe_text import markdown_safe
+from visualizer.settings.painted_mask import asks_for_head
 from visualizer.views.lab.case import Case
 from visualizer.views.lab.intent import given_cells, intent_of_array, padding_of
 from visualizer.views.lab.planes import ICONS, Found, Plane, judged
@@ -29,42 +29,46 @@ def draw_findings(
     case: Case, passed: Passed, planes: Sequence[Plane], shown: Plane, destination: Destination
 ) -> None:
     """What the masks are, and, once it is said what they should be, everything that is wrong with any of them."""
-    said = TokensSaid(case.selection.array_documents, case.selection.array_padding)
     with st.spinner("Comparing every cell …") if shown.allowed.numel() > _MANY_CELLS else st.container():
         try:
-            if destination.rows == "sequences":
-                _say_keys(planes, shown)
-                if said.padding.strip():
-                    _draw(judged(planes, lambda plane: _of_keys(plane, said)), "Every key is as it should be.")
-                return
-            _judge(case, passed, planes, shown, destination, said)
+            _judge(case, passed, planes, shown, destination)
         except ValueError as error:
             st.warning(markdown_safe(f"Nothing is compared: {error}."), icon=":material/warning:")
 
 
-def _judge(
-    case: Case, passed: Passed, planes: Sequence[Plane], shown: Plane, destination: Destination, said: TokensSaid
-) -> None:
-    context = _context(case, shown, said)
-    intent = intent_of_array(case, context)
-    if intent is None:
-        _draw(judged(planes, lambda plane: _described(_mask(passed, plane, context), context, destination)), "")
-        st.caption("What should it be? Say it above: then every cell is compared.")
-        return
-    cells = given_cells(intent, case.allowed)
+def _judge(case: Case, passed: Passed, planes: Sequence[Plane], shown: Plane, destination: Destination) -> None:
+    context, intent = _said_of(case, shown, destination)
+    cells = None if intent is None else given_cells(intent, case.allowed)
+    if intent is not None and asks_for_head(intent.condition):
+        planes = [replace(plane, tokens=number) for number, plane in enumerate(planes)]
 
     def judge(plane: Plane) -> Sequence[Finding]:
-        of_plane = _context(case, plane, said)
-        meant = intent_of_array(case, of_plane) or intent
-        return findings_under(
-            meant, _mask(passed, plane, of_plane), of_plane, cells=cells, keyless=destination.keyless
-        )
+        over, meant = _said_of(case, plane, destination)
+        mask = MaskCase(plane.allowed, *padding_of(over), causal=False, fill=passed.fill, dtype=passed.dtype)
+        if meant is None:
+            return _described(mask, over, destination)
+        return findings_under(meant, mask, over, cells=cells, keyless=destination.keyless)
 
-    _draw(judged(planes, judge), all_clear(intent, shown.allowed, context, cells))
+    found = judged(planes, judge)
+    if intent is None:
+        _draw(found, "")
+        what = "its padding is" if destination.rows == "sequences" else "it should be"
+        st.caption(f"Say above what {what}, and every cell is compared.")
+    else:
+        _draw(found, all_clear(intent, shown.allowed, context, cells))
 
 
-def _mask(passed: Passed, plane: Plane, context: MaskContext) -> MaskCase:
-    return MaskCase(plane.allowed, *padding_of(context), causal=False, fill=passed.fill, dtype=passed.dtype)
+def _said_of(case: Case, plane: Plane, destination: Destination) -> tuple[MaskContext, Intent | None]:
+    """What is said of the tokens of one mask, and of what it should be."""
+    said = TokensSaid(case.selection.array_documents, case.selection.array_padding)
+    (n_queries, n_keys), at = plane.allowed.shape, dict(plane.index)
+    before = case.selection.keys_before if n_queries != n_keys else 0
+    before = before if before >= 0 else max(0, n_keys - n_queries)
+    context = said.context(n_queries, n_keys, before, at.get("sequence", 0), at.get("head", 0))
+    if destination.rows == "queries":
+        return context, intent_of_array(case, context)
+    of_keys = Intent("bidirectional", padding=True) if said.padding.strip() else None
+    return replace(context, query_is_padding=(False,)), of_keys
 
 
 def _described(mask: MaskCase, context: MaskContext, destination: Destination) -> Sequence[Finding]:
@@ -72,50 +76,6 @@ def _described(mask: MaskCase, context: MaskContext, destination: Destination) -
     name = Finding("name", f"this is {name_of(mask.allowed, context)}", "note", mask.allowed, "", "")
     keyless = without_key(mask, destination.keyless)
     return [name] if keyless is None else [name, replace(keyless, severity="note")]
-
-
-def _context(case: Case, plane: Plane, said: TokensSaid) -> MaskContext:
-    """What is said of the tokens of one mask."""
-    (n_queries, n_keys), at = plane.allowed.shape, dict(plane.index)
-    before = case.selection.keys_before if n_queries != n_keys else 0
-    before = before if before >= 0 else max(0, n_keys - n_queries)
-    return said.context(n_queries, n_keys, before, at.get("sequence", 0), at.get("head", 0))
-
-
-def _of_keys(plane: Plane, said: TokensSaid) -> Sequence[Finding]:
-    """What is wrong with the one row of a sequence whose padding was said."""
-    open_keys, sequence = plane.allowed[0], dict(plane.index).get("sequence", 0)
-    is_padding = torch.tensor(said.context(1, len(open_keys), 0, sequence).key_is_padding)
-    if torch.equal(open_keys, ~is_padding):
-        return []
-    seen, hidden = int((open_keys & is_padding).sum()), int((~open_keys & ~is_padding).sum())
-    cause = " It blocks everything." if not open_keys.any() else ""
-    if not cause and torch.equal(open_keys, is_padding):
-        cause = " Every key is the wrong way round: it is inverted."
-    return [
-        Finding(
-            rule="not_the_padding",
-            title="This is not the padding that you said",
-            severity="error",
-            cells=(open_keys == is_padding)[None],
-            why=f"{seen} of {int(is_padding.sum())} padding keys are open, {hidden} tokens are blocked.{cause}",
-            mend="Block the padding, and nothing else.",
-        )
-    ]
-
-
-def _say_keys(planes: Sequence[Plane], shown: Plane) -> None:
-    """Where the blocked keys are, in words."""
-    open_keys = shown.allowed[0]
-    n_open, n_keys = int(open_keys.sum()), len(open_keys)
-    if n_open in (0, n_keys):
-        st.caption(f"Every query may attend to {'all' if n_open else 'none'} of {n_keys} keys.")
-        return
-    is_at_one_end = int(open_keys.int().diff().abs().sum()) == 1
-    side = "right" if bool(open_keys[0]) else "left"
-    where = f"stand on the {side}, where padding can be" if is_at_one_end else "are not at one end"
-    name = f"{shown.name.capitalize()}: e" if shown.name else "E"
-    st.caption(f"{name}very query may attend to {n_open} of {n_keys} keys; the others {where}.")
 
 
 def _draw(found: Sequence[Found], all_clear: str) -> None:

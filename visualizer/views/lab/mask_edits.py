@@ -1,4 +1,4 @@
-"""What a person does to the masks, as new settings: paint, write an expression, start from one, mend, take over."""
+"""What a person does to the masks, as new settings: paint, write an expression, start from one, take over."""
 
 from __future__ import annotations
 
@@ -143,18 +143,6 @@ def taken_over(settings: Settings, masks: CombinedMask, context: MaskContext) ->
 
 def _is_batch(settings: Settings) -> bool:
     return len(lines_of(settings.text)) > 1
-
-
-def mended(
-    settings: Settings, scope: Scope, allowed: Tensor, masks: CombinedMask, context: MaskContext
-) -> Settings:
-    """Paint a mask that mends another, (T, T); the masks beside it are taken over if they block what it allows."""
-    if _is_batch(settings) and "padding" in masks.parts:
-        allowed = allowed | ~masks.parts["padding"][0, 0]  # what this mask blocks, it blocks without being painted
-    others = masks.without("custom").allowed
-    if others is not None and bool((allowed & ~others[0, 0]).any()):
-        settings = taken_over(settings, masks, context)
-    return with_source(settings, scope, as_source(allowed, context))
 
 
 def _painted(settings: Settings, planes: Mapping[Scope, str]) -> Settings:

@@ -22,7 +22,7 @@ from visualizer.components.mask_painter.element import (
 )
 from visualizer.pictures.painter import mark_of
 from visualizer.routes.address import picture_address
-from visualizer.runs.masks_in_force import painted_cells
+from visualizer.runs.masks_in_force import as_source, painted_cells
 from visualizer.session import state, widgets
 from visualizer.session.mount import mount
 from visualizer.settings.attentions import changed_for
@@ -108,9 +108,10 @@ def _painter(case: Case, *, is_in_force: bool) -> None:
             case.change_masks(mask_edits.with_cells(settings, case.scope, allowed, case.context))
 
     def mend(event: object) -> None:
-        index = parse_mend(event, len(findings))
-        if index is not None and (mended := findings[index].mended) is not None:
-            case.change_masks(mask_edits.mended(settings, case.scope, mended, case.masks, case.context))
+        intent, index = chosen_intent(case), parse_mend(event, len(findings))
+        if intent is not None and index is not None and (meant := findings[index].mended) is not None:
+            source = intent.expression_over(case.context) or as_source(meant, case.context)
+            case.change_masks(mask_edits.put_in_place(settings, case.scope, source, case.masks, case.context))
 
     def take_over(_event: object) -> None:
         case.change_masks(mask_edits.taken_over(settings, case.masks, case.context))
@@ -197,18 +198,16 @@ def judged(case: Case, allowed: torch.Tensor) -> tuple[tuple[Finding, ...], str]
 
 
 def findings_of(case: Case, allowed: torch.Tensor, intent: Intent) -> tuple[Finding, ...]:
-    """What is wrong with a mask, (Tq, Tk), True = may attend, beside what it should be."""
+    """What is wrong with a mask, (Tq, Tk), True = may attend, beside what it should be.
+
+    No mend shows a decoder's query a later token.
+    """
     mask = MaskCase(allowed, *padding_of(case.context), causal=False, crosses=case.attention.crosses)
     found = findings_under(intent, mask, case.context, cells=given_cells(intent))
-    is_decoder = case.attention.path == "decoder.self_attention"
-    return tuple(without_mend_ahead(finding, allowed) if is_decoder else finding for finding in found)
-
-
-def without_mend_ahead(finding: Finding, allowed: torch.Tensor) -> Finding:
-    """The finding without a mend that would show a decoder's query a later token."""
-    mended = finding.mended
-    opens = mended is not None and bool((mended & ~allowed).triu(1).any())
-    return replace(finding, mended=None) if opens else finding
+    if case.attention.path != "decoder.self_attention":
+        return found
+    opens = [one.mended is not None and bool((one.mended & ~allowed).triu(1).any()) for one in found]
+    return tuple(replace(one, mended=None) if ahead else one for one, ahead in zip(found, opens, strict=True))
 
 
 def _bits(case: Case, others: CombinedMask) -> np.ndarray:

@@ -77,14 +77,6 @@ def test_taking_over_changes_no_cell(everywhere, narrow, scope, names):
         assert torch.equal(allowed(taken, layer, head), allowed(settings, layer, head))
 
 
-@few
-@given(masks, in_force)
-def test_mending_gives_exactly_the_mended_mask(cells, names):
-    before = replace(BASE, mask=names)
-    after = mask_edits.mended(before, EVERYWHERE, cells, masks_of(before)[0], CONTEXT)
-    assert torch.equal(allowed(after), cells)
-
-
 @pytest.mark.parametrize("name", AS_EXPRESSIONS)
 def test_a_mask_of_the_list_is_its_expression(name):
     settings = replace(BASE, mask=(name,), window=2, prefix=4, stride=2)
