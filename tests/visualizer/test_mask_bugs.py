@@ -444,22 +444,20 @@ def test_all_masks_of_an_array_are_judged(array, chosen, sentence):
 def test_a_text_of_as_many_tokens_is_made_by_one_click():
     app = open_app(view="lab", panel="load", architecture="decoder", text="a b c", passed_to="sdpa")
     app.text_area(key="pasted_mask").set_value(str(CAUSAL.tolist())).run()
-    app.button(key="make_text").click().run()
+    button = app.button(key="paint_loaded")
+    assert button.label == "Paint this mask over a text of 6 tokens"
+    button.click().run()
     assert app.session_state["text"] == "t0 t1 t2 t3 t4 t5"
-    app.button(key="paint_loaded").click().run()
-    assert app.session_state["custom"] == "k <= q"
+    assert (app.session_state["mask"], app.session_state["custom"]) == (["custom"], "k <= q")
 
 
 def test_an_array_of_queries_by_keys_becomes_the_mask_of_the_cross_attention():
     link = {"view": "lab", "panel": "load", "architecture": "encoder-decoder", "text": "a b", "target": "x"}
     app = open_app(**link, passed_to="sdpa", weights="random", intent_array="causal", intent_cross="causal")
     app.text_area(key="pasted_mask").set_value(str(torch.ones(3, 5).tril(1).bool().tolist())).run()
-    assert any("paint it in the cross-attention" in caption.value for caption in app.caption)
-    app.button(key="to_cross_attention").click().run()
-    app.button(key="make_text").click().run()
-    assert (app.session_state["text"], app.session_state["target"]) == ("s0 s1 s2 s3 s4", "t0 t1")
     app.button(key="paint_loaded").click().run()
     assert not app.exception
+    assert (app.session_state["text"], app.session_state["target"]) == ("s0 s1 s2 s3 s4", "t0 t1")
     assert app.session_state["custom_cross"] == "k <= q + 1"
     (past,) = [number for number in app.number_input if number.label == "Past length (KV cache)"]
     assert (past.value, past.min) == (0, 0)

@@ -15,10 +15,11 @@ from model.mask_tools.planes import Passed, Remark
 from visualizer.runs.intended import read_intent
 from visualizer.safe_text import markdown_safe
 from visualizer.session import state, widgets
+from visualizer.settings.attentions import attention_named
 from visualizer.settings.fields import TRAINED
 from visualizer.settings.settings import FIELDS
 from visualizer.views.lab import mask_edits
-from visualizer.views.lab.case import Case
+from visualizer.views.lab.case import Case, case_in
 from visualizer.views.lab.crop import Crop, crop_of
 from visualizer.views.lab.findings_of_array import draw_findings, elsewhere
 from visualizer.views.lab.intent import ask_for_past, render_for_array
@@ -181,51 +182,38 @@ def _ask_for_past(case: Case, shown: Plane) -> None:
 
 
 def _paint_button(case: Case, crop: Crop) -> None:
-    """Paint what is drawn, after making a text of as many tokens where it has others."""
-    size = tuple(crop.cells.shape)
-    if size == case.size:
-        st.button(
-            "Paint this mask", icon=":material/brush:", key="paint_loaded", on_click=_paint, args=(case, crop.cells)
-        )
-        return
-    if size[0] != size[1] and not case.attention.crosses:
+    """Paint what is drawn, over a text of as many tokens where it has others."""
+    size, settings = tuple(crop.cells.shape), case.run.settings
+    name = "cross" if size[0] != size[1] else case.selection.attention
+    painted = case_in(case.run, case.selection, attention_named(name, settings.architecture))
+    if size[0] != size[1] and not painted.attention.crosses:
         st.caption(
             "It cannot be painted in self-attention, where a text attends to itself, with as many queries as keys: "
-            "paint it in the cross-attention of an encoder-decoder."
+            "choose an encoder-decoder, to paint it in the cross-attention."
         )
-        _to_cross_attention(case)
         return
-    needed = f"a target of {size[0]} and a text of {size[1]}" if case.attention.crosses else f"a text of {size[0]}"
-    st.caption(f"To be painted, it needs {needed} tokens: here are {' and '.join(map(str, _counts(case)))}.")
-
-    def make() -> None:
-        state.change(**_text_of(case, *size))
-
-    st.button(f"Make {needed} tokens", icon=":material/text_fields:", key="make_text", on_click=make)
-
-
-def _counts(case: Case) -> tuple[int, ...]:
-    """How many tokens there are: of the target and the text where they differ, else of the one sequence."""
-    return case.size if case.attention.crosses else case.size[:1]
-
-
-def _to_cross_attention(case: Case) -> None:
-    """The way to the cross-attention, where the model has one."""
-    if case.run.settings.architecture != "encoder-decoder":
-        return
+    tokens = "" if size == painted.size else f" over {_needed(painted, size)} tokens"
     st.button(
-        "Edit the cross-attention",
-        icon=":material/arrow_forward:",
-        key="to_cross_attention",
-        on_click=state.select,
-        kwargs={"attention": "cross"},
+        f"Paint this mask{tokens}",
+        icon=":material/brush:",
+        key="paint_loaded",
+        on_click=_paint,
+        args=(painted, crop.cells),
     )
 
 
+def _needed(case: Case, size: tuple[int, ...]) -> str:
+    return f"a target of {size[0]} and a text of {size[1]}" if case.attention.crosses else f"a text of {size[0]}"
+
+
 def _paint(case: Case, allowed: Tensor) -> None:
-    source = mask_edits.source_of(allowed, case.context)
-    case.change_masks(mask_edits.put_in_place(case.settings, case.scope, source, case.masks, case.context))
-    state.select(panel="translate")  # beside which the painter is
+    context = case.context
+    if allowed.shape != case.size:
+        context = plain_context(*allowed.shape)
+        state.change(**_text_of(case, *allowed.shape))
+    source = mask_edits.source_of(allowed, context)
+    case.change_masks(mask_edits.put_in_place(case.settings, case.scope, source, case.masks, context))
+    state.select(panel="translate", attention=case.attention.name)  # beside which the painter is
 
 
 def _text_of(case: Case, n_queries: int, n_keys: int) -> dict[str, object]:
