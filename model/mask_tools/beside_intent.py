@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from torch import Tensor
 
 from model.mask_tools.intents import Intent, as_finding, compare
 from model.mask_tools.language import MaskContext
-from model.mask_tools.lint import alignment_differs, stored_fill
+from model.mask_tools.lint import stored_fill
 from model.mask_tools.mask_case import Finding, MaskCase, named
 from model.mask_tools.planes import Remark
 
@@ -37,12 +35,7 @@ def findings_under(
         ValueError: the mask and ``cells`` differ in size.
     """
     comparison = compare(intent, case.allowed, context, cells)
-    judged = replace(case, causal=intent.hides_later, cache=intent.standing(context).cache)
-    found = (
-        as_finding(comparison, case.allowed),
-        without_key(case, keyless),
-        alignment_differs(judged),
-    )
+    found = (as_finding(comparison, case.allowed), without_key(case, keyless))
     return tuple(finding for finding in found if finding is not None)
 
 

@@ -150,36 +150,22 @@ def _about_fill(numbers: Tensor, blocked: Tensor, dtype: torch.dtype) -> list[Re
     name, lowest = str(dtype).removeprefix("torch."), torch.finfo(dtype).min
     if not finite:
         return []
-    remarks = []
     if len(fills) > 1:
         listed = " and ".join(f"{fill:g}" for fill in fills[:3])
-        remarks.append(
-            Remark(
-                "warning",
-                f"Cells are blocked by {listed}: two fills seem to have been added, and {lowest:g} + {lowest:g} is "
-                f"-inf in {name}. Combine masks with & before they become numbers.",
-            )
+        text = (
+            f"Cells are blocked by {listed}: two fills seem to have been added, and {lowest:g} + {lowest:g} is "
+            f"-inf in {name}. Combine masks with & before they become numbers."
         )
-    weakest = max(finite)
-    if weakest < lowest / 2 < 0 and weakest >= lowest and len(fills) == 1:
-        remarks.append(
-            Remark(
-                "note",
-                f"The fill {weakest:g} is near the lowest number of {name}: alone it blocks, but added to a second "
-                "such fill it is -inf.",
-            )
-        )
-    elif weakest >= lowest:
-        margin = -weakest + _log_of_smallest(dtype)
-        where = f"less than {margin:,.0f} above" if margin > 0 else f"more than {-margin:,.0f} below"
-        remarks.append(
-            Remark(
-                "note",
-                f"A fill of {weakest:g} gives a blocked key exactly 0 in {name} only as long as its score is "
-                f"{where} the highest open one; a row without an open key attends to blocked ones.",
-            )
-        )
-    return remarks
+        return [Remark("warning", text)]
+    if finite[0] < lowest / 2:
+        return []
+    margin = _log_of_smallest(dtype) - finite[0]
+    where = f"less than {margin:,.0f} above" if margin > 0 else f"more than {-margin:,.0f} below"
+    text = (
+        f"A fill of {finite[0]:g} gives a blocked key exactly 0 in {name} only as long as its score is {where} the "
+        "highest open one; a row without an open key attends to blocked ones."
+    )
+    return [Remark("note", text)]
 
 
 def _log_of_smallest(dtype: torch.dtype) -> float:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 import torch
 from torch import Tensor
 
-from model.mask_tools.mask_case import SEVERITIES, Finding, MaskCase, Role, Severity, counted, listed, named
+from model.mask_tools.mask_case import SEVERITIES, Finding, MaskCase, Role, Severity, listed, named
 
 __all__ = ["EXPLAINS", "RULES", "SEVERITIES", "Finding", "MaskCase", "Severity", "lint"]
 
@@ -198,7 +198,7 @@ def aligned_top_left(case: MaskCase) -> Finding | None:
     """Causal from the first key on, though there are more keys than queries."""
     last = case.n_keys - case.n_queries
     hidden = case.tokens & case.reaching(last) & ~case.allowed
-    if not (case.causal and 0 < last == case.offset and hidden.any() and _is_causal(case, 0)):
+    if not (case.causal and 0 < last and hidden.any() and _is_causal(case, 0)):
         return None
     return Finding(
         rule="aligned_top_left",
@@ -227,29 +227,6 @@ def aligned_bottom_right(case: MaskCase) -> Finding | None:
         mend="Align the first query with the first key: k <= q, as is_causal=True does in "
         "F.scaled_dot_product_attention.",
     )
-
-
-def alignment_differs(case: MaskCase) -> Finding | None:
-    """A causal mask that a library's own flag would align at the other corner."""
-    last = case.n_keys - case.n_queries
-    differing = case.tokens & (case.reaching(0) ^ case.reaching(last))
-    aligned = case.offset == max(0, last)
-    if not (case.causal and aligned and differing.any() and _is_causal(case, case.offset)):
-        return None
-    sizes = f"With {counted('query', case.n_queries)} and {counted('key', case.n_keys)}"
-    if last > 0:
-        why = (
-            f"{sizes}, is_causal=True of F.scaled_dot_product_attention aligns top left and would hide "
-            f"{named('key', differing.any(0))}."
-        )
-        mend = "Nothing to fix: pass this mask and not the flag; FlashAttention from 2.1 on aligns as here."
-    else:
-        why = (
-            f"{sizes}, causal=True of FlashAttention from 2.1 on aligns bottom right and would hide keys from "
-            f"{named('query', differing.any(-1))}."
-        )
-        mend = "Nothing to fix: is_causal=True of F.scaled_dot_product_attention aligns as here."
-    return Finding("alignment_differs", "Libraries align this mask differently", "note", differing, why, mend)
 
 
 def _is_causal(case: MaskCase, last: int) -> bool:
@@ -469,7 +446,6 @@ RULES: Mapping[str, Rule] = {
     "visible_future": visible_future,
     "fill_overflows": fill_overflows,
     "fill_leaks": fill_leaks,
-    "alignment_differs": alignment_differs,
     "padding_query_without_key": padding_query_without_key,
     "dead_key": dead_key,
     "blocks_nothing": blocks_nothing,

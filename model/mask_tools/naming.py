@@ -39,6 +39,8 @@ def _by_its_edge(allowed: Tensor) -> str:
     words = f"causal, {'bottom-right' if corner else 'top-left'} aligned" if last else "causal"
     if edge == corner:
         return words
+    if 1 < edge < last - 1:
+        return f"causal, past length {edge}"
     keys = counted("key", abs(edge - corner))
     condition = f"k <= q {'+' if edge > 0 else '-'} {abs(edge)}" if edge else "k <= q"
     return f"{words}, but for {keys} {'more' if edge > corner else 'less'}: {condition}"

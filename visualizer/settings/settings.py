@@ -337,6 +337,9 @@ class Settings:
         return self.n_decoder_layers if is_apart else self.n_layers
 
 
+_COMPARED = "{} is compared with what you say here. Until you do, it is described and not judged."
+
+
 @dataclass(frozen=True)
 class Selection:
     """What is looked at.
@@ -568,31 +571,14 @@ class Selection:
         most=11,
     )
     node: int = setting(-1, "Node", "The node of the tree, counted from 0; -1: the best.", least=-1, most=9_999)
-    intent: str = setting(
-        UNSAID,
-        "What should it be?",
-        "A mask is compared with what you say here. Until you do, it is described and not judged.",
-        kind="intent",
-    )
+    intent: str = setting(UNSAID, "What should it be?", _COMPARED.format("The mask"), kind="intent")
     intent_encoder: str = setting(
-        UNSAID,
-        "What should it be?",
-        "The encoder's mask is compared with what you say here. Until you do, it is described and not judged.",
-        kind="intent",
+        UNSAID, "What should it be?", _COMPARED.format("The encoder's mask"), kind="intent"
     )
     intent_cross: str = setting(
-        UNSAID,
-        "What should it be?",
-        "The mask of the cross-attention is compared with what you say here. Until you do, it is described and not "
-        "judged.",
-        kind="intent",
+        UNSAID, "What should it be?", _COMPARED.format("The mask of the cross-attention"), kind="intent"
     )
-    intent_array: str = setting(
-        UNSAID,
-        "What should it be?",
-        "Your array is compared with what you say here. Until you do, it is described and not judged.",
-        kind="intent",
-    )
+    intent_array: str = setting(UNSAID, "What should it be?", _COMPARED.format("Your array"), kind="intent")
     array_documents: str = setting(
         "",
         "Documents",

@@ -109,12 +109,6 @@ SAID = {
         "warning",
         "two fills seem to have been added, and -65504 + -65504 is -inf in float16",
     ),
-    "the lowest number": (
-        "sdpa",
-        torch.zeros(T, T).masked_fill(~CAUSAL, torch.finfo(torch.float32).min),
-        "note",
-        "added to a second such fill it is -inf",
-    ),
     "numbers for flags": ("keras", ADDED, "error", "whatever is not 0 counts as 1"),
     "a bias": ("sdpa", torch.arange(T * T).float().view(T, T) / 9, "note", "which is a bias and blocks nothing"),
     "one number everywhere": ("sdpa", torch.ones(T, T), "note", "The number 1 is added to scores that stay open"),

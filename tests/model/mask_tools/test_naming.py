@@ -19,6 +19,7 @@ NAMES = {
     "transposed is said as it is": (SQUARE, "q <= k", "open where k >= q"),
     "bottom right": (AFTER, "k <= q + 5", "causal, bottom-right aligned"),
     "top left": (AFTER, "k <= q", "causal, top-left aligned"),
+    "in between": (AFTER, "k <= q + 3", "causal, past length 3"),
     "off by one": (AFTER, "k <= q + 6", "causal, bottom-right aligned, but for 1 key more: k <= q + 6"),
     "window": (AFTER, "0 <= q + 5 - k < 5", "causal, bottom-right aligned, window 5 (itself and 4 before)"),
     "fewer keys, top left": (FEWER, "k <= q", "causal, top-left aligned"),

@@ -97,7 +97,7 @@ def _findings(case: Case, plane: Plane, context: MaskContext) -> tuple[Finding, 
     intent = chosen_intent(case, context)
     if intent is None:
         return ()
-    mask = MaskCase(plane.allowed, *padding_of(context), causal=False, crosses=case.attention.crosses)
+    mask = MaskCase(plane.allowed, *padding_of(context), causal=False)
     try:
         found = findings_under(intent, mask, context, cells=given_cells(intent))
     except ValueError:

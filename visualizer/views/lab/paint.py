@@ -202,7 +202,7 @@ def findings_of(case: Case, allowed: torch.Tensor, intent: Intent) -> tuple[Find
 
     No mend shows a decoder's query a later token.
     """
-    mask = MaskCase(allowed, *padding_of(case.context), causal=False, crosses=case.attention.crosses)
+    mask = MaskCase(allowed, *padding_of(case.context), causal=False)
     found = findings_under(intent, mask, case.context, cells=given_cells(intent))
     if case.attention.path != "decoder.self_attention":
         return found
