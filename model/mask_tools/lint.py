@@ -198,7 +198,7 @@ def aligned_top_left(case: MaskCase) -> Finding | None:
     """Causal from the first key on, though there are more keys than queries."""
     last = case.n_keys - case.n_queries
     hidden = case.tokens & case.reaching(last) & ~case.allowed
-    if not (case.causal and 0 < last and hidden.any() and _is_causal(case, 0)):
+    if not (case.causal and last > 0 and hidden.any() and _is_causal(case, 0)):
         return None
     return Finding(
         rule="aligned_top_left",
