@@ -121,7 +121,7 @@ def _question(name: str, said: str, context: MaskContext | None, extras: str) ->
         format_func=lambda one: "Say what it should be" if one == UNSAID else INTENT_KINDS[one].title,
         key=key,
         help=field.help,
-        width=200,
+        width=180,
         on_change=state.on_change(key, choose),
     )
     if kind == "expression":
@@ -183,7 +183,7 @@ def _number(name: str, said: str) -> None:
         placeholder="how many",
         step=1,
         key=key,
-        width=210,
+        width=170,
         on_change=state.on_change(key, choose),
     )
 

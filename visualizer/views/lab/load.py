@@ -49,7 +49,7 @@ def render(case: Case) -> None:
     )
     questions = st.container(horizontal=True, vertical_alignment="bottom", gap="medium", key="array_meant")
     with questions:
-        widgets.choice("passed_to", width=300)
+        widgets.choice("passed_to", width=250)
     try:
         if upload is not None:
             if text.strip():
@@ -131,7 +131,7 @@ def _judged(case: Case, passed: Passed, destination: Destination, questions: Del
             render_for_array(case)
         about = [] if is_of_keys else ["array_documents"]
         for name in (*about, "array_padding"):
-            st.text_input(FIELDS[name].label, key=name, help=FIELDS[name].help, persist_state="page", width=120)
+            st.text_input(FIELDS[name].label, key=name, help=FIELDS[name].help, persist_state="page", width=100)
         if not is_of_keys:
             passed = _with_rows(case, passed)
         planes = planes_of(passed)

@@ -72,3 +72,10 @@ def test_nothing_is_said_of_a_mask_that_nobody_asked_about():
     pair = compute_run(replace(PAIR, mask=("causal",), custom="k <= q;1.1:k < 3")).alone()
     case = case_of(pair, replace(LOOK, intent="unsaid"))
     assert found_everywhere(case, ()) == () == found_beside(case)
+
+
+def test_an_answer_that_asks_for_the_head_is_worked_out_for_each():
+    settings = replace(SETTINGS, custom="k <= q;*.1:k == q")
+    assert said(settings, replace(LOOK, intent="expression:k <= q and (h == 0 or k == q)")) == []
+    found = said(replace(SETTINGS, custom="k <= q"), replace(LOOK, intent="expression:k <= q - h"))
+    assert found == [("This is not open where k <= q - h", "In head 1: ")]
