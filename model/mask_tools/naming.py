@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from torch import Tensor
 
 from model.mask_tools.intents import Intent, compare, recognise
@@ -13,7 +15,11 @@ _LARGEST = 48 * 48
 
 
 def name_of(allowed: Tensor, context: MaskContext) -> str:
-    """What a mask, (Tq, Tk) bool, True = may attend, is over some tokens: ``causal, bottom-right aligned``."""
+    """What a mask, (Tq, Tk) bool, True = may attend, is over some tokens: ``causal, bottom-right aligned``.
+
+    Rows of padding count, though nobody reads them: the name says all of the mask.
+    """
+    context = replace(context, query_is_padding=(False,) * context.n_queries)
     if not bool(allowed.any()):
         return "blocked everywhere: no query sees any key"
     if bool(allowed.all()):

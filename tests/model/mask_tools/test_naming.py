@@ -44,6 +44,10 @@ def test_padding_that_is_known_is_in_the_name():
     assert name_of(allowed, padded) == "causal, padding ignored"
 
 
+def test_rows_that_nobody_reads_are_in_the_name():
+    assert name_of(parse("q < 6").evaluate(tokens()), tokens(padding=(6, 7))) == "open where q < 6"
+
+
 def test_what_has_no_name_is_counted():
     allowed = torch.rand(12, 12, generator=torch.Generator().manual_seed(0)) < 0.5
     assert name_of(allowed, plain_context(12, 12)) == f"irregular: {int(allowed.sum())} of 144 cells are open"

@@ -102,7 +102,7 @@ def _findings(case: Case, plane: Plane) -> tuple[Finding, ...]:
         return ()
     try:
         mask = MaskCase(plane.allowed, *padding_of(context), causal=False)
-        found = findings_under(intent, mask, context, cells=given_cells(intent))
+        found = findings_under(intent, mask, context, cells=given_cells(intent, case.attention.intent))
     except ValueError:
         return ()  # said of the mask that is shown
     return tuple(finding for finding in found if finding.severity != "note")

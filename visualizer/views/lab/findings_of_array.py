@@ -38,7 +38,7 @@ def draw_findings(
 
 def _judge(case: Case, passed: Passed, planes: Sequence[Plane], shown: Plane, destination: Destination) -> None:
     context, intent = _said_of(case, shown, destination)
-    cells = None if intent is None else given_cells(intent, case.allowed)
+    cells = None if intent is None else given_cells(intent, "intent_array", case.allowed)
     if intent is not None and asks_for_head(intent.condition):
         planes = [replace(plane, tokens=number) for number, plane in enumerate(planes)]
 

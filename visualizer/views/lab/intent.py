@@ -54,14 +54,19 @@ def _worked_out(intent: Intent | None, context: MaskContext) -> Intent | None:
     return intent
 
 
-def given_cells(intent: Intent, painting: Tensor | None = None) -> Tensor | None:
+def given_cells(intent: Intent, name: str, painting: Tensor | None = None) -> Tensor | None:
     """The cells, (Tq, Tk), of an intention that is a painting or another array; None for any other.
+
+    Args:
+        intent: what was said.
+        name: the field that holds it.
+        painting: (Tq, Tk), the mask of the painter.
 
     Raises:
         ValueError: what was given is no mask; one sentence says why.
     """
     if intent.kind == "array":
-        text = drafts.text_in(_ARRAY)
+        text = drafts.text_in(f"{_ARRAY}_{name}")
         if not text.strip():
             raise ValueError("paste the array that it should be, above")
         return _as_cells(pasted(text))
@@ -127,7 +132,7 @@ def _question(name: str, said: str, context: MaskContext | None, extras: str) ->
     if kind == "expression":
         _condition(name, said, context)
     elif kind == "array":
-        _array()
+        _array(name)
     elif kind != UNSAID and INTENT_KINDS[kind].number:
         _number(name, said)
 
@@ -154,10 +159,10 @@ def _condition(name: str, said: str, context: MaskContext | None) -> None:
         complain(drafts.text_in(key), context)
 
 
-def _array() -> None:
+def _array(name: str) -> None:
     st.text_area(
         "The array that it should be",
-        key=_ARRAY,
+        key=f"{_ARRAY}_{name}",
         height=80,
         placeholder="[[1, 0], [1, 1]]",
         help="True or 1 where it should be open, or 0 beside -inf. An axis with one entry is for all.",

@@ -192,7 +192,9 @@ def judged(case: Case, allowed: torch.Tensor) -> tuple[tuple[Finding, ...], str]
     if intent is None:
         return (), "Nothing is compared until you say above what it should be."
     try:
-        return findings_of(case, allowed, intent), all_clear(intent, allowed, case.context, given_cells(intent))
+        return findings_of(case, allowed, intent), all_clear(
+            intent, allowed, case.context, given_cells(intent, case.attention.intent)
+        )
     except ValueError as error:
         return (), f"Nothing is compared: {error}."
 
@@ -203,7 +205,7 @@ def findings_of(case: Case, allowed: torch.Tensor, intent: Intent) -> tuple[Find
     No mend shows a decoder's query a later token.
     """
     mask = MaskCase(allowed, *padding_of(case.context), causal=False)
-    found = findings_under(intent, mask, case.context, cells=given_cells(intent))
+    found = findings_under(intent, mask, case.context, cells=given_cells(intent, case.attention.intent))
     if case.attention.path != "decoder.self_attention":
         return found
     opens = [one.mended is not None and bool((one.mended & ~allowed).triu(1).any()) for one in found]
