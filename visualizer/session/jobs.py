@@ -50,7 +50,7 @@ class Seen(Generic[Value]):
         phase: what it is doing.
         fraction: how much is done, from 0 to 1.
         seconds: how long it has been running since its first report, or ran.
-        seconds_left: how long it will go on at the best pace so far; None before that is known, and once it is over.
+        seconds_left: how long it will go on at the best pace so far; None before that is known, or once it is over.
         failure: what went wrong, where it failed.
     """
 

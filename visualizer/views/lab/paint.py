@@ -192,9 +192,8 @@ def judged(case: Case, allowed: torch.Tensor) -> tuple[tuple[Finding, ...], str]
     if intent is None:
         return (), "Nothing is compared until you say above what it should be."
     try:
-        return findings_of(case, allowed, intent), all_clear(
-            intent, allowed, case.context, given_cells(intent, case.attention.intent)
-        )
+        cells = given_cells(intent, case.attention.intent)
+        return findings_of(case, allowed, intent), all_clear(intent, allowed, case.context, cells)
     except ValueError as error:
         return (), f"Nothing is compared: {error}."
 

@@ -35,9 +35,10 @@ _OF_RESULTS = {
 def render(run: Run, selection: Selection) -> None:
     """Draw the view."""
     doors.render(run, selection)
-    if selection.panel != "load":
+    is_example = run.settings.weights in WORKED_EXAMPLES
+    if is_example or selection.panel != "load":
         widgets.examples("Cases", GALLERY, key="gallery", button_key="case_{}")
-    if run.settings.weights in WORKED_EXAMPLES:
+    if is_example:
         st.info(
             "A worked example is shown as it was published: to paint a mask, take other weights, or a case above."
         )
