@@ -59,10 +59,8 @@ class Intent:
             return replace(self, cache=None)
         if context.n_queries == context.n_keys and not self.cache:
             return replace(self, cache=None)
-        return replace(self, cache=self._before(context))
-
-    def _before(self, context: MaskContext) -> int:
-        return max(0, context.n_keys - context.n_queries) if self.cache is None else self.cache
+        before = max(0, context.n_keys - context.n_queries)
+        return self if self.cache is not None else replace(self, cache=before)
 
     @property
     def follows_position(self) -> bool:
@@ -119,11 +117,6 @@ class Intent:
         if not expression:
             return torch.ones(context.n_queries, context.n_keys, dtype=torch.bool)
         return parse(expression).evaluate(context)
-
-    @property
-    def hides_later(self) -> bool:
-        """Whether no query should see any later token."""
-        return self.kind in ("causal", "window")
 
 
 @dataclass(frozen=True, eq=False)
@@ -314,7 +307,7 @@ def _cause(intent: Intent, allowed: Tensor, expected: Tensor, context: MaskConte
         cells = without.expected(context)
         if cells is not None and torch.equal(allowed & rows, cells & rows):
             return cause
-    if intent.hides_later and (moved := _moved(intent, allowed, rows, context)):
+    if intent.kind in ("causal", "window") and (moved := _moved(intent, allowed, rows, context)):
         return moved
     other = recognise(allowed, context)
     return _of_another(intent, other, context)

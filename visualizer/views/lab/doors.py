@@ -1,4 +1,4 @@
-"""What the lab is for, in one sentence, and three ways in."""
+"""What the lab is for, in one sentence, and two ways in."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def render(run: Run, selection: Selection) -> None:
 
 
 def _draw(case: Case) -> None:
-    def take_over(panel: str) -> None:
-        state.select(panel=panel)
+    def take_over() -> None:
+        state.select(panel="translate")  # beside which the painter is
         case.change_masks(mask_edits.taken_over(case.settings, case.masks, case.context))
 
     _to_pretrained(case)
@@ -41,22 +41,12 @@ def _draw(case: Case) -> None:
         on_click=lambda: state.select(panel="load"),
     )
     st.button(
-        "I can say it",
+        "I can say or paint it",
         icon=":material/edit:",
         type="tertiary",
         key="door_say",
-        help="The masks in force become one expression, which you change under “Allowed where”.",
+        help="The masks in force become one expression, which you change under “Allowed where” or by painting.",
         on_click=take_over,
-        args=("translate",),
-    )
-    st.button(
-        "I want to paint",
-        icon=":material/brush:",
-        type="tertiary",
-        key="door_paint",
-        help="The masks in force become a painting: every cell of the grid can be opened and blocked by a click.",
-        on_click=take_over,
-        args=(case.selection.panel,),
     )
 
 

@@ -89,7 +89,7 @@ def render(case: Case) -> None:
     """Draw the question about the mask of the head that is looked at."""
     name, context = case.attention.intent, case.context
     has = {"documents": len(set(context.key_segments)) > 1, "padding": any(context.key_is_padding)}
-    _question(name, getattr(case.selection, name), context, "+padding" if has["padding"] else "")
+    question(name, getattr(case.selection, name), context, "+padding" if has["padding"] else "")
     intent = chosen_intent(case)
     if intent is None:
         name = markdown_safe(name_of(case.allowed, context))
@@ -104,13 +104,15 @@ def render(case: Case) -> None:
     _compare(case, intent)
 
 
-def render_for_array(case: Case) -> None:
-    """Draw the question about a loaded array."""
-    _question("intent_array", case.selection.intent_array, None, "")
+def question(name: str, said: str, context: MaskContext | None, extras: str) -> None:
+    """Draw the kind of an answer, and what belongs to it.
 
-
-def _question(name: str, said: str, context: MaskContext | None, extras: str) -> None:
-    """The kind of the answer, and what belongs to it."""
+    Args:
+        name: the field that holds the answer.
+        said: the answer so far.
+        context: the tokens that a condition is tried on; None for those of an array.
+        extras: what a kind is begun with.
+    """
     field, kind = FIELDS[name], kind_of(said)
     options = [UNSAID, *INTENT_KINDS]
     key = f"{name}_{kind}"  # a key of its own for each value: the value is ours, not the widget's

@@ -22,7 +22,7 @@ from visualizer.views.lab import mask_edits
 from visualizer.views.lab.case import Case, case_in
 from visualizer.views.lab.crop import Crop, crop_of
 from visualizer.views.lab.findings_of_array import draw_findings, elsewhere
-from visualizer.views.lab.intent import ask_for_past, render_for_array
+from visualizer.views.lab.intent import ask_for_past, question
 from visualizer.views.lab.mask_files import ENDINGS, MAX_BYTES, pasted, uploaded
 from visualizer.views.lab.planes import ICONS, Plane, planes_of
 
@@ -128,7 +128,7 @@ def _judged(case: Case, passed: Passed, destination: Destination, questions: Del
     is_of_keys = destination.rows == "sequences"
     with questions:
         if not is_of_keys:
-            render_for_array(case)
+            question("intent_array", case.selection.intent_array, None, "")
         about = [] if is_of_keys else ["array_documents"]
         for name in (*about, "array_padding"):
             st.text_input(FIELDS[name].label, key=name, help=FIELDS[name].help, persist_state="page", width=100)
