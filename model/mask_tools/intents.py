@@ -182,7 +182,7 @@ def compare(intent: Intent, allowed: Tensor, context: MaskContext, cells: Tensor
     if expected is None:
         expected = allowed if cells is None else _spread(cells, size)
         return Comparison(allowed & ~expected & rows, expected & ~allowed & rows, "", "", words)
-    in_blocks = _in_blocks(intent, context)
+    in_blocks = expected_of_blocks(intent, context)
     if in_blocks is not None and int((in_blocks ^ allowed).sum()) < int((expected ^ allowed).sum()):
         words = f"{intent.words}, each key a block of {size[0] // size[1]}"
         cause = "A query may see a block where it may see every key that the block holds."
@@ -200,7 +200,7 @@ def _spread(cells: Tensor, size: tuple[int, int]) -> Tensor:
     return cells.expand(size)
 
 
-def _in_blocks(intent: Intent, context: MaskContext) -> Tensor | None:
+def expected_of_blocks(intent: Intent, context: MaskContext) -> Tensor | None:
     """What is expected of keys that are blocks of tokens, (Tq, Tk); None where they cannot be."""
     n_queries, n_keys = context.n_queries, context.n_keys
     has_facts = intent.documents or intent.padding or intent.kind == "expression"

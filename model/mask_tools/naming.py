@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from torch import Tensor
 
-from model.mask_tools.intents import Intent, compare, recognise
+from model.mask_tools.intents import Intent, expected_of_blocks, recognise
 from model.mask_tools.language import MaskContext, express
 from model.mask_tools.mask_case import counted
 
@@ -31,8 +31,10 @@ def name_of(allowed: Tensor, context: MaskContext) -> str:
     found = recognise(allowed, context)
     if found is not None and found.kind != "cached":
         return found.words_over(context)
-    in_blocks = compare(Intent("causal"), allowed, context)
-    return in_blocks.words if in_blocks.agrees else _by_an_expression(allowed, context)
+    in_blocks = expected_of_blocks(Intent("causal"), context)
+    if in_blocks is not None and bool((in_blocks == allowed).all()):
+        return f"causal, each key a block of {context.n_queries // context.n_keys}"
+    return _by_an_expression(allowed, context)
 
 
 def _by_its_edge(allowed: Tensor) -> str:

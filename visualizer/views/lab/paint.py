@@ -8,7 +8,6 @@ import numpy as np
 import streamlit as st
 import torch
 
-from model import CombinedMask
 from model.mask_tools.beside_intent import all_clear, findings_under
 from model.mask_tools.intents import Intent
 from model.mask_tools.mask_case import Finding, MaskCase
@@ -127,7 +126,7 @@ def _painter(case: Case, *, is_in_force: bool) -> None:
     mount(
         mask_painter(
             ~painted.numpy(),
-            others=_bits(case, others),
+            others=others.blocked_bits(*case.size)[0].numpy(),
             reasons=tuple(Reason(name, FIELDS["mask"].choices[name].lower()) for name in others.names),
             weights=to_array(weights) if is_in_force and not case.selection.hidden else None,
             weights_title=_weights_title(case),
@@ -209,9 +208,3 @@ def findings_of(case: Case, allowed: torch.Tensor, intent: Intent) -> tuple[Find
         return found
     opens = [one.mended is not None and bool((one.mended & ~allowed).triu(1).any()) for one in found]
     return tuple(replace(one, mended=None) if ahead else one for one, ahead in zip(found, opens, strict=True))
-
-
-def _bits(case: Case, others: CombinedMask) -> np.ndarray:
-    """Which of the other masks block which cell, one bit each."""
-    bits: np.ndarray = others.blocked_bits(*case.size)[0].numpy()
-    return bits
