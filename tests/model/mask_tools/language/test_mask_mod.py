@@ -210,14 +210,15 @@ natten_mask = generate_natten(5, 5, 3, 3)
 """Neighborhood attention of a picture of 5 by 5: a window of 3 by 3 that does not leave the picture."""
 
 
-def test_a_function_that_unpacks_clamps_and_returns_a_function_is_read():
+@pytest.mark.parametrize("text", [NATTEN, NATTEN.strip().replace("\n", " ")], ids=["lines", "a field of one line"])
+def test_a_function_that_unpacks_clamps_and_returns_a_function_is_read(text):
     size = 25
     plain = (0,) * size
     context = MaskContext(plain, plain, (False,) * size, (False,) * size, plain, plain)
     names: dict[str, object] = {}
     exec(NATTEN, names)
     expected = create_mask(names["natten_mask"], 1, 1, size, size, device="cpu")[0, 0]
-    assert torch.equal(parse(from_mask_mod(NATTEN)).evaluate(context), expected)
+    assert torch.equal(parse(from_mask_mod(text)).evaluate(context), expected)
 
 
 @pytest.mark.parametrize(
