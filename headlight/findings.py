@@ -244,7 +244,7 @@ def _of_the_masks(attention: Attention, masks: Sequence[_Mask], is_causal: bool)
         if is_inverted and not any(finding.rule == "inverted" for finding in findings) and _turned_is_right(case):
             continue
         for finding in findings:
-            if finding.rule in _SAID_OTHERWISE or (finding.rule == "padding_query_without_key" and not has_nan):
+            if finding.rule == "padding_query_without_key" and not has_nan:
                 continue
             if finding.rule in ("no_key_left", "blocks_everything") and attention.fill is None and not has_nan:
                 empty = named("query", finding.cells.any(-1))
@@ -267,10 +267,6 @@ def _case(attention: Attention, mask: _Mask, is_causal: bool) -> MaskCase:
 def _turned_is_right(case: MaskCase) -> bool:
     """Whether the mask of another sequence, which is inverted, explains what is wrong with this one too."""
     return not any(finding.severity == "error" for finding in lint(case.with_allowed(~case.allowed)))
-
-
-_SAID_OTHERWISE = ("alignment_differs",)
-"""What the words for the mask say already."""
 
 
 @dataclass(frozen=True)

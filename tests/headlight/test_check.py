@@ -32,7 +32,7 @@ DOCUMENTS = torch.tensor([0, 0, 1, 1, 1, 2])
 WORDS = {
     "every query sees every key": masked(torch.ones(6, 6, dtype=torch.bool)),
     "causal": masked(causal(6)),
-    "a causal window of 2: itself and 1 before": masked((DISTANCE >= 0) & (DISTANCE < 2)),
+    "causal, window 2 (itself and 1 before)": masked((DISTANCE >= 0) & (DISTANCE < 2)),
     "a window on both sides: keys less than 2 away": masked(DISTANCE.abs() < 2),
     "a prefix of 3, then causal": masked(causal(6) | (torch.arange(6) < 3)),
     "causal between blocks of 2, open within one": masked((torch.arange(6) // 2)[:, None] >= torch.arange(6) // 2),

@@ -50,7 +50,7 @@ class Seen(Generic[Value]):
         phase: what it is doing.
         fraction: how much is done, from 0 to 1.
         seconds: how long it has been running since its first report, or ran.
-        seconds_left: how long it will go on at the pace so far; None before that is known.
+        seconds_left: how long it will go on at the best pace so far; None before that is known, or once it is over.
         failure: what went wrong, where it failed.
     """
 
@@ -78,6 +78,7 @@ class Job(Generic[Value]):
         subject: what it is about; whoever finds a job can tell by it whether it is the one to wait for.
         value: what there is before the first report.
         work: called in the thread with the function that it reports to.
+        stops_unwatched: whether it stops once nobody looks; else it goes on until it is done or left.
         clock: seconds that pass.
         slots: from which the job takes one while it runs.
 
@@ -91,6 +92,7 @@ class Job(Generic[Value]):
         value: Value,
         work: Callable[[Report[Value]], object],
         *,
+        stops_unwatched: bool = True,
         clock: Callable[[], float] = time.monotonic,
         slots: threading.Semaphore = SLOTS,
     ) -> None:
@@ -100,8 +102,9 @@ class Job(Generic[Value]):
         self._work, self._clock, self._slots = work, clock, slots
         self._lock, self._stop = threading.Lock(), threading.Event()
         self._watched = {"": clock()}  # by whom, and when last
-        self._ends_after = UNWATCHED_SECONDS
+        self._ends_after = UNWATCHED_SECONDS if stops_unwatched else math.inf
         self._first: tuple[float, float] | None = None  # the fraction first reported, and when
+        self._end = math.inf  # the earliest that was foreseen: what is left never grows
         self._seen = Seen(value)
         self._thread = threading.Thread(target=self._run, name="job", daemon=True)
         self._thread.start()
@@ -109,13 +112,13 @@ class Job(Generic[Value]):
     def peek(self) -> Seen[Value]:
         """What there is, which does not keep the job from being stopped."""
         with self._lock:
-            return self._seen
+            return self._now()
 
     def look(self, watcher: str = "") -> Seen[Value]:
         """What there is. A job that nobody looks at stops."""
         with self._lock:
             self._watched[watcher] = self._clock()
-            return self._seen
+            return self._now()
 
     def leave(self, watcher: str) -> Seen[Value]:
         """Look no more: the job ends, unless somebody else looks at it. Gives what it has come to."""
@@ -161,8 +164,15 @@ class Job(Generic[Value]):
                 raise _EndedError
             self._first = self._first or (fraction, self._clock())  # until now it was only starting
             seconds, done = self._seconds(), fraction - self._first[0]
-            left = None if done < FORESEEN_FROM else seconds * (1 - fraction) / done
-            self._seen = Seen(value, "running", fraction, seconds, left)
+            if done >= FORESEEN_FROM:
+                self._end = min(self._end, self._clock() + seconds * (1 - fraction) / done)
+            self._seen = Seen(value, "running", fraction, seconds)
+
+    def _now(self) -> Seen[Value]:
+        """What there is, with what is left of the time foreseen; once that is over, nothing is foreseen."""
+        left = self._end - self._clock()
+        is_foreseen = self._seen.is_running and 0 <= left < math.inf
+        return replace(self._seen, seconds_left=left) if is_foreseen else self._seen
 
     def _seconds(self) -> float:
         return self._clock() - self._first[1] if self._first else 0.0

@@ -17,8 +17,12 @@ WORKED_EXAMPLES = tuple(PUBLISHED)
 """The published examples whose numbers can be loaded in place of a model, in the order of their menu."""
 
 
-GUESSED = "guess"
-"""The intention of a mask that nobody has named: the likeliest is taken and said to be a guess."""
+UNSAID = "unsaid"
+"""What a mask should be while nobody has said it: it is then described, and not judged."""
+
+
+EXPRESSION = "expression:"
+"""How a link begins what a mask should be, where it is an expression."""
 
 
 TRAINED = "trained"

@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import streamlit as st
 
+from model.mask_tools.intent_kinds import CELLS_OF_THEIR_OWN
 from model.mask_tools.intents import Intent
 from model.sources.worked_examples import WorkedExample
 from visualizer.components.axis import Axis
@@ -107,7 +108,7 @@ def _choose_masks(run: Run, selection: Selection) -> None:
     if intent is None:
         widgets.compared_mask("mask_b", selection.mask_b)
     meant = chosen_intent(selection, attention_named(selection.attention, run.settings.architecture))
-    if meant is None or meant.kind == "painted":
+    if meant is None or meant.kind in CELLS_OF_THEIR_OWN:
         return
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="meant_by_b"):
         widgets.switch("against_intent", width="content")

@@ -1,4 +1,4 @@
-"""What the lab is for, in one sentence, and three ways in."""
+"""What the lab is for, in one sentence, and two ways in."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def render(run: Run, selection: Selection) -> None:
 
 
 def _draw(case: Case) -> None:
-    def take_over(panel: str) -> None:
-        state.select(panel=panel)
+    def take_over() -> None:
+        state.select(panel="translate")  # beside which the painter is
         case.change_masks(mask_edits.taken_over(case.settings, case.masks, case.context))
 
     _to_pretrained(case)
@@ -38,20 +38,12 @@ def _draw(case: Case) -> None:
         on_click=state.callback(state.select, panel="load"),
     )
     st.button(
-        "I can say it",
+        "I can say or paint it",
         icon=":material/edit:",
         type="tertiary",
         key="door_say",
-        help="The masks in force become one expression, which you change under “Allowed where”.",
-        on_click=state.callback(take_over, "translate"),
-    )
-    st.button(
-        "I want to paint",
-        icon=":material/brush:",
-        type="tertiary",
-        key="door_paint",
-        help="The masks in force become a painting: every cell of the grid can be opened and blocked by a click.",
-        on_click=state.callback(take_over, case.selection.panel),
+        help="The masks in force become one expression, which you change under “Allowed where” or by painting.",
+        on_click=state.callback(take_over),
     )
 
 

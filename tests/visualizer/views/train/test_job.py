@@ -52,7 +52,7 @@ def test_it_trains_what_the_recipe_says_and_keeps_every_milestone():
     (training,) = state.value
     assert state.phase == "finished"
     assert state.fraction == training.fraction == 1.0
-    assert state.seconds_left == 0.0
+    assert state.seconds_left is None
     assert training.steps == tuple(report.step for report in reports)
     assert training.losses == tuple(report.loss for report in reports)
     assert tuple(snapshot.step for snapshot in training.snapshots) == milestones(TINY.steps)

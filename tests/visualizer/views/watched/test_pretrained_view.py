@@ -53,7 +53,7 @@ def test_a_link_loads_nothing_until_it_is_asked_to(tiny):
 
 def test_of_the_openings_of_many_checkpoints_the_newest_are_remembered(monkeypatch):
     ended = SimpleNamespace(look=lambda watcher: Seen("", "failed"), peek=lambda: Seen("", "failed"))
-    monkeypatch.setattr(jobs, "Job", lambda *_: ended)
+    monkeypatch.setattr(jobs, "Job", lambda *_, **__: ended)
     monkeypatch.setattr(
         jobs,
         "drafts",
@@ -119,7 +119,7 @@ def test_an_encoder_decoder_writes_on_and_takes_another_mask_in_one_kind_of_atte
     app.segmented_control(key="pretrained_where").set_value("cross").run()
     app.text_input(key="pretrained_expression").set_value("k > 0").run()
     assert "All 2 attentions keep to it" in said(app)
-    assert "This mask: keys where k" in said(app)
+    assert "This mask: open where k" in said(app)
     assert link_of(app)["pretrained_where"] == "cross"
     assert not app.exception
 

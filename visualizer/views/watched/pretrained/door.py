@@ -280,6 +280,7 @@ def _progress(seen: Seen[str], wanted: Wanted) -> None:
             on_click=state.callback(jobs.cancel, wanted),
             width="content",
         )
+    st.caption("It goes on if this page is closed.")
 
 
 def _about(checkpoint: Checkpoint, wanted: Wanted) -> None:

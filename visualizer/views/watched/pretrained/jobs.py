@@ -1,4 +1,4 @@
-"""Opening checkpoints in the background: one job for each, which sessions share."""
+"""Opening checkpoints in the background: one job for each, which sessions share and a closed page does not end."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def start(wanted: Wanted, cost: Cost) -> None:
     with _LOCK:
         before = _JOBS.get(wanted.key)
         if before is None or not before.peek().is_running:
-            _JOBS.keep(wanted.key, Job(wanted, "Starting", work))
+            _JOBS.keep(wanted.key, Job(wanted, "Starting", work, stops_unwatched=False))
     drafts.put_by(_LEFT, None)
 
 

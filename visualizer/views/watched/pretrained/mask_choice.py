@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import streamlit as st
@@ -13,15 +13,11 @@ from headlight.attention import Attention
 from headlight.pretrained.checkpoint import Checkpoint
 from headlight.pretrained.passes import Where, attentions_of
 from headlight.pretrained.tokens import Piece, Tokenized
-from headlight.words import Tokens, describe
 from model.config import Architecture
-from model.mask_tools.beside_intent import all_clear, findings_under
-from model.mask_tools.intents import guess
 from model.mask_tools.language import MaskContext
-from model.mask_tools.mask_case import MaskCase
+from model.mask_tools.naming import name_of
 from visualizer.components.axis import Axis
-from visualizer.components.mask_painter.element import mask_painter, parse_mask, parse_mend, parse_select
-from visualizer.pictures.painter import mark_of
+from visualizer.components.mask_painter.element import mask_painter, parse_mask, parse_select
 from visualizer.runs.masks_in_force import as_expression, as_source, painted_cells
 from visualizer.runs.tokens import tokenize
 from visualizer.runs.watched import WatchedRun, plane
@@ -171,17 +167,9 @@ def paint(checkpoint: Checkpoint, masked: Masked, allowed: Tensor, weights: np.n
         weights: (Tq, Tk), those of the head looked at under it.
         choices: what is chosen.
     """
-    looked, crosses = choices.watched, masked.where == "cross"
+    looked = choices.watched
     head = min(looked.watched_head, len(allowed) - 1)
     cells, context, (n_queries, n_keys) = allowed[head], masked.context(head), masked.size
-    intent = guess(cells, context, is_decoder=checkpoint.part == "decoder" or masked.where == "decoder")
-    if crosses and intent.follows_position:
-        intent = replace(intent, cache=0)
-    tokens = Tokens.without_padding(n_queries, n_keys)
-    case = MaskCase(
-        cells, tokens.query_is_padding, tokens.key_is_padding, causal=intent.hides_later, crosses=crosses
-    )
-    found = findings_under(intent, case, context)
     rows, columns = axes_of(masked)
 
     def change(mask: Tensor) -> None:
@@ -191,18 +179,12 @@ def paint(checkpoint: Checkpoint, masked: Masked, allowed: Tensor, weights: np.n
         if (blocked := parse_mask(event, n_queries, n_keys)) is not None:
             change(torch.from_numpy(~blocked))
 
-    def mend(event: object) -> None:
-        index = parse_mend(event, len(found))
-        if index is not None and (mended := found[index].mended) is not None:
-            change(mended)
-
     def select(event: object) -> None:
         if (place := parse_select(event, n_queries, n_keys)) is not None:
             state.watch(watched_query=place[0], watched_key=place[1])
 
-    words = describe(cells, tokens, padding_is_known=True).words
     of_heads = f" Head {head} is shown; a stroke makes it the mask of all heads." if len(allowed) > 1 else ""
-    st.caption(f"This mask: {markdown_safe(words)}.{of_heads}")
+    st.caption(f"This mask: {markdown_safe(name_of(cells, context))}.{of_heads}")
     mount(
         mask_painter(
             ~cells.numpy(),
@@ -210,8 +192,8 @@ def paint(checkpoint: Checkpoint, masked: Masked, allowed: Tensor, weights: np.n
             reasons=(),
             weights=weights,
             weights_title=f"weights of head {looked.watched_head} under it",
-            findings=tuple(map(mark_of, found)),
-            all_clear=all_clear(intent, is_guess=True),
+            findings=(),
+            all_clear="",
             selected=(min(looked.watched_query, n_queries - 1), min(looked.watched_key, n_keys - 1)),
             scope=repr((masked.where, looked.pretrained_model, looked.pretrained_text, looked.pretrained_second)),
             rows=rows,
@@ -220,6 +202,5 @@ def paint(checkpoint: Checkpoint, masked: Masked, allowed: Tensor, weights: np.n
             key=_PAINTER,
         ),
         paint=stroke,
-        mend=mend,
         select=select,
     )
