@@ -7,6 +7,7 @@ many bytes of safetensors. Nothing is ever unpickled.
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
@@ -22,6 +23,7 @@ from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
 
 from model.learning.training import Progress, Recipe, train
+from model.safetensors_header import read_header
 
 Reports = tuple[int, tuple[Progress, ...]]
 """Which of the recipes, and what it reports; the last has its weights, and so has each with an exact match."""
@@ -80,8 +82,7 @@ def packed(index: int, reports: Sequence[Progress]) -> bytes:
 
 def unpacked(frame: bytes) -> Reports:
     """What ``packed`` was given, of whose reports the last has its weights."""
-    length = int.from_bytes(frame[:_LENGTH_BYTES], "little")
-    header = json.loads(frame[_LENGTH_BYTES : _LENGTH_BYTES + length])
+    header = read_header(io.BytesIO(frame), damaged="the process that trains sent no frame")
     index, numbers = json.loads(header["__metadata__"][_KEY])
     weights = load_tensors(frame)
     last = len(numbers) - 1

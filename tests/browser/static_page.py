@@ -1,4 +1,4 @@
-"""A page without a server, in a context of its own, into which modules of the pictures can be imported by their path."""
+"""A page without a server, in a context of its own, which can import the modules of the pictures by their path."""
 
 from __future__ import annotations
 
