@@ -8,12 +8,14 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, Page, Route
 
+from tests.pages import fresh_context
+
 COMPONENTS = Path(__file__).parents[2] / "visualizer" / "components"
 ADDRESS = "http://pictures.test/"
 
 
 @contextmanager
-def static_page(browser: Browser) -> Iterator[Page]:
+def modules_page(browser: Browser) -> Iterator[Page]:
     """The page: ``await import("/shared/dom.js")`` imports ``visualizer/components/shared/dom.js``."""
 
     def answer(route: Route) -> None:
@@ -25,11 +27,8 @@ def static_page(browser: Browser) -> Iterator[Page]:
         else:
             route.fulfill(status=404)
 
-    context = browser.new_context()
-    page = context.new_page()
-    page.route(f"{ADDRESS}**", answer)
-    page.goto(ADDRESS)
-    try:
+    with fresh_context(browser) as context:
+        page = context.new_page()
+        page.route(f"{ADDRESS}**", answer)
+        page.goto(ADDRESS)
         yield page
-    finally:
-        context.close()
