@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from threading import Thread
+from threading import Event, Thread
 from urllib.parse import urlencode
 
 import anyio
@@ -382,15 +382,26 @@ def test_a_page_hears_on_its_line_what_it_is_told_ahead(client):
         assert line.receive_text() == "pictures/heads?n_heads=2"
 
 
-def test_a_page_that_waits_for_its_picture_goes_on_once_that_is_drawn(client):
-    waiting = Thread(target=told_ahead.wait_until_drawn, args=("ours", 60))
+@pytest.mark.parametrize("is_early", [True, False])
+def test_a_page_that_waits_for_its_picture_goes_on_once_that_is_drawn(client, is_early):
+    sent, all_is_sent = Event(), Event()
+
+    def send():
+        with told_ahead.until_drawn("ours", 600):
+            sent.set()
+            all_is_sent.wait(60)
+
+    waiting = Thread(target=send, daemon=True)
     waiting.start()
-    while "ours" not in told_ahead._undrawn:
-        time.sleep(0)
+    assert sent.wait(60)
     assert client.post("/ahead/theirs").status_code == 204
-    assert waiting.is_alive()
-    assert client.post("/ahead/ours").status_code == 204
-    waiting.join(30)
+    if is_early:
+        assert client.post("/ahead/ours").status_code == 204
+    all_is_sent.set()
+    if not is_early:
+        assert waiting.is_alive()
+        assert client.post("/ahead/ours").status_code == 204
+    waiting.join(60)
     assert not waiting.is_alive()
     assert not told_ahead._undrawn
 
