@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from threading import Event, Thread
 from typing import IO
 
 import torch
@@ -28,8 +29,8 @@ from model.safetensors_header import read_header
 Reports = tuple[int, tuple[Progress, ...]]
 """Which of the recipes, and what it reports; the last has its weights, and so has each with an exact match."""
 
-Trainer = Callable[[Sequence[Recipe]], Generator[Reports]]
-"""Trains recipes, and says how it goes."""
+Trainer = Callable[[Sequence[Recipe], Event], Generator[Reports]]
+"""Trains recipes, and says how it goes; once the event is set, nobody wants to hear it any more."""
 
 EVERY_SECONDS = 0.25
 """How often a process reports of each recipe, beside its milestones."""
@@ -40,7 +41,7 @@ _KEY = "headlight"
 _LENGTH_BYTES = 8
 
 
-def reports_in_turns(recipes: Sequence[Recipe]) -> Generator[Reports]:
+def reports_in_turns(recipes: Sequence[Recipe], _ended: Event | None = None) -> Generator[Reports]:
     """Train in this thread: one report after the other, always of the recipe that is furthest behind."""
     runs = {index: train(recipe) for index, recipe in enumerate(recipes)}
     done = dict.fromkeys(runs, 0.0)
@@ -53,13 +54,21 @@ def reports_in_turns(recipes: Sequence[Recipe]) -> Generator[Reports]:
             yield index, (progress,)
 
 
-def reports_of_a_process(recipes: Sequence[Recipe], command: Sequence[str] = _COMMAND) -> Generator[Reports]:
-    """Train in a process of its own, which ends with the last report or when no more is asked for.
+def reports_of_a_process(
+    recipes: Sequence[Recipe], ended: Event, command: Sequence[str] = _COMMAND
+) -> Generator[Reports]:
+    """Train in a process of its own, which ends with the last report, when no more is asked for, or with ``ended``.
 
     Raises:
-        RuntimeError: the process failed.
+        RuntimeError: the process failed, or was ended.
     """
+
+    def end() -> None:  # at once: the next report may be seconds away
+        ended.wait()
+        process.kill()
+
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=_ROOT) as process:
+        Thread(target=end, name="end of a training", daemon=True).start()
         try:
             given, frames = process.stdin, process.stdout
             if given is None or frames is None:

@@ -34,11 +34,17 @@ _DASHES = ("solid", "dot")
 
 def render(choice: TrainingChoice, plan: Plan, look: Look) -> None:
     """Draw what there is of a plan: while it is trained again and again, by itself."""
-    found = session.found(plan)
+    found = session.found(choice, plan)
     if plan.question:
         st.markdown(f"##### {markdown_safe(plan.question)}")
+    if session.is_started(choice, plan) and found.value[0].origin != "trained":
+        st.info(
+            "This server does not know the training that was started: it was restarted meanwhile, or it has "
+            "forgotten the training. Start repeats it.",
+            icon=":material/history:",
+        )
     if found.is_running:
-        watch(lambda: session.found(plan), lambda seen: _live(choice, plan, seen, look))
+        watch(lambda: session.found(choice, plan), lambda seen: _live(choice, plan, seen, look))
     else:
         _go_through(choice, plan, found, look)
 
@@ -74,7 +80,7 @@ def _live(choice: TrainingChoice, plan: Plan, seen: Seen[Trainings], look: Look)
 def _go_through(choice: TrainingChoice, plan: Plan, seen: Seen[Trainings], look: Look) -> None:
     """Draw the moment that is chosen, and offer the others."""
     if any(not training.snapshots for training in seen.value):
-        st.caption(_how_it_ended(seen))
+        st.caption(_how_it_ended(seen) if seen.phase == "failed" else "Stopped before the first step.")
         return
     step = _choose_step(choice, seen)
     found = _draw(plan, seen.value, look, step)
