@@ -22,6 +22,7 @@ from headlight.call import Kind
 from headlight.expressions import from_json, is_sound, to_json
 from headlight.findings import REMARKS
 from headlight.stages import Stage
+from model.safetensors_header import read_header
 
 VERSION = 1
 """The version of the layout that is written, and the latest that is read."""
@@ -31,8 +32,6 @@ MOST_BYTES = 4 * 2**30
 
 _KEY = "headlight"
 _STACKS = ("encoder", "decoder")
-_LENGTH_BYTES = 8
-_MOST_HEADER_BYTES = 16 * 2**20
 _DAMAGED = "the file is damaged or no recording: choose one that trace.save wrote"
 _ARRAYS = ("allowed", "bias", "weights", "context", "query", "key", "value")
 _DTYPES = {
@@ -126,7 +125,7 @@ def read(file: str | Path | bytes, *, most_bytes: int = MOST_BYTES) -> Content:
         raise ValueError(
             f"the file has {size:,} bytes: {most_bytes:,} is the most that is read, unless you say more"
         )
-    about = _header(file, size)
+    about = _about(file)
     version = _field(about, "version", int)
     if version > VERSION:
         raise ValueError(
@@ -191,15 +190,12 @@ def _stage_to_json(stage: Stage, arrays: _Arrays) -> dict[str, object]:
     }
 
 
-def _header(file: str | Path | bytes, size: int) -> Mapping[str, Any]:
+def _about(file: str | Path | bytes) -> Mapping[str, Any]:
     """What the file says of itself, before any array is read."""
     with io.BytesIO(file) if isinstance(file, bytes) else Path(file).open("rb") as opened:
-        length = int.from_bytes(opened.read(_LENGTH_BYTES), "little")
-        if not 2 <= length <= min(_MOST_HEADER_BYTES, size - _LENGTH_BYTES):
-            raise ValueError(_DAMAGED)
-        content = opened.read(length)
+        header = read_header(opened, damaged=_DAMAGED)
     try:
-        about = json.loads(json.loads(content)["__metadata__"][_KEY])
+        about = json.loads(header["__metadata__"][_KEY])
     except (KeyError, TypeError, ValueError, RecursionError) as error:
         raise ValueError("the file is no recording: choose one that trace.save wrote") from error
     if not isinstance(about, dict):

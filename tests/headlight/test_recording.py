@@ -137,6 +137,13 @@ def test_what_is_no_recording_is_refused(saved, tmp_path):
         headlight.load(tmp_path / "weights")
 
 
+def test_a_file_of_too_many_arrays_is_refused_before_they_are_read(tmp_path):
+    save_file({f"t{i}": torch.zeros(0) for i in range(10_001)}, tmp_path / "many", {"of": "a person"})
+    for file in (tmp_path / "many", (tmp_path / "many").read_bytes()):
+        with pytest.raises(ValueError, match="holds more than 10,000 arrays"):
+            headlight.load(file)
+
+
 def test_every_stage_of_real_models_is_computed_again_from_a_file_that_holds_the_parameters(tmp_path):
     for family, n_without in (("gpt2", 0), ("llama", 0)):
         model = built(family)

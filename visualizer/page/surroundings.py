@@ -7,6 +7,7 @@ the picture alone is drawn again.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from threading import Event
@@ -89,12 +90,12 @@ def draw(picture: Callable[[], None], *, picture_first: bool) -> None:
     header.style()
     sidebar.title()
     top = st.container(key="top")
-    have_asked()
-    if picture_first:
-        _part(picture)
+    begins = picture_first and state.chosen().selection.view not in OF_OTHER_MODELS  # which begin with controls
+    with first_picture.alone() if begins else nullcontext():
+        have_asked()
+        if picture_first:
+            _part(picture)
     choices = state.chosen()
-    if picture_first and choices.selection.view not in OF_OTHER_MODELS:  # those begin with controls of their own
-        first_picture.wait()
     with _TURNS.turn():
         drawn = around(choices)
         sidebar.controls(drawn.lines, changed)

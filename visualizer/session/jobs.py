@@ -12,6 +12,8 @@ from typing import Generic, Literal, TypeVar
 
 import streamlit as st
 
+from visualizer.session.visitors import has_page
+
 AT_ONCE = 4
 """How many jobs of this server may run at the same time."""
 
@@ -19,7 +21,7 @@ UNWATCHED_SECONDS = 10.0
 """A job that nobody has looked at for so long stops: the page was closed, or something else is on it."""
 
 LEFT_SECONDS = 3.0
-"""The same once somebody has left it: others ask twice a second, and a page that was reloaded asks no more."""
+"""The same once somebody has left it: others ask twice a second."""
 
 FORESEEN_FROM = 0.02
 """How much must be done before the time left is foreseen: the pace of the beginning is seldom that of the rest."""
@@ -80,6 +82,7 @@ class Job(Generic[Value]):
         work: called in the thread with the function that it reports to.
         stops_unwatched: whether it stops once nobody looks; else it goes on until it is done or left.
         clock: seconds that pass.
+        ended: is set once nobody wants to hear of it any more.
         slots: from which the job takes one while it runs.
 
     Raises:
@@ -94,13 +97,14 @@ class Job(Generic[Value]):
         *,
         stops_unwatched: bool = True,
         clock: Callable[[], float] = time.monotonic,
+        ended: threading.Event | None = None,
         slots: threading.Semaphore = SLOTS,
     ) -> None:
         if not slots.acquire(blocking=False):
             raise ValueError("As much as this server has room for is being computed: try again in a minute.")
         self.subject = subject
         self._work, self._clock, self._slots = work, clock, slots
-        self._lock, self._stop = threading.Lock(), threading.Event()
+        self._lock, self._stop = threading.Lock(), ended or threading.Event()
         self._watched = {"": clock()}  # by whom, and when last
         self._ends_after = UNWATCHED_SECONDS if stops_unwatched else math.inf
         self._first: tuple[float, float] | None = None  # the fraction first reported, and when
@@ -125,6 +129,7 @@ class Job(Generic[Value]):
         with self._lock:
             self._watched.pop(watcher, None)
             self._watched.pop("", None)  # nobody in particular: it was just started
+            self._watched = {name: at for name, at in self._watched.items() if has_page(name)}
             self._ends_after = LEFT_SECONDS
             if self._is_watched():
                 return self._seen
@@ -151,9 +156,13 @@ class Job(Generic[Value]):
         except _EndedError:
             phase = "stopped" if self._stop.is_set() else "unwatched"
         except Exception as error:
-            _LOG.exception("A job failed")
-            phase, failure = "failed", str(error) or type(error).__name__
+            if self._stop.is_set():  # what is cut off may fail
+                phase = "stopped"
+            else:
+                _LOG.exception("A job failed")
+                phase, failure = "failed", str(error) or type(error).__name__
         finally:
+            self._stop.set()
             self._slots.release()
             with self._lock:
                 self._seen = replace(self._seen, phase=phase, seconds=self._seconds(), failure=failure)

@@ -7,6 +7,7 @@ from concurrent.futures import Future
 
 import pytest
 
+from visualizer.session import jobs
 from visualizer.session.jobs import LEFT_SECONDS, UNWATCHED_SECONDS, Job, duration
 
 
@@ -77,6 +78,28 @@ def test_who_left_by_a_reload_does_not_keep_a_job_that_is_stopped_after_it():
     assert job.leave("after it").is_running
     now[0] = LEFT_SECONDS + 0.1
     assert ended(job).phase == "unwatched"
+
+
+def test_who_has_no_page_any_more_does_not_keep_a_job(monkeypatch):
+    monkeypatch.setattr(jobs, "has_page", lambda name: name == "open")
+    job = begin(endless)
+    for name in ("open", "before the reload", "after it"):
+        job.look(name)
+    assert job.leave("after it").is_running
+    assert job.leave("open").phase == "stopped"
+    assert ended(job).phase == "stopped"
+
+
+def test_what_fails_once_it_is_stopped_is_stopped():
+    stopped = threading.Event()
+
+    def cut_off(_report):
+        assert stopped.wait(60)
+        raise RuntimeError("the line was cut")
+
+    job = begin(cut_off, ended=stopped)
+    job.stop()
+    assert (ended(job).phase, ended(job).failure) == ("stopped", "")
 
 
 def test_a_job_tells_how_long_it_will_go_on_at_its_pace_once_there_is_one():

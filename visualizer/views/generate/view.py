@@ -126,13 +126,20 @@ def _beam(run: Run, writer: Writer, how: Beam, selection: Selection) -> None:
         tree = searched(run.subject, how, writer)
     nodes, best = tree_picture(run, writer, tree)
     n_finished = sum(nodes[index].finished for index in best)
+    cache = f" {_WITHOUT_CACHE}" if selection.cached else ""
     st.caption(
         f"{len(nodes) - 1} hypotheses were looked at, {sum(node.kept for node in nodes) - 1} kept and {n_finished} "
         "finished. The number in a node is the sum of the log-probabilities so far; what is finished or cut off is "
-        f"compared by its score, that sum over the length penalty. {_never_written(run, writer)}"
+        f"compared by its score, that sum over the length penalty. {_never_written(run, writer)}{cache}"
     )
     key = "generation_tree"
     mount(generation_tree(nodes, best, node=selection.node, key=key, seq=state.last_seq(key)), shown=_take)
+
+
+_WITHOUT_CACHE = (
+    "Beam search leaves out the key/value cache, which is switched on: the model reads each hypothesis from its "
+    "first token."
+)
 
 
 def _take(event: object) -> None:

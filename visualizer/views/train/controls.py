@@ -48,7 +48,7 @@ class Look:
 
 def choose_task() -> None:
     """The task to train; another one is opened as it is usually trained."""
-    _segments("train_task", list(TASKS), choose=lambda task: state.train(usual_choice(task)))
+    _segments("train_task", list(TASKS), choose=lambda task: _open(task, NO_EXPERIMENT))
 
 
 def choose_experiment(choice: TrainingChoice) -> None:
@@ -56,8 +56,15 @@ def choose_experiment(choice: TrainingChoice) -> None:
     _segments(
         "train_experiment",
         list(TRAINING["train_experiment"].choices),
-        choose=lambda experiment: state.train(usual_choice(choice.train_task, experiment)),
+        choose=lambda experiment: _open(choice.train_task, experiment),
     )
+
+
+def _open(task: str, experiment: str) -> None:
+    """Open a task or an experiment as it is usually trained; one that is open the page has merely drawn."""
+    chosen = state.chosen().training
+    if (chosen.train_task, chosen.train_experiment) != (task, experiment):
+        state.train(usual_choice(task, experiment))
 
 
 def choose_recipe(choice: TrainingChoice) -> None:

@@ -54,11 +54,8 @@ def test_a_link_loads_nothing_until_it_is_asked_to(tiny):
 def test_of_the_openings_of_many_checkpoints_the_newest_are_remembered(monkeypatch):
     ended = SimpleNamespace(look=lambda watcher: Seen("", "failed"), peek=lambda: Seen("", "failed"))
     monkeypatch.setattr(jobs, "Job", lambda *_, **__: ended)
-    monkeypatch.setattr(
-        jobs,
-        "drafts",
-        SimpleNamespace(put_by=lambda *_: None, put_by_before=lambda _: None, name_of_session=lambda: ""),
-    )
+    monkeypatch.setattr(jobs, "name_of_session", lambda: "")
+    monkeypatch.setattr(jobs, "drafts", SimpleNamespace(put_by=lambda *_: None, put_by_before=lambda _: None))
     wanted = [jobs.Wanted(f"model {number}", "float32", "cpu") for number in range(40)]
     for each in wanted:
         jobs.start(each, None)
