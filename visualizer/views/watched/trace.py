@@ -101,8 +101,8 @@ def _verdict(run: WatchedRun) -> None:
     said = said_once(run.findings)
     for paths, finding in said[:_FEW]:
         _finding(paths, finding)
-    if said[_FEW:] or run.trace.notes:
-        with st.expander(f"{len(said[_FEW:]) + len(run.trace.notes)} more remarks"):
+    if said[_FEW:] or run.notes:
+        with st.expander(f"{len(said[_FEW:]) + len(run.notes)} more remarks"):
             for paths, finding in said[_FEW:]:
                 _finding(paths, finding)
             _notes(run)
@@ -125,7 +125,7 @@ def _finding(paths: tuple[str, ...], finding: Finding) -> None:
 
 
 def _notes(run: WatchedRun) -> None:
-    for note in run.trace.notes:
+    for note in run.notes:
         st.caption(f":material/info: {markdown_safe(note)}")
 
 
