@@ -412,7 +412,6 @@ def _case(attention: Attention, mask: _Mask, is_causal: bool) -> MaskCase:
         causal=is_causal,
         fill=attention.fill,
         dtype=attention.dtype if attention.dtype in NUMBER_TYPES else torch.float32,
-        crosses=is_cross(attention),
     )
 
 

@@ -17,7 +17,6 @@ class IntentKind:
         expression: the number, and how a query's position is written -> its cells, as an expression; "" where all
             cells are open.
         least: the smallest number that it can have.
-        usual: the number to begin with.
         follows_position: whether it depends on how many keys stand before the first query.
     """
 
@@ -26,7 +25,6 @@ class IntentKind:
     words: Callable[[int, str], str]
     expression: Callable[[int, str], str]
     least: int = 1
-    usual: int = 4
     follows_position: bool = True
 
 
@@ -53,7 +51,6 @@ INTENT_KINDS: Mapping[str, IntentKind] = {
         lambda n, at: f"a prefix of {n}, then causal{at}",
         lambda n, q: f"k < {n} or k <= {q}",
         least=0,
-        usual=3,
     ),
     "block_causal": IntentKind(
         "Block-causal",
@@ -67,7 +64,6 @@ INTENT_KINDS: Mapping[str, IntentKind] = {
         lambda n, at: f"causal after {n} {'key' if n == 1 else 'keys'} in the cache",
         lambda n, q: f"k <= q + {n}",
         least=0,
-        usual=3,
         follows_position=False,
     ),
     "expression": IntentKind("An expression", "", lambda n, at: "", lambda n, q: "", follows_position=False),

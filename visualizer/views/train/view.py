@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from visualizer.safe_text import markdown_safe
-from visualizer.session import drafts
+from visualizer.session import drafts, state
 from visualizer.settings.training_settings import TrainingChoice
 from visualizer.views.train import controls, one_moment, picture, session
 from visualizer.views.train.plan import Plan, plan_of, usual_plan
@@ -39,8 +39,7 @@ def _plan(choice: TrainingChoice) -> Plan:
             key="start_training",
             disabled=error is not None,
             width=120,
-            on_click=_start,  # a click is heard so even where something newer breaks the run off that it began
-            args=(choice, plan),
+            on_click=state.callback(_start, choice, plan),  # heard even where something newer breaks its run off
         )
     if error is not None:
         controls.refusal(error, " The usual model is shown.")
