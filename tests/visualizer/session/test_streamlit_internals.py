@@ -54,7 +54,13 @@ def test_the_parts_and_messages_were_found():
 
 
 def test_nothing_else_reaches_inside():
-    inside = ("streamlit.runtime", "streamlit.web.server", "streamlit.proto", "streamlit.elements", "streamlit.delta")
+    inside = (
+        "streamlit.runtime",
+        "streamlit.web.server",
+        "streamlit.proto",
+        "streamlit.elements",
+        "streamlit.delta",
+    )
     users = {
         path.relative_to(SOURCES).as_posix()
         for path in SOURCES.rglob("*.py")
