@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,6 +13,8 @@ from headlight.findings import Judged, judge
 from headlight.inputs import padding_of, tokens_of
 from headlight.report import Report
 from headlight.watching import watch
+
+_logger = logging.getLogger(__name__)
 
 
 def check(
@@ -38,7 +41,8 @@ def check(
     with torch.no_grad(), watch(model, to="cpu") as trace:
         try:
             model(*args, **kwargs)
-        except Exception as error:
+        except Exception as error:  # of any model, which may raise what it likes
+            _logger.info("A model that is checked raised", exc_info=True)
             notes.append(f"The model raised {type(error).__name__}: {error}")
     known = padding_of(kwargs, padding)
     rows = judge(trace, known, causal, type(model).__name__)
