@@ -228,7 +228,7 @@ Say = Callable[[str, float], None]
 def _from_hub(task: Task, say: Say) -> Path:
     """Fetch the files of a repository one after the other into the hub's cache; begun ones are continued."""
     from huggingface_hub import hf_hub_download
-    from huggingface_hub.utils import tqdm  # type: ignore[attr-defined]
+    from huggingface_hub.utils import tqdm
 
     files = dict(task.files or {})
     total, done = sum(files.values()) or 1, 0

@@ -11,6 +11,7 @@ import os
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -68,7 +69,7 @@ console.log(JSON.stringify({ text, numbers: Object.fromEntries(numbers) }));
 
 @needs_node
 def test_what_python_packs_is_what_javascript_reads():
-    arrays = {
+    arrays: dict[str, Any] = {
         "single": np.array([0.1, -np.inf, np.nan], np.float32),
         "half": np.array([0.5, -2.0, 65504.0, 6e-8], np.float16),
         "flags": np.array([True, False, True]),
