@@ -15,7 +15,7 @@ from headlight.inputs import inputs_of, padding_of, tokens_of
 from headlight.report import Report
 from headlight.watching import watch
 
-_LOG = logging.getLogger(__name__)
+_logger = logging.getLogger(__name__)
 
 
 def check(
@@ -46,8 +46,8 @@ def check(
         try:
             trace.inputs = inputs_of(model, args, kwargs)
             model(*args, **kwargs)
-        except Exception as error:
-            _LOG.info("the model raised an error while it was checked", exc_info=True)
+        except Exception as error:  # of any model, which may raise what it likes
+            _logger.info("A model that is checked raised", exc_info=True)
             notes.append(f"The model raised {type(error).__name__}: {error}")
     try:
         known = padding_of(trace.inputs.named, padding)

@@ -20,7 +20,7 @@ from model.mask_tools.lint import SEVERITIES, Finding, MaskCase, Severity, lint
 from model.mask_tools.mask_case import NUMBER_TYPES, named
 from model.masks import with_leading_axes
 
-_LOG = logging.getLogger(__name__)
+_logger = logging.getLogger(__name__)
 _CROSS = re.compile(r"cross|encoder_attn|encoder_attention|encdec|multihead_attn", re.IGNORECASE)
 _OF_ENCODER = re.compile(r"(^|\.)encoder(\.|$)", re.IGNORECASE)
 _OF_DECODER = re.compile(r"(^|\.)decoder(\.|$)", re.IGNORECASE)
@@ -79,7 +79,7 @@ def _or_not_read(attention: Attention, padding: Padding) -> tuple[Attention, Seq
     try:
         return attention, tuple(_described(attention, padding))
     except Exception:
-        _LOG.info("the masks of %s could not be read", attention.path, exc_info=True)
+        _logger.info("the masks of %s could not be read", attention.path, exc_info=True)
         return replace(attention, remarks=(*attention.remarks, "not_read")), ()
 
 
@@ -342,7 +342,7 @@ def _beside_expected(attention: Attention, mask: Mask, tokens: Sequence[Tokens])
     try:
         finding = difference(allowed, cells_of(mask, attention, tokens), tokens, n_heads)
     except Exception as error:  # the person's own function or expression may raise anything
-        _LOG.info("an expected mask was not compared", exc_info=True)
+        _logger.info("an expected mask was not compared", exc_info=True)
         cells = torch.ones(n_queries, n_keys, dtype=torch.bool)
         why = f"{type(error).__name__}: {error}."
         finding = Finding("not_compared", "The expected mask was not compared", "error", cells, why, "Mend it.")

@@ -17,7 +17,7 @@ from torch import Tensor
 from headlight.checking import check
 from headlight.passes import Pass, StageOutput, Subject, run_pass
 
-_LOG = logging.getLogger(__name__)
+_logger = logging.getLogger(__name__)
 _ROW_BY_ROW = ("Linear", "Conv1D")
 """Modules that cannot mix rows: within an attention that is written out, what leaks into them is the attention."""
 
@@ -30,7 +30,7 @@ def differentiated(subject: Subject) -> Pass | None:
             return None
         pulled_back(found.output_stage(subject), all_rows(subject, found.output), found, subject)
     except Exception:  # a plain pass says whether it is the model's own
-        _LOG.info("the output has no derivative by its tokens", exc_info=True)
+        _logger.info("the output has no derivative by its tokens", exc_info=True)
         return None
     return found
 

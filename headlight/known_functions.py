@@ -28,7 +28,7 @@ def scaled_dot_product_attention(args: tuple[Any, ...], kwargs: Mapping[str, Any
         dropout_p: float = 0.0,
         is_causal: bool = False,
         scale: float | None = None,
-        enable_gqa: bool = False,
+        enable_gqa: bool = False,  # noqa: ARG001 - a name of PyTorch's
     ) -> Call:
         batch = broadcast_shapes(query.shape[:-2], (*key.shape[:-3], *query.shape[-3:-2]))
         return Call(

@@ -74,7 +74,7 @@ class RunningModules:
                 the module raised an error. What it returns, unless that is None, is the output in its place.
         """
 
-        def before(module: nn.Module, args: Any) -> None:  # noqa: ANN401 - arguments of any module
+        def before(module: nn.Module, _args: Any) -> None:  # noqa: ANN401 - arguments of any module
             if self._is_followed(module):
                 self._n_calls += 1
                 self._running.append(Running(module, self.path_of(module), self._n_calls))

@@ -31,7 +31,7 @@ from model.tracing import Edit
 
 _KERNEL = re.compile(r"attention|attn|flash|sdpa", re.IGNORECASE)
 _OF_PYTORCH = ("aten", "prims", "prim", "c10", "c10d")
-_LOG = logging.getLogger(__name__)
+_logger = logging.getLogger(__name__)
 _FUSED = (nn.TransformerEncoder, nn.TransformerEncoderLayer, nn.MultiheadAttention)
 """What PyTorch computes in one fused step when nothing is trained, so that no attention can be seen in it."""
 
@@ -220,7 +220,7 @@ class _Watcher(TorchFunctionMode):
         except Exception as error:
             if self.stages is not None and self.stages.failed is error:
                 raise
-            _LOG.info("watching failed, and the model went on", exc_info=True)
+            _logger.info("watching failed, and the model went on", exc_info=True)
             self._trace.note(
                 f"{self._modules.path or 'The model'} ran, but not all of it could be read "
                 f"({type(error).__name__}): something of it is not shown."

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
-from streamlit.testing.v1.element_tree import Block
+from streamlit.testing.v1.element_tree import Expander
 
 from visualizer.page import header, show, sidebar, warming
 from visualizer.safe_text import markdown_safe
@@ -303,7 +303,7 @@ def test_stages_are_explained_and_derived(stage):
     assert "recomputed" in checked.markdown[0].value or "exactly" in checked.markdown[0].value
 
 
-def checks_of(app: AppTest) -> Block:
+def checks_of(app: AppTest) -> Expander:
     """The one line with the checks of a stage, which opens."""
     return next(expander for expander in app.expander if "check" in expander.label)
 

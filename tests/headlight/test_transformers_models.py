@@ -34,7 +34,7 @@ DECODERS = {
     "falcon": ("FalconForCausalLM", {**USUAL, "multi_query": True}),
     "opt": ("OPTForCausalLM", {**USUAL, "ffn_dim": 32, "word_embed_proj_dim": 16, "max_position_embeddings": 16}),
 }
-SINKS = {
+SINKS: dict[str, Any] = {
     **{"num_local_experts": 2, "num_experts_per_tok": 1, "sliding_window": 4},
     "layer_types": ["sliding_attention", "full_attention"],
 }  # fmt: skip

@@ -53,11 +53,10 @@ def _switch(name: str) -> None:
     )
 
 
-def keys(choices: Choices, n_tokens: int) -> None:
+def keys(n_tokens: int) -> None:
     """The keys of the whole page.
 
     Args:
-        choices: what is chosen.
         n_tokens: how many tokens there are to choose the query from; 0 for none.
     """
     key = "page_keys"

@@ -140,7 +140,7 @@ def strip(
         mount(token_strip(drawn, selected_query=selected, seq=state.last_seq(key), key=key), select=select)
         mount(glossary(sizes, key="glossary"), width="content")
         audience_menu(choices.selection.view)
-        keys(choices, len(sequences[queried]) if queried else 0)
+        keys(len(sequences[queried]) if queried else 0)
 
 
 def glossary_alone() -> None:
@@ -148,7 +148,7 @@ def glossary_alone() -> None:
     with st.container(horizontal=True, horizontal_alignment="right", key="glossary_alone"):
         mount(glossary({}, key="glossary"), width="content")
         audience_menu(state.chosen().selection.view)
-        keys(state.chosen(), 0)
+        keys(0)
 
 
 def batch_items(beginnings: Sequence[str]) -> None:

@@ -18,7 +18,7 @@ import streamlit as st
 from visualizer.components.ask_ahead.element import foresee
 from visualizer.page import beginning, first_picture, header, sidebar
 from visualizer.page.audience import OF_OTHER_MODELS
-from visualizer.page.foreseeing import UNTAKEN, foreseeable
+from visualizer.page.foreseeing import foreseeable
 from visualizer.page.warming import is_warm
 from visualizer.session import catching_up, drafts, state
 from visualizer.session.asking import have_asked
@@ -26,6 +26,7 @@ from visualizer.session.garbage import freeze_imports
 from visualizer.session.mount import mount
 from visualizer.session.part import draw_all, draw_alone, part
 from visualizer.session.state import Choices
+from visualizer.session.streamlit_internals import UNTAKEN
 from visualizer.session.turns import Turns
 from visualizer.settings.settings import Selection, Settings
 

@@ -13,9 +13,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import streamlit as st
-from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from visualizer.session.memory import address, memory
+from visualizer.session.streamlit_internals import has_gone_back
 
 _LEFT = "_left_addresses"
 _REPLACED = "_replaced_values"
@@ -72,12 +72,6 @@ def without_old(values: Mapping[str, Any]) -> dict[str, Any]:
     """The values of controls, as a browser that is behind sent them, that it did not merely still show."""
     old = memory.get(_REPLACED, {})
     return {key: value for key, value in values.items() if value not in old.get(key, ())}
-
-
-def has_gone_back() -> bool:
-    """Whether a person went Back or Forward to the address."""
-    context = get_script_run_ctx()
-    return context is not None and context.is_history_navigation
 
 
 def _left() -> list[Address]:

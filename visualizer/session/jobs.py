@@ -40,7 +40,7 @@ Report = Callable[[Value, float], None]
 """Takes what there is so far, and the fraction done. It raises where the work is to end."""
 
 _PATIENCE = 1.0  # seconds for a job to end after its next report
-_LOG = logging.getLogger(__name__)
+_logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,7 +159,7 @@ class Job(Generic[Value]):
             if self._stop.is_set():  # what is cut off may fail
                 phase = "stopped"
             else:
-                _LOG.exception("A job failed")
+                _logger.exception("A job failed")
                 phase, failure = "failed", str(error) or type(error).__name__
         finally:
             self._stop.set()

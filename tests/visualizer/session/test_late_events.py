@@ -185,7 +185,9 @@ def is_made(given: ast.expr, source: ast.Module) -> bool:
     if isinstance(given, ast.IfExp):
         return is_made(given.body, source) and is_made(given.orelse, source)
     if isinstance(given, ast.Name):
-        named = [node.value for node in ast.walk(source) if is_assigned(node, given.id)]
+        named = [
+            node.value for node in ast.walk(source) if isinstance(node, ast.Assign) and is_assigned(node, given.id)
+        ]
         return bool(named) and all(is_made(value, source) for value in named)
     if isinstance(given, ast.Call):
         return getattr(given.func, "attr", getattr(given.func, "id", "")) in MADE

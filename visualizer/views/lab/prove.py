@@ -130,7 +130,7 @@ def _verdict(case: Case, proof: Proof, claim: Claim) -> None:
             icon=":material/close:",
         )
     if not leaking and not proof.cut_off.any():
-        _kept(case, proof, claim, n_forbidden)
+        _kept(proof, claim, n_forbidden)
     if proof.unmeasured.any():
         st.caption(
             f"Of what should get through, {int(proof.unmeasured.sum()):,} cells measure 0 though the masks leave a "
@@ -140,7 +140,7 @@ def _verdict(case: Case, proof: Proof, claim: Claim) -> None:
         st.caption("No causal mask was chosen for this model, so this is as it should be.")
 
 
-def _kept(case: Case, proof: Proof, claim: Claim, n_forbidden: int) -> None:
+def _kept(proof: Proof, claim: Claim, n_forbidden: int) -> None:
     """A claim that holds: green only if it could have failed, and what holds by construction is said to."""
     counted = (
         f"all {n_forbidden:,} cells of {_named(proof.output)} that must be zero are exactly zero, and so are those "

@@ -59,7 +59,7 @@ def show_trace(
     verdict, table = st.columns([2, 3], gap="medium")
     with verdict:
         _verdict(run)
-        _pick(run, attention, choices)
+        _pick(run, attention)
     with table:
         _table(run)
     _about(run, attention, choices)
@@ -158,7 +158,7 @@ def _table(run: WatchedRun) -> None:
     )
 
 
-def _pick(run: WatchedRun, attention: Attention, choices: Choices) -> None:
+def _pick(run: WatchedRun, attention: Attention) -> None:
     """The attention and, of a batch, the sequence."""
     paths = list(run.trace.paths)
     key = f"watched_path_{attention.path}"

@@ -22,10 +22,10 @@ from visualizer.views.watched.pretrained.mask_choice import Masked, allowed_by
 from visualizer.views.watched.pretrained.other_mask import blocked_of
 
 
-@pytest.fixture(scope="module")
-def tiny(tmp_path_factory):
-    """A small decoder in a folder."""
-    return str(saved("llama", tmp_path_factory.mktemp("tiny")))
+@pytest.fixture
+def tiny(tmp_path):
+    """A small decoder in a folder of its own: what is loaded from it, the process keeps by its path."""
+    return str(saved("llama", tmp_path / "tiny"))
 
 
 @pytest.fixture(autouse=True)

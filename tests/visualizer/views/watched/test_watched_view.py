@@ -6,6 +6,7 @@ import json
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -35,7 +36,7 @@ def said(app: AppTest) -> str:
     return "\n".join(element.value for element in (*app.markdown, *app.caption))
 
 
-def headers(app: AppTest) -> list[tuple[str, dict[str, object]]]:
+def headers(app: AppTest) -> list[tuple[str, dict[str, Any]]]:
     """The name of the component and the header of every picture."""
     found = []
     for element in app.get("bidi_component"):
@@ -45,7 +46,7 @@ def headers(app: AppTest) -> list[tuple[str, dict[str, object]]]:
     return found
 
 
-def pictures(app: AppTest) -> dict[str, dict[str, object]]:
+def pictures(app: AppTest) -> dict[str, dict[str, Any]]:
     """The header of the last picture of each component."""
     return dict(headers(app))
 

@@ -157,7 +157,7 @@ def _one_word(text: str) -> str:
     return "".join(letter if letter.isalnum() else "_" for letter in text.strip()) or "_"
 
 
-def paint(checkpoint: Checkpoint, masked: Masked, allowed: Tensor, weights: np.ndarray, choices: Choices) -> None:
+def paint(masked: Masked, allowed: Tensor, weights: np.ndarray, choices: Choices) -> None:
     """Draw the painter with what is found wrong with the mask, and the mask in words.
 
     Args:

@@ -27,7 +27,7 @@ _WRITTEN: WeakKeyDictionary[Checkpoint, Kept[tuple[Words, int, Sampling], tuple[
 _SLIDER = 170
 
 
-def render(run: WatchedRun, choices: Choices) -> None:
+def render(_run: WatchedRun, choices: Choices) -> None:
     """Draw what the model that is open writes."""
     checkpoint = opened(choices.watched)
     if checkpoint is None:
