@@ -13,13 +13,12 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 from tempfile import mkdtemp
-from typing import TypeVar
 
 from playwright.sync_api import Browser, ConsoleMessage, Error, Page, Request
 
@@ -29,8 +28,6 @@ from tests.pages import chromium, fresh_context
 from tests.soak.acts import LINKS, Act, choose, perform
 from tests.soak.line import slow_line
 from tests.soak.screens import bring_to_rest, read
-
-Result = TypeVar("Result")
 
 PAGES = 2
 FEWEST, MOST = 8, 25  # acts in a burst
@@ -149,9 +146,16 @@ def differences(tab: Tab, conditions: Conditions) -> list[str]:
                 break
             settle(tab.page)
         if found:
-            for name, page in (("here", tab.page), ("there", other.page)):
-                page.screenshot(path=conditions.log.parent / f"{conditions.log.stem}-{name}.png")
+            found.insert(0, _pictured(tab.page, other.page, conditions.log.parent))
         return [*found, *(f"on the other page: {problem}" for problem in other.problems)]
+
+
+def _pictured(page: Page, other: Page, folder: Path) -> str:
+    """Save what both pages look like; where it is."""
+    number = len(list(folder.glob("*-loaded.png")))
+    page.screenshot(path=folder / f"{number}.png")
+    other.screenshot(path=folder / f"{number}-loaded.png")
+    return f"pictures: {folder / str(number)}.png and -loaded.png"
 
 
 def problems_of(tabs: Sequence[Tab], conditions: Conditions) -> list[str]:
@@ -170,25 +174,25 @@ def problems_of(tabs: Sequence[Tab], conditions: Conditions) -> list[str]:
     return found
 
 
-def burst(random: Random, n_acts: int, tabs: Sequence[Tab], conditions: Conditions) -> Burst:
-    """Do some acts on the pages in turn, as they come; what was done."""
-    links = tuple(random.choice(LINKS) if random.random() < FOLLOWS_A_LINK else "" for _ in tabs)
-    begun = _begin(links, tabs, conditions)
-    acts = []
+def burst(random: Random, n_acts: int, tabs: Sequence[Tab], conditions: Conditions) -> Iterator[Act]:
+    """Do some acts on the pages in turn, as they come; each is named before it is done."""
     for _ in range(n_acts):
         number = random.randrange(len(tabs))
         page = tabs[number].page
-        act = _at_any_rate(lambda page=page, number=number: choose(random, number, page)) or Act(number, "wheel")
-        acts.append(act)
-        _at_any_rate(lambda act=act, page=page: perform(act, page, conditions.server))
-    return Burst(begun, tuple(acts))
+        act = Act(number, "wheel")
+        with _unless_left():
+            act = choose(random, number, page)
+        yield act
+        with _unless_left():
+            perform(act, page, conditions.server)
 
 
-def replay(done: Burst, tabs: Sequence[Tab], conditions: Conditions) -> None:
+def replay(acts: Sequence[Act], tabs: Sequence[Tab], conditions: Conditions) -> Iterator[Act]:
     """Do the same once more."""
-    _begin(done.links, tabs, conditions)
-    for act in done.acts:
-        _at_any_rate(lambda act=act: perform(act, tabs[act.page].page, conditions.server))
+    for act in acts:
+        yield act
+        with _unless_left():
+            perform(act, tabs[act.page].page, conditions.server)
 
 
 def _begin(links: Sequence[str], tabs: Sequence[Tab], conditions: Conditions) -> tuple[str, ...]:
@@ -199,14 +203,14 @@ def _begin(links: Sequence[str], tabs: Sequence[Tab], conditions: Conditions) ->
     return tuple(tab.page.url.partition("?")[2] for tab in tabs)
 
 
-def _at_any_rate(do: Callable[[], Result]) -> Result | None:
-    """Do something on a page that may be loaded anew at the same moment: then it is not done."""
+@contextmanager
+def _unless_left() -> Iterator[None]:
+    """What is done on a page that is loaded anew at the same moment is not done."""
     try:
-        return do()
+        yield
     except Error as error:
         if "navigation" not in error.message and "context was destroyed" not in error.message:
             raise
-        return None
 
 
 def run(options: Options, conditions: Conditions) -> int:
@@ -218,9 +222,10 @@ def run(options: Options, conditions: Conditions) -> int:
             begun = time.monotonic()
             tabs = tabs or [pages.enter_context(_own_page(conditions)) for _ in range(PAGES)]
             random = Random(f"{options.seed} {number}")
-            n_acts = min(random.randint(FEWEST, MOST), options.acts - done)
+            left = options.acts - done
+            n_acts = left if options.replayed else min(random.randint(FEWEST, MOST), left)
             acted, found = _burst_and_problems(options, random, n_acts, tabs, conditions)
-            done += len(acted.acts)
+            done += n_acts
             if found:
                 failed += 1
                 path = conditions.log.parent / f"burst-{options.seed}-{number}.json"
@@ -238,19 +243,21 @@ def _burst_and_problems(
 ) -> tuple[Burst, list[str]]:
     """What was done, and what came of it."""
     n_bytes = conditions.log.stat().st_size
-    acted = options.replayed or Burst(("",) * len(tabs), ())
+    links = [random.choice(LINKS) if random.random() < FOLLOWS_A_LINK else "" for _ in tabs]
+    begun = tuple(links)
+    acts: list[Act] = []
     try:
-        if options.replayed:
-            replay(options.replayed, tabs, conditions)
-        else:
-            acted = burst(random, n_acts, tabs, conditions)
+        begun = _begin(options.replayed.links if options.replayed else links, tabs, conditions)
+        again = options.replayed and replay(options.replayed.acts, tabs, conditions)
+        for act in again or burst(random, n_acts, tabs, conditions):
+            acts.append(act)
         found = problems_of(tabs, conditions)
     except Error as error:
         found = [error.message]
     log = conditions.log.read_bytes()[n_bytes:].decode(errors="replace")
     if "Traceback" in log:
         found += ["the server's log:", *_shortened(list(dict.fromkeys(log.splitlines())))]
-    return acted, found
+    return Burst(begun, tuple(acts)), found
 
 
 def _own_page(conditions: Conditions) -> AbstractContextManager[Tab]:
