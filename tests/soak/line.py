@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from threading import Thread
 from urllib.parse import urlsplit
 
@@ -27,8 +27,10 @@ def slow_line(address: str, milliseconds: float) -> Iterator[str]:
     try:
         yield f"http://{HOST}:{opened.result(10)}"
     finally:
+        asyncio.run_coroutine_threadsafe(_end(), loop).result(10)
         loop.call_soon_threadsafe(loop.stop)
         thread.join()
+        loop.close()
 
 
 async def _listen(port: int, seconds: float) -> int:
@@ -36,10 +38,19 @@ async def _listen(port: int, seconds: float) -> int:
 
     async def connect(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         from_server, to_server = await asyncio.open_connection(HOST, port)
-        await asyncio.gather(_carry(reader, to_server, seconds), _carry(from_server, writer, seconds))
+        with suppress(asyncio.CancelledError):  # at the end
+            await asyncio.gather(_carry(reader, to_server, seconds), _carry(from_server, writer, seconds))
 
     server = await asyncio.start_server(connect, HOST, 0)
     return int(server.sockets[0].getsockname()[1])
+
+
+async def _end() -> None:
+    """Break off what is carried."""
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in others:
+        task.cancel()
+    await asyncio.gather(*others, return_exceptions=True)
 
 
 async def _carry(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, seconds: float) -> None:

@@ -67,8 +67,17 @@ def bring_to_rest(page: Page) -> None:
     page.keyboard.press("Escape")
     settle(page)
     page.evaluate("monkey.tidy()")  # what came meanwhile
+    _take_refused_numbers_away(page)
     settle(page)
     page.evaluate("monkey.scrollThrough()")
+
+
+def _take_refused_numbers_away(page: Page) -> None:
+    """Put the least in the place of a number that its field refuses: it stays there, and is in no link."""
+    refused = page.locator("input[type=number][aria-invalid=true]")
+    while refused.count():
+        refused.first.fill(refused.first.get_attribute("min") or "0")
+        page.keyboard.press("Enter")
 
 
 def read(page: Page, server: str) -> Screen:
