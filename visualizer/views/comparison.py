@@ -137,8 +137,8 @@ def most_freed(a: Run, b: Run, module: str, *, batch: int) -> tuple[int, int]:
 def downstream(a: Run, b: Run, *, batch: int, prefix: str) -> Downstream | None:
     """The distance between two runs along the sequence of tokens that runs through ``prefix``.
 
-    It ends at the logits, whose rows are the same tokens except beside the encoder of an encoder-decoder. None where
-    there is no such stage, as in an attention by itself.
+    It ends at the logits, except that of the encoder beside a decoder: their rows are other tokens there. None
+    where there is no such stage, as in an attention by itself.
     """
     paths = tuple(path for path in a.trace if path in b.trace and _is_on_the_way(a, path, prefix))
     if not paths:
