@@ -246,3 +246,13 @@ def room_for(plot: Locator, text: str) -> bool:
         text,
     )
     return fits
+
+
+def test_a_cell_is_said_only_while_the_keyboard_is_at_it(show_link):
+    page = show_link(view="heads")
+    said = panels(page).first.locator("[aria-live]")
+    page.keyboard.press("Tab")
+    panels(page).first.get_by_role("application").focus()
+    expect(said).to_contain_text("query 0 The → key 0 The")
+    panels(page).nth(1).get_by_role("application").focus()
+    expect(said).to_be_empty()
