@@ -1,5 +1,7 @@
 """Small random models of the families of ``transformers``: the weights are those that the library reports."""
 
+from typing import Any
+
 import pytest
 import torch
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from streamlit import runtime
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 STREAM = "/_stcore/stream"
@@ -24,6 +25,17 @@ _ASKS = "_yield_callback"
 def is_page() -> bool:
     """Whether this thread runs the script for a page."""
     return get_script_run_ctx(suppress_warning=True) is not None
+
+
+def session_id() -> str:
+    """What Streamlit calls the session of this page; nothing where there is no page."""
+    context = get_script_run_ctx(suppress_warning=True)
+    return context.session_id if context is not None else ""
+
+
+def has_open_page(session: str) -> bool:
+    """Whether a page still speaks for a session; True where no server runs that could tell."""
+    return not runtime.exists() or runtime.get_instance().is_active_session(session)
 
 
 def has_gone_back() -> bool:

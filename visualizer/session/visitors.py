@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from streamlit import runtime
-from streamlit.runtime.scriptrunner import get_script_run_ctx
-
 from visualizer.session import drafts
+from visualizer.session.streamlit_internals import has_open_page, session_id
 
 
 def name_of_session() -> str:
     """What tells this session from others that watch the same job."""
-    context = get_script_run_ctx()
-    return f"{context.session_id if context else ''} {drafts.secret_of_session()}"
+    return f"{session_id()} {drafts.secret_of_session()}"
 
 
 def has_page(name: str) -> bool:
     """Whether the page of a session by its name is still open: a reload makes another session."""
-    return not runtime.exists() or runtime.get_instance().is_active_session(name.partition(" ")[0])
+    return has_open_page(name.partition(" ")[0])

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import replace
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 from torch import Tensor
 
 from model.mask_tools.destinations import DESTINATIONS, Destination, passed_to
@@ -84,7 +84,7 @@ def _refuse(error: ValueError) -> None:
     st.error(markdown_safe(sentence[:1].upper() + sentence[1:]), icon=":material/error:")
 
 
-def _array(case: Case, given: Tensor, questions: DeltaGenerator) -> None:
+def _array(case: Case, given: Tensor, questions: AbstractContextManager[object]) -> None:
     place = case.selection.passed_to
     described = f"An array of **{_shape(given)}**, {_type_of(given)}."
     if place == "ask":
@@ -123,7 +123,9 @@ def _remark(remark: Remark) -> None:
     draw(f"**{remark.severity.capitalize()}.** {markdown_safe(remark.text)}", icon=ICONS[remark.severity])
 
 
-def _judged(case: Case, passed: Passed, destination: Destination, questions: DeltaGenerator) -> None:
+def _judged(
+    case: Case, passed: Passed, destination: Destination, questions: AbstractContextManager[object]
+) -> None:
     """What should be and is known of the tokens, the picture of one mask, and what is wrong with any of them."""
     is_of_keys = destination.rows == "sequences"
     with questions:
