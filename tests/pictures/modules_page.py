@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Page, Route
 from tests.pages import fresh_context
 
 COMPONENTS = Path(__file__).parents[2] / "visualizer" / "components"
-ADDRESS = "http://pictures.test/"
+ADDRESS = "http://localhost/"
 
 
 @contextmanager

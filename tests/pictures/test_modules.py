@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Locator, Page
 
 from tests.pictures.modules_page import modules_page
 from visualizer.colors import as_json
@@ -62,3 +62,32 @@ def test_an_error_of_drawing_is_logged_as_such_and_not_said_of_the_server(page: 
     assert page.evaluate(ASK, asked) == [said, False]
     page.evaluate("0")  # what was logged has come
     assert errors == logged
+
+
+FIELD = """async () => {
+  const { refuseTooLong } = await import("/page_keys/longest.js");
+  document.addEventListener("beforeinput", (event) => refuseTooLong(event, { "": 10, long: 20_000 }), true);
+  document.body.innerHTML = '<textarea>12345</textarea><div class="a st-key-long b"><textarea></textarea></div>';
+}"""
+
+
+def paste(page: Page, field: Locator, text: str) -> tuple[str, str]:
+    """What a field then has, and what it says."""
+    page.evaluate("text => navigator.clipboard.writeText(text)", text)
+    field.press("Control+v")
+    return field.input_value(), field.evaluate("field => field.validationMessage")
+
+
+def test_what_is_too_long_for_a_field_is_refused_whole_and_said(page: Page):
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.evaluate(FIELD)
+    limited, longer = page.locator("textarea").all()
+    limited.press("End")
+    refusal = "This field takes 10 characters, and with these it would have 12,005."
+    assert paste(page, limited, "x" * 12_000) == ("12345", refusal)
+    assert paste(page, limited, "67890") == ("1234567890", "")
+    limited.press("a")
+    assert limited.evaluate("field => field.validationMessage").endswith("it would have 11.")
+    limited.select_text()
+    assert paste(page, limited, "abcdefghij") == ("abcdefghij", "")
+    assert paste(page, longer, "x" * 12_000) == ("x" * 12_000, "")

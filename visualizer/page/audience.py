@@ -15,6 +15,7 @@ from visualizer.session.expectations import reveal_or_cover
 from visualizer.session.mount import mount
 from visualizer.session.state import Choices
 from visualizer.session.theme import look_of
+from visualizer.settings.fields import MAX_TEXT, MAX_TYPED
 from visualizer.settings.settings import FIELDS, View
 
 _DONE = "keys_done"
@@ -71,7 +72,9 @@ def keys(n_tokens: int) -> None:
             else:
                 state.select(**changes_by(one, state.chosen(), n_tokens))
 
-    mount(page_keys(seq=state.last_seq(key), key=key), width="content", act=act)
+    mount(
+        page_keys(longest={"": MAX_TEXT, **MAX_TYPED}, seq=state.last_seq(key), key=key), width="content", act=act
+    )
 
 
 def changes_by(act: Act, choices: Choices, n_tokens: int) -> dict[str, Any]:

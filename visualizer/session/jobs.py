@@ -187,7 +187,7 @@ class Job(Generic[Value]):
         return self._clock() - self._first[1] if self._first else 0.0
 
 
-def watch(look: Callable[[], Seen[Value] | None], draw: Callable[[Seen[Value]], None]) -> None:
+def watch(look: Callable[[], Seen[Value] | None], draw: Callable[[Seen[Value]], object]) -> None:
     """Draw a job again and again while it runs; then the whole page once more, without the clock.
 
     Args:

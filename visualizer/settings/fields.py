@@ -45,6 +45,9 @@ MAX_TEXT = 20_000
 """The most characters of a text: any that is longer has more than can be drawn, or next to no spaces."""
 
 
+MAX_TYPED: Mapping[str, int] = {"pasted_mask": 2**22, "pretrained_expression": 2_000, "train_text": 80}
+"""The most characters of a field by its key, where it takes another number of them than ``MAX_TEXT``."""
+
 MAX_ORDER = 99
 """The orders that the tokens of a text can be put in, besides the one that was typed."""
 

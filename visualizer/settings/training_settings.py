@@ -21,9 +21,6 @@ ATTENTIONS: Mapping[str, tuple[str, ...]] = {
 }
 """The attentions of each architecture; the first is the one that reads the text to answer it."""
 
-LONGEST_QUESTION = 80
-"""The most characters that can be asked; every task refuses fewer."""
-
 
 @dataclass(frozen=True)
 class ExperimentTitle:

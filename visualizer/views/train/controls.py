@@ -14,7 +14,6 @@ from visualizer.safe_text import markdown_safe
 from visualizer.session import drafts, state, widgets
 from visualizer.settings.training_settings import (
     ATTENTIONS,
-    LONGEST_QUESTION,
     NO_EXPERIMENT,
     NUMBERS,
     TRAINING,
@@ -97,7 +96,6 @@ def choose_look(choice: TrainingChoice, task: Task) -> Look:
         st.caption(TRAINING["train_text"].label, width="content")
         typed = st.text_input(
             f"Ask it: type {task.texts.allowed}",
-            max_chars=LONGEST_QUESTION,
             label_visibility="collapsed",
             key="train_text",
             persist_state="page",

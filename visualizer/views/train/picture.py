@@ -61,19 +61,15 @@ def elsewhere(choice: TrainingChoice, plan: Plan) -> None:
         with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="elsewhere"):
             said = f"Training goes on: {markdown_safe(mine.plan.title)}."
             with st.container(width="stretch"):
-                watch(look, lambda seen: _progress(seen, f"{said} {_how_far(seen)}"))
+                watch(look, lambda seen: st.progress(seen.fraction, text=f"{said} {_how_far(seen)}"))
             st.button(
                 "Show it", key="show_training", on_click=state.callback(state.train, mine.choice), width="content"
             )
             _stop(mine.choice, mine.plan)
 
 
-def _progress(seen: Seen[Trainings], said: str) -> None:
-    st.progress(seen.fraction, text=said)
-
-
 def _live(plan: Plan, seen: Seen[Trainings], look: Look) -> None:
-    _progress(seen, _how_far(seen))
+    st.progress(seen.fraction, text=_how_far(seen))
     if all(training.snapshots for training in seen.value):
         _draw(plan, seen.value, look, step=None)
 

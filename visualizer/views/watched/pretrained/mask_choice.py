@@ -32,7 +32,6 @@ from visualizer.settings.watched_settings import WATCHED
 
 _EXPRESSION = "pretrained_expression"
 _PAINTER = "pretrained_painter"
-_LONGEST = 2_000
 
 
 @dataclass(frozen=True)
@@ -99,7 +98,6 @@ def choose(run: WatchedRun, checkpoint: Checkpoint, masked: Masked, choices: Cho
         st.text_input(
             field.label,
             key=_EXPRESSION,
-            max_chars=_LONGEST,
             help=field.help,
             placeholder="painted cell by cell: too irregular for a short expression",
             width=400,
