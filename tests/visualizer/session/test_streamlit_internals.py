@@ -11,7 +11,7 @@ import streamlit
 from streamlit.testing.v1 import AppTest
 
 from visualizer.session import streamlit_internals
-from visualizer.session.streamlit_internals import UNTAKEN, is_page
+from visualizer.session.streamlit_internals import UNTAKEN, is_page, session_id
 
 SOURCES = Path(streamlit_internals.__file__).parents[1]
 HOST = (SOURCES / "session" / "mount.js").read_text()
@@ -85,6 +85,27 @@ def page_that_asks() -> None:
     from visualizer.session.streamlit_internals import has_gone_back, is_page
 
     st.text(f"page {is_page()}, gone back {has_gone_back()}")
+
+
+def test_a_session_has_a_name_and_a_server_knows_whether_it_has_a_page():
+    app = AppTest.from_function(page_that_names_its_session).run()
+    assert not app.exception
+    assert app.text[0].value == "named True, asked ['here']"
+    assert session_id() == ""
+
+
+def page_that_names_its_session() -> None:
+    from typing import Any
+
+    import streamlit as st
+    from streamlit import runtime
+
+    from visualizer.session.streamlit_internals import has_open_page, session_id
+
+    has_open_page("here")  # the server that AppTest puts here has what Streamlit's has, and notes what it is asked
+    server: Any = runtime.get_instance()
+    asked = [call.args[0] for call in server.is_active_session.call_args_list]
+    st.text(f"named {bool(session_id())}, asked {asked}")
 
 
 def test_a_run_for_back_or_forward_is_known():
