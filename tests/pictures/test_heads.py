@@ -250,9 +250,10 @@ def room_for(plot: Locator, text: str) -> bool:
 
 def test_a_cell_is_said_only_while_the_keyboard_is_at_it(show_link):
     page = show_link(view="heads")
-    said = panels(page).first.locator("[aria-live]")
+    first, second = (panels(page, HEADS).nth(head) for head in (0, 1))
+    said = first.locator("[aria-live]")
     page.keyboard.press("Tab")
-    panels(page).first.get_by_role("application").focus()
+    first.get_by_role("application").focus()
     expect(said).to_contain_text("query 0 The → key 0 The")
-    panels(page).nth(1).get_by_role("application").focus()
+    second.get_by_role("application").focus()
     expect(said).to_be_empty()

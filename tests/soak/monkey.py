@@ -249,8 +249,7 @@ def _burst_and_problems(
     try:
         begun = _begin(options.replayed.links if options.replayed else links, tabs, conditions)
         again = options.replayed and replay(options.replayed.acts, tabs, conditions)
-        for act in again or burst(random, n_acts, tabs, conditions):
-            acts.append(act)  # noqa: PERF402 - what was done is kept where an act fails
+        acts.extend(again or burst(random, n_acts, tabs, conditions))  # keeps those before an error
         found = problems_of(tabs, conditions)
     except Error as error:
         found = [error.message]

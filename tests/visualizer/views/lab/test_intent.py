@@ -14,7 +14,7 @@ from tests.test_app import assert_healthy, in_link, open_app
 ADDED = """
 from model.mask_tools.intent_kinds import INTENT_KINDS, IntentKind
 
-def say(n):
+def say(n, at):
     return f"stripes {n} apart"
 
 def expression(n, q):
