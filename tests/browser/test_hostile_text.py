@@ -112,11 +112,6 @@ UNDRAWN = {
     "": EMPTY,
     " \n\t  ": EMPTY,
     "x " * (MAX_TEXT // 2): "The text has 10,000 tokens and 1,024 is the most that is drawn: shorten it.",
-    "x"
-    * (
-        MAX_TEXT + 1
-    ): f"The text has {MAX_TEXT + 1:,} characters and {MAX_TEXT:,} is the most that is read: at most "
-    "1,024 tokens of a line are drawn, so shorten it.",
 }
 
 

@@ -155,10 +155,10 @@ def test_all_weights_follow_a_stroke_and_nothing_is_sent_until_it_ends(open_app)
 
 
 def test_a_finding_is_mended_by_one_click(open_app):
-    page = open_app(view="lab", text=TEXT, architecture="decoder", mask="custom", custom="q <= k")
-    finding = page.locator(".finding").filter(has_text="transposed")
+    page = open_app(view="lab", text=TEXT, architecture="decoder", mask="custom", custom="q <= k", intent="causal")
+    finding = page.locator(".finding").filter(has_text="rows and columns are swapped")
     with rerun(page, PAINTER):
-        finding.get_by_role("button", name="Mend").click()
+        finding.get_by_role("button", name="Fix").first.click()
     expect(page.locator(".finding")).to_have_count(0)
     assert expression(page) == "k <= q"
 
@@ -196,10 +196,10 @@ def test_real_bugs_are_named_and_a_refused_file_leaves_no_trace(open_app):
             [[bool(cell) for cell in row] for row in later],
             "it is inverted",
         ),  # LLMs-from-scratch#1061
-        ("jax", "window:3", [[1] * 6 + [0, 0], [1] * 7 + [0], [1] * 8], "after 5 keys in the cache"),  # lalamo#200
+        ("jax", "window:3", [[1] * 6 + [0, 0], [1] * 7 + [0], [1] * 8], "bottom-right aligned"),  # lalamo#200
     )
     for place, intent, array, sentence in bugs:
-        page = open_app(**link, passed_to=place, intent=intent)
+        page = open_app(**link, passed_to=place, intent_array=intent)
         pasted = page.locator(".st-key-pasted_mask textarea")
         pasted.fill(str(array))
         with rerun(page):

@@ -348,7 +348,7 @@ def test_a_finding_lights_its_cells(open_painter):
 def test_mending_asks_python_and_can_be_undone(open_painter):
     page = open_painter(tokens=6)
     with answered(page):
-        button(page, "Mend: Padding can be seen").click()
+        button(page, "Fix: Padding can be seen").click()
     assert heard(page) == ["mend {'finding': 0, 'seq': 1}"]
     assert painted(page) == [(row, column) for row in range(6) for column in (4, 5)]
     expect(page.locator(".finding")).to_have_count(0)
@@ -360,7 +360,7 @@ def test_mending_asks_python_and_can_be_undone(open_painter):
 
 def test_findings_about_an_older_painting_cannot_be_mended(open_painter):
     page = open_painter(tokens=6)
-    mend = button(page, "Mend: Padding can be seen")
+    mend = button(page, "Fix: Padding can be seen")
     drag(page, 6, (0, 0))
     expect(mend).to_have_attribute("aria-disabled", "true")
     with answered(page):
