@@ -67,7 +67,7 @@ def package(name: str) -> Any:
     """A package, or None with a line that says why."""
     try:
         return importlib.import_module(name)
-    except Exception as error:  # a package that is broken on this machine is skipped like one that is not there
+    except Exception as error:  # noqa: BLE001 - a package that is broken on this machine is skipped like one that is not there
         print(f"  {name}: skipped, {type(error).__name__}: {str(error).splitlines()[0]}", flush=True)
         return None
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from headlight.attention import Attention
     from headlight.checking import check
-    from headlight.proving import Proof, assert_causal, assert_padding_ignored
+    from headlight.proving import Proof, assert_causal, assert_padding_ignored, assert_sequences_do_not_mix
     from headlight.report import Report
     from headlight.trace import Trace, load
     from headlight.watching import memory, watch
@@ -27,6 +27,7 @@ __all__ = [
     "Trace",
     "assert_causal",
     "assert_padding_ignored",
+    "assert_sequences_do_not_mix",
     "check",
     "load",
     "memory",
@@ -40,6 +41,7 @@ _MODULES = {
     "Trace": "trace",
     "assert_causal": "proving",
     "assert_padding_ignored": "proving",
+    "assert_sequences_do_not_mix": "proving",
     "check": "checking",
     "load": "trace",
     "memory": "watching",

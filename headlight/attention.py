@@ -41,6 +41,7 @@ class Attention:
         difference: the largest difference between what the model went on with and the same from ``weights``; None
             where they cannot be compared, because of dropout, a choice of heads, or values that were not seen.
         remarks: what is wrong with how it is made.
+        sinks: how many of the last keys are no tokens but take some of the weight, as an attention sink does.
     """
 
     path: str
@@ -65,6 +66,7 @@ class Attention:
     value: Tensor | None = None
     difference: float | None = None
     remarks: tuple[str, ...] = ()
+    sinks: int = 0
 
     @property
     def n_heads(self) -> int:

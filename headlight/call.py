@@ -16,6 +16,10 @@ from headlight.masks import ReadMask, both, read_added, read_mask
 Kind = Literal["scaled_dot_product_attention", "multi_head_attention_forward", "flex_attention", "softmax"]
 
 
+class NoSuchPartError(IndexError):
+    """A sequence or a head was asked for that is not there."""
+
+
 def _same(context: Tensor) -> Tensor:
     return context
 
@@ -39,6 +43,7 @@ class Call:
         to_output: makes what ``output`` is from a context (B, H, Tq, Dv).
         safe: whether a query without a key has weights of zero; else they are NaN.
         contradicted: whether a mask that was passed is not the causal one that it was said to be.
+        sinks: how many of the last keys are no tokens.
     """
 
     kind: Kind
@@ -55,6 +60,7 @@ class Call:
     to_output: Callable[[Tensor], Tensor] = _same
     safe: bool = True
     contradicted: bool = False
+    sinks: int = 0
 
     @property
     def shape(self) -> tuple[int, int, int, int]:
@@ -66,7 +72,7 @@ class Call:
         """The same for one sequence of the batch, and for some heads.
 
         Raises:
-            IndexError: there is no such sequence, or no such head.
+            NoSuchPartError: there is no such sequence, or no such head.
         """
         batch, n_heads, _, _ = self.shape
         if item is None and heads is None:
@@ -125,9 +131,8 @@ class Call:
             scores = scores.masked_fill_(~causal_from_the_first_key(self), -math.inf)
         return scores
 
-    def weights(self) -> Tensor:
+    def weights(self, scores: Tensor) -> Tensor:
         """(B, H, Tq, Tk), before dropout; the rows of queries without a key are zero, or NaN if not ``safe``."""
-        scores = self.scores()
         may_be_empty = self.safe and (self.mask is not None or self.modified is not None)
         empty = scores.amax(-1, keepdim=True) == -math.inf if may_be_empty else None
         weights = scores.softmax(-1)
@@ -157,6 +162,31 @@ def four_axes(tensor: Tensor) -> Tensor:
     return tensor if tensor.dim() == 4 else tensor.flatten(0, -4)
 
 
+def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
+    """The shape to which several broadcast.
+
+    Raises:
+        ValueError: they do not.
+    """
+    try:
+        return tuple(torch.broadcast_shapes(*map(tuple, shapes)))  # type: ignore[no-untyped-call]
+    except RuntimeError as error:
+        raise ValueError(f"{' and '.join(str(tuple(shape)) for shape in shapes)} do not broadcast") from error
+
+
+def broadcast_axes(mask: Tensor, batch: Sequence[int]) -> Tensor:
+    """A mask that broadcasts to (*batch, Tq, Tk), from the right, with the axes that ``four_axes`` gives these.
+
+    Args:
+        mask: (..., Tq or 1, Tk or 1).
+        batch: the sizes of the axes before the last two.
+    """
+    full = mask[(None,) * (len(batch) + 2 - mask.dim())]
+    if len(batch) > 2:  # several of these become one
+        full = full.expand(*batch[:-1], *full.shape[-3:])
+    return four_axes(full)
+
+
 def picked(tensor: Tensor, axis: int, indices: Sequence[int]) -> Tensor:
     """Some of a (B, H, ...) tensor along one of these axes, which may be missing or have size 1 for all of them."""
     place = axis - (4 - tensor.dim())
@@ -168,5 +198,5 @@ def picked(tensor: Tensor, axis: int, indices: Sequence[int]) -> Tensor:
 def _checked(name: str, indices: Sequence[int], size: int) -> Sequence[int]:
     for index in indices:
         if not 0 <= index < size:
-            raise IndexError(f"{name} ({index}) must be from 0 to {size - 1}")
+            raise NoSuchPartError(f"{name} ({index}) must be from 0 to {size - 1}")
     return indices

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from headlight.findings import Judged, judge
-from headlight.inputs import padding_of, tokens_of
+from headlight.expected import Expected, expected_of
+from headlight.findings import Judged, judge, remarks_on
+from headlight.inputs import inputs_of, padding_of, tokens_of
 from headlight.report import Report
 from headlight.watching import watch
+
+_logger = logging.getLogger(__name__)
 
 
 def check(
@@ -19,6 +23,7 @@ def check(
     *args: Any,  # noqa: ANN401 - what any model is called with
     padding: Tensor | None = None,
     causal: bool | None = None,
+    expected: Expected | None = None,
     **kwargs: Any,  # noqa: ANN401
 ) -> Report:
     """Run a model once and say of each attention what its mask is and what is wrong with it. Raises nothing.
@@ -30,26 +35,37 @@ def check(
         model: any module, as it is: in training, dropout is on.
         args: what it is called with.
         padding: (B, T) bool, True = padding, where the inputs do not say it; it is not passed to the model.
-        causal: whether no token may see a later one; None judges it by the masks, and by a name such as
-            ``LlamaForCausalLM``.
+        causal: whether no token may see a later one; None where only a name such as ``LlamaForCausalLM`` says it.
+        expected: what the masks should be: an expression such as ``causal and same_document``, a boolean array that
+            broadcasts to (B, H, Tq, Tk), a ``mask_mod(b, h, q, k)``, or several of these by the paths of attentions
+            or patterns of them. Each cell that differs is counted.
         kwargs: what the model is called with by name.
     """
     notes = []
     with torch.no_grad(), watch(model, to="cpu") as trace:
         try:
+            trace.inputs = inputs_of(model, args, kwargs)
             model(*args, **kwargs)
-        except Exception as error:
+        except Exception as error:  # of any model, which may raise what it likes
+            _logger.info("A model that is checked raised", exc_info=True)
             notes.append(f"The model raised {type(error).__name__}: {error}")
-    known = padding_of(kwargs, padding)
-    rows = judge(trace, known, causal, type(model).__name__)
-    tokens = tokens_of(args, kwargs)
-    if tokens is not None and (along := _along_the_batch(rows, tokens, knows_padding=known.encoder is not None)):
+    try:
+        known = padding_of(trace.inputs.named, padding)
+    except ValueError as error:
+        notes.append(f"The padding was not taken: {error}.")
+        known = trace.inputs.padding
+    rows = judge(trace, known, causal, trace.inputs.model, expected)
+    if expected is not None and not any(expected_of(row.attention, expected) is not None for row in rows):
+        notes.append("The expected mask was compared with none: no attention has such a path.")
+    if along := _along_the_batch(rows, tokens_of(args, kwargs), knows_padding=known.encoder is not None):
         notes.append(along)
-    return Report(rows, (*notes, *trace.notes))
+    return Report(rows, (*notes, *trace.notes, *remarks_on(trace)))
 
 
-def _along_the_batch(rows: Sequence[Judged], tokens: Tensor, *, knows_padding: bool) -> str:
+def _along_the_batch(rows: Sequence[Judged], tokens: Tensor | None, *, knows_padding: bool) -> str:
     """A sentence where attention goes along the first axis of (B, T) ids, as if it were that of the tokens."""
+    if tokens is None:
+        return ""
     batch, length = tokens.shape[:2]
     if batch == length or (tokens.is_floating_point() and not knows_padding):
         return ""

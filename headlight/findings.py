@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,6 +12,7 @@ import torch
 from torch import Tensor
 
 from headlight.attention import Attention
+from headlight.expected import Expected, Mask, cells_of, difference, expected_of
 from headlight.inputs import Padding
 from headlight.words import Description, Tokens, describe
 from model.mask_tools.intents import Intent
@@ -18,10 +20,11 @@ from model.mask_tools.lint import SEVERITIES, Finding, MaskCase, Severity, lint
 from model.mask_tools.mask_case import NUMBER_TYPES, named
 from model.masks import with_leading_axes
 
+_logger = logging.getLogger(__name__)
 _CROSS = re.compile(r"cross|encoder_attn|encoder_attention|encdec|multihead_attn", re.IGNORECASE)
 _OF_ENCODER = re.compile(r"(^|\.)encoder(\.|$)", re.IGNORECASE)
 _OF_DECODER = re.compile(r"(^|\.)decoder(\.|$)", re.IGNORECASE)
-_CAUSAL_NAMES = re.compile(r"CausalLM|LMHeadModel")
+_CAUSAL_NAME = "CausalLM"
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,23 +45,42 @@ class Judged:
 
 
 def judge(
-    attentions: Sequence[Attention], padding: Padding, causal: bool | None, model_name: str = ""
+    attentions: Sequence[Attention],
+    padding: Padding,
+    causal: bool | None,
+    model_name: str = "",
+    expected: Expected | None = None,
 ) -> tuple[Judged, ...]:
-    """Every attention with its findings.
+    """Every attention with its findings. Only what was said is judged, and what cannot be meant.
 
     Args:
         attentions: those of one pass.
-        padding: which tokens are padding.
-        causal: whether no token may see a later one; None judges that by the masks of the attentions of one kind
-            and by the name of the model.
+        padding: which tokens are padding, and of which document each is.
+        causal: whether no token may see a later one; None where it was not said: then a name such as
+            ``LlamaForCausalLM`` says it, and a sequence that another layer hides later tokens of.
         model_name: the name of the model's class.
+        expected: what the masks should be.
     """
-    described = [(attention, tuple(_described(attention, padding))) for attention in attentions]
-    is_causal = _causal_kinds(described, causal, model_name)
+    described = [_or_not_read(attention, padding) for attention in attentions]
+    said = _Said(described, causal, model_name)
     return tuple(
-        Judged(attention, _worded(masks), is_causal[_kind(attention)], _findings(attention, masks, is_causal))
+        Judged(
+            attention,
+            _worded(attention, masks),
+            any(said.is_causal(attention, mask) for mask in masks),
+            _findings(attention, masks, said, padding, expected),
+        )
         for attention, masks in described
     )
+
+
+def _or_not_read(attention: Attention, padding: Padding) -> tuple[Attention, Sequence[_Mask]]:
+    """An attention with its masks; without them where they cannot be told apart."""
+    try:
+        return attention, tuple(_described(attention, padding))
+    except Exception:
+        _logger.info("the masks of %s could not be read", attention.path, exc_info=True)
+        return replace(attention, remarks=(*attention.remarks, "not_read")), ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,14 +110,17 @@ def _numbered(name: str, numbers: Sequence[int]) -> str:
 
 def _described(attention: Attention, padding: Padding) -> Iterator[_Mask]:
     """Each different mask of an attention, beside each different padding."""
-    batch, n_heads, n_queries, n_keys = attention.shape
+    _, n_heads, n_queries, n_keys = attention.shape
+    n_keys -= attention.sinks
     if attention.weights is not None:
-        batch, n_heads = attention.weights.shape[:2]
+        n_heads = attention.weights.shape[1]
     allowed = torch.ones(1, 1, n_queries, n_keys, dtype=torch.bool)
     if attention.allowed is not None:
-        allowed = with_leading_axes(attention.allowed.cpu()).expand(-1, -1, n_queries, n_keys)
-    tokens = [_tokens(attention, padding, item, batch) for item in range(batch)]
-    paddings = _Different([torch.cat([known.query_is_padding, known.key_is_padding]) for known in tokens])
+        allowed = with_leading_axes(attention.allowed.cpu()).expand(-1, -1, n_queries, -1)
+        allowed = allowed[..., :n_keys].expand(-1, -1, -1, n_keys)
+    tokens = _all_tokens(attention, padding)
+    batch = len(tokens)
+    paddings = _Different([_facts(known) for known in tokens])
     masks = _Different(list(allowed.flatten(0, 1)))
     places: dict[tuple[int, int], list[tuple[int, int]]] = {}
     for item in range(batch):
@@ -128,32 +153,69 @@ class _Different:
         return len(self.values) - 1
 
 
-def _tokens(attention: Attention, padding: Padding, item: int, batch: int) -> Tokens:
+def _all_tokens(attention: Attention, padding: Padding) -> list[Tokens]:
+    """The facts that are known of the tokens of each sequence."""
+    return _tokens_of_each(attention, padding, heads_first=_seem_heads_first(attention, padding))
+
+
+def _tokens_of_each(attention: Attention, padding: Padding, *, heads_first: bool) -> list[Tokens]:
+    batch = attention.shape[0] if attention.weights is None else len(attention.weights)
+    return [_tokens(attention, padding, item, batch, heads_first) for item in range(batch)]
+
+
+def _seem_heads_first(attention: Attention, padding: Padding) -> bool:
+    """True where heads and sequences share an axis, and the mask hides padding only if heads come first in it."""
+    if attention.allowed is None or attention.shape[1] > 1:
+        return False
+    allowed = attention.allowed.cpu()
+    orders = [_tokens_of_each(attention, padding, heads_first=first) for first in (False, True)]
+    shown = [
+        any(
+            bool((plane & ~known.query_is_padding[:, None] & known.key_is_padding).any())
+            for plane, known in zip(allowed[:, 0].expand(len(tokens), -1, -1), tokens, strict=True)
+        )
+        if not attention.sinks
+        else False
+        for tokens in orders
+    ]
+    return shown == [True, False]
+
+
+def _facts(tokens: Tokens) -> Tensor:
+    """Everything that is known of some tokens, as numbers."""
+    documents = torch.tensor(tokens.documents, dtype=torch.long)
+    return torch.cat([tokens.query_is_padding.long(), tokens.key_is_padding.long(), documents])
+
+
+def _tokens(attention: Attention, padding: Padding, item: int, batch: int, heads_first: bool) -> Tokens:
     """Which queries and keys of one sequence are padding, where the sizes fit."""
     _, _, n_queries, n_keys = attention.shape
-    of_keys, of_queries = padding.encoder, padding.encoder
-    if is_of_decoder(attention.module):
-        of_queries = padding.decoder
-        of_keys = padding.encoder if is_cross(attention) else padding.decoder
-        if padding.decoder is None and not is_cross(attention) and padding.encoder is not None:
-            of_keys = None
-    keys = _row(of_keys, item, batch)
+    n_keys -= attention.sinks
+    crosses = is_cross(attention)
+    has_both = padding.decoder is not None or is_of_decoder(attention.module)
+    own = padding.decoder if has_both and (is_of_decoder(attention.module) or crosses) else padding.encoder
+    of_keys = own
+    if crosses:
+        of_keys = padding.encoder if padding.source is None and has_both else padding.source
+    keys, queries = (_row(each, item, batch, heads_first) for each in (of_keys, own))
     keys = keys if keys is not None and len(keys) == n_keys else None
-    queries = _row(of_queries, item, batch)
-    if queries is not None and len(queries) > n_queries and not is_cross(attention):
+    if queries is not None and len(queries) > n_queries and not crosses:
         queries = queries[-n_queries:]  # with a key/value cache the last tokens are the queries
     queries = queries if queries is not None and len(queries) == n_queries else None
+    documents = None if crosses else _row(padding.documents, item, batch, heads_first)
     none = Tokens.without_padding(n_queries, n_keys)
     return Tokens(
-        none.query_is_padding if queries is None else queries, none.key_is_padding if keys is None else keys
+        none.query_is_padding if queries is None else queries,
+        none.key_is_padding if keys is None else keys,
+        tuple(documents.tolist()) if documents is not None and len(documents) == n_queries == n_keys else (),
     )
 
 
-def _row(padding: Tensor | None, item: int, batch: int) -> Tensor | None:
-    """The padding of one sequence; heads may be counted as sequences, several in a row for each."""
+def _row(padding: Tensor | None, item: int, batch: int, heads_first: bool) -> Tensor | None:
+    """The padding of one sequence; heads may be counted as sequences, several in a row for each, or in front."""
     if padding is None or batch % len(padding):
         return None
-    return padding[item * len(padding) // batch].cpu()
+    return padding[item % len(padding) if heads_first else item * len(padding) // batch].cpu()
 
 
 def is_cross(attention: Attention) -> bool:
@@ -171,42 +233,67 @@ def _kind(attention: Attention) -> str:
     return re.sub(r"\d+", "*", attention.module)
 
 
-def _causal_kinds(
-    described: Sequence[tuple[Attention, Sequence[_Mask]]], causal: bool | None, model_name: str
-) -> Mapping[str, bool]:
-    """Whether the attentions of each kind must not see later tokens: all of them if one of them seems to."""
-    is_two_stacks = any(_OF_ENCODER.search(attention.module) for attention, _ in described) and any(
-        _OF_DECODER.search(attention.module) for attention, _ in described
-    )
-    found: dict[str, bool] = {}
-    for attention, masks in described:
-        never = is_cross(attention) or (is_two_stacks and bool(_OF_ENCODER.search(attention.module)))
-        if causal is not None or never:
-            found[_kind(attention)] = bool(causal) and not never
-            continue
-        seems = attention.is_causal or any(_seems_causal(mask) for mask in masks)
-        by_name = bool(_CAUSAL_NAMES.search(model_name))
-        found[_kind(attention)] = found.get(_kind(attention), False) or seems or by_name
-    return found
+class _Said:
+    """All that was said of which tokens see later ones.
+
+    Args:
+        described: the attentions of a pass with their masks.
+        causal: whether the caller says that none does; None if nothing was said.
+        model_name: the name of the model's class, which may say it.
+    """
+
+    def __init__(
+        self, described: Sequence[tuple[Attention, Sequence[_Mask]]], causal: bool | None, model_name: str
+    ) -> None:
+        modules = [attention.module for attention, _ in described]
+        self._has_two_stacks = any(map(_OF_ENCODER.search, modules)) and any(map(_OF_DECODER.search, modules))
+        self._causal = causal
+        self._is_named_causal = _CAUSAL_NAME in model_name
+        self._hides_later = {
+            (_kind(attention), attention.shape, item)
+            for attention, masks in described
+            for mask in masks
+            if _is_exactly_causal(mask)
+            for item in mask.items
+        }
+
+    def is_causal(self, attention: Attention, mask: _Mask) -> bool:
+        """True where a mask must hide later tokens."""
+        if is_cross(attention) or "part" in attention.remarks:
+            return False
+        if self._has_two_stacks and _OF_ENCODER.search(attention.module):
+            return False
+        if self._causal is not None:
+            return self._causal
+        if attention.is_causal or _is_exactly_causal(mask) or _is_causal_by_mistake(mask):
+            return True
+        sees_all = bool((mask.allowed | mask.description.tokens.key_is_padding).all())
+        places = {(_kind(attention), attention.shape, item) for item in mask.items}
+        return sees_all and (self._is_named_causal or places <= self._hides_later)
 
 
-def _seems_causal(mask: _Mask) -> bool:
-    """Whether a mask hides most later keys and shows earlier ones, or, by mistake, the other way round."""
-    allowed, intent = mask.allowed, mask.description.intent
-    if intent is not None and intent.kind in ("prefix", "block_causal", "bidirectional", "window_both"):
+def _is_exactly_causal(mask: _Mask) -> bool:
+    """True where a mask hides every later token and else only padding, other documents, or what is far away."""
+    intent = mask.description.intent
+    return intent is not None and intent.kind in ("causal", "window") and mask.allowed.shape[0] > 1
+
+
+def _is_causal_by_mistake(mask: _Mask) -> bool:
+    """True for the causal mask off by one or turned over, which nobody means."""
+    n_queries, n_keys = mask.allowed.shape
+    if n_queries != n_keys or n_queries < 3:
         return False
-    if torch.equal(allowed, allowed[:1].expand_as(allowed)):  # it looks at the keys alone, as padding does
-        return False
-    offset = max(0, allowed.shape[1] - allowed.shape[0])
-    later, earlier = torch.ones_like(allowed).triu(offset + 1), torch.ones_like(allowed).tril(offset - 1)
-    n_later, n_earlier = int((allowed & later).sum()), int((allowed & earlier).sum())
-    of_later, of_earlier = n_later / max(1, int(later.sum())), n_earlier / max(1, int(earlier.sum()))
-    one_sided = min(n_later, n_earlier) == 0 < max(n_later, n_earlier)
-    return one_sided or min(of_later, of_earlier) < 0.5 < max(of_later, of_earlier)
+    real = ~mask.description.tokens.query_is_padding[:, None] & ~mask.description.tokens.key_is_padding
+    ones = torch.ones_like(mask.allowed)
+    mistakes = (ones.tril(1), ones.tril(-1), ones.triu(1))
+    return any(torch.equal(mask.allowed & real, mistake & real) for mistake in mistakes)
 
 
-def _worded(masks: Sequence[_Mask]) -> tuple[tuple[str, Description], ...]:
+def _worded(attention: Attention, masks: Sequence[_Mask]) -> tuple[tuple[str, Description], ...]:
     """The different masks, those with the same words as one, and those that are the same but for padding."""
+    if "not_read" in attention.remarks:
+        tokens = Tokens.without_padding(*attention.shape[2:])
+        return (("", Description("not read", None, tokens)),)
     first = {mask.description.words: mask for mask in reversed(masks)}
     with_padding = {
         _bare(mask) for mask in masks if mask.description.intent is not None and mask.description.intent.padding
@@ -228,29 +315,93 @@ def _is_without_padding(mask: _Mask) -> bool:
     return not bool(mask.description.tokens.key_is_padding.any()) and mask.description.intent is not None
 
 
-def _findings(attention: Attention, masks: Sequence[_Mask], is_causal: Mapping[str, bool]) -> tuple[Finding, ...]:
+def _findings(
+    attention: Attention, masks: Sequence[_Mask], said: _Said, padding: Padding, expected: Expected | None
+) -> tuple[Finding, ...]:
     found: dict[str, Finding] = {}
-    for finding in (*_of_the_call(attention), *_of_the_masks(attention, masks, is_causal[_kind(attention)])):
+    of_masks = list(_of_the_call(attention))
+    mask = None if expected is None else expected_of(attention, expected)
+    if "not_read" not in attention.remarks and masks:
+        if _seem_heads_first(attention, padding):
+            of_masks.append(_remark(attention, "heads_or_sequences"))
+        if mask is not None and not is_cross(attention):
+            of_masks += _beside_expected(attention, mask, _all_tokens(attention, padding))
+        elif "part" not in attention.remarks:
+            of_masks += _of_the_masks(attention, masks, said)
+            of_masks += _of_documents(masks)
+    for finding in of_masks:
         found.setdefault(finding.rule, finding)
     return tuple(sorted(found.values(), key=lambda finding: SEVERITIES.index(finding.severity)))
 
 
-def _of_the_masks(attention: Attention, masks: Sequence[_Mask], is_causal: bool) -> Iterator[Finding]:
+def _beside_expected(attention: Attention, mask: Mask, tokens: Sequence[Tokens]) -> Iterator[Finding]:
+    _, n_heads, n_queries, n_keys = attention.shape
+    allowed = attention.allowed
+    if allowed is not None and attention.sinks:
+        allowed = allowed[..., : n_keys - attention.sinks]
+    try:
+        finding = difference(allowed, cells_of(mask, attention, tokens), tokens, n_heads)
+    except Exception as error:  # the person's own function or expression may raise anything
+        _logger.info("an expected mask was not compared", exc_info=True)
+        cells = torch.ones(n_queries, n_keys, dtype=torch.bool)
+        why = f"{type(error).__name__}: {error}."
+        finding = Finding("not_compared", "The expected mask was not compared", "error", cells, why, "Mend it.")
+    if finding is not None:
+        yield finding
+
+
+def _of_documents(masks: Sequence[_Mask]) -> Iterator[Finding]:
+    """Documents, of which positions that restart tell, see each other."""
+    for mask in masks:
+        tokens = mask.description.tokens
+        if not tokens.documents:
+            continue
+        documents = torch.tensor(tokens.documents)
+        is_real = ~tokens.query_is_padding[:, None] & ~tokens.key_is_padding
+        leaks = mask.allowed & is_real & (documents[:, None] != documents)
+        if leaks.any():
+            query, key = leaks.nonzero()[0].tolist()
+            n_documents = len(set(tokens.documents))
+            why = (
+                f"The positions restart, so that {n_documents} documents lie side by side, but "
+                f"{int(leaks.sum()):,} cells are open from one to another: query {query} sees key {key}."
+            )
+            mend = "Block keys of other documents: mask & (document[:, None] == document[None, :])."
+            yield Finding("documents_leak", "Documents see each other", "error", leaks, why, mend)
+
+
+def _of_the_masks(attention: Attention, masks: Sequence[_Mask], said: _Said) -> Iterator[Finding]:
     has_nan = attention.weights is not None and bool(attention.weights.isnan().any())
-    cases = [_case(attention, mask, is_causal) for mask in masks]
+    cases = [_case(attention, mask, said.is_causal(attention, mask)) for mask in masks]
     found = [lint(case) for case in cases]
     is_inverted = any(finding.rule == "inverted" for findings in found for finding in findings)
     for case, findings in zip(cases, found, strict=True):
         if is_inverted and not any(finding.rule == "inverted" for finding in findings) and _turned_is_right(case):
             continue
         for finding in findings:
-            if finding.rule in _SAID_OTHERWISE or (finding.rule == "padding_query_without_key" and not has_nan):
+            if finding.rule == "padding_query_without_key" and not has_nan:
                 continue
+            if finding.rule == "aligned_top_left" and not attention.is_causal:
+                continue  # the keys after the last query may be empty places of a cache
+            if finding.rule == "fill_leaks":
+                leak = _leak(attention)
+                if leak is not None and leak < torch.finfo(case.number_type).eps:
+                    continue
             if finding.rule in ("no_key_left", "blocks_everything") and attention.fill is None and not has_nan:
                 empty = named("query", finding.cells.any(-1))
                 why = f"No key is left for {empty}, and this function gives it weights of zero: it gets nothing."
-                finding = replace(finding, why=why)
+                severity: Severity = "warning" if case.is_square else "note"
+                finding = replace(finding, why=why, severity=severity)
             yield finding
+
+
+def _leak(attention: Attention) -> float | None:
+    """The largest weight that a blocked key has where another one is open; None if no weights are known."""
+    if attention.weights is None or attention.allowed is None:
+        return None
+    allowed = attention.allowed.to(attention.weights.device)
+    leaks = attention.weights.nan_to_num(0.0).masked_fill(allowed | ~allowed.any(-1, keepdim=True), 0.0)
+    return float(leaks.max()) if leaks.numel() else None
 
 
 def _case(attention: Attention, mask: _Mask, is_causal: bool) -> MaskCase:
@@ -267,10 +418,6 @@ def _case(attention: Attention, mask: _Mask, is_causal: bool) -> MaskCase:
 def _turned_is_right(case: MaskCase) -> bool:
     """Whether the mask of another sequence, which is inverted, explains what is wrong with this one too."""
     return not any(finding.severity == "error" for finding in lint(case.with_allowed(~case.allowed)))
-
-
-_SAID_OTHERWISE = ("alignment_differs",)
-"""What the words for the mask say already."""
 
 
 @dataclass(frozen=True)
@@ -328,6 +475,46 @@ REMARKS: Mapping[str, Said] = {
         "The weights of a query do not sum to 1 over its keys.",
         "Take the softmax over the last axis, dim=-1.",
     ),
+    "two_fills": Said(
+        "Two fills were added",
+        "warning",
+        "Some cells are blocked by a number and others by -inf, as where two masks of the lowest number are added; "
+        "a row that is -inf throughout is NaN in PyTorch's softmax.",
+        "Combine masks with & before they become numbers.",
+    ),
+    "heads_or_sequences": Said(
+        "Heads and sequences share an axis",
+        "note",
+        "The mask hides the padding of each sequence only if the heads come first in that axis; if the "
+        "sequences do, it was repeated in the wrong order, and padding can be seen.",
+        "For sequences first use mask.repeat_interleave(n_heads, 0), for heads first mask.repeat(n_heads, 1, 1).",
+    ),
+    "weighted_after_softmax": Said(
+        "The weights are changed once more after the softmax",
+        "note",
+        "Sums over heads, as in talking heads, or products with numbers that block nothing meet the values: the "
+        "weights are those before.",
+        "Nothing to mend if it is meant.",
+    ),
+    "sums_below_one": Said(
+        "The weights of a row do not sum to 1",
+        "note",
+        "What is left goes to no key, as in a softmax with 1 added to its sum.",
+        "Nothing to mend if it is meant.",
+    ),
+    "part": Said(
+        "This is a part of an attention",
+        "note",
+        "Its module computes several softmaxes in one call, of which this one has some of the heads, queries or "
+        "keys, so its mask is not judged.",
+        "Nothing to mend.",
+    ),
+    "not_read": Said(
+        "The mask was not read",
+        "note",
+        "The weights are not those that the mask, as far as it was followed, leads to, so it is not judged.",
+        "Nothing to mend: say what it should be by expected=.",
+    ),
     "scores_changed": Said(
         "The scores are changed by a function",
         "note",
@@ -338,21 +525,34 @@ REMARKS: Mapping[str, Said] = {
 """What is said of each remark of an ``Attention``."""
 
 
+def _remark(attention: Attention, name: str) -> Finding:
+    said, cells = REMARKS[name], torch.ones(attention.shape[2:], dtype=torch.bool)
+    return Finding(name, said.title, said.severity, cells, said.why, said.mend)
+
+
 def _of_the_call(attention: Attention) -> Iterator[Finding]:
     """What the call itself shows, whatever its mask is."""
     cells = torch.ones(attention.shape[2:], dtype=torch.bool)
-    for remark in attention.remarks:
-        said = REMARKS[remark]
-        yield Finding(remark, said.title, said.severity, cells, said.why, said.mend)
+    yield from (_remark(attention, remark) for remark in attention.remarks)
     if attention.weights is not None and bool(attention.weights.isnan().any()):
         why = "A weight that is not a number spreads to every token in the next layer."
         mend = "Leave each query at least one key, or give rows without a key weights of zero."
         yield Finding("weights_are_nan", "Weights are NaN", "error", cells, why, mend)
-    width = attention.query_shape[-1] if attention.query_shape else 0
-    if width and not math.isclose(attention.scale * math.sqrt(width), 1.0, rel_tol=1e-3):
-        why = (
-            f"The scores are multiplied by {attention.scale:.3g}, and not by 1 / sqrt({width}) = "
-            f"{1 / math.sqrt(width):.3g}."
-        )
-        mend = "Nothing to mend if the queries are scaled before, or the model is trained like this, as T5 is."
-        yield Finding("unusual_scale", "The scores are scaled otherwise", "note", cells, why, mend)
+
+
+def remarks_on(attentions: Sequence[Attention]) -> tuple[str, ...]:
+    """Sentences on what is worth knowing of several attentions and wrong with none."""
+    scaled: dict[tuple[str, float, int], list[str]] = {}
+    for attention in attentions:
+        width = attention.query_shape[-1] if attention.query_shape else 0
+        if width and not math.isclose(attention.scale * math.sqrt(width), 1.0, rel_tol=1e-3):
+            scaled.setdefault((f"{attention.scale:.3g}", attention.scale, width), []).append(attention.path)
+    if not scaled:
+        return ()
+    (scale, _, width), paths = next(iter(scaled.items()))
+    n_others = sum(len(others) for others in scaled.values()) - 1
+    others = f" and {n_others} more" if n_others else ""
+    return (
+        f"The scores of {paths[0]}{others} are scaled otherwise: by {scale} and not by 1 / sqrt({width}) = "
+        f"{1 / math.sqrt(width):.3g}; it is as meant if the queries are scaled before, or the model is trained so.",
+    )

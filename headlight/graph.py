@@ -25,7 +25,7 @@ TYPES = frozenset(
 Leaf = StageInput | ParameterInput | Constant
 Values = Mapping[str, Tensor]
 
-NOT_COMPUTED = (RuntimeError, TypeError, ValueError, IndexError, KeyError, AttributeError)
+NOT_COMPUTED = (RuntimeError, ValueError, IndexError, KeyError)
 """What is raised where an expression cannot be computed: a tensor lies on another device, or is not known."""
 
 _MOST_OPERATIONS = 12

@@ -8,6 +8,7 @@ the Frobenius norm of the Jacobian (Hutchinson 1989).
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 
 import torch
@@ -16,6 +17,7 @@ from torch import Tensor
 from headlight.checking import check
 from headlight.passes import Pass, StageOutput, Subject, run_pass
 
+_logger = logging.getLogger(__name__)
 _ROW_BY_ROW = ("Linear", "Conv1D")
 """Modules that cannot mix rows: within an attention that is written out, what leaks into them is the attention."""
 
@@ -24,9 +26,19 @@ def differentiated(subject: Subject) -> Pass | None:
     """A pass with a derivative; None where the model has none by its tokens."""
     try:
         found = run_pass(subject, subject.tokens, differentiable=True)
-    except NotImplementedError:  # such as FlexAttention on a CPU
+        if not found.embedded or not found.output.requires_grad:
+            return None
+        pulled_back(found.output_stage(subject), all_rows(subject, found.output), found, subject)
+    except Exception:  # a plain pass says whether it is the model's own
+        _logger.info("the output has no derivative by its tokens", exc_info=True)
         return None
-    return found if found.embedded and found.output.requires_grad else None
+    return found
+
+
+def all_rows(subject: Subject, output: Tensor) -> Tensor:
+    """(B, T) bool, every row of an output; (B, 1) where it has one for each sequence."""
+    n_rows = subject.n_tokens if subject.has_rows(output) else 1
+    return torch.ones(subject.n_sequences, n_rows, dtype=torch.bool)
 
 
 def influence(
@@ -57,11 +69,11 @@ def pulled_back(stage: StageOutput, rows: Tensor, found: Pass, subject: Subject)
 
     Args:
         stage: the stage.
-        rows: (B, T) bool, its rows.
+        rows: (B, T) bool, its rows; (B, 1) where it has one for each sequence.
         found: the pass that it is of.
         subject: what was run.
     """
-    total = torch.zeros(rows.shape, dtype=torch.float64)
+    total = torch.zeros(subject.n_sequences, subject.n_tokens, dtype=torch.float64)
     if not stage.value.requires_grad:
         return total
     direction = torch.randn(stage.value.shape, generator=torch.Generator().manual_seed(1)).to(stage.value)
@@ -76,15 +88,17 @@ def pulled_back(stage: StageOutput, rows: Tensor, found: Pass, subject: Subject)
 
 
 def _over(stage: StageOutput, rows: Tensor) -> Tensor:
-    """Rows, (B, T) bool, as a mask that broadcasts to a stage; of all sequences if it has no axis for them."""
-    axis = stage.axis % stage.value.dim()
-    of_batch = 1 if axis == 0 else 0
+    """Rows, (B, T) or (B, 1) bool, as a mask that broadcasts to a stage; of all sequences if it has none."""
     shape = [1] * stage.value.dim()
+    if stage.axis is None:
+        shape[stage.batch_axis] = len(rows)
+        return rows.any(1).reshape(shape).to(stage.value.device)
+    axis = stage.axis % stage.value.dim()
     shape[axis] = rows.shape[1]
-    if stage.value.shape[of_batch] != len(rows):
+    if stage.value.shape[stage.batch_axis] != len(rows):
         return rows.any(0).reshape(shape).to(stage.value.device)
-    shape[of_batch] = len(rows)
-    return (rows if of_batch < axis else rows.T).reshape(shape).to(stage.value.device)
+    shape[stage.batch_axis] = len(rows)
+    return (rows if stage.batch_axis < axis else rows.T).reshape(shape).to(stage.value.device)
 
 
 def first_stage(

@@ -1,34 +1,97 @@
-"""What the inputs of a model say about its tokens: how many there are, and which are padding."""
+"""The inputs of a model, and all that they say about its tokens: their number, padding and documents."""
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 _TOKENS = ("input_ids", "inputs_embeds", "src", "x", "query", "input", "pixel_values", "input_features")
-_ONE_IS_REAL = ("attention_mask", "decoder_attention_mask")
+_ONE_IS_REAL = ("attention_mask", "decoder_attention_mask", "encoder_attention_mask")
 _TRUE_IS_PADDING = ("src_key_padding_mask", "tgt_key_padding_mask", "memory_key_padding_mask", "key_padding_mask")
+_OF_OWN = ("attention_mask", "src_key_padding_mask", "key_padding_mask")
+_OF_DECODER = ("decoder_attention_mask", "tgt_key_padding_mask")
+_OF_SOURCE = ("encoder_attention_mask", "memory_key_padding_mask")
 
 
 @dataclass(frozen=True, eq=False)
 class Padding:
-    """Which tokens of a batch are padding, as far as the inputs tell.
+    """Which tokens of a batch are padding, and of which document each is, as far as the inputs tell.
 
     Attributes:
         encoder: (B, T) bool, True = padding, of the only sequence or of the encoder's; None if unknown.
         decoder: the same of the decoder's; None if unknown.
+        source: the same of what a cross-attention reads, where that is said apart from the encoder's.
+        documents: (B, T), the number of each token's document, where positions that restart tell; None if unknown.
     """
 
     encoder: Tensor | None = None
     decoder: Tensor | None = None
+    source: Tensor | None = None
+    documents: Tensor | None = None
 
 
 NO_PADDING = Padding()
 """Nothing is known of any."""
+
+
+@dataclass(frozen=True, eq=False)
+class Inputs:
+    """The inputs of a model, as far as they concern masks.
+
+    Attributes:
+        model: the name of its class; "" if unknown.
+        named: ids, masks and positions by the names of the arguments.
+        tokens: the shape of the first input that can hold tokens, (B, T) or (B, T, D); () if there is none.
+    """
+
+    model: str = ""
+    named: Mapping[str, Tensor] = field(default_factory=dict)
+    tokens: tuple[int, ...] = ()
+
+    @property
+    def padding(self) -> Padding:
+        """The padding and the documents that they tell."""
+        return padding_of(self.named)
+
+
+def inputs_of(model: nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Inputs:
+    """The inputs of one call of a model."""
+    named = arguments_of(model, args, kwargs)
+    tokens = tokens_of(args, kwargs)
+    kept = {
+        name: given.detach().clone()
+        for name, given in named.items()
+        if isinstance(given, Tensor) and 0 < given.dim() <= 4 and _is_about_tokens(name, given)
+    }
+    return Inputs(type(model).__name__, kept, () if tokens is None else tuple(tokens.shape))
+
+
+def _is_about_tokens(name: str, given: Tensor) -> bool:
+    """True for ids, positions or a mask, and not for activations."""
+    return not given.is_floating_point() or name in (*_ONE_IS_REAL, *_TRUE_IS_PADDING)
+
+
+def arguments_of(model: nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of a call by name; those without one by their number."""
+    try:
+        bound = inspect.signature(model.forward).bind_partial(*args, **kwargs)
+    except (TypeError, ValueError):
+        return {**{str(i): given for i, given in enumerate(args)}, **kwargs}
+    found: dict[str, Any] = {}
+    for name, given in bound.arguments.items():
+        kind = bound.signature.parameters[name].kind
+        if kind is inspect.Parameter.VAR_KEYWORD:
+            found |= given
+        elif kind is inspect.Parameter.VAR_POSITIONAL:
+            found |= {str(i): part for i, part in enumerate(given)}
+        else:
+            found[name] = given
+    return found
 
 
 def tokens_of(args: Sequence[Any], kwargs: Mapping[str, Any]) -> Tensor | None:
@@ -40,11 +103,11 @@ def tokens_of(args: Sequence[Any], kwargs: Mapping[str, Any]) -> Tensor | None:
     return None
 
 
-def padding_of(kwargs: Mapping[str, Any], padding: Tensor | None = None) -> Padding:
+def padding_of(named: Mapping[str, Any], padding: Tensor | None = None) -> Padding:
     """The padding that the inputs name, in the conventions of their names.
 
     Args:
-        kwargs: what the model is called with by name.
+        named: what the model is called with by name.
         padding: (B, T), True = padding; where given, it is believed in place of the inputs.
 
     Raises:
@@ -55,20 +118,35 @@ def padding_of(kwargs: Mapping[str, Any], padding: Tensor | None = None) -> Padd
             raise ValueError(
                 f"padding is {padding.dtype} {tuple(padding.shape)}: it must be boolean, (B, T), True = padding"
             )
-        return Padding(padding)
+        return Padding(padding, documents=_documents(named.get("position_ids"), padding))
     found = {
         name: _is_padding(given, true_is_padding=name in _TRUE_IS_PADDING)
         for name in (*_ONE_IS_REAL, *_TRUE_IS_PADDING)
-        if isinstance(given := kwargs.get(name), Tensor) and given.dim() == 2
+        if isinstance(given := named.get(name), Tensor) and given.dim() == 2
     }
-    encoder = [
-        found[name] for name in ("attention_mask", "src_key_padding_mask", "key_padding_mask") if name in found
-    ]
-    decoder = [found[name] for name in ("decoder_attention_mask", "tgt_key_padding_mask") if name in found]
-    return Padding(encoder[0] if encoder else None, decoder[0] if decoder else None)
+    own, decoder, source = (
+        next((found[name] for name in names if name in found), None) for names in (_OF_OWN, _OF_DECODER, _OF_SOURCE)
+    )
+    return Padding(own, decoder, source, _documents(named.get("position_ids"), own))
 
 
 def _is_padding(mask: Tensor, *, true_is_padding: bool) -> Tensor:
     if not true_is_padding:
         return mask == 0
     return mask if mask.dtype is torch.bool else mask < 0
+
+
+def _documents(positions: object, is_padding: Tensor | None) -> Tensor | None:
+    """(B, T), the number of each token's document: one begins where positions go back to the first one's."""
+    if not isinstance(positions, Tensor) or positions.dim() != 2 or positions.is_floating_point():
+        return None
+    is_real = torch.ones_like(positions, dtype=torch.bool)
+    if is_padding is not None and is_padding.shape == positions.shape:
+        is_real = ~is_padding.to(positions.device)
+    documents = torch.zeros_like(positions)
+    for item, row in enumerate(positions):
+        places = is_real[item].nonzero().flatten()
+        of_tokens = row[places]
+        begins = (of_tokens[1:] < of_tokens[:-1]) & (of_tokens[1:] == of_tokens[:1])
+        documents[item, places[1:]] = begins.cumsum(0)
+    return documents if bool(documents.any()) else None

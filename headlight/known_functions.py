@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from headlight.call import Call, four_axes
+from headlight.call import Call, broadcast_axes, broadcast_shapes, four_axes
 
 Reader = Callable[[tuple[Any, ...], Mapping[str, Any], Any], Call]
 
@@ -28,14 +28,15 @@ def scaled_dot_product_attention(args: tuple[Any, ...], kwargs: Mapping[str, Any
         dropout_p: float = 0.0,
         is_causal: bool = False,
         scale: float | None = None,
-        enable_gqa: bool = False,
+        enable_gqa: bool = False,  # noqa: ARG001 - a name of PyTorch's
     ) -> Call:
+        batch = broadcast_shapes(query.shape[:-2], (*key.shape[:-3], *query.shape[-3:-2]))
         return Call(
             kind="scaled_dot_product_attention",
-            query=four_axes(query),
+            query=four_axes(query.expand(*batch, *query.shape[-2:])),
             key=four_axes(key),
             value=four_axes(value),
-            mask=_mask_of(attn_mask, query),
+            mask=_mask_of(attn_mask, query.device, batch),
             is_causal=is_causal,
             scale=1 / math.sqrt(query.shape[-1]) if scale is None else scale,
             dropout=dropout_p,
@@ -47,14 +48,12 @@ def scaled_dot_product_attention(args: tuple[Any, ...], kwargs: Mapping[str, Any
     return read(*args, **kwargs)
 
 
-def _mask_of(mask: Tensor | None, query: Tensor) -> Tensor | None:
+def _mask_of(mask: Tensor | None, device: torch.device, batch: Sequence[int]) -> Tensor | None:
     if mask is None:
         return None
     if hasattr(mask, "_materialize"):  # torch.nn.attention.bias.causal_lower_right and its like
-        mask = mask._materialize(query.device)
-    if mask.dim() == 3 and query.dim() == 3:
-        return mask[:, None]
-    return mask.flatten(0, -4) if mask.dim() > 4 else mask
+        mask = mask._materialize(device)
+    return broadcast_axes(mask, batch)
 
 
 _MULTI_HEAD = inspect.signature(F.multi_head_attention_forward)
@@ -81,6 +80,7 @@ def multi_head_attention_forward(args: tuple[Any, ...], kwargs: Mapping[str, Any
         to_output=partial(_projected_output, given),
         safe=not given["need_weights"],
         contradicted=is_causal and _contradicts(given["attn_mask"]),
+        sinks=heads.n_extra,
     )
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import torch
 from torch import Tensor
 
-Remark = Literal["nan_in_mask", "ones_and_zeros", "scores_changed", "multiplied_by_zero"]
+Remark = Literal["nan_in_mask", "ones_and_zeros", "scores_changed", "multiplied_by_zero", "two_fills", "not_read"]
 
 LOWEST = -1e4
 """An added number that is this low stands for a blocked cell: it is the highest that libraries have used for it."""
@@ -65,12 +65,13 @@ def read_added(added: Tensor) -> ReadMask:
 
 
 def _with_blocked(added: Tensor, blocked: Tensor) -> ReadMask:
-    highest_fill = float(added[blocked].max())
+    lowest_fill, highest_fill = (float(extreme) for extreme in torch.aminmax(added[blocked].float()))
     rest = added.masked_fill(blocked, 0.0)
     return ReadMask(
         allowed=~blocked,
         bias=rest if bool(rest.any()) else None,
         fill=None if highest_fill == -math.inf else highest_fill,
+        remark="two_fills" if lowest_fill == -math.inf < highest_fill else None,
     )
 
 
@@ -84,6 +85,52 @@ def both(one: ReadMask, other: ReadMask) -> ReadMask:
         fill=None if highest == -math.inf else highest,
         remark=one.remark or other.remark,
     )
+
+
+_SURELY_LOW = LOWEST / 2
+"""A score below this is a blocked cell's, whatever stood there before a fill was added."""
+
+
+def held(read: ReadMask, scores: Tensor) -> ReadMask:
+    """A mask that was read, held against the scores that the softmax was given.
+
+    Where these block other cells than it says, they are right: then the mask is what they show.
+    """
+    hidden = scores <= _SURELY_LOW
+    is_low = read.fill is None or read.fill <= _SURELY_LOW
+    allowed = read.allowed if is_low else None
+    if not bool((hidden if allowed is None else hidden == allowed).any()):
+        return read
+    if allowed is not None and not bool((hidden & allowed).any()):
+        lowered = float(scores.masked_fill(allowed, -math.inf).max())
+        if lowered <= _CLEARLY_LOW:  # what stood there was changed after it was filled in, as by a soft cap
+            return replace(read, fill=lowered)
+    if not bool(hidden.any()):
+        return replace(read, allowed=None, fill=None)
+    fill = float(scores[hidden].max())
+    return replace(read, allowed=without_repeats(~hidden), fill=None if fill == -math.inf else fill)
+
+
+def has_unexplained_zeros(weights: Tensor, scores: Tensor, axis: int) -> bool:
+    """True where weights are zero because of scores that no mask explains: far below others, but not blocked."""
+    highest = scores.amax(axis, keepdim=True)
+    return bool(((weights == 0) & (scores > _SURELY_LOW) & (highest > _SURELY_LOW)).any())
+
+
+def without_repeats(cells: Tensor) -> Tensor:
+    """The same with size 1 along the axes before the last two along which nothing changes."""
+    for axis in range(cells.dim() - 2):
+        first = cells.narrow(axis, 0, 1)
+        if bool((cells == first).all()):
+            cells = first
+    return cells
+
+
+def compact(cells: Tensor) -> Tensor:
+    """The same with size 1 along the axes along which it was expanded."""
+    for axis, step in enumerate(cells.stride()):
+        cells = cells.narrow(axis, 0, 1) if step == 0 and cells.shape[axis] > 1 else cells
+    return cells
 
 
 def _joined(one: Tensor | None, other: Tensor | None, join: Callable[[Tensor, Tensor], Tensor]) -> Tensor | None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
+import torch
 from torch import nn
 from torch.nn.modules.module import (
     _global_forward_hooks_with_kwargs,
@@ -16,6 +18,21 @@ from torch.nn.modules.module import (
 
 Entered = Callable[[nn.Module], None]
 Left = Callable[[nn.Module, Any, Any, Any], Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Running:
+    """One call of a module.
+
+    Attributes:
+        module: the module.
+        path: its path.
+        number: how many calls of modules of the model began before it.
+    """
+
+    module: nn.Module
+    path: str
+    number: int
 
 
 class RunningModules:
@@ -28,13 +45,20 @@ class RunningModules:
             .strip(".")  # what torch.compile puts around
             for name, module in model.named_modules()
         }
-        self._running: list[nn.Module] = []
+        self._running: list[Running] = []
+        self._n_calls = 0
+        self._outside = Running(model, "", 0)
         self._thread = threading.get_ident()
+
+    @property
+    def innermost(self) -> Running:
+        """The call of a module that runs; the model itself where none does."""
+        return self._running[-1] if self._running else self._outside
 
     @property
     def path(self) -> str:
         """The path of the innermost running module; "" for the model itself, and where none runs."""
-        return self.path_of(self._running[-1]) if self._running else ""
+        return self.innermost.path
 
     def path_of(self, module: nn.Module) -> str:
         """The path of a module of the model."""
@@ -42,7 +66,7 @@ class RunningModules:
 
     @contextmanager
     def followed(self, entered: Entered, left: Left) -> Iterator[None]:
-        """Follow what runs until the block ends.
+        """Follow what runs until the block ends, as it is written: nothing is compiled meanwhile.
 
         Args:
             entered: called with each module of the model before its ``forward``.
@@ -50,15 +74,16 @@ class RunningModules:
                 the module raised an error. What it returns, unless that is None, is the output in its place.
         """
 
-        def before(module: nn.Module, args: Any) -> None:  # noqa: ANN401 - arguments of any module
+        def before(module: nn.Module, _args: Any) -> None:  # noqa: ANN401 - arguments of any module
             if self._is_followed(module):
-                self._running.append(module)
+                self._n_calls += 1
+                self._running.append(Running(module, self.path_of(module), self._n_calls))
                 entered(module)
 
         def after(module: nn.Module, args: Any, *rest: Any) -> Any:  # noqa: ANN401
             if not self._is_followed(module):
                 return None
-            while self._running and self._running.pop() is not module:  # those that an error ended with it
+            while self._running and self._running.pop().module is not module:  # those that an error ended with it
                 pass
             kwargs, output = rest if len(rest) == 2 else ({}, None)  # after an error PyTorch leaves keywords out
             return left(module, args, kwargs, output)
@@ -69,7 +94,8 @@ class RunningModules:
             register_module_forward_hook(after, with_kwargs=True, always_call=True),
         )
         try:
-            yield
+            with torch.compiler.set_stance("force_eager"):
+                yield
         finally:
             for handle in handles:
                 handle.remove()

@@ -18,8 +18,8 @@ from torch import Tensor
 from torch.nn.functional import adaptive_max_pool2d
 
 from headlight.attention import Attention
-from headlight.findings import Judged, judge
-from headlight.inputs import Padding
+from headlight.findings import Judged, judge, remarks_on
+from headlight.inputs import Inputs
 from headlight.patterns import Folded
 from headlight.report import Report, cells_of
 from model.masks import with_leading_axes
@@ -36,18 +36,22 @@ _PALETTE = bytes(part for color in (*_STEPS, _GREY) for part in color)
 _IMAGE = "width:96px;height:96px;object-fit:contain;image-rendering:pixelated;border:1px solid #8888"
 
 
-def picture_of(attentions: Sequence[Attention], notes: Sequence[str], tokens: Sequence[str] = ()) -> str:
+def picture_of(
+    attentions: Sequence[Attention], notes: Sequence[str], inputs: Inputs, tokens: Sequence[str] = ()
+) -> str:
     """The HTML of some attentions, of the first sequence where they are of several.
 
     Args:
         attentions: those of a trace.
         notes: what could not be seen, a sentence each.
+        inputs: what the model was called with.
         tokens: the text of each token; places are numbered where they are not as many as queries or keys.
     """
-    report = Report(judge(attentions, Padding(), None), tuple(notes))
+    rows = judge(attentions, inputs.padding, None, inputs.model)
+    report = Report(rows, (*notes, *remarks_on(attentions)))
     most_heads = max(1, _MOST_IMAGES // max(1, len(attentions)))
-    rows = "".join(_row(row, tokens, most_heads) for row in report.rows)
-    return f"<div>{report.said_html()}{_LEGEND if rows else ''}{rows}</div>"
+    pictures = "".join(_row(row, tokens, most_heads) for row in report.rows)
+    return f"<div>{report.said_html()}{_LEGEND if pictures else ''}{pictures}</div>"
 
 
 def said_of_steps(n_operations: int, steps: Sequence[Folded]) -> str:

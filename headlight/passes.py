@@ -10,11 +10,25 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
+from torch.utils.weak import WeakIdKeyDictionary
 
 from headlight.modules import RunningModules
+from model.dataflow import name_of
 
-_EMBEDDINGS = {F.embedding: (0, 1), torch.embedding: (1, 0)}
-"""Where the ids and the table stand among the arguments."""
+_LOOK_UPS = frozenset(("embedding", "getitem", "index_select"))
+"""Functions that take the vectors of ids out of a table."""
+
+_ONE_BY_ONE = frozenset(
+    (
+        *("view", "reshape", "unsqueeze", "squeeze", "flatten", "unflatten", "getitem", "contiguous", "clone"),
+        *("long", "int", "to", "type", "type_as", "detach", "add", "iadd", "sub", "isub", "mul", "imul", "where"),
+        *("masked_fill", "clamp", "clamp_min", "clamp_max", "remainder"),
+    )
+)
+"""Functions that leave each id at its place."""
+
+_OF_TARGET = ("decoder_input", "decoder_att", "decoder_pos", "tgt")
+"""The names of inputs of a decoder beside which an encoder has its own begin so."""
 
 _ATTENTIONS = {F.scaled_dot_product_attention: -2, F.multi_head_attention_forward: 0}
 """The axis of the queries in what the function returns."""
@@ -31,6 +45,8 @@ class Subject:
         place: the number or the name of the argument that holds the tokens, (B, T) ids or (B, T, D) vectors.
         token_axis: the axis of the tokens in it, in the modules' outputs and in the output: 1, or 0 for (T, B, D).
         pick: takes the tensor to be judged from the model's output; None takes the first that has the tokens' axis.
+        needs_rows: whether the tensor to be judged must have a row for each token; else it is the first that has
+            something of each sequence, such as a pooled vector.
     """
 
     model: nn.Module
@@ -39,6 +55,7 @@ class Subject:
     place: int | str
     token_axis: int
     pick: Callable[[Any], Tensor] | None
+    needs_rows: bool = True
 
     @property
     def tokens(self) -> Tensor:
@@ -57,21 +74,26 @@ class Subject:
         return self.tokens.shape[1 - self.token_axis]
 
     def part(self, item: int, kept: Tensor) -> Subject:
-        """One sequence of the batch without its other tokens, in every input that is (B, T, ...)."""
+        """One sequence of the batch without its other tokens, in every input that is (B, T, ...), or (B, ...)."""
         shape = self.tokens.shape[:2]
+        of_target = isinstance(self.place, str) and self.place.startswith(_OF_TARGET)
 
-        def cut(given: object) -> object:
-            is_one = isinstance(given, Tensor) and given.shape[:2] == shape
-            return given[item : item + 1, kept.to(given.device)] if is_one else given  # type: ignore[index,attr-defined]
+        def cut(given: object, name: str = "") -> object:
+            if not isinstance(given, Tensor) or given.dim() < 2 or given.shape[0] != shape[0]:
+                return given
+            is_beside = name.startswith(_OF_TARGET) is not of_target
+            if is_beside or given.shape[:2] != shape:
+                return given[item : item + 1]
+            return given[item : item + 1, kept.to(given.device)]
 
-        kwargs = {name: cut(given) for name, given in self.kwargs.items()}
+        kwargs = {name: cut(given, name) for name, given in self.kwargs.items()}
         return replace(self, args=tuple(cut(given) for given in self.args), kwargs=kwargs)
 
     def run(self, tokens: Tensor) -> Tensor:
         """The output for other tokens of the same shape.
 
         Raises:
-            ValueError: the output has no axis of the tokens.
+            ValueError: the output has no axis of the tokens, or of the sequences.
         """
         args, kwargs = list(self.args), dict(self.kwargs)
         if isinstance(self.place, int):
@@ -82,12 +104,17 @@ class Subject:
         if self.pick is not None:
             return self.pick(output)
         for tensor in tensors_in(output):
-            if self.has_rows(tensor):
+            if self.has_rows(tensor) if self.needs_rows else self.has_sequences(tensor):
                 return tensor
+        rows = f"{self.n_tokens} rows along axis {self.token_axis}, one for each token"
         raise ValueError(
-            f"the output has no tensor with {self.n_tokens} rows along axis {self.token_axis}, one for each token: "
+            f"the output has no tensor with {rows if self.needs_rows else 'something of each sequence'}: "
             "say by output= how to take it from what the model returns"
         )
+
+    def has_sequences(self, tensor: Tensor) -> bool:
+        """True where a tensor has something of each sequence."""
+        return tensor.is_floating_point() and self.n_sequences in tensor.shape[:2]
 
     def has_rows(self, tensor: Tensor) -> bool:
         """Whether a tensor has one row for each token."""
@@ -103,13 +130,18 @@ class StageOutput:
         module: the module's path.
         kind: its class, or "attention".
         value: what it returned.
-        axis: the axis of the tokens.
+        axis: the axis of the tokens; None where it has one row for each sequence.
     """
 
     module: str
     kind: str
     value: Tensor
-    axis: int
+    axis: int | None
+
+    @property
+    def batch_axis(self) -> int:
+        """The axis of the sequences."""
+        return 1 if self.axis is not None and self.axis % self.value.dim() == 0 else 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +151,7 @@ class Pass:
     Attributes:
         output: (B, T, ...), or (T, B, ...).
         stages: what the attentions and modules came to, in the order computed.
-        embedded: the vectors that stand for the tokens; empty where none were seen.
+        embedded: the vectors that stand for the tokens; empty where none were seen, or not all that does.
         n_ids: how many ids the model knows; None where the tokens are vectors.
     """
 
@@ -130,7 +162,7 @@ class Pass:
 
     def output_stage(self, subject: Subject) -> StageOutput:
         """The output as the last stage."""
-        return StageOutput("", "output", self.output, subject.token_axis)
+        return StageOutput("", "output", self.output, subject.token_axis if subject.has_rows(self.output) else None)
 
 
 def run_pass(subject: Subject, tokens: Tensor, *, differentiable: bool) -> Pass:
@@ -141,34 +173,42 @@ def run_pass(subject: Subject, tokens: Tensor, *, differentiable: bool) -> Pass:
         tokens: the tokens to run it with.
         differentiable: whether the output is to be differentiated by the embeddings.
     """
-    notes = _Notes(subject, tokens, differentiable)
     modules = RunningModules(subject.model)
-    notes.modules = modules
     with torch.random.fork_rng(), torch.inference_mode(False), torch.set_grad_enabled(differentiable):
         torch.manual_seed(0)
-        given = tokens
-        if tokens.is_floating_point() and differentiable:
-            given = tokens.detach().clone().requires_grad_()
-            notes.embedded.append(given)
+        notes = _Notes(subject, tokens.detach().clone(), differentiable, modules)
+        given = notes.leaf(notes.tokens) if tokens.is_floating_point() and differentiable else notes.tokens
         with modules.followed(lambda _: None, notes.left), notes:
             output = subject.run(given)
-    return Pass(output, tuple(notes.stages), tuple(notes.embedded), notes.n_ids)
+    embedded = () if notes.is_incomplete else tuple(notes.embedded)
+    return Pass(output, tuple(notes.stages), embedded, notes.n_ids)
 
 
 @dataclass(eq=False)
 class _Notes(TorchFunctionMode):
-    """Puts leaves in the place of the tokens' embeddings, and keeps what attentions and modules come to."""
+    """Puts leaves in the place of the tokens' embeddings, and keeps what attentions and modules come to.
+
+    Ids are told by their place: they are the tokens that the model was given, or were made of them one by one.
+    """
 
     subject: Subject
     tokens: Tensor
     differentiable: bool
+    modules: RunningModules
     stages: list[StageOutput] = field(default_factory=list)
     embedded: list[Tensor] = field(default_factory=list)
     n_ids: int | None = None
-    modules: RunningModules = field(init=False)
+    is_incomplete: bool = False
 
     def __post_init__(self) -> None:
         super().__init__()
+        self._in_place = WeakIdKeyDictionary({self.tokens: True})
+
+    def leaf(self, vectors: Tensor) -> Tensor:
+        """The same vectors to go on with, which may be written over, behind a leaf that is kept."""
+        leaf = vectors.detach().clone().requires_grad_()
+        self.embedded.append(leaf)
+        return leaf.clone()
 
     def __torch_function__(
         self,
@@ -178,22 +218,46 @@ class _Notes(TorchFunctionMode):
         kwargs: dict[str, Any] | None = None,
     ) -> Any:  # noqa: ANN401
         output = function(*args, **(kwargs or {}))
-        if function in _EMBEDDINGS and not self.tokens.is_floating_point():
-            ids, table = _EMBEDDINGS[function]
-            if len(args) > 1 and self._are_the_tokens(args[ids]):
-                self.n_ids = args[table].shape[0]
-                if self.differentiable:
-                    output = output.detach().clone().requires_grad_()
-                    self.embedded.append(output)
-        elif function in _ATTENTIONS or type(function).__name__ == "FlexAttentionHOP":
+        if function in _ATTENTIONS or type(function).__name__ == "FlexAttentionHOP":
             value, axis = tensors_in(output)[0], _ATTENTIONS.get(function, -2)
             if value.shape[axis] == self.subject.n_tokens:
                 self.stages.append(StageOutput(self.modules.path, "attention", value, axis))
+        elif not self.tokens.is_floating_point():
+            return self._followed(function, args, kwargs or {}, output)
         return output
 
-    def _are_the_tokens(self, ids: Tensor) -> bool:
-        with torch._C.DisableTorchFunction():
-            return ids.numel() == self.tokens.numel() and torch.equal(ids.reshape(self.tokens.shape), self.tokens)
+    def _followed(
+        self,
+        function: Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: Mapping[str, Any],
+        output: Any,  # noqa: ANN401
+    ) -> Any:  # noqa: ANN401
+        """Follow the ids from one tensor to the next, up to where they are looked up."""
+        given = tensors_in((args, kwargs))
+        in_place = [self._in_place[tensor] for tensor in given if tensor in self._in_place]
+        name = name_of(function)
+        if not in_place or name.startswith("new_") or name.endswith("_like"):
+            return output
+        if name == "setitem":
+            self._in_place[args[0]] = False
+        elif isinstance(output, Tensor) and output.is_floating_point():
+            table = next((tensor for tensor in given if tensor.is_floating_point()), None)
+            if (
+                table is None
+                or name not in _LOOK_UPS
+                or (name == "getitem" and not isinstance(table, nn.Parameter))
+            ):
+                return output
+            if not all(in_place):
+                self.is_incomplete = True
+                return output
+            self.n_ids = table.shape[0]
+            return self.leaf(output) if self.differentiable else output
+        elif isinstance(output, Tensor) and output.dtype is not torch.bool:
+            keeps_places = name in _ONE_BY_ONE and output.numel() == self.tokens.numel()
+            self._in_place[output] = keeps_places and all(in_place)
+        return output
 
     def left(self, module: nn.Module, args: Any, kwargs: Any, output: Any) -> None:  # noqa: ANN401
         """Keep what a module came to."""

@@ -192,7 +192,7 @@ def _norm(normalized: Callable[[Tensor, float], Tensor], formula: str) -> Finder
                 continue
             if _is_centred(graph, leaf):
                 continue  # what is left of a LayerNorm
-            scales = _scales(graph, last, inside)
+            scales = _scales(graph, last)
             nodes = [graph.stages[each].node for each in inside if graph.stages[each].operation in _ADDS]
             for epsilon in dict.fromkeys(number for node in nodes if (number := number_in(node)) is not None):
 
@@ -220,7 +220,7 @@ def _is_centred(graph: Graph, leaf: Leaf) -> bool:
     return any(mean is not None for mean in means)
 
 
-def _scales(graph: Graph, last: Stage, inside: Sequence[str]) -> dict[str, Node]:
+def _scales(graph: Graph, last: Stage) -> dict[str, Node]:
     """What the result of a norm is multiplied with, ``g``, and what is then added to it, ``b``."""
     found: dict[str, Node] = {}
     stage: Stage | None = last

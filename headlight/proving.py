@@ -1,4 +1,4 @@
-"""Assertions for a test suite: no token sees a later one, and padding changes nothing.
+"""Assertions for a test suite: no token sees a later one, padding changes nothing, sequences do not mix.
 
 Both are measured in two ways. Derivatives: random directions of the outputs are pulled back to the embeddings of
 the tokens. Where a mask blocks every way, the derivative is not about zero but exactly zero, because the weight of
@@ -9,21 +9,22 @@ tokens are put in their place, which also finds what no derivative shows, such a
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from headlight.influence import differentiated, first_stage, pulled_back, stage_in_words
-from headlight.inputs import padding_of
+from headlight.influence import all_rows, differentiated, first_stage, pulled_back, stage_in_words
+from headlight.inputs import arguments_of, padding_of
 from headlight.passes import Pass, StageOutput, Subject, run_pass
 
 _MOST_PLACES = 256
 """Above so many tokens the places between them are sampled."""
 _SAMPLED = 64
 _MOST_CHANGES = 4
-_TOKENS = ("input_ids", "inputs_embeds", "src", "x")
+_TOKENS = ("input_ids", "inputs_embeds", "src", "x", "inputs", "hidden_states", "decoder_input_ids")
+_MOST_SEQUENCES = 8
 
 
 @dataclass(frozen=True)
@@ -79,15 +80,14 @@ def assert_causal(
     places = _places(subject.n_tokens)
     by_derivative = differentiated(subject)
     changed_at = places if by_derivative is None else places[:: max(1, len(places) // _MOST_CHANGES)]
-    if by_derivative is not None:
-        for place in places:
-            is_later = torch.arange(subject.n_tokens) > place
-            _assert_nothing_pulled_back(
-                subject, by_derivative, counts & ~is_later, is_later.expand_as(counts), _later
-            )
-    for place in changed_at:
+    before = run_pass(subject, subject.tokens, differentiable=False)
+    for place in places:
         is_later = torch.arange(subject.n_tokens) > place
-        _assert_nothing_changed(subject, counts & ~is_later, is_later.expand_as(counts), _later)
+        claim = _Claim(subject, counts & ~is_later, counts & ~is_later, is_later.expand_as(counts), _later)
+        if by_derivative is not None:
+            _assert_nothing_pulled_back(claim, by_derivative)
+        if place in changed_at:
+            _assert_nothing_changed(claim, before)
     is_sampled = len(places) < subject.n_tokens - 1
     how = _how(by_derivative, f"{len(places)} of {subject.n_tokens - 1}" if is_sampled else "all")
     return Proof(f"No row of the output depends on a later token: {how}.", is_sampled)
@@ -122,19 +122,68 @@ def assert_padding_ignored(
         AssertionError: some output of a real token depends on padding; the message names the first stage that does.
         ValueError: nothing says where padding is, or there is none.
     """
-    subject = _subject(model, args, kwargs, of, output, batch_first=True)
+    subject = replace(_subject(model, args, kwargs, of, output, batch_first=True), needs_rows=False)
     is_padding = _padding(subject, padding)
     if not bool(is_padding.any()):
         raise ValueError("there is no padding: give an attention_mask with zeros, or padding= with True at padding")
     by_derivative = differentiated(subject)
+    before = run_pass(subject, subject.tokens, differentiable=False)
+    rows = all_rows(subject, before.output)
+    if rows.shape == is_padding.shape and not _is_source(subject):
+        rows &= ~is_padding
+    claim = _Claim(subject, rows, ~is_padding, is_padding, _padded)
     if by_derivative is not None:
-        _assert_nothing_pulled_back(subject, by_derivative, ~is_padding, is_padding, _padded)
-    _assert_nothing_changed(subject, ~is_padding, is_padding, _padded)
+        _assert_nothing_pulled_back(claim, by_derivative)
+    _assert_nothing_changed(claim, before)
     if alone:
         _assert_the_same_alone(subject, is_padding)
     also = ", and each sequence gives the same without it" if alone else ""
     how = _how(by_derivative, "all")
     return Proof(f"No output of a real token depends on what stands in the padding{also}: {how}.", is_sampled=False)
+
+
+def assert_sequences_do_not_mix(
+    model: nn.Module,
+    *args: Any,  # noqa: ANN401
+    of: str | None = None,
+    output: Callable[[Any], Tensor] | None = None,
+    batch_first: bool = True,
+    **kwargs: Any,  # noqa: ANN401
+) -> Proof:
+    """No output of a sequence depends on another sequence of its batch.
+
+    Args:
+        model: any module.
+        args: what it is called with; the first one holds the tokens, (B, T) ids or (B, T, D) vectors.
+        of: the name of the argument that holds the tokens where it is another one.
+        output: takes the tensor to be judged from what the model returns.
+        batch_first: whether tokens, modules and output have the batch first; False for (T, B, D).
+        kwargs: what the model is called with by name.
+
+    Returns:
+        what was shown; of more than 8 sequences, 8 are measured against the others.
+
+    Raises:
+        AssertionError: some output depends on another sequence; the message names the first stage that does.
+        ValueError: there are no tokens to be found, or there is one sequence.
+    """
+    subject = replace(_subject(model, args, kwargs, of, output, batch_first), needs_rows=False)
+    n_sequences = subject.n_sequences
+    if n_sequences < 2:
+        raise ValueError(f"there is {n_sequences} sequence: there must be at least 2 to mix")
+    by_derivative = differentiated(subject)
+    before = run_pass(subject, subject.tokens, differentiable=False)
+    measured = range(n_sequences)[: max(2, _MOST_SEQUENCES)]
+    for item in measured:
+        is_own = (torch.arange(n_sequences) == item)[:, None]
+        of_tokens = is_own.expand(-1, subject.n_tokens)
+        claim = _Claim(subject, is_own & all_rows(subject, before.output), of_tokens, ~of_tokens, _mixed)
+        if by_derivative is not None:
+            _assert_nothing_pulled_back(claim, by_derivative)
+        _assert_nothing_changed(claim, before)
+    is_sampled = len(measured) < n_sequences
+    how = _how(by_derivative, f"{len(measured)} of {n_sequences}" if is_sampled else "all", "sequences")
+    return Proof(f"No output of a sequence depends on another sequence of the batch: {how}.", is_sampled)
 
 
 def _subject(
@@ -157,11 +206,28 @@ def _subject(
 
 def _padding(subject: Subject, padding: Tensor | None = None) -> Tensor:
     """(B, T) bool, True = padding."""
-    known = padding_of(subject.kwargs, padding)
-    is_decoder = isinstance(subject.place, str) and subject.place.startswith("decoder")
-    found = known.decoder if is_decoder else known.encoder
+    known = padding_of(arguments_of(subject.model, subject.args, subject.kwargs), padding)
+    name = _name(subject)
+    order = [known.decoder] if name.startswith(("decoder", "tgt")) else [known.encoder, known.source]
+    if name.startswith(("encoder", "memory")):
+        order = [known.source, known.encoder]
     shape = (subject.n_sequences, subject.n_tokens)
-    return torch.zeros(shape, dtype=torch.bool) if found is None or found.shape != shape else found.cpu()
+    fitting = [each.cpu() for each in order if each is not None and each.shape == shape]
+    return fitting[0] if fitting else torch.zeros(shape, dtype=torch.bool)
+
+
+def _name(subject: Subject) -> str:
+    """The name of the argument that holds the tokens."""
+    named = arguments_of(subject.model, subject.args, subject.kwargs)
+    return next((name for name, given in named.items() if given is subject.tokens), "")
+
+
+def _is_source(subject: Subject) -> bool:
+    """True where the tokens are those of an encoder, and the output is that of a decoder."""
+    named = arguments_of(subject.model, subject.args, subject.kwargs)
+    has_target = any(name.startswith(("decoder_input", "tgt")) for name in named)
+    name = _name(subject)
+    return name.startswith(("encoder", "memory")) or (has_target and not name.startswith(("decoder", "tgt")))
 
 
 def _places(n_tokens: int) -> list[int]:
@@ -171,28 +237,54 @@ def _places(n_tokens: int) -> list[int]:
     return [round(place * (n_tokens - 2) / (_SAMPLED - 1)) for place in range(_SAMPLED)]
 
 
-def _how(by_derivative: Pass | None, places: str) -> str:
+def _how(by_derivative: Pass | None, number: str, of: str = "places") -> str:
     if by_derivative is None:
-        return f"measured by changing tokens, at {places} places, as the output has no derivative by them"
-    return f"every derivative is exactly zero, measured at {places} places, and changed tokens change nothing"
+        return f"measured by changing tokens, at {number} {of}, as the output has no derivative by them"
+    return f"every derivative is exactly zero, measured at {number} {of}, and changed tokens change nothing"
 
 
-_Said = Callable[[int, int, str], str]
-"""Row, token and sequence -> how the one depends on the other."""
+@dataclass(frozen=True, eq=False)
+class _Claim:
+    """Some rows of the output depend on none of some tokens.
+
+    Attributes:
+        subject: the model.
+        rows: (B, T) bool, those rows; (B, 1) where the output has one for each sequence.
+        of_stages: (B, T) bool, the rows of earlier stages that must not either.
+        forbidden: (B, T) bool, those tokens.
+        said: the row, the token and their sequences -> how the one depends on the other.
+    """
+
+    subject: Subject
+    rows: Tensor
+    of_stages: Tensor
+    forbidden: Tensor
+    said: Callable[[str, int, int], str]
+
+    def denied(self, item: int, row: int) -> tuple[str, int]:
+        """The row in words, and a forbidden token: one of the same sequence if there is one."""
+        place = "" if self.rows.shape[1] == 1 else f"row {row} of "
+        sequence = f", sequence {item}," if len(self.rows) > 1 else ""
+        tokens = self.forbidden[item].nonzero().flatten().tolist()
+        return f"{place}the output{sequence}", tokens[0] if tokens else 0
 
 
-def _later(row: int, token: int, sequence: str) -> str:
-    return f"row {row} of the output{sequence} depends on token {token}, which comes later"
+def _later(row: str, token: int, _: int) -> str:
+    return f"{row} depends on token {token}, which comes later"
 
 
-def _padded(row: int, token: int, sequence: str) -> str:
-    return f"row {row} of the output{sequence} depends on token {token}, which is padding"
+def _padded(row: str, token: int, _: int) -> str:
+    return f"{row} depends on token {token}, which is padding"
 
 
-def _assert_nothing_pulled_back(
-    subject: Subject, found: Pass, rows: Tensor, forbidden: Tensor, said: _Said
-) -> None:
-    influence = pulled_back(found.output_stage(subject), rows, found, subject)
+def _mixed(row: str, _: int, sequence: int) -> str:
+    return f"{row} depends on sequence {sequence}"
+
+
+def _assert_nothing_pulled_back(claim: _Claim, found: Pass) -> None:
+    subject, rows, forbidden = claim.subject, claim.rows, claim.forbidden
+    output = found.output_stage(subject)
+    influence = pulled_back(output, rows, found, subject)
     if bool(influence.isnan().any()):
         raise AssertionError(
             f"the derivative of the output is NaN{_first_nan(found)}: a query is left without a key"
@@ -200,14 +292,16 @@ def _assert_nothing_pulled_back(
     leaks = forbidden & (influence != 0)
     if not bool(leaks.any()):
         return
-    item, token = leaks.nonzero()[0].tolist()
-    for row in rows[item].nonzero().flatten().tolist():
+    source, token = leaks.nonzero()[0].tolist()
+    item, row = source, 0
+    for item, row in rows.nonzero().tolist():
         only = torch.zeros_like(rows)
         only[item, row] = True
-        if bool(pulled_back(found.output_stage(subject), only, found, subject)[item, token] != 0):
+        if bool(pulled_back(output, only, found, subject)[source, token] != 0):
             break
-    first = first_stage(found, rows, forbidden, subject)
-    _fail(subject, said(row, token, _sequence(item, rows)), first)
+    words, _ = claim.denied(item, row)
+    first = first_stage(found, claim.of_stages, forbidden, subject)
+    _fail(claim, claim.said(words, token, source), first)
 
 
 def _first_nan(found: Pass) -> str:
@@ -220,20 +314,20 @@ def _first_nan(found: Pass) -> str:
 # By changes.
 
 
-def _assert_nothing_changed(subject: Subject, rows: Tensor, forbidden: Tensor, said: _Said) -> None:
-    before = run_pass(subject, subject.tokens, differentiable=False)
+def _assert_nothing_changed(claim: _Claim, before: Pass) -> None:
+    subject, forbidden = claim.subject, claim.forbidden
     after = run_pass(subject, _changed(subject, forbidden, before.n_ids), differentiable=False)
-    differs = _rows_that_differ(before.output_stage(subject), after.output, rows)
+    differs = _rows_that_differ(before.output_stage(subject), after.output, claim.rows)
     if not bool(differs.any()):
         return
     item, row = differs.nonzero()[0].tolist()
     first = None
     for old, new in zip(before.stages, after.stages, strict=False):
-        if old.value.shape == new.value.shape and bool(_rows_that_differ(old, new.value, rows).any()):
+        if old.value.shape == new.value.shape and bool(_rows_that_differ(old, new.value, claim.of_stages).any()):
             first = old
             break
-    token = int(forbidden[item].int().argmax())
-    _fail(subject, said(row, token, _sequence(item, rows)), first)
+    words, token = claim.denied(item, row)
+    _fail(claim, claim.said(words, token, int(forbidden.any(1).int().argmax())), first)
 
 
 def _changed(subject: Subject, where: Tensor, n_ids: int | None) -> Tensor:
@@ -248,30 +342,32 @@ def _changed(subject: Subject, where: Tensor, n_ids: int | None) -> Tensor:
 
 
 def _rows_that_differ(one: StageOutput, other: Tensor, rows: Tensor) -> Tensor:
-    """Which of some rows, (B, T) bool, differ by more than rounding."""
-    axis = one.axis % other.dim()
-    of_batch = 1 if axis == 0 else 0
+    """Which of some rows, (B, T) bool, or (B, 1) for one of each sequence, differ by more than rounding."""
     value = one.value.detach()
     largest = float(value.abs().nan_to_num(0.0, 0.0, 0.0).amax()) if value.numel() else 0.0
     cells = (value - other.detach()).abs() > 256 * torch.finfo(value.dtype).eps * max(largest, 1e-6)
-    differs = cells.movedim((of_batch, axis), (0, 1)).flatten(2).any(-1)
+    if one.axis is None:
+        differs = cells.movedim(one.batch_axis, 0).flatten(1).any(-1, keepdim=True)
+    else:
+        differs = cells.movedim((one.batch_axis, one.axis % value.dim()), (0, 1)).flatten(2).any(-1)
     return (differs if len(differs) == len(rows) else differs.any(0).expand(len(rows), -1)).cpu() & rows
 
 
 def _assert_the_same_alone(subject: Subject, is_padding: Tensor) -> None:
     """Each sequence gives the same without its padding."""
     whole = run_pass(subject, subject.tokens, differentiable=False).output
+    has_rows = subject.has_rows(whole) and not _is_source(subject)
     for item, of_item in enumerate(is_padding):
         real = (~of_item).nonzero().flatten()
         shorter = subject.part(item, real)
         alone = run_pass(shorter, shorter.tokens, differentiable=False).output[0]
-        expected = whole[item, real.to(whole.device)]
-        gap = (alone - expected).abs().flatten(1).amax(-1)
+        expected = whole[item, real.to(whole.device)] if has_rows else whole[item]
+        gap = (alone - expected).abs().reshape(len(real) if has_rows else 1, -1).amax(-1)
         differs = gap > 1e-4 * float(expected.abs().amax())
         if bool(differs.any()):
-            row = int(real[int(differs.int().argmax())])
+            row = f"row {int(real[int(differs.int().argmax())])} of the output" if has_rows else "the output"
             raise AssertionError(
-                f"row {row} of the output, sequence {item}, is another one without the {int(of_item.sum())} tokens "
+                f"{row}, sequence {item}, is another one without the {int(of_item.sum())} tokens "
                 "of padding: positions count the padding, or something else looks at how much there is"
             )
 
@@ -279,10 +375,6 @@ def _assert_the_same_alone(subject: Subject, is_padding: Tensor) -> None:
 # The sentence.
 
 
-def _fail(subject: Subject, what: str, stage: StageOutput | None) -> None:
+def _fail(claim: _Claim, what: str, stage: StageOutput | None) -> None:
     """Raise the sentence that names the first stage."""
-    raise AssertionError(f"{what}. {stage_in_words(stage, subject, causal=what.endswith('later'))}")
-
-
-def _sequence(item: int, rows: Tensor) -> str:
-    return f", sequence {item}," if len(rows) > 1 else ""
+    raise AssertionError(f"{what}. {stage_in_words(stage, claim.subject, causal=claim.said is _later)}")

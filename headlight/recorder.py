@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
+from typing import Any
 
 import torch
 from torch import Tensor
+from torch.multiprocessing.reductions import StorageWeakRef
 
 from headlight.attention import Attention, Keep
-from headlight.call import Call, four_axes, picked
-from headlight.masks import ReadMask, read_added, read_mask
-from headlight.written import Scores
+from headlight.call import Call, broadcast_axes, four_axes, picked
+from headlight.masks import ReadMask, has_unexplained_zeros, held, read_added, read_mask
+from headlight.modules import Running
+from headlight.written import Meeting, Scores, Softmax
+
+NAMED_ATTENTION = re.compile(r"attention|attn", re.IGNORECASE)
+"""The name of a class that is an attention by its purpose."""
 
 _NUMBER = re.compile(r"(?:^|\.)(\d+)(?:\.|$)")
 
@@ -67,32 +74,53 @@ class Recorder:
 
     def __init__(self, options: Options) -> None:
         self.options = options
-        self._seen: list[Attention | WrittenDraft] = []
+        self._seen: list[Seen] = []
         self._masks: dict[object, tuple[Tensor, ReadMask]] = {}
 
     @property
     def n_seen(self) -> int:
         """How many attentions were seen so far."""
-        return sum(not isinstance(seen, WrittenDraft) or seen.is_attention for seen in self._seen)
+        return sum(seen.is_attention for seen in self._seen)
 
-    def attentions(self) -> list[Attention]:
-        """Everything seen, in the order computed, under its name."""
+    def attentions(self, n_sequences: int | None) -> list[Attention]:
+        """Everything seen, in the order computed, under its name.
+
+        Args:
+            n_sequences: how many sequences the model was given; None if that is not known.
+        """
         times: Counter[str] = Counter()
         named = []
         for seen in self._seen:
-            if isinstance(seen, WrittenDraft) and not seen.is_attention:
+            attention = seen.attention
+            if attention is None:
                 continue
-            attention = seen.attention if isinstance(seen, WrittenDraft) else seen
+            if seen.has_heads_first(attention, n_sequences):
+                attention = _with_batch_first(attention)
             times[attention.module] += 1
             name, nth = attention.module or "model", times[attention.module]
-            named.append(replace(attention, path=name if nth == 1 else f"{name}:{nth}"))
+            remarks = (*attention.remarks, "part") if self._is_part(seen) else attention.remarks
+            named.append(replace(attention, path=name if nth == 1 else f"{name}:{nth}", remarks=remarks))
         return named
 
-    def add(self, module: str, call: Call) -> None:
-        """Keep a call of an attention in the module at a path."""
+    def _is_part(self, seen: Seen) -> bool:
+        """True where its module computes others in the same call, of the same queries or because it is for that."""
+        others = [
+            other for other in self._seen if other.running.number == seen.running.number and other is not seen
+        ]
+        others = [other for other in others if other.is_attention or other.may_be_one]
+        is_named = bool(NAMED_ATTENTION.search(type(seen.running.module).__name__))
+        return bool(others) and (is_named or any(seen.shares_queries(other) for other in others))
+
+    def unfollowed(self, n_tokens: Container[int]) -> list[str]:
+        """The paths of the modules with a softmax over so many tokens that was not followed to values."""
+        drafts = [(seen.running.path, seen.draft) for seen in self._seen if seen.may_be_one]
+        return [path for path, draft in drafts if draft is not None and draft.n_keys in n_tokens]
+
+    def add(self, running: Running, call: Call) -> None:
+        """Keep a call of an attention in a module that runs."""
         attention = Attention(
-            path=module,
-            module=module,
+            path=running.path,
+            module=running.path,
             kind=call.kind,
             shape=call.shape,
             query_shape=tuple(call.query.shape),
@@ -104,20 +132,33 @@ class Recorder:
             is_causal=call.is_causal,
             dropout=call.dropout,
             remarks=("contradicted_flag",) if call.contradicted else (),
+            sinks=call.sinks,
         )
-        self._seen.append(self._with_numbers(attention, call) if self.options.keeps_numbers else attention)
+        attention = self._with_numbers(attention, call) if self.options.keeps_numbers else attention
+        self._seen.append(Seen(running, call.query, attention))
 
     def _with_numbers(self, attention: Attention, whole: Call) -> Attention:
         call = whole.chosen(self.options.item, self.options.heads)
-        weights = call.weights()
+        scores = call.scores()
+        read = call.read(self._read)
+        if call.modified is not None:  # else the scores follow from what was read
+            read = held(read, scores)
+        weights = call.weights(scores)
         context = difference = None
         is_comparable = call.output is not None and not call.dropout
         if is_comparable or self.options.keep == "all":
             context = call.context(weights)
         if context is not None and call.output is not None and is_comparable:
-            difference = largest_difference(call.to_output(context), call.output)
+            expected = call.to_output(context)
+            difference = largest_difference(expected, call.output)
+            if difference > _FAR * max(1.0, float(expected.abs().nan_to_num(0.0).amax())):
+                read = replace(read, remark="not_read")
         attention = replace(
-            self._masked(attention, call.read(self._read)),
+            attention,
+            allowed=self._moved(read.allowed),
+            bias=self._moved(read.bias),
+            fill=read.fill,
+            remarks=attention.remarks if read.remark is None else (*attention.remarks, read.remark),
             key_heads=different_heads(whole.repeated(whole.key)),
             weights=self._moved(weights),
             difference=difference,
@@ -132,57 +173,29 @@ class Recorder:
             context=self._copied(context),
         )
 
-    def begin(self, module: str, scores: Tensor, output: Tensor, known: Scores | None, axis: int) -> WrittenDraft:
-        """Keep a softmax in the module at a path, which is an attention if it knows queries or goes to values."""
-        shape = four_axes(output).shape
-        attention = Attention(
-            path=module,
-            module=module,
-            kind="softmax",
-            shape=(shape[0], shape[1], shape[2], shape[3]),
-            query_shape=() if known is None else tuple(known.query.shape),
-            key_shape=() if known is None else tuple(known.key.shape),
-            value_shape=(),
-            key_heads=shape[1],
-            dtype=scores.dtype,
-            scale=1.0 if known is None else known.scale,
-            is_causal=False,
-            dropout=0.0,
-            remarks=() if axis == -1 else ("softmax_over_queries" if axis == -2 else "softmax_over_heads",),
-        )
+    def begin(self, running: Running, softmax: Softmax) -> WrittenDraft:
+        """Keep a softmax in a module that runs, which is an attention if it knows queries or goes to values."""
+        read, weights, known = ReadMask(), None, softmax.known
         if self.options.keeps_numbers:
-            attention = self._with_written_numbers(attention, output, known)
-        draft = WrittenDraft(attention, known is not None, self._copied if self.options.keep == "all" else None)
-        self._seen.append(draft)
+            scores = softmax.scores.detach()
+            read = held(read if known is None else known.read(self._read), scores)
+            if known is None and has_unexplained_zeros(softmax.output, scores, softmax.axis):
+                read = replace(read, remark="not_read")
+            exactly = torch.promote_types(softmax.output.dtype, torch.float32)
+            weights = self._copied(softmax.output.to(exactly))
+        copied = self._copied if self.options.keep == "all" else None
+        draft = WrittenDraft(running.path, softmax, read, weights, self._kept, copied)
+        self._seen.append(Seen(running, None if known is None else known.query, draft=draft))
         return draft
 
-    def _with_written_numbers(self, attention: Attention, output: Tensor, known: Scores | None) -> Attention:
-        weights = self._chosen(four_axes(output))
-        exactly = torch.promote_types(weights.dtype, torch.float32)
-        attention = replace(attention, weights=self._copied(weights.to(exactly)))
-        if known is None:
-            return attention
-        read = known.read(output.shape, self._read)
-        chosen = replace(
-            read,
-            allowed=None if read.allowed is None else self._chosen(read.allowed),
-            bias=None if read.bias is None else self._chosen(read.bias),
-        )
-        if known.key.dim() == 4 and known.key.shape[1] == attention.n_heads:
-            attention = replace(attention, key_heads=different_heads(known.key))
-        attention = self._masked(attention, chosen)
-        if self.options.keep != "all":
-            return attention
-        return replace(attention, query=self._copied(known.query), key=self._copied(known.key))
+    def _kept(self, attention: Attention) -> Attention:
+        """Leave of an attention that is written out only the parts that were asked for."""
 
-    def _masked(self, attention: Attention, read: ReadMask) -> Attention:
-        return replace(
-            attention,
-            allowed=self._moved(read.allowed),
-            bias=self._moved(read.bias),
-            fill=read.fill,
-            remarks=attention.remarks if read.remark is None else (*attention.remarks, read.remark),
-        )
+        def kept(value: Tensor | None) -> Tensor | None:
+            return None if value is None else self._moved(self._chosen(value))
+
+        weights, allowed, bias = map(kept, (attention.weights, attention.allowed, attention.bias))
+        return replace(attention, weights=weights, allowed=allowed, bias=bias)
 
     def _read(self, mask: Tensor | None) -> ReadMask:
         """Read a mask, once for all layers that are given the same."""
@@ -208,48 +221,274 @@ class Recorder:
         return None if tensor is None else tensor.detach().to(self.options.to or tensor.device, copy=True)
 
 
-class WrittenDraft:
-    """An attention that is written out, as far as it has come.
+_FAR = 0.05
+"""A larger difference from what the model went on with, relative to the largest number, is not one of rounding."""
+
+
+class Seen:
+    """An attention in a call of a module, or what may become one.
 
     Attributes:
-        attention: what is known of it.
-        is_attention: whether it came from queries and keys, or went to values.
+        running: the call.
+        draft: where it is written out, what is known of it so far.
     """
 
     def __init__(
-        self, attention: Attention, is_attention: bool, copied: Callable[[Tensor], Tensor | None] | None
+        self,
+        running: Running,
+        query: Tensor | None,
+        attention: Attention | None = None,
+        draft: WrittenDraft | None = None,
     ) -> None:
-        self.attention = attention
-        self.is_attention = is_attention
-        self._copied = copied
+        self.running = running
+        self.draft = draft
+        self._attention = attention
+        self._queries = None if query is None else StorageWeakRef(query.untyped_storage())  # type: ignore[no-untyped-call]
+        has_both = query is not None and query.dim() == 4 and min(query.shape[:2]) > 1
+        self._strides = query.stride()[:2] if query is not None and has_both else (1, 0)
+
+    @property
+    def is_attention(self) -> bool:
+        """True if it is one, as far as is known."""
+        return self.draft is None or self.draft.is_attention
+
+    @property
+    def attention(self) -> Attention | None:
+        """The attention; None where it is none, as far as is known."""
+        return self._attention if self.draft is None else self.draft.attention
+
+    @property
+    def may_be_one(self) -> bool:
+        """True for a softmax that was not followed to values."""
+        return self.draft is not None and not self.draft.is_attention and self.draft.n_axes > 2
+
+    def shares_queries(self, other: Seen) -> bool:
+        """True where both take their queries out of one tensor."""
+        one, two = self._queries, other._queries
+        return one is not None and two is not None and one.cdata == two.cdata
+
+    def has_heads_first(self, attention: Attention, n_sequences: int | None) -> bool:
+        """True where its axes are (H, B, Tq, Tk): by their sizes, or by the order of its queries in memory."""
+        one, two = attention.shape[:2]
+        if two != n_sequences or two == 1:
+            return False
+        return bool(one % two) or (one == two and self._strides[0] < self._strides[1])
+
+
+def _with_batch_first(attention: Attention) -> Attention:
+    """(H, B, ...) to (B, H, ...)."""
+    turned: dict[str, Any] = {}
+    for name in ("weights", "allowed", "bias", "context", "query", "key", "value"):
+        tensor = getattr(attention, name)
+        turned[name] = tensor.transpose(0, 1).contiguous() if tensor is not None and tensor.dim() == 4 else tensor
+    for name in ("shape", "query_shape", "key_shape", "value_shape"):
+        shape = getattr(attention, name)
+        turned[name] = (shape[1], shape[0], *shape[2:]) if len(shape) == 4 else shape
+    return replace(attention, **turned, key_heads=attention.shape[0])
+
+
+class WrittenDraft:
+    """A softmax that is written out, as far as it was followed.
+
+    Attributes:
+        n_axes: how many axes its weights have.
+        n_keys: over how many numbers it goes.
+    """
+
+    def __init__(
+        self,
+        module: str,
+        softmax: Softmax,
+        read: ReadMask,
+        weights: Tensor | None,
+        kept: Callable[[Attention], Attention],
+        copied: Callable[[Tensor | None], Tensor | None] | None,
+    ) -> None:
+        shape = softmax.output.shape
+        self.n_axes = len(shape)
+        self.n_keys = shape[softmax.axis]
+        self._module, self._shape, self._dtype = module, shape, softmax.output.dtype
+        self._axis, self._roles, self._is_plain = softmax.axis, softmax.roles, softmax.is_plain
+        self._product = None if softmax.known is None else _Product.of(softmax.known, copied)
+        self._read, self._weights = read, weights
+        self._kept, self._copied = kept, copied
+        self._dropout = 0.0
+        self._is_changed = False
+        self._is_mixed = False
+        self._completed: Attention | None = None
+
+    @property
+    def is_attention(self) -> bool:
+        """True where queries and keys, or values, are known."""
+        return self._completed is not None or self._product is not None
+
+    @property
+    def attention(self) -> Attention | None:
+        """The attention; None where neither queries and keys nor values are known."""
+        if self._completed is not None or self._product is None:
+            return self._completed
+        return self._with_keys(self._axis, slice(0, self.n_keys))
 
     def dropped(self, share: float) -> None:
         """Some of the weights were dropped."""
-        self.attention = replace(self.attention, dropout=share)
+        self._dropout = share
 
     def changed(self) -> None:
         """They were masked or multiplied after the softmax."""
-        if "changed_after_softmax" not in self.attention.remarks:
-            remarks = (*self.attention.remarks, "changed_after_softmax")
-            self.attention = replace(self.attention, remarks=remarks)
+        self._is_changed = True
 
-    def completed(self, weights: Tensor, value: Tensor, output: Tensor | None) -> None:
-        """They were multiplied with the values, which gave ``output`` if that is known."""
-        if self.attention.value_shape:
+    def mixed(self) -> None:
+        """Each became a sum over all heads."""
+        self._is_mixed = True
+
+    def completed(self, meeting: Meeting) -> None:
+        """They were multiplied with the values."""
+        if self._completed is not None:
             return
-        self.is_attention = True
-        self.attention = replace(self.attention, value_shape=tuple(value.shape))
-        if output is None or self.attention.weights is None:
-            return
-        exactly = self.attention.weights.dtype
+        with aside(meeting.weights):
+            remarks = self._take_over(meeting) if self._is_changed and not self._is_mixed else ()
+            difference, value, context = self._compared(meeting)
+            key_axis = self._axis if meeting.origin is None else meeting.origin
+            attention = self._with_keys(key_axis, meeting.columns, meeting.query)
+        self._completed = replace(
+            attention,
+            value_shape=tuple(meeting.value.shape),
+            remarks=(*attention.remarks, *remarks),
+            difference=difference,
+            value=value,
+            context=context,
+        )
+        self._weights, self._read = None, ReadMask()
+
+    def _take_over(self, meeting: Meeting) -> tuple[str, ...]:
+        """Go on with weights that were masked after the softmax, if they sum to 1 again; else a remark."""
+        final, before = meeting.weights.detach(), self._weights
+        if self._dropout or before is None:
+            return ()
+        if final.shape != before.shape:
+            return ("changed_after_softmax",)
+        if not bool(((final == 0).to(before.device) & (before != 0)).any()):
+            return ("weighted_after_softmax",)
+        if _sums_to_less(final.float(), meeting.axis):
+            return ("changed_after_softmax",)
+        is_blocked = (final == 0).to(before.device) & (before != 0)
+        self._read = held(self._read, torch.zeros_like(before).masked_fill(is_blocked, -math.inf))
+        self._weights = final.to(before, copy=True)
+        return ()
+
+    def _compared(self, meeting: Meeting) -> tuple[float | None, Tensor | None, Tensor | None]:
+        """The distance of the context from the same in full precision, and the values and the context kept."""
+        weights, value, output = meeting.weights, meeting.value, meeting.output
+        if output is None or self._weights is None:
+            return None, None, None
+        exactly = self._weights.dtype
         if weights.dtype is exactly and self._copied is None:
-            return
-        with aside(output):
-            context = weights.to(exactly) @ value.to(exactly)
-            if not self.attention.dropout:
-                self.attention = replace(self.attention, difference=largest_difference(context, output))
-        if self._copied is not None:
-            self.attention = replace(self.attention, value=self._copied(value), context=self._copied(context))
+            return None, None, None
+        context = weights.to(exactly) @ value.to(exactly)
+        difference = None if self._dropout else largest_difference(context, output)
+        if self._copied is None:
+            return difference, None, None
+        return difference, self._copied(value), self._copied(context)
+
+    def _with_keys(self, key_axis: int, columns: slice, query_axis: int | None = None) -> Attention:
+        """The attention whose keys lie along an axis, of which some columns met values: the others are sinks."""
+        query_axis = self._query_axis(key_axis) if query_axis in (None, key_axis) else query_axis
+        n_sinks = self.n_keys - (columns.stop - columns.start) if key_axis == self._axis else 0
+        batch = [size for axis, size in enumerate(self._shape) if axis not in (query_axis, key_axis)]
+
+        def canonical(tensor: Tensor | None) -> Tensor | None:
+            """(B, H, Tq, Tk), with the columns that are sinks at the end."""
+            if tensor is None:
+                return None
+            full = tensor[(None,) * (self.n_axes - tensor.dim())].movedim((query_axis, key_axis), (-2, -1))
+            if n_sinks and full.shape[-1] > 1:
+                full = torch.cat([full[..., columns], full[..., : columns.start], full[..., columns.stop :]], -1)
+            return broadcast_axes(full, batch)
+
+        weights, read, remarks = canonical(self._weights), self._read, []
+        if self._axis != key_axis:
+            remarks.append("softmax_over_queries" if self._axis == query_axis else "softmax_over_heads")
+        elif weights is not None and not self._is_plain and _sums_to_less(weights, -1):
+            remarks.append("sums_below_one")
+        if read.remark is not None:
+            remarks.append(read.remark)
+        if self._is_mixed:
+            remarks.append("weighted_after_softmax")
+        of_keys_first = bool(self._roles) and self._roles[key_axis] == "query"
+        shape = four_axes(torch.empty(*batch, 1, 1, device="meta")).shape[:2]
+        product = None if self._product is None else self._product.turned() if of_keys_first else self._product
+        attention = Attention(
+            path=self._module,
+            module=self._module,
+            kind="softmax",
+            shape=(shape[0], shape[1], self._shape[query_axis], self._shape[key_axis]),
+            query_shape=() if product is None else product.query_shape,
+            key_shape=() if product is None else product.key_shape,
+            value_shape=(),
+            key_heads=shape[1] if product is None else product.key_heads or shape[1],
+            dtype=self._dtype,
+            scale=1.0 if product is None else product.scale,
+            is_causal=False,
+            dropout=self._dropout,
+            allowed=canonical(read.allowed),
+            bias=canonical(read.bias),
+            fill=read.fill,
+            weights=weights,
+            query=None if product is None else product.query,
+            key=None if product is None else product.key,
+            remarks=tuple(remarks),
+            sinks=n_sinks,
+        )
+        return self._kept(attention)
+
+    def _query_axis(self, key_axis: int) -> int:
+        """The axis of the queries: the other one of the product, else the last one beside the keys'."""
+        others = [axis for axis in range(self.n_axes) if axis != key_axis]
+        named = [axis for axis in others if self._roles and self._roles[axis] in ("query", "key")]
+        return (named or others)[-1]
+
+
+@dataclass(frozen=True, eq=False)
+class _Product:
+    """The queries and keys of scores, as far as they are kept."""
+
+    query_shape: tuple[int, ...]
+    key_shape: tuple[int, ...]
+    query_heads: int
+    key_heads: int
+    scale: float
+    query: Tensor | None
+    key: Tensor | None
+
+    @staticmethod
+    def of(known: Scores, copied: Callable[[Tensor | None], Tensor | None] | None) -> _Product:
+        """That of some scores."""
+        query, key = known.query, known.key
+        return _Product(
+            query_shape=tuple(query.shape),
+            key_shape=tuple(key.shape),
+            query_heads=different_heads(query) if query.dim() == 4 else 0,
+            key_heads=different_heads(key) if key.dim() == 4 else 0,
+            scale=known.scale,
+            query=None if copied is None else copied(query),
+            key=None if copied is None else copied(key),
+        )
+
+    def turned(self) -> _Product:
+        """The same of a product in which the keys stand first."""
+        return _Product(
+            self.key_shape, self.query_shape, self.key_heads, self.query_heads, self.scale, self.key, self.query
+        )
+
+
+_OF_ROUNDING = 0.01
+"""A sum of weights is 1 but for as much, in any number type."""
+
+
+def _sums_to_less(weights: Tensor, axis: int) -> bool:
+    """True where the weights of some query that has any do not sum to 1."""
+    sums = weights.sum(axis)
+    return bool(((sums - 1).abs() > _OF_ROUNDING)[sums != 0].any())
 
 
 @contextmanager

@@ -9,6 +9,8 @@ from __future__ import annotations
 import io
 import json
 import math
+import os
+import stat
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -21,7 +23,9 @@ from headlight.attention import Attention
 from headlight.call import Kind
 from headlight.expressions import from_json, is_sound, to_json
 from headlight.findings import REMARKS
+from headlight.inputs import Inputs
 from headlight.stages import Stage
+from model.safetensors_header import read_header
 
 VERSION = 1
 """The version of the layout that is written, and the latest that is read."""
@@ -31,8 +35,6 @@ MOST_BYTES = 4 * 2**30
 
 _KEY = "headlight"
 _STACKS = ("encoder", "decoder")
-_LENGTH_BYTES = 8
-_MOST_HEADER_BYTES = 16 * 2**20
 _DAMAGED = "the file is damaged or no recording: choose one that trace.save wrote"
 _ARRAYS = ("allowed", "bias", "weights", "context", "query", "key", "value")
 _DTYPES = {
@@ -66,6 +68,7 @@ class Content:
         tokens: the text of each token; empty where nobody gave it.
         parameters: parameters of the model by name.
         texts: the same tokens of several sequences.
+        inputs: what the model was called with.
     """
 
     attentions: Sequence[Attention]
@@ -74,21 +77,36 @@ class Content:
     tokens: Sequence[str]
     parameters: Mapping[str, Tensor]
     texts: Texts
+    inputs: Inputs
 
 
 def write(content: Content, path: str | Path) -> None:
     """Write a file."""
-    from safetensors.torch import save_file
-
+    save_file = _safetensors().torch.save_file
     arrays, about = _described(content)
+    with Path(path).open("wb") as file:  # a new file gets the usual mode here, and keeps it
+        mode = os.fstat(file.fileno()).st_mode
     save_file(arrays, str(path), about)
+    Path(path).chmod(stat.S_IMODE(mode))
 
 
 def to_bytes(content: Content) -> bytes:
     """What ``write`` would write."""
-    from safetensors.torch import save
+    saved: bytes = _safetensors().torch.save(*_described(content))
+    return saved
 
-    return save(*_described(content))
+
+def _safetensors() -> Any:  # noqa: ANN401 - a module
+    """The package that reads and writes the arrays, which a bare installation has not.
+
+    Raises:
+        ImportError: it is not installed; the sentence says how it is.
+    """
+    try:
+        import safetensors.torch
+    except ImportError as error:
+        raise ImportError('recordings need one package more: pip install "headlight[app]"') from error
+    return safetensors
 
 
 def _described(content: Content) -> tuple[dict[str, Tensor], dict[str, str]]:
@@ -102,6 +120,8 @@ def _described(content: Content) -> tuple[dict[str, Tensor], dict[str, str]]:
         "attentions": [_attention_to_json(attention, arrays) for attention in content.attentions],
         "stages": [_stage_to_json(stage, arrays) for stage in content.stages],
         "parameters": {name: arrays.add(value) for name, value in content.parameters.items()},
+        "model": content.inputs.model,
+        "inputs": {name: arrays.add(value) for name, value in content.inputs.named.items()},
     }
     return arrays.by_name, {_KEY: json.dumps(about, ensure_ascii=False)}
 
@@ -118,25 +138,25 @@ def read(file: str | Path | bytes, *, most_bytes: int = MOST_BYTES) -> Content:
             one sentence says which.
         OSError: it cannot be opened.
     """
-    from safetensors import SafetensorError
-    from safetensors.torch import load, load_file
-
+    safetensors = _safetensors()
     size = len(file) if isinstance(file, bytes) else Path(file).stat().st_size
     if size > most_bytes:
         raise ValueError(
             f"the file has {size:,} bytes: {most_bytes:,} is the most that is read, unless you say more"
         )
-    about = _header(file, size)
+    about = _about(file)
     version = _field(about, "version", int)
     if version > VERSION:
         raise ValueError(
             f"the file is of version {version}: this Headlight reads up to {VERSION}, so take a later one"
         )
     try:
-        arrays = load(file) if isinstance(file, bytes) else load_file(str(file))
-    except (SafetensorError, KeyError, RuntimeError, TypeError, OverflowError) as error:
+        is_open = isinstance(file, bytes)
+        arrays = safetensors.torch.load(file) if is_open else safetensors.torch.load_file(str(file))
+    except (safetensors.SafetensorError, KeyError, RuntimeError, TypeError, OverflowError) as error:
         raise ValueError(_DAMAGED) from error
-    parameters = {str(name): _one_of(arrays, number, "parameters") for name, number in _parameters(about).items()}
+    parameters, given = (_named_arrays(about, name, arrays) for name in ("parameters", "inputs"))
+    inputs = Inputs(_field(about, "model", str) if "model" in about else "", given)
     stages = _stages_from_json(_list(about, "stages", dict), arrays, parameters)
     if len({stage.path for stage in stages}) < len(stages):
         raise ValueError("two stages in the file have one path")
@@ -144,7 +164,7 @@ def read(file: str | Path | bytes, *, most_bytes: int = MOST_BYTES) -> Content:
     if len({attention.path for attention in attentions}) < len(attentions):
         raise ValueError("two attentions in the file have one path")
     notes, tokens = _list(about, "notes", str), _list(about, "tokens", str)
-    return Content(attentions, stages, notes, tokens, parameters, _texts(about))
+    return Content(attentions, stages, notes, tokens, parameters, _texts(about), inputs)
 
 
 class _Arrays:
@@ -167,6 +187,7 @@ class _Arrays:
 
 
 def _attention_to_json(attention: Attention, arrays: _Arrays) -> dict[str, object]:
+    _check_arrays(attention)  # nothing is written that could not be read
     given = {each.name: getattr(attention, each.name) for each in fields(attention)}
     given["dtype"] = str(attention.dtype).removeprefix("torch.")
     for name in _ARRAYS:
@@ -191,15 +212,12 @@ def _stage_to_json(stage: Stage, arrays: _Arrays) -> dict[str, object]:
     }
 
 
-def _header(file: str | Path | bytes, size: int) -> Mapping[str, Any]:
+def _about(file: str | Path | bytes) -> Mapping[str, Any]:
     """What the file says of itself, before any array is read."""
     with io.BytesIO(file) if isinstance(file, bytes) else Path(file).open("rb") as opened:
-        length = int.from_bytes(opened.read(_LENGTH_BYTES), "little")
-        if not 2 <= length <= min(_MOST_HEADER_BYTES, size - _LENGTH_BYTES):
-            raise ValueError(_DAMAGED)
-        content = opened.read(length)
+        header = read_header(opened, damaged=_DAMAGED)
     try:
-        about = json.loads(json.loads(content)["__metadata__"][_KEY])
+        about = json.loads(header["__metadata__"][_KEY])
     except (KeyError, TypeError, ValueError, RecursionError) as error:
         raise ValueError("the file is no recording: choose one that trace.save wrote") from error
     if not isinstance(about, dict):
@@ -208,8 +226,8 @@ def _header(file: str | Path | bytes, size: int) -> Mapping[str, Any]:
 
 
 def _attention_from_json(given: Mapping[str, Any], arrays: Mapping[str, Tensor]) -> Attention:
-    names = {each.name for each in fields(Attention)}
-    if given.keys() != names:
+    names = {each.name for each in fields(Attention)} - {"sinks"}  # which earlier files do not have
+    if given.keys() - {"sinks"} != names:
         raise ValueError(f"an attention in the file must give each of: {', '.join(sorted(names))}")
     shape = _sizes(given, "shape")
     if len(shape) != 4:
@@ -236,6 +254,7 @@ def _attention_from_json(given: Mapping[str, Any], arrays: Mapping[str, Tensor])
         fill=_number(given, "fill"),
         difference=_number(given, "difference"),
         remarks=tuple(remarks),
+        sinks=_field(given, "sinks", int) if "sinks" in given else 0,
         **{name: _array(given, name, arrays) for name in _ARRAYS},
     )
     _check_arrays(attention)
@@ -255,11 +274,11 @@ def _check_arrays(attention: Attention) -> None:
         )
         if not fits:
             raise ValueError(
-                f"{name} of {attention.path} is {tuple(array.shape)} in the file: it must fit {attention.shape}"
+                f"{name} of {attention.path} is {tuple(array.shape)} in a recording: it must fit {attention.shape}"
             )
     if attention.allowed is not None and attention.allowed.dtype is not torch.bool:
         raise ValueError(
-            f"allowed of {attention.path} is {attention.allowed.dtype} in the file: it must be boolean"
+            f"allowed of {attention.path} is {attention.allowed.dtype} in a recording: it must be boolean"
         )
 
 
@@ -271,8 +290,10 @@ def _texts(about: Mapping[str, Any]) -> Texts:
     return Texts(*(tuple(map(tuple, found[name])) for name in _STACKS))
 
 
-def _parameters(about: Mapping[str, Any]) -> Mapping[str, Any]:
-    return _field(about, "parameters", dict) if "parameters" in about else {}
+def _named_arrays(about: Mapping[str, Any], which: str, arrays: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The arrays of the parameters, or of the inputs, by name; earlier files have none."""
+    given = _field(about, which, dict) if which in about else {}
+    return {str(name): _one_of(arrays, number, which) for name, number in given.items()}
 
 
 def _stages_from_json(

@@ -67,7 +67,11 @@ class Stage:
 
 
 class Stages:
-    """Takes note of each operation while a model runs, and changes what some of them came to."""
+    """Takes note of each operation while a model runs, and changes what some of them came to.
+
+    Attributes:
+        failed: what an edit raised; None where none did.
+    """
 
     def __init__(
         self, model: nn.Module, path: Callable[[], str], options: Options, edits: Mapping[str, Edit]
@@ -81,6 +85,7 @@ class Stages:
         self._stages: dict[str, Stage] = {}
         self._versions: dict[str, int] = {}
         self._times: Counter[str] = Counter()
+        self.failed: Exception | None = None
 
     def before(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
         """Copy what a function is about to write over."""
@@ -100,6 +105,8 @@ class Stages:
         self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any], output: object
     ) -> object:
         """Take note of what a function came to, and give what the model is to go on with."""
+        if any(isinstance(each, Tensor) and each.is_nested for each in (*args, *kwargs.values(), output)):
+            return output  # it has no one shape
         if self._options.wants(self._path()):
             return self._note_each(function, name_of(function), args, kwargs, output, self._path())
         return output
@@ -173,7 +180,12 @@ class Stages:
             node: Node = operation
             if output.dim() > 1 and (name not in _FOLDED or _repeats(name, args, output)):
                 path = self._path_of_next(name, module)
-                output = self._edited(path, output, (*args, *kwargs.values())) if self._edits else output
+                if path in self._edits:
+                    try:
+                        output = self._edited(path, output, (*args, *kwargs.values()))
+                    except Exception as error:
+                        self.failed = error
+                        raise
                 self._add(path, name, operation, output, module)
                 node = StageInput(path)
             self._nodes[id(output)] = (weakref.ref(output), node)
@@ -181,8 +193,6 @@ class Stages:
 
     def _edited(self, path: str, value: Tensor, given: tuple[Any, ...]) -> Tensor:
         """What is to stand in the place of a stage; in the same memory where the function wrote into its input."""
-        if path not in self._edits:
-            return value
         is_kept = any(value is one for one in given)
         new = self._edits[path](value.clone() if is_kept else value)
         if new.shape != value.shape or new.dtype is not value.dtype:

@@ -10,6 +10,7 @@ from typing import overload
 from torch import Tensor
 
 from headlight.attention import Attention
+from headlight.inputs import Inputs
 from headlight.notebook import picture_of, said_of_steps
 from headlight.patterns import Folded, find_patterns
 from headlight.recording import MOST_BYTES, Content, Texts, read, to_bytes, write
@@ -24,6 +25,7 @@ class Trace(Sequence[Attention]):
     Attributes:
         tokens: the text of each token, where a recording holds it; else empty.
         texts: the same of several sequences, or of an encoder and a decoder.
+        inputs: ids, masks and positions that the model was called with, the first time.
         stages: every operation by path, in the order computed, where all is kept; else empty.
         parameters: the model's parameters and buffers that the stages name, where all is kept; no copies.
     """
@@ -39,6 +41,7 @@ class Trace(Sequence[Attention]):
         self.stages: dict[str, Stage] = dict(stages or {})
         self.tokens: tuple[str, ...] = ()
         self.texts = Texts()
+        self.inputs = Inputs()
         self.parameters: dict[str, Tensor] = {}
 
     def __repr__(self) -> str:
@@ -47,7 +50,7 @@ class Trace(Sequence[Attention]):
 
     def _repr_html_(self) -> str:
         steps = said_of_steps(len(self.stages), list(self.patterns.values()))
-        return picture_of(self._attentions, self.notes, self.tokens) + steps
+        return picture_of(self._attentions, self.notes, self.inputs, self.tokens) + steps
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -87,6 +90,7 @@ class Trace(Sequence[Attention]):
         if isinstance(which, slice):
             part = Trace(self._attentions[which], self._notes, self.stages)
             part.tokens, part.texts, part.parameters = self.tokens, self.texts, self.parameters
+            part.inputs = self.inputs
             return part
         if isinstance(which, int):
             return self._attentions[which]
@@ -128,7 +132,9 @@ class Trace(Sequence[Attention]):
     def _content(self, tokens: Sequence[str], parameters: bool) -> Content:
         given = tuple(tokens) or self.tokens
         kept = self.parameters if parameters else {}
-        return Content(self._attentions, tuple(self.stages.values()), self._notes, given, kept, self.texts)
+        return Content(
+            self._attentions, tuple(self.stages.values()), self._notes, given, kept, self.texts, self.inputs
+        )
 
 
 def load(file: str | Path | bytes, *, most_bytes: int = MOST_BYTES) -> Trace:
@@ -147,4 +153,5 @@ def load(file: str | Path | bytes, *, most_bytes: int = MOST_BYTES) -> Trace:
     trace.tokens = tuple(content.tokens)
     trace.parameters.update(content.parameters)
     trace.texts = content.texts
+    trace.inputs = content.inputs
     return trace

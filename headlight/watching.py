@@ -2,31 +2,36 @@
 
 from __future__ import annotations
 
+import logging
 import re
-import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
+from functools import partial
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
+from torch._C._functorch import TransformType
+from torch._functorch.pyfunctorch import retrieve_all_functorch_interpreters
 from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
 from headlight import known_functions
 from headlight.attention import Attention, Keep
+from headlight.call import NoSuchPartError
+from headlight.inputs import inputs_of
 from headlight.modules import RunningModules
-from headlight.recorder import Options, Recorder, WrittenDraft, aside
+from headlight.recorder import NAMED_ATTENTION, Options, Recorder, WrittenDraft, aside
 from headlight.stages import StageBytes, Stages
 from headlight.trace import Trace
-from headlight.written import Scores, WrittenAttentions
+from headlight.written import Softmax, WrittenAttentions
 from model.mask_tools.mask_case import listed
 from model.tracing import Edit
 
-_ATTENTION = re.compile(r"attention|attn", re.IGNORECASE)
 _KERNEL = re.compile(r"attention|attn|flash|sdpa", re.IGNORECASE)
 _OF_PYTORCH = ("aten", "prims", "prim", "c10", "c10d")
+_logger = logging.getLogger(__name__)
 _FUSED = (nn.TransformerEncoder, nn.TransformerEncoderLayer, nn.MultiheadAttention)
 """What PyTorch computes in one fused step when nothing is trained, so that no attention can be seen in it."""
 
@@ -80,11 +85,9 @@ def watch(
         with watcher.watching():
             yield trace
     finally:
-        for attention in watcher.recorder.attentions():
-            trace.append(attention)
-        if watcher.stages is not None:
-            trace.stages.update(watcher.stages.finished())
-            trace.parameters.update(watcher.stages.parameters())
+        watcher.finish()
+    if watcher.refused is not None:
+        raise watcher.refused
     if watcher.stages is not None:
         watcher.stages.check_edits()
         for path in edits or ():
@@ -127,7 +130,7 @@ class _Watcher(TorchFunctionMode):
         self._model = model
         self._trace = trace
         self._modules = RunningModules(model)
-        self._written = WrittenAttentions(model, self._begin)
+        self._written = WrittenAttentions(model, self._begin, self._unweighted)
         self.stages = Stages(model, lambda: self._modules.path, options, edits) if options.keep == "all" else None
         self._edits = edits
         self._readers: dict[Any, known_functions.Reader | None] = {
@@ -136,15 +139,16 @@ class _Watcher(TorchFunctionMode):
         }
         self._attention_modules: list[tuple[nn.Module, int]] = []
         self._kernels: list[str] = []
+        self._without_softmax: dict[str, tuple[str, ...]] = {}
         self._fused: nn.Module | None = None
         self._is_repeating = False
+        self.refused: NoSuchPartError | None = None
+        self._has_run = False
 
     @contextmanager
     def watching(self) -> Iterator[None]:
         """Watch until the block ends."""
         with ExitStack() as stack:
-            if "torch._dynamo" in sys.modules:  # where it was never loaded, nothing is compiled
-                stack.enter_context(torch.compiler.set_stance("force_eager"))
             if compiled := compiled_modules(self._model):
                 stack.enter_context(warnings.catch_warnings())
                 warnings.filterwarnings("ignore", "Using `torch.compile", UserWarning)  # of hooks that run twice
@@ -152,9 +156,39 @@ class _Watcher(TorchFunctionMode):
                     f"{compiled} is compiled by torch.compile: it ran as the Python that it was compiled from, so "
                     "its numbers can differ in the last digits."
                 )
-            stack.enter_context(self._modules.followed(self._entered, self._left))
+            stack.enter_context(
+                self._modules.followed(partial(self._aside, self._entered), partial(self._aside, self._left))
+            )
             stack.enter_context(self)
             yield
+
+    def finish(self) -> None:
+        """Put what was seen into the trace."""
+        self._aside(self._finish)
+
+    def _finish(self) -> None:
+        tokens = self._trace.inputs.tokens
+        for attention in self.recorder.attentions(tokens[0] if tokens else None):
+            self._trace.append(attention)
+        self._note_what_was_not_followed({*tokens[1:2], *(n for seen in self._trace for n in seen.shape[2:])} - {1})
+        if self.stages is not None:
+            self._trace.stages.update(self.stages.finished())
+            self._trace.parameters.update(self.stages.parameters())
+
+    def _note_what_was_not_followed(self, n_tokens: set[int]) -> None:
+        """One sentence on softmaxes over tokens, and one where nothing at all was seen."""
+        kinds = {re.sub(r"\d+", "*", path): path for path in reversed(self.recorder.unfollowed(n_tokens))}
+        if kinds:
+            more = f" and of {len(kinds) - 1} other kinds" if len(kinds) > 1 else ""
+            self._trace.note(
+                f"A softmax over tokens in {next(reversed(kinds.values())) or 'the model'}{more} was not followed "
+                "to values: if it is an attention, or a part of one, it is not shown."
+            )
+        scripts = [name for name, part in self._model.named_modules() if isinstance(part, torch.jit.ScriptModule)]
+        if scripts:
+            self._trace.note(f"TorchScript compiled {scripts[0] or 'the model'}: what runs in it is not seen.")
+        if not len(self._trace) and not self._trace.notes and self._has_run:
+            self._trace.note(f"In {type(self._model).__name__} {self._instead('')}.")
 
     def __torch_function__(
         self,
@@ -164,22 +198,59 @@ class _Watcher(TorchFunctionMode):
         kwargs: dict[str, Any] | None = None,
     ) -> Any:  # noqa: ANN401
         kwargs = kwargs or {}
-        if self.stages is not None:
-            self.stages.before(function, args, kwargs)
+        transform = _transform()
+        stages = None if transform else self.stages
+        if stages is not None:
+            self._aside(stages.before, function, args, kwargs)
         output = function(*args, **kwargs)
-        gone_on_with = output
-        if self.stages is not None:
-            gone_on_with = self.stages.after(function, args, kwargs, output)
+        kept = None if stages is None else self._aside(stages.after, function, args, kwargs, output)
+        gone_on_with = output if kept is None else kept
+        self._aside(self._see, transform, function, args, kwargs, output, gone_on_with)
+        return gone_on_with
+
+    def _aside(self, see: Callable[..., Any], *seen: Any) -> Any:  # noqa: ANN401
+        """Return the result of ``see``; None where it fails: then a note says that something is missing.
+
+        What an edit raises is raised on, for the edit is the person's own.
+        """
+        try:
+            return see(*seen)
+        except NoSuchPartError as error:
+            self.refused = error
+        except Exception as error:
+            if self.stages is not None and self.stages.failed is error:
+                raise
+            _logger.info("watching failed, and the model went on", exc_info=True)
+            self._trace.note(
+                f"{self._modules.path or 'The model'} ran, but not all of it could be read "
+                f"({type(error).__name__}): something of it is not shown."
+            )
+        return None
+
+    def _see(
+        self,
+        transform: str,
+        function: Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        output: Any,  # noqa: ANN401
+        gone_on_with: Any,  # noqa: ANN401
+    ) -> None:
+        """Take note of a call of a function if it is an attention, or a step of one that is written out."""
         try:
             reader = self._readers[function]
         except KeyError:
             reader = self._readers[function] = self._reader(function)
-        if reader is None:
+        path = self._modules.path
+        if transform:
+            if reader is not None or getattr(function, "__name__", "") == "softmax":
+                where = f"{path or 'The model'} ran under {transform}, where numbers cannot be read"
+                self._trace.note(f"{where}: its attention is not shown.")
+        elif reader is None:
             self._written.see(function, args, kwargs, gone_on_with)
-        elif self.recorder.options.wants(self._modules.path):
+        elif self.recorder.options.wants(path):
             with aside(args[0] if args else kwargs["query"]):
-                self.recorder.add(self._modules.path, reader(args, kwargs, output))
-        return gone_on_with
+                self.recorder.add(self._modules.innermost, reader(args, kwargs, output))
 
     def _reader(self, function: Callable[..., Any]) -> known_functions.Reader | None:
         kind, name = type(function).__name__, str(function)
@@ -189,23 +260,30 @@ class _Watcher(TorchFunctionMode):
             self._kernels.append(name)
         return None
 
-    def _begin(self, scores: Tensor, output: Tensor, known: Scores | None, axis: int) -> WrittenDraft | None:
-        if not self.recorder.options.wants(self._modules.path):
+    def _begin(self, softmax: Softmax) -> WrittenDraft | None:
+        running = self._modules.innermost
+        if not self.recorder.options.wants(running.path):
             return None
-        with aside(output):
-            return self.recorder.begin(self._modules.path, scores, output, known, axis)
+        with aside(softmax.output):
+            return self.recorder.begin(running, softmax)
+
+    def _unweighted(self, functions: tuple[str, ...]) -> None:
+        self._without_softmax.setdefault(self._modules.path, functions)
 
     def _entered(self, module: nn.Module) -> None:
         if self._is_repeating:
             return
         if self._fused is None and not self._edits and _may_be_fused(module):
             self._fused = module
-        if _ATTENTION.search(type(module).__name__):
+        if NAMED_ATTENTION.search(type(module).__name__):
             self._attention_modules.append((module, self.recorder.n_seen))
 
     def _left(self, module: nn.Module, args: Any, kwargs: Any, output: Any) -> Any:  # noqa: ANN401
         if self._is_repeating:
             return None
+        self._has_run = True
+        if module is self._model and not self._trace.inputs.model:
+            self._trace.inputs = inputs_of(module, args, kwargs)
         self._look_for_what_was_hidden(module)
         if module is not self._fused:
             return None
@@ -236,11 +314,37 @@ class _Watcher(TorchFunctionMode):
         path = self._modules.path_of(module)
         if self._attention_modules or self.recorder.n_seen > n_before or not self.recorder.options.wants(path):
             return
-        how = f"in {listed(self._kernels)}" if self._kernels else "in a kernel or a way of its own"
+        if self._kernels:
+            how = f"it is computed in {listed(self._kernels)}, a kernel that shows no weights."
+        elif isinstance(module, torch.jit.ScriptModule):
+            how = "TorchScript compiled it, which shows no functions of PyTorch."
+        else:
+            how = f"{self._instead(path)}."
         self._trace.note(
-            f"{path or 'The model'} ({type(module).__name__}) ran, but no attention was seen in it: it is computed "
-            f"{how}, which nothing can look into."
+            f"{path or 'The model'} ({type(module).__name__}) ran, but no attention was seen in it: {how}"
         )
+
+    def _instead(self, path: str) -> str:
+        """Say which functions were seen in a module in the place of an attention."""
+        functions = [
+            names
+            for where, names in self._without_softmax.items()
+            if not path or where == path or where.startswith(f"{path}.")
+        ]
+        if not functions:
+            return "no softmax was followed from products of queries and keys to values"
+        through = f"through {listed(list(dict.fromkeys(functions[0])))} and " if functions[0] else ""
+        return f"products of two tensors meet a third one {through}without a softmax, so that no weights sum to 1"
+
+
+def _transform() -> str:
+    """The transform that runs functions on tensors without numbers of their own; "" where none does."""
+    if torch._C._get_tracing_state() is not None:
+        return "torch.jit.trace"
+    if torch._C._functorch.peek_interpreter_stack() is None:
+        return ""
+    kinds = {interpreter.key() for interpreter in retrieve_all_functorch_interpreters()}
+    return "torch.vmap" if TransformType.Vmap in kinds else ""
 
 
 def _may_be_fused(module: nn.Module) -> bool:

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from model.mask_tools.intents import Intent, recognise
 from model.mask_tools.language import MaskContext, express
-from model.mask_tools.mask_case import counted
+from model.mask_tools.mask_case import counted, listed, named
 from model.masks import with_leading_axes
 
 _LONGEST_EXPRESSION = 60
@@ -24,10 +24,12 @@ class Tokens:
     Attributes:
         query_is_padding: (Tq,) bool.
         key_is_padding: (Tk,) bool.
+        documents: the number of each token's document, where queries and keys are the same tokens; () if unknown.
     """
 
     query_is_padding: Tensor
     key_is_padding: Tensor
+    documents: tuple[int, ...] = ()
 
     @staticmethod
     def without_padding(n_queries: int, n_keys: int) -> Tokens:
@@ -37,7 +39,7 @@ class Tokens:
     def context(self, segments: Sequence[int] | None = None) -> MaskContext:
         """The facts that an expression may ask for."""
         n_queries, n_keys = len(self.query_is_padding), len(self.key_is_padding)
-        of_keys = tuple(segments or (0,) * n_keys)
+        of_keys = tuple(segments or self.documents or (0,) * n_keys)
         return MaskContext(
             query_tokens=(0,) * n_queries,
             key_tokens=(0,) * n_keys,
@@ -64,7 +66,7 @@ class Description:
 
 
 def describe(allowed: Tensor, tokens: Tokens, *, padding_is_known: bool = False) -> Description:
-    """A mask, (Tq, Tk) bool, in words.
+    """A mask, (Tq, Tk) bool, in words: padding and documents are named only where they are known.
 
     Args:
         allowed: the mask.
@@ -77,17 +79,54 @@ def describe(allowed: Tensor, tokens: Tokens, *, padding_is_known: bool = False)
         for segments in (None, _segments(allowed)):
             context = known.context(segments)
             intent = recognise(allowed, context)
-            if intent is not None:
-                return Description(_named(intent.standing(context), known), intent, known)
+            if intent is not None and not (intent.follows_position and _is_same_for_queries(allowed, known)):
+                return Description(_named(intent.standing(context), tokens, known, segments), intent, known)
     return Description(_irregular(allowed, tokens), None, tokens)
 
 
-def _named(intent: Intent, tokens: Tokens) -> str:
-    words = replace(intent, padding=False, documents=False).words
-    if intent.kind == "cached" and len(tokens.query_is_padding) == len(tokens.key_is_padding):  # no cache: too far
-        words = f"earlier keys, its own, and {counted('key', intent.number)} after it"
-    words += ", documents isolated" if intent.documents else ""
-    return words + (f", padding ignored {_side(tokens.key_is_padding)}" if intent.padding else "")
+def _is_same_for_queries(allowed: Tensor, tokens: Tokens) -> bool:
+    """True for a mask that looks at the keys alone, as one of padding does."""
+    rows = allowed[~tokens.query_is_padding]
+    return len(rows) > 0 and bool((rows == rows[:1]).all())
+
+
+def _named(intent: Intent, tokens: Tokens, read: Tokens, segments: Sequence[int] | None) -> str:
+    """An intention in words.
+
+    Args:
+        intent: the intention.
+        tokens: what is known of the tokens.
+        read: the same with the keys that no query sees taken for padding.
+        segments: the parts that the mask itself has, where it has some.
+    """
+    parts = [replace(intent, padding=False, documents=False, cache=None).words]
+    if intent.kind == "cached":
+        keys = counted("key", intent.number)
+        parts = [
+            f"earlier keys, its own, and {keys} after it" if _is_square(tokens) else f"k <= q + {intent.number}"
+        ]
+    elif intent.cache is not None:
+        parts.append(f"{counted('key', intent.cache)} before query 0" if intent.cache else "from the first key on")
+    if intent.documents:
+        parts.append("documents isolated" if segments is None else _within(segments))
+    if intent.padding and bool(tokens.key_is_padding.any()):
+        parts.append(f"padding ignored {_side(tokens.key_is_padding)}")
+    elif intent.padding:
+        parts.append(f"{named('key', read.key_is_padding)} hidden from every query")
+    return ", ".join(parts)
+
+
+def _is_square(tokens: Tokens) -> bool:
+    return len(tokens.query_is_padding) == len(tokens.key_is_padding)
+
+
+def _within(segments: Sequence[int]) -> str:
+    """The parts of a sequence that do not see each other, of which nobody said what they are."""
+    sizes = [segments.count(number) for number in sorted(set(segments))]
+    if len(set(sizes[:-1])) == 1 and sizes[-1] <= sizes[0]:
+        return f"within blocks of {sizes[0]}"
+    more = [f"{len(sizes) - 3} more"] if len(sizes) > 4 else [str(size) for size in sizes[3:]]
+    return f"within parts of {listed([*map(str, sizes[:3]), *more])} tokens"
 
 
 def _side(is_padding: Tensor) -> str:
@@ -126,10 +165,29 @@ def _segments(allowed: Tensor) -> list[int] | None:
 def _irregular(allowed: Tensor, tokens: Tokens) -> str:
     if not bool(allowed.any()):
         return "no query sees any key"
+    if nearly := _nearly_causal(allowed, tokens):
+        return nearly
     expression = express(allowed, tokens.context()) if allowed.numel() <= _LARGEST_EXPRESSED else ""
     if expression and len(expression) <= _LONGEST_EXPRESSION:
         return f"keys where {expression}"
     return f"irregular: {int(allowed.sum()):,} of {allowed.numel():,} cells open"
+
+
+def _nearly_causal(allowed: Tensor, tokens: Tokens) -> str:
+    """Which cells keep a mask from being causal; "" where they are more than a few."""
+    n_queries, n_keys = allowed.shape
+    if n_queries > n_keys or n_queries < 3:
+        return ""
+    causal = torch.ones_like(allowed).tril(n_keys - n_queries) & ~tokens.key_is_padding
+    differs = (allowed != causal) & ~tokens.query_is_padding[:, None]
+    count = int(differs.sum())
+    if not 0 < count <= max(1, n_queries // 4):
+        return ""
+    query, key = differs.nonzero()[0].tolist()
+    sees = "sees" if bool(allowed[query, key]) else "does not see"
+    first = "" if count == 1 else "the first is: "
+    cells = "1 cell" if count == 1 else f"{count} cells"
+    return f"causal but for {cells}: {first}query {query} {sees} key {key}"
 
 
 def bias_in_words(bias: Tensor | None, allowed: Tensor | None) -> str:

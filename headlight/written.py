@@ -16,12 +16,60 @@ from typing import Any, Literal, Protocol
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
-from headlight.call import four_axes
-from headlight.masks import ReadMask, both, read_added
+from headlight.masks import ReadMask, both, compact, read_added
+from model.dataflow import name_of
 
 Arguments = tuple[Any, ...]
 Handler = Callable[[Arguments, Mapping[str, Any], Any], None]
+Move = Callable[[Tensor], Tensor]
+Role = Literal["query", "key", "shared"]
+
+
+@dataclass(frozen=True, eq=False)
+class Axes:
+    """Which axes of a tensor are those of an earlier one: told by a view of it that has no numbers but strides.
+
+    Attributes:
+        start: the shape of the earlier one.
+        view: its view, on the device ``meta``; None where numbers were put into another order.
+    """
+
+    start: torch.Size
+    view: Tensor | None
+
+    @staticmethod
+    def of(shape: torch.Size) -> Axes:
+        """Those of a tensor itself."""
+        return Axes(shape, torch.empty(shape, device="meta"))
+
+    def moved(self, move: Move) -> Axes:
+        """Those after a change of shape."""
+        if self.view is None:
+            return self
+        try:
+            view = move(self.view)
+        except RuntimeError:  # it takes numbers to be moved so
+            return replace(self, view=None)
+        is_view = view.untyped_storage()._cdata == self.view.untyped_storage()._cdata
+        return replace(self, view=view if is_view else None)
+
+    def origin(self, axis: int) -> int | None:
+        """The axis of the earlier tensor that one is; None where it is of several, or unknown."""
+        if self.view is None:
+            return None
+        stride, size = self.view.stride(axis), self.view.shape[axis]
+        strides = [math.prod(self.start[i + 1 :]) for i in range(len(self.start))]
+        found = [i for i, of_start in enumerate(strides) if of_start == stride and size <= self.start[i]]
+        return found[-1] if found else None
+
+    def first(self, axis: int) -> int:
+        """The first place along an axis of the view."""
+        origin = self.origin(axis)
+        if self.view is None or origin is None:
+            return 0
+        return self.view.storage_offset() // max(1, self.view.stride(axis)) % self.start[origin]
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,23 +78,32 @@ class Step:
 
     Attributes:
         change: what was done; ``other`` is a function of which no mask can be read.
-        shape: the shape of the scores at that time.
-        cells: what was added or multiplied, or where True the cells that were filled.
+        cells: what was added or multiplied, or where True the cells that were filled, in the shape of the scores.
         number: what they were filled with, or what the added numbers were multiplied with first.
+        name: the other function.
     """
 
     change: Literal["added", "filled", "multiplied", "other"]
-    shape: torch.Size
     cells: Tensor | None = None
     number: float = 1.0
+    name: str = ""
 
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """A product of queries (..., Tq, Dh) and keys (..., Tk, Dh), and what was done to it since."""
+    """A product of queries (..., Tq, Dh) and keys (..., Tk, Dh), and what was done to it since.
+
+    Attributes:
+        query: the queries.
+        key: the keys.
+        roles: the axes of the product.
+        scale: what it is multiplied by.
+        steps: what was done to it, in order.
+    """
 
     query: Tensor
     key: Tensor
+    roles: tuple[Role, ...]
     scale: float = 1.0
     steps: tuple[Step, ...] = ()
 
@@ -54,11 +111,10 @@ class Scores:
         """The scores after one more change."""
         return replace(self, steps=(*self.steps, step))
 
-    def read(self, weights: torch.Size, read: Callable[[Tensor], ReadMask] = read_added) -> ReadMask:
-        """What masked the scores, broadcastable to the weights, (B, H, Tq, Tk).
+    def read(self, read: Callable[[Tensor], ReadMask] = read_added) -> ReadMask:
+        """What masked the scores, broadcastable to the last of them.
 
         Args:
-            weights: the shape of the weights as the model has them.
             read: reads numbers that were added.
         """
         found, zeros = ReadMask(), None
@@ -66,7 +122,7 @@ class Scores:
             if step.cells is None:
                 found = replace(found, remark=found.remark or "scores_changed")
                 continue
-            cells = _like(step.cells, step.shape, weights)
+            cells = compact(step.cells)
             if step.change == "added":
                 found = both(found, read(cells if step.number == 1.0 else cells * step.number))
             elif step.change == "filled":
@@ -78,12 +134,76 @@ class Scores:
             found = replace(found, remark=found.remark or "multiplied_by_zero")
         return found
 
+    def moved(self, move: Move) -> Scores:
+        """The scores in another shape."""
+        steps = (step if step.cells is None else replace(step, cells=move(step.cells)) for step in self.steps)
+        return replace(self, steps=tuple(steps))
 
-def _like(cells: Tensor, then: torch.Size, weights: torch.Size) -> Tensor:
-    """Cells that were broadcast to scores of one shape, with the axes of weights, whose shape may be another."""
-    if then != weights and math.prod(then) == math.prod(weights):
-        cells = cells.expand(then).reshape(weights)
-    return four_axes(cells) if cells.dim() > 2 else cells
+
+@dataclass(frozen=True, eq=False)
+class Exponentials:
+    """The exponentials of scores, which become weights when they are divided by their sum.
+
+    Attributes:
+        scores: where the scores came from.
+        given: the scores, -inf where an exponential was multiplied by zero.
+        axis: the axis that they were normalised along before; None where they were not.
+    """
+
+    scores: Scores
+    given: Tensor
+    axis: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Total:
+    """The sum of exponentials along an axis, or its logarithm."""
+
+    axis: int
+
+
+@dataclass(frozen=True, eq=False)
+class Softmax:
+    """One softmax.
+
+    Attributes:
+        scores: what it was given.
+        output: what it gave.
+        axis: along which axis.
+        known: where the scores came from; None if that is not known.
+        is_plain: whether a function of PyTorch gave it, so that the weights sum to 1.
+        roles: the axes of the scores, "" where one is not known; () where none is.
+    """
+
+    scores: Tensor
+    output: Tensor
+    axis: int
+    known: Scores | None
+    is_plain: bool
+    roles: tuple[Role | Literal[""], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Meeting:
+    """The product of weights and values.
+
+    Attributes:
+        weights: the weights that were multiplied.
+        axis: the axis of these that was summed over.
+        origin: the axis of the softmax that it is; None where that is not known.
+        query: the axis of the softmax that the queries have; None where that is not known.
+        columns: which part of it.
+        value: the values.
+        output: the product; None where its axes are in another order.
+    """
+
+    weights: Tensor
+    axis: int
+    origin: int | None
+    query: int | None
+    columns: slice
+    value: Tensor
+    output: Tensor | None
 
 
 class Draft(Protocol):
@@ -95,20 +215,32 @@ class Draft(Protocol):
     def changed(self) -> None:
         """They were masked or multiplied after the softmax."""
 
-    def completed(self, weights: Tensor, value: Tensor, output: Tensor | None) -> None:
-        """They were multiplied with the values, which gave ``output``, or None where that is not its shape."""
+    def mixed(self) -> None:
+        """Each became a sum over all heads."""
+
+    def completed(self, meeting: Meeting) -> None:
+        """They were multiplied with the values."""
 
 
-Begin = Callable[[Tensor, Tensor, Scores | None, int], Draft | None]
-"""Softmax's input and output, where the input came from, the axis: a draft, or None where nothing is to be kept."""
+Note = Scores | Exponentials | Total | Draft
+Begin = Callable[[Softmax], Draft | None]
+"""Told of each softmax: a draft, or None where nothing is to be kept."""
 
 
 class WrittenAttentions:
-    """Follows scores and weights through the functions of PyTorch that a model calls."""
+    """Follows scores and weights through the functions of PyTorch that a model calls.
 
-    def __init__(self, model: nn.Module, begin: Begin) -> None:
+    Args:
+        model: the model, whose parameters are no activations.
+        begin: is told of each softmax.
+        unweighted: is told where a product of two activations meets a third one without a softmax, and by which
+            functions it went.
+    """
+
+    def __init__(self, model: nn.Module, begin: Begin, unweighted: Callable[[tuple[str, ...]], None]) -> None:
         self._begin = begin
-        self._notes: dict[int, tuple[weakref.ref[Tensor], Scores | Draft]] = {}
+        self._unweighted = unweighted
+        self._notes: dict[int, tuple[weakref.ref[Tensor], Note, Axes]] = {}
         self._storages_of_model = {_storage(parameter) for parameter in model.parameters()}
         self._handlers: dict[Any, Handler | None] = {}
         self._by_name: dict[str, Handler] = {
@@ -122,60 +254,99 @@ class WrittenAttentions:
             "masked_fill": self._masked_fill,
             "where": self._where,
             "setitem": self._set_item,
+            **dict.fromkeys(("tril", "triu"), self._triangle),
+            **dict.fromkeys(("cat", "concat"), self._joined),
             "softmax": self._softmax,
+            "log_softmax": self._log_softmax,
+            "logsumexp": partial(self._total, of=Scores),
+            "exp": self._exponentials,
+            "sum": partial(self._total, of=Exponentials),
             "dropout": self._dropout,
-            **dict.fromkeys(_CHANGES, self._changed),
+            **dict.fromkeys(("linear", "conv2d"), self._mixed),
+            **{name: partial(self._changed, name=name) for name in _CHANGES},
             **dict.fromkeys(_SAME, self._passed_on),
         }
+        for name in _MOVES:
+            self._by_name[name] = partial(self._moved, name=name)
 
     def see(self, function: Callable[..., Any], args: Arguments, kwargs: Mapping[str, Any], output: Any) -> None:  # noqa: ANN401
         """Take note of one call of a function."""
         try:
             handler = self._handlers[function]
         except KeyError:
-            handler = self._by_name.get(getattr(function, "__name__", "").strip("_"))
+            handler = self._by_name.get(name_of(function).strip("_"))
             self._handlers[function] = handler
         if handler is not None:
             with torch._C.DisableTorchFunction():
                 handler(args, kwargs, output)
 
-    def _of(self, tensor: object) -> Any:  # noqa: ANN401 - Scores, a Draft or None, told apart by who asks
+    def _entry(self, tensor: object) -> tuple[Any, Axes | None]:
+        """The note of a tensor, told apart by who asks, and its axes."""
         entry = self._notes.get(id(tensor))
-        return entry[1] if entry is not None and entry[0]() is tensor else None
+        return entry[1:] if entry is not None and entry[0]() is tensor else (None, None)
 
-    def _keep(self, tensor: object, note: Scores | Draft) -> None:
+    def _of(self, tensor: object) -> Any:  # noqa: ANN401
+        return self._entry(tensor)[0]
+
+    def _keep(self, tensor: object, note: Note, axes: Axes | None) -> None:
         if isinstance(tensor, Tensor):
             key = id(tensor)
-            self._notes[key] = (weakref.ref(tensor, lambda _: self._notes.pop(key, None)), note)
+            known = Axes.of(tensor.shape) if axes is None else axes
+            if known.view is not None and known.view.shape != tensor.shape:  # it was broadcast to more
+                known = replace(known, view=None)
+            self._notes[key] = (weakref.ref(tensor, lambda _: self._notes.pop(key, None)), note, known)
 
     def _is_draft(self, note: object) -> bool:
-        return note is not None and not isinstance(note, Scores)
+        return note is not None and not isinstance(note, Scores | Exponentials | Total)
 
     # From queries and keys to scores.
 
     def _product(self, args: Arguments, kwargs: Mapping[str, Any], output: Tensor) -> None:
         left, right = _given(args, kwargs, "input", "other", "mat2")[:2]
-        if not self._to_values(left, right, output) and self._are_activations(left, right):
-            self._keep(output, Scores(left.detach(), right.detach().mT))
+        if not self._to_values((left, -1, -2), (right, -2, -1), output) and self._are_activations(left, right):
+            self._keep(output, Scores(left.detach(), right.detach().mT, _of_matrices(output.dim())), None)
 
     def _product_added(self, args: Arguments, kwargs: Mapping[str, Any], output: Tensor) -> None:
         added, left, right = _given(args, kwargs, "input", "batch1", "batch2")[:3]
-        scores = Scores(left.detach(), right.detach().mT, float(kwargs.get("alpha", 1.0)))
+        scores = Scores(left.detach(), right.detach().mT, _of_matrices(3), float(kwargs.get("alpha", 1.0)))
         beta = float(kwargs.get("beta", 1.0))
-        self._keep(output, scores.then(Step("added", output.shape, added.detach(), beta)) if beta else scores)
+        step = Step("added", added.detach().expand(output.shape), beta)
+        self._keep(output, scores.then(step) if beta else scores, None)
 
     def _einsum(self, args: Arguments, kwargs: Mapping[str, Any], output: Tensor) -> None:
         equation, *operands = args
         if len(operands) == 1 and isinstance(operands[0], list | tuple):
             operands = list(operands[0])
-        if len(operands) != 2 or not isinstance(equation, str):
+        if len(operands) != 2 or not isinstance(equation, str) or "->" not in equation:
             return
         left, right = operands
-        if not self._to_values(left, right, None) and self._are_activations(left, right):
-            of_left, _, of_output = equation.replace(" ", "").partition(",")
-            keys_first = of_output.rpartition("->")[2][-1:] in of_left
-            query, key = (right, left) if keys_first else (left, right)
-            self._keep(output, Scores(query.detach(), key.detach()))
+        one, other, result = _letters(equation, left.dim(), right.dim())
+        summed = [letter for letter in one if letter in other and letter not in result]
+        if len(summed) == 1 and right.dim() == 2 and summed[0] != one[-1] and self._of(left) is not None:
+            self._mixed((left,), {}, output)
+            return
+        if len(summed) != 1:
+            return
+        factors: list[Factor] = []
+        for tensor, letters, others in ((left, one, other), (right, other, one)):
+            own = [i for i, letter in enumerate(letters) if letter in result and letter not in others]
+            factors.append((tensor, letters.index(summed[0]), own[-1] if own else None))
+        if self._to_values(factors[0], factors[1], None):
+            return
+        of_keys = [letter for letter in result if letter not in one]
+        of_queries = [letter for letter in result if letter not in other]
+        if not of_keys or not of_queries or not self._are_activations(left, right):
+            return
+        key = of_keys[-1]
+        query = min(of_queries, key=lambda letter: abs(result.index(letter) - result.index(key)))
+        shared = [letter for letter in result if letter not in (query, key)]
+        roles: dict[str, Role] = {**dict.fromkeys(shared, "shared"), query: "query", key: "key"}
+        scores = Scores(
+            _arranged(left.detach(), one, [*shared, query, *summed]),
+            _arranged(right.detach(), other, [*shared, key, *summed]),
+            tuple(roles[letter] for letter in result),
+        )
+        self._keep(output, scores, None)
 
     def _are_activations(self, *tensors: object) -> bool:
         return all(
@@ -186,22 +357,34 @@ class WrittenAttentions:
     # From scores to the softmax, and from the weights on.
 
     def _added(self, args: Arguments, kwargs: Mapping[str, Any], output: Tensor, sign: float = 1.0) -> None:
-        note, other = self._noted_first(args)
+        tensor, other = self._noted_first(args)
+        note, axes = self._entry(tensor)
+        if isinstance(note, Total):
+            self._keep(output, note, axes)
         if not isinstance(note, Scores):
             return
-        if isinstance(other, Tensor):
+        total = self._of(other)
+        if isinstance(total, Total) and sign < 0:  # less the logarithm of their sum: to be raised to weights
+            self._keep(output, Exponentials(note, tensor.detach(), total.axis), axes)
+            return
+        if isinstance(other, Tensor) and not _is_same_for_keys(other, output):
             factor = sign * float(kwargs.get("alpha", 1.0))
             added = other.detach()
             if added.dtype is torch.bool:  # it counts as ones and zeros: nothing is blocked by it
                 added = added.to(output.dtype)
-            note = note.then(Step("added", output.shape, added, factor))
-        self._keep(output, note)
+            note = note.then(Step("added", added.expand(output.shape), factor))
+        self._keep(output, note, axes)
 
     def _multiplied(
         self, args: Arguments, kwargs: Mapping[str, Any], output: Tensor, *, divided: bool = False
     ) -> None:
-        note, factor = self._noted_first(args)
+        tensor, factor = self._noted_first(args)
+        note, axes = self._entry(tensor)
         if note is None:
+            return
+        total = self._of(factor)
+        if isinstance(note, Exponentials) and isinstance(total, Total) and divided:
+            self._weights(note.given, output, note.scores, axes, total.axis)
             return
         if isinstance(factor, Tensor) and factor.numel() == 1:
             factor = float(factor)
@@ -209,16 +392,19 @@ class WrittenAttentions:
             if isinstance(factor, Real):
                 note = replace(note, scale=note.scale / float(factor) if divided else note.scale * float(factor))
             elif isinstance(factor, Tensor):
-                note = note.then(Step("multiplied", output.shape, factor.detach()))
-        elif isinstance(factor, Tensor):
+                note = note.then(Step("multiplied", factor.detach().expand(output.shape)))
+        elif isinstance(note, Exponentials) and isinstance(factor, Tensor):
+            blocked = (factor.detach() == 0).expand(output.shape)
+            scores = note.scores.then(Step("filled", blocked, -math.inf))
+            note = replace(note, scores=scores, given=note.given.masked_fill(blocked, -math.inf))
+        elif self._is_draft(note) and isinstance(factor, Tensor) and not _is_same_for_keys(factor, output):
             note.changed()
-        self._keep(output, note)
+        self._keep(output, note, axes)
 
-    def _noted_first(self, args: Arguments) -> tuple[Any, object]:
-        """The note of the first argument that has one, and the other argument."""
+    def _noted_first(self, args: Arguments) -> tuple[Any, Any]:
+        """The first argument that has a note, and the other argument."""
         one, other = args[:2] if len(args) > 1 else (args[0], None)
-        note = self._of(one)
-        return (note, other) if note is not None else (self._of(other), one)
+        return (one, other) if self._of(one) is not None else (other, one)
 
     def _masked_fill(self, args: Arguments, kwargs: Mapping[str, Any], output: Tensor) -> None:
         scores, cells, fill = _given(args, kwargs, "mask", "value")
@@ -241,65 +427,237 @@ class WrittenAttentions:
             cells[index] = True
             self._filled(scores, cells, fill, scores)
 
-    def _filled(self, kept: object, cells: Tensor, fill: object, output: Tensor) -> None:
-        note = self._of(kept)
+    def _triangle(self, args: Arguments, kwargs: Mapping[str, Any], output: Tensor) -> None:
+        """The other triangle becomes zero."""
+        note, axes = self._entry(args[0])
         if isinstance(note, Scores):
-            number = float(fill.detach().max()) if isinstance(fill, Tensor) else float(fill)  # type: ignore[arg-type]
-            note = note.then(Step("filled", output.shape, cells.detach().clone(), number))
-        elif note is not None:
+            self._keep(output, note.then(Step("multiplied", (output != 0).detach())), axes)
+        elif self._is_draft(note):
             note.changed()
-        else:
-            return
-        self._keep(output, note)
+            self._keep(output, note, axes)
 
-    def _changed(self, args: Arguments, kwargs: Mapping[str, Any], output: Tensor) -> None:
-        note = self._of(args[0]) if args else None
+    def _filled(self, kept: object, cells: Tensor, fill: object, output: Tensor) -> None:
+        note, axes = self._entry(kept)
         if isinstance(note, Scores):
-            self._keep(output, note.then(Step("other", output.shape)))
+            cells = cells.detach().clone().expand(output.shape)
+            numbers = fill
+            if isinstance(fill, Tensor) and fill.numel() > 1:
+                numbers = fill.detach().expand(output.shape)[cells].unique()  # type: ignore[no-untyped-call]
+                numbers = numbers if len(numbers) else 0.0
+            is_one = not isinstance(numbers, Tensor) or numbers.numel() == 1
+            step = Step("filled", cells, float(numbers)) if is_one else Step("other", name="other numbers")  # type: ignore[arg-type]
+            self._keep(output, note.then(step), axes)
+        elif self._is_draft(note):
+            note.changed()
+            self._keep(output, note, axes)
+
+    def _joined(self, args: Arguments, kwargs: Mapping[str, Any], output: Tensor) -> None:
+        """Columns that are no products, such as a sink's, stand beside the scores."""
+        parts, axis, *_ = (*_given(args, kwargs, "tensors", "dim"), 0)
+        noted = [i for i, part in enumerate(parts) if isinstance(self._of(part), Scores)]
+        if len(noted) != 1 or axis % output.dim() != output.dim() - 1:
+            return
+        before, after = (
+            sum(part.shape[-1] for part in some) for some in (parts[: noted[0]], parts[noted[0] + 1 :])
+        )
+        note, axes = self._entry(parts[noted[0]])
+        if axes is None:
+            return
+        steps = tuple(_padded(step, before, after) for step in note.steps)
+        is_kept = axes.view is not None and axes.view.is_contiguous() and len(note.roles) == output.dim()
+        self._keep(output, replace(note, steps=steps), None if is_kept else replace(axes, view=None))
+
+    def _changed(self, args: Arguments, kwargs: Mapping[str, Any], output: Tensor, name: str) -> None:
+        note, axes = self._entry(args[0]) if args else (None, None)
+        if isinstance(note, Scores):
+            self._keep(output, note.then(Step("other", name=name)), axes)
+        elif isinstance(note, Total):
+            self._keep(output, note, axes)
+
+    def _mixed(self, args: Arguments, kwargs: Mapping[str, Any], output: Tensor) -> None:
+        """Each becomes a sum over all heads, as in talking heads."""
+        note, axes = self._entry(_given(args, kwargs, "input")[0])
+        if output.dim() < 4:
+            return
+        if isinstance(note, Scores):
+            self._keep(output, note.then(Step("other", name="mixing")), axes)
+        elif self._is_draft(note):
+            note.mixed()
+            self._keep(output, note, axes)
 
     def _passed_on(self, args: Arguments, kwargs: Mapping[str, Any], output: object) -> None:
-        note = self._of(args[0]) if args else None
+        note, axes = self._entry(args[0]) if args else (None, None)
         if note is not None:
-            self._keep(output, note)
+            self._keep(output, note, axes)
+
+    def _moved(self, args: Arguments, kwargs: Mapping[str, Any], output: object, name: str) -> None:
+        note, axes = self._entry(args[0]) if args else (None, None)
+        if note is None or axes is None:
+            return
+        move = _move(name, args[1:], kwargs)
+        if isinstance(note, Scores):
+            note = note.moved(move)
+        elif isinstance(note, Exponentials):
+            note = replace(note, scores=note.scores.moved(move), given=move(note.given))
+        self._keep(output, note, axes.moved(move))
 
     def _softmax(self, args: Arguments, kwargs: Mapping[str, Any], output: Tensor) -> None:
-        scores, *rest = _given(args, kwargs, "input", "dim")
-        if not rest or not isinstance(rest[0], int) or output.dim() < 2:
+        axis = _axis(args, kwargs)
+        scores = _given(args, kwargs, "input")[0]
+        if axis is not None and output.dim() > 1:
+            note, axes = self._entry(scores)
+            self._weights(scores, output, note if isinstance(note, Scores) else None, axes, axis, is_plain=True)
+
+    def _weights(
+        self,
+        scores: Tensor,
+        output: Tensor,
+        known: Scores | None,
+        axes: Axes | None,
+        axis: int,
+        *,
+        is_plain: bool = False,
+    ) -> None:
+        axis %= output.dim()
+        if known is None and axis != output.dim() - 1:
             return
-        note, axis = self._of(scores), rest[0] if rest[0] < 0 else rest[0] - output.dim()
-        known = note if isinstance(note, Scores) else None
-        if axis == -1 or known is not None:
-            draft = self._begin(scores, output, known, axis)
-            if draft is not None:
-                self._keep(output, draft)
+        roles: tuple[Role | Literal[""], ...] = ()
+        if known is not None and axes is not None and len(axes.start) == len(known.roles):
+            origins = [axes.origin(each) for each in range(output.dim())]
+            roles = tuple("" if origin is None else known.roles[origin] for origin in origins)
+        draft = self._begin(Softmax(scores, output, axis, known, is_plain, roles))
+        if draft is not None:
+            self._keep(output, draft, None)
+
+    def _exponentials(self, args: Arguments, kwargs: Mapping[str, Any], output: Tensor) -> None:
+        note, axes = self._entry(args[0])
+        if isinstance(note, Exponentials) and note.axis is not None:
+            self._weights(note.given, output, note.scores, axes, note.axis)
+        elif isinstance(note, Scores):
+            self._keep(output, Exponentials(note, args[0].detach()), axes)
+
+    def _log_softmax(self, args: Arguments, kwargs: Mapping[str, Any], output: Tensor) -> None:
+        note, axes = self._entry(args[0])
+        axis = _axis(args, kwargs)
+        if isinstance(note, Scores) and axis is not None:
+            self._keep(output, Exponentials(note, args[0].detach(), axis), axes)
+
+    def _total(self, args: Arguments, kwargs: Mapping[str, Any], output: Tensor, of: type) -> None:
+        note, axis = self._of(args[0]), _axis(args, kwargs)
+        if isinstance(note, of) and axis is not None:
+            self._keep(output, Total(axis), None)
 
     def _dropout(self, args: Arguments, kwargs: Mapping[str, Any], output: Tensor) -> None:
         weights, share, is_training, *_ = (*_given(args, kwargs, "input", "p", "training"), 0.5, True)
-        note = self._of(weights)
+        note, axes = self._entry(weights)
         if self._is_draft(note) and is_training:
             note.dropped(float(share))
         if note is not None:
-            self._keep(output, note)
+            self._keep(output, note, axes)
 
-    def _to_values(self, left: object, right: object, output: Tensor | None) -> bool:
-        """Whether one of two factors was weights, whose product with the other is then taken note of."""
-        for weights, value, product in ((left, right, output), (right, left, None)):
-            draft = self._of(weights)
-            if self._is_draft(draft) and self._are_activations(value):
-                draft.completed(weights, value, product)
+    def _to_values(self, left: Factor, right: Factor, output: Tensor | None) -> bool:
+        """Whether one of two factors was weights, whose product with the other is then taken note of.
+
+        Args:
+            left: the first factor.
+            right: the second one.
+            output: the product; None where its axes are in another order.
+        """
+        for (weights, axis, query), (value, *_), product in ((left, right, output), (right, left, None)):
+            note, axes = self._entry(weights)
+            if not isinstance(value, Tensor) or not self._are_activations(value):
+                continue
+            if axes is not None and self._is_draft(note):
+                axis %= weights.dim()
+                first = axes.first(axis)
+                columns = slice(first, first + weights.shape[axis])
+                of_queries = None if query is None else axes.origin(query)
+                note.completed(Meeting(weights, axis, axes.origin(axis), of_queries, columns, value, product))
                 return True
+            if isinstance(note, Scores | Exponentials):
+                scores = note if isinstance(note, Scores) else note.scores
+                names = [step.name for step in scores.steps if step.name] + ["exp"] * isinstance(note, Exponentials)
+                self._unweighted(tuple(names))
         return False
 
 
+Factor = tuple[Any, int, int | None]
+"""One of two factors, its axis that is summed over, and its axis that the product keeps and the other has not."""
+
 _SAME = (
     *("float", "double", "half", "bfloat16", "to", "type", "type_as", "clone", "contiguous", "nan_to_num"),
-    *("view", "reshape", "unsqueeze", "squeeze", "transpose", "permute", "expand", "flatten", "unflatten"),
-    *("getitem", "detach"),
+    "detach",
 )
-"""Functions whose output is the scores or the weights again, in another type or shape."""
+"""Functions whose output is the scores or the weights again, or nearly so."""
 
-_CHANGES = ("tanh", "clamp", "relu", "sigmoid", "exp", "pow")
+_MOVES = (
+    *("view", "reshape", "unsqueeze", "squeeze", "transpose", "permute", "expand", "flatten", "unflatten"),
+    *("getitem", "movedim", "swapaxes", "swapdims", "mT", "T"),
+)
+"""Functions whose output is the scores or the weights again, in another shape."""
+
+_CHANGES = ("tanh", "clamp", "clamp_min", "relu", "sigmoid", "pow", "square", "softplus", "elu", "silu", "gelu")
 """Functions that make other scores of scores."""
+
+
+def _of_matrices(n_axes: int) -> tuple[Role, ...]:
+    """The axes of a product of matrices."""
+    shared: Role = "shared"
+    return (*(shared,) * (n_axes - 2), "query", "key")
+
+
+def _move(name: str, rest: Arguments, kwargs: Mapping[str, Any]) -> Move:
+    """A change of shape, for another tensor of the same shape."""
+    if name in ("mT", "T"):
+        return lambda tensor: tensor.mT if name == "mT" else tensor.T
+    method = {"view": "reshape", "getitem": "__getitem__"}.get(name, name)
+    return lambda tensor: getattr(tensor, method)(*rest, **kwargs)
+
+
+def _padded(step: Step, before: int, after: int) -> Step:
+    """A change of scores that get more columns at either end."""
+    if step.cells is None:
+        return step
+    neutral = {"added": 0.0, "multiplied": 1.0}.get(step.change, 0.0)
+    if step.cells.dtype is torch.bool:
+        number = F.pad(step.cells.to(torch.uint8), (before, after), value=neutral)
+        return replace(step, cells=number.bool())
+    return replace(step, cells=F.pad(step.cells, (before, after), value=neutral))
+
+
+def _is_same_for_keys(cells: Tensor, scores: Tensor) -> bool:
+    """True for numbers that all keys of a query share, so that the softmax takes no notice of them."""
+    return scores.shape[-1] > 1 and (cells.dim() == 0 or cells.shape[-1] == 1)
+
+
+def _letters(equation: str, *n_axes: int) -> list[list[str]]:
+    """The letters of the axes of both operands and of the result of an einsum, "..." as capitals of its own."""
+    operands, _, result = equation.replace(" ", "").partition("->")
+    texts = [*operands.split(","), result]
+    n_more = [n - len(text.replace("...", "")) for text, n in zip(texts[:-1], n_axes, strict=True)]
+    most = max((n for n, text in zip(n_more, texts[:-1], strict=True) if "..." in text), default=0)
+    more = [f"{i}" for i in range(most)]
+    found = []
+    for text, n in zip(texts, (*n_more, most), strict=True):
+        first, dots, last = text.partition("...")
+        found.append([*first, *(more[most - n :] if dots else []), *last])
+    return found
+
+
+def _arranged(tensor: Tensor, letters: list[str], wanted: list[str]) -> Tensor:
+    """A tensor with its axes in another order, and one of size 1 for each that it has not."""
+    kept = [letter for letter in wanted if letter in letters]
+    arranged = tensor.permute([letters.index(letter) for letter in kept])
+    return arranged[tuple(slice(None) if letter in letters else None for letter in wanted)]
+
+
+def _axis(args: Arguments, kwargs: Mapping[str, Any]) -> int | None:
+    """The one axis that a function goes along; None where it is not said, or several are."""
+    given, *rest = _given(args, kwargs, "input", "dim")
+    axis = rest[0] if rest else None
+    if isinstance(axis, tuple | list) and len(axis) == 1:
+        axis = axis[0]
+    return axis % given.dim() if isinstance(axis, int) and isinstance(given, Tensor) else None
 
 
 def _given(args: Arguments, kwargs: Mapping[str, Any], *names: str) -> Arguments:

@@ -258,7 +258,7 @@ class TracedModule(nn.Module):
         return recorder.tap(self, name, value, shape)
 
 
-def untapped(name: str, value: Tensor, shape: str) -> Tensor:
+def untapped(name: str, value: Tensor, shape: str) -> Tensor:  # noqa: ARG001 - as ``tap``
     """A tap for plain functions called outside a module: returns the value."""
     return value
 

@@ -31,11 +31,17 @@ def pytest_configure(config: pytest.Config) -> None:
         prepare()
 
 
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """The seed of the order, which ``-q`` leaves out."""
+    if terminal := session.config.pluginmanager.get_plugin("terminalreporter"):
+        terminal.write_line(f"--randomly-seed={session.config.getoption('randomly_seed')}")
+
+
 def register_profiles() -> None:
     """How many examples are drawn: few while one works, many where ``.ci/run`` asks for them."""
     from hypothesis import settings
 
-    settings.register_profile("repeatable", derandomize=True, deadline=None, max_examples=40)
+    settings.register_profile("repeatable", derandomize=True, deadline=None, max_examples=100)
     settings.register_profile("thorough", settings.get_profile("repeatable"), max_examples=200)
     settings.load_profile("repeatable")
 

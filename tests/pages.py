@@ -57,12 +57,14 @@ def chromium() -> Iterator[Browser]:
 
 
 @contextmanager
-def fresh_context(browser: Browser, *, dark: bool = False, width: int = 1280) -> Iterator[BrowserContext]:
+def fresh_context(
+    browser: Browser, *, dark: bool = False, width: int = 1280, height: int = HEIGHT
+) -> Iterator[BrowserContext]:
     """A context with nothing kept from any other: no cache, no storage, no page."""
     context = browser.new_context(
         reduced_motion="reduce",
         color_scheme="dark" if dark else "light",
-        viewport={"width": width, "height": HEIGHT},
+        viewport={"width": width, "height": height},
     )
     context.set_default_timeout(PATIENCE)
     context.on("page", _slow_down)

@@ -56,11 +56,6 @@ _HAS_NUMBERS = """expected => {
 }"""
 
 
-def lit_in(matrices: Locator) -> list[tuple[int | None, int | None]]:
-    """The lit row and column of each of these matrices, None where none is."""
-    return [(row, column) for row, column in matrices.evaluate_all(_LIT_CELLS)]
-
-
 _LIT_CELLS = """panels => panels.map((panel) => {
   const [row, column] = [panel.querySelector(".light-row"), panel.querySelector(".light-column")];
   const plot = panel.querySelector(".matrix-plot").getBoundingClientRect();
@@ -71,6 +66,28 @@ _LIT_CELLS = """panels => panels.map((panel) => {
     isLit(column) ? Math.round((columnBox.left - plot.left) / columnBox.width) : null,
   ];
 })"""
+
+
+def lit_in(matrices: Locator) -> list[tuple[int | None, int | None]]:
+    """The lit row and column of each of these matrices, None where none is."""
+    return [(row, column) for row, column in matrices.evaluate_all(_LIT_CELLS)]
+
+
+def wait_until_lit(matrices: Locator, cells: list[tuple[int | None, int | None]]) -> None:
+    """Wait until these are the lit row and column of each of these matrices, None where none is."""
+    matrices.evaluate_all(
+        f"""(panels, expected) => new Promise((done, fail) => {{
+          const end = performance.now() + 120_000;
+          const look = () => {{
+            const found = JSON.stringify(({_LIT_CELLS})(panels));
+            if (found === JSON.stringify(expected)) return done();
+            if (performance.now() > end) return fail(new Error(`lit are ${{found}}`));
+            requestAnimationFrame(look);
+          }};
+          look();
+        }})""",
+        [list(cell) for cell in cells],
+    )
 
 
 def close_to(value: float) -> object:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import os
 import queue
 import shutil
@@ -37,6 +38,7 @@ UNREACHED = (
 )
 """The sentence where there is no network."""
 
+_logger = logging.getLogger(__name__)
 _COMMAND = (sys.executable, "-m", "headlight.pretrained.fetching")
 _ROOT = Path(__file__).parents[2]
 _EVERY_BYTES = 2**20
@@ -226,7 +228,7 @@ Say = Callable[[str, float], None]
 def _from_hub(task: Task, say: Say) -> Path:
     """Fetch the files of a repository one after the other into the hub's cache; begun ones are continued."""
     from huggingface_hub import hf_hub_download
-    from huggingface_hub.utils import tqdm  # type: ignore[attr-defined]
+    from huggingface_hub.utils import tqdm
 
     files = dict(task.files or {})
     total, done = sum(files.values()) or 1, 0
@@ -359,9 +361,9 @@ def _convert(task: Task, say: Say) -> Path:
     import torch
     from safetensors.torch import save_file
     from transformers import AutoModelForCausalLM, AutoTokenizer
-    from transformers.utils import logging
+    from transformers.utils import logging as messages
 
-    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    messages.disable_progress_bar()  # type: ignore[no-untyped-call]
     source, target = Path(task.source), Path(task.target)
     say("Reading the tokenizer", 0.02)
     tokenizer = AutoTokenizer.from_pretrained(source.parent, gguf_file=source.name, local_files_only=True)
@@ -399,6 +401,7 @@ def main() -> None:
         path = _TASKS[task.kind](task, lambda text, fraction: write(text=text, fraction=fraction))
         write(text="Done", fraction=1.0, path=str(path))
     except Exception as error:
+        _logger.exception("A task failed")
         write(failure=_sentence_of(error, task))
 
 

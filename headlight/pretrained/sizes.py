@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import struct
@@ -11,7 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+from model.safetensors_header import read_header
+
 _MOST_HEADER_BYTES = 100 * 2**20
+_MOST_TENSORS = 100_000  # of one file: those of the largest checkpoints have as many in all
 _MOST_ENTRIES = 10_000_000
 _GGUF_NUMBERS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 _GGUF_TEXT, _GGUF_ARRAY = 8, 9
@@ -59,15 +61,10 @@ def n_weights(files: Sequence[Path]) -> int:
 
 
 def _safetensors_header(file: Path) -> Mapping[str, Any]:
+    damaged = f"{file.name} is no safetensors file, or it is damaged."
     with file.open("rb") as stream:
-        length = int.from_bytes(stream.read(8), "little")
-        if not 2 <= length <= _MOST_HEADER_BYTES:
-            raise ValueError(f"{file.name} is no safetensors file.")
-        try:
-            header = json.loads(stream.read(length))
-            return {name: tensor for name, tensor in header.items() if name != "__metadata__"}
-        except (ValueError, AttributeError) as error:
-            raise ValueError(f"{file.name} is no safetensors file, or it is damaged.") from error
+        header = read_header(stream, damaged=damaged, most_bytes=_MOST_HEADER_BYTES, most_tensors=_MOST_TENSORS)
+    return {name: tensor for name, tensor in header.items() if name != "__metadata__"}
 
 
 @dataclass(frozen=True)

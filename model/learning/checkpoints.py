@@ -5,6 +5,7 @@ The format is safetensors: numbers and a header of JSON. Reading it runs no code
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -17,6 +18,7 @@ from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
 
 from model.learning.training import RECIPES, Recipe, Weights, model_with
+from model.safetensors_header import read_header
 
 MAX_BYTES = 16 * 2**20
 """A longer file is refused unread; no recipe needs as much."""
@@ -25,7 +27,7 @@ SHIPPED = Path(__file__).parent / "trained"
 """Where the models are that come with the program, one per task."""
 
 _KEY = "headlight"
-_LENGTH_BYTES = 8
+_DAMAGED = "the file is damaged or not in the safetensors format: choose one saved here"
 _STORED = (torch.float16, torch.float32)
 
 
@@ -64,11 +66,12 @@ def load(content: bytes) -> Checkpoint:
     """
     if len(content) > MAX_BYTES:
         raise ValueError(f"the file has {len(content):,} bytes: {MAX_BYTES:,} is the most")
+    header = read_header(io.BytesIO(content), damaged=_DAMAGED)
     try:
         weights = load_tensors(content)
     except SafetensorError as error:
-        raise ValueError("the file is damaged or not in the safetensors format: choose one saved here") from error
-    recipe, step = _read_about(content)
+        raise ValueError(_DAMAGED) from error
+    recipe, step = _read_about(header)
     for name, value in weights.items():
         if value.dtype not in _STORED:
             raise ValueError(f"{name} holds {value.dtype}: it must hold float16 or float32")
@@ -89,10 +92,8 @@ def shipped(task: str) -> Checkpoint:
     return load((SHIPPED / f"{task}.safetensors").read_bytes())
 
 
-def _read_about(content: bytes) -> tuple[Recipe, int]:
+def _read_about(header: Mapping[str, Any]) -> tuple[Recipe, int]:
     """The recipe and the step from the header of a file that is known to be safetensors."""
-    length = int.from_bytes(content[:_LENGTH_BYTES], "little")
-    header = json.loads(content[_LENGTH_BYTES : _LENGTH_BYTES + length])
     try:
         about = json.loads(header.get("__metadata__", {})[_KEY])
         recipe, step = about["recipe"], about["step"]

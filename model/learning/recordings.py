@@ -7,6 +7,7 @@ the model that comes with the program, so a recording holds neither.
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -19,6 +20,7 @@ from safetensors.torch import save as save_tensors
 
 from model.learning.checkpoints import shipped
 from model.learning.training import EXPERIMENTS, RECIPES, Recipe, Weights, copied_weights
+from model.safetensors_header import read_header
 from model.sources.weights import build_model
 
 RECORDED = Path(__file__).parent / "recorded"
@@ -83,8 +85,8 @@ def recorded(recipe: Recipe) -> Recording | None:
 
 def load(content: bytes) -> Recording:
     """Read the content of a file of our own."""
-    length = int.from_bytes(content[:8], "little")
-    about = json.loads(json.loads(content[8 : 8 + length])["__metadata__"][_KEY])
+    header = read_header(io.BytesIO(content), damaged="the file is no recording of a training")
+    about = json.loads(header["__metadata__"][_KEY])
     recipe = Recipe(**about["recipe"])
     snapshots: dict[int, dict[str, torch.Tensor]] = {}
     for key, value in load_tensors(content).items():

@@ -6,7 +6,7 @@ Training twice from one recipe gives bitwise the same weights, whatever else the
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass, replace
 
 import torch
@@ -230,7 +230,7 @@ class Progress:
     weights: Weights
 
 
-def train(recipe: Recipe) -> Iterator[Progress]:
+def train(recipe: Recipe) -> Generator[Progress, None, None]:
     """Train a model, reporting from before the first step to after the last.
 
     To stop, ask for no more: each report holds all there is to keep. No global state of PyTorch is set or depended

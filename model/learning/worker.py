@@ -7,6 +7,7 @@ many bytes of safetensors. Nothing is ever unpickled.
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
@@ -15,6 +16,7 @@ import time
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from threading import Event, Thread
 from typing import IO
 
 import torch
@@ -22,12 +24,13 @@ from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
 
 from model.learning.training import Progress, Recipe, train
+from model.safetensors_header import read_header
 
 Reports = tuple[int, tuple[Progress, ...]]
 """Which of the recipes, and what it reports; the last has its weights, and so has each with an exact match."""
 
-Trainer = Callable[[Sequence[Recipe]], Generator[Reports]]
-"""Trains recipes, and says how it goes."""
+Trainer = Callable[[Sequence[Recipe], Event], Generator[Reports]]
+"""Trains recipes, and says how it goes; once the event is set, nobody wants to hear it any more."""
 
 EVERY_SECONDS = 0.25
 """How often a process reports of each recipe, beside its milestones."""
@@ -38,7 +41,7 @@ _KEY = "headlight"
 _LENGTH_BYTES = 8
 
 
-def reports_in_turns(recipes: Sequence[Recipe]) -> Generator[Reports]:
+def reports_in_turns(recipes: Sequence[Recipe], _ended: Event | None = None) -> Generator[Reports]:
     """Train in this thread: one report after the other, always of the recipe that is furthest behind."""
     runs = {index: train(recipe) for index, recipe in enumerate(recipes)}
     done = dict.fromkeys(runs, 0.0)
@@ -51,13 +54,21 @@ def reports_in_turns(recipes: Sequence[Recipe]) -> Generator[Reports]:
             yield index, (progress,)
 
 
-def reports_of_a_process(recipes: Sequence[Recipe], command: Sequence[str] = _COMMAND) -> Generator[Reports]:
-    """Train in a process of its own, which ends with the last report or when no more is asked for.
+def reports_of_a_process(
+    recipes: Sequence[Recipe], ended: Event, command: Sequence[str] = _COMMAND
+) -> Generator[Reports]:
+    """Train in a process of its own, which ends with the last report, when no more is asked for, or with ``ended``.
 
     Raises:
-        RuntimeError: the process failed.
+        RuntimeError: the process failed, or was ended.
     """
+
+    def end() -> None:  # at once: the next report may be seconds away
+        ended.wait()
+        process.kill()
+
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=_ROOT) as process:
+        Thread(target=end, name="end of a training", daemon=True).start()
         try:
             given, frames = process.stdin, process.stdout
             if given is None or frames is None:
@@ -80,8 +91,7 @@ def packed(index: int, reports: Sequence[Progress]) -> bytes:
 
 def unpacked(frame: bytes) -> Reports:
     """What ``packed`` was given, of whose reports the last has its weights."""
-    length = int.from_bytes(frame[:_LENGTH_BYTES], "little")
-    header = json.loads(frame[_LENGTH_BYTES : _LENGTH_BYTES + length])
+    header = read_header(io.BytesIO(frame), damaged="the process that trains sent no frame")
     index, numbers = json.loads(header["__metadata__"][_KEY])
     weights = load_tensors(frame)
     last = len(numbers) - 1

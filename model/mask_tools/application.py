@@ -69,7 +69,7 @@ def _after_softmax(scores: Tensor, allowed: Tensor) -> Tensor:
     return scores.softmax(-1) * allowed
 
 
-def _minus_infinity(dtype: torch.dtype) -> float:
+def _minus_infinity(_dtype: torch.dtype) -> float:
     return -math.inf
 
 

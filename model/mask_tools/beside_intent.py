@@ -1,54 +1,66 @@
-"""What is wrong with a mask beside what it should be: the lint's rules and the comparison, each thing said once."""
+"""What is to be said of a mask beside what it should be: the comparison, and what rows without a key come to."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from torch import Tensor
 
 from model.mask_tools.intents import Intent, as_finding, compare
 from model.mask_tools.language import MaskContext
-from model.mask_tools.lint import lint, no_key_left
-from model.mask_tools.mask_case import Finding, MaskCase
+from model.mask_tools.lint import stored_fill
+from model.mask_tools.mask_case import Finding, MaskCase, named
+from model.mask_tools.planes import Remark
 
-_SAID_BY_COMPARISON = frozenset(
-    {"visible_future", "visible_padding", "dead_key", "blocks_nothing", "one_key_too_many", "blocks_everything"}
-)
-"""Findings of the lint that a comparison with what was meant says better, or knows to be none."""
-
-_CAUSES = frozenset({"inverted", "transposed", "own_key_hidden", "aligned_top_left"})
-"""Findings that name what a mask is instead, where a comparison has named it already."""
+HEADLIGHT = Remark("note", "the weights there are zero, as in F.scaled_dot_product_attention")
+"""What a row without a key comes to in the model of this package."""
 
 
 def findings_under(
-    intent: Intent, case: MaskCase, context: MaskContext, *, whole: bool = True
+    intent: Intent,
+    case: MaskCase,
+    context: MaskContext,
+    *,
+    cells: Tensor | None = None,
+    keyless: Remark = HEADLIGHT,
 ) -> tuple[Finding, ...]:
     """What is wrong with a mask beside what it should be.
 
     Args:
         intent: what it should be.
-        case: the mask, and what is known of its numbers.
+        case: the mask, and what stands in it for a blocked cell.
         context: its tokens.
-        whole: whether each row is that of one query, so that rows can be compared with those of the intention.
+        cells: what should be open, for an intention whose cells are given; None where there are none to compare.
+        keyless: what a row without a key comes to where the mask is used.
+
+    Raises:
+        ValueError: the mask and ``cells`` differ in size.
     """
-    comparison = compare(intent, case.allowed, context) if whole else None
-    difference = None if comparison is None else as_finding(intent, comparison, case.allowed)
-    standing = intent.standing(context)
-    judged = replace(case, causal=intent.hides_later, cache=standing.cache)
-    by_rule = {finding.rule: finding for finding in lint(judged)}
-    numbers = ("fill_overflows", "fill_leaks")
-    if comparison is None or intent.kind == "painted":
-        return tuple(by_rule.values())
-    if difference is None:
-        kept = ("no_key_left", "padding_query_without_key", "alignment_differs", *numbers)
-        return tuple(finding for rule, finding in by_rule.items() if rule in kept)
-    said = _SAID_BY_COMPARISON | _CAUSES if comparison.cause else _SAID_BY_COMPARISON
-    if comparison.cause and "own_key_hidden" in by_rule and (keyless := no_key_left(judged)):
-        by_rule[keyless.rule] = keyless
-    return (difference, *(finding for rule, finding in by_rule.items() if rule not in said))
+    comparison = compare(intent, case.allowed, context, cells)
+    found = (as_finding(comparison, case.allowed), without_key(case, keyless))
+    return tuple(finding for finding in found if finding is not None)
 
 
-def all_clear(intent: Intent, *, is_guess: bool) -> str:
-    """What is said of a mask without a finding."""
-    if intent.kind == "painted":
-        return "Nothing suspicious: every query keeps a key."
-    guessed = " That this was meant is a guess." if is_guess else ""
-    return f"Every cell is as it should be: {intent.words}.{guessed}"
+def without_key(case: MaskCase, keyless: Remark) -> Finding | None:
+    """The queries that no key is left for, with what their rows come to; rows of padding matter to nobody."""
+    rows = ~case.allowed.any(-1)
+    if not bool(rows.any()):
+        return None
+    read = rows & ~case.query_is_padding
+    is_read = bool(read.any())
+    name = named("query", read) if is_read else f"padding {named('query', rows)}, which nobody reads"
+    if case.fill is not None and bool(stored_fill(case).isfinite()):
+        keyless = Remark("warning", f"a fill of {case.fill:g} lets the softmax give the weights to blocked keys")
+    return Finding(
+        rule="no_key_left",
+        title="A query has no key left" if is_read else "Padding queries have no key left",
+        severity=keyless.severity if is_read else "note",
+        cells=rows[:, None].expand_as(case.allowed),
+        why=f"No key is left for {name}: {keyless.text}.",
+        mend="",
+    )
+
+
+def all_clear(intent: Intent, allowed: Tensor, context: MaskContext, cells: Tensor | None = None) -> str:
+    """What is said of a mask without a finding; ``cells`` as ``findings_under`` takes them."""
+    if intent.kind == "painted" and cells is None:
+        return "What is painted is what you mean: there is nothing to compare it with."
+    return f"Every cell is as it should be: {compare(intent, allowed, context, cells).words}."

@@ -16,11 +16,17 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from model.mask_tools.conventions import HIGHEST_FILL, are_weights
 from model.mask_tools.mask_case import NUMBER_TYPES
 from model.mask_tools.planes import BOTH, Axes, Passed, Remark, of_queries, of_sequences
 
 Rows = Literal["queries", "sequences"]
+
+HIGHEST_FILL = -100.0
+"""What a number that blocks is at most: nothing of it is left by a float32 softmax among usual scores."""
+
+
+ZERO = Remark("note", "this function gives such a row weights of zero")
+"""What most functions make of a row without a key."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +39,7 @@ class Destination:
         read: what it makes of an array.
         rows: what the rows of a matrix are to it.
         leading: what the axes before the last two can be.
+        keyless: what a row without a key comes to.
     """
 
     title: str
@@ -40,6 +47,7 @@ class Destination:
     read: Callable[[Tensor], Passed]
     rows: Rows = "queries"
     leading: tuple[Axes, ...] = ((), ("head",), ("sequence", "head"))
+    keyless: Remark = ZERO
 
     @property
     def takes_heads_of_batch(self) -> bool:
@@ -89,7 +97,9 @@ def _added(array: Tensor) -> Passed:
     if bool(numbers.isnan().any()):
         return _with_nan(array)
     blocked = numbers <= HIGHEST_FILL
-    fill = float(numbers[blocked].max()) if bool(blocked.any()) else None
+    keyless = blocked.all(-1)
+    pool = numbers[keyless] if bool(keyless.any()) else numbers[blocked]
+    fill = float(pool.max()) if len(pool) else None
     dtype = array.dtype if array.dtype in NUMBER_TYPES[1:] else torch.float32
     return Passed(~blocked, tuple(_remarks(numbers, blocked, dtype)), fill, dtype)
 
@@ -118,32 +128,19 @@ def _remarks(numbers: Tensor, blocked: Tensor, dtype: torch.dtype) -> list[Remar
             )
         )
     elif kept.numel() and bool((kept != 0).any()):
-        remarks.append(Remark("warning", _about_bias(numbers, kept)))
+        remarks.append(Remark("note", _about_bias(kept)))
     if bool(blocked.any()):
         remarks += _about_fill(numbers, blocked, dtype)
     return remarks
 
 
-def _about_bias(numbers: Tensor, kept: Tensor) -> str:
-    """What numbers do that are added to scores and do not block; ``kept`` are those, ``numbers`` all."""
+def _about_bias(kept: Tensor) -> str:
+    """What numbers do that are added to scores and do not block."""
     lowest, highest = float(kept.min()) + 0.0, float(kept.max()) + 0.0  # no -0
-    to_block = f"To block takes -inf, or {HIGHEST_FILL:g} and lower."
-    if lowest == highest and kept.numel() == numbers.numel():
-        return (
-            f"Every entry is {lowest:g}, and the softmax takes no notice of one number added everywhere. {to_block}"
-        )
-    if are_weights(numbers):
-        return (
-            "These look like attention weights, not like a mask: no entry is negative and the rows sum to one. "
-            f"Added to the scores they block nothing. {to_block}"
-        )
-    if highest == 0 and bool(((kept == 0) | (kept == lowest)).all()):
-        share = math.exp(lowest)
-        much = "as much as" if share > 0.999 else f"e^{lowest:g} = {share:.2g} of what"
-        return f"A cell with {lowest:g} still weighs {much} it would with 0: it is not blocked. {to_block}"
+    numbers = f"The number {lowest:g} is" if lowest == highest else f"Numbers from {lowest:g} to {highest:g} are"
     return (
-        f"Numbers from {lowest:g} to {highest:g} are added to scores that stay open, which is a bias and blocks "
-        f"nothing. {to_block}"
+        f"{numbers} added to scores that stay open, which is a bias and blocks nothing. To block takes -inf, or "
+        f"{HIGHEST_FILL:g} and lower."
     )
 
 
@@ -153,43 +150,22 @@ def _about_fill(numbers: Tensor, blocked: Tensor, dtype: torch.dtype) -> list[Re
     name, lowest = str(dtype).removeprefix("torch."), torch.finfo(dtype).min
     if not finite:
         return []
-    remarks = []
     if len(fills) > 1:
-        rows = int((numbers == -math.inf).all(-1).sum())
-        nan = (
-            f" {rows} {'row is' if rows == 1 else 'rows are'} all -inf, and the softmax there is NaN."
-            if rows
-            else ""
-        )
         listed = " and ".join(f"{fill:g}" for fill in fills[:3])
-        remarks.append(
-            Remark(
-                "error" if rows else "warning",
-                f"Cells are blocked by {listed}: two fills seem to have been added, and {lowest:g} + {lowest:g} is "
-                f"-inf in {name}.{nan} Combine masks with & before they become numbers.",
-            )
+        text = (
+            f"Cells are blocked by {listed}: two fills seem to have been added, and {lowest:g} + {lowest:g} is "
+            f"-inf in {name}. Combine masks with & before they become numbers."
         )
-    weakest = max(finite)
-    if weakest < lowest / 2 < 0 and weakest >= lowest and len(fills) == 1:
-        remarks.append(
-            Remark(
-                "note",
-                f"The fill {weakest:g} is near the lowest number of {name}: alone it blocks, but added to a second "
-                "such fill it is -inf, and a row of these gives NaN.",
-            )
-        )
-    elif weakest >= lowest:
-        margin = -weakest + _log_of_smallest(dtype)
-        is_safe = margin > 0
-        where = f"less than {margin:,.0f} above" if is_safe else f"more than {-margin:,.0f} below"
-        remarks.append(
-            Remark(
-                "note" if is_safe else "warning",
-                f"A fill of {weakest:g} gives a blocked key exactly 0 in {name} only as long as its score is "
-                f"{where} the highest open one; a row without an open key attends to blocked ones.",
-            )
-        )
-    return remarks
+        return [Remark("warning", text)]
+    if finite[0] < lowest / 2:
+        return []
+    margin = _log_of_smallest(dtype) - finite[0]
+    where = f"less than {margin:,.0f} above" if margin > 0 else f"more than {-margin:,.0f} below"
+    text = (
+        f"A fill of {finite[0]:g} gives a blocked key exactly 0 in {name} only as long as its score is {where} the "
+        "highest open one; a row without an open key attends to blocked ones."
+    )
+    return [Remark("note", text)]
 
 
 def _log_of_smallest(dtype: torch.dtype) -> float:
@@ -250,6 +226,23 @@ def _added_to_scores(array: Tensor) -> Passed:
     return Passed(torch.ones_like(array), (Remark("error", f"{text}scores.masked_fill(~mask, -inf)."),))
 
 
+_NAN = Remark(
+    "error",
+    "nn.MultiheadAttention makes NaN of such a row when it returns weights, which spreads to all tokens in the "
+    "next layer",
+)
+_NAN_IN_LAYERS = Remark(
+    "error",
+    "in evaluation mode the fast path of these layers makes NaN of such a row, which spreads to all tokens in the "
+    "next layer",
+)
+_EAGER = Remark(
+    "warning", "eager attention makes NaN of a row of -inf and spreads the weights evenly over any other number"
+)
+_EVEN = Remark(
+    "warning", "this function puts one low number in place of all its scores, and every key weighs as much"
+)
+
 DESTINATIONS: Mapping[str, Destination] = {
     "sdpa": Destination(
         "F.scaled_dot_product_attention: attn_mask",
@@ -261,30 +254,35 @@ DESTINATIONS: Mapping[str, Destination] = {
         "Booleans: True = blocked. Floats are added to the scores.",
         _torch_module,
         leading=((), (BOTH,)),
+        keyless=_NAN,
     ),
     "mha_key_padding": Destination(
         "nn.MultiheadAttention: key_padding_mask",
         "One row for each sequence. Booleans: True = padding, blocked. Floats are added to the scores.",
         _torch_module,
         rows="sequences",
+        keyless=_NAN,
     ),
     "transformer": Destination(
         "nn.TransformerEncoder, nn.TransformerDecoder: mask, tgt_mask",
         "Booleans: True = blocked. Floats are added to the scores.",
         _torch_module,
         leading=((), (BOTH,)),
+        keyless=_NAN_IN_LAYERS,
     ),
     "hugging_face_2d": Destination(
         "Hugging Face: attention_mask of two axes",
         "One row for each sequence: 1 = may attend, 0 = padding.",
         _by_type(_true_attends, _flags, _flags),
         rows="sequences",
+        keyless=_EAGER,
     ),
     "hugging_face_4d": Destination(
         "Hugging Face: attention_mask of four axes",
         "Booleans: True = may attend. Numbers are added to the scores as they are.",
         _by_type(_true_attends, _added, _added),
         leading=((), ("sequence",), ("sequence", "head")),
+        keyless=_EAGER,
     ),
     "flex": Destination(
         "FlexAttention: what mask_mod looks up",
@@ -300,17 +298,20 @@ DESTINATIONS: Mapping[str, Destination] = {
         "1 or True = may attend, 0 or False = blocked.",
         _by_type(_true_attends, _flags, _flags),
         leading=((), ("sequence",), ("sequence", "head")),
+        keyless=_EVEN,
     ),
     "jax": Destination(
         "JAX, Flax: mask",
         "Booleans: True = may attend. jax.nn.dot_product_attention refuses anything else; Flax takes what is not 0 "
         "for True.",
         _by_type(_true_attends, _flags, _flags),
+        keyless=_EVEN,
     ),
     "added": Destination(
         "Added to the scores by hand",
         "scores + mask: 0 = may attend, -inf = blocked, whatever the type.",
         _added_to_scores,
+        keyless=Remark("error", "the softmax of such a row is NaN, which spreads to all tokens in the next layer"),
     ),
 }
 """Every place by name, the most usual first."""

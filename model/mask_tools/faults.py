@@ -63,7 +63,7 @@ def _attention_edits(attention_path: str, masked_scores: Formula, weights: Formu
         passing.mask = value
         return value
 
-    def edit_masked_scores(value: Tensor) -> Tensor:
+    def edit_masked_scores(_value: Tensor) -> Tensor:
         if "mask" not in vars(passing):
             raise ValueError(
                 f"the attention {attention_path!r} has no mask: only a masked one can be masked wrongly"
@@ -71,7 +71,7 @@ def _attention_edits(attention_path: str, masked_scores: Formula, weights: Formu
         passing.masked_scores = masked_scores(passing.scaled_scores, passing.mask)
         return passing.masked_scores
 
-    def edit_weights(value: Tensor) -> Tensor:
+    def edit_weights(_value: Tensor) -> Tensor:
         result = weights(passing.masked_scores, passing.mask)
         vars(passing).clear()  # no tensor outlives the pass
         return result

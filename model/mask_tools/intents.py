@@ -1,8 +1,8 @@
 """What a mask should be: intentions with a name, the cells that they expect, and how a mask differs from them.
 
-No array tells whether it is right; what was meant does. So an intention is chosen, or guessed and said to be a
-guess, and everything else is a comparison with it: which cells are open though they should not be, which are
-blocked though they should be open, and which other mask this is in fact.
+No array tells whether it is right; what was meant does. So an intention is said by a person, and everything else is
+a comparison with it: which cells are open though they should not be, which are blocked though they should be open,
+and which other mask this is in fact.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from model.mask_tools.intent_kinds import INTENT_KINDS
+from model.mask_tools.intent_kinds import CELLS_OF_THEIR_OWN, INTENT_KINDS
 from model.mask_tools.language import MaskContext, parse
 from model.mask_tools.mask_case import Finding, counted
 
@@ -23,15 +23,16 @@ class Intent:
     """What a mask should be.
 
     Attributes:
-        kind: a name in ``INTENT_KINDS``; ``painted`` expects whatever there is.
+        kind: a name in ``INTENT_KINDS``.
         number: the width, length, size or offset that the kind needs.
         documents: whether no query sees into another document.
         padding: whether no query sees padding.
         cache: how many keys stand before query 0, as in a key/value cache; None sets the last query beside the last
             key, or the first beside the first where there are fewer keys than queries.
+        condition: of the kind ``expression``, what should hold of an open cell.
 
     Raises:
-        ValueError: the kind is unknown, or a number is too small.
+        ValueError: the kind is unknown, a number is too small, or the condition is none.
     """
 
     kind: str
@@ -39,6 +40,7 @@ class Intent:
     documents: bool = False
     padding: bool = False
     cache: int | None = None
+    condition: str = ""
 
     def __post_init__(self) -> None:
         if self.kind not in INTENT_KINDS:
@@ -48,6 +50,8 @@ class Intent:
             raise ValueError(f"number ({self.number}) of {self.kind} must be at least {least}")
         if self.cache is not None and self.cache < 0:
             raise ValueError(f"cache ({self.cache}) must be at least 0")
+        if self.kind == "expression":
+            parse(self.condition)
 
     def standing(self, context: MaskContext) -> Intent:
         """The same with ``cache`` as a number, where it makes a difference to these tokens."""
@@ -55,10 +59,8 @@ class Intent:
             return replace(self, cache=None)
         if context.n_queries == context.n_keys and not self.cache:
             return replace(self, cache=None)
-        return replace(self, cache=self._before(context))
-
-    def _before(self, context: MaskContext) -> int:
-        return max(0, context.n_keys - context.n_queries) if self.cache is None else self.cache
+        before = max(0, context.n_keys - context.n_queries)
+        return self if self.cache is not None else replace(self, cache=before)
 
     @property
     def follows_position(self) -> bool:
@@ -68,13 +70,23 @@ class Intent:
     @property
     def words(self) -> str:
         """``causal, after 5 keys in the cache, padding ignored``."""
-        parts = [INTENT_KINDS[self.kind].words(self.number)]
-        if self.cache is not None:
-            parts.append(
-                f"after {counted('key', self.cache)} in the cache" if self.cache else "from the first key on"
-            )
-        parts += ["documents isolated"] * self.documents + ["padding ignored"] * self.padding
-        return ", ".join(parts)
+        at = "" if self.cache is None else f", after {counted('key', self.cache)} in the cache"
+        return self._said(", from the first key on" if self.cache == 0 else at)
+
+    def words_over(self, context: MaskContext) -> str:
+        """``causal, bottom-right aligned, window 5 (itself and 4 before)``, over some tokens."""
+        cache = self.standing(context).cache
+        more = context.n_keys - context.n_queries
+        at = "" if cache is None else f", past length {cache}"
+        if cache is not None and cache in (0, more):
+            at = ", bottom-right aligned" if cache else ", top-left aligned"
+        return self._said(at)
+
+    def _said(self, at: str) -> str:
+        parts = [
+            f"open where {self.condition}" if self.condition else INTENT_KINDS[self.kind].words(self.number, at)
+        ]
+        return ", ".join([*parts, *["documents isolated"] * self.documents, *["padding ignored"] * self.padding])
 
     def expression_over(self, context: MaskContext) -> str:
         """The cells that are open over some tokens, as an expression; "" where all are.
@@ -88,24 +100,23 @@ class Intent:
     def expression(self) -> str:
         """The cells that are open, as an expression; "" where all are. Without a ``cache``, query 0 is at key 0."""
         query = f"q + {self.cache}" if self.cache else "q"
-        parts = [INTENT_KINDS[self.kind].expression(self.number, query)]
+        parts = [self.condition or INTENT_KINDS[self.kind].expression(self.number, query)]
         parts += ["segment(q) == segment(k)"] * self.documents + ["not is_pad(k)"] * self.padding
         given = [part for part in parts if part]
         return " and ".join(f"({part})" if " or " in part and len(given) > 1 else part for part in given)
 
     def expected(self, context: MaskContext) -> Tensor | None:
-        """The cells that should be open, (Tq, Tk) bool; None where whatever is painted is meant."""
-        if self.kind == "painted":
+        """The cells that should be open, (Tq, Tk) bool; None where they are given and not said.
+
+        Raises:
+            MaskExpressionError: the condition cannot be worked out over these tokens.
+        """
+        if self.kind in CELLS_OF_THEIR_OWN:
             return None
         expression = self.expression_over(context)
         if not expression:
             return torch.ones(context.n_queries, context.n_keys, dtype=torch.bool)
         return parse(expression).evaluate(context)
-
-    @property
-    def hides_later(self) -> bool:
-        """Whether no query should see any later token."""
-        return self.kind in ("causal", "window")
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,13 +127,15 @@ class Comparison:
         more: (Tq, Tk) bool, the cells that are open and should not be.
         less: (Tq, Tk) bool, the cells that are blocked and should be open.
         cause: one sentence, which other mask this is; "" where it is none that is known.
-        expression: what should be open, as an expression; "" where everything should.
+        expression: what should be open, as an expression; "" where everything should, or cells were given.
+        words: what it should be.
     """
 
     more: Tensor
     less: Tensor
     cause: str
     expression: str
+    words: str
 
     @property
     def agrees(self) -> bool:
@@ -131,57 +144,91 @@ class Comparison:
 
     @property
     def sentence(self) -> str:
-        """``+7 cells, -1: query 3 sees key 4, and query 5 does not see key 2.``"""
+        """``7 cells open that should be blocked: query 3 sees key 4. 1 cell blocked that should be open: ...``"""
         if self.agrees:
             return "Every cell is as it should be."
-        n_more, n_less = int(self.more.sum()), int(self.less.sum())
-        cells = "cell" if n_more == 1 else "cells"
-        first = [
-            "query {} {} key {}".format(*_first(marked, verb))
-            for marked, verb in ((self.more, "sees"), (self.less, "does not see"))
-            if marked.any()
-        ]
-        return f"+{n_more:,} {cells}, -{n_less:,}: {', and '.join(first)}."
+        return " ".join(
+            f"{int(cells.sum()):,} {'cell' if int(cells.sum()) == 1 else 'cells'} {state}: query {query} {verb} "
+            f"key {key}."
+            for cells, state, verb in (
+                (self.more, "open that should be blocked", "sees"),
+                (self.less, "blocked that should be open", "does not see"),
+            )
+            for query, key in cells.nonzero()[:1].tolist()
+        )
 
 
-def _first(marked: Tensor, verb: str) -> tuple[int, str, int]:
-    query, key = marked.nonzero()[0].tolist()
-    return query, verb, key
-
-
-def compare(intent: Intent, allowed: Tensor, context: MaskContext) -> Comparison:
+def compare(intent: Intent, allowed: Tensor, context: MaskContext, cells: Tensor | None = None) -> Comparison:
     """Set a mask, (Tq, Tk) bool, beside what it should be.
 
+    Where there are fewer keys than queries, and as many queries for each, a key can be a token or a block of
+    tokens, which a query may see where it may see all that the block holds: the nearer one is compared with.
+
+    Args:
+        intent: what it should be.
+        allowed: the mask.
+        context: its tokens.
+        cells: (Tq, Tk) bool, what should be open, for an intention whose cells are given; where an axis has one
+            entry, it is for all.
+
     Raises:
-        ValueError: the mask and the tokens differ in size.
+        ValueError: the mask and the tokens, or the mask and the cells, differ in size.
     """
     size = (context.n_queries, context.n_keys)
-    if allowed.shape != size:
+    if tuple(allowed.shape) != size:
         raise ValueError(f"allowed has shape {tuple(allowed.shape)}: it must be {size}")
+    rows, words = _read_rows(context), intent.words_over(context)
     expected = intent.expected(context)
     if expected is None:
-        expected = allowed
-    rows, intent = _read_rows(context), intent.standing(context)
+        expected = allowed if cells is None else _spread(cells, size)
+        return Comparison(allowed & ~expected & rows, expected & ~allowed & rows, "", "", words)
+    in_blocks = expected_of_blocks(intent, context)
+    if in_blocks is not None and int((in_blocks ^ allowed).sum()) < int((expected ^ allowed).sum()):
+        words = f"{intent.words}, each key a block of {size[0] // size[1]}"
+        cause = "A query may see a block where it may see every key that the block holds."
+        return Comparison(allowed & ~in_blocks & rows, in_blocks & ~allowed & rows, cause, "", words)
     more, less = allowed & ~expected & rows, expected & ~allowed & rows
     agrees = not bool(more.any() or less.any())
-    cause = "" if agrees else _cause(intent, allowed, expected, context)
-    return Comparison(more, less, cause, intent.expression_over(context))
+    cause = "" if agrees else _cause(intent.standing(context), allowed, expected, context)
+    return Comparison(more, less, cause, intent.expression_over(context), words)
 
 
-def as_finding(intent: Intent, comparison: Comparison, allowed: Tensor) -> Finding | None:
-    """The difference as a finding that mends it; None where there is none."""
+def _spread(cells: Tensor, size: tuple[int, int]) -> Tensor:
+    if any(given not in (1, wanted) for given, wanted in zip(cells.shape, size, strict=True)):
+        given, wanted = (" queries by ".join(map(str, one)) for one in (tuple(cells.shape), size))
+        raise ValueError(f"the mask has {wanted} keys, and what it should be has {given} keys")
+    return cells.expand(size)
+
+
+def expected_of_blocks(intent: Intent, context: MaskContext) -> Tensor | None:
+    """What is expected of keys that are blocks of tokens, (Tq, Tk); None where they cannot be."""
+    n_queries, n_keys = context.n_queries, context.n_keys
+    has_facts = intent.documents or intent.padding or intent.kind == "expression"
+    if has_facts or intent.cache or not 1 < n_keys < n_queries or n_queries % n_keys:
+        return None
+    expected = replace(intent, cache=None).expected(plain_context(n_queries, n_queries))
+    return None if expected is None else expected.view(n_queries, n_keys, -1).all(-1)
+
+
+def as_finding(comparison: Comparison, allowed: Tensor) -> Finding | None:
+    """The difference as a finding, with the mask that was meant; None where there is none."""
     if comparison.agrees:
         return None
-    cause = f" {comparison.cause}" if comparison.cause else ""
     return Finding(
         rule="not_as_meant",
-        title=f"This is not {intent.words}",
+        title=f"This is not {comparison.words}",
         severity="error",
         cells=comparison.more | comparison.less,
-        why=f"{comparison.sentence}{cause}",
-        mend=f"Allow where {comparison.expression or 'anything'}.",
+        why=f"{comparison.sentence} {comparison.cause}".rstrip(),
+        mend=f"It should be open where {comparison.expression}." if comparison.expression else "",
         mended=(allowed & ~comparison.more) | comparison.less,
     )
+
+
+def plain_context(n_queries: int, n_keys: int) -> MaskContext:
+    """Tokens of which nothing is known but how many there are."""
+    queries, keys = (0,) * n_queries, (0,) * n_keys
+    return MaskContext(queries, keys, (False,) * n_queries, (False,) * n_keys, queries, keys)
 
 
 def recognise(allowed: Tensor, context: MaskContext) -> Intent | None:
@@ -196,29 +243,6 @@ def recognise(allowed: Tensor, context: MaskContext) -> Intent | None:
         if expected is not None and torch.equal(given, expected & rows):
             return intent
     return None
-
-
-def guess(allowed: Tensor, context: MaskContext, *, is_decoder: bool) -> Intent:
-    """What a mask, (Tq, Tk), was probably meant to be.
-
-    A mask that is one of the usual ones to the cell is taken for it, but padding is always to be ignored, and in a
-    decoder nobody means to see everything. Any other is taken for the plain mask of its architecture.
-    """
-    has_padding = any(context.key_is_padding)
-    found = recognise(allowed, context)
-    sees_later = found is not None and found.kind in ("bidirectional", "window_both", "cached")
-    if found is None or (sees_later and is_decoder and context.n_keys == context.n_queries):
-        found = Intent("causal") if is_decoder or _is_mostly_hidden(allowed) else Intent("bidirectional")
-    return replace(found, padding=has_padding)
-
-
-def _is_mostly_hidden(allowed: Tensor) -> bool:
-    """Whether most keys that come later are blocked and most that come before are open, as in a causal mask."""
-    later, earlier = torch.ones_like(allowed).triu(1), torch.ones_like(allowed).tril(-1)
-    n_later, n_earlier = int(later.sum()), int(earlier.sum())
-    if not (n_later and n_earlier):
-        return False
-    return 2 * int((allowed & later).sum()) < n_later and 2 * int((allowed & earlier).sum()) > n_earlier
 
 
 def _read_rows(context: MaskContext) -> Tensor:
@@ -273,48 +297,43 @@ def _kinds_at(position: Tensor, key: Tensor, cache: int | None, n_padding: int) 
 def _cause(intent: Intent, allowed: Tensor, expected: Tensor, context: MaskContext) -> str:
     """What the mask is instead, in one sentence."""
     rows = _read_rows(context)
+    if not bool((allowed & rows).any()):
+        return "It blocks everything."
     if torch.equal(allowed & rows, ~expected & rows):
         return "Every cell is the wrong way round: it is inverted."
     if allowed.shape[0] == allowed.shape[1] and torch.equal(allowed.T & rows, expected & rows):
         return "Transposed it would be right: rows and columns are swapped."
-    if intent.hides_later and torch.equal(allowed & rows, expected & rows & ~_own(allowed, intent.cache or 0)):
-        own = f"q + {intent.cache}" if intent.cache else "q"
-        return f"Every query's own key is hidden, k < {own}: off by one."
     for cause, without in _lacks(intent):
         cells = without.expected(context)
         if cells is not None and torch.equal(allowed & rows, cells & rows):
             return cause
-    if intent.kind == "causal" and (moved := _moved(intent, allowed, rows, context)):
+    if intent.kind in ("causal", "window") and (moved := _moved(intent, allowed, rows, context)):
         return moved
     other = recognise(allowed, context)
-    return _of_another(intent, None if other is None else other.standing(context))
+    return _of_another(intent, other, context)
 
 
 def _moved(intent: Intent, allowed: Tensor, rows: Tensor, context: MaskContext) -> str:
     """How far a causal mask has its edge from where it should be; "" where it is none."""
     query, key = (allowed & rows).nonzero().unbind(-1)
-    if not len(query):
-        return ""
     edge, before = int((key - query).max()), intent.cache or 0
-    if edge == before or edge >= context.n_keys - 1:
+    if edge == before or edge >= context.n_keys - 1 or (edge > before and intent.kind != "causal"):
         return ""
-    cells = replace(intent, cache=max(edge, 0)).expected(context)
-    if cells is None or not torch.equal(allowed & rows, cells.tril(edge) & rows):
+    at_edge = replace(intent, cache=max(edge, before)).expected(context)
+    if at_edge is None or not torch.equal(allowed & rows, at_edge.tril(edge) & rows):
         return ""
-    if edge == 0:
-        return (
-            "It is causal from the first key on, k <= q: query 0 stands beside key 0, not after the "
-            f"{counted('key', before)} in the cache."
-        )
-    count = abs(edge - before)
-    off = "one" if count == 1 else str(count)
-    keys = f"{off} {'key' if count == 1 else 'keys'} too {'many' if edge > before else 'few'}"
-    return f"Every query sees {keys}, k <= q {'+' if edge > 0 else '-'} {abs(edge)}: off by {off}."
+    last = context.n_keys - context.n_queries
+    if last and {edge, before} == {0, last}:
+        corner, expression = ("top-left", "k <= q") if edge == 0 else ("bottom-right", f"k <= {_beside(last)}")
+        return f"It is causal from the other corner, {corner} aligned: {expression}."
+    off = abs(edge - before)
+    own = "its own key is hidden, " if edge == before - 1 else ""
+    keys = f"{'one key' if off == 1 else f'{off} keys'} too {'many' if edge > before else 'few'}"
+    return f"Every query sees {keys}, {own}k <= {_beside(edge)}: off by {'one' if off == 1 else off}."
 
 
-def _own(allowed: Tensor, before: int) -> Tensor:
-    query, key = torch.meshgrid(torch.arange(allowed.shape[0]), torch.arange(allowed.shape[1]), indexing="ij")
-    return key == query + before
+def _beside(edge: int) -> str:
+    return "q" if edge == 0 else f"q {'+' if edge > 0 else '-'} {abs(edge)}"
 
 
 def _lacks(intent: Intent) -> Iterator[tuple[str, Intent]]:
@@ -330,15 +349,14 @@ def _lacks(intent: Intent) -> Iterator[tuple[str, Intent]]:
         yield "Neither documents nor padding are looked at.", replace(intent, documents=False, padding=False)
 
 
-def _of_another(intent: Intent, other: Intent | None) -> str:
+def _of_another(intent: Intent, other: Intent | None, context: MaskContext) -> str:
     if other is None:
         return ""
+    words = other.words_over(context)
     if other.kind == intent.kind and INTENT_KINDS[intent.kind].number:
         away = other.number - intent.number
         off = "off by one" if abs(away) == 1 else f"off by {abs(away)}"
-        if away == 0 and other.cache != intent.cache:
-            return f"It is {other.words}."
-        return f"It is {other.words}, not {intent.number}: {off}."
+        return f"It is {words}." if away == 0 else f"It is {words}, not {intent.number}: {off}."
     if intent.kind == "causal" and other.kind == "prefix":
-        return f"It is {other.words}: the first {other.number} tokens see each other."
-    return f"It is {other.words}."
+        return f"It is {words}: the first {other.number} tokens see each other."
+    return f"It is {words}."

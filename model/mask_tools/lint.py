@@ -1,7 +1,7 @@
-"""Findings about a mask: what is wrong with it, why it matters, and a mask that mends it.
+"""Findings about a mask whose intention is known in part: what is wrong with it, and why it matters.
 
 Three faults can be read off the cells: a real query without a key, a visible padding key, a visible future key. A
-mask is called inverted, transposed and so on only where that explains such a fault and the mended mask is rid of
+mask is called inverted, transposed and so on only where that explains such a fault and the other mask is rid of
 it, so that a mask without a fault is never taken for another one. ``RULES`` is in the order of suspicion, and
 ``EXPLAINS`` says which findings follow from another one and go unsaid beside it.
 """
@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 import torch
 from torch import Tensor
 
-from model.mask_tools.mask_case import SEVERITIES, Finding, MaskCase, Role, Severity, counted, listed, named
+from model.mask_tools.mask_case import SEVERITIES, Finding, MaskCase, Role, Severity, listed, named
 
 __all__ = ["EXPLAINS", "RULES", "SEVERITIES", "Finding", "MaskCase", "Severity", "lint"]
 
@@ -73,24 +73,6 @@ def _said(faults: frozenset[str]) -> str:
     return listed([text for name, text in _SAID.items() if name in faults])
 
 
-# Ways to mend.
-
-
-def _with_keys(case: MaskCase, allowed: Tensor, rows: Tensor) -> Tensor | None:
-    """Give each of the ``rows``, (Tq,), its own key, or all keys that it may see; None where one may see none."""
-    own = case.own & case.may_open
-    openings = torch.where(own.any(-1, keepdim=True), own, case.may_open)
-    opened = allowed | (openings & rows[:, None])
-    return opened if bool(opened[rows].any(-1).all()) else None
-
-
-def _closed(case: MaskCase, cells: Tensor) -> Tensor | None:
-    """Block ``cells``, and give the real queries that this leaves without a key one that they may see."""
-    closed = case.allowed & ~cells
-    emptied = case.allowed.any(-1) & ~closed.any(-1) & ~case.query_is_padding
-    return _with_keys(case, closed, emptied)
-
-
 def _edge(last: int) -> str:
     """The last key that a query sees, as an expression: ``k <= q + 2``."""
     return f"k <= q + {last}" if last else "k <= q"
@@ -113,7 +95,6 @@ def own_key_hidden(case: MaskCase) -> Finding | None:
         cells=case.own & case.tokens,
         why=f"Each query sees earlier keys but not its own, which leaves no key for {named('query', keyless)}.",
         mend="Allow the diagonal: k <= q in place of k < q, which is tril(0) in place of tril(-1).",
-        mended=_with_keys(case, case.allowed | (case.own & case.tokens), keyless),
     )
 
 
@@ -137,7 +118,6 @@ def inverted(case: MaskCase) -> Finding | None:
         cells=_faulty_cells(case),
         why=f"Blocked and visible seem swapped: {_said(before - after)}, and turning every cell over ends that.",
         mend="Turn every cell over (~mask): True means may attend here, and blocked in nn.MultiheadAttention.",
-        mended=turned.allowed,
     )
 
 
@@ -171,7 +151,6 @@ def transposed(case: MaskCase) -> Finding | None:
         cells=case.allowed != flipped.allowed,
         why=f"Rows and columns seem swapped: {_said(before - after)}, and transposing the mask ends that.",
         mend="Transpose it (mask.T): each row belongs to a query, each column to a key.",
-        mended=flipped.allowed,
     )
 
 
@@ -186,7 +165,6 @@ def padding_on_queries(case: MaskCase) -> Finding | None:
     rows, visible = case.query_is_padding, _visible_padding(case)
     if not (rows.any() and visible.any()) or case.allowed[rows].any():
         return None
-    restored = case.with_allowed(torch.where(rows[:, None], ~case.future, case.allowed))
     return Finding(
         rule="padding_on_queries",
         title="Padding is blocked along the wrong axis",
@@ -195,7 +173,6 @@ def padding_on_queries(case: MaskCase) -> Finding | None:
         why=f"Blocked are the rows of {_padding_named('query', rows)}, so real queries still attend to "
         f"{_padding_named('key', visible.any(0))}.",
         mend="Block columns, not rows: ~key_is_padding[None, :] in place of ~query_is_padding[:, None].",
-        mended=_closed(restored, restored.allowed & case.key_is_padding),
     )
 
 
@@ -214,7 +191,6 @@ def one_key_too_many(case: MaskCase) -> Finding | None:
         why="Each query sees the key right after its own, the very token that it learns to predict.",
         mend=f"Move the mask's edge by one: {_edge(edge)} in place of {_edge(edge + 1)}, "
         f"which is tril({edge}) in place of tril({edge + 1}).",
-        mended=_closed(case, seen),
     )
 
 
@@ -222,7 +198,7 @@ def aligned_top_left(case: MaskCase) -> Finding | None:
     """Causal from the first key on, though there are more keys than queries."""
     last = case.n_keys - case.n_queries
     hidden = case.tokens & case.reaching(last) & ~case.allowed
-    if not (case.causal and 0 < last == case.offset and hidden.any() and _is_causal(case, 0)):
+    if not (case.causal and last > 0 and hidden.any() and _is_causal(case, 0)):
         return None
     return Finding(
         rule="aligned_top_left",
@@ -233,7 +209,6 @@ def aligned_top_left(case: MaskCase) -> Finding | None:
         "all keys up to there.",
         mend=f"Align the last query with the last key: {_edge(last)}, as "
         f"torch.nn.attention.bias.causal_lower_right({case.n_queries}, {case.n_keys}) does.",
-        mended=case.allowed | hidden,
     )
 
 
@@ -251,31 +226,7 @@ def aligned_bottom_right(case: MaskCase) -> Finding | None:
         why=f"The last query is set beside the last key, which leaves no key for {_rows_named(case)}.",
         mend="Align the first query with the first key: k <= q, as is_causal=True does in "
         "F.scaled_dot_product_attention.",
-        mended=case.allowed | hidden,
     )
-
-
-def alignment_differs(case: MaskCase) -> Finding | None:
-    """A causal mask that a library's own flag would align at the other corner."""
-    last = case.n_keys - case.n_queries
-    differing = case.tokens & (case.reaching(0) ^ case.reaching(last))
-    aligned = case.offset == max(0, last)
-    if not (case.causal and aligned and differing.any() and _is_causal(case, case.offset)):
-        return None
-    sizes = f"With {counted('query', case.n_queries)} and {counted('key', case.n_keys)}"
-    if last > 0:
-        why = (
-            f"{sizes}, is_causal=True of F.scaled_dot_product_attention aligns top left and would hide "
-            f"{named('key', differing.any(0))}."
-        )
-        mend = "Nothing to mend: pass this mask and not the flag; FlashAttention from 2.1 on aligns as here."
-    else:
-        why = (
-            f"{sizes}, causal=True of FlashAttention from 2.1 on aligns bottom right and would hide keys from "
-            f"{named('query', differing.any(-1))}."
-        )
-        mend = "Nothing to mend: is_causal=True of F.scaled_dot_product_attention aligns as here."
-    return Finding("alignment_differs", "Libraries align this mask differently", "note", differing, why, mend)
 
 
 def _is_causal(case: MaskCase, last: int) -> bool:
@@ -291,8 +242,6 @@ def blocks_everything(case: MaskCase) -> Finding | None:
     real = case.real
     if int(real.sum()) < 2 or bool((case.allowed & real).any()):
         return None
-    usual = ~case.future & ~case.key_is_padding
-    mends = bool(usual.any(-1)[~case.query_is_padding].all())
     return Finding(
         rule="blocks_everything",
         title="The mask blocks everything",
@@ -300,7 +249,6 @@ def blocks_everything(case: MaskCase) -> Finding | None:
         cells=_without_key(case),
         why=f"No query sees any key, and {_softmax_without_key(case)}.",
         mend="Start again from a mask that blocks padding and later keys only.",
-        mended=usual if mends else None,
     )
 
 
@@ -309,10 +257,10 @@ def no_key_left(case: MaskCase) -> Finding | None:
     cells = _without_key(case)
     if not cells.any():
         return None
-    mended = _with_keys(case, case.allowed, cells.any(-1))
+    may_see_one = bool(case.may_open[cells.any(-1)].any(-1).all())
     mend = (
         "Every key there is padding or comes later: leave the query out, or put a token such as <s> in front."
-        if mended is None
+        if not may_see_one
         else "Let it see at least its own key, or give it weights of zero as F.scaled_dot_product_attention does."
     )
     return Finding(
@@ -322,7 +270,6 @@ def no_key_left(case: MaskCase) -> Finding | None:
         cells=cells,
         why=f"No key is left for {_rows_named(case)}, and {_softmax_without_key(case)}.",
         mend=mend,
-        mended=mended,
     )
 
 
@@ -339,7 +286,6 @@ def visible_padding(case: MaskCase) -> Finding | None:
         why=f"Real queries give weight to {_padding_named('key', cells.any(0))}, so the output changes with the "
         "amount of padding.",
         mend="Block the columns of padding keys: mask & ~key_is_padding[None, :].",
-        mended=_closed(case, cells),
     )
 
 
@@ -356,7 +302,6 @@ def visible_future(case: MaskCase) -> Finding | None:
         why=f"Keys that come later are visible to {named('query', cells.any(-1))}, so in training the model can "
         "copy what it should predict.",
         mend=f"Block every key after the query: mask & ({_edge(case.offset)}), which is mask.tril({case.offset}).",
-        mended=_closed(case, cells),
     )
 
 
@@ -373,7 +318,6 @@ def padding_query_without_key(case: MaskCase) -> Finding | None:
         why=f"No key is left for {_padding_named('query', rows)}: nobody reads their output, but "
         f"{_softmax_without_key(case)}.",
         mend="Let them see themselves, or give them weights of zero as F.scaled_dot_product_attention does.",
-        mended=_with_keys(case, case.allowed, rows),
     )
 
 
@@ -385,8 +329,6 @@ def dead_key(case: MaskCase) -> Finding | None:
     dead = has_keys.any(0) & ~seen
     if not dead.any():
         return None
-    own = has_keys & case.own
-    openings = torch.where(own.any(0), own, has_keys) & dead
     return Finding(
         rule="dead_key",
         title="A key that no query sees",
@@ -394,7 +336,6 @@ def dead_key(case: MaskCase) -> Finding | None:
         cells=could_see & dead,
         why=f"No query sees {named('key', dead)}, so in this layer nothing moves from there to other tokens.",
         mend="Let at least its own query see it, unless hiding the token is the purpose.",
-        mended=case.allowed | openings,
     )
 
 
@@ -410,7 +351,6 @@ def blocks_nothing(case: MaskCase) -> Finding | None:
         cells=expected,
         why="Every cell is allowed, which gives the same result as no mask at all.",
         mend="Block padding columns and, in a causal model, the keys after each query.",
-        mended=_closed(case, expected),
     )
 
 
@@ -425,7 +365,7 @@ def _padding_named(role: Role, marked: Tensor) -> str:
 
 def _softmax_without_key(case: MaskCase) -> str:
     """What PyTorch makes of a row without a key; measured with nn.MultiheadAttention in evaluation mode."""
-    if case.fill is not None and float(_stored_fill(case)) > -math.inf:
+    if case.fill is not None and float(stored_fill(case)) > -math.inf:
         return f"a fill of {case.fill:g} lets the softmax give the weights to blocked keys"
     return "PyTorch's softmax of such a row is NaN, which spreads to all tokens in the next layer"
 
@@ -436,7 +376,7 @@ def _softmax_without_key(case: MaskCase) -> str:
 def fill_overflows(case: MaskCase) -> Finding | None:
     """The fill is a number that the type of the scores cannot hold, such as -1e9 in float16."""
     blocked = ~case.allowed
-    if not blocked.any() or case.fill in (None, -math.inf) or float(_stored_fill(case)) > -math.inf:
+    if not blocked.any() or case.fill in (None, -math.inf) or float(stored_fill(case)) > -math.inf:
         return None
     name, lowest = _type_name(case), torch.finfo(case.number_type).min
     has_empty_row = bool(blocked.all(-1).any())
@@ -468,7 +408,7 @@ def fill_leaks(case: MaskCase) -> Finding | None:
     )
 
 
-def _stored_fill(case: MaskCase) -> Tensor:
+def stored_fill(case: MaskCase) -> Tensor:
     """The fill, (), as the type of the scores holds it."""
     return torch.tensor(-math.inf if case.fill is None else case.fill, dtype=case.number_type)
 
@@ -482,7 +422,7 @@ def _blocked_weight(case: MaskCase) -> float:
     highest = torch.finfo(case.number_type).max
     reach = min(case.largest_score, highest)
     allowed_key, blocked_key = torch.tensor([-reach, reach], dtype=case.number_type)
-    row = torch.stack([allowed_key, blocked_key + _stored_fill(case)]).clamp(max=highest)
+    row = torch.stack([allowed_key, blocked_key + stored_fill(case)]).clamp(max=highest)
     return row.softmax(-1)[1].item()
 
 
@@ -506,7 +446,6 @@ RULES: Mapping[str, Rule] = {
     "visible_future": visible_future,
     "fill_overflows": fill_overflows,
     "fill_leaks": fill_leaks,
-    "alignment_differs": alignment_differs,
     "padding_query_without_key": padding_query_without_key,
     "dead_key": dead_key,
     "blocks_nothing": blocks_nothing,

@@ -39,8 +39,6 @@ class MaskCase:
         fill: what stands in the scores for a blocked cell, or is added to them; None is -inf.
         dtype: number type of the scores, one of ``NUMBER_TYPES``; None is float32.
         largest_score: how far from zero a scaled score can be, on either side.
-        cache: how many keys stand before query 0; None takes as many as there are more keys than queries.
-        crosses: whether queries and keys are different tokens, as in cross-attention.
 
     Raises:
         ValueError: shapes or types do not fit, ``fill`` is NaN or +inf, ``largest_score`` is below 0 or infinite.
@@ -53,8 +51,6 @@ class MaskCase:
     fill: float | None = None
     dtype: torch.dtype | None = None
     largest_score: float = 100.0
-    cache: int | None = None
-    crosses: bool = False
 
     def __post_init__(self) -> None:
         if self.allowed.dim() != 2 or self.allowed.numel() == 0:
@@ -86,7 +82,7 @@ class MaskCase:
     @property
     def is_square(self) -> bool:
         """Whether query i and key i can be taken for one token."""
-        return not self.crosses and self.n_queries == self.n_keys
+        return self.n_queries == self.n_keys
 
     @property
     def number_type(self) -> torch.dtype:
@@ -100,8 +96,8 @@ class MaskCase:
 
     @property
     def offset(self) -> int:
-        """How many keys stand before query 0: as many as said, else as there are more keys than queries."""
-        return max(0, self.n_keys - self.n_queries) if self.cache is None else self.cache
+        """How many keys stand before query 0: as many as there are more keys than queries."""
+        return max(0, self.n_keys - self.n_queries)
 
     @property
     def future(self) -> Tensor:

@@ -68,9 +68,8 @@ def of_queries(found: Passed, rows: Tensor, leading: tuple[Axes, ...], n_heads: 
         known = " or ".join(_shape_of(axes) for axes in leading)
         text = f"This place takes {known}, and refuses an array of {rows.dim()} axes, {tuple(rows.shape)}."
         return Passed(None, (Remark("error", text),))
-    remarks = (*found.remarks, *_rows_like_padding(rows))
     if BOTH not in axes:
-        return replace(found, axes=axes, remarks=remarks)
+        return replace(found, axes=axes)
     count = len(rows)
     if count % n_heads:
         text = (
@@ -79,42 +78,9 @@ def of_queries(found: Passed, rows: Tensor, leading: tuple[Axes, ...], n_heads: 
         )
         return Passed(None, (Remark("error", text),))
     split = rows.reshape(count // n_heads, n_heads, *rows.shape[1:])
-    return replace(found, allowed=split, axes=("sequence", "head"), remarks=(*remarks, *_tiled(split)))
+    return replace(found, allowed=split, axes=("sequence", "head"))
 
 
 def _shape_of(axes: Axes) -> str:
     letters = {"sequence": "B", "head": "H", BOTH: "B * n_heads"}
     return f"({', '.join([*(letters[axis] for axis in axes), 'Tq', 'Tk'])})"
-
-
-def _tiled(split: Tensor) -> tuple[Remark, ...]:
-    """Masks of (B, H, Tq, Tk) that were laid out with the heads outside, as ``repeat`` does."""
-    n_sequences, n_heads = split.shape[:2]
-    if bool((split == split[:, :1]).all()) or min(n_sequences, n_heads) < 2:
-        return ()
-    other = split.reshape(n_heads, n_sequences, *split.shape[2:])
-    if not bool((other == other[:1]).all()):
-        return ()
-    text = (
-        f"Entry b * {n_heads} + h is head h of sequence b, so the heads of one sequence get different masks here. "
-        "Read the other way, each sequence has one mask for all its heads: mask.repeat(n_heads, 1, 1) was written "
-        "where mask.repeat_interleave(n_heads, 0) is needed."
-    )
-    return (Remark("error", text),)
-
-
-def _rows_like_padding(rows: Tensor) -> tuple[Remark, ...]:
-    """Rows that each begin open and end blocked, or the other way round, with no order in where: padding."""
-    n_rows, n_keys = rows.shape[-2:]
-    if rows.dim() != 2 or n_rows in (1, n_keys) or not bool(rows.any(-1).all()) or bool(rows.all()):
-        return ()
-    changes = rows.int().diff(dim=-1)
-    at_the_end, at_the_start = bool((changes <= 0).all()), bool((changes >= 0).all())
-    lengths = rows.sum(-1)
-    if not (at_the_end or at_the_start) or bool((lengths.diff() == 1).all()):
-        return ()
-    text = (
-        f"The {n_rows} rows look like the padding of {n_rows} sequences, (B, Tk), and are taken for queries here: "
-        "give mask[:, None, None, :], which is (B, 1, 1, Tk)."
-    )
-    return (Remark("warning", text),)

@@ -17,7 +17,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from tests.browser.headlight_page import PROBE, settle
-from tests.pages import fresh_context, watched
+from tests.pages import HEIGHT, fresh_context, watched
 
 APP = Path(__file__).parents[2] / "app.py"
 START_SECONDS = 120
@@ -42,8 +42,8 @@ def open_app(browser: Browser, app_url: str) -> Iterator[OpenApp]:
     """
     with ExitStack() as visits:
 
-        def open_page(*, dark: bool = False, width: int = 1280, **query: object) -> Page:
-            context = visits.enter_context(fresh_context(browser, dark=dark, width=width))
+        def open_page(*, dark: bool = False, width: int = 1280, height: int = HEIGHT, **query: object) -> Page:
+            context = visits.enter_context(fresh_context(browser, dark=dark, width=width, height=height))
             context.add_init_script(PROBE)
             page = context.new_page()
             visits.enter_context(watched(page, app_url))
@@ -96,9 +96,3 @@ def _wait_for_answer(address: str, server: subprocess.Popen[bytes], log: Path) -
                 return
     server.kill()
     pytest.fail(f"the server did not start:\n{log.read_text()}")
-
-
-@pytest.fixture
-def open_link(open_app: OpenApp) -> OpenApp:
-    """The same, until every test has moved."""
-    return open_app

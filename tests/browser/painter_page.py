@@ -82,28 +82,27 @@ def blocked_with(painted: Cells, reasons: list[str]) -> Cells:
     return blocked
 
 
-def hear(name: str) -> object:
-    event = st.session_state[key_of(st.query_params["number"])][name]
+def hear(name: str, event: dict[str, object]) -> dict[str, object]:
     shown = {field: value for field, value in event.items() if field != "blocked"}
     st.session_state.heard.append(f"{name} {shown}")
     st.session_state.seq = event["seq"]
     return event
 
 
-def on_paint() -> None:
-    if (painted := parse_mask(hear("paint"), *st.session_state.painted.shape)) is not None:
+def on_paint(event: dict[str, object]) -> None:
+    if (painted := parse_mask(hear("paint", event), *st.session_state.painted.shape)) is not None:
         st.session_state.painted = painted
 
 
-def on_take_over() -> None:
-    hear("take_over")
+def on_take_over(event: dict[str, object]) -> None:
+    hear("take_over", event)
     st.session_state.painted = everything_blocked()
     st.session_state.reasons = ()
 
 
-def on_mend() -> None:
+def on_mend(event: dict[str, object]) -> None:
     found = findings_of(everything_blocked())
-    if (index := parse_mend(hear("mend"), len(found))) is None:
+    if (index := parse_mend(hear("mend", event), len(found))) is None:
         return
     if found[index].severity == "error":
         st.session_state.painted = st.session_state.painted & ~np.eye(len(found[index].cells), dtype=bool)
@@ -111,8 +110,8 @@ def on_mend() -> None:
         st.session_state.painted = st.session_state.painted | found[index].cells
 
 
-def on_select() -> None:
-    st.session_state.selected = parse_select(hear("select"), *st.session_state.painted.shape)
+def on_select(event: dict[str, object]) -> None:
+    st.session_state.selected = parse_select(hear("select", event), *st.session_state.painted.shape)
 
 
 def show_other_heads() -> None:

@@ -78,8 +78,8 @@ def is_read_by_row(page: Page) -> None:
 
 
 @pytest.mark.parametrize("view", VIEWS)
-def test_dark_and_narrow_with_the_keyboard_alone_and_with_a_text_for_each_picture(open_link, view):
-    page = open_link(view=view, dark=True, width=420)
+def test_dark_and_narrow_with_the_keyboard_alone_and_with_a_text_for_each_picture(open_app, view):
+    page = open_app(view=view, dark=True, width=420)
     fits(page)
     expect(page.locator(".headlight[data-theme]").first).to_have_attribute("data-theme", "dark")
     page.set_viewport_size({"width": 1280, "height": 1000})
@@ -116,8 +116,8 @@ def everything_is_reached_with_the_keyboard_and_has_a_text(page: Page, view: str
     expect(page.locator(".tooltip:popover-open")).to_contain_text("query 1")
 
 
-def test_no_two_buttons_have_one_name_and_all_views_share_a_row_with_the_menu_of_examples(open_link):
-    page = open_link()
+def test_no_two_buttons_have_one_name_and_all_views_share_a_row_with_the_menu_of_examples(open_app):
+    page = open_app()
     views, menu = page.locator(".st-key-view").first, page.locator(".st-key-beside_views")
     assert abs(views.bounding_box()["y"] - menu.bounding_box()["y"]) < views.bounding_box()["height"] < 50
     with rerun(page):

@@ -4,18 +4,8 @@ from __future__ import annotations
 
 from playwright.sync_api import Page, expect
 
-from tests.browser.headlight_page import (
-    choose_view,
-    link_of,
-    panels,
-    pill,
-    point_at,
-    rerun,
-    tokens,
-    tooltip,
-    tooltip_numbers,
-    type_text,
-)
+from tests.browser.headlight_page import choose_view, link_of, panels, pill, rerun, tokens, type_text
+from tests.reading import point_at, tooltip, tooltip_numbers
 
 HEADS = "attention_heads_decoder_self_attention"
 SHAPE = (4, 4)
@@ -26,8 +16,8 @@ def choose_sequence(page: Page, beginning: str) -> None:
         page.locator(".st-key-batch").get_by_role("radio", name=beginning, exact=True).click()
 
 
-def test_lines_become_a_batch_and_each_view_shows_the_one_that_is_chosen(open_link):
-    page = open_link(architecture="decoder", query=1, key=0, head=0)
+def test_lines_become_a_batch_and_each_view_shows_the_one_that_is_chosen(open_app):
+    page = open_app(architecture="decoder", query=1, key=0, head=0)
     type_text(page, "one two three four\n\na dog\n")
     assert tokens(page) == ["one", "two", "three", "four"]
     expect(pill(page, "mask", "Padding")).to_have_attribute("aria-pressed", "true")
@@ -56,8 +46,8 @@ def test_lines_become_a_batch_and_each_view_shows_the_one_that_is_chosen(open_li
     expect(page.get_by_text("The padding mask follows from the lengths")).to_be_visible()
 
 
-def test_targets_are_lines_too(open_link):
-    page = open_link(architecture="encoder-decoder", text="one two\nthree", target="eins zwei")
+def test_targets_are_lines_too(open_app):
+    page = open_app(architecture="encoder-decoder", text="one two\nthree", target="eins zwei")
     expect(page.get_by_role("alert")).to_contain_text("The text has 2 lines and the target 1 line")
     area = page.locator(".st-key-target textarea")
     area.fill("eins zwei\ndrei")
@@ -67,8 +57,8 @@ def test_targets_are_lines_too(open_link):
     assert (tokens(page), tokens(page, "target")) == (["three", "<pad>"], ["<s>", "drei", "<pad>"])
 
 
-def test_shuffled_tokens_go_back_to_their_places(open_link):
-    page = open_link(text="I love AI", positions="none", mask="none")
+def test_shuffled_tokens_go_back_to_their_places(open_app):
+    page = open_app(text="I love AI", positions="none", mask="none")
     with rerun(page):
         page.get_by_role("button", name="Shuffle").click()
     assert tokens(page) == ["AI", "love", "I"]

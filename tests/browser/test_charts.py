@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from playwright.sync_api import expect
 
-from tests.browser.headlight_page import close_to, link_of, rerun
+from tests.browser.headlight_page import link_of, rerun
+from tests.reading import close_to
 from visualizer.runs.compute import compute_run
 from visualizer.settings.settings import Settings
 from visualizer.views.head_measures import measure_heads

@@ -8,21 +8,8 @@ from dataclasses import replace
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.headlight_page import (
-    click_cell,
-    close_to,
-    compared,
-    link_of,
-    lit_cells,
-    messages_sent,
-    panels,
-    pill,
-    point_at,
-    rerun,
-    settle,
-    tooltip,
-    tooltip_numbers,
-)
+from tests.browser.headlight_page import compared, link_of, lit_cells, messages_sent, panels, pill, rerun, settle
+from tests.reading import click_cell, close_to, point_at, tooltip, tooltip_numbers
 from visualizer.runs.compute import compute_run
 from visualizer.runs.paths import without_layer
 from visualizer.settings.settings import Settings
@@ -37,8 +24,8 @@ A = Settings(weights="random", seed=5, mask=())
 B = replace(A, mask=("causal",))
 
 
-def test_cells_are_locked_together_in_every_layer(open_link):
-    page = open_link(view="compare", weights="random", seed=5)
+def test_cells_are_locked_together_in_every_layer(open_app):
+    page = open_app(view="compare", weights="random", seed=5)
     picture, said = (page.locator(f".st-key-{key}").bounding_box()["y"] for key in ("compare_grids", "agreement"))
     assert picture < said, "what is said of the numbers stands below them"
     a, b = (compute_run(settings).trace for settings in (A, B))
@@ -82,8 +69,8 @@ def test_cells_are_locked_together_in_every_layer(open_link):
     assert [int(head) for head in heads.evaluate_all(order)] == moved.argsort(descending=True).tolist()
 
 
-def test_the_words_and_the_picture_downstream_are_the_models(open_link):
-    page = open_link(view="compare", weights="random", seed=5)
+def test_the_words_and_the_picture_downstream_are_the_models(open_app):
+    page = open_app(view="compare", weights="random", seed=5)
     a, b = compute_run(A), compute_run(B)
     with rerun(page, "compare_grids"):
         click_cell(compared(page, 1).first, 3, 0, SHAPE)
@@ -118,9 +105,9 @@ def test_the_words_and_the_picture_downstream_are_the_models(open_link):
     expect(page.get_by_test_id("glide-cell-2-0")).to_contain_text(f"{word} {best.values[0].item():.1%}")
 
 
-def test_the_head_that_changed_most_is_first_and_the_sign_needs_no_colour(open_link):
+def test_the_head_that_changed_most_is_first_and_the_sign_needs_no_colour(open_app):
     text = " ".join(f"w{i % 7}" for i in range(44))
-    page = open_link(view="compare", weights="random", seed=5, text=text)
+    page = open_app(view="compare", weights="random", seed=5, text=text)
     settings = replace(A, text=text)
     before, after = (
         compute_run(replace(settings, mask=mask)).trace["encoder.layers.0.self_attention.weights"].value[0]
@@ -160,8 +147,8 @@ _LINED_CELLS = """(panel, [rows, columns]) => {
 }"""
 
 
-def test_no_mask_is_a_choice_of_its_own(open_link):
-    page = open_link(view="compare")
+def test_no_mask_is_a_choice_of_its_own(open_app):
+    page = open_app(view="compare")
     expect(pill(page, "mask_a", "No mask")).to_have_attribute("aria-pressed", "true")
     with rerun(page, "compare_grids"):
         pill(page, "mask_a", "Padding").click()
@@ -177,8 +164,8 @@ def test_no_mask_is_a_choice_of_its_own(open_link):
     assert "mask_a" not in link_of(page)
 
 
-def test_an_answer_that_comes_late_is_not_drawn(open_link):
-    page = open_link(view="compare", n_heads=1)
+def test_an_answer_that_comes_late_is_not_drawn(open_app):
+    page = open_app(view="compare", n_heads=1)
     heads = page.locator(".st-key-compare_grids .compare-head")
     expect(heads).to_have_count(1)
     held = []

@@ -8,17 +8,9 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from model.decoding import GREEDY, Sampling
-from tests.browser.conftest import set_screen
-from tests.browser.headlight_page import (
-    choose_view,
-    close_to,
-    messages_sent,
-    point_at,
-    rerun,
-    settle,
-    tokens,
-    tooltip_numbers,
-)
+from tests.browser.headlight_page import choose_view, messages_sent, rerun, settle, tokens
+from tests.pages import set_screen
+from tests.reading import close_to, point_at, tooltip_numbers
 from visualizer.runs.compute import compute_run
 from visualizer.runs.writer import writer_of
 from visualizer.runs.written import Beam, OneByOne, search, write
@@ -51,8 +43,8 @@ def choose_strategy(page: Page, name: str, key: str) -> None:
         page.locator(".st-key-strategy").get_by_role("radio", name=name).click()
 
 
-def test_stepping_forward_and_back_is_drawn_at_once_and_told_in_one_message(open_link):
-    page = open_link(**REVERSE)
+def test_stepping_forward_and_back_is_drawn_at_once_and_told_in_one_message(open_app):
+    page = open_app(**REVERSE)
     writer = writer_of(compute_run(fitted(Settings(weights="trained", text="headlight"))))
     steps = write(writer, OneByOne(GREEDY, 20)).steps
     sent = messages_sent(page)
@@ -94,8 +86,8 @@ def test_stepping_forward_and_back_is_drawn_at_once_and_told_in_one_message(open
     expect(page.get_by_role("button", name="step back")).to_be_disabled()
 
 
-def test_nothing_is_shown_before_it_is_written(open_link):
-    page = open_link(**REVERSE)
+def test_nothing_is_shown_before_it_is_written(open_app):
+    page = open_app(**REVERSE)
     assert tokens(page) == [*"headlight", "<eos>"]
     assert tokens(page, "target") == []
     page.get_by_role("button", name="to the end").click()
@@ -103,16 +95,16 @@ def test_nothing_is_shown_before_it_is_written(open_link):
     expect(page.locator(".st-key-token_strip .chip[aria-selected=true]")).to_have_count(0)
 
 
-def test_a_click_leads_from_what_only_reads_to_what_writes(open_link):
-    page = open_link(view="generate")
+def test_a_click_leads_from_what_only_reads_to_what_writes(open_app):
+    page = open_app(view="generate")
     with rerun(page, STEPS):
         page.get_by_role("button", name="Trained: Reverse").click()
     assert written(page) == ["<sos>", "t"]
     expect(place(page)).to_have_text("Step 1 of 10")
 
 
-def test_the_mask_grows_by_one_row_and_the_new_row_is_lit(open_link):
-    page = open_link(**DECODER)
+def test_the_mask_grows_by_one_row_and_the_new_row_is_lit(open_app):
+    page = open_app(**DECODER)
     for n_read in (4, 5, 6):
         name = matrix(page, "growing-mask").locator(".light-name-row")
         expect(name).to_be_visible()
@@ -124,8 +116,8 @@ def test_the_mask_grows_by_one_row_and_the_new_row_is_lit(open_link):
         page.keyboard.press("ArrowRight")
 
 
-def test_another_temperature_keeps_the_place_and_what_was_computed(open_link):
-    page = open_link(**DECODER)
+def test_another_temperature_keeps_the_place_and_what_was_computed(open_app):
+    page = open_app(**DECODER)
     settings = fitted(Settings(architecture="decoder", weights="random", text="a b c d", seed=7))
     run = compute_run(settings)
     choose_strategy(page, "Sampling", STEPS)
@@ -148,8 +140,8 @@ def test_another_temperature_keeps_the_place_and_what_was_computed(open_link):
     assert written(page) == [*"abcd", *labels[:4]]
 
 
-def test_the_cache_shows_which_rows_were_computed(open_link):
-    page = open_link(**REVERSE)
+def test_the_cache_shows_which_rows_were_computed(open_app):
+    page = open_app(**REVERSE)
     with rerun(page, STEPS):
         page.locator(".st-key-cached").get_by_text("Key/value cache").click()
     page.get_by_role("button", name="to the end").click()
@@ -159,8 +151,8 @@ def test_the_cache_shows_which_rows_were_computed(open_link):
     expect(page.get_by_text("With the cache as without")).to_be_visible()
 
 
-def test_the_tree_tells_every_node(open_link):
-    page = open_link(**REVERSE)
+def test_the_tree_tells_every_node(open_app):
+    page = open_app(**REVERSE)
     choose_strategy(page, "Beam search", TREE)
     writer = writer_of(compute_run(fitted(Settings(weights="trained", text="headlight"))))
     tree = search(writer, Beam(3, 0.6, 20))
@@ -185,8 +177,8 @@ def test_the_tree_tells_every_node(open_link):
     expect(detail).to_contain_text("result 2, finished")
 
 
-def test_nothing_is_wider_than_the_page(open_link):
-    page = open_link(**REVERSE)
+def test_nothing_is_wider_than_the_page(open_app):
+    page = open_app(**REVERSE)
     page.get_by_role("button", name="to the end").click()
     fits_on_every_screen(page)
     choose_strategy(page, "Beam search", TREE)
@@ -205,8 +197,8 @@ def widest(page: Page) -> int:
     return scroll_width
 
 
-def test_names_are_whole(open_link):
-    page = open_link(view="generate", architecture="encoder-decoder")
+def test_names_are_whole(open_app):
+    page = open_app(view="generate", architecture="encoder-decoder")
     plot = matrix(page, "chosen-by").locator(".matrix-plot")
     for width in (1280, 390):
         set_screen(page, dark=False, width=width)

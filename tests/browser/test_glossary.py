@@ -17,9 +17,8 @@ LINK = {"stage": "encoder.self_attention.mask", "depth": "exact", "text": "a b a
 
 
 @pytest.fixture
-def page(open_link, kept_page) -> Page:
-    """Opened anew only where the test before has left it."""
-    return kept_page if link_of(kept_page) == LINK else open_link(**LINK)
+def page(open_app) -> Page:
+    return open_app(**LINK)
 
 
 def note(page: Page):

@@ -7,7 +7,7 @@ import re
 
 from playwright.sync_api import Page, expect
 
-from tests.browser.headlight_page import follow_link, link_of, rerun, settle
+from tests.browser.headlight_page import link_of, rerun, settle
 from visualizer.guide.known_paths import FIRST_PATH
 from visualizer.guide.walking import stops_of
 from visualizer.runs.compute import compute_run
@@ -25,10 +25,9 @@ def bottom_of_the_light(page: Page) -> float:
     return box["y"] + box["height"]
 
 
-def test_the_path_is_walked_left_taken_up_again_and_opened_from_a_file(open_link):
-    page = open_link()
+def test_the_path_is_walked_left_taken_up_again_and_opened_from_a_file(open_app):
+    page = open_app(architecture="decoder", view="way")
     page.set_viewport_size({"width": 1280, "height": 720})
-    follow_link(page, "")
     run = compute_run(OPENING.settings)
     titles = [FIRST_PATH.stops[number - 1].title for number in stops_of(run, FIRST_PATH, OPENING.selection)]
     assert len(titles) == 11

@@ -8,16 +8,8 @@ from itertools import accumulate
 
 from playwright.sync_api import Page, expect
 
-from tests.browser.headlight_page import (
-    choose_view,
-    panels,
-    point_at,
-    rerun,
-    settle,
-    tokens,
-    tooltip,
-    type_text,
-)
+from tests.browser.headlight_page import choose_view, panels, rerun, settle, tokens, type_text
+from tests.reading import point_at, tooltip
 from visualizer.runs.tokens import encode
 from visualizer.settings.fields import MAX_TEXT
 from visualizer.settings.settings import Settings
@@ -64,8 +56,8 @@ def elements(page: Page) -> dict[str, int]:
     return found
 
 
-def test_a_text_is_shown_exactly_and_becomes_no_element(open_link):
-    page = open_link(text="plain words only")
+def test_a_text_is_shown_exactly_and_becomes_no_element(open_app):
+    page = open_app(text="plain words only")
     harmless = elements(page)
     for texts in (MARKUP, LETTERS):
         type_text(page, " ".join(texts))
@@ -80,9 +72,9 @@ def test_a_text_is_shown_exactly_and_becomes_no_element(open_link):
         assert page.evaluate("window.attacked") is None
 
 
-def test_the_name_of_a_line_is_drawn_as_typed(open_link):
-    harmless = elements(open_link(text="plain words\nand more"))
-    page = open_link(text="**b** $x$\n:red[y] <i>")
+def test_the_name_of_a_line_is_drawn_as_typed(open_app):
+    harmless = elements(open_app(text="plain words\nand more"))
+    page = open_app(text="**b** $x$\n:red[y] <i>")
     names = page.locator(".st-key-batch").get_by_role("radio")
     expect(names).to_have_text([re.compile(re.escape(name)) for name in ("**b** $x$", ":red[y] <i>")])
     assert elements(page) == harmless
@@ -94,8 +86,8 @@ def ends_of(texts: Sequence[str]) -> list[int]:
     return [end - 1 for end in accumulate(counts)]
 
 
-def test_no_view_interprets_a_text(open_link):
-    page = open_link(text="nothing yet", view="compare", query=3)
+def test_no_view_interprets_a_text(open_app):
+    page = open_app(text="nothing yet", view="compare", query=3)
     for view, title in {"compare": "Compare masks", "heads": "Heads", "step": "Step through"}.items():
         if view != "compare":
             choose_view(page, title)
@@ -120,16 +112,11 @@ UNDRAWN = {
     "": EMPTY,
     " \n\t  ": EMPTY,
     "x " * (MAX_TEXT // 2): "The text has 10,000 tokens and 1,024 is the most that is drawn: shorten it.",
-    "x"
-    * (
-        MAX_TEXT + 1
-    ): f"The text has {MAX_TEXT + 1:,} characters and {MAX_TEXT:,} is the most that is read: at most "
-    "1,024 tokens of a line are drawn, so shorten it.",
 }
 
 
-def test_what_cannot_be_drawn_gets_one_clear_sentence(open_link):
-    page = open_link()
+def test_what_cannot_be_drawn_gets_one_clear_sentence(open_app):
+    page = open_app()
     errors = page.get_by_test_id("stAlertContentError")
     for text, sentence in UNDRAWN.items():
         type_text(page, text)
@@ -142,8 +129,8 @@ def test_what_cannot_be_drawn_gets_one_clear_sentence(open_link):
     expect(panels(page, "picture").last).to_be_visible()
 
 
-def test_one_word_of_many_letters_is_one_short_token(open_link):
-    page = open_link()
+def test_one_word_of_many_letters_is_one_short_token(open_app):
+    page = open_app()
     type_text(page, "x" * MAX_TEXT)
     assert tokens(page) == ["x" * 23 + "…"]
     expect(page.get_by_text("The text is too long for a link")).to_be_visible()

@@ -7,22 +7,8 @@ from dataclasses import replace
 
 from playwright.sync_api import Page, expect
 
-from tests.browser.headlight_page import (
-    choose_view,
-    click_cell,
-    close_to,
-    compared,
-    link_of,
-    number,
-    panels,
-    pill,
-    point_at,
-    rerun,
-    tokens,
-    tooltip,
-    tooltip_numbers,
-    type_text,
-)
+from tests.browser.headlight_page import choose_view, compared, link_of, panels, pill, rerun, tokens, type_text
+from tests.reading import click_cell, close_to, number, point_at, tooltip, tooltip_numbers
 from visualizer.runs.compute import compute_run
 from visualizer.settings.fitting import widths
 from visualizer.settings.settings import Settings
@@ -35,8 +21,8 @@ MASKS = ("causal", "sliding_window")
 WEIGHTS = "encoder.layers.0.self_attention.weights"
 
 
-def test_from_a_text_to_a_comparison_of_masks(open_link):
-    page = open_link()
+def test_from_a_text_to_a_comparison_of_masks(open_app):
+    page = open_app()
     type_text(page, TEXT)
     assert tokens(page) == TEXT.split()
     choose_heads_and_masks(page)

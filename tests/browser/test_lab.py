@@ -5,19 +5,8 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.headlight_page import (
-    choose_view,
-    click_cell,
-    link_of,
-    messages_sent,
-    panels,
-    pill,
-    point_at,
-    rerun,
-    settle,
-    tooltip,
-    tooltip_numbers,
-)
+from tests.browser.headlight_page import choose_view, link_of, messages_sent, panels, pill, rerun, settle
+from tests.reading import click_cell, point_at, tooltip, tooltip_numbers
 from visualizer.runs.compute import compute_run
 from visualizer.settings.link import read_query
 from visualizer.settings.settings import Selection, Settings
@@ -42,8 +31,8 @@ def expression(page: Page) -> str:
     return page.locator(".st-key-expression input").input_value()
 
 
-def test_a_painted_cell_is_in_the_link_in_words_and_in_every_view(open_link):
-    page = open_link(view="lab", text=TEXT, mask="none", head=0)
+def test_a_painted_cell_is_in_the_link_in_words_and_in_every_view(open_app):
+    page = open_app(view="lab", text=TEXT, mask="none", head=0)
     with rerun(page, PAINTER):
         click_cell(painter(page), 2, 0, SHAPE)
     assert link_of(page)["mask"] == "custom"
@@ -62,8 +51,8 @@ def test_a_painted_cell_is_in_the_link_in_words_and_in_every_view(open_link):
     assert link_of(page)["view"] == "lab"
 
 
-def test_an_expression_paints_and_a_stroke_rewrites_it(open_link):
-    page = open_link(view="lab", text=TEXT, mask="none")
+def test_an_expression_paints_and_a_stroke_rewrites_it(open_app):
+    page = open_app(view="lab", text=TEXT, mask="none")
     write(page, "k <= q")
     assert link_of(page)["custom"] == "k <= q"
     with rerun(page, PAINTER):
@@ -74,8 +63,8 @@ def test_an_expression_paints_and_a_stroke_rewrites_it(open_link):
     assert expression(page) == "k <= q"
 
 
-def test_a_mistake_in_an_expression_is_pointed_at_and_loses_nothing(open_link):
-    page = open_link(view="lab", text=TEXT, mask="custom", custom="k <= q", n_heads=8, d_model=64)
+def test_a_mistake_in_an_expression_is_pointed_at_and_loses_nothing(open_app):
+    page = open_app(view="lab", text=TEXT, mask="custom", custom="k <= q", n_heads=8, d_model=64)
     overview = page.locator(f".st-key-{PAINTER} .overview")
     assert overview.evaluate("one => one.scrollWidth <= one.clientWidth"), "no head is cut off"
     write(page, "k <= same_tokens")
@@ -86,8 +75,8 @@ def test_a_mistake_in_an_expression_is_pointed_at_and_loses_nothing(open_link):
     assert link_of(page)["custom"] == "k < 2"
 
 
-def test_one_head_of_one_layer_can_be_painted(open_link):
-    page = open_link(view="lab", text=TEXT, mask="custom", custom="k <= q", scope="layer_head", layer=1, head=2)
+def test_one_head_of_one_layer_can_be_painted(open_app):
+    page = open_app(view="lab", text=TEXT, mask="custom", custom="k <= q", scope="layer_head", layer=1, head=2)
     with rerun(page, PAINTER):
         click_cell(painter(page), 0, 3, SHAPE)
     assert link_of(page)["custom"].startswith("k <= q;1.2:")
@@ -100,9 +89,9 @@ def test_one_head_of_one_layer_can_be_painted(open_link):
     expect(tooltip(page)).to_contain_text("blocked by custom")
 
 
-def test_the_cross_attention_is_painted_queries_by_keys_and_undone_in_its_own_mask(open_link):
+def test_the_cross_attention_is_painted_queries_by_keys_and_undone_in_its_own_mask(open_app):
     link = {"architecture": "encoder-decoder", "text": TEXT, "target": "x y", "mask": "causal", "weights": "random"}
-    page = open_link(view="lab", attention="cross", **link)
+    page = open_app(view="lab", attention="cross", **link)
     undo = page.get_by_role("button", name="Undo")
     with rerun(page, PAINTER):
         click_cell(painter(page), 2, 3, (3, 4))
@@ -137,10 +126,10 @@ SMALL_PICTURES = """(canvas) => {
 }"""
 
 
-def test_all_weights_follow_a_stroke_and_nothing_is_sent_until_it_ends(open_link):
+def test_all_weights_follow_a_stroke_and_nothing_is_sent_until_it_ends(open_app):
     text = " ".join(f"w{i}" for i in range(64))
     link = {"architecture": "encoder", "text": text, "weights": "random", "mask": "custom", "custom": "k != 8"}
-    page = open_link(view="lab", **link)
+    page = open_app(view="lab", **link)
     plot = page.locator(f".st-key-{PAINTER} .matrix-plot")
     plot.scroll_into_view_if_needed()
     box = plot.bounding_box()
@@ -165,17 +154,17 @@ def test_all_weights_follow_a_stroke_and_nothing_is_sent_until_it_ends(open_link
     assert len(page.url) < 2_000
 
 
-def test_a_finding_is_mended_by_one_click(open_link):
-    page = open_link(view="lab", text=TEXT, architecture="decoder", mask="custom", custom="q <= k")
-    finding = page.locator(".finding").filter(has_text="transposed")
+def test_a_finding_is_mended_by_one_click(open_app):
+    page = open_app(view="lab", text=TEXT, architecture="decoder", mask="custom", custom="q <= k", intent="causal")
+    finding = page.locator(".finding").filter(has_text="rows and columns are swapped")
     with rerun(page, PAINTER):
-        finding.get_by_role("button", name="Mend").click()
+        finding.get_by_role("button", name="Fix").first.click()
     expect(page.locator(".finding")).to_have_count(0)
     assert expression(page) == "k <= q"
 
 
-def test_what_was_painted_in_one_case_is_not_undone_in_the_next(open_link):
-    page = open_link(view="lab")
+def test_what_was_painted_in_one_case_is_not_undone_in_the_next(open_app):
+    page = open_app(view="lab")
     gallery, shape = page.locator(".st-key-gallery"), (8, 8)
     undo = page.get_by_role("button", name="Undo", exact=True)
     with rerun(page, PAINTER):
@@ -196,7 +185,7 @@ def test_what_was_painted_in_one_case_is_not_undone_in_the_next(open_link):
     assert expression(page) == "k <= q"
 
 
-def test_real_bugs_are_named_and_a_refused_file_leaves_no_trace(open_link):
+def test_real_bugs_are_named_and_a_refused_file_leaves_no_trace(open_app):
     link = {"view": "lab", "panel": "load", "architecture": "decoder", "text": "a b c d e f", "weights": "random"}
     later = [[int(key > query) for key in range(6)] for query in range(6)]
     bugs = (
@@ -207,10 +196,10 @@ def test_real_bugs_are_named_and_a_refused_file_leaves_no_trace(open_link):
             [[bool(cell) for cell in row] for row in later],
             "it is inverted",
         ),  # LLMs-from-scratch#1061
-        ("jax", "window:3", [[1] * 6 + [0, 0], [1] * 7 + [0], [1] * 8], "after 5 keys in the cache"),  # lalamo#200
+        ("jax", "window:3", [[1] * 6 + [0, 0], [1] * 7 + [0], [1] * 8], "bottom-right aligned"),  # lalamo#200
     )
     for place, intent, array, sentence in bugs:
-        page = open_link(**link, passed_to=place, intent=intent)
+        page = open_app(**link, passed_to=place, intent_array=intent)
         pasted = page.locator(".st-key-pasted_mask textarea")
         pasted.fill(str(array))
         with rerun(page):
@@ -228,8 +217,8 @@ def test_real_bugs_are_named_and_a_refused_file_leaves_no_trace(open_link):
     expect(page.locator(".st-key-mask_file").get_by_text("bad.bin")).to_have_count(0)
 
 
-def test_the_other_masks_can_be_taken_into_the_painting(open_link):
-    page = open_link(view="lab", text=TEXT, mask="causal,padding", pad=1)
+def test_the_other_masks_can_be_taken_into_the_painting(open_app):
+    page = open_app(view="lab", text=TEXT, mask="causal,padding", pad=1)
     with rerun(page):
         page.get_by_role("button", name="Paint over causal, padding").click()
     assert link_of(page)["mask"] == "custom"
@@ -238,8 +227,8 @@ def test_the_other_masks_can_be_taken_into_the_painting(open_link):
 
 
 @pytest.mark.parametrize(("case", "verdict"), [("Causal", "Passes"), ("Mask after softmax", "Fails")])
-def test_the_proof_of_a_case(open_link, case, verdict):
-    page = open_link(view="lab")
+def test_the_proof_of_a_case(open_app, case, verdict):
+    page = open_app(view="lab")
     with rerun(page):
         page.locator(".st-key-gallery").get_by_role("button", name=case, exact=True).click()
     settle(page)
@@ -251,22 +240,22 @@ def test_the_proof_of_a_case(open_link, case, verdict):
         expect(page.get_by_text("changed on purpose by the mask bug")).to_be_visible()
 
 
-def test_a_translation_follows_the_painting(open_link):
-    page = open_link(view="lab", text=TEXT, mask="custom", custom="q - k < 2 and k <= q", panel="translate")
+def test_a_translation_follows_the_painting(open_app):
+    page = open_app(view="lab", text=TEXT, mask="custom", custom="q - k < 2 and k <= q", panel="translate")
     expect(page.get_by_test_id("stCode").last).to_contain_text("(q - k < 2) & (k <= q)")
     with rerun(page):
         page.locator(".st-key-library").get_by_text("FlexAttention", exact=True).click()
     expect(page.get_by_test_id("stCode").last).to_contain_text("mask_mod")
 
 
-def test_compare_takes_the_painting_as_one_of_its_masks(open_link):
-    page = open_link(view="compare", text=TEXT, custom="k == q", mask_a="causal", mask_b="custom")
+def test_compare_takes_the_painting_as_one_of_its_masks(open_app):
+    page = open_app(view="compare", text=TEXT, custom="k == q", mask_a="causal", mask_b="custom")
     point_at(panels(page, "compare_grids").nth(1), 3, 0, SHAPE)
     expect(tooltip(page)).to_contain_text("blocked by custom")
 
 
-def test_a_pasted_function_is_read_pointed_at_and_seen_beside_changed_scores_and_in_blocks(open_link):
-    page = open_link(view="lab", text=TEXT, mask="none", head=0, panel="scores")
+def test_a_pasted_function_is_read_pointed_at_and_seen_beside_changed_scores_and_in_blocks(open_app):
+    page = open_app(view="lab", text=TEXT, mask="none", head=0, panel="scores")
     field = page.locator(".st-key-expression input")
     field.click()
     function = (

@@ -4,28 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from urllib.parse import urlencode
 
-import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.headlight_page import (
-    choose_view,
-    click_cell,
-    follow_link,
-    link_of,
-    panels,
-    pill,
-    rerun,
-    settle,
-    tokens,
-    type_text,
-)
+from tests.browser.headlight_page import choose_view, link_of, panels, pill, rerun, settle, tokens, type_text
+from tests.reading import click_cell
 
 TEXT = "one two three one"
-NOTHING = "text=+"
-"""The link of a page without a picture: what comes after it is drawn for the first time."""
-
 CHOSEN = {
     "text": TEXT,
     "n_heads": "2",
@@ -43,12 +28,6 @@ CHOSEN = {
 }
 
 
-@pytest.fixture(scope="module")
-def visitor(open_app_once) -> Page:
-    """The page of someone else, to whom links are sent: it knows nothing of what was done on the page of a test."""
-    return open_app_once()
-
-
 def shown(page: Page) -> str:
     """Everything on the page as a screen reader meets it: texts, choices, and what each picture says of itself."""
     page.bring_to_front()
@@ -63,8 +42,8 @@ def shown(page: Page) -> str:
     return page.get_by_test_id("stApp").aria_snapshot()
 
 
-def test_a_link_brings_back_all_that_was_chosen(open_link, visitor):
-    page = open_link()
+def test_a_link_brings_back_all_that_was_chosen(open_app):
+    page = open_app()
     type_text(page, TEXT)
     choose_weights(page, "Random")
     for _ in range(2):  # three heads cannot share the width, which is said of the change and not of the link
@@ -84,7 +63,7 @@ def test_a_link_brings_back_all_that_was_chosen(open_link, visitor):
     enter_number(page, "prefix", 1)
     assert link_of(page) == CHOSEN
 
-    brought_back(page, visitor)
+    brought_back(page, open_app)
     before = shown(page)
     page.reload()
     assert shown(page) == before
@@ -103,8 +82,8 @@ def enter_number(page: Page, name: str, value: int) -> None:
         field.press("Enter")
 
 
-def test_back_undoes_the_last_choice_and_forward_does_it_again(open_link):
-    page = open_link(text=TEXT)
+def test_back_undoes_the_last_choice_and_forward_does_it_again(open_app):
+    page = open_app(text=TEXT)
     steps: list[tuple[Callable[[], None], dict[str, str]]] = [
         (lambda: choose_view(page, "Heads"), {"view": "heads"}),
         (lambda: chip(page, 2), {"view": "heads", "query": "2"}),
@@ -132,8 +111,8 @@ def chip(page: Page, index: int) -> None:
         page.locator(".st-key-token_strip .chip").nth(index).click()
 
 
-def test_the_opening_note_goes_with_what_it_speaks_of(open_link):
-    page = open_link()
+def test_the_opening_note_goes_with_what_it_speaks_of(open_app):
+    page = open_app()
     note = page.get_by_text("gives half of its weight to the first")
     expect(note).to_be_visible()
     with rerun(page):
@@ -144,8 +123,8 @@ def test_the_opening_note_goes_with_what_it_speaks_of(open_link):
     expect(note).to_be_visible()
 
 
-def test_a_bad_value_becomes_a_good_one_and_says_so(open_link):
-    page = open_link(n_heads="nan", norm="prr", mask="<img src=x>", view="hedas")
+def test_a_bad_value_becomes_a_good_one_and_says_so(open_app):
+    page = open_app(n_heads="nan", norm="prr", mask="<img src=x>", view="hedas")
     notice = (
         "n_heads=nan is not a number",
         "norm=prr is not one of",
@@ -164,44 +143,44 @@ def test_a_bad_value_becomes_a_good_one_and_says_so(open_link):
     expect(alert).to_have_count(0)
 
 
-def test_what_is_changed_inside_the_pictures_of_heads_comes_back(open_link, visitor):
-    page = open_link(view="heads", text=TEXT)
+def test_what_is_changed_inside_the_pictures_of_heads_comes_back(open_app):
+    page = open_app(view="heads", text=TEXT)
     heads = page.locator(".st-key-attention_heads_encoder_self_attention")
     change(page, heads.get_by_role("button", name="√ lifts small").click, curve="root")
     change(page, heads.get_by_role("button", name="2 · same token", exact=True).dblclick, shown="2")
     change(page, heads.get_by_role("button", name="next layer").click, layer="1")
-    brought_back(page, visitor)
+    brought_back(page, open_app)
     expect(panels(page, "attention_heads_encoder_self_attention")).to_have_count(1)
 
     change(page, heads.get_by_role("button", name="Lines", exact=True).click, drawn="lines")
     slider = heads.get_by_role("slider", name="least weight of a line")
     change(page, lambda: slider.press("End"), least_weight="0.5")
     change(page, heads.locator(".lines-query .lines-token").nth(3).click, pinned="q3")
-    brought_back(page, visitor)
+    brought_back(page, open_app)
     expect(heads.locator(".lines-pinned")).to_contain_text("one")
     expect(heads.locator(".lines-note")).to_contain_text("of weight 0.5 and more")
 
 
-def test_relative_lengths_the_table_of_numbers_and_the_claim_come_back(open_link, visitor):
-    page = open_link(view="compare", text=TEXT)
+def test_relative_lengths_the_table_of_numbers_and_the_claim_come_back(open_app):
+    page = open_app(view="compare", text=TEXT)
     change(page, page.locator(".st-key-relative label").click, relative="on")
     change(page, page.get_by_role("button", name="3 · first token", exact=True).dblclick, shown="3")
-    brought_back(page, visitor)
+    brought_back(page, open_app)
     choose_view(page, "Step through")
     change(page, page.locator(".st-key-numbers label").click, numbers="on")
-    brought_back(page, visitor)
+    brought_back(page, open_app)
     expect(page.get_by_test_id("stDataFrame")).to_be_visible()
     choose_view(page, "Mask lab")
     change(page, page.get_by_role("radio", name="FlexAttention").click, library="flex_attention")
-    brought_back(page, visitor)
+    brought_back(page, open_app)
     change(page, page.get_by_role("radio", name="Prove").click, panel="prove")
     change(page, page.get_by_role("radio", name="No look ahead").click, claim="causal")
-    brought_back(page, visitor)
+    brought_back(page, open_app)
     expect(page.get_by_text("No later token changes an earlier output")).to_be_visible()
 
 
-def test_the_place_in_what_a_model_writes_comes_back(open_link, visitor):
-    page = open_link(view="generate", architecture="decoder", weights="random", text=TEXT)
+def test_the_place_in_what_a_model_writes_comes_back(open_app):
+    page = open_app(view="generate", architecture="decoder", weights="random", text=TEXT)
     change(page, page.get_by_role("radio", name="Sampling").click, strategy="sampling")
     enter_number(page, "most_tokens", 6)
     enter_number(page, "likely_tokens_left", 3)
@@ -211,13 +190,13 @@ def test_the_place_in_what_a_model_writes_comes_back(open_link, visitor):
     change(page, page.get_by_role("button", name="to the end").click, step="5")
     change(page, page.get_by_role("button", name="previous layer").click, row_layer="0")
     assert link_of(page).items() >= {"limit": "6", "top_k": "3", "draws": "5"}.items()
-    brought_back(page, visitor)
+    brought_back(page, open_app)
     expect(page.locator(".transport-place")).to_have_text("Step 6 of 6")
 
     change(page, page.get_by_role("radio", name="Beam search").click, strategy="beam")
     change(page, lambda: page.locator(".st-key-beams").get_by_role("slider").press("Home"), beams="1")
     change(page, page.locator(".tree-node[data-index='2']").click, node="2")
-    brought_back(page, visitor)
+    brought_back(page, open_app)
     expect(page.locator(".tree-node[data-index='2']")).to_have_attribute("aria-selected", "true")
 
 
@@ -232,12 +211,9 @@ def change(page: Page, act: Callable[[], None], **expected: str) -> None:
     )
 
 
-def brought_back(page: Page, visitor: Page) -> None:
-    """The same link gives someone else the same picture."""
+def brought_back(page: Page, open_app: Callable[..., Page]) -> None:
+    """The same link gives someone who was never there the same picture."""
     link, before = link_of(page), shown(page)
-    visitor.bring_to_front()
-    follow_link(visitor, NOTHING)
-    follow_link(visitor, urlencode(link))
+    visitor = open_app(**link)
     assert shown(visitor) == before
     assert link_of(visitor) == link
-    page.bring_to_front()

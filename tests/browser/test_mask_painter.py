@@ -4,30 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from itertools import count
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from urllib.parse import urlencode
 
 import numpy as np
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
+from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.browser import painter_page
-from tests.browser.conftest import served, set_screen, visit
-from tests.browser.headlight_page import (
-    follow_link,
-    link_of,
-    lit_cells,
-    messages_sent,
-    number,
-    rerun,
-    settle,
-    tooltip,
-)
+from tests.browser.conftest import load, served
+from tests.browser.headlight_page import PROBE, link_of, lit_cells, messages_sent, rerun, settle
+from tests.pages import fresh_context, watched
+from tests.reading import number, tooltip
 from visualizer import colors
 
-NUMBERS = count()
 OpenPainter = Callable[..., Page]
 
 PAINT_BEFORE_THE_ANSWER_IS_READ = """async () => {
@@ -55,22 +46,20 @@ def painter_url(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> I
         yield address
 
 
-@pytest.fixture(scope="module")
-def painter_page_once(context: BrowserContext, painter_url: str) -> Iterator[Page]:
-    with visit(context, painter_url) as open_page:
-        yield open_page(number=next(NUMBERS))
-
-
 @pytest.fixture
-def open_painter(painter_page_once: Page) -> OpenPainter:
-    """Opens a painter that nobody has touched, on the page that all tests share."""
+def open_painter(browser: Browser, painter_url: str) -> Iterator[OpenPainter]:
+    """Opens a painter that nobody has touched, on a page of its own."""
+    with ExitStack() as visits:
 
-    def open_page(*, dark: bool = False, width: int = 1280, **query: object) -> Page:
-        set_screen(painter_page_once, dark=dark, width=width)
-        follow_link(painter_page_once, urlencode(query | {"number": next(NUMBERS)}))
-        return painter_page_once
+        def open_page(*, dark: bool = False, width: int = 1280, **query: object) -> Page:
+            context = visits.enter_context(fresh_context(browser, dark=dark, width=width))
+            context.add_init_script(PROBE)
+            page = context.new_page()
+            visits.enter_context(watched(page, painter_url))
+            load(page, f"{painter_url}/?{urlencode(query | {'number': 0})}")
+            return page
 
-    return open_page
+        yield open_page
 
 
 def key_of(page: Page) -> str:
@@ -359,7 +348,7 @@ def test_a_finding_lights_its_cells(open_painter):
 def test_mending_asks_python_and_can_be_undone(open_painter):
     page = open_painter(tokens=6)
     with answered(page):
-        button(page, "Mend: Padding can be seen").click()
+        button(page, "Fix: Padding can be seen").click()
     assert heard(page) == ["mend {'finding': 0, 'seq': 1}"]
     assert painted(page) == [(row, column) for row in range(6) for column in (4, 5)]
     expect(page.locator(".finding")).to_have_count(0)
@@ -371,7 +360,7 @@ def test_mending_asks_python_and_can_be_undone(open_painter):
 
 def test_findings_about_an_older_painting_cannot_be_mended(open_painter):
     page = open_painter(tokens=6)
-    mend = button(page, "Mend: Padding can be seen")
+    mend = button(page, "Fix: Padding can be seen")
     drag(page, 6, (0, 0))
     expect(mend).to_have_attribute("aria-disabled", "true")
     with answered(page):

@@ -5,13 +5,8 @@ from __future__ import annotations
 import numpy as np
 from playwright.sync_api import expect
 
-from tests.browser.headlight_page import (
-    choose_view,
-    panels,
-    point_at,
-    tooltip,
-    tooltip_numbers,
-)
+from tests.browser.headlight_page import choose_view, panels
+from tests.reading import point_at, tooltip, tooltip_numbers
 from visualizer.settings.painted_mask import encode_cells
 
 HEADS = "attention_heads_encoder_self_attention"
@@ -24,8 +19,8 @@ def blocked_row() -> np.ndarray:
     return blocked
 
 
-def test_a_query_without_a_key_is_shown_as_such(open_link):
-    page = open_link(text="a b c d", mask="causal,custom", custom=encode_cells(blocked_row()), query=ROW, key=1)
+def test_a_query_without_a_key_is_shown_as_such(open_app):
+    page = open_app(text="a b c d", mask="causal,custom", custom=encode_cells(blocked_row()), query=ROW, key=1)
     for view, key in (("Step through", "picture"), ("Heads", HEADS)):
         if view != "Step through":
             choose_view(page, view)
@@ -38,9 +33,9 @@ def test_a_query_without_a_key_is_shown_as_such(open_link):
     assert notes.all_text_contents() == ["", "", "no key left", ""]
 
 
-def test_a_text_and_a_token_chosen_at_once_both_count(open_link):
+def test_a_text_and_a_token_chosen_at_once_both_count(open_app):
     """Leaving the text for a token sends both at the same moment."""
-    page = open_link()
+    page = open_app()
     page.locator(".st-key-text textarea").fill("four five six")
     page.locator(".st-key-token_strip .chip").nth(1).click()
     page.wait_for_url(lambda url: "text=four" in url and "query=1" in url)

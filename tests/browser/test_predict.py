@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from playwright.sync_api import Page, expect
 
-from tests.browser.headlight_page import click_cell, link_of, panels, rerun
+from tests.browser.headlight_page import link_of, panels, rerun
+from tests.reading import click_cell
 from visualizer.runs.compute import compute_run
 from visualizer.settings.settings import Settings
 
@@ -33,8 +34,8 @@ def everything_written(page: Page) -> str:
     return text
 
 
-def test_a_hidden_head_is_marked_and_revealed(open_link):
-    page = open_link(view="step", text="the cat the dog", weights="random", head=0, query=3, hidden="on")
+def test_a_hidden_head_is_marked_and_revealed(open_app):
+    page = open_app(view="step", text="the cat the dog", weights="random", head=0, query=3, hidden="on")
     weights = compute_run(Settings(text="the cat the dog", weights="random")).trace[WEIGHTS].value[0, :, 3]
     numbers = {str(round(float(weight), 6))[:5] for weight in weights.flatten()}
     assert not [number for number in numbers if number in everything_written(page)]
@@ -43,7 +44,7 @@ def test_a_hidden_head_is_marked_and_revealed(open_link):
         page.get_by_role("button", name="Reveal").click()
     assert [number for number in numbers if number in everything_written(page)]
 
-    page = open_link(view="heads", text="the cat the dog", head=0, query=3, hidden="on")
+    page = open_app(view="heads", text="the cat the dog", head=0, query=3, hidden="on")
     expect(page.get_by_text("What each head does, measured")).to_have_count(0)
     marks = panels(page, KEY).first
     for row, column in ((1, 0), (2, 1), (3, 0)):

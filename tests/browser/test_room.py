@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from playwright.sync_api import expect
 
-from tests.browser.headlight_page import link_of, panels, rerun, settle, tooltip, tooltip_numbers
+from tests.browser.headlight_page import link_of, panels, rerun, settle
 from tests.browser.test_accessibility import fits, is_read_by_row
+from tests.reading import tooltip, tooltip_numbers
 
 OTHER_PICTURES = (
     ({"view": "heads", "drawn": "lines"}, "the heads as lines"),
@@ -72,8 +73,8 @@ def test_presented_by_keys_in_a_theme_of_the_link(open_app):
     expect(page.get_by_test_id("stSidebar")).to_be_visible()
 
 
-def test_on_paper_and_row_by_row(open_link):
-    page = open_link(**SETTINGS)
+def test_on_paper_and_row_by_row(open_app):
+    page = open_app(**SETTINGS)
     picture = panels(page, "picture").last
     expect(picture.get_by_role("list", name="rows of Attention weights")).to_have_count(1)
     expect(picture.get_by_role("listitem").nth(1)).to_contain_text("query 1 cat: the ")
@@ -94,6 +95,6 @@ def test_on_paper_and_row_by_row(open_link):
     expect(page.locator(".stApp")).to_have_css("background-color", "rgb(255, 255, 255)")
     page.emulate_media(media="screen", color_scheme="light")
     for other, read in OTHER_PICTURES:
-        page = open_link(**other)
+        page = open_app(**other)
         is_read_by_row(page)
         expect(page.get_by_role("list", name=f"rows of {read}").get_by_role("listitem").nth(1)).not_to_be_empty()

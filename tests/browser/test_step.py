@@ -8,21 +8,8 @@ import re
 from playwright.sync_api import Locator, Page, expect
 
 from model.sources.worked_examples import PUBLISHED as FOLDER
-from tests.browser.headlight_page import (
-    click_cell,
-    close_to,
-    follow_link,
-    link_of,
-    lit_cells,
-    messages_sent,
-    number,
-    panels,
-    point_at,
-    rerun,
-    settle,
-    tooltip,
-    tooltip_numbers,
-)
+from tests.browser.headlight_page import link_of, lit_cells, messages_sent, panels, rerun, settle
+from tests.reading import click_cell, close_to, number, point_at, tooltip, tooltip_numbers
 from visualizer.components.stage_map import model_map
 from visualizer.runs.compute import compute_run
 from visualizer.runs.paths import layer_of, without_layer
@@ -38,8 +25,8 @@ def chip(page: Page, index: int):
     return page.locator(".st-key-token_strip .chip").nth(index)
 
 
-def test_fast_arrow_keys_lose_nothing(open_link):
-    page = open_link()
+def test_fast_arrow_keys_lose_nothing(open_app):
+    page = open_app()
     model = model_map(on_map(compute_run(Settings())))
     paths = [stage.path for block in model.blocks for stage in block.stages]
     target = paths[paths.index(WEIGHTS) + 8]
@@ -55,8 +42,8 @@ def test_fast_arrow_keys_lose_nothing(open_link):
     )
 
 
-def test_arrow_keys_are_the_texts_own_while_typing(open_link):
-    page = open_link()
+def test_arrow_keys_are_the_texts_own_while_typing(open_app):
+    page = open_app()
     area = page.locator(".st-key-text textarea")
     area.focus()
     sent = messages_sent(page)
@@ -70,8 +57,8 @@ def test_arrow_keys_are_the_texts_own_while_typing(open_link):
     expect(page.locator(".stage-map [aria-current=step] .stage-code")).to_have_text("masked_scores")
 
 
-def test_pointing_lights_rows_and_columns_without_a_message(open_link):
-    page = open_link()
+def test_pointing_lights_rows_and_columns_without_a_message(open_app):
+    page = open_app()
     sent = messages_sent(page)
 
     chip(page, 3).hover()
@@ -95,16 +82,16 @@ def test_pointing_lights_rows_and_columns_without_a_message(open_link):
     assert link_of(page) == {"query": "3"}
 
 
-def test_a_blocked_cell_says_which_masks_block_it(open_link):
-    page = open_link(text="a b c", pad=2, mask="causal,padding", head=0)
+def test_a_blocked_cell_says_which_masks_block_it(open_app):
+    page = open_app(text="a b c", pad=2, mask="causal,padding", head=0)
     for column, masks in ((2, "causal"), (4, "causal, padding")):
         point_at(panels(page, "picture").last, 1, column, (5, 5))
         expect(tooltip(page)).to_contain_text(re.compile(f"blocked by {masks}$"))
         assert tooltip_numbers(page) == [0]
 
 
-def test_blocks_stages_and_heads_are_chosen_with_the_pointer(open_link):
-    page = open_link(d_ff=16)
+def test_blocks_stages_and_heads_are_chosen_with_the_pointer(open_app):
+    page = open_app(d_ff=16)
     with rerun(page, "picture"):
         panels(page, "every_head").nth(1).locator(".matrix-title").click()
     assert link_of(page)["head"] == "1"
@@ -124,9 +111,9 @@ def test_blocks_stages_and_heads_are_chosen_with_the_pointer(open_link):
     assert link_of(page)["query"] == "4"
 
 
-def test_the_page_keys_walk_from_block_to_block(open_link):
+def test_the_page_keys_walk_from_block_to_block(open_app):
     link = {"architecture": "encoder-decoder", "text": "a b a", "target": "c d", "n_layers": 1}
-    page = open_link(**link)
+    page = open_app(**link)
     page.locator(".stage-map").focus()
     with rerun(page, "picture"):
         page.keyboard.press("End")
@@ -144,8 +131,8 @@ def test_the_page_keys_walk_from_block_to_block(open_link):
     expect(panels(page, "picture").last.locator(".matrix-subtitle")).to_contain_text(second)
 
 
-def test_a_worked_example_shows_the_published_numbers(open_link):
-    page = open_link()
+def test_a_worked_example_shows_the_published_numbers(open_app):
+    page = open_app()
     with rerun(page):
         page.get_by_role("button", name="Examples", exact=True).click()
     with rerun(page, "token_strip", "picture"):
@@ -163,8 +150,8 @@ def test_a_worked_example_shows_the_published_numbers(open_link):
         assert tooltip_numbers(page) == [close_to(published["context"][0][0][query][1])]
 
 
-def test_a_worked_example_is_chosen_from_the_menu_that_cites_it(open_link):
-    page = open_link(view="generate")
+def test_a_worked_example_is_chosen_from_the_menu_that_cites_it(open_app):
+    page = open_app(view="generate")
     with rerun(page):
         page.get_by_role("button", name="Worked examples").click()
     menu = page.get_by_test_id("stPopoverBody")
@@ -185,15 +172,15 @@ def test_a_worked_example_is_chosen_from_the_menu_that_cites_it(open_link):
     expect(page.locator(".st-key-token_strip .id")).to_have_count(0)
 
 
-def test_a_batch_with_a_citation_leaves_the_picture_in_sight_and_the_formula_whole(open_link):
-    page = open_link(weights="cross_attention")
+def test_a_batch_with_a_citation_leaves_the_picture_in_sight_and_the_formula_whole(open_app):
+    page = open_app(weights="cross_attention")
     assert page.locator(".st-key-picture").bounding_box()["y"] < 0.9 * page.viewport_size["height"]
     cut = page.locator(".katex-display").evaluate("formula => formula.scrollHeight - formula.clientHeight")
     assert cut == 0
 
 
-def test_the_picture_fills_a_wide_screen_and_stands_in_sight_on_a_low_one(open_link):
-    page = open_link(width=1920)
+def test_the_picture_fills_a_wide_screen_and_stands_in_sight_on_a_low_one(open_app):
+    page = open_app(width=1920)
     picture, plot = page.locator(".st-key-picture"), panels(page, "picture").last.locator(".matrix-plot")
 
     def edge_of(element: Locator, side: str, size: str) -> float:
@@ -207,9 +194,9 @@ def test_the_picture_fills_a_wide_screen_and_stands_in_sight_on_a_low_one(open_l
     assert edge_of(plot, "y", "height") <= 720
     for above in (".stage-map .stages", ".st-key-stage_text", ".st-key-formula", ".st-key-header"):
         assert edge_of(page.locator(above), "y", "height") < plot.bounding_box()["y"], above
-    follow_link(page, "architecture=encoder-decoder")
-    assert edge_of(plot, "y", "height") <= 720
-    page.set_viewport_size({"width": 390, "height": 844})
-    follow_link(page, "view=step")
+
+    page = open_app(architecture="encoder-decoder", height=720)
+    assert edge_of(panels(page, "picture").last.locator(".matrix-plot"), "y", "height") <= 720
+    page = open_app(view="step", width=390)
     first = panels(page, "picture").first.locator(".matrix-plot")
     assert first.bounding_box()["y"] < 640 < page.locator(".st-key-stage_text").bounding_box()["y"]

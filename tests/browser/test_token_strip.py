@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from playwright.sync_api import expect
 
-from tests.browser.conftest import set_screen
 from tests.browser.headlight_page import settle
+from tests.pages import set_screen
 
 _STRIP = """() => {
   const strip = document.querySelector(".st-key-sticky");
@@ -31,8 +31,8 @@ _ROW = """row => ({
 })"""
 
 
-def test_what_is_scrolled_below_the_strip_is_covered(open_link):
-    page = open_link(width=390, text="the quick brown fox " * 15)
+def test_what_is_scrolled_below_the_strip_is_covered(open_app):
+    page = open_app(width=390, text="the quick brown fox " * 15)
     page.get_by_test_id("stMain").evaluate("main => main.scrollTop = 700")
     for dark in (False, True):
         set_screen(page, dark=dark, width=390)
@@ -51,8 +51,8 @@ def test_what_is_scrolled_below_the_strip_is_covered(open_link):
     assert measured["overflow"] > 1000
 
 
-def test_the_keys_scroll_the_row_and_lead_from_row_to_row(open_link):
-    page = open_link(architecture="encoder-decoder", text="the quick brown fox " * 15, target="a b c", width=390)
+def test_the_keys_scroll_the_row_and_lead_from_row_to_row(open_app):
+    page = open_app(architecture="encoder-decoder", text="the quick brown fox " * 15, target="a b c", width=390)
     source, target = page.locator(".st-key-token_strip .chips").all()
     source.locator(".chip").first.focus()
     page.keyboard.press("End")

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from playwright.sync_api import expect
 
-from tests.browser.headlight_page import link_of, messages_sent, settle, tooltip
+from tests.browser.headlight_page import link_of, messages_sent, settle
+from tests.reading import tooltip
 from visualizer.runs.compute import compute_run
 from visualizer.settings.settings import Settings
 
 
-def test_the_way_of_a_token_is_followed_pointed_at_and_left_for_a_stage(open_link):
-    page = open_link(view="way", query=3)
+def test_the_way_of_a_token_is_followed_pointed_at_and_left_for_a_stage(open_app):
+    page = open_app(view="way", query=3)
     page.set_viewport_size({"width": 1280, "height": 720})
     settle(page)
     frame = page.locator(".token-way")

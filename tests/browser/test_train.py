@@ -39,8 +39,8 @@ def wait_for(page: Page, text: str) -> None:
     settle(page)
 
 
-def test_it_opens_with_a_recorded_training_whose_slider_the_link_carries(open_link):
-    page = open_link(view="train")
+def test_it_opens_with_a_recorded_training_whose_slider_the_link_carries(open_app):
+    page = open_app(view="train")
     expect(moments(page)).to_contain_text("Recorded: 1,000 steps with seed 0")
     numbers = page.locator(".training-numbers")
     expect(numbers).to_contain_text("100%")
@@ -55,13 +55,14 @@ def test_it_opens_with_a_recorded_training_whose_slider_the_link_carries(open_li
     with rerun(page, "training_0"):
         page.go_back()
     expect(said_step(page, 1000)).to_be_visible()
-    open_link(**link)
+    page = open_app(**link)
+    numbers = page.locator(".training-numbers")
     expect(said_step(page, middle)).to_be_visible()
     expect(numbers).to_have_text(then.replace("\n", ""))
 
 
-def test_a_training_ends_by_itself_and_a_reload_finds_it_at_the_same_moment(open_link):
-    page = open_link(**a_training(STEPS))
+def test_a_training_ends_by_itself_and_a_reload_finds_it_at_the_same_moment(open_app):
+    page = open_app(**a_training(STEPS))
     expect(page.get_by_text("Not trained yet")).to_be_visible()
     start(page)
     wait_for(page, f"Trained {STEPS} steps")
@@ -83,8 +84,8 @@ def test_a_training_ends_by_itself_and_a_reload_finds_it_at_the_same_moment(open
     assert numbers.inner_text() == then
 
 
-def test_it_draws_itself_while_it_runs_and_stop_keeps_the_model(open_link):
-    page = open_link(**a_training(20_000))
+def test_it_draws_itself_while_it_runs_and_stop_keeps_the_model(open_app):
+    page = open_app(**a_training(20_000))
     start(page)
     bar = page.get_by_test_id("stProgress")
     expect(bar).to_contain_text(re.compile(r"Step [1-9]\d* of 20,000"), timeout=PATIENCE)
@@ -121,8 +122,8 @@ def another_task_stands_alone_on_the_screen(page: Page) -> None:
     expect(page.get_by_role("radio", name="Reverse", exact=True)).to_have_attribute("aria-checked", "true")
 
 
-def test_a_bad_question_takes_nothing_away(open_link):
-    page = open_link(view="train")
+def test_a_bad_question_takes_nothing_away(open_app):
+    page = open_app(view="train")
     with rerun(page):
         page.locator(".st-key-train_text input").fill("what?")
         page.locator(".st-key-train_text input").press("Enter")

@@ -7,9 +7,9 @@ from playwright.sync_api import expect
 from tests.browser.headlight_page import link_of, panels, pill, rerun
 
 
-def test_a_link_opens_a_trained_model_with_the_mask_of_its_training(open_link):
+def test_a_link_opens_a_trained_model_with_the_mask_of_its_training(open_app):
     link = {"weights": "trained", "task": "match_brackets", "stage": "probabilities"}
-    page = open_link(**link)
+    page = open_app(**link)
     expect(page.get_by_text("The model was trained on “Match brackets” for")).to_be_visible()
     expect(page.get_by_text("not trained")).to_have_count(0)
     expect(pill(page, "mask", "Causal")).to_have_attribute("aria-pressed", "false")
@@ -26,8 +26,8 @@ def test_a_link_opens_a_trained_model_with_the_mask_of_its_training(open_link):
     expect(pill(page, "mask", "Causal")).to_have_attribute("aria-pressed", "false")
 
 
-def test_heads_that_learned_have_labelled_rows_and_the_measure_of_their_task_first(open_link):
-    page = open_link(view="heads", weights="trained", task="repeat_block")
+def test_heads_that_learned_have_labelled_rows_and_the_measure_of_their_task_first(open_app):
+    page = open_app(view="heads", weights="trained", task="repeat_block")
     table = page.get_by_test_id("stDataFrame")
     expect(table.locator("th").first).to_be_attached()
     titles = table.locator("th").all_text_contents()

@@ -8,12 +8,13 @@ from contextlib import suppress
 
 import numpy as np
 import pytest
-from playwright.sync_api import BrowserContext, FilePayload, Page, Response, TimeoutError, WebSocketRoute, expect
+from playwright.sync_api import Browser, FilePayload, Page, Response, TimeoutError, WebSocketRoute, expect
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
-from tests.browser.conftest import load, watched
-from tests.browser.headlight_page import panels
+from tests.browser.conftest import load
+from tests.browser.headlight_page import PROBE, panels
+from tests.pages import fresh_context, watched
 
 N_TOKENS = 11
 """As many as the text that the app opens with has."""
@@ -102,14 +103,15 @@ def upload_and_see(page: Page, name: str, content: bytes) -> None:
     pytest.fail(f"{name} is not shown")
 
 
-def test_ten_uploads_leave_the_page_alive(context: BrowserContext, app_url):
-    page = context.new_page()
-    page.route_web_socket("**/_stcore/stream", SlowLine)
-    with watched(page, app_url):
-        load(page, f"{app_url}/?view=lab&panel=load&passed_to=hugging_face_4d")
-        for number in range(N_PAIRS):
-            upload_and_see(page, f"{number}.npy", GOOD[number % len(GOOD)][1])
-            name, content = BAD[number % len(BAD)]
-            upload(page, name, content)
-        expect(page.get_by_test_id("stAlert")).to_be_visible()
-    page.close()
+def test_ten_uploads_leave_the_page_alive(browser: Browser, app_url: str):
+    with fresh_context(browser) as context:
+        context.add_init_script(PROBE)
+        page = context.new_page()
+        page.route_web_socket("**/_stcore/stream", SlowLine)
+        with watched(page, app_url):
+            load(page, f"{app_url}/?view=lab&panel=load&passed_to=hugging_face_4d")
+            for number in range(N_PAIRS):
+                upload_and_see(page, f"{number}.npy", GOOD[number % len(GOOD)][1])
+                name, content = BAD[number % len(BAD)]
+                upload(page, name, content)
+            expect(page.get_by_test_id("stAlert")).to_be_visible()

@@ -6,8 +6,9 @@ import torch
 from playwright.sync_api import expect
 
 import headlight
-from tests.browser.headlight_page import click_cell, link_of, panels, rerun
+from tests.browser.headlight_page import link_of, panels, rerun
 from tests.headlight.small_models import stacked, vectors, written_out
+from tests.reading import click_cell
 from visualizer.runs.compute import compute_run
 from visualizer.settings.settings import Settings
 
@@ -15,13 +16,13 @@ SMALL = {"text": "the cat sat", "n_layers": "1", "d_model": "16", "d_ff": "16"}
 TREE = "watched_tree"
 
 
-def test_a_saved_run_opens_as_any_model_and_is_stepped_through(open_link, tmp_path):
-    page = open_link(view="heads", **SMALL)
+def test_a_saved_run_opens_as_any_model_and_is_stepped_through(open_app, tmp_path):
+    page = open_app(view="heads", **SMALL)
     with page.expect_download() as download:
         page.get_by_role("button", name="Save as a recording").click()
     download.value.save_as(tmp_path / "mine.headlight")
 
-    page = open_link(view="watched")
+    page = open_app(view="watched")
     with rerun(page, "watched_heads"):
         page.locator("input[type=file]").set_input_files(tmp_path / "mine.headlight")
     assert link_of(page) == {"view": "watched", "watched_source": "uploaded"}

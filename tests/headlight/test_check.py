@@ -32,13 +32,13 @@ DOCUMENTS = torch.tensor([0, 0, 1, 1, 1, 2])
 WORDS = {
     "every query sees every key": masked(torch.ones(6, 6, dtype=torch.bool)),
     "causal": masked(causal(6)),
-    "a causal window of 2: itself and 1 before": masked((DISTANCE >= 0) & (DISTANCE < 2)),
+    "causal, window 2 (itself and 1 before)": masked((DISTANCE >= 0) & (DISTANCE < 2)),
     "a window on both sides: keys less than 2 away": masked(DISTANCE.abs() < 2),
     "a prefix of 3, then causal": masked(causal(6) | (torch.arange(6) < 3)),
     "causal between blocks of 2, open within one": masked((torch.arange(6) // 2)[:, None] >= torch.arange(6) // 2),
-    "causal, documents isolated": masked(causal(6) & (DOCUMENTS[:, None] == DOCUMENTS)),
-    "bidirectional, documents isolated": masked(DOCUMENTS[:, None] == DOCUMENTS),
-    "bidirectional, padding ignored on the left": masked(torch.arange(6)[None].expand(6, 6) > 1),
+    "causal, within parts of 2, 3 and 1 tokens": masked(causal(6) & (DOCUMENTS[:, None] == DOCUMENTS)),
+    "bidirectional, within parts of 2, 3 and 1 tokens": masked(DOCUMENTS[:, None] == DOCUMENTS),
+    "bidirectional, keys 0 and 1 hidden from every query": masked(torch.arange(6)[None].expand(6, 6) > 1),
     "keys where (q - k) % 2 == 0": masked(DISTANCE % 2 == 0),
 }
 
@@ -78,7 +78,7 @@ def test_the_table_names_masks_biases_shared_heads_and_caches():
         return sdpa(q[..., 4:, :], k, v, attn_mask=torch.ones(2, 6, dtype=torch.bool).tril(4)).repeat(1, 1, 3, 1)
 
     report = headlight.check(stacked(cached), vectors())
-    assert "2 queries, 6 keys  causal, after 4 keys in the cache" in str(report)
+    assert "2 queries, 6 keys  causal, 4 keys before query 0" in str(report)
     assert not report.findings
 
 
@@ -103,7 +103,10 @@ def test_an_error_of_the_model_is_told_and_not_raised():
     report = headlight.check(stacked(written_out(lambda scores: scores[..., :3])), vectors())
     assert report.notes[0].startswith("The model raised RuntimeError: ")
     assert len(report.rows) == 1
-    assert str(headlight.check(nn.Linear(WIDTH, 2), vectors())) == "No attention was seen."
+    assert str(headlight.check(nn.Linear(WIDTH, 2), vectors())).splitlines() == [
+        "No attention was seen.",
+        "In Linear no softmax was followed from products of queries and keys to values.",
+    ]
 
 
 class Positions(nn.Module):

@@ -2,6 +2,7 @@
 
 import math
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 import torch
@@ -9,6 +10,7 @@ from torch import nn
 from torch.nn import functional as F
 
 import headlight
+from headlight.patterns import PATTERNS
 from tests.headlight.small_models import WIDTH, causal, seeded, split, vectors
 from tests.headlight.test_transformers_models import IDS, built
 
@@ -254,3 +256,14 @@ def test_what_is_left_of_a_layer_norm_is_no_rms_norm():
         return rms(centred) + centred
 
     assert names_of(beside_itself) == {}
+
+
+def test_a_finder_that_is_wrong_is_not_taken_for_one_that_finds_nothing(monkeypatch):
+    def wrong(graph, stage):
+        yield stage.no_such_name
+
+    monkeypatch.setattr("headlight.patterns.PATTERNS", [replace(PATTERNS[0], find=wrong)])
+    with torch.no_grad(), headlight.watch(Function(F.gelu), keep="all") as trace:
+        Function(lambda x: 0.5 * x * (1 + torch.erf(x / math.sqrt(2))))(vectors())
+    with pytest.raises(AttributeError, match="no_such_name"):
+        assert not trace.patterns

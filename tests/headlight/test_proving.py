@@ -210,3 +210,202 @@ def test_nothing_of_the_model_is_changed():
     assert torch.equal(torch.get_rng_state(), state)
     assert model.training
     assert all(parameter.grad is None for parameter in model.parameters())
+
+
+class InPlace(nn.Module):
+    """Ids whose vectors are scaled and moved where they lie."""
+
+    def __init__(self):
+        super().__init__()
+        self.embedding = nn.Embedding(20, WIDTH)
+        self.positions = nn.Parameter(torch.randn(6, WIDTH))
+        self.body = CAUSAL
+
+    def forward(self, ids):
+        x = self.embedding(ids)
+        x *= math.sqrt(WIDTH)
+        x += self.positions
+        return self.body(x)
+
+
+def test_vectors_may_be_changed_where_they_lie():
+    proof = headlight.assert_causal(seeded(InPlace), IDS)
+    assert "every derivative is exactly zero" in str(proof)
+    headlight.assert_causal(seeded(lambda: InPlace().body), vectors())
+
+    class Changed(nn.Module):
+        def forward(self, x):
+            x += 1
+            return CAUSAL(x)
+
+    x = vectors()
+    before = x.clone()
+    assert "every derivative is exactly zero" in str(headlight.assert_causal(Changed(), x))
+    assert torch.equal(x, before)
+
+
+class Without(nn.Module):
+    """A body that no derivative goes through."""
+
+    def __init__(self, attend):
+        super().__init__()
+        self.body = stacked(attend)
+
+    def forward(self, x):
+        with torch.no_grad():
+            return self.body(x)
+
+
+def test_where_there_is_no_derivative_changed_tokens_decide_and_the_sentence_says_so():
+    proof = headlight.assert_causal(Without(partial(sdpa, is_causal=True)), vectors())
+    assert str(proof).endswith(
+        "measured by changing tokens, at all places, as the output has no derivative by them."
+    )
+    with pytest.raises(
+        AssertionError, match="row 0 of the output, sequence 0, depends on token 1, which comes later"
+    ):
+        headlight.assert_causal(Without(sdpa), vectors())
+
+
+def test_a_model_that_asserts_that_it_is_not_trained_is_measured_by_changes():
+    class Refusing(nn.Module):
+        def forward(self, x):
+            assert not torch.is_grad_enabled()
+            return CAUSAL(x)
+
+    assert "changing tokens" in str(headlight.assert_causal(Refusing(), vectors()))
+
+    class Broken(nn.Module):
+        def forward(self, x):
+            raise RuntimeError("broken")
+
+    with pytest.raises(RuntimeError, match="broken"):
+        headlight.assert_causal(Broken(), vectors())
+
+
+class TwoSides(nn.Module):
+    """An encoder that sees all and a decoder that is causal, with embeddings of one table or of two."""
+
+    def __init__(self, shared=True):
+        super().__init__()
+        self.source = nn.Embedding(20, WIDTH)
+        self.target = self.source if shared else nn.Embedding(20, WIDTH)
+        self.encoder = stacked(sdpa)
+        self.decoder = nn.TransformerDecoder(nn.TransformerDecoderLayer(WIDTH, N_HEADS, 32, batch_first=True), 1)
+
+    def forward(self, input_ids, decoder_input_ids, attention_mask=None):
+        padding = None if attention_mask is None else attention_mask == 0
+        memory = self.encoder(self.source(input_ids.clone()))
+        length = decoder_input_ids.shape[1]
+        target = self.target(decoder_input_ids.view(-1, length))
+        return self.decoder(target, memory, ~causal(length), memory_key_padding_mask=padding)
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_ids_are_told_by_their_place_and_not_by_what_they_are(shared):
+    model = seeded(lambda: TwoSides(shared))
+    for source in (IDS, IDS.clone(), IDS.flip(1)):
+        proof = headlight.assert_causal(model, of="decoder_input_ids", input_ids=source, decoder_input_ids=IDS)
+        assert "every derivative is exactly zero" in str(proof)
+    with pytest.raises(AssertionError, match="comes later"):
+        headlight.assert_causal(model, of="input_ids", input_ids=IDS, decoder_input_ids=IDS)
+
+
+def test_padding_of_a_source_is_judged_by_all_of_what_a_decoder_gives():
+    class Alone(TwoSides):
+        def __init__(self):
+            super().__init__()
+            self.encoder = nn.Identity()
+
+    for target in (IDS, IDS[:, :4]):
+        headlight.assert_padding_ignored(
+            seeded(Alone), input_ids=IDS, decoder_input_ids=target, attention_mask=RIGHT, alone=True
+        )
+        with pytest.raises(AssertionError, match=r"the output, sequence 0, depends on token 4, which is padding"):
+            headlight.assert_padding_ignored(
+                seeded(TwoSides), input_ids=IDS, decoder_input_ids=target, attention_mask=RIGHT
+            )
+
+
+class Crossed(nn.Module):
+    def __init__(self, masks):
+        super().__init__()
+        self.masks = masks
+
+    def forward(self, inputs_embeds, encoder_hidden_states, encoder_attention_mask):
+        mask = encoder_attention_mask.bool()[:, None] if self.masks else None
+        return sdpa(inputs_embeds, encoder_hidden_states, encoder_hidden_states, mask)
+
+
+def test_the_mask_of_what_a_cross_attention_reads_is_its_padding():
+    given = {
+        "inputs_embeds": vectors(2, 3),
+        "encoder_hidden_states": vectors(seed=2),
+        "encoder_attention_mask": RIGHT,
+    }
+    headlight.assert_padding_ignored(Crossed(masks=True), of="encoder_hidden_states", **given)
+    with pytest.raises(AssertionError, match="depends on token 4, which is padding"):
+        headlight.assert_padding_ignored(Crossed(masks=False), of="encoder_hidden_states", **given)
+
+
+class Pooled(nn.Module):
+    """A classifier over the mean of all rows, or of those that are no padding."""
+
+    def __init__(self, ignores):
+        super().__init__()
+        self.embedding, self.head = nn.Embedding(20, WIDTH), nn.Linear(WIDTH, 3)
+        self.ignores = ignores
+
+    def forward(self, input_ids, attention_mask):
+        x = self.embedding(input_ids)
+        counts = attention_mask[..., None] if self.ignores else torch.ones_like(attention_mask)[..., None]
+        return {"loss": torch.tensor(0.0), "logits": self.head((x * counts).sum(1) / counts.sum(1))}
+
+
+def test_any_output_is_taken_for_padding_and_for_sequences():
+    headlight.assert_padding_ignored(seeded(lambda: Pooled(True)), IDS, attention_mask=LEFT, alone=True)
+    headlight.assert_sequences_do_not_mix(seeded(lambda: Pooled(True)), IDS, attention_mask=LEFT)
+    with pytest.raises(AssertionError, match=r"^the output, sequence 0, depends on token 0, which is padding"):
+        headlight.assert_padding_ignored(seeded(lambda: Pooled(False)), IDS, attention_mask=LEFT)
+
+
+class Summed(nn.Module):
+    """A sum along an axis after causal attention."""
+
+    def __init__(self, axis):
+        super().__init__()
+        self.axis = axis
+
+    def forward(self, x):
+        return x.cumsum(self.axis)
+
+
+def test_sequences_of_a_batch_that_mix_are_told_apart_by_no_other_claim():
+    mixing = decoder(CAUSAL, Summed(0))
+    headlight.assert_causal(mixing, IDS)
+    assert not headlight.check(mixing, IDS).findings
+    with pytest.raises(AssertionError) as failed:
+        headlight.assert_sequences_do_not_mix(mixing, IDS)
+    assert str(failed.value) == (
+        "row 0 of the output, sequence 1, depends on sequence 0. The first stage that does is body.1 (Summed)"
+    )
+    proof = headlight.assert_sequences_do_not_mix(decoder(CAUSAL, Summed(1)), IDS)
+    assert str(proof) == (
+        "No output of a sequence depends on another sequence of the batch: every derivative is exactly zero, "
+        "measured at all sequences, and changed tokens change nothing."
+    )
+    with pytest.raises(AssertionError, match="depends on sequence"):
+        headlight.assert_sequences_do_not_mix(Without(lambda q, k, v: v.cumsum(0)), vectors())
+    with pytest.raises(AssertionError, match=r"does is layers\.0\.self_attn"):
+        headlight.assert_sequences_do_not_mix(seeded(lambda: encoder(batch_first=False)), vectors())
+    headlight.assert_sequences_do_not_mix(
+        seeded(lambda: encoder(batch_first=False)), vectors().transpose(0, 1), batch_first=False
+    )
+    with pytest.raises(ValueError, match="there is 1 sequence"):
+        headlight.assert_sequences_do_not_mix(mixing, IDS[:1])
+
+
+def test_of_many_sequences_some_are_measured_and_that_is_said():
+    proof = headlight.assert_sequences_do_not_mix(stacked(sdpa, n_layers=1), vectors(10))
+    assert proof.is_sampled
+    assert "measured at 8 of 10 sequences" in proof.sentence

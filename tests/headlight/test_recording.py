@@ -1,12 +1,17 @@
 """A trace comes back from a file as it was, and a file that is anything else is refused with one sentence."""
 
 import json
-from dataclasses import fields
+import math
+import sys
+from dataclasses import fields, replace
 from functools import partial
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
+from torch import nn
 from torch.nn import functional as F
 
 import headlight
@@ -89,7 +94,7 @@ CHANGES = {
     "weights \\('999'\\) in the file is none of its arrays": lambda about: about["attentions"][0].update(
         weights="999"
     ),
-    "in the file: it must fit \\(2, 4, 5, 6\\)": lambda about: about["attentions"][0].update(shape=[2, 4, 5, 6]),
+    "in a recording: it must fit \\(2, 4, 5, 6\\)": lambda about: about["attentions"][0].update(shape=[2, 4, 5, 6]),
     "must be \\(B, H, Tq, Tk\\)": lambda about: about["attentions"][0].update(shape=[4, 6, 6]),
     "must hold sizes": lambda about: about["attentions"][0].update(query_shape=[-1]),
     "is none that is known": lambda about: about["attentions"][0].update(dtype="int8"),
@@ -137,6 +142,13 @@ def test_what_is_no_recording_is_refused(saved, tmp_path):
         headlight.load(tmp_path / "weights")
 
 
+def test_a_file_of_too_many_arrays_is_refused_before_they_are_read(tmp_path):
+    save_file({f"t{i}": torch.zeros(0) for i in range(10_001)}, tmp_path / "many", {"of": "a person"})
+    for file in (tmp_path / "many", (tmp_path / "many").read_bytes()):
+        with pytest.raises(ValueError, match="holds more than 10,000 arrays"):
+            headlight.load(file)
+
+
 def test_every_stage_of_real_models_is_computed_again_from_a_file_that_holds_the_parameters(tmp_path):
     for family, n_without in (("gpt2", 0), ("llama", 0)):
         model = built(family)
@@ -165,3 +177,80 @@ def test_an_expression_that_asks_for_too_much_is_left_out(saved):
     n_known = sum(stage.node is not None for stage in headlight.load(saved).stages.values())
     changed(saved, grow)
     assert sum(stage.node is not None for stage in headlight.load(saved).stages.values()) == n_known - 1
+
+
+@st.composite
+def attentions(draw):
+    """The shapes of queries and of a mask that broadcasts to their scores, and whether it is boolean."""
+    n_axes = draw(st.integers(2, 5))
+    sizes = [draw(st.integers(1, 3)) for _ in range(n_axes - 2)]
+    n_queries, n_keys = draw(st.integers(1, 3)), draw(st.integers(1, 4))
+    scores = (*sizes, n_queries, n_keys)
+    kept = scores[draw(st.integers(0, n_axes - 2)) :]
+    return scores, tuple(draw(st.sampled_from([1, size])) for size in kept), draw(st.booleans())
+
+
+@given(attentions(), st.booleans())
+def test_a_mask_of_any_shape_that_broadcasts_is_read_saved_and_loaded(drawn, is_written):
+    shape, of_mask, is_boolean = drawn
+    generator = torch.Generator().manual_seed(math.prod(shape) + len(of_mask))
+    q, k, v = (torch.randn(*shape[:-2], n, 4, generator=generator) for n in (shape[-2], shape[-1], shape[-1]))
+    mask = torch.randn(of_mask, generator=generator)
+    mask = (mask > 0) | (torch.arange(of_mask[-1]) == 0) if is_boolean else mask
+
+    class Model(nn.Module):
+        def forward(self, q, k, v):
+            if not is_written:
+                return F.scaled_dot_product_attention(q, k, v, mask)
+            scores = q @ k.mT / 2
+            scores = scores.masked_fill(~mask, -math.inf) if is_boolean else scores + mask
+            return scores.softmax(-1) @ v
+
+    with headlight.watch(Model()) as trace:
+        Model()(q, k, v)
+    (seen,) = headlight.load(trace.to_bytes())
+    scores = (q @ k.mT / 2).masked_fill(~mask, -math.inf) if is_boolean else q @ k.mT / 2 + mask
+    torch.testing.assert_close(seen.weights.reshape(shape), scores.softmax(-1))
+    read = seen.allowed if is_boolean else seen.bias
+    meant = mask.expand(shape)
+    if read is None:
+        assert bool(meant.all()) if is_boolean else shape[-1] == 1 or of_mask[-1] == 1 or not bool(meant.any())
+    else:
+        torch.testing.assert_close(read.expand(seen.shape).reshape(shape), meant)
+
+
+def test_nothing_is_written_that_could_not_be_read(trace):
+    wrong = replace(trace[0], bias=torch.zeros(4, 1, 1, 6))
+    with pytest.raises(ValueError, match=r"bias of 0 is \(4, 1, 1, 6\) in a recording: it must fit \(2, 4, 6, 6\)"):
+        headlight.Trace([wrong]).to_bytes()
+
+
+def test_a_file_has_the_usual_mode(trace, tmp_path):
+    (tmp_path / "usual").write_bytes(b"")
+    trace.save(tmp_path / "run.headlight")
+    assert (tmp_path / "run.headlight").stat().st_mode == (tmp_path / "usual").stat().st_mode
+
+
+def test_without_safetensors_the_sentence_says_what_to_install(trace, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "safetensors", None)
+    monkeypatch.setitem(sys.modules, "safetensors.torch", None)
+    for act in (lambda: trace.save(tmp_path / "run"), lambda: headlight.load(b"")):
+        with pytest.raises(ImportError, match=r'recordings need one package more: pip install "headlight\[app\]"'):
+            act()
+    assert not (tmp_path / "run").exists()
+
+
+def test_what_a_model_was_called_with_is_kept(tmp_path):
+    model = built("llama")
+    given = {
+        "input_ids": IDS,
+        "attention_mask": torch.ones_like(IDS),
+        "position_ids": torch.tensor([[0, 1, 2, 0, 1, 2, 3]]),
+    }
+    with torch.no_grad(), headlight.watch(model) as trace:
+        model(**given)
+    trace.save(tmp_path / "run")
+    inputs = headlight.load(tmp_path / "run").inputs
+    assert inputs.model == "LlamaForCausalLM"
+    assert inputs.named.keys() == given.keys()
+    assert all(torch.equal(inputs.named[name], given[name]) for name in given)

@@ -1,6 +1,8 @@
 """Watching sees the weights that a model computes, whatever way it computes them, and changes nothing."""
 
 import math
+import subprocess
+import sys
 import threading
 import warnings
 from functools import partial
@@ -120,8 +122,8 @@ def test_a_bias_is_apart_from_the_mask():
     model = stacked(partial(F.scaled_dot_product_attention, attn_mask=bias + FLOAT_MASK.clamp(min=LOWEST)))
     with headlight.watch(model) as trace:
         model(vectors())
-    torch.testing.assert_close(trace[0].bias, bias.masked_fill(LATER_BLOCKED, 0.0))
-    assert torch.equal(trace[0].allowed[0], causal(6))
+    torch.testing.assert_close(trace[0].bias[0], bias.masked_fill(LATER_BLOCKED, 0.0))
+    assert torch.equal(trace[0].allowed[0, 0], causal(6))
     assert trace[0].fill == LOWEST
 
 
@@ -325,7 +327,7 @@ def test_a_kernel_that_hides_its_attention_is_named():
     assert len(trace) == 0
     assert trace.notes == (
         "0 (Attention) ran, but no attention was seen in it: it is computed in "
-        "headlight_tests.flash_attention.default, which nothing can look into.",
+        "headlight_tests.flash_attention.default, a kernel that shows no weights.",
     )
 
 
@@ -362,3 +364,177 @@ def test_no_hook_for_all_modules_is_left_behind():
         assert _has_any_global_hook()
         model(torch.zeros(1, 3, 8))
     assert not _has_any_global_hook()
+
+
+def small():
+    return stacked(CAUSAL["sdpa flag"]), vectors()
+
+
+def test_an_error_of_the_watcher_becomes_a_note_and_the_model_goes_on(monkeypatch):
+    def broken(*_):
+        raise RuntimeError("broken")
+
+    model, x = small()
+    plain = model(x)
+    monkeypatch.setattr("headlight.recorder.different_heads", broken)
+    for watched in (model, stacked(written_out())):
+        with headlight.watch(watched, keep="all") as trace:
+            output = watched(x)
+        assert "0 ran, but not all of it could be read (RuntimeError): something of it is not shown." in trace.notes
+    assert torch.equal(model(x), plain)
+    assert torch.equal(output, watched(x))
+
+
+def test_an_error_in_a_hook_of_the_watcher_becomes_a_note(monkeypatch):
+    def broken(*_):
+        raise RuntimeError("broken")
+
+    model, x = small()
+    plain = model(x)
+    monkeypatch.setattr("headlight.watching.inputs_of", broken)
+    with headlight.watch(model) as trace:
+        assert torch.equal(model(x), plain)
+    assert len(trace) == 2
+    assert trace.notes == (
+        "The model ran, but not all of it could be read (RuntimeError): something of it is not shown.",
+    )
+
+
+VMAPPED = {
+    "the function": CAUSAL["sdpa flag"],
+    "with a mask": CAUSAL["sdpa float"],
+    "written out": written_out(),
+    "written out, filled": CAUSAL["where"],
+}
+
+
+@pytest.mark.filterwarnings("ignore:There is a performance drop")
+@pytest.mark.parametrize("keep", ["weights", "all"])
+@pytest.mark.parametrize("attend", VMAPPED.values(), ids=VMAPPED)
+def test_under_vmap_the_model_goes_on_and_a_note_says_what_is_not_shown(attend, keep):
+    model = stacked(attend, n_layers=1)
+    x = torch.stack([vectors(seed=1), vectors(seed=2)])
+
+    def loss(parameters, each):
+        return torch.func.functional_call(model, parameters, (each,)).square().sum()
+
+    gradients = torch.vmap(torch.func.grad(loss), in_dims=(None, 0))
+    parameters = dict(model.named_parameters())
+    for run in (lambda: torch.vmap(model)(x), lambda: gradients(parameters, x)["0.query.weight"]):
+        plain = run()
+        with headlight.watch(model, keep=keep) as trace:
+            assert torch.equal(run(), plain)
+        assert "0 ran under torch.vmap, where numbers cannot be read: its attention is not shown." in trace.notes
+
+
+def test_a_model_is_traced_by_torch_jit_while_it_is_watched():
+    model, x = small()
+    with warnings.catch_warnings(), torch.no_grad():
+        warnings.simplefilter("ignore")
+        expected = torch.jit.trace(model, (x,)).code
+        with headlight.watch(model) as trace:
+            traced = torch.jit.trace(model, (x,))
+    assert traced.code == expected
+    assert trace.notes[0] == (
+        "0 ran under torch.jit.trace, where numbers cannot be read: its attention is not shown."
+    )
+
+
+FRESH = """
+import sys, warnings
+import torch
+import headlight
+from torch.nn.attention.flex_attention import create_block_mask, flex_attention
+from tests.headlight.small_models import stacked, vectors
+
+def attend(q, k, v):
+    mask = create_block_mask(lambda b, h, q, k: q >= k, None, None, q.shape[-2], k.shape[-2], device="cpu")
+    return flex_attention(q, k, v, block_mask=mask)
+
+warnings.simplefilter("ignore")
+model = stacked(attend)
+assert "torch._dynamo" not in sys.modules
+if {which!r} == "check":
+    print(headlight.check(model, vectors()))
+elif {which!r} == "watch":
+    with torch.no_grad(), headlight.watch(model, keep="all") as trace:
+        output = model(vectors())
+    with torch.no_grad():
+        print(torch.equal(output, model(vectors())), trace.paths, trace.notes)
+else:
+    print(headlight.assert_causal(model, vectors()))
+"""
+SAID = {
+    "check": "2 attentions seen: no errors, no warnings.",
+    "watch": "True ('0', '1') ()",
+    "assert_causal": "measured by changing tokens, at all places, as the output has no derivative by them.",
+}
+
+
+@pytest.mark.parametrize("which", SAID)
+def test_flex_attention_whose_mask_is_made_in_forward_is_seen_in_a_fresh_process(which):
+    done = subprocess.run(
+        [sys.executable, "-c", FRESH.format(which=which)], capture_output=True, text=True, check=False, timeout=240
+    )
+    assert done.returncode == 0, done.stderr
+    assert SAID[which] in done.stdout
+
+
+class Block(nn.Module):
+    """Whatever goes from queries, keys and values to an output, under a name that says nothing."""
+
+    def __init__(self, attend):
+        super().__init__()
+        self.inner = Attention(attend)
+
+    def forward(self, x):
+        return x + self.inner.attend(*self.inner.heads(x)).transpose(1, 2).flatten(2)
+
+
+def linear(q, k, v):
+    return F.elu(q) @ (F.elu(k).mT @ v)
+
+
+SILENT = {
+    "sigmoid": (
+        lambda q, k, v: (q @ k.mT / 2).sigmoid() @ v,
+        "products of two tensors meet a third one through sigmoid and without a softmax, so that no weights "
+        "sum to 1.",
+    ),
+    "linear": (linear, "products of two tensors meet a third one without a softmax, so that no weights sum to 1."),
+    "nothing": (lambda q, k, v: v, "no softmax was followed from products of queries and keys to values."),
+}
+
+
+@pytest.mark.parametrize("way", SILENT)
+def test_where_no_weights_are_seen_one_true_sentence_says_why(way):
+    attend, why = SILENT[way]
+    for model, who in (
+        (seeded(lambda: Block(attend)), "In Block "),
+        (stacked(attend, 1), "0 (Attention) ran, but no attention was seen in it: "),
+    ):
+        with torch.no_grad(), headlight.watch(model) as trace:
+            model(vectors())
+        assert trace.notes == (f"{who}{why}",)
+
+
+class Scripted(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.query = nn.Linear(WIDTH, WIDTH)
+
+    def forward(self, x):
+        return torch.softmax(self.query(x) @ x.transpose(-2, -1), -1) @ x
+
+
+@pytest.mark.parametrize("compiled", [torch.jit.script, lambda part: torch.jit.trace(part, (vectors(),))])
+def test_what_torchscript_compiled_is_named(compiled):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = nn.Sequential(compiled(seeded(Scripted)))
+        with torch.no_grad():
+            plain = model(vectors())
+            with headlight.watch(model) as trace:
+                assert torch.equal(model(vectors()), plain)
+    assert "TorchScript compiled 0: what runs in it is not seen." in trace.notes
+    assert not any("nothing can look into" in note for note in trace.notes)

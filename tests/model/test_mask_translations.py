@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
@@ -115,10 +116,10 @@ every_mask = pytest.mark.parametrize("given", (SQUARE | CROSS).values(), ids=(SQ
 every_square_mask = pytest.mark.parametrize("given", SQUARE.values(), ids=SQUARE.keys())
 
 
-def run(name: str, given: MaskToTranslate, **arguments: object) -> dict[str, object]:
+def run(name: str, given: MaskToTranslate, **arguments: object) -> dict[str, Any]:
     """Run a snippet as it was written, and then the call that its last line shows."""
     code = TRANSLATIONS[name].write(given)
-    names: dict[str, object] = {}
+    names: dict[str, Any] = {}
     exec(code, names)
     names |= arguments
     exec(code.splitlines()[-1].removeprefix("# "), names)
@@ -225,7 +226,7 @@ def test_flex_attention_gives_our_weights(uncompiled, given):
 
 @every_mask
 def test_flex_attention_knows_which_blocks_are_needed(given):
-    names: dict[str, object] = {}
+    names: dict[str, Any] = {}
     exec(TRANSLATIONS["flex_attention"].write(given), names)
     is_needed = given.allowed.any(-1).any(-1)[: N_HEADS if given.is_per_head else 1]
     assert torch.equal(names["block_mask"].to_dense()[0, :, 0, 0].bool(), is_needed)
@@ -244,9 +245,9 @@ def test_every_ready_expression_builds_its_cells(ready):
     assert torch.equal(cells[0], given.allowed)
 
 
-def stack_masks(name: str, given: MaskToTranslate) -> dict[str, object]:
+def stack_masks(name: str, given: MaskToTranslate) -> dict[str, Any]:
     """The masks that a snippet for an encoder or decoder builds."""
-    names: dict[str, object] = {}
+    names: dict[str, Any] = {}
     exec(TRANSLATIONS[name].write(given), names)
     kinds = ("mask", "src_key_padding_mask", "tgt_mask", "tgt_key_padding_mask")
     return {kind: names[kind] for kind in kinds if kind in names}

@@ -86,6 +86,11 @@ def picture(page: Page, key: str) -> Locator:
     return page.locator(f"[data-key='{key}']")
 
 
+def panels(page: Page, key: str) -> Locator:
+    """The matrices of the picture with this key."""
+    return picture(page, key).locator(".matrix:visible")
+
+
 def answer(address: str) -> bytes:
     """The bytes that the server answers to the address of a picture."""
     place = urlsplit(address)

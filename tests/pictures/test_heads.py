@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-from playwright.sync_api import Locator, Page, expect
+import re
+from urllib.parse import parse_qsl, urlsplit
 
-from tests.pictures.static_page import heard, picture
-from tests.reading import close_to, point_at, tooltip, tooltip_numbers
+import pytest
+from playwright.sync_api import Locator, Page, Route, expect
+
+from tests.pictures.static_page import answer, heard, panels, picture, pictures_of, update
+from tests.reading import click_cell, point_at, tooltip, wait_for_numbers, wait_until_lit
 from visualizer.runs.compute import compute_run
 from visualizer.settings.settings import Settings
 
 HEADS = "attention_heads_encoder_self_attention"
+WEIGHTS = "encoder.layers.0.self_attention.weights"
+SHAPE = (11, 11)
 NAMES = ["previous token", "next token", "same token", "first token"]
 
 
-def panels(page: Page) -> Locator:
-    return picture(page, HEADS).locator(".matrix:visible")
-
-
-def titles(page: Page) -> list[str]:
-    """Of the grids shown."""
-    return panels(page).locator(".matrix-title").all_inner_texts()
-
-
-def titled(*heads: int) -> list[str]:
-    return [f"head {head} · {NAMES[head]}" for head in heads]
+def shows(page: Page, *heads: int) -> None:
+    """Wait until the grids of these heads are shown, and no others."""
+    titles = [f"head {head} · {NAMES[head]}" for head in heads]
+    expect(panels(page, HEADS).locator(".matrix-title")).to_have_text(titles)
 
 
 def head_chip(page: Page, head: int) -> Locator:
@@ -32,27 +31,118 @@ def head_chip(page: Page, head: int) -> Locator:
 
 def test_heads_carry_their_names_and_are_toggled_and_shown_alone(show_link):
     page = show_link(view="heads")
-    assert titles(page) == titled(0, 1, 2, 3)
+    shows(page, 0, 1, 2, 3)
     head_chip(page, 1).click()
-    expect(panels(page)).to_have_count(3)
-    assert titles(page) == titled(0, 2, 3)
+    shows(page, 0, 2, 3)
     expect(head_chip(page, 1)).to_have_attribute("aria-pressed", "false")
     head_chip(page, 1).click()
-    expect(panels(page)).to_have_count(4)
-
+    shows(page, 0, 1, 2, 3)
     head_chip(page, 2).dblclick()
-    expect(panels(page)).to_have_count(1)
-    assert titles(page) == titled(2)
+    shows(page, 2)
     head_chip(page, 2).dblclick()
-    expect(panels(page)).to_have_count(4)
-    panels(page).nth(3).locator(".matrix-title").dblclick()
-    expect(panels(page)).to_have_count(1)
-    assert titles(page) == titled(3)
+    shows(page, 0, 1, 2, 3)
+    panels(page, HEADS).nth(3).locator(".matrix-title").dblclick()
+    shows(page, 3)
     head_chip(page, 3).press("Shift+Enter")
-    expect(panels(page)).to_have_count(4)
+    shows(page, 0, 1, 2, 3)
     head_chip(page, 3).press("Shift+Enter")
     head_chip(page, 3).click()
-    expect(panels(page)).to_have_count(4)
+    shows(page, 0, 1, 2, 3)
+
+
+def test_lines_join_a_token_to_those_it_attends_to(show_link):
+    page = show_link(view="heads")
+    weights = compute_run(Settings()).trace[WEIGHTS].value[0]
+    page.get_by_role("button", name="Lines", exact=True).click()
+    expect(panels(page, HEADS)).to_have_count(0)
+    canvas = page.get_by_role("img", name="attention of layer 0 as lines")
+    resting = drawn_pixels(canvas)
+    assert resting > 0
+    page.locator(".lines-query .lines-token").nth(8).hover()
+    n_lines = int((weights[:, 8] >= 0.01).sum())
+    expect(page.locator(".lines-note")).to_have_text(re.compile(rf"^query 8 .*cat.*: {n_lines} lines of weight"))
+    assert 0 < drawn_pixels(canvas) < resting
+    strengths = page.locator(".lines-key .lines-token").evaluate_all(
+        "tokens => tokens.map((token) => Number(token.style.getPropertyValue('--strength')))"
+    )
+    assert strengths == [pytest.approx(weights[:, 8, key].max().item(), abs=1e-3) for key in range(11)]
+    head_chip(page, 2).dblclick()
+    page.locator(".lines-query .lines-token").nth(8).hover()
+    expect(page.locator(".lines-note")).to_have_text(re.compile(": 2 lines of weight"))
+    page.wait_for_function(
+        "() => heard.at(-1)?.value.drawn === 'lines' && String(heard.at(-1).value.shown) === '2'"
+    )
+
+
+def drawn_pixels(canvas: Locator) -> int:
+    """How many pixels of a canvas are not empty, in the frame after the next."""
+    drawn: int = canvas.evaluate(
+        """canvas => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => {
+          const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+          let count = 0;
+          for (let i = 3; i < data.length; i += 4) count += data[i] > 0;
+          done(count);
+        })))"""
+    )
+    return drawn
+
+
+def test_each_head_has_a_line_of_its_own_kind(show_link):
+    page = show_link(view="heads", weights="random")
+    page.evaluate(
+        """() => {
+          window.dashes = new Set();
+          const { prototype } = CanvasRenderingContext2D;
+          const set = prototype.setLineDash;
+          prototype.setLineDash = function (dashes) {
+            window.dashes.add(String(dashes));
+            return set.call(this, dashes);
+          };
+        }"""
+    )
+    page.get_by_role("button", name="Lines", exact=True).click()
+    lines = page.locator(".chips-of-lines .chip-line:visible line")
+    expect(lines).to_have_count(4)
+    shown = {lines.nth(head).get_attribute("stroke-dasharray").replace(" ", ",") for head in range(4)}
+    assert len(shown) == 4
+    page.wait_for_function("shown => shown.every((one) => dashes.has(one))", arg=sorted(shown))
+
+
+def test_the_layer_changes_at_once_and_the_host_hears_of_the_last(show_link):
+    page = show_link(view="heads", weights="random", seed=3, n_layers=4)
+    trace = compute_run(Settings(weights="random", seed=3, n_layers=4)).trace
+    layer_1 = trace["encoder.layers.1.self_attention.weights"].value[0]
+    back_and_forth = """forward => {
+      const root = forward.getRootNode();
+      const press = (name) => root.querySelector(`[aria-label="${name}"]`).click();
+      for (const way of ["next", "next", "next", "previous", "previous"]) press(`${way} layer`);
+      return root.querySelector(".layer-text").textContent;
+    }"""
+    assert page.get_by_role("button", name="next layer").evaluate(back_and_forth) == "Layer 1"
+    page.wait_for_function("() => heard.length > 0")
+    assert [(name, value["layer"]) for name, value in heard(page, HEADS)] == [("shown", 1)]
+    for head in range(4):
+        point_at(panels(page, HEADS).nth(head), 7, 4, SHAPE)
+        wait_for_numbers(page, [layer_1[head, 7, 4].item()])
+    wait_until_lit(panels(page, HEADS), [(7, 4)] * 4)
+
+
+def test_a_thumbnail_selects_and_a_cell_is_told_with_its_layer(show_link):
+    page = show_link(view="heads", n_layers=3)
+    overview = picture(page, HEADS).locator(".overview")
+    assert overview.evaluate("one => one.scrollWidth <= one.clientWidth && one.scrollHeight <= one.clientHeight")
+    page.get_by_role("button", name="layer 2, head 1 · next token").click()
+    expect(page.locator(".layer-text")).to_have_text("Layer 2")
+    click_cell(panels(page, HEADS).nth(3), 6, 0, SHAPE)
+    page.wait_for_function("() => heard.some(({ name }) => name === 'select')")
+    _, told = next(event for event in heard(page, HEADS) if event[0] == "select")
+    assert {name: told[name] for name in ("layer", "head", "query", "key")} == {
+        "layer": 2,
+        "head": 3,
+        "query": 6,
+        "key": 0,
+    }
+    expect(tooltip(page)).to_contain_text("head 3 · first token")
 
 
 def test_the_weights_follow_a_dial_that_is_dragged(show_link):
@@ -62,14 +152,10 @@ def test_the_weights_follow_a_dial_that_is_dragged(show_link):
     dial.evaluate(MOVE_TO, 20)
     expect(page.locator(".dial-text")).to_have_text("10.00")
     expect(picture(page, HEADS).locator(".headlight[aria-busy=true]")).to_have_count(0)
-    weights = (
-        compute_run(Settings(text=text, weights="random", mask=(), score="score / 10"))
-        .trace["encoder.layers.0.self_attention.weights"]
-        .value[0, 0]
-    )
-    point_at(panels(page).first, 9, 1, (50, 50))
+    flat = Settings(text=text, weights="random", mask=(), score="score / 10")
+    point_at(panels(page, HEADS).first, 9, 1, (50, 50))
+    wait_for_numbers(page, [float(compute_run(flat).trace[WEIGHTS].value[0, 0, 9, 1])])
     expect(tooltip(page)).not_to_contain_text("≈")  # the exact number of the cell has come
-    assert tooltip_numbers(page)[0] == close_to(float(weights[9, 1]))
     assert heard(page) == []
     dial.evaluate("dial => dial.dispatchEvent(new Event('change'))")
     assert [(name, value["dial"], value["value"]) for name, value in heard(page, HEADS)] == [
@@ -81,3 +167,93 @@ MOVE_TO = """(dial, place) => {
   dial.value = place;
   dial.dispatchEvent(new Event("input", { bubbles: true }));
 }"""
+
+
+def test_the_query_follows_the_pointer_along_the_tokens_and_the_host_hears_where_it_lets_go(show_link):
+    page = show_link(view="heads", text="a b c d e f", architecture="encoder", query=0, key=1)
+    chips = picture(page, "token_strip").locator(".chip")
+    chips.nth(1).hover()
+    page.mouse.down()
+    expect(chips.nth(1)).to_have_attribute("aria-selected", "true")
+    chips.nth(4).hover()
+    wait_until_lit(panels(page, HEADS), [(4, None)] * 4)
+    expect(chips.nth(4)).to_have_attribute("aria-selected", "true")
+    cell, plot = (
+        picture(page, HEADS).locator(f".matrix-current {part}").bounding_box()
+        for part in (".light-selected", ".matrix-plot")
+    )
+    assert (cell["y"] + cell["height"] / 2 - plot["y"]) / plot["height"] == pytest.approx(4.5 / 6, abs=0.01)
+    assert heard(page, "token_strip") == []
+    page.mouse.up()
+    page.wait_for_function("() => heard.some(({ key }) => key === 'token_strip')")
+    assert [value["index"] for _, value in heard(page, "token_strip")] == [4]
+
+
+def test_weights_come_by_address_and_the_picture_stays_while_they_are_under_way(show_link):
+    page = show_link(view="heads", n_heads=1)
+    two_heads = next(one for one in pictures_of(view="heads", n_heads=2) if one.key == HEADS)
+    titles = panels(page, HEADS).locator(".matrix-title")
+    requests: list[dict[str, str]] = []
+    waiting: list[Route] = []
+
+    def refuse(route: Route) -> None:  # a status that the browser does not log as an error of the page
+        route.fulfill(status=300, content_type="text/plain", body="The server has too much to compute.\n")
+
+    def hold_first(route: Route) -> None:
+        requests.append(dict(parse_qsl(urlsplit(route.request.url).query)))
+        waiting.append(route) if len(requests) == 1 else route.fulfill(body=answer(route.request.url))
+
+    page.route("**/pictures/heads?*", refuse)
+    update(page, two_heads)
+    problem = picture(page, HEADS).get_by_role("alert")
+    expect(problem).to_contain_text("The server has too much to compute.")
+    expect(titles).to_have_count(1)
+
+    page.unroute("**/pictures/heads?*")
+    page.route("**/pictures/heads?*", hold_first)
+    problem.get_by_role("button", name="Try again").click()
+    sign = picture(page, HEADS).locator(".arrivals-sign")
+    expect(sign).to_be_visible()
+    expect(problem).to_be_hidden()
+    expect(titles).to_have_count(1)
+
+    waiting.pop().fulfill(
+        body=answer(page.url + "pictures/heads?" + "&".join(f"{k}={v}" for k, v in requests[0].items()))
+    )
+    expect(titles).to_have_count(2)
+    expect(sign).to_be_hidden()
+    assert [asked["layers"] for asked in requests] == ["0", "1"]
+    assert {asked["n_heads"] for asked in requests} == {"2"}
+
+
+def test_rows_that_learned_carry_the_token_read_and_the_one_predicted(show_link):
+    page = show_link(view="heads", weights="trained", task="repeat_block")
+    plot = panels(page, "attention_heads_decoder_self_attention").first.locator(".matrix-plot")
+    assert room_for(plot, "z → <eos>")
+    page.get_by_role("button", name="Lines", exact=True).click()
+    expect(page.locator(".lines-query .token").last).to_have_text("x → <eos>")
+
+
+def room_for(plot: Locator, text: str) -> bool:
+    """Whether a text fits beside a matrix, where the names of its rows stand."""
+    fits: bool = plot.evaluate(
+        """(plot, text) => {
+          const context = document.createElement("canvas").getContext("2d");
+          context.font = `11px ${getComputedStyle(plot).fontFamily}`;
+          const left = plot.getBoundingClientRect().left - plot.closest(".matrix").getBoundingClientRect().left;
+          return left > context.measureText(text).width;
+        }""",
+        text,
+    )
+    return fits
+
+
+def test_a_cell_is_said_only_while_the_keyboard_is_at_it(show_link):
+    page = show_link(view="heads")
+    first, second = (panels(page, HEADS).nth(head) for head in (0, 1))
+    said = first.locator("[aria-live]")
+    page.keyboard.press("Tab")
+    first.get_by_role("application").focus()
+    expect(said).to_contain_text("query 0 The → key 0 The")
+    second.get_by_role("application").focus()
+    expect(said).to_be_empty()

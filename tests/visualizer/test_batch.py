@@ -22,7 +22,7 @@ from visualizer.settings.link import read_query, write_query
 from visualizer.settings.painted_mask import EVERYWHERE
 from visualizer.settings.settings import Selection, Settings
 from visualizer.views.head_measures import measure_heads
-from visualizer.views.lab.mask_edits import mended, taken_over, with_expression
+from visualizer.views.lab.mask_edits import put_in_place, taken_over
 
 LINES = ("the cat saw the dog", "a dog", "the dog saw")
 TARGETS = ("la", "un chien noir", "le chien")
@@ -184,11 +184,9 @@ def test_taking_over_the_masks_of_a_batch_leaves_each_sequence_its_padding():
     same = compute_run(taken)
     for path, mask in compute_run(BATCH).masks.items():
         assert torch.equal(same.mask_of(path).allowed, mask.allowed)
-    wide = with_expression(BATCH, EVERYWHERE, "q == k", context)
-    wide_run = compute_run(wide).at(1).alone()
-    both = wide_run.mask_of(module).allowed
-    mend = mended(wide, EVERYWHERE, both[0, 0], wide_run.mask_of(module), context)
-    assert compute_run(mend).mask_of(module).allowed[0, 0].diagonal().all()
+    said = put_in_place(BATCH, EVERYWHERE, "k <= q and not is_pad(k)", run.mask_of(module), context)
+    assert said.mask == ("custom",)
+    assert torch.equal(compute_run(said).mask_of(module).allowed, compute_run(BATCH).mask_of(module).allowed)
 
 
 @pytest.mark.parametrize("view", ["step", "way", "heads", "compare", "lab", "generate"])

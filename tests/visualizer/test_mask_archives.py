@@ -108,6 +108,8 @@ WRONG = {
     "nothing": ("mask.npz", npz(), "there is no array in the file"),
     "no safetensors": ("mask.safetensors", b"\xff" * 99, "this is no .safetensors file"),
     "a cut safetensors": ("mask.safetensors", save({"mask": CAUSAL})[:-1], "this is no .safetensors file"),
+    "many tensors": ("mask.safetensors", save({f"a{i}": CAUSAL.clone() for i in range(66)}), "more than 64 arrays"),
+    "a long header": ("mask.safetensors", save({"a": CAUSAL}, {"b": "c" * 2**16}), "the header of the file has"),
     "a scalar": ("mask.safetensors", save({"a": torch.tensor(1.0)}), "'a': this is a single number"),
 }
 

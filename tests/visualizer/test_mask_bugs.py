@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from model.mask_tools.beside_intent import findings_under
-from model.mask_tools.destinations import passed_to
+from model.mask_tools.destinations import DESTINATIONS, passed_to
 from model.mask_tools.intents import Intent
 from model.mask_tools.language import MaskContext
 from model.mask_tools.mask_case import MaskCase
@@ -24,7 +24,7 @@ from visualizer.safe_text import markdown_safe
 from visualizer.settings.link import read_query
 from visualizer.settings.settings import Selection
 from visualizer.views.lab.case import case_of
-from visualizer.views.lab.intent import intent_of, padding_of
+from visualizer.views.lab.intent import chosen_intent, padding_of
 from visualizer.views.lab.paint import findings_of
 
 T = 6
@@ -78,7 +78,7 @@ BUGS = (
         (CAUSAL & torch.ones(T, T).triu(-3).bool()).long(),
         "keras",
         Intent("window", 3),
-        "+3 cells, -0: query 3 sees key 0. It is a causal window of 4",
+        "3 cells open that should be blocked: query 3 sees key 0. It is causal, window 4",
     ),
     Bug("ml-explore/mlx-lm#390", window(3), "jax", Intent("window", 2), "not 2: off by one"),
     Bug(
@@ -86,21 +86,21 @@ BUGS = (
         torch.ones(1, 8).tril().bool(),
         "sdpa",
         Intent("cached", 7),
-        "+0 cells, -7: query 0 does not see key 1",
+        "7 cells blocked that should be open: query 0 does not see key 1",
     ),
     Bug(
         "pytorch/executorch#21749",
         torch.ones(3, 8).tril().bool(),
         "sdpa",
         Intent("cached", 5),
-        "+0 cells, -15: query 0 does not see key 1. It is causal, from the first key on.",
+        "15 cells blocked that should be open: query 0 does not see key 1. It is causal, top-left aligned.",
     ),
     Bug(
         "huggingface/transformers#46634",
         CAUSAL,
         "sdpa",
         Intent("causal", documents=True),
-        "+8 cells, -0: query 4 sees key 0. The documents are not isolated",
+        "8 cells open that should be blocked: query 4 sees key 0. The documents are not isolated",
         documents=(0, 0, 0, 0, 1, 1),
     ),
     Bug(
@@ -143,7 +143,7 @@ BUGS = (
         torch.ones(T, T),
         "hugging_face_4d",
         Intent("prefix", 3),
-        "Every entry is 1, and the softmax takes no notice of one number added everywhere",
+        "The number 1 is added to scores that stay open, which is a bias and blocks nothing",
     ),
     Bug(
         "huggingface/transformers#35855",
@@ -158,7 +158,7 @@ BUGS = (
         (torch.ones(3, 8).tril(5) * torch.ones(3, 8).triu(-2)).bool(),
         "jax",
         Intent("window", 3),
-        "+12 cells, -0: query 0 sees key 0. It is causal, after 5 keys in the cache",
+        "12 cells open that should be blocked: query 0 sees key 0. It is causal, bottom-right aligned",
     ),
     Bug(
         "trymirai/lalamo#273",
@@ -172,14 +172,14 @@ BUGS = (
         torch.ones(3, 8).tril().bool(),
         "sdpa",
         Intent("causal"),
-        "k <= q: query 0 stands beside key 0, not after the 5 keys in the cache",
+        "It is causal from the other corner, top-left aligned: k <= q",
     ),
     Bug(
         "pytorch/executorch#21384",
         torch.zeros(T, T).masked_fill(LATER.bool(), -math.inf),
         "added",
         Intent("window", 2),
-        "+10 cells, -0: query 2 sees key 0. It is causal",
+        "10 cells open that should be blocked: query 2 sees key 0. It is causal",
     ),
     Bug("keras-team/keras#23038", torch.ones(T, T).bool(), "keras", Intent("causal"), "It is bidirectional"),
     Bug("HKUSTDial/flash-sparse-attention#146", CAUSAL.long(), "added", Intent("causal"), "1 and 0 block nothing"),
@@ -202,7 +202,7 @@ BUGS += (
         CUT_OUT,
         "added",
         Intent("window", 3),
-        "+9 cells, -0: query 0 sees key 4",
+        "9 cells open that should be blocked: query 0 sees key 4",
     ),
     Bug("AI-Hypercomputer/maxtext#4289", window(4), "jax", Intent("window", 3), "not 3: off by one"),
     Bug(
@@ -217,14 +217,14 @@ BUGS += (
         torch.ones(3, 8).tril().bool(),
         "sdpa",
         Intent("causal"),
-        "not after the 5 keys in the cache",
+        "top-left aligned: k <= q",
     ),
     Bug(
         "ml-explore/mlx#2967",
         torch.ones(5, 2).tril(-3).bool(),
         "sdpa",
         Intent("causal"),
-        "which leaves no key for queries 0, 1 and 2",
+        "No key is left for queries 0, 1 and 2: this function gives such a row weights of zero",
     ),
     Bug(
         "DeepOpt-com/WrinkleFree-Monorepo#53",
@@ -285,7 +285,8 @@ def sentences(bug: Bug) -> list[str]:
         key_segments=documents[:n_keys],
     )
     mask = MaskCase(passed.allowed, *padding_of(context), causal=False, fill=passed.fill, dtype=passed.dtype)
-    return [*said, *(finding.why for finding in findings_under(bug.intent, mask, context))]
+    keyless = DESTINATIONS[bug.place].keyless
+    return [*said, *(finding.why for finding in findings_under(bug.intent, mask, context, keyless=keyless))]
 
 
 @pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.source)
@@ -349,12 +350,12 @@ def test_a_mask_beside_a_decoder_is_judged_by_what_it_should_be(name, link, sent
     assert notices == ()
     run = compute_run(settings)
     case = case_of(run, Selection(attention=name, **{f"intent_{name}": "bidirectional+padding"}))
-    found = findings_of(case, case.allowed, intent_of(case))
+    found = findings_of(case, case.allowed, chosen_intent(case))
     assert any(sentence in finding.why for finding in found), [finding.why for finding in found]
     right = case_of(
         compute_run(replace(settings, custom_cross="", encoder_padding=True, cross_padding=True)), case.selection
     )
-    assert not [one for one in findings_of(right, right.allowed, intent_of(right)) if one.severity != "note"]
+    assert not [one for one in findings_of(right, right.allowed, chosen_intent(right)) if one.severity != "note"]
 
 
 IN_THE_LAB = [bug for bug in BUGS if bug.source.endswith(("#38", "#1061", "#39408"))]
@@ -363,7 +364,7 @@ IN_THE_LAB = [bug for bug in BUGS if bug.source.endswith(("#38", "#1061", "#3940
 @pytest.mark.parametrize("bug", IN_THE_LAB, ids=lambda bug: bug.source)
 def test_the_lab_says_it_of_what_is_pasted(bug):
     link = {"view": "lab", "panel": "load", "architecture": "decoder", "text": "a b c d e f", "weights": "random"}
-    app = open_app(**link, passed_to=bug.place, intent=write_intent(bug.intent))
+    app = open_app(**link, passed_to=bug.place, intent_array=write_intent(bug.intent))
     app.text_area(key="pasted_mask").set_value(str(bug.array.tolist())).run()
     drawn = [element.value for kind in (app.error, app.markdown) for element in kind]
     assert any(markdown_safe(bug.sentence) in text for text in drawn), drawn
@@ -376,11 +377,14 @@ def test_nothing_is_judged_before_the_place_is_known():
     assert not [button for button in app.button if button.key == "paint_loaded"]
 
 
-def test_what_is_judged_by_a_guess_says_so():
+def test_an_array_is_described_and_not_judged_until_it_is_said_what_it_should_be():
     app = open_app(view="lab", panel="load", passed_to="mha_attn_mask", architecture="decoder", text="a b c d e f")
     app.text_area(key="pasted_mask").set_value(str(CAUSAL.tolist())).run()
+    said = [text.value for text in app.markdown]
+    assert any(markdown_safe("This is open where k > q") in text for text in said), said
+    assert [len(kind) for kind in (app.error, app.warning, app.success)] == [0, 0, 0]
+    app.selectbox(key="intent_array_unsaid").set_value("causal").run()
     assert any("it is inverted" in text.value for text in app.markdown)
-    assert any("causal is a guess" in caption.value for caption in app.caption)
 
 
 HEADS_OUTSIDE = torch.stack([CAUSAL, CAUSAL & ~PADDED_LEFT]).repeat(2, 1, 1)
@@ -388,8 +392,8 @@ LOADED = {
     # line/lighthouse#77: the masks of the sequences are repeated where each is to be repeated for its heads.
     "tiled": (
         ~HEADS_OUTSIDE,
-        {"passed_to": "mha_attn_mask", "array_heads": "2"},
-        "mask.repeat_interleave(n_heads, 0)",
+        {"passed_to": "mha_attn_mask", "array_heads": "2", "array_padding": "6 4 left"},
+        "In sequence 1, head 0: 8 cells open that should be blocked: query 2 sees key 0. Padding is not ignored",
     ),
     # pytorch/pytorch#64706: one mask for each sequence where there must be one for each head of each.
     "not repeated": (CAUSAL.expand(3, T, T), {"passed_to": "mha_attn_mask"}, "3 is no multiple of 4 heads"),
@@ -397,33 +401,33 @@ LOADED = {
     "padding": (
         torch.ones(3, T).tril(3).bool().flip(0),
         {"passed_to": "sdpa"},
-        "look like the padding of 3 sequences",
+        "2 cells open that should be blocked: query 0 sees key 4. 2 cells blocked that should be open",
     ),
     "one head is wrong": (
         torch.stack([CAUSAL, CAUSAL, window(3)]),
         {"passed_to": "sdpa"},
-        "In head 2: +0 cells, -6",
+        "In head 2: 6 cells blocked that should be open",
     ),
     "one sequence is wrong": (
         torch.stack([CAUSAL, CAUSAL.T])[:, None],
         {"passed_to": "hugging_face_4d"},
-        "In sequence 1: +15 cells, -15",
+        "In sequence 1: 15 cells open that should be blocked",
     ),
     "a row for each sequence": (
         torch.tensor([[True] * T, [True] * 4 + [False] * 2]),
-        {"passed_to": "mha_key_padding"},
-        "In sequence 0: Every key of the sequence is blocked",
+        {"passed_to": "mha_key_padding", "array_padding": "2 6"},
+        "In sequence 0: 2 cells blocked that should be open: query 0 does not see key 0. It blocks everything.",
     ),
-    "top left": (torch.ones(3, 8).tril().bool(), {"passed_to": "sdpa"}, "from the first key on"),
+    "top left": (torch.ones(3, 8).tril().bool(), {"passed_to": "sdpa"}, "top-left aligned: k <= q."),
     "a cache that is longer": (
         torch.ones(3, 8).tril(5).bool(),
         {"passed_to": "sdpa", "keys_before": "4"},
-        "one key too many",
+        "Every query sees one key too many, k <= q + 5: off by one",
     ),
     "every query alike": (
         torch.ones(1, 1, 1, T).bool(),
         {"passed_to": "sdpa"},
-        "+15 cells, -0: query 0 sees key 1. It is bidirectional",
+        "15 cells open that should be blocked: query 0 sees key 1. It is bidirectional",
     ),
 }
 
@@ -431,34 +435,33 @@ LOADED = {
 @pytest.mark.parametrize(("array", "chosen", "sentence"), LOADED.values(), ids=LOADED)
 def test_all_masks_of_an_array_are_judged(array, chosen, sentence):
     link = {"view": "lab", "panel": "load", "architecture": "decoder", "text": "a b c d e f", "weights": "random"}
-    app = open_app(**link, **chosen, intent="causal")
+    app = open_app(**link, **chosen, intent_array="causal")
     app.text_area(key="pasted_mask").set_value(str(array.tolist())).run()
-    drawn = [element.value for kind in (app.error, app.warning, app.markdown) for element in kind]
+    drawn = [element.value for kind in (app.error, app.warning, app.info, app.markdown) for element in kind]
     assert any(markdown_safe(sentence) in text for text in drawn), drawn
 
 
 def test_a_text_of_as_many_tokens_is_made_by_one_click():
     app = open_app(view="lab", panel="load", architecture="decoder", text="a b c", passed_to="sdpa")
     app.text_area(key="pasted_mask").set_value(str(CAUSAL.tolist())).run()
-    app.button(key="make_text").click().run()
+    button = app.button(key="paint_loaded")
+    assert button.label == "Paint this mask over a text of 6 tokens"
+    button.click().run()
     assert app.session_state["text"] == "t0 t1 t2 t3 t4 t5"
-    app.button(key="paint_loaded").click().run()
-    assert app.session_state["custom"] == "k <= q"
+    assert (app.session_state["mask"], app.session_state["custom"]) == (["custom"], "k <= q")
 
 
 def test_an_array_of_queries_by_keys_becomes_the_mask_of_the_cross_attention():
     link = {"view": "lab", "panel": "load", "architecture": "encoder-decoder", "text": "a b", "target": "x"}
-    app = open_app(**link, passed_to="sdpa", weights="random", intent_cross="causal")
+    app = open_app(**link, passed_to="sdpa", weights="random", intent_array="causal", intent_cross="causal")
     app.text_area(key="pasted_mask").set_value(str(torch.ones(3, 5).tril(1).bool().tolist())).run()
-    assert any("paint it in the cross-attention" in caption.value for caption in app.caption)
-    app.button(key="to_cross_attention").click().run()
-    app.button(key="make_text").click().run()
-    assert (app.session_state["text"], app.session_state["target"]) == ("s0 s1 s2 s3 s4", "t0 t1")
     app.button(key="paint_loaded").click().run()
     assert not app.exception
+    assert (app.session_state["text"], app.session_state["target"]) == ("s0 s1 s2 s3 s4", "t0 t1")
     assert app.session_state["custom_cross"] == "k <= q + 1"
-    assert [number.key for number in app.number_input].count("keys_before") == 1
-    app.number_input(key="keys_before").set_value(1).run()
+    (past,) = [number for number in app.number_input if number.label == "Past length (KV cache)"]
+    assert (past.value, past.min) == (0, 0)
+    past.set_value(1).run()
     assert any("query 0 stands beside key 1, query 2 beside key 3" in caption.value for caption in app.caption)
 
 

@@ -20,7 +20,8 @@ def test_the_file_holds_what_the_model_computes():
     assert header_of(of_file) == header_of(of_model), "run python -m visualizer.page.remake_opening"
     (_, kept), (_, computed) = unpacked(of_file), unpacked(of_model)
     for name, numbers in computed.items():
-        assert np.abs(kept[name] - numbers).max() <= 1e-6 * np.abs(numbers).max(), name
+        # float32 through all layers: another processor adds in another order
+        assert np.abs(kept[name] - numbers).max() <= 1e-5 * np.abs(numbers).max(), name
 
 
 def test_who_comes_before_pytorch_gets_the_picture_and_then_the_page(monkeypatch):

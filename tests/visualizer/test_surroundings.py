@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
+from threading import Event
 from typing import Any
 
 import pytest
@@ -11,6 +15,7 @@ from tests.test_app import assert_healthy, components, in_link, open_app
 from visualizer.page import surroundings
 from visualizer.page.surroundings import around, foreseen
 from visualizer.session.state import Choices
+from visualizer.session.turns import Turns
 from visualizer.settings.settings import Selection, Settings
 
 CHOICES = Choices(Settings(text="a b c", weights="random"), Selection(view="heads"))
@@ -96,3 +101,34 @@ def bytes_of(app: Any, name: str) -> bytes:
     found = [one.proto.bytes for one in app.get("bidi_component") if one.proto.component_name == name]
     assert len(found) == 1
     return found[0]
+
+
+class NoticedTurns(Turns):
+    """Says when a page has asked for a turn, and how many it has asked for."""
+
+    def __init__(self) -> None:
+        super().__init__(longest=600)
+        self.n_asked = 0
+        self.asked = Event()
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        self.n_asked += 1
+        self.asked.set()
+        with super().turn():
+            yield
+
+
+def test_a_page_is_drawn_when_its_turn_has_come(monkeypatch):
+    turns, drawn = NoticedTurns(), []
+    monkeypatch.setattr(surroundings, "_TURNS", turns)
+    monkeypatch.setattr(surroundings, "around", lambda choices: (drawn.append(choices), around(choices))[1])
+    with ThreadPoolExecutor() as threads:
+        with turns.turn():
+            turns.asked.clear()
+            opening = threads.submit(open_app, text="a b")
+            assert turns.asked.wait(600)
+            assert not drawn
+        assert_healthy(opening.result())
+    assert drawn
+    assert turns.n_asked == 1 + 2, "what stands around the picture, and the picture"

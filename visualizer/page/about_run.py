@@ -9,12 +9,7 @@ import streamlit as st
 
 from model.mask_tools.faults import FAULTS
 from model.mask_tools.mask_case import listed
-from visualizer.runs.masks_in_force import (
-    layer_left_out,
-    padding_is_seen,
-    promised_masks,
-    same_masks,
-)
+from visualizer.runs.masks_in_force import layer_left_out, padding_is_seen, promised_masks, same_masks
 from visualizer.runs.run import Run
 from visualizer.runs.trained import masks_of_training
 from visualizer.session import state
@@ -82,8 +77,7 @@ def not_as_trained(run: Run, choices: Choices) -> None:
             f"Back to {_named(as_trained.mask)}",
             icon=":material/undo:",
             key="mask_of_training",
-            on_click=state.change_masks,
-            args=(as_trained,),
+            on_click=state.callback(state.change_masks, as_trained),
             width="content",
         )
 

@@ -15,6 +15,7 @@ from visualizer.session.expectations import reveal_or_cover
 from visualizer.session.mount import mount
 from visualizer.session.state import Choices
 from visualizer.session.theme import look_of
+from visualizer.settings.fields import MAX_TEXT, MAX_TYPED
 from visualizer.settings.settings import FIELDS, View
 
 _DONE = "keys_done"
@@ -49,16 +50,14 @@ def _switch(name: str) -> None:
         value=is_on,
         help=field.help,
         key=f"{name}_{'on' if is_on else 'off'}",
-        on_change=state.select,
-        kwargs={name: not is_on},
+        on_change=state.callback(state.select, **{name: not is_on}),
     )
 
 
-def keys(choices: Choices, n_tokens: int) -> None:
+def keys(n_tokens: int) -> None:
     """The keys of the whole page.
 
     Args:
-        choices: what is chosen.
         n_tokens: how many tokens there are to choose the query from; 0 for none.
     """
     key = "page_keys"
@@ -73,7 +72,9 @@ def keys(choices: Choices, n_tokens: int) -> None:
             else:
                 state.select(**changes_by(one, state.chosen(), n_tokens))
 
-    mount(page_keys(seq=state.last_seq(key), key=key), width="content", act=state.on_event(key, "act", act))
+    mount(
+        page_keys(longest={"": MAX_TEXT, **MAX_TYPED}, seq=state.last_seq(key), key=key), width="content", act=act
+    )
 
 
 def changes_by(act: Act, choices: Choices, n_tokens: int) -> dict[str, Any]:
@@ -101,7 +102,7 @@ def _class(code: str) -> None:
             "Count a class's answers",
             icon=":material/groups:",
             key="begin_class",
-            on_click=lambda: state.select(hidden=True, class_code=new_code()),
+            on_click=state.callback(lambda: state.select(hidden=True, class_code=new_code())),
             help="Puts a short code in the link. What everybody expects who opens that link on this server is "
             "counted: without names, for an hour.",
         )
@@ -110,5 +111,6 @@ def _class(code: str) -> None:
         f"Class **{markdown_safe(code)}**: send the address of this page. What everybody expects who opens it "
         "on this server is counted, without names, for an hour."
     )
-    leave = {"class_code": ""}
-    st.button("Leave the class", key="leave_class", on_click=state.select, kwargs=leave, type="tertiary")
+    st.button(
+        "Leave the class", key="leave_class", on_click=state.callback(state.select, class_code=""), type="tertiary"
+    )

@@ -25,9 +25,6 @@ _VALUES: Mapping[Callable[..., None], Callable[[Line], tuple[object, ...]]] = {
 }
 """What the places of a control stand for, by what draws it; nothing for a number or a text."""
 
-UNTAKEN = "[data-testid=InputInstructions]"
-"""What Streamlit writes into where a text is not taken yet: that Enter does it."""
-
 _CHANGE_MORE = ("n_heads", "n_layers", "target")
 """Settings that change the width, or the picture as a whole."""
 

@@ -64,7 +64,12 @@ def header(begin: Callable[[], None], changed: Callable[[str, object], None]) ->
         with st.container(horizontal=True, gap="small", width="content", key="beside_views"):
             if not is_walked(selection):
                 kind: Literal["primary", "secondary"] = "secondary" if selection.stop else "primary"
-                st.button("Go on" if selection.stop else "Start here", key="begin", on_click=begin, type=kind)
+                st.button(
+                    "Go on" if selection.stop else "Start here",
+                    key="begin",
+                    on_click=state.callback(begin),
+                    type=kind,
+                )
             with (
                 st.popover("Examples", key=_EXAMPLES_MENU, on_change="rerun"),
                 st.container(key="examples", gap="xxsmall"),
@@ -85,12 +90,16 @@ def _example(example: Example) -> None:
         state.choose(example.settings, example.selection)
         drafts.fill(_EXAMPLES_MENU, False)
 
-    st.button(example.title, key=f"example_{example.name}", on_click=open_it, type="tertiary")
+    st.button(example.title, key=f"example_{example.name}", on_click=state.callback(open_it), type="tertiary")
 
 
 def remarks(choices: Choices) -> None:
     """What was changed in the link, what the link cannot carry, and where to look."""
     notices(choices.notices)
+    if code := state.failure():
+        st.error(
+            f"Headlight failed to do what you asked for. The server's log has the cause under the code {code}."
+        )
     for name in left_out_of_link(choices.settings):
         st.info(f"The {name} is too long for a link, so the address bar does not carry it.")
     if is_walked(choices.selection) or choices.selection.hidden:  # the note tells what comes out
@@ -128,13 +137,10 @@ def strip(
     key = "token_strip"
     selected = (queried, min(choices.selection.query, len(sequences[queried]) - 1)) if queried else None
     with st.container(key="sticky", horizontal=True, vertical_alignment="top", gap="small"):
-        mount(
-            token_strip(drawn, selected_query=selected, seq=state.last_seq(key), key=key),
-            select=state.on_event(key, "select", select),
-        )
+        mount(token_strip(drawn, selected_query=selected, seq=state.last_seq(key), key=key), select=select)
         mount(glossary(sizes, key="glossary"), width="content")
         audience_menu(choices.selection.view)
-        keys(choices, len(sequences[queried]) if queried else 0)
+        keys(len(sequences[queried]) if queried else 0)
 
 
 def glossary_alone() -> None:
@@ -142,7 +148,7 @@ def glossary_alone() -> None:
     with st.container(horizontal=True, horizontal_alignment="right", key="glossary_alone"):
         mount(glossary({}, key="glossary"), width="content")
         audience_menu(state.chosen().selection.view)
-        keys(state.chosen(), 0)
+        keys(0)
 
 
 def batch_items(beginnings: Sequence[str]) -> None:

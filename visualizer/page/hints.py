@@ -55,7 +55,6 @@ def _padding() -> None:
         st.button(
             f"+{MORE_PADDING} padding",
             key="more_padding",
-            on_click=state.change,
-            kwargs={"pad": MORE_PADDING},
+            on_click=state.callback(state.change, pad=MORE_PADDING),
             type="tertiary",
         )

@@ -34,7 +34,7 @@ def show(choices: Choices) -> None:
     header.strip({"source": encode(choices.settings).sources[0]}, choices, queried="source", sizes={})
     data = FILE.read_bytes()
     picture = packed_way(data)
-    mount(picture, **listeners(picture.key, paths_in(data)))
+    mount(picture, **listeners(paths_in(data)))
     wait_for_picture()
     asked = Event()
 

@@ -52,8 +52,8 @@ def _card(run: Run, selection: Selection, path: GuidedPath) -> None:
     )
     mount(
         path_card(card, key=_KEY),
-        go=state.on_event(_KEY, "go", lambda event: go_to(state.index_in(event, "stop"))),
-        leave=state.on_event(_KEY, "leave", lambda _: state.select(guided=False)),
+        go=lambda event: go_to(state.index_in(event, "stop")),
+        leave=lambda _: state.select(guided=False),
     )
 
 
@@ -73,7 +73,7 @@ def _other_paths(path: GuidedPath | None) -> None:
         if refused := drafts.put_by_before(_REFUSED):
             st.error(markdown_safe(str(refused)), icon=":material/error:")
         if path is not FIRST_PATH:
-            st.button("Back to the path of Headlight", key="first_path", on_click=_open_path, args=("",))
+            st.button("Back to the path of Headlight", key="first_path", on_click=state.callback(_open_path, ""))
 
 
 def _open_file(upload: Any) -> None:  # noqa: ANN401 - Streamlit's file, None when it was taken away

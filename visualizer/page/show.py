@@ -45,7 +45,6 @@ def show(choices: Choices) -> None:
         return
     choices = _found_in(run, _with_readable_painting(run, choices))
     run = run.at(choices.selection.batch)
-    choices = _at(run.item, choices)
     path = with_layer(run.trace, choices.selection.stage, choices.selection.layer)
     writes = choices.selection.view == "generate"
     header.strip(
@@ -78,8 +77,7 @@ def _refused(error: ValueError) -> None:
         error.way_out.label,
         icon=":material/content_cut:",
         key="way_out",
-        on_click=state.change,
-        kwargs=dict(error.way_out.changes),
+        on_click=state.callback(state.change, **error.way_out.changes),
     )
 
 
@@ -90,15 +88,6 @@ def _with_readable_painting(run: Run, choices: Choices) -> Choices:
     widgets.notices(run.complaints)
     readable: dict[str, Any] = {**paintings_in(run.settings), "score": run.settings.score}
     found = replace(choices, settings=replace(choices.settings, **readable))
-    state.save(found)
-    return found
-
-
-def _at(item: int, choices: Choices) -> Choices:
-    """The choices, with the last sequence of a batch that has become smaller."""
-    if choices.selection.batch == item:
-        return choices
-    found = replace(choices, selection=replace(choices.selection, batch=item))
     state.save(found)
     return found
 
@@ -120,8 +109,7 @@ def _where_to_paint(choices: Choices) -> None:
         "Paint the mask" if any(painted.values()) else "Nothing is painted yet: paint the mask",
         icon=":material/brush:",
         key="to_the_lab",
-        on_click=state.select,
-        kwargs={"view": "lab"},
+        on_click=state.callback(state.select, view="lab"),
         type="tertiary",
     )
 
@@ -136,19 +124,28 @@ def _nearest(run: Run, selection: Selection) -> Selection:
 
 
 def _found_in(run: Run, choices: Choices) -> Choices:
-    """The choices, where a link names a place that this run does not have with the nearest that it has."""
-    selection = _nearest(run, choices.selection)
-    wrong = [
-        name for name in choices.given if getattr(selection, name, None) != getattr(choices.selection, name, None)
-    ]
-    if not wrong:
-        return choices
-    widgets.notices(
-        [
-            f"{name}={getattr(choices.selection, name)} is not in this run: {getattr(selection, name)} is shown."
-            for name in sorted(wrong)
-        ]
-    )
-    found = replace(choices, selection=selection)
-    state.save(found)
+    """The choices with a place that this run has, which the address then names."""
+    found, notices = in_run(run, choices)
+    widgets.notices(notices)
+    if found != choices:
+        state.save(found)
     return found
+
+
+def in_run(run: Run, choices: Choices) -> tuple[Choices, list[str]]:
+    """The choices with the nearest place that a run has, and a sentence for each part that a link named in vain.
+
+    A part that no link says, since it is the usual one, stays: a longer text has it again.
+    """
+    before, nearest = choices.selection, _nearest(run, choices.selection)
+    changes = {
+        name: getattr(nearest, name)
+        for name in sorted({*choices.link, *choices.given})
+        if getattr(nearest, name, None) != getattr(before, name, None)
+    }
+    notices = [
+        f"{name}={getattr(before, name)} is not in this run: {shown} is shown."
+        for name, shown in changes.items()
+        if name in choices.given
+    ]
+    return replace(choices, selection=replace(before, **changes)), notices

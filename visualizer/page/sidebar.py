@@ -168,8 +168,7 @@ def _order(order: int) -> None:
             icon=":material/shuffle:",
             key="shuffle",
             help="Put the tokens of the text in another order, and see whether the model can tell.",
-            on_click=state.change,
-            kwargs={"order": order % MAX_ORDER + 1},
+            on_click=state.callback(state.change, order=order % MAX_ORDER + 1),
             type="tertiary",
         )
         if order:
@@ -177,8 +176,7 @@ def _order(order: int) -> None:
                 "As typed",
                 icon=":material/undo:",
                 key="as_typed",
-                on_click=state.change,
-                kwargs={"order": 0},
+                on_click=state.callback(state.change, order=0),
                 type="tertiary",
             )
 

@@ -7,6 +7,7 @@ the picture alone is drawn again.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from threading import Event
@@ -17,14 +18,15 @@ import streamlit as st
 from visualizer.components.ask_ahead.element import foresee
 from visualizer.page import beginning, first_picture, header, sidebar
 from visualizer.page.audience import OF_OTHER_MODELS
-from visualizer.page.foreseeing import UNTAKEN, foreseeable
+from visualizer.page.foreseeing import foreseeable
 from visualizer.page.warming import is_warm
-from visualizer.session import drafts, state
+from visualizer.session import catching_up, drafts, state
 from visualizer.session.asking import have_asked
 from visualizer.session.garbage import freeze_imports
 from visualizer.session.mount import mount
 from visualizer.session.part import draw_all, draw_alone, part
 from visualizer.session.state import Choices
+from visualizer.session.streamlit_internals import UNTAKEN
 from visualizer.session.turns import Turns
 from visualizer.settings.settings import Selection, Settings
 
@@ -89,12 +91,12 @@ def draw(picture: Callable[[], None], *, picture_first: bool) -> None:
     header.style()
     sidebar.title()
     top = st.container(key="top")
-    have_asked()
-    if picture_first:
-        _part(picture)
+    begins = picture_first and state.chosen().selection.view not in OF_OTHER_MODELS  # which begin with controls
+    with first_picture.alone() if begins else nullcontext():
+        have_asked()
+        if picture_first:
+            _part(picture)
     choices = state.chosen()
-    if picture_first and choices.selection.view not in OF_OTHER_MODELS:  # those begin with controls of their own
-        first_picture.wait()
     with _TURNS.turn():
         drawn = around(choices)
         sidebar.controls(drawn.lines, changed)
@@ -103,6 +105,7 @@ def draw(picture: Callable[[], None], *, picture_first: bool) -> None:
             mount(foresee(controls, untaken=UNTAKEN, key="foresee"))
         with top:
             header.header(beginning.begin, changed)
+            catching_up.tell()
     drafts.put_by(_DRAWN, drawn)
     if not picture_first:
         _part(picture)

@@ -50,7 +50,7 @@ def _entry(example: PublishedExample, *, is_chosen: bool) -> None:
         st.button(
             markdown_safe(example.title),
             key=f"open_{example.name}",
-            on_click=choose,
+            on_click=state.callback(choose),
             type="primary" if is_chosen else "secondary",
             width="stretch",
         )

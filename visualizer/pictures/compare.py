@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from model.mask_tools.intent_kinds import CELLS_OF_THEIR_OWN
 from model.mask_tools.intents import Intent
 from visualizer.components.attention_heads.element import payload
 from visualizer.components.packing import Precision
@@ -33,7 +34,7 @@ def intent_of_b(settings: Settings, selection: Selection) -> Intent | None:
     if settings.weights in WORKED_EXAMPLES or not selection.against_intent:
         return None
     intent = chosen_intent(selection, attention_named(selection.attention, settings.architecture))
-    return None if intent is None or intent.kind == "painted" else intent
+    return None if intent is None or intent.kind in CELLS_OF_THEIR_OWN else intent
 
 
 @dataclass(frozen=True, eq=False)

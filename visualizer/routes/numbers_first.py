@@ -12,15 +12,13 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from visualizer.session.on_the_way import closed, on_the_way, wait_for_numbers
+from visualizer.session.streamlit_internals import STREAM
 
 LONGEST = 0.25
 """Seconds that a page waits at most, and that a browser has to say that it has got all of an answer."""
 
 ASKED_ON = "headlight-asked-on"
 """The header of a request for numbers: the line of the page that asks, and a count."""
-
-_OF_PAGES = "/_stcore/stream"
-"""How the path ends on which pages speak."""
 
 
 class NumbersFirst:
@@ -35,7 +33,7 @@ class NumbersFirst:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one connection."""
-        if scope["type"] == "websocket" and scope["path"].endswith(_OF_PAGES):
+        if scope["type"] == "websocket" and scope["path"].endswith(STREAM):
             await self._serve_page(scope, receive, send)
         elif scope["type"] == "http" and (asked := Headers(scope=scope).get(ASKED_ON)):
             line, _, count = asked.partition(" ")

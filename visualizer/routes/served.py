@@ -12,16 +12,17 @@ The parameters are those of the page's link, and those of ``Part``.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs
 
+import streamlit as st
 from anyio import CapacityLimiter, create_task_group, to_thread
-from starlette.requests import Request
+from starlette.requests import HTTPConnection, Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
-from starlette.status import WS_1008_POLICY_VIOLATION
+from starlette.status import WS_1003_UNSUPPORTED_DATA, WS_1008_POLICY_VIOLATION
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from visualizer.routes.address import Address, Format, read_picture_address, read_stage_address, version_here
@@ -87,15 +88,12 @@ async def scripts(request: Request) -> Response:
 async def followed(socket: WebSocket) -> None:
     """What pictures draw while a hand moves: each message is an address, and its answer the bytes, or one sentence.
 
-    A request of its own for each of sixty pictures a second costs browser and server more than the numbers do. A
-    browser lets pages of any site open such a line, unlike a request: only those of this server may.
+    A request of its own for each of sixty pictures a second costs browser and server more than the numbers do.
     """
-    if not _is_of_this_server(socket):
-        await socket.close(WS_1008_POLICY_VIOLATION)
+    if not await _opened(socket):
         return
-    await socket.accept()
     with suppress(WebSocketDisconnect):  # the page was closed while it was answered
-        async for text in socket.iter_text():
+        async for text in _texts(socket):
             try:
                 body = await _body_of(text)
             except ValueError as error:
@@ -104,32 +102,59 @@ async def followed(socket: WebSocket) -> None:
                 await socket.send_bytes(body)
 
 
-def _is_of_this_server(socket: WebSocket) -> bool:
-    origin = socket.headers.get("origin")
-    return origin is None or urlsplit(origin).netloc == socket.headers.get("host")
-
-
 async def ahead(socket: WebSocket) -> None:
     """What a page is told on its line, until it closes it; it says which of the numbers asked for have arrived."""
-    await socket.accept()
+    if not await _opened(socket):
+        return
     with listening_to(socket.path_params["line"]) as told:
 
         async def pass_on() -> None:
-            with suppress(WebSocketDisconnect):  # the page was closed meanwhile: the other loop ends too
+            with suppress(WebSocketDisconnect, RuntimeError):  # closed meanwhile: the other loop ends too
                 while True:
                     await socket.send_text(await told.get())
 
         async with create_task_group() as tasks:
             tasks.start_soon(pass_on)
-            async for count in socket.iter_text():  # it ends when the page closes the line
+            async for count in _texts(socket):
                 arrived(socket.path_params["line"], count)
             tasks.cancel_scope.cancel()
 
 
 async def drawn(request: Request) -> Response:
     """A page says that its first picture is drawn."""
+    if not _is_let_in(request):
+        return _refused(ValueError("Pages of this server alone may say so."), status=403)
     is_drawn(request.path_params["line"])
     return Response(status_code=204)
+
+
+async def _opened(socket: WebSocket) -> bool:
+    """Open a line to whoever may have one. A browser lets pages of any site ask for it, unlike for an answer."""
+    if _is_let_in(socket):
+        await socket.accept()
+        return True
+    await socket.close(WS_1008_POLICY_VIOLATION)
+    return False
+
+
+def _is_let_in(asking: HTTPConnection) -> bool:
+    """Whether a page of this server asks, one of an origin that Streamlit is told to allow, or no page at all."""
+    origin = asking.headers.get("origin")
+    return (
+        origin is None
+        or origin.partition("://")[2] == asking.headers.get("host")
+        or origin in st.get_option("server.corsAllowedOrigins")
+        or not st.get_option("server.enableCORS")
+    )
+
+
+async def _texts(socket: WebSocket) -> AsyncIterator[str]:
+    """What is said on a line, until it is closed; bytes close it."""
+    while (message := await socket.receive())["type"] == "websocket.receive":
+        if (text := message.get("text")) is None:
+            await socket.close(WS_1003_UNSUPPORTED_DATA)
+            return
+        yield text
 
 
 ROUTES: list[BaseRoute] = [

@@ -7,22 +7,36 @@ from dataclasses import replace
 from model.mask_tools.intent_kinds import INTENT_KINDS
 from model.mask_tools.intents import Intent
 from visualizer.settings.attentions import MaskedAttention, changed_for, seen_by
-from visualizer.settings.fields import GUESSED
+from visualizer.settings.fields import EXPRESSION, UNSAID
 from visualizer.settings.settings import Selection, Settings
 
 EXTRAS = {"documents": "Documents isolated", "padding": "Padding ignored"}
 """What can be said beside the kind of an intention, by its name in a link."""
 
 
-def read_intent(text: str) -> Intent:
-    """The intention that a link names, ``window:4+padding``."""
+def kind_of(text: str) -> str:
+    """The kind that a link names, with or without what belongs to it; ``UNSAID`` where it names none."""
+    return text.partition(":")[0].partition("+")[0]
+
+
+def read_intent(text: str) -> Intent | None:
+    """The intention that a link names, ``window:4+padding``; None where it is not said, or not to its end."""
+    if text.startswith(EXPRESSION):
+        try:
+            return Intent("expression", condition=text.removeprefix(EXPRESSION))
+        except ValueError:
+            return None
     name, *extras = text.split("+")
     kind, _, number = name.partition(":")
+    if kind == UNSAID or (INTENT_KINDS[kind].number and not number):
+        return None
     return Intent(kind, int(number or 0), "documents" in extras, "padding" in extras)
 
 
 def write_intent(intent: Intent) -> str:
     """An intention as a link names it."""
+    if intent.kind == "expression":
+        return f"{EXPRESSION}{intent.condition}"
     number = f":{intent.number}" if INTENT_KINDS[intent.kind].number else ""
     extras = [name for name in EXTRAS if getattr(intent, name)]
     return "+".join([f"{intent.kind}{number}", *extras])
@@ -40,12 +54,9 @@ def keys_before(selection: Selection, attention: MaskedAttention) -> int | None:
 
 def chosen_intent(selection: Selection, attention: MaskedAttention) -> Intent | None:
     """What was said that the mask of an attention should be; None where nothing was."""
-    said: str = getattr(selection, attention.intent)
-    if said == GUESSED:
-        return None
-    intent = read_intent(said)
-    is_placed = attention.crosses and intent.follows_position
-    return replace(intent, cache=keys_before(selection, attention)) if is_placed else intent
+    intent = read_intent(getattr(selection, attention.intent))
+    is_placed = intent is not None and attention.crosses and intent.follows_position
+    return replace(intent, cache=keys_before(selection, attention)) if intent is not None and is_placed else intent
 
 
 def as_meant(settings: Settings, intent: Intent, attention: MaskedAttention) -> Settings:

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from headlight.attention import Attention
-from headlight.findings import Judged, is_cross, is_of_decoder, judge
+from headlight.findings import Judged, is_cross, is_of_decoder, judge, remarks_on
 from headlight.inputs import NO_PADDING, Padding
 from headlight.stages import value_of
 from headlight.trace import Trace
@@ -86,7 +86,14 @@ class WatchedRun(KeepsResults):
     @cached_property
     def judged(self) -> tuple[Judged, ...]:
         """Every attention with its mask in words and what was found."""
-        return judge(self.trace, self.padding, self.causal, self.model_name)
+        inputs = self.trace.inputs
+        padding = inputs.padding if self.padding is NO_PADDING else self.padding
+        return judge(self.trace, padding, self.causal, self.model_name or inputs.model)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences on what could not be seen, and on what is worth knowing of several attentions."""
+        return (*self.trace.notes, *remarks_on(self.trace))
 
     def judged_of(self, attention: Attention) -> Judged:
         """The same of one attention."""
@@ -117,15 +124,16 @@ class WatchedRun(KeepsResults):
         return tuple(attention for attention in self.trace if not is_cross(attention) and sees_later(attention))
 
     def labels(self, attention: Attention, item: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """The text of every query and of every key of one sequence; () where it is not known."""
+        """The text of every query and of every key of one sequence; () where it is not known. Sinks come last."""
         _, _, n_queries, n_keys = attention.shape
+        n_keys -= attention.sinks
         encoder = _of_item(self.trace.texts.encoder, item) or self.trace.tokens
         own = self.tokens_of(attention.module, item)
         of_keys = encoder if is_cross(attention) else own
         queries = own[-n_queries:] if len(own) == n_keys and not is_cross(attention) else own
         return (
             queries if len(queries) == n_queries else (),
-            of_keys if len(of_keys) == n_keys else (),
+            (*of_keys, *("sink",) * attention.sinks) if len(of_keys) == n_keys else (),
         )
 
 
@@ -151,7 +159,8 @@ def sees_later(attention: Attention) -> bool:
     By the mask, or by the weights where the mask is not known.
     """
     _, _, n_queries, n_keys = attention.shape
-    later = torch.ones(n_queries, n_keys, dtype=torch.bool).triu(max(0, n_keys - n_queries) + 1)
+    later = torch.ones(n_queries, n_keys, dtype=torch.bool).triu(max(0, n_keys - attention.sinks - n_queries) + 1)
+    later[:, n_keys - attention.sinks :] = False
     if attention.allowed is not None:
         return bool((attention.allowed.cpu() & later).any())
     if attention.weights is not None:

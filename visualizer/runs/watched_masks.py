@@ -39,6 +39,8 @@ def under_another_mask(attention: Attention, expression: str, item: int) -> Othe
     Raises:
         ValueError: the expression is none, or the recording does not hold what the weights are computed from.
     """
+    if attention.sinks:
+        raise ValueError("a sink takes a share of each row, so another mask cannot be tried on these weights")
     allowed = _allowed(attention, expression, item)
     scores = _scores(attention, item)
     if scores is None or attention.weights is None:

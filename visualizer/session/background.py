@@ -8,7 +8,7 @@ from typing import TypeVar
 import streamlit as st
 
 from visualizer.safe_text import markdown_safe
-from visualizer.session import drafts
+from visualizer.session import drafts, state
 from visualizer.session.jobs import Job, Seen, duration, watch
 
 Value = TypeVar("Value")
@@ -43,13 +43,16 @@ def begin(kind: str, subject: object, work: Callable[[Progress], object]) -> Job
 def show(kind: str, job: Job[None], words: Callable[[Seen[None]], str]) -> None:
     """Draw how far a job is, in words, and the way to end it, until it ends."""
 
-    def stop() -> None:
-        job.stop()
-
     def draw(seen: Seen[None]) -> None:
         with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
             st.progress(min(1.0, seen.fraction), text=words(seen))
-            st.button("Stop", icon=":material/stop:", key=f"stop_{kind}", on_click=stop, width="content")
+            st.button(
+                "Stop",
+                icon=":material/stop:",
+                key=f"stop_{kind}",
+                on_click=state.callback(job.stop),
+                width="content",
+            )
 
     watch(job.look, draw)
 

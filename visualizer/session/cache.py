@@ -12,13 +12,13 @@ from weakref import WeakValueDictionary, ref
 
 import streamlit as st
 import torch
-from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from visualizer.runs.compute import compute
 from visualizer.runs.prepare import prepare
 from visualizer.runs.run import Run
 from visualizer.session.allocator import give_back_freed_memory
 from visualizer.session.garbage import freeze_imports
+from visualizer.session.streamlit_internals import is_page
 from visualizer.settings.settings import Settings
 
 SMALL_RUN = 64 * 2**20
@@ -112,8 +112,7 @@ def cached_run(settings: Settings, *, is_passing: bool = False) -> Run:
 
 def _sign_of_work() -> AbstractContextManager[object]:
     """A spinner on the page that waits; nothing where no page does, as when the server answers an address."""
-    is_page = get_script_run_ctx(suppress_warning=True) is not None
-    return st.spinner("Computing every stage …") if is_page else nullcontext()
+    return st.spinner("Computing every stage …") if is_page() else nullcontext()
 
 
 def recalled(run: Run) -> Callable[[], Run]:

@@ -3,7 +3,8 @@
 A page sends the values of all its controls with whatever it says, also when only a clock of the page asks for
 another look. What it says before it has drawn what was changed here holds values that were taken back long ago, and
 nobody chose them now. The address tells: it is sent last, so a page with an address that it should have left does
-not yet show what the others show.
+not yet show what the others show. The browser has a new address sooner than its controls have their new values: a
+number that nobody sees is given and drawn after them, and a page that has it has theirs.
 """
 
 from __future__ import annotations
@@ -11,12 +12,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from streamlit.runtime.scriptrunner import get_script_run_ctx
+import streamlit as st
 
 from visualizer.session.memory import address, memory
+from visualizer.session.streamlit_internals import has_gone_back
 
 _LEFT = "_left_addresses"
 _REPLACED = "_replaced_values"
+_TOLD, _HEARD = "_told", "heard"
 _MOST = 32  # addresses: a page is seldom behind by more than one
 
 Address = Mapping[str, str]
@@ -47,9 +50,17 @@ def caught_up() -> None:
         memory.pop(record, None)
 
 
+def tell() -> None:
+    """Draw, after all controls, the number that the browser says with their values when it has taken these over."""
+    if memory.get(_REPLACED):
+        memory[_HEARD] = memory[_TOLD] = 1 + max(memory.get(name, 0) for name in (_TOLD, _HEARD))
+    st.number_input("Heard", step=1, key=_HEARD, label_visibility="collapsed")
+
+
 def is_behind() -> bool:
     """Whether the browser spoke before it heard of the last change. Back and Forward mean where they go to."""
-    return address() in _left() and not has_gone_back()
+    has_old_values = memory.get(_HEARD, 0) < memory.get(_TOLD, 0)
+    return (has_old_values or address() in _left()) and not has_gone_back()
 
 
 def is_old(key: str, value: object) -> bool:
@@ -61,12 +72,6 @@ def without_old(values: Mapping[str, Any]) -> dict[str, Any]:
     """The values of controls, as a browser that is behind sent them, that it did not merely still show."""
     old = memory.get(_REPLACED, {})
     return {key: value for key, value in values.items() if value not in old.get(key, ())}
-
-
-def has_gone_back() -> bool:
-    """Whether a person went Back or Forward to the address."""
-    context = get_script_run_ctx()
-    return context is not None and context.is_history_navigation
 
 
 def _left() -> list[Address]:

@@ -66,7 +66,7 @@ def _without_its_mask() -> None:
             "Its mask is left out here, so nothing is held against the published numbers.",
             icon=":material/visibility_off:",
         )
-        st.button("With its mask, as published", key="as_published", on_click=_put_mask_back)
+        st.button("With its mask, as published", key="as_published", on_click=state.callback(_put_mask_back))
 
 
 def _put_mask_back() -> None:

@@ -47,20 +47,10 @@ def put_by_before(name: str) -> object:
     return memory.get(f"_{name}")
 
 
-def name_of_session() -> str:
-    """What tells this session from others that watch the same job."""
-    return _drawn_once("session_name")
-
-
 def secret_of_session() -> str:
-    """What this session and its page alone know."""
-    return _drawn_once("session_secret")
-
-
-def _drawn_once(name: str) -> str:
-    """A random text, the same for the rest of the session."""
-    drawn = put_by_before(name)
+    """What this session and its page alone know: a random text."""
+    drawn = put_by_before("session_secret")
     if drawn is None:
         drawn = secrets.token_hex(16)
-        put_by(name, drawn)
+        put_by("session_secret", drawn)
     return str(drawn)

@@ -12,6 +12,8 @@ from typing import Generic, Literal, TypeVar
 
 import streamlit as st
 
+from visualizer.session.visitors import has_page
+
 AT_ONCE = 4
 """How many jobs of this server may run at the same time."""
 
@@ -19,7 +21,7 @@ UNWATCHED_SECONDS = 10.0
 """A job that nobody has looked at for so long stops: the page was closed, or something else is on it."""
 
 LEFT_SECONDS = 3.0
-"""The same once somebody has left it: others ask twice a second, and a page that was reloaded asks no more."""
+"""The same once somebody has left it: others ask twice a second."""
 
 FORESEEN_FROM = 0.02
 """How much must be done before the time left is foreseen: the pace of the beginning is seldom that of the rest."""
@@ -38,7 +40,7 @@ Report = Callable[[Value, float], None]
 """Takes what there is so far, and the fraction done. It raises where the work is to end."""
 
 _PATIENCE = 1.0  # seconds for a job to end after its next report
-_LOG = logging.getLogger(__name__)
+_logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +52,7 @@ class Seen(Generic[Value]):
         phase: what it is doing.
         fraction: how much is done, from 0 to 1.
         seconds: how long it has been running since its first report, or ran.
-        seconds_left: how long it will go on at the pace so far; None before that is known.
+        seconds_left: how long it will go on at the best pace so far; None before that is known, or once it is over.
         failure: what went wrong, where it failed.
     """
 
@@ -78,7 +80,9 @@ class Job(Generic[Value]):
         subject: what it is about; whoever finds a job can tell by it whether it is the one to wait for.
         value: what there is before the first report.
         work: called in the thread with the function that it reports to.
+        stops_unwatched: whether it stops once nobody looks; else it goes on until it is done or left.
         clock: seconds that pass.
+        ended: is set once nobody wants to hear of it any more.
         slots: from which the job takes one while it runs.
 
     Raises:
@@ -91,17 +95,20 @@ class Job(Generic[Value]):
         value: Value,
         work: Callable[[Report[Value]], object],
         *,
+        stops_unwatched: bool = True,
         clock: Callable[[], float] = time.monotonic,
+        ended: threading.Event | None = None,
         slots: threading.Semaphore = SLOTS,
     ) -> None:
         if not slots.acquire(blocking=False):
             raise ValueError("As much as this server has room for is being computed: try again in a minute.")
         self.subject = subject
         self._work, self._clock, self._slots = work, clock, slots
-        self._lock, self._stop = threading.Lock(), threading.Event()
+        self._lock, self._stop = threading.Lock(), ended or threading.Event()
         self._watched = {"": clock()}  # by whom, and when last
-        self._ends_after = UNWATCHED_SECONDS
+        self._ends_after = UNWATCHED_SECONDS if stops_unwatched else math.inf
         self._first: tuple[float, float] | None = None  # the fraction first reported, and when
+        self._end = math.inf  # the earliest that was foreseen: what is left never grows
         self._seen = Seen(value)
         self._thread = threading.Thread(target=self._run, name="job", daemon=True)
         self._thread.start()
@@ -109,19 +116,20 @@ class Job(Generic[Value]):
     def peek(self) -> Seen[Value]:
         """What there is, which does not keep the job from being stopped."""
         with self._lock:
-            return self._seen
+            return self._now()
 
     def look(self, watcher: str = "") -> Seen[Value]:
         """What there is. A job that nobody looks at stops."""
         with self._lock:
             self._watched[watcher] = self._clock()
-            return self._seen
+            return self._now()
 
     def leave(self, watcher: str) -> Seen[Value]:
         """Look no more: the job ends, unless somebody else looks at it. Gives what it has come to."""
         with self._lock:
             self._watched.pop(watcher, None)
             self._watched.pop("", None)  # nobody in particular: it was just started
+            self._watched = {name: at for name, at in self._watched.items() if has_page(name)}
             self._ends_after = LEFT_SECONDS
             if self._is_watched():
                 return self._seen
@@ -148,9 +156,13 @@ class Job(Generic[Value]):
         except _EndedError:
             phase = "stopped" if self._stop.is_set() else "unwatched"
         except Exception as error:
-            _LOG.exception("A job failed")
-            phase, failure = "failed", str(error) or type(error).__name__
+            if self._stop.is_set():  # what is cut off may fail
+                phase = "stopped"
+            else:
+                _logger.exception("A job failed")
+                phase, failure = "failed", str(error) or type(error).__name__
         finally:
+            self._stop.set()
             self._slots.release()
             with self._lock:
                 self._seen = replace(self._seen, phase=phase, seconds=self._seconds(), failure=failure)
@@ -161,14 +173,21 @@ class Job(Generic[Value]):
                 raise _EndedError
             self._first = self._first or (fraction, self._clock())  # until now it was only starting
             seconds, done = self._seconds(), fraction - self._first[0]
-            left = None if done < FORESEEN_FROM else seconds * (1 - fraction) / done
-            self._seen = Seen(value, "running", fraction, seconds, left)
+            if done >= FORESEEN_FROM:
+                self._end = min(self._end, self._clock() + seconds * (1 - fraction) / done)
+            self._seen = Seen(value, "running", fraction, seconds)
+
+    def _now(self) -> Seen[Value]:
+        """What there is, with what is left of the time foreseen; once that is over, nothing is foreseen."""
+        left = self._end - self._clock()
+        is_foreseen = self._seen.is_running and 0 <= left < math.inf
+        return replace(self._seen, seconds_left=left) if is_foreseen else self._seen
 
     def _seconds(self) -> float:
         return self._clock() - self._first[1] if self._first else 0.0
 
 
-def watch(look: Callable[[], Seen[Value] | None], draw: Callable[[Seen[Value]], None]) -> None:
+def watch(look: Callable[[], Seen[Value] | None], draw: Callable[[Seen[Value]], object]) -> None:
     """Draw a job again and again while it runs; then the whole page once more, without the clock.
 
     Args:

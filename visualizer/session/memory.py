@@ -7,11 +7,11 @@ callback would stop halfway, and what the person did would be lost. What is newe
 from __future__ import annotations
 
 from collections.abc import Iterator, MutableMapping
-from contextlib import contextmanager
 from typing import Any
 
 import streamlit as st
-from streamlit.runtime.scriptrunner import get_script_run_ctx
+
+from visualizer.session.streamlit_internals import uninterrupted
 
 
 class Memory(MutableMapping[str, Any]):
@@ -47,21 +47,4 @@ def address() -> dict[str, str]:
         return st.query_params.to_dict()
 
 
-@contextmanager
-def uninterrupted() -> Iterator[None]:
-    """Nothing is broken off while the context is open, as far as Streamlit asks where it does now."""
-    context = get_script_run_ctx(suppress_warning=True)
-    known = vars(context.session_state) if context is not None else {}
-    if (ask := known.get(_ASKS)) is None:
-        yield
-        return
-    known[_ASKS] = lambda: None
-    try:
-        yield
-    finally:
-        known[_ASKS] = ask
-
-
 memory = Memory()
-_ASKS = "_yield_callback"
-"""What Streamlit calls at every touch."""

@@ -3,6 +3,12 @@
 const mounted = new WeakMap();
 
 /**
+ * Which server the page speaks with, as far as it can tell; whether that knows the page; what it is told then.
+ * @type {{ number: number, isReady: boolean, waiting: (() => void)[] }}
+ */
+const server = { number: 0, isReady: true, waiting: [] };
+
+/**
  * What Streamlit calls for every new data and for every change of the theme.
  *
  * It may also call the clean-up of a call that a later one has overtaken: `render` therefore runs once per element,
@@ -12,12 +18,14 @@ export function mounting({ render, style }, hostStyle, colors) {
   const sheets = [hostStyle, style].map(makeSheet);
   return ({ data, parentElement, setTriggerValue, setStateValue }) => {
     if (!data) return undefined;
-    const entry = mounted.get(parentElement) ?? { calls: 0, picture: null };
+    const entry = mounted.get(parentElement) ?? { calls: 0, server: -1, picture: null };
     mounted.set(parentElement, entry);
     Object.assign(entry, { setTriggerValue, setStateValue });
     const call = (entry.calls += 1);
-    if (entry.picture) entry.picture.update(data);
+    if (entry.server === server.number) entry.picture.update(data);
     else {
+      entry.picture?.destroy(); // what it counts is not what the server counts
+      entry.server = server.number;
       parentElement.adoptedStyleSheets = sheets;
       entry.picture = render(emptyRoot(parentElement), data, hostOf(entry, colors));
     }
@@ -45,11 +53,37 @@ function emptyRoot(parentElement) {
 function hostOf(entry, colors) {
   return {
     colors,
-    send: (name, value) => entry.setTriggerValue(name, value),
-    keep: (name, value) => entry.setStateValue(name, value),
+    send: (name, value) => tellServer(() => entry.setTriggerValue(name, value)),
+    keep: (name, value) => tellServer(() => entry.setStateValue(name, value)),
     wear,
   };
 }
+
+function tellServer(tell) {
+  if (server.isReady) tell();
+  else server.waiting.push(tell);
+}
+
+/**
+ * What Streamlit tells the host of its page. A server that was started again knows neither the page nor what to do when
+ * somebody acts on it, until the script has run.
+ */
+const HEARD = {
+  WEBSOCKET_DISCONNECTED: () => Object.assign(server, { number: server.number + 1, isReady: false }),
+  WEBSOCKET_CONNECTED: () => {
+    if (server.isReady) return;
+    document.body.inert = true;
+    tellPage({ type: "RERUN_SCRIPT" });
+  },
+  SCRIPT_RUN_STATE_CHANGED: ({ scriptRunState }) => {
+    if (scriptRunState !== "notRunning" || !document.body.inert) return;
+    document.body.inert = false;
+    server.isReady = true;
+    for (const tell of server.waiting.splice(0)) tell();
+  },
+};
+
+window.addEventListener("message", ({ source, data }) => source === window && HEARD[data?.type]?.(data));
 
 /**
  * Have the page take on colours and letters, by the protocol in which whoever embeds a page of Streamlit talks to it: a

@@ -18,6 +18,7 @@ from visualizer.components.ask_ahead.element import WORKER
 from visualizer.components.bundle import FOLDER, bundled, every_picture
 from visualizer.components.modules import module_text, style_sheet
 from visualizer.components.picture import Picture
+from visualizer.session import state
 
 _FOLDER = Path(__file__).parent
 _ROOT = '<div class="headlight"></div>'
@@ -31,12 +32,11 @@ export default mountingOf({module});
 
 
 def mount(
-    picture: Picture, *, width: Literal["stretch", "content"] = "stretch", **heard: Callable[[], None] | None
+    picture: Picture, *, width: Literal["stretch", "content"] = "stretch", **heard: Callable[[object], None]
 ) -> None:
     """Put a picture on the page.
 
-    heard: by the name of one of the picture's events, what is called before the next run when a person did it;
-        ``st.session_state[picture.key]`` then holds the event under this name.
+    heard: by the name of one of the picture's events, what hears of it before the next run.
 
     Raises:
         TypeError: the picture has no event of a name.
@@ -44,7 +44,10 @@ def mount(
     if unknown := heard.keys() - set(picture.events):
         raise TypeError(f"{picture.module} has no event {', '.join(sorted(unknown))}: {', '.join(picture.events)}")
     # Streamlit gives a component only the events that have a callback.
-    callbacks: dict[str, Any] = {f"on_{event}_change": heard.get(event) or _nothing for event in picture.events}
+    callbacks: dict[str, Any] = {
+        f"on_{event}_change": state.on_event(picture.key, event, heard.get(event, _ignore))
+        for event in picture.events
+    }
     _renderer(picture.module)(key=picture.key, data=picture.data, width=width, **callbacks)
 
 
@@ -96,5 +99,5 @@ def _renderer(module: str) -> ComponentRenderer:
     return st.components.v2.component(f"headlight_{name}", html=_ROOT, js=loader)
 
 
-def _nothing() -> None:
+def _ignore(event: object) -> None:
     """For events that nobody listens to."""

@@ -10,7 +10,9 @@ change; the newest thing the person did wins:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import logging
+import secrets
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
@@ -40,9 +42,11 @@ from visualizer.settings.watched_settings import (
     write_watched,
 )
 
+_LOGGER = logging.getLogger(__name__)
 _CHOICES = "_choices"
 _ACTED = "_acted"
 _OPENED = "_examples_opened"
+_FAILURE = "_failure"
 _PARTS = ("settings", "selection", "training", "watched")
 
 
@@ -77,6 +81,15 @@ class Choices:
     def width(self) -> int:
         """The width asked for, to which the model returns as soon as the heads can share it."""
         return self.selection.asked_width or self.settings.d_model
+
+
+def read(link: Mapping[str, Sequence[str]]) -> Choices:
+    """What a link chooses, by its parameters with all their values."""
+    settings, selection, notices = read_query(link)
+    training, of_training = read_training(link)
+    watched, of_watched = read_watched(link)
+    notices = (*notices, *of_training, *of_watched)
+    return Choices(settings, selection, notices, frozenset(link), training, watched)
 
 
 FIRST = Choices(examples.OPENING.settings, examples.OPENING.selection)
@@ -178,26 +191,46 @@ def change_masks(settings: Settings) -> None:
     change(**{name: getattr(settings, name) for name in names})
 
 
+def callback(act: Callable[..., object], *given: object, **named: object) -> Callable[[], None]:
+    """What Streamlit calls for an act of a person: the page is drawn also where the act fails."""
+
+    def carry_out() -> None:
+        try:
+            act(*given, **named)
+        except Exception:  # Streamlit would show it in place of the page
+            memory[_FAILURE] = code = secrets.token_hex(3)
+            _LOGGER.exception("An act failed, code %s", code)
+
+    return carry_out
+
+
+def failure() -> str:
+    """The code in the log of an act that failed since the page was last drawn; "" for none."""
+    return str(memory.pop(_FAILURE, ""))
+
+
 def on_event(key: str, name: str, handle: Callable[[object], None]) -> Callable[[], None]:
-    """A callback that hands ``handle`` what the component ``key`` sent as ``name``, and remembers its number."""
+    """A callback that hands ``handle`` what the component ``key`` sent as ``name``, and remembers its number.
 
-    def callback() -> None:
-        event = memory[key][name]
-        memory[_seq_key(key)] = index_in(event, "seq")
-        handle(event)
+    A component that has left the page meanwhile has no event any more.
+    """
 
-    return callback
+    def take() -> None:
+        if (event := memory.get(key, {}).get(name)) is not None:
+            memory[_seq_key(key)] = index_in(event, "seq")
+            handle(event)
+
+    return callback(take)
 
 
 def on_change(key: str, handle: Callable[[Any], None]) -> Callable[[], None]:
-    """A callback that hands ``handle`` the new value of the widget ``key``."""
+    """A callback that hands ``handle`` the new value of the widget ``key``, unless the widget has left the page."""
 
-    def callback() -> None:
-        value = memory[key]
-        if not catching_up.is_old(key, value):
+    def take() -> None:
+        if key in memory and not catching_up.is_old(key, value := memory[key]):
             handle(value)
 
-    return callback
+    return callback(take)
 
 
 def last_seq(key: str) -> int:
@@ -228,13 +261,7 @@ def _act(choices: Choices) -> None:
 
 def _from_address() -> Choices:
     raw = {name: st.query_params.get_all(name) for name in st.query_params}
-    if _chooses_nothing(raw):
-        return _first()
-    settings, selection, notices = read_query(raw)
-    training, of_training = read_training(raw)
-    watched, of_watched = read_watched(raw)
-    notices = (*notices, *of_training, *of_watched)
-    return Choices(settings, selection, notices, frozenset(raw), training, watched)
+    return _first() if _chooses_nothing(raw) else read(raw)
 
 
 def _first() -> Choices:
@@ -276,10 +303,10 @@ def _chooses_nothing(given: Iterable[str]) -> bool:
 def _with_widgets(before: Choices) -> Choices:
     """The choices with the values of those widgets that were on the page."""
     known = memory.to_dict()
-    if _address_is(before):
-        catching_up.caught_up()
-    elif catching_up.is_behind():
+    if catching_up.is_behind():
         known = catching_up.without_old(known)
+    elif _address_is(before):
+        catching_up.caught_up()
     values = _values_of_widgets(Settings, known)
     if values.setdefault("d_model", before.settings.d_model) == before.settings.d_model:
         values["d_model"] = before.width

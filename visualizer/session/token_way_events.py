@@ -12,17 +12,12 @@ from visualizer.session import state
 class Listeners(TypedDict):
     """What hears the events of the picture, by their names."""
 
-    open: Callable[[], None]
-    shown: Callable[[], None]
+    open: Callable[[object], None]
+    shown: Callable[[object], None]
 
 
-def listeners(key: str, paths: Collection[str]) -> Listeners:
-    """What hears the events of the picture ``key``.
-
-    Args:
-        key: the picture.
-        paths: the stages that it may lead to.
-    """
+def listeners(paths: Collection[str]) -> Listeners:
+    """What hears the events of the picture, which may lead to the stages ``paths``."""
 
     def show(event: object) -> None:
         state.select(query=state.index_in(event, "query"))
@@ -37,4 +32,4 @@ def listeners(key: str, paths: Collection[str]) -> Listeners:
         if state.has_index(event, "head"):
             state.select(head=state.index_in(event, "head"))
 
-    return Listeners(open=state.on_event(key, "open", open_stage), shown=state.on_event(key, "shown", show))
+    return Listeners(open=open_stage, shown=show)

@@ -41,11 +41,18 @@ def tell(line: str, text: str) -> None:
             loop.call_soon_threadsafe(told.put_nowait, text)
 
 
-def wait_until_drawn(line: str, seconds: float) -> None:
-    """Wait until the page of a line says that its picture is drawn, so long at most."""
-    drawn = _undrawn.setdefault(line, Event())
-    drawn.wait(seconds)
-    _undrawn.pop(line, None)
+@contextmanager
+def until_drawn(line: str, seconds: float) -> Iterator[None]:
+    """At the end of the context, wait until the page of a line has said that its picture is drawn, so long at most.
+
+    It may say so while the context is open: the picture is sent in it.
+    """
+    drawn = _undrawn[line] = Event()
+    try:
+        yield
+        drawn.wait(seconds)
+    finally:
+        _undrawn.pop(line, None)
 
 
 def is_drawn(line: str) -> None:

@@ -35,8 +35,7 @@ def examples(title: str, offered: Sequence[Example], *, key: str, button_key: st
                 example.title,
                 key=button_key.format(example.name),
                 help=example.what_to_see,
-                on_click=state.choose,
-                args=(example.settings, example.selection),
+                on_click=state.callback(state.choose, example.settings, example.selection),
                 type="tertiary",
             )
 
@@ -47,7 +46,7 @@ def text(name: str, **more: object) -> None:
     This and the following draw the control of a field with its label, help, bounds and choices. ``more`` are
     arguments of Streamlit's widget, further ones or other than the usual ones.
     """
-    st.text_area(_FIELDS[name].label, **_usual(name, more))  # with ``max_chars`` a longer paste would go unsaid
+    st.text_area(_FIELDS[name].label, **_usual(name, more))
 
 
 def choice(name: str, offered: Sequence[Any] | None = None, **more: object) -> None:

@@ -101,7 +101,7 @@ EXAMPLES = (
         title="Two causal heads",
         what_to_see="Two published causal heads, number for number: no token sees a later one.",
         settings=Settings(weights="two_causal_heads"),
-        selection=Selection(stage="weights", head=0, query=5, key=0),
+        selection=Selection(stage="attention.weights", head=0, query=5, key=0),
     ),
     Example(
         name="single_token",

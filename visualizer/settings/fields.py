@@ -17,8 +17,12 @@ WORKED_EXAMPLES = tuple(PUBLISHED)
 """The published examples whose numbers can be loaded in place of a model, in the order of their menu."""
 
 
-GUESSED = "guess"
-"""The intention of a mask that nobody has named: the likeliest is taken and said to be a guess."""
+UNSAID = "unsaid"
+"""What a mask should be while nobody has said it: it is then described, and not judged."""
+
+
+EXPRESSION = "expression:"
+"""How a link begins what a mask should be, where it is an expression."""
 
 
 TRAINED = "trained"
@@ -40,6 +44,9 @@ USUAL_POSITIONS = 512
 MAX_TEXT = 20_000
 """The most characters of a text: any that is longer has more than can be drawn, or next to no spaces."""
 
+
+MAX_TYPED: Mapping[str, int] = {"pasted_mask": 2**22, "pretrained_expression": 2_000, "train_text": 80}
+"""The most characters of a field by its key, where it takes another number of them than ``MAX_TEXT``."""
 
 MAX_ORDER = 99
 """The orders that the tokens of a text can be put in, besides the one that was typed."""

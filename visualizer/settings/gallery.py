@@ -81,7 +81,7 @@ GALLERY = (
     _case(
         "transposed",
         "Transposed",
-        "Queries and keys are swapped: each query sees itself and what comes after it. One click mends it.",
+        "Queries and keys are swapped: each query sees itself and what comes after it. One click fixes it.",
         replace(_DECODER, mask=("custom",), custom="q <= k"),
         replace(_LOOK, intent="causal"),
     ),

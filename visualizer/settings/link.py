@@ -14,10 +14,11 @@ from urllib.parse import quote
 from model.mask_tools.intent_kinds import INTENT_KINDS
 from visualizer.safe_text import visible_whole
 from visualizer.settings.fields import (
-    GUESSED,
+    EXPRESSION,
     MAX_TOKENS,
     NO_MASK,
     TRAINED,
+    UNSAID,
     Field,
     Kind,
     fields_of,
@@ -351,14 +352,17 @@ _INTENT = re.compile(r"([a-z_]{1,20})(?::(\d{1,3}))?(\+documents)?(\+padding)?")
 
 
 def _read_intent(_field: Field, given: str, default: str) -> _Reading:
-    """``causal``, ``window:4+documents+padding``, or ``guess``."""
-    if given == GUESSED:
+    """``causal``, ``window:4+documents+padding``, ``window`` without its number yet, ``expression:k <= q``."""
+    if given == UNSAID:
         return _Reading(given)
+    if given.startswith(EXPRESSION):
+        condition = _without_surrogates(given[:MAX_URL_TEXT])
+        return _Reading(condition, "" if condition == given else "is too long for a link")
     found = _INTENT.fullmatch(given)
     if found is None or found[1] not in INTENT_KINDS:
         return _Reading(default, "is not what a mask can be meant to be")
     kind = INTENT_KINDS[found[1]]
-    if bool(found[2]) != bool(kind.number) or (found[2] and not kind.least <= int(found[2]) <= MAX_TOKENS):
+    if found[2] and not (kind.number and kind.least <= int(found[2]) <= MAX_TOKENS):
         return _Reading(default, "has no number that it can have")
     number = "" if found[2] is None else f":{int(found[2])}"
     canonical = f"{found[1]}{number}{found[3] or ''}{found[4] or ''}"

@@ -14,13 +14,13 @@ from typing import Literal
 from model.config import Activation, Architecture, Norm, Positions
 from model.names import MASK_NAMES
 from visualizer.settings.fields import (
-    GUESSED,
     MAX_ORDER,
     MAX_SEQUENCES,
     MAX_TOKENS,
     NARROWEST,
     NO_CHART,
     TRAINED,
+    UNSAID,
     WIDEST,
     Field,
     fields_of,
@@ -337,6 +337,9 @@ class Settings:
         return self.n_decoder_layers if is_apart else self.n_layers
 
 
+_COMPARED = "{} is compared with what you say here. Until you do, it is described and not judged."
+
+
 @dataclass(frozen=True)
 class Selection:
     """What is looked at.
@@ -568,25 +571,26 @@ class Selection:
         most=11,
     )
     node: int = setting(-1, "Node", "The node of the tree, counted from 0; -1: the best.", least=-1, most=9_999)
-    intent: str = setting(
-        GUESSED,
-        "What should it be?",
-        "Everything that is said of a mask is a comparison with what it should be. Until you say, it is guessed.",
-        kind="intent",
-    )
+    intent: str = setting(UNSAID, "What should it be?", _COMPARED.format("The mask"), kind="intent")
     intent_encoder: str = setting(
-        GUESSED,
-        "What should it be?",
-        "Everything that is said of the encoder's mask is a comparison with what it should be. Until you say, it "
-        "is guessed.",
-        kind="intent",
+        UNSAID, "What should it be?", _COMPARED.format("The encoder's mask"), kind="intent"
     )
     intent_cross: str = setting(
-        GUESSED,
-        "What should it be?",
-        "Everything that is said of the mask of the cross-attention is a comparison with what it should be. Until "
-        "you say, it is guessed.",
-        kind="intent",
+        UNSAID, "What should it be?", _COMPARED.format("The mask of the cross-attention"), kind="intent"
+    )
+    intent_array: str = setting(UNSAID, "What should it be?", _COMPARED.format("Your array"), kind="intent")
+    array_documents: str = setting(
+        "",
+        "Documents",
+        "If sequences are packed: the number of each token's document, 0 0 0 1 1, or the lengths of the documents, "
+        "3 2. A semicolon parts the sequences of a batch.",
+    )
+    array_padding: str = setting(
+        "",
+        "Padding",
+        "If there is any: how many tokens each sequence has, 3, or 3 5 2, with “left” behind them where padding "
+        "stands before the tokens; or 1 for each token and 0 for each padding, 1 1 1 0 0, with a semicolon between "
+        "sequences.",
     )
     passed_to: PassedTo = setting(
         "ask",
@@ -621,16 +625,16 @@ class Selection:
     one_row: OneRow = setting(
         "usual",
         "The one row is for",
-        "A mask with one row is for one new query, as in decoding with a cache, or for every query alike. As "
-        "usual: (1, Tk) is one query, (B, 1, 1, Tk) every query.",
+        "A mask with one row is for one new query, as in decoding with a cache, or for every query alike: an axis "
+        "with one entry broadcasts. As usual: (1, Tk) is one query, (B, 1, 1, Tk) every query.",
         choices={"usual": "As usual", "one": "One new query", "all": "Every query"},
     )
     keys_before: int = setting(
         -1,
-        "Keys before the first query",
-        "How many keys of the cache stand before query 0. 0 sets the first query beside the first key (top left). "
-        "-1, as usual: in self-attention as many as there are more keys than queries, so that the last query is "
-        "beside the last key (bottom right); in cross-attention, which has no cache, 0.",
+        "Past length (KV cache)",
+        "How many keys of the cache stand before query 0. 0 sets the first query beside the first key: top-left "
+        "aligned. As many as there are more keys than queries set the last query beside the last key: bottom-right "
+        "aligned.",
         least=-1,
         most=2_048,
     )

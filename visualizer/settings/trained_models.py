@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from model.safetensors_header import read_header
+
 _SHIPPED = Path(__file__).parents[2] / "model" / "learning" / "trained"
-_LENGTH_BYTES = 8
 _SHAPE = ("n_heads", "n_layers", "d_model", "d_ff", "norm", "positions", "scale_scores", "seed")
 _TASKS = {
     "reverse": ("Reverse", "encoder-decoder", "headlight"),
@@ -60,7 +61,7 @@ class TrainedModel:
 def _read(task: str) -> TrainedModel:
     title, architecture, example = _TASKS[task]
     with (_SHIPPED / f"{task}.safetensors").open("rb") as file:
-        header = json.loads(file.read(int.from_bytes(file.read(_LENGTH_BYTES), "little")))
+        header = read_header(file, damaged=f"the trained model of {task} is damaged")
     recipe = json.loads(header["__metadata__"]["headlight"])["recipe"]
     shape = {name: recipe[name] for name in _SHAPE} | {"architecture": architecture}
     return TrainedModel(task, title, example, shape, recipe)

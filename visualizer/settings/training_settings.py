@@ -21,9 +21,6 @@ ATTENTIONS: Mapping[str, tuple[str, ...]] = {
 }
 """The attentions of each architecture; the first is the one that reads the text to answer it."""
 
-LONGEST_QUESTION = 200
-"""The most characters that can be asked; every task refuses fewer."""
-
 
 @dataclass(frozen=True)
 class ExperimentTitle:
@@ -129,6 +126,9 @@ class TrainingChoice:
         _REVERSE.recipe["n_layers"] - 1, "Layer", "The layer that is looked at, counted from 0.", most=3
     )
     train_step: int = setting(LAST_STEP, "Moment", "The step that is looked at.", most=LAST_STEP)
+    train_started: str = setting(
+        "", "Started", "The training that was started here: what it has come to is shown.", kind="identifier"
+    )
 
 
 TRAINING: Mapping[str, Field] = fields_of(TrainingChoice)

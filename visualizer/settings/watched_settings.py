@@ -10,7 +10,7 @@ from visualizer.settings.fields import Field, fields_of, setting
 from visualizer.settings.link import read_part, write_part
 
 Door = Literal["recording", "pretrained"]
-Source = Literal["none", "example", "given", "uploaded"]
+Source = Literal["none", "example", "given", "path", "uploaded"]
 Panel = Literal["heads", "compare", "operations", "write", "mask", "prove"]
 
 Under = Literal["own", "other"]
@@ -44,8 +44,15 @@ class WatchedChoice:
             "none": "None",
             "example": "The example",
             "given": "The file that the app was started with",
+            "path": "A file of this machine",
             "uploaded": "An uploaded file",
         },
+    )
+    watched_path: str = setting(
+        "",
+        "Or the path of one on this machine",
+        "A file that trace.save wrote, on the machine that this page is served from. It can be of any length that "
+        "its memory allows, and nothing in it is run.",
     )
     watched_panel: Panel = setting(
         "heads",

@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import streamlit as st
 
+from model.mask_tools.intent_kinds import CELLS_OF_THEIR_OWN
 from model.mask_tools.intents import Intent
 from model.sources.worked_examples import WorkedExample
 from visualizer.components.axis import Axis
@@ -93,8 +94,7 @@ def _nothing_to_compare(example: WorkedExample) -> None:
                 st.button(
                     markdown_safe(other.title),
                     key=f"compare_{other.name}",
-                    on_click=state.change,
-                    kwargs={"weights": other.name, "mask": Settings().mask},
+                    on_click=state.callback(state.change, weights=other.name, mask=Settings().mask),
                     type="tertiary",
                 )
 
@@ -108,7 +108,7 @@ def _choose_masks(run: Run, selection: Selection) -> None:
     if intent is None:
         widgets.compared_mask("mask_b", selection.mask_b)
     meant = chosen_intent(selection, attention_named(selection.attention, run.settings.architecture))
-    if meant is None or meant.kind == "painted":
+    if meant is None or meant.kind in CELLS_OF_THEIR_OWN:
         return
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="meant_by_b"):
         widgets.switch("against_intent", width="content")
@@ -182,9 +182,9 @@ def _grids(run: Run, picture: ComparePicture, selection: Selection) -> None:
             dials=dials if unturned else (),
             dial_address=unturned or "",
         ),
-        select=state.on_event(key, "select", select),
-        shown=state.on_event(key, "shown", show),
-        turned=state.on_event(key, "turned", turn),
+        select=select,
+        shown=show,
+        turned=turn,
     )
 
 
@@ -324,7 +324,7 @@ def _downstream(a: Run, b: Run, kind: str, batch: int, selection: Selection) -> 
         path = found.paths[min(state.index_in(event, "row"), len(found.paths) - 1)]
         state.select(stage=without_layer(path), layer=layer_of(path), query=state.index_in(event, "column"))
 
-    mount(tensor_grid([panel], key=key, layout="row"), select=state.on_event(key, "select", select))
+    mount(tensor_grid([panel], key=key, layout="row"), select=select)
 
 
 def _downstream_panel(run: Run, found: Downstream, values: np.ndarray) -> Panel:

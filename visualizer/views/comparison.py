@@ -135,9 +135,10 @@ def most_freed(a: Run, b: Run, module: str, *, batch: int) -> tuple[int, int]:
 
 
 def downstream(a: Run, b: Run, *, batch: int, prefix: str) -> Downstream | None:
-    """The distance between two runs along the sequence of tokens that runs through ``prefix`` and to the logits.
+    """The distance between two runs along the sequence of tokens that runs through ``prefix``.
 
-    None where there is no such stage, as in an attention by itself.
+    It ends at the logits, except that of the encoder beside a decoder: their rows are other tokens there. None
+    where there is no such stage, as in an attention by itself.
     """
     paths = tuple(path for path in a.trace if path in b.trace and _is_on_the_way(a, path, prefix))
     if not paths:
@@ -172,7 +173,8 @@ def _all_allowed(run: Run, module: str, batch: int) -> Tensor:
 
 
 def _is_on_the_way(run: Run, path: str, prefix: str) -> bool:
-    leads_on = without_layer(path).startswith(prefix) or path == "logits"
+    has_logits = prefix != "encoder" or "target" not in run.tokens
+    leads_on = without_layer(path).startswith(prefix) or (path == "logits" and has_logits)
     return leads_on and entry_of(run, path).on_the_stream
 
 

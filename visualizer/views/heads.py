@@ -90,9 +90,9 @@ def render(run: Run, selection: Selection) -> None:
             dial_address=unturned or "",
             light=light_at(run, selection),
         ),
-        select=state.on_event(key, "select", choose_cell),
-        shown=state.on_event(key, "shown", show),
-        turned=state.on_event(key, "turned", turn),
+        select=choose_cell,
+        shown=show,
+        turned=turn,
     )
     above.caption(f"Layer {layer}: {check_line(agreement(run, same[layer]))}")  # after the picture has left
     cell = Cell(

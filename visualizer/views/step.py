@@ -33,16 +33,7 @@ from visualizer.stages.informative import cell_at
 from visualizer.stages.numpy_lines import notes
 from visualizer.stages.operands import Operand, used
 from visualizer.stages.panels import matrix, operand_panel, to_array
-from visualizer.stages.registry import (
-    checks,
-    derive,
-    entry_of,
-    formula_of,
-    numpy_line,
-    on_map,
-    operands_of,
-    told,
-)
+from visualizer.stages.registry import checks, derive, entry_of, formula_of, numpy_line, on_map, operands_of, told
 from visualizer.stages.source_lines import code_line
 from visualizer.views.ahead import addressed, nothing_addressed
 from visualizer.views.charts.section import charts, charts_at
@@ -107,7 +98,7 @@ def _map(run: Run, path: str, *, with_stages: bool) -> None:
     key = "stage_map"
     mount(
         stage_map(model, path, verdicts=verdicts(run), with_stages=with_stages, seq=state.last_seq(key), key=key),
-        stage=state.on_event(key, "stage", move),
+        stage=move,
     )
 
 
@@ -181,7 +172,7 @@ def _picture(run: Run, cell: Cell, selection: Selection) -> None:
             above=_SECOND_TEXT if "target" in run.tokens else 0,
             key=key,
         ),
-        select=state.on_event(key, "select", select),
+        select=select,
     )
 
 
@@ -324,7 +315,7 @@ def _every_part(run: Run, cell: Cell, selection: Selection) -> None:
     key = "every_part"
     st.markdown("##### Side by side in it")
     shown = _address("step_parts", run, selection, cell, picture) or panels
-    mount(tensor_grid(shown, layout="wrap", key=key), select=state.on_event(key, "select", select))
+    mount(tensor_grid(shown, layout="wrap", key=key), select=select)
 
 
 def _every_head(run: Run, cell: Cell, selection: Selection) -> None:
@@ -346,7 +337,7 @@ def _every_head(run: Run, cell: Cell, selection: Selection) -> None:
             layout="wrap",
             key=key,
         ),
-        select=state.on_event(key, "select", select),
+        select=select,
     )
 
 

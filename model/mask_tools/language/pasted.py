@@ -142,12 +142,15 @@ class Reader:
                     named = _Named(value, scope)
                     scope = {**scope, name: named}
                     last = named if last is None or not isinstance(value, ast.Constant) else last
-                case ast.Assign(targets=[ast.Tuple(elts=names)], value=ast.Tuple(elts=values)):
-                    pairs = zip(names, values, strict=False)
-                    scope = {
-                        **scope,
-                        **{one.id: _Named(value, scope) for one, value in pairs if isinstance(one, ast.Name)},
+                case ast.Assign(targets=[ast.Tuple(elts=names)], value=value):
+                    parts = {
+                        one.id: _Named(ast.copy_location(ast.Subscript(value, ast.Constant(index)), value), scope)
+                        for index, one in enumerate(names)
+                        if isinstance(one, ast.Name)
                     }
+                    scope = {**scope, **parts}
+                case ast.Assign(targets=[ast.Attribute()]):
+                    continue
                 case ast.AugAssign(target=ast.Name(id=name) as before, op=sign, value=value):
                     changed = ast.copy_location(ast.BinOp(before, sign, value), statement)
                     last = _Named(changed, scope)
@@ -191,6 +194,8 @@ class Reader:
                 return self._either(node, test, one, other, scope)
             case ast.Call():
                 return self._call(node, scope)
+            case ast.Subscript(value=ast.Call() | ast.Tuple() as whole, slice=ast.Constant(value=int() as index)):
+                return self._part(whole, index, scope)
             case ast.Subscript():
                 return self._fact(node, scope)
             case ast.Attribute():
@@ -207,28 +212,49 @@ class Reader:
                 return self._applied(node, function, (), scope)
         meant = next(iter(difflib.get_close_matches(name, scope, n=1)), None) or meant_by(name)
         known = f"did you mean {meant}?" if meant else f"write a line above, as in {name} = 4, or its number for it"
+        known = "paste the lines that define it too" if "mask" in name else known
         raise self._refusal(node, f"'{shortened(name)}' is not known here: {known}")
 
     def _applied(self, node: ast.expr, function: _Function, given: Sequence[ast.expr], scope: Scope) -> ast.expr:
         """What a function returns, for the query and the key where no arguments are given."""
+        returned = self._bound(node, function, given, scope)
+        return self._expression(returned.value, returned.scope)
+
+    def _part(self, whole: ast.Call | ast.Tuple, index: int, scope: Scope) -> ast.expr:
+        """One of several values that are written side by side, or that a function returns."""
+        named = _Named(whole, scope)
+        if isinstance(whole, ast.Call) and isinstance(whole.func, ast.Name):
+            function = scope.get(whole.func.id)
+            if isinstance(function, _Function):
+                named = self._bound(whole, function, whole.args, scope)
+        if not isinstance(named.value, ast.Tuple) or index >= len(named.value.elts):
+            raise self._refusal(whole, f"{self._said(whole)} does not give so many values")
+        return self._expression(named.value.elts[index], named.scope)
+
+    def _bound(self, node: ast.expr, function: _Function, given: Sequence[ast.expr], scope: Scope) -> _Named:
+        """What a function returns, with the names that it may use."""
         names = function.parameters
+        needed = [name for name in names if name not in function.defaults]
         own: dict[str, ast.expr | _Named | _Function] = {
             name: _Named(value, function.scope) for name, value in function.defaults.items()
         }
         if given:
             own |= {name: _Named(value, scope) for name, value in zip(names, given, strict=False)}
-        elif len(names) in (2, len(self._dialect.parameters)):
-            positions = self._dialect.parameters[-len(names) :]
-            own |= {name: ast.Name(position) for name, position in zip(names, positions, strict=True)}
-        elif len(names) == len(MASKS.parameters):
-            raise self._refusal(node, "this is not given the score, so it is a mask_mod: write it as the mask")
-        elif len(names) == len(MASKS.parameters) + 1:
+        elif len(needed) in (2, len(self._dialect.parameters)):
+            positions = self._dialect.parameters[-len(needed) :]
+            own |= {name: ast.Name(position) for name, position in zip(needed, positions, strict=True)}
+        elif needed and "score" in needed[0]:
             raise self._refusal(node, "this changes scores, so it is a score_mod and no mask")
+        elif len(needed) == len(MASKS.parameters):
+            raise self._refusal(node, "this is not given the score, so it is a mask_mod: write it as the mask")
+        elif len(needed) > len(MASKS.parameters):
+            last = shortened(needed[-1])
+            raise self._refusal(node, f"'{last}' has no value: write it in the head of the function, {last}=4")
         outside = {name: value for name, value in function.scope.items() if name not in names}
         returned = self._returned(function.body, {**outside, **own})
         if returned is None:
             raise self._refusal(node, "this function returns nothing: end it with return and a condition")
-        return self._expression(returned.value, returned.scope)
+        return returned
 
     def _joined(self, node: ast.BinOp, sign: ast.operator, parts: list[ast.expr]) -> ast.expr:
         if type(sign) in _SIGNS:
@@ -277,7 +303,14 @@ class Reader:
         own = _OTHER_NAMES.get(name, name)
         if self._dialect.functions.get(own) == len(parts):
             return self._at(node, ast.Call(ast.Name(own), parts, []))
+        limits = {one.arg: self._expression(one.value, scope) for one in node.keywords}
         match name, parts:
+            case "clamp" | "clip", [number, *ends]:
+                low, high, *_ = [*ends, None, None]
+                number = self._nearer(node, ast.Add(), number, limits.get("min", low))
+                return self._nearer(node, ast.Sub(), number, limits.get("max", high))
+            case "max" | "maximum" | "min" | "minimum", [one, other]:
+                return self._nearer(node, ast.Add() if name.startswith("max") else ast.Sub(), one, other)
             case "logical_not" | "bitwise_not", [part]:
                 return self._at(node, ast.UnaryOp(ast.Not(), part))
             case _, [_, _, *_] if name in _JOINING:
@@ -287,6 +320,22 @@ class Reader:
         close = difflib.get_close_matches(name, self._dialect.functions, n=1)
         meant = f"did you mean {close[0]}?" if close else "paste the lines that define it too"
         raise self._refusal(node, f"{shortened(name)}(...) is not known here: {meant}")
+
+    def _nearer(self, node: ast.expr, sign: ast.operator, one: ast.expr, other: ast.expr | None) -> ast.expr:
+        """The greater of two whole numbers, or with - the smaller: (one + other + abs(one - other)) // 2."""
+        if other is None:
+            return one
+        if "min" in self._dialect.functions:
+            return self._at(
+                node, ast.Call(ast.Name("max" if isinstance(sign, ast.Add) else "min"), [one, other], [])
+            )
+        apart = ast.Call(ast.Name("abs"), [ast.BinOp(one, ast.Sub(), other)], [])
+        twice = ast.BinOp(ast.BinOp(one, ast.Add(), other), sign, apart)
+        made = self._at(node, ast.BinOp(twice, ast.FloorDiv(), ast.Constant(2)))
+        for part in ast.walk(made):
+            if isinstance(part, ast.expr) and not hasattr(part, "col_offset"):
+                part.col_offset, part.end_col_offset = made.col_offset, made.end_col_offset
+        return made
 
     def _fact(self, node: ast.Subscript, scope: Scope) -> ast.expr:
         """``document_id[b, q_idx]`` and the like: what is known here of the token at a position."""

@@ -10,6 +10,7 @@ from model.mask_tools.language.spelling import MaskExpressionError, check_signs
 _HEAD = "if True:\n"
 _FIRST = re.compile(r"^ {1,3}(?=\S)")
 _RUN = re.compile(r"(?<=\S) {3,}(?=\S)")
+_OPENED = re.compile(r":( {3,})(?=\S)")
 _NEW_LINE = re.compile(r"(?<=[^\s,(=:]) {1,2}(?=(?:def|return) |[A-Za-z_]\w* = )")
 
 
@@ -64,7 +65,9 @@ def _with_line_breaks(text: str) -> str:
     text = re.sub(r"\r(?!\n)", "\n", text)
     if "\n" in text or not re.search(r"\b(def|return)\b", text):
         return text
-    text = _RUN.sub(_broken, _FIRST.sub(_line_breaks, text))
+    opened = _OPENED.search(text)
+    by_four = opened is None or len(opened[1]) > 4
+    text = _RUN.sub(lambda run: _broken(run, by_four=by_four), _FIRST.sub(_line_breaks, text))
     return _NEW_LINE.sub(_line_breaks, text)
 
 
@@ -72,8 +75,8 @@ def _line_breaks(blanks: re.Match[str]) -> str:
     return "\n" * len(blanks.group())
 
 
-def _broken(run: re.Match[str]) -> str:
-    """A line break, and the indentation after it: a multiple of four, or two."""
+def _broken(run: re.Match[str], *, by_four: bool) -> str:
+    """Line breaks, and the indentation after them: a multiple of four, or two."""
     indent = len(run.group()) - 1
-    indent -= indent % (4 if indent >= 4 else 2)
+    indent -= indent % (4 if by_four else 2)
     return "\n" * (len(run.group()) - indent) + " " * indent

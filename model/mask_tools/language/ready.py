@@ -23,17 +23,9 @@ class ReadyExpression:
 
 
 READY = (
+    ReadyExpression("everything", "Everything", "True", "Every query sees every key: an encoder without padding."),
     ReadyExpression(
-        "everything",
-        "Everything",
-        "True",
-        "Every query sees every key: an encoder without padding.",
-    ),
-    ReadyExpression(
-        "causal",
-        "Causal",
-        "k <= q",
-        'No query sees a later key ("Attention Is All You Need", section 3.2.3).',
+        "causal", "Causal", "k <= q", 'No query sees a later key ("Attention Is All You Need", section 3.2.3).'
     ),
     ReadyExpression(
         "strictly_before",
@@ -78,10 +70,7 @@ READY = (
         "The own block, and the last token of every block (Sparse Transformer, section 4.3).",
     ),
     ReadyExpression(
-        "blocks",
-        "Blocks",
-        "q // 4 == k // 4",
-        "Blocks of 4 tokens that see themselves alone: block-diagonal.",
+        "blocks", "Blocks", "q // 4 == k // 4", "Blocks of 4 tokens that see themselves alone: block-diagonal."
     ),
     ReadyExpression(
         "block_sparse",
@@ -90,10 +79,7 @@ READY = (
         "Blocks of 4 see their neighbours, and the first block is global (BigBird, section 2).",
     ),
     ReadyExpression(
-        "block_causal",
-        "Block-causal",
-        "k // 4 <= q // 4",
-        "Both ways within a block of 4, causal between blocks.",
+        "block_causal", "Block-causal", "k // 4 <= q // 4", "Both ways within a block of 4, causal between blocks."
     ),
     ReadyExpression(
         "global_token",
@@ -113,12 +99,7 @@ READY = (
         "k <= q or k < 3",
         "The first 3 tokens are seen by all, later ones causally (T5, section 3.2.1).",
     ),
-    ReadyExpression(
-        "padding",
-        "Padding",
-        "not is_pad(k)",
-        "No query sees a padding token.",
-    ),
+    ReadyExpression("padding", "Padding", "not is_pad(k)", "No query sees a padding token."),
     ReadyExpression(
         "causal_padding",
         "Causal and padding",
@@ -137,17 +118,7 @@ READY = (
         "k <= q and segment(q) == segment(k)",
         "Training a decoder on packed documents.",
     ),
-    ReadyExpression(
-        "same_token",
-        "Same token",
-        "same_token",
-        "A token sees its own occurrences and nothing else.",
-    ),
-    ReadyExpression(
-        "not_itself",
-        "All but itself",
-        "k != q",
-        "Every token but the one in the query's place.",
-    ),
+    ReadyExpression("same_token", "Same token", "same_token", "A token sees its own occurrences and nothing else."),
+    ReadyExpression("not_itself", "All but itself", "k != q", "Every token but the one in the query's place."),
 )
 """Expressions to begin with, the best known first."""

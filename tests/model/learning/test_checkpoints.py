@@ -79,6 +79,10 @@ def test_the_same_checkpoint_gives_the_same_bytes():
         (FILE[:-1], "damaged or not in the safetensors format"),
         (FILE[:100], "damaged or not in the safetensors format"),
         (FILE + b"\0", "damaged or not in the safetensors format"),
+        (
+            save({f"t{i}": torch.zeros(0) for i in range(10_001)}, {"of": "a person"}),
+            "holds more than 10,000 arrays",
+        ),
         (save(dict(LAST.weights)), "says nothing of how"),
         (save(dict(LAST.weights), {"format": "pt"}), "says nothing of how"),
         (file_with(about="{"), "says nothing of how"),

@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch import nn
 from torch.nn import functional as F
+from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
 from model.mask_tools.destinations import DESTINATIONS, passed_to
 
@@ -105,27 +106,14 @@ SAID = {
     "two fills and no key": (
         "hugging_face_4d",
         torch.tensor([[-math.inf, -math.inf], [0.0, HALF]], dtype=torch.float16),
-        "error",
-        "1 row is all -inf, and the softmax there is NaN",
-    ),
-    "the lowest number": (
-        "sdpa",
-        torch.zeros(T, T).masked_fill(~CAUSAL, torch.finfo(torch.float32).min),
-        "note",
-        "added to a second such fill it is -inf",
+        "warning",
+        "two fills seem to have been added, and -65504 + -65504 is -inf in float16",
     ),
     "numbers for flags": ("keras", ADDED, "error", "whatever is not 0 counts as 1"),
-    "a bias": ("sdpa", torch.arange(T * T).float().view(T, T) / 9, "warning", "which is a bias and blocks nothing"),
-    "one number everywhere": (
-        "sdpa",
-        torch.ones(T, T),
-        "warning",
-        "Every entry is 1, and the softmax takes no notice",
-    ),
-    "weights for a mask": ("sdpa", CAUSAL / CAUSAL.sum(-1, keepdim=True), "warning", "look like attention weights"),
-    "a small number": ("added", -1e-9 * ~CAUSAL, "warning", "A cell with -1e-09 still weighs as much as"),
-    "a logarithm": ("added", -20.0 * ~CAUSAL, "warning", "still weighs e^-20 = 2.1e-09 of what it would"),
-    "too small a fill": ("added", -100.0 * ~CAUSAL, "warning", "only as long as its score is more than 4 below"),
+    "a bias": ("sdpa", torch.arange(T * T).float().view(T, T) / 9, "note", "which is a bias and blocks nothing"),
+    "one number everywhere": ("sdpa", torch.ones(T, T), "note", "The number 1 is added to scores that stay open"),
+    "a small number": ("added", -1e-9 * ~CAUSAL, "note", "Numbers from -1e-09 to 0 are added"),
+    "too small a fill": ("added", -100.0 * ~CAUSAL, "note", "only as long as its score is more than 4 below"),
     "numbers in a mask_mod": ("flex", CAUSAL.float(), "error", "mask_mod has to return booleans"),
 }
 
@@ -161,3 +149,29 @@ def test_what_is_no_mask_is_refused(array, place):
 def test_an_unknown_place_is_refused():
     with pytest.raises(ValueError, match="must be one of"):
         passed_to(CAUSAL, "somewhere")
+
+
+def output_without_key(place):
+    """What PyTorch makes of a row without a key: all numbers of its output but for a bias."""
+    allowed = CAUSAL & (torch.arange(T) != 2)[:, None]
+    x = torch.randn(1, T, 8, generator=torch.Generator().manual_seed(1))
+    if place == "flex":
+        block_mask = create_block_mask(lambda b, h, q, k: allowed[q, k], 1, 1, T, T, device="cpu")
+        return flex_attention(x[None], x[None], x[None], block_mask=block_mask)[0, 0, 2]
+    if place == "transformer":
+        layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True).eval()  # the fast path takes no odd heads
+        return layer(x, src_mask=~allowed)[0, 2]
+    if place == "mha_key_padding":
+        return by_pytorch(place, torch.ones(1, T, dtype=torch.bool))[2]
+    arrays = {"sdpa": allowed, "mha_attn_mask": ~allowed}
+    return by_pytorch(place, arrays.get(place, torch.zeros(T, T).masked_fill(~allowed, -math.inf)))[2]
+
+
+@pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile")
+@pytest.mark.parametrize("place", ["sdpa", "flex", "mha_attn_mask", "mha_key_padding", "transformer", "added"])
+def test_what_a_row_without_a_key_comes_to_is_what_pytorch_makes_of_it(place):
+    with torch.no_grad():
+        output = output_without_key(place)
+    said = DESTINATIONS[place].keyless
+    assert bool(output.isnan().all()) == ("NaN" in said.text) == (said.severity == "error")
+    assert bool((output == 0).all()) == ("zero" in said.text)

@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from threading import Thread
+from threading import Event, Thread
 from urllib.parse import urlencode
 
 import anyio
@@ -22,6 +22,7 @@ from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.testclient import TestClient
 from starlette.websockets import WebSocketDisconnect
+from streamlit import config
 from streamlit.web.server.starlette.starlette_gzip_middleware import SelectiveGZipMiddleware
 
 from visualizer.pictures.heads import heads_picture
@@ -335,14 +336,42 @@ def test_a_line_answers_as_a_request_does_and_outlasts_a_bad_address(client):
         assert unpacked(line.receive_bytes())[0]["layers"] == [1]
 
 
-def test_the_line_of_a_hand_is_open_to_pages_of_this_server_alone(client):
-    with client.websocket_connect("/followed", headers={"Origin": "http://testserver"}):
+@pytest.mark.parametrize("line", ["/followed", "/ahead/ours"])
+def test_a_line_is_open_to_pages_of_this_server_alone(client, line):
+    with client.websocket_connect(line, headers={"Origin": "http://testserver"}):
         pass
-    with (
-        pytest.raises(WebSocketDisconnect),
-        client.websocket_connect("/followed", headers={"Origin": "http://else"}),
-    ):
-        pass
+    for other in ("http://else", "null", "http://[", "http://testserver.else"):
+        with pytest.raises(WebSocketDisconnect), client.websocket_connect(line, headers={"Origin": other}):
+            pass
+
+
+def test_only_a_page_of_this_server_says_that_a_picture_is_drawn(client):
+    refused = client.post("/ahead/ours", headers={"Origin": "http://else"})
+    assert (refused.status_code, refused.text) == (403, "Pages of this server alone may say so.\n")
+    assert client.post("/ahead/ours", headers={"Origin": "http://testserver"}).status_code == 204
+
+
+@pytest.mark.parametrize(
+    ("option", "value"), [("server.corsAllowedOrigins", ["http://else"]), ("server.enableCORS", False)]
+)
+def test_an_origin_that_streamlit_allows_is_let_in(client, option, value):
+    before = config.get_option(option)
+    config.set_option(option, value)
+    try:
+        with client.websocket_connect("/ahead/ours", headers={"Origin": "http://else"}):
+            pass
+        assert client.post("/ahead/ours", headers={"Origin": "http://else"}).status_code == 204
+    finally:
+        config.set_option(option, before)
+
+
+@pytest.mark.parametrize("line", ["/followed", "/ahead/ours"])
+def test_bytes_close_a_line_and_are_no_error(client, line):
+    with client.websocket_connect(line) as opened:
+        opened.send_bytes(b"pictures/heads")
+        with pytest.raises(WebSocketDisconnect) as closed:
+            opened.receive_text()
+    assert closed.value.code == 1003
 
 
 def test_a_page_hears_on_its_line_what_it_is_told_ahead(client):
@@ -353,15 +382,26 @@ def test_a_page_hears_on_its_line_what_it_is_told_ahead(client):
         assert line.receive_text() == "pictures/heads?n_heads=2"
 
 
-def test_a_page_that_waits_for_its_picture_goes_on_once_that_is_drawn(client):
-    waiting = Thread(target=told_ahead.wait_until_drawn, args=("ours", 60))
+@pytest.mark.parametrize("is_early", [True, False])
+def test_a_page_that_waits_for_its_picture_goes_on_once_that_is_drawn(client, is_early):
+    sent, all_is_sent = Event(), Event()
+
+    def send():
+        with told_ahead.until_drawn("ours", 600):
+            sent.set()
+            all_is_sent.wait(60)
+
+    waiting = Thread(target=send, daemon=True)
     waiting.start()
-    while "ours" not in told_ahead._undrawn:
-        time.sleep(0)
+    assert sent.wait(60)
     assert client.post("/ahead/theirs").status_code == 204
-    assert waiting.is_alive()
-    assert client.post("/ahead/ours").status_code == 204
-    waiting.join(30)
+    if is_early:
+        assert client.post("/ahead/ours").status_code == 204
+    all_is_sent.set()
+    if not is_early:
+        assert waiting.is_alive()
+        assert client.post("/ahead/ours").status_code == 204
+    waiting.join(60)
     assert not waiting.is_alive()
     assert not told_ahead._undrawn
 

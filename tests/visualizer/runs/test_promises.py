@@ -80,10 +80,10 @@ def test_a_claim_without_its_cells_is_refused():
 LINK = {"view": "lab", "panel": "prove", "architecture": "decoder", "text": "a b c", "weights": "random"}
 SAID = {
     "chosen": ({"intent": "causal"}, "success", "Passes"),
-    "guessed": ({}, "info", "guessed from this very mask"),
+    "unsaid": ({}, "info", "say above that it is causal"),
     "the masks' own": ({"intent": "causal", "claim": "promised"}, "info", "it tests the model alone"),
     "forbids nothing": ({"intent": "bidirectional", "mask": "none"}, "info", "could not have failed"),
-    "as painted": ({"intent": "painted"}, "info", "nothing to prove"),
+    "as painted": ({"intent": "painted"}, "info", "say above that it is causal"),
     "cut off": ({"intent": "bidirectional"}, "error", "cut off what should get through: 3 cells"),
     "leaking": ({"intent": "causal", "mask": "none"}, "error", "Something passes that should not"),
 }

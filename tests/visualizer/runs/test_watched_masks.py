@@ -10,8 +10,10 @@ import torch
 from torch.nn import functional as F
 
 import headlight
+from tests.headlight.mask_cases import CORRECT
 from tests.headlight.small_models import causal, stacked, vectors
 from tests.headlight.test_transformers_models import IDS, built
+from visualizer.runs.watched import WatchedRun
 from visualizer.runs.watched_masks import under_another_mask
 
 
@@ -55,3 +57,15 @@ def test_what_cannot_be_tried_says_why():
     without_queries = replace(attention, query=None, key=None)
     with pytest.raises(ValueError, match="queries and keys were not recorded"):
         under_another_mask(without_queries, "k <= q", 0)
+
+
+def test_a_sink_is_labelled_as_one_and_no_other_mask_is_tried_beside_it():
+    case = CORRECT["a sink at the end"]
+    with torch.no_grad(), headlight.watch(case.model, keep="all") as trace:
+        case.model(*case.args)
+    trace.tokens = tuple("abcdef")
+    run = WatchedRun(trace, "")
+    assert run.labels(trace[0], 0) == (tuple("abcdef"), (*"abcdef", "sink"))
+    assert not run.looking_ahead
+    with pytest.raises(ValueError, match="a sink takes a share of each row"):
+        under_another_mask(trace[0], "k <= q", 0)

@@ -8,8 +8,17 @@ from tests.test_app import in_link, open_app
 from visualizer.session import catching_up
 from visualizer.settings.examples import EXAMPLES
 from visualizer.settings.fields import NO_MASK
+from visualizer.settings.gallery import GALLERY
 
 PADDING = next(example for example in EXAMPLES if example.name == "padding")
+
+CASE = next(case for case in GALLERY if case.name == "source_padding_seen")
+CONTROLS = {
+    "text": lambda app: app.text_area(key="text"),
+    "architecture": lambda app: app.selectbox(key="architecture"),
+    "pad": lambda app: app.number_input(key="pad"),
+}
+"""Some of the controls that a case changes."""
 
 
 def say_with(app: AppTest, address: dict[str, str]) -> None:
@@ -41,6 +50,24 @@ def test_a_width_that_is_no_longer_offered_is_not_read_as_another():
         app.select_slider(key="d_model").set_value(64)
         say_with(app, {"n_heads": "4"})
         assert in_link(app, "d_model") == d_model
+
+
+def test_a_page_that_has_the_address_of_a_case_before_the_values_of_its_controls_takes_none_back():
+    app = open_app(view="lab", architecture="decoder")
+    before = {name: find(app).value for name, find in CONTROLS.items()} | {
+        "heard": app.number_input(key="heard").value
+    }
+    app.button(key=f"case_{CASE.name}").click().run()
+    case = dict(app.query_params)
+    for name, find in ({"heard": lambda app: app.number_input(key="heard")} | CONTROLS).items():
+        find(app).set_value(before[name])
+    app.run()
+    assert dict(app.query_params) == case
+    for name, find in CONTROLS.items():
+        assert find(app).value == getattr(CASE.settings, name)
+        assert find(app).proto.set_value, "the browser is told again"
+    app.number_input(key="pad").set_value(before["pad"]).run()  # and now a person does
+    assert "pad" not in app.query_params
 
 
 def test_no_callback_hears_of_what_was_replaced():

@@ -7,6 +7,7 @@ from concurrent.futures import Future
 
 import pytest
 
+from visualizer.session import jobs
 from visualizer.session.jobs import LEFT_SECONDS, UNWATCHED_SECONDS, Job, duration
 
 
@@ -79,6 +80,28 @@ def test_who_left_by_a_reload_does_not_keep_a_job_that_is_stopped_after_it():
     assert ended(job).phase == "unwatched"
 
 
+def test_who_has_no_page_any_more_does_not_keep_a_job(monkeypatch):
+    monkeypatch.setattr(jobs, "has_page", lambda name: name == "open")
+    job = begin(endless)
+    for name in ("open", "before the reload", "after it"):
+        job.look(name)
+    assert job.leave("after it").is_running
+    assert job.leave("open").phase == "stopped"
+    assert ended(job).phase == "stopped"
+
+
+def test_what_fails_once_it_is_stopped_is_stopped():
+    stopped = threading.Event()
+
+    def cut_off(_report):
+        assert stopped.wait(60)
+        raise RuntimeError("the line was cut")
+
+    job = begin(cut_off, ended=stopped)
+    job.stop()
+    assert (ended(job).phase, ended(job).failure) == ("stopped", "")
+
+
 def test_a_job_tells_how_long_it_will_go_on_at_its_pace_once_there_is_one():
     now = [0.0]
     seen = []
@@ -94,6 +117,39 @@ def test_a_job_tells_how_long_it_will_go_on_at_its_pace_once_there_is_one():
     started.set_result(job)
     assert ended(job).seconds == 5.0
     assert seen == [None, None, pytest.approx(8.0), pytest.approx(3 / 0.5 * 0.4), 0.0]
+
+
+def test_the_time_left_never_grows_whatever_the_pace():
+    now = [0.0]
+    seen = []
+
+    def work(report):
+        for second, done in ((0.0, 0.0), (8.0, 0.5), (20.0, 0.52), (30.0, 0.9), (31.0, 0.95), (32.0, 1.0)):
+            now[0] = second
+            report("some", done)
+            seen.append(started.result().look().seconds_left)
+            now[0] = second + 0.5
+            seen.append(started.result().look().seconds_left)
+
+    started = Future()
+    job = begin(work, clock=lambda: now[0], stops_unwatched=False)
+    started.set_result(job)
+    assert ended(job).seconds == 32.5
+    assert seen[:4] == [None, None, 8.0, 7.5], "it falls between two reports too"
+    assert seen[4:6] == [None, None], "longer than was foreseen"
+    told = [left for left in seen if left is not None]
+    assert told == sorted(told, reverse=True)
+
+
+def test_a_job_that_no_closed_page_stops_ends_when_it_is_left():
+    now = [0.0]
+    job = begin(endless, clock=lambda: now[0], stops_unwatched=False)
+    job.look("a page")
+    now[0] = 100 * UNWATCHED_SECONDS
+    job._report("later", 0.2)
+    assert job.look("the page again").is_running
+    assert job.leave("a page").is_running
+    assert job.leave("the page again").phase == "stopped"
 
 
 def test_a_failure_is_one_sentence_and_frees_the_place_of_the_job():

@@ -1,7 +1,8 @@
 """Threads that take turns come one after the other, and nobody waits for one that takes long."""
 
+from collections import deque
 from concurrent.futures import ThreadPoolExecutor
-from threading import Event
+from threading import Event, Semaphore
 
 import pytest
 
@@ -10,6 +11,15 @@ from visualizer.session.turns import Turns
 
 def test_turns_do_not_overlap_and_come_in_the_order_asked_for():
     turns, entered, leave, done = Turns(longest=60), Event(), Event(), []
+
+    waits = Semaphore(0)
+
+    class Queue(deque):
+        def append(self, mine):
+            super().append(mine)
+            waits.release()
+
+    turns._queue = Queue()
 
     def first():
         with turns.turn():
@@ -24,10 +34,10 @@ def test_turns_do_not_overlap_and_come_in_the_order_asked_for():
     with ThreadPoolExecutor(8) as threads:
         threads.submit(first)
         entered.wait()
+        waits.acquire()
         for number in range(1, 8):
             threads.submit(later, number)
-            while len(turns._queue) <= number:
-                pass
+            waits.acquire()
         assert done == []
         leave.set()
     assert done == list(range(8))

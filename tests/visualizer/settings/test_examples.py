@@ -34,6 +34,11 @@ def test_its_link_brings_it_back(example):
 
 
 @every_example
+def test_it_names_a_place_that_its_run_has_or_its_note_would_be_gone_on_a_page_loaded_anew(example):
+    assert compute_run(example.settings).nearest(example.selection) == example.selection
+
+
+@every_example
 def test_it_says_what_to_see_in_one_sentence(example):
     assert example.what_to_see.endswith(".")
     assert example.what_to_see.count(". ") == 0

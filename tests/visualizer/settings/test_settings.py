@@ -46,7 +46,17 @@ def values_of(field):
             places = st.sets(st.integers(int(field.least), int(field.most)))
             return places.map(sorted).map(tuple)
         case "intent":
-            return st.sampled_from(["guess", "causal", "window:4+padding", "prefix:0+documents+padding", "painted"])
+            return st.sampled_from(
+                [
+                    "unsaid",
+                    "causal",
+                    "window",
+                    "window:4+padding",
+                    "prefix:0+documents",
+                    "expression:k <= q + 1",
+                    "array",
+                ]
+            )
         case "stage":
             return st.from_regex(r"\A[a-z_0-9.]{1,40}\Z")
 
@@ -368,13 +378,14 @@ def test_the_places_of_a_mask_are_those_of_the_model_package():
     [
         ("window:4+padding", "window:4+padding"),
         ("window:04", "window:4"),
-        ("window", "guess"),
-        ("window:0", "guess"),
-        ("causal:3", "guess"),
+        ("window", "window"),
+        ("window:0", "unsaid"),
+        ("causal:3", "unsaid"),
         ("prefix:0", "prefix:0"),
-        ("everything", "guess"),
-        ("causal+padding+documents", "guess"),
-        ("block_causal:1025", "guess"),
+        ("everything", "unsaid"),
+        ("expression:k <= q + 1", "expression:k <= q + 1"),
+        ("causal+padding+documents", "unsaid"),
+        ("block_causal:1025", "unsaid"),
     ],
 )
 def test_an_intention_of_a_link(given, taken):

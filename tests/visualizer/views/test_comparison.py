@@ -70,6 +70,14 @@ def test_downstream_starts_at_zero_and_spreads():
     torch.testing.assert_close(torch.from_numpy(found.norms[-1]), logits)
 
 
+def test_beside_a_decoder_the_way_through_the_encoder_ends_before_the_logits_of_other_tokens():
+    run = compute_run(replace(PLAIN, architecture="encoder-decoder", text="a b c", target="d e f g h"))
+    found = downstream(run, run, batch=0, prefix="encoder")
+    assert found.paths[-1] == "encoder.layers.1.norm2"
+    assert found.norms.shape == (len(found.paths), 3)
+    assert downstream(run, run, batch=0, prefix="decoder").paths[-1] == "logits"
+
+
 def test_the_same_run_has_not_changed():
     assert downstream(A, A, batch=0, prefix="encoder").norms.max() == 0
     assert not any(prediction.changed for prediction in predictions(A, A, batch=0))

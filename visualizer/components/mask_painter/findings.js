@@ -109,7 +109,7 @@ function makeFinding({ title, severity, why, mend, can_mend: canMend, count }) {
     makeElement("span", "finding-count", {}, [count ? countOf(count, "cell") : ""]),
   ]);
   head.prepend(shape);
-  const button = makeElement("button", "tool finding-mend", { type: "button", "aria-label": `Mend: ${title}` }, ["Mend"]);
+  const button = makeElement("button", "tool finding-mend", { type: "button", "aria-label": `Fix: ${title}` }, ["Fix"]);
   return makeElement("li", `finding finding-${severity}`, {}, [
     head,
     makeElement("p", "finding-why", {}, [why]),

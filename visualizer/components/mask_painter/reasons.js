@@ -1,5 +1,6 @@
 import { contextOf } from "../shared/canvas.js";
 import { countOf, makeElement, setText } from "../shared/dom.js";
+import { hatchTile } from "../shared/matrix_pixels.js";
 import { parseColor } from "../shared/theme.js";
 
 // From which size of cells on stripes are so far apart and so wide, in pixels, and how much of their colours the ground
@@ -57,7 +58,10 @@ export class Hatches {
     this.patterns = new Map();
   }
 
-  /** What fills a cell with these bits: stripes in the colours of its reasons, one after the other. */
+  /**
+   * What fills a cell with these bits: stripes in the colours of its reasons, one after the other. Without a known
+   * reason it is the plain hatch: cells can be painted after their reasons have changed and before all is drawn anew.
+   */
   patternOf(bits, context) {
     if (!this.patterns.has(bits)) this.patterns.set(bits, context.createPattern(this.makeTile(bits), "repeat"));
     return this.patterns.get(bits);
@@ -65,6 +69,7 @@ export class Hatches {
 
   makeTile(bits) {
     const colors = reasonsOf(bits, this.reasons).map((reason) => parseColor(this.theme.masks[reason.name]));
+    if (!colors.length) return hatchTile(this.theme, this.pixelRatio);
     const [spacing, width] = [this.stripes.spacing, this.stripes.width].map((size) => Math.round(size * this.pixelRatio));
     const ground = mixedColor(parseColor(this.theme.hatch_ground), meanColor(colors), this.stripes.tint);
     const size = spacing * colors.length;

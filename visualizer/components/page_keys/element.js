@@ -1,10 +1,14 @@
 import { makeElement } from "../shared/dom.js";
 import { isLetterForPage } from "../shared/keys.js";
 import { Picture, startPicture } from "../shared/picture.js";
+import { refuseTooLong } from "./longest.js";
 
 const PAUSE = 60; // milliseconds within which keys are told together
 
-/** The keys of the whole page: an overview of them, full screen, and what Python does for the others. */
+/**
+ * What holds for the whole page: an overview of its keys, full screen, what Python does for the other keys, and how long
+ * a text may be.
+ */
 class PageKeys extends Picture {
   constructor(root, host) {
     super(root, host, "page_keys");
@@ -13,7 +17,13 @@ class PageKeys extends Picture {
     this.build();
     const onKey = (event) => this.onKey(event);
     document.addEventListener("keydown", onKey);
-    this.endings.push(() => document.removeEventListener("keydown", onKey), () => clearTimeout(this.timer));
+    const onInput = (event) => refuseTooLong(event, this.data.longest);
+    document.addEventListener("beforeinput", onInput, true);
+    this.endings.push(
+      () => document.removeEventListener("keydown", onKey),
+      () => document.removeEventListener("beforeinput", onInput, true),
+      () => clearTimeout(this.timer),
+    );
   }
 
   build() {

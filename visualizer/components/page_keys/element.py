@@ -1,4 +1,4 @@
-"""Keys that work wherever nothing else uses them, the overview of all keys, and full screen."""
+"""What holds for the whole page: keys and their overview, full screen, and how long a text may be."""
 
 from __future__ import annotations
 
@@ -59,13 +59,15 @@ MOST_ACTS = 50
 """An event holds no more acts than this."""
 
 
-def page_keys(*, seq: int, key: str) -> Picture:
-    """The button of the overview and that of the full screen; keys pressed anywhere on the page.
+def page_keys(*, longest: Mapping[str, int], seq: int, key: str) -> Picture:
+    """The button of the overview and that of the full screen; keys pressed, and texts put in, anywhere on the page.
 
+    longest: how many characters a field takes, by its key; those of all others under "".
     seq: the number of the last act that was done. ``act`` is {"acts": [[number, act], ...], "seq"} with every act
     that the browser does not know to be done.
     """
-    header = {"key": key, "seq": seq, "keys": dict(KEYS), "overview": [list(line) for line in OVERVIEW]}
+    overview = [list(line) for line in OVERVIEW]
+    header = {"key": key, "seq": seq, "keys": dict(KEYS), "overview": overview, "longest": dict(longest)}
     return Picture("page_keys/element.js", pack(header, {}), key, ("act",))
 
 

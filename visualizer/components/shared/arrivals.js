@@ -33,18 +33,24 @@ export class Arrivals {
     const { signal } = (this.controller = new AbortController());
     this.root.setAttribute("aria-busy", "true");
     this.timer = setTimeout(() => (this.sign.hidden = false), UNSIGNED);
-    try {
-      for (const address of addresses) {
-        const answer = (await takeAhead(address)?.catch(() => null)) ?? (await get(address, signal));
-        if (signal.aborted) return;
-        take(answer);
-      }
-    } catch (error) {
+    for (const address of addresses) {
+      const answer = await this.answerTo(address, signal, get);
       if (signal.aborted) return;
-      this.sentence.textContent = error instanceof Refusal ? error.message : "The server does not answer.";
-      this.problem.hidden = false;
+      if (!answer || !isDrawn(take, answer)) break;
     }
     this.settle();
+  }
+
+  /** The answer to one address; null where there is none, which is said. */
+  async answerTo(address, signal, get) {
+    try {
+      return (await takeAhead(address)?.catch(() => null)) ?? (await get(address, signal));
+    } catch (error) {
+      if (signal.aborted) return null;
+      this.sentence.textContent = error instanceof Refusal ? error.message : "The server does not answer.";
+      this.problem.hidden = false;
+      return null;
+    }
   }
 
   /** The same for what follows a hand: it is asked for many times a second. */
@@ -64,6 +70,17 @@ export class Arrivals {
     clearTimeout(this.timer);
     hide(this.sign);
     this.root.removeAttribute("aria-busy");
+  }
+}
+
+/** Draw an answer. What goes wrong here is not the server's: it is logged, and what is drawn next is not kept back. */
+function isDrawn(take, answer) {
+  try {
+    take(answer);
+    return true;
+  } catch (error) {
+    reportError(error);
+    return false;
   }
 }
 

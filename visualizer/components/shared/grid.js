@@ -94,6 +94,7 @@ export class MatrixPanel {
     plot.addEventListener("focus", () => plot.matches(":focus-visible") && this.moveCursor(0, 0));
     plot.addEventListener("blur", () => {
       this.cursor = null;
+      setText(this.live, "");
       host.leave();
     });
     if (!host.title) return;

@@ -53,8 +53,7 @@ def offer(settings: Settings) -> None:
                 other.title,
                 icon=":material/edit:",
                 key=f"write_with_{other.name}",
-                on_click=state.choose,
-                args=(other.settings, selection),
+                on_click=state.callback(state.choose, other.settings, selection),
             )
 
 

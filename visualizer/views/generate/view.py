@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import streamlit as st
@@ -81,7 +80,7 @@ def _steps(run: Run, writer: Writer, how: OneByOne, written: Written, selection:
             key=key,
             seq=state.last_seq(key),
         ),
-        shown=_take_from(key),
+        shown=_take,
     )
 
 
@@ -109,8 +108,7 @@ def _predict(run: Run, writer: Writer, how: OneByOne, written: Written, selectio
             "Predict the token after it",
             icon=":material/arrow_forward:",
             key="predict_next",
-            on_click=state.select,
-            kwargs={"step": index + 1},
+            on_click=state.callback(state.select, step=index + 1),
         )
 
 
@@ -128,22 +126,25 @@ def _beam(run: Run, writer: Writer, how: Beam, selection: Selection) -> None:
         tree = searched(run.subject, how, writer)
     nodes, best = tree_picture(run, writer, tree)
     n_finished = sum(nodes[index].finished for index in best)
+    cache = f" {_WITHOUT_CACHE}" if selection.cached else ""
     st.caption(
         f"{len(nodes) - 1} hypotheses were looked at, {sum(node.kept for node in nodes) - 1} kept and {n_finished} "
         "finished. The number in a node is the sum of the log-probabilities so far; what is finished or cut off is "
-        f"compared by its score, that sum over the length penalty. {_never_written(run, writer)}"
+        f"compared by its score, that sum over the length penalty. {_never_written(run, writer)}{cache}"
     )
     key = "generation_tree"
-    mount(
-        generation_tree(nodes, best, node=selection.node, key=key, seq=state.last_seq(key)), shown=_take_from(key)
-    )
+    mount(generation_tree(nodes, best, node=selection.node, key=key, seq=state.last_seq(key)), shown=_take)
 
 
-def _take_from(key: str) -> Callable[[], None]:
-    """A callback that chooses what the person went to in a picture."""
-    return state.on_event(
-        key, "shown", lambda event: state.select(**chosen_in(event, ("step", "row_layer", "node")))
-    )
+_WITHOUT_CACHE = (
+    "Beam search leaves out the key/value cache, which is switched on: the model reads each hypothesis from its "
+    "first token."
+)
+
+
+def _take(event: object) -> None:
+    """Choose what the person went to in a picture."""
+    state.select(**chosen_in(event, ("step", "row_layer", "node")))
 
 
 def _never_written(run: Run, writer: Writer) -> str:

@@ -22,7 +22,7 @@ from model.mask_tools.language import MaskContext, MaskExpressionError, parse
 from visualizer.components.axis import Axis
 from visualizer.components.tensor_grid.element import Panel, tensor_grid
 from visualizer.safe_text import markdown_safe
-from visualizer.session import background, widgets
+from visualizer.session import background, state, widgets
 from visualizer.session.cache import Kept
 from visualizer.session.jobs import Job, Seen, duration
 from visualizer.session.mount import mount
@@ -148,11 +148,7 @@ def _in_background(asked: Asked) -> None:
         return
     ended = {"failed": f"It failed: {seen.failure}.", "finished": "They were worked out, but are forgotten."}
     st.caption(markdown_safe(ended.get(seen.phase, f"Stopped at {seen.fraction:.0%}: nothing is shown of it.")))
-
-    def again() -> None:
-        begin()
-
-    st.button("Work it out", icon=":material/grid_on:", key="work_out_blocks", on_click=again)
+    st.button("Work it out", icon=":material/grid_on:", key="work_out_blocks", on_click=state.callback(begin))
 
 
 def _how_far(seen: Seen[None]) -> str:

@@ -1,4 +1,4 @@
-"""What the lab is for, in one sentence, and three ways in."""
+"""What the lab is for, in one sentence, and two ways in."""
 
 from __future__ import annotations
 
@@ -17,18 +17,15 @@ from visualizer.views.lab.case import Case, case_of
 def render(run: Run, selection: Selection) -> None:
     """Draw the sentence and the doors."""
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="doors"):
-        st.markdown(
-            "**Here a mask is compared, cell by cell, with what it should be.**",
-            width="content",
-        )
+        st.markdown("**Here a mask is compared, cell by cell, with what it should be.**", width="content")
         if run.settings.weights in WORKED_EXAMPLES:
             return
         _draw(case_of(run, selection))
 
 
 def _draw(case: Case) -> None:
-    def take_over(panel: str) -> None:
-        state.select(panel=panel)
+    def take_over() -> None:
+        state.select(panel="translate")  # beside which the painter is
         case.change_masks(mask_edits.taken_over(case.settings, case.masks, case.context))
 
     _to_pretrained(case)
@@ -38,25 +35,15 @@ def _draw(case: Case) -> None:
         type="tertiary",
         key="door_array",
         help="Paste or upload a mask, say where it is passed to, and read what that function makes of it: Load.",
-        on_click=lambda: state.select(panel="load"),
+        on_click=state.callback(state.select, panel="load"),
     )
     st.button(
-        "I can say it",
+        "I can say or paint it",
         icon=":material/edit:",
         type="tertiary",
         key="door_say",
-        help="The masks in force become one expression, which you change under “Allowed where”.",
-        on_click=take_over,
-        args=("translate",),
-    )
-    st.button(
-        "I want to paint",
-        icon=":material/brush:",
-        type="tertiary",
-        key="door_paint",
-        help="The masks in force become a painting: every cell of the grid can be opened and blocked by a click.",
-        on_click=take_over,
-        args=(case.selection.panel,),
+        help="The masks in force become one expression, which you change under “Allowed where” or by painting.",
+        on_click=state.callback(take_over),
     )
 
 
@@ -77,5 +64,5 @@ def _to_pretrained(case: Case) -> None:
         icon=":material/arrow_forward:",
         key="door_pretrained",
         help="The mask of the head that is looked at becomes the other mask of the pretrained model, in all heads.",
-        on_click=apply,
+        on_click=state.callback(apply),
     )

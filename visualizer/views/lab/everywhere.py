@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import product
 
 import streamlit as st
 import torch
 
 from model.mask_tools.beside_intent import findings_under
-from model.mask_tools.language import MaskContext
 from model.mask_tools.mask_case import Finding, MaskCase
 from visualizer.runs.masks_in_force import mask_context
 from visualizer.runs.paths import layer_of, without_layer
@@ -16,8 +16,9 @@ from visualizer.safe_text import markdown_safe
 from visualizer.session import state
 from visualizer.session.cache import cached_run
 from visualizer.settings.attentions import attentions_of
+from visualizer.settings.painted_mask import asks_for_head
 from visualizer.views.lab.case import Case, case_in
-from visualizer.views.lab.intent import chosen_intent, guessed_intent, padding_of
+from visualizer.views.lab.intent import chosen_intent, given_cells, padding_of
 from visualizer.views.lab.planes import ICONS, Found, Plane, index_of, judged
 
 
@@ -65,36 +66,43 @@ def _draw(case: Case, one: Found, name: str, index: int) -> None:
     place = dict(one.planes[0].index)  # without axes of which there is only one
     layer, head, item = (place.get(axis, 0) for axis in ("layer", "head", "sequence"))
     there = {"layer": layer, "head": head, "batch": item, "attention": case.attention.name}
-    st.button("Show it", key=f"show_found_{index}", on_click=state.select, kwargs=there, type="tertiary")
+    st.button("Show it", key=f"show_found_{index}", on_click=state.callback(state.select, **there), type="tertiary")
 
 
 def _planes(case: Case) -> Iterator[Plane]:
-    """Every mask of the attention, with its name where there are several."""
+    """Every mask of the attention, with its name where there are several.
+
+    Heads of a sequence that differ in nothing but their number are told apart where the answer asks for it.
+    """
     run, kind = cached_run(case.run.settings), without_layer(case.module)
     masks = {layer_of(path): mask for path, mask in run.promised.items() if without_layer(path) == kind}
     n_items, n_heads = len(run.batches[case.attention.queries]), run.settings.n_heads
+    by_head = asks_for_head(getattr(case.selection, case.attention.intent))
     for layer, mask in masks.items():
         given = torch.ones(1, 1, 1, 1, dtype=torch.bool) if mask.allowed is None else mask.allowed
         allowed = given.expand(n_items, n_heads, *case.size)
-        for item in range(n_items):
-            for head in range(n_heads):
-                sizes = (("sequence", item, n_items), ("layer", layer, len(masks)), ("head", head, n_heads))
-                yield Plane(index_of(sizes), allowed[item, head], tokens=item)
+        for item, head in product(range(n_items), range(n_heads)):
+            sizes = (("sequence", item, n_items), ("layer", layer, len(masks)), ("head", head, n_heads))
+            tokens = item * n_heads + (head if by_head else 0)
+            yield Plane(index_of(sizes), allowed[item, head], tokens)
 
 
 def _found_in(case: Case, planes: Sequence[Plane]) -> tuple[Found, ...]:
     """What is wrong with any mask of an attention, most severe first; notes are left to the painter."""
+    return judged(planes, lambda plane: _findings(case, plane))
+
+
+def _findings(case: Case, plane: Plane) -> tuple[Finding, ...]:
+    """What is wrong with one mask, beside what it was said to be, over the tokens of its sequence."""
     batches, attention = cached_run(case.run.settings).batches, case.attention
-    contexts = [
-        mask_context(queries, keys)
-        for queries, keys in zip(batches[attention.queries], batches[attention.keys], strict=True)
-    ]
-    return judged(planes, lambda plane: _findings(case, plane, contexts[plane.tokens]))
-
-
-def _findings(case: Case, plane: Plane, context: MaskContext) -> tuple[Finding, ...]:
-    """What is wrong with one mask, beside what it should be, over the tokens of its sequence."""
-    intent = chosen_intent(case, context) or guessed_intent(case, plane.allowed, context)
-    crosses = case.attention.crosses
-    mask = MaskCase(plane.allowed, *padding_of(context), causal=intent.hides_later, crosses=crosses)
-    return tuple(finding for finding in findings_under(intent, mask, context) if finding.severity != "note")
+    item, head = divmod(plane.tokens, case.run.settings.n_heads)
+    context = mask_context(batches[attention.queries][item], batches[attention.keys][item], head, item)
+    intent = chosen_intent(case, context)
+    if intent is None:
+        return ()
+    try:
+        mask = MaskCase(plane.allowed, *padding_of(context), causal=False)
+        found = findings_under(intent, mask, context, cells=given_cells(intent, case.attention.intent))
+    except ValueError:
+        return ()  # said of the mask that is shown
+    return tuple(finding for finding in found if finding.severity != "note")

@@ -1,4 +1,4 @@
-"""What is wrong with a loaded array beside what it should be, in all its masks."""
+"""What a loaded array is, and what is wrong with it beside what it should be, in all its masks."""
 
 from __future__ import annotations
 
@@ -6,136 +6,103 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import streamlit as st
-import torch
 from torch import Tensor
 
-from model.mask_tools.beside_intent import all_clear, findings_under
-from model.mask_tools.destinations import DESTINATIONS, passed_to
-from model.mask_tools.intents import Intent, recognise
+from model.mask_tools.beside_intent import all_clear, findings_under, without_key
+from model.mask_tools.destinations import DESTINATIONS, Destination, passed_to
+from model.mask_tools.intents import Intent, plain_context
 from model.mask_tools.language import MaskContext
 from model.mask_tools.mask_case import Finding, MaskCase
+from model.mask_tools.naming import name_of
 from model.mask_tools.planes import Passed
 from visualizer.safe_text import markdown_safe
+from visualizer.settings.painted_mask import asks_for_head
 from visualizer.views.lab.case import Case
-from visualizer.views.lab.intent import chosen_intent, guessed_intent, padding_of, plain_context
+from visualizer.views.lab.intent import given_cells, intent_of_array, padding_of
 from visualizer.views.lab.planes import ICONS, Found, Plane, judged
-
-_ASSUMES_SCORES = "fill_leaks"
-"""A finding of the lint that needs to know the scores; of an array alone the fill's margin is said instead."""
-
-
-def draw_findings(case: Case, passed: Passed, planes: Sequence[Plane], shown: Plane, *, is_of_keys: bool) -> None:
-    """Everything that is wrong with any of the masks, with the masks that it is about."""
-    context = _context(case, shown.allowed)
-    with st.spinner("Comparing every cell …") if shown.allowed.numel() > _MANY_CELLS else st.container():
-        if is_of_keys:
-            _draw(judged(planes, lambda plane: _of_keys(case, plane, planes)))
-            _say_keys(planes, shown)
-            return
-        chosen = chosen_intent(case, context)
-        intent = (chosen or guessed_intent(case, shown.allowed, context)).standing(context)
-        found = judged(planes, lambda plane: _of_queries(intent, passed, plane, context))
-    _draw(found)
-    if not found:
-        st.caption(markdown_safe(all_clear(intent, is_guess=chosen is None)))
-    elif chosen is None:
-        st.caption(markdown_safe(f"That it should be {intent.words} is a guess: say above what it should be."))
-
+from visualizer.views.lab.tokens_said import TokensSaid
 
 _MANY_CELLS = 256 * 256
 
 
-def _of_queries(intent: Intent, passed: Passed, plane: Plane, context: MaskContext) -> Sequence[Finding]:
-    query_is_padding, key_is_padding = padding_of(context)
-    mask = MaskCase(
-        allowed=plane.allowed,
-        query_is_padding=query_is_padding,
-        key_is_padding=key_is_padding,
-        causal=intent.hides_later,
-        fill=passed.fill,
-        dtype=passed.dtype,
-    )
-    return [finding for finding in findings_under(intent, mask, context) if finding.rule != _ASSUMES_SCORES]
+def draw_findings(
+    case: Case, passed: Passed, planes: Sequence[Plane], shown: Plane, destination: Destination
+) -> None:
+    """What the masks are, and, once it is said what they should be, everything that is wrong with any of them."""
+    with st.spinner("Comparing every cell …") if shown.allowed.numel() > _MANY_CELLS else st.container():
+        try:
+            _judge(case, passed, planes, shown, destination)
+        except ValueError as error:
+            st.warning(markdown_safe(f"Nothing is compared: {error}."), icon=":material/warning:")
 
 
-def _of_keys(case: Case, plane: Plane, planes: Sequence[Plane]) -> Sequence[Finding]:
-    """What is wrong with the one row of a sequence, where its padding is known."""
-    n_keys = plane.allowed.shape[1]
-    is_known = len(planes) == 1 and n_keys == len(case.keys) and any(case.keys.is_padding)
-    is_padding = torch.tensor(case.keys.is_padding) if is_known else torch.zeros(n_keys, dtype=torch.bool)
-    open_keys = plane.allowed[0]
-    if not open_keys.any():
-        return [_keyless(plane, may_be_turned=any(bool(other.allowed.any()) for other in planes))]
-    if not is_known or torch.equal(open_keys, ~is_padding):
-        return []
-    seen, hidden = int((open_keys & is_padding).sum()), int((~open_keys & ~is_padding).sum())
-    turned = " Every key is the wrong way round: it is inverted." if torch.equal(open_keys, is_padding) else ""
-    return [
-        Finding(
-            rule="not_the_padding",
-            title="This is not the padding of the text",
-            severity="error",
-            cells=(open_keys == is_padding)[None],
-            why=f"{seen} of {int(is_padding.sum())} padding keys are open, {hidden} tokens are blocked.{turned}",
-            mend="Block the padding, and nothing else.",
-        )
-    ]
+def _judge(case: Case, passed: Passed, planes: Sequence[Plane], shown: Plane, destination: Destination) -> None:
+    context, intent = _said_of(case, shown, destination)
+    cells = None if intent is None else given_cells(intent, "intent_array", case.allowed)
+    if intent is not None and asks_for_head(intent.condition):
+        planes = [replace(plane, tokens=number) for number, plane in enumerate(planes)]
+
+    def judge(plane: Plane) -> Sequence[Finding]:
+        over, meant = _said_of(case, plane, destination)
+        mask = MaskCase(plane.allowed, *padding_of(over), causal=False, fill=passed.fill, dtype=passed.dtype)
+        if meant is None:
+            return _described(mask, over, destination)
+        return findings_under(meant, mask, over, cells=cells, keyless=destination.keyless)
+
+    found = judged(planes, judge)
+    if intent is None:
+        _draw(found, "")
+        what = "its padding is" if destination.rows == "sequences" else "it should be"
+        st.caption(f"Say above what {what}, and every cell is compared.")
+    else:
+        _draw(found, all_clear(intent, shown.allowed, context, cells))
 
 
-def _keyless(plane: Plane, *, may_be_turned: bool) -> Finding:
-    turned = " A sequence without padding is such a row where the mask is inverted." if may_be_turned else ""
-    return Finding(
-        rule="no_key_left",
-        title="No key is left",
-        severity="error",
-        cells=~plane.allowed,
-        why=f"Every key of the sequence is blocked, so each of its queries gets NaN or an even mean.{turned}",
-        mend="Leave the tokens open, and block the padding.",
-    )
+def _said_of(case: Case, plane: Plane, destination: Destination) -> tuple[MaskContext, Intent | None]:
+    """What is said of the tokens of one mask, and of what it should be."""
+    said = TokensSaid(case.selection.array_documents, case.selection.array_padding)
+    (n_queries, n_keys), at = plane.allowed.shape, dict(plane.index)
+    before = case.selection.keys_before if n_queries != n_keys else 0
+    before = before if before >= 0 else max(0, n_keys - n_queries)
+    context = said.context(n_queries, n_keys, before, at.get("sequence", 0), at.get("head", 0))
+    if destination.rows == "queries":
+        return context, intent_of_array(case, context)
+    of_keys = Intent("bidirectional", padding=True) if said.padding.strip() else None
+    return replace(context, query_is_padding=(False,)), of_keys
 
 
-def _say_keys(planes: Sequence[Plane], shown: Plane) -> None:
-    """Where the blocked keys are, in words."""
-    open_keys = shown.allowed[0]
-    n_open, n_keys = int(open_keys.sum()), len(open_keys)
-    if n_open in (0, n_keys):
-        st.caption(f"Every query may attend to {'all' if n_open else 'none'} of {n_keys} keys.")
-        return
-    changes = int(open_keys.int().diff().abs().sum())
-    side = "right" if bool(open_keys[0]) else "left"
-    other = "left" if side == "right" else "right"
-    where = (
-        f"the others are what padding on the {side} looks like. If yours is on the {other}, the mask is inverted."
-        if changes == 1
-        else "the others are not at one end, where padding is."
-    )
-    name = f"{shown.name.capitalize()}: e" if shown.name else "E"
-    st.caption(f"{name}very query may attend to {n_open} of {n_keys} keys; {where}")
+def _described(mask: MaskCase, context: MaskContext, destination: Destination) -> Sequence[Finding]:
+    """What a mask is, and which of its rows have no key, as notes."""
+    name = Finding("name", f"this is {name_of(mask.allowed, context)}", "note", mask.allowed, "", "")
+    keyless = without_key(mask, destination.keyless)
+    return [name] if keyless is None else [name, replace(keyless, severity="note")]
 
 
-def _draw(found: Sequence[Found]) -> None:
+def _draw(found: Sequence[Found], all_clear: str) -> None:
     for one in found:
         finding = one.finding
+        if finding.rule == "name":
+            said = one.where + finding.title
+            st.markdown(markdown_safe(f"{said[0].upper()}{said[1:]}."))
+            continue
         head = f"{finding.severity.capitalize()}: {finding.title}"
         st.markdown(
             f"{ICONS[finding.severity]} **{markdown_safe(head)}.** {markdown_safe(one.where + finding.why)}"
         )
-        st.caption(markdown_safe(finding.mend))
+        if finding.mend:
+            st.caption(markdown_safe(finding.mend))
+    if not any(one.finding.severity == "error" for one in found) and all_clear:
+        st.success(markdown_safe(all_clear), icon=":material/check:")
 
 
-def _context(case: Case, allowed: Tensor) -> MaskContext:
-    """The tokens of the text where the mask is over as many, else tokens of which nothing is known."""
-    return case.context if allowed.shape == case.size else plain_context(*allowed.shape)
-
-
-def elsewhere(given: Tensor, place: str, passed: Passed, n_heads: int) -> None:
+def elsewhere(given: Tensor, place: str, here: Tensor | None, n_heads: int) -> None:
     """What the array would be in other places, one line for each mask that has a name."""
     places: dict[str, list[str]] = {}
     for name, destination in DESTINATIONS.items():
         if name == place or destination.rows == "sequences" or given.dim() == 1:
             continue
         allowed = passed_to(given, name, n_heads).allowed
-        if allowed is None or (passed.allowed is not None and _same_cells(allowed, passed.allowed)):
+        if allowed is None or (here is not None and _same_cells(allowed, here)):
             continue
         if (words := _name_of(allowed)) is not None:
             places.setdefault(words, []).append(destination.title)
@@ -149,10 +116,9 @@ def _same_cells(one: Tensor, other: Tensor) -> bool:
 
 
 def _name_of(allowed: Tensor) -> str | None:
-    """The mask that every plane is, in words; None where it has no name."""
+    """The mask that every plane is, in words; None where they differ or it has no short name."""
     flat = allowed.reshape(-1, *allowed.shape[-2:])
     if bool((flat != flat[:1]).any()):
         return None
-    context = plain_context(*flat.shape[-2:])
-    intent = recognise(flat[0], context)
-    return None if intent is None else replace(intent, documents=False, padding=False).standing(context).words
+    words = name_of(flat[0], plain_context(*flat.shape[-2:]))
+    return None if words.startswith("irregular") else words

@@ -8,89 +8,216 @@ import streamlit as st
 import torch
 from torch import Tensor
 
-from model.mask_tools.intent_kinds import INTENT_KINDS
-from model.mask_tools.intents import Intent, guess, recognise
-from model.mask_tools.language import MaskContext
+from model.mask_tools.intent_kinds import CELLS_OF_THEIR_OWN, INTENT_KINDS
+from model.mask_tools.intents import Intent
+from model.mask_tools.language import MaskContext, MaskExpressionError, from_mask_mod
+from model.mask_tools.naming import name_of
 from visualizer.runs import intended
-from visualizer.runs.intended import EXTRAS, keys_before, write_intent
-from visualizer.session import state, widgets
-from visualizer.settings.fields import GUESSED, MAX_TOKENS
+from visualizer.runs.intended import EXTRAS, keys_before, kind_of, read_intent, write_intent
+from visualizer.safe_text import markdown_safe
+from visualizer.session import drafts, state
+from visualizer.settings.fields import EXPRESSION, MAX_TOKENS, UNSAID
 from visualizer.settings.settings import FIELDS
 from visualizer.views.lab.case import Case
+from visualizer.views.lab.mask_files import pasted
+from visualizer.views.lab.pointing import complain
 
-_FIRST_NUMBERS = {"window": 4, "window_both": 4, "prefix": 3, "block_causal": 4, "cached": 3}
-
-
-def intent_of(case: Case) -> Intent:
-    """What the mask of the head that is looked at should be: as chosen, else the best guess."""
-    return chosen_intent(case) or guessed_intent(case, case.allowed, case.context)
+_CONDITION = "expected_condition"
+_ARRAY = "expected_array"
 
 
 def chosen_intent(case: Case, context: MaskContext | None = None) -> Intent | None:
     """What was said that a mask over some tokens should be, else over those of the case; None where nothing was."""
-    found = intended.chosen_intent(case.selection, case.attention)
-    return None if found is None else _placed(found, case, context or case.context)
+    found, over = intended.chosen_intent(case.selection, case.attention), context or case.context
+    if found is not None and found.follows_position and over.n_queries != over.n_keys:
+        found = replace(found, cache=keys_before(case.selection, case.attention))
+    return _worked_out(found, over)
 
 
-def guessed_intent(case: Case, allowed: Tensor, context: MaskContext) -> Intent:
-    """What a mask was probably meant to be, in the model that is chosen."""
-    found = guess(allowed, context, is_decoder=case.attention.path == "decoder.self_attention")
-    if context.n_queries == context.n_keys or case.selection.keys_before >= 0:
-        return _placed(found, case, context)
-    return found if recognise(allowed, context) is not None else _placed(found, case, context)
+def intent_of_array(case: Case, context: MaskContext) -> Intent | None:
+    """What was said that a loaded array over some tokens should be; None where nothing was."""
+    found, selection = read_intent(case.selection.intent_array), case.selection
+    if found is None or found.kind in (*CELLS_OF_THEIR_OWN, "expression"):
+        return _worked_out(found, context)
+    cache = selection.keys_before if selection.keys_before >= 0 and context.n_queries != context.n_keys else None
+    documents, padding = len(set(context.key_segments)) > 1, any(context.key_is_padding)
+    return replace(found, cache=cache if found.follows_position else None, documents=documents, padding=padding)
 
 
-def _placed(intent: Intent, case: Case, context: MaskContext) -> Intent:
-    """The intention with the keys that stand before the first query, where queries and keys differ in number."""
-    is_placed = intent.follows_position and context.n_queries != context.n_keys
-    return replace(intent, cache=keys_before(case.selection, case.attention) if is_placed else None)
+def _worked_out(intent: Intent | None, context: MaskContext) -> Intent | None:
+    """The intention, unless its condition cannot be worked out over these tokens."""
+    try:
+        if intent is not None and intent.kind == "expression":
+            intent.expected(context)
+    except MaskExpressionError:
+        return None
+    return intent
 
 
-def ask_for_keys_before(n_queries: int, n_keys: int, intent: Intent) -> None:
-    """Draw the number of keys before the first query, where it makes a difference, and what it comes to."""
-    if n_queries == n_keys or not intent.follows_position:
-        return
-    widgets.number("keys_before", width=240)
-    before = intent.standing(plain_context(n_queries, n_keys)).cache
-    st.caption(
-        f"{n_queries} queries, {n_keys} keys: query 0 stands beside key {before}, query {n_queries - 1} beside key "
-        f"{n_queries - 1 + (before or 0)}.",
-        width="content",
-    )
+def given_cells(intent: Intent, name: str, painting: Tensor | None = None) -> Tensor | None:
+    """The cells, (Tq, Tk), of an intention that is a painting or another array; None for any other.
+
+    Args:
+        intent: what was said.
+        name: the field that holds it.
+        painting: (Tq, Tk), the mask of the painter.
+
+    Raises:
+        ValueError: what was given is no mask; one sentence says why.
+    """
+    if intent.kind == "array":
+        text = drafts.text_in(f"{_ARRAY}_{name}")
+        if not text.strip():
+            raise ValueError("paste the array that it should be, above")
+        return _as_cells(pasted(text))
+    return painting if intent.kind == "painted" else None
+
+
+def _as_cells(array: Tensor) -> Tensor:
+    """An array that says what is open: True or 1, or 0 beside numbers that block when they are added."""
+    array = array.reshape(array.shape[-2:]) if array.numel() == array.shape[-2:].numel() else array
+    if array.dim() != 2:
+        raise ValueError(f"what it should be has shape {tuple(array.shape)}: give one mask, queries by keys")
+    if array.dtype is torch.bool or bool(((array == 0) | (array == 1)).all()):
+        return array.bool()
+    if bool(((array == 0) | (array < -1)).all()):
+        return array == 0
+    raise ValueError("what it should be has True and False, 1 and 0, or 0 and -inf, and nothing else")
 
 
 def render(case: Case) -> None:
-    """Draw the question, with the best guess as its answer until there is another."""
-    chosen = chosen_intent(case)
-    name = case.attention.intent
-    field = FIELDS[name]
-    options = [GUESSED, *INTENT_KINDS]
-    guessed = guessed_intent(case, case.allowed, case.context)
-    intent = chosen or guessed
-    # A key of its own for each value and each guess: the value is ours, and the browser keeps an option's text.
-    placed = "" if guessed.cache is None else f"_{guessed.cache}"
-    key = f"{name}_{GUESSED if chosen is None else chosen.kind}_{write_intent(guessed)}{placed}"
+    """Draw the question about the mask of the head that is looked at."""
+    name, context = case.attention.intent, case.context
+    has = {"documents": len(set(context.key_segments)) > 1, "padding": any(context.key_is_padding)}
+    question(name, getattr(case.selection, name), context, "+padding" if has["padding"] else "")
+    intent = chosen_intent(case)
+    if intent is None:
+        name = markdown_safe(name_of(case.allowed, context))
+        st.caption(f"This is {name}. Say what it should be, and every cell is compared.", width="content")
+    if intent is None or intent.kind in CELLS_OF_THEIR_OWN:
+        return
+    if intent.kind != "expression":
+        for extra in EXTRAS:
+            if has[extra] or getattr(intent, extra):
+                _extra(name, extra, intent)
+    ask_for_past(context, intent)
+    _compare(case, intent)
 
-    def choose(kind: str) -> None:
-        state.select(**{name: GUESSED if kind == GUESSED else write_intent(_first(kind, guessed))})
+
+def question(name: str, said: str, context: MaskContext | None, extras: str) -> None:
+    """Draw the kind of an answer, and what belongs to it.
+
+    Args:
+        name: the field that holds the answer.
+        said: the answer so far.
+        context: the tokens that a condition is tried on; None for those of an array.
+        extras: what a kind is begun with.
+    """
+    field, kind = FIELDS[name], kind_of(said)
+    options = [UNSAID, *INTENT_KINDS]
+    key = f"{name}_{kind}"  # a key of its own for each value: the value is ours, not the widget's
+
+    def choose(chosen: str) -> None:
+        plain = chosen in (UNSAID, "expression", *CELLS_OF_THEIR_OWN)
+        state.select(**{name: EXPRESSION if chosen == "expression" else chosen + ("" if plain else extras)})
 
     st.selectbox(
         field.label,
         options,
-        index=0 if chosen is None else options.index(chosen.kind),
-        format_func=lambda kind: f"A guess: {guessed.words}" if kind == GUESSED else INTENT_KINDS[kind].title,
+        index=options.index(kind),
+        format_func=lambda one: "Say what it should be" if one == UNSAID else INTENT_KINDS[one].title,
         key=key,
         help=field.help,
-        width=300,
+        width=180,
         on_change=state.on_change(key, choose),
     )
-    if intent.kind == "painted":
+    if kind == "expression":
+        _condition(name, said, context)
+    elif kind == "array":
+        _array(name)
+    elif kind != UNSAID and INTENT_KINDS[kind].number:
+        _number(name, said)
+
+
+def _condition(name: str, said: str, context: MaskContext | None) -> None:
+    key = f"{_CONDITION}_{name}"
+    drafts.keep_in_step(key, said.removeprefix(EXPRESSION))
+
+    def write(text: str) -> None:
+        try:
+            text = from_mask_mod(text)
+        except MaskExpressionError:
+            return
+        state.select(**{name: EXPRESSION + " ".join(text.split())})
+
+    with st.container(width=320):
+        st.text_input(
+            "It should be open where",
+            key=key,
+            placeholder="for example: k <= q and segment(q) == segment(k)",
+            help="In the words of “Allowed where”; a mask_mod can be pasted as it is.",
+            on_change=state.on_change(key, write),
+        )
+        complain(drafts.text_in(key), context)
+
+
+def _array(name: str) -> None:
+    st.text_area(
+        "The array that it should be",
+        key=f"{_ARRAY}_{name}",
+        height=80,
+        placeholder="[[1, 0], [1, 1]]",
+        help="True or 1 where it should be open, or 0 beside -inf. An axis with one entry is for all.",
+        persist_state="page",
+        width=320,
+    )
+
+
+def _number(name: str, said: str) -> None:
+    kind, key = INTENT_KINDS[kind_of(said)], f"{name}_number_{said}"
+    whole, *extras = said.split("+")
+    given = whole.partition(":")[2]
+
+    def choose(number: int | None) -> None:
+        if number is not None:
+            state.select(**{name: "+".join([f"{kind_of(said)}:{number}", *extras])})
+
+    st.number_input(
+        kind.number,
+        min_value=kind.least,
+        max_value=MAX_TOKENS,
+        value=int(given) if given else None,
+        placeholder="how many",
+        step=1,
+        key=key,
+        width=170,
+        on_change=state.on_change(key, choose),
+    )
+
+
+def ask_for_past(context: MaskContext, intent: Intent) -> None:
+    """Draw the number of keys before the first query, where it makes a difference, and what it comes to."""
+    n_queries, n_keys = context.n_queries, context.n_keys
+    before = intent.standing(context).cache
+    if n_queries == n_keys or before is None:
         return
-    if INTENT_KINDS[intent.kind].number and chosen is not None:
-        _number(name, intent)
-    _extras(case, intent)
-    ask_for_keys_before(*case.size, intent)
-    _compare(case, intent)
+    field, key = FIELDS["keys_before"], f"past_{before}_of_{n_queries}_{n_keys}"
+    st.number_input(
+        field.label,
+        min_value=0,
+        max_value=int(field.most),
+        value=before,
+        step=1,
+        key=key,
+        help=field.help,
+        width=190,
+        on_change=state.on_change(key, lambda number: state.select(keys_before=number)),
+    )
+    st.caption(
+        f"{n_queries} queries, {n_keys} keys: query 0 stands beside key {before}, query {n_queries - 1} beside key "
+        f"{n_queries - 1 + before}.",
+        width="content",
+    )
 
 
 def _compare(case: Case, intent: Intent) -> None:
@@ -105,39 +232,12 @@ def _compare(case: Case, intent: Intent) -> None:
             **{case.attention.intent: write_intent(intent)},
         )
 
-    st.button("Compare with what it should be", icon=":material/compare:", key="compare_intent", on_click=compare)
-
-
-def _first(kind: str, guessed: Intent) -> Intent:
-    """A kind with the number to begin with; documents and padding stay as they were guessed."""
-    number = guessed.number if guessed.kind == kind else _FIRST_NUMBERS.get(kind, 0)
-    keeps = kind != "painted"
-    return Intent(kind, number, guessed.documents and keeps, guessed.padding and keeps)
-
-
-def _number(name: str, intent: Intent) -> None:
-    key = f"{name}_number_{write_intent(intent)}"
-    st.number_input(
-        INTENT_KINDS[intent.kind].number,
-        min_value=INTENT_KINDS[intent.kind].least,
-        max_value=MAX_TOKENS,
-        value=intent.number,
-        step=1,
-        key=key,
-        width=150,
-        on_change=state.on_change(
-            key, lambda number: state.select(**{name: write_intent(replace(intent, number=number))})
-        ),
+    st.button(
+        "Compare with what it should be",
+        icon=":material/compare:",
+        key="compare_intent",
+        on_click=state.callback(compare),
     )
-
-
-def _extras(case: Case, intent: Intent) -> None:
-    """Documents and padding, where the text has any or they were asked for."""
-    context = case.context
-    has = {"documents": len(set(context.key_segments)) > 1, "padding": any(context.key_is_padding)}
-    offered = [name for name in EXTRAS if has[name] or getattr(intent, name)]
-    for name in offered:
-        _extra(case.attention.intent, name, intent)
 
 
 def _extra(field: str, name: str, intent: Intent) -> None:
@@ -148,19 +248,7 @@ def _extra(field: str, name: str, intent: Intent) -> None:
     def turn() -> None:
         state.select(**{field: write_intent(other)})
 
-    st.checkbox(EXTRAS[name], value=is_on, key=key, on_change=turn)
-
-
-def plain_context(n_queries: int, n_keys: int) -> MaskContext:
-    """Tokens of which nothing is known but how many there are."""
-    return MaskContext(
-        query_tokens=(0,) * n_queries,
-        key_tokens=(0,) * n_keys,
-        query_is_padding=(False,) * n_queries,
-        key_is_padding=(False,) * n_keys,
-        query_segments=(0,) * n_queries,
-        key_segments=(0,) * n_keys,
-    )
+    st.checkbox(EXTRAS[name], value=is_on, key=key, on_change=state.callback(turn))
 
 
 def padding_of(context: MaskContext) -> tuple[Tensor, Tensor]:

@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import replace
 
 import streamlit as st
 from torch import Tensor
 
-from model.mask_tools.conventions import read_as
-from model.mask_tools.destinations import DESTINATIONS, passed_to
+from model.mask_tools.destinations import DESTINATIONS, Destination, passed_to
+from model.mask_tools.intents import plain_context
 from model.mask_tools.planes import Passed, Remark
+from visualizer.runs.intended import read_intent
 from visualizer.safe_text import markdown_safe
 from visualizer.session import state, widgets
+from visualizer.settings.attentions import attention_named
 from visualizer.settings.fields import TRAINED
+from visualizer.settings.settings import FIELDS
 from visualizer.views.lab import mask_edits
-from visualizer.views.lab.case import Case
+from visualizer.views.lab.case import Case, case_in
 from visualizer.views.lab.crop import Crop, crop_of
 from visualizer.views.lab.findings_of_array import draw_findings, elsewhere
-from visualizer.views.lab.intent import (
-    ask_for_keys_before,
-    chosen_intent,
-    guessed_intent,
-    intent_of,
-    plain_context,
-)
+from visualizer.views.lab.intent import ask_for_past, question
 from visualizer.views.lab.mask_files import ENDINGS, MAX_BYTES, pasted, uploaded
 from visualizer.views.lab.planes import ICONS, Plane, planes_of
 
@@ -37,7 +35,7 @@ def render(case: Case) -> None:
     text = pasting.text_area(
         "Paste an array",
         key="pasted_mask",
-        height=140,
+        height=100,
         placeholder=_EXAMPLE,
         help="Nested lists, JSON, CSV, what NumPy, PyTorch or JAX prints, or what Translate writes. The last two "
         "axes are queries and keys.",
@@ -49,7 +47,9 @@ def render(case: Case) -> None:
         max_upload_size=2 * MAX_BYTES // 2**20,  # a file that is refused here stays in the list
         help=f"Its name ends in one of {', '.join(ENDINGS)}.",
     )
-    widgets.choice("passed_to")
+    questions = st.container(horizontal=True, vertical_alignment="bottom", gap="medium", key="array_meant")
+    with questions:
+        widgets.choice("passed_to", width=250)
     try:
         if upload is not None:
             if text.strip():
@@ -62,7 +62,7 @@ def render(case: Case) -> None:
     except ValueError as error:
         _refuse(error)
         return
-    _array(case, array)
+    _array(case, array, questions)
 
 
 def _one_of(arrays: Mapping[str, Tensor]) -> Tensor:
@@ -84,12 +84,12 @@ def _refuse(error: ValueError) -> None:
     st.error(markdown_safe(sentence[:1].upper() + sentence[1:]), icon=":material/error:")
 
 
-def _array(case: Case, given: Tensor) -> None:
+def _array(case: Case, given: Tensor, questions: AbstractContextManager[object]) -> None:
     place = case.selection.passed_to
     described = f"An array of **{_shape(given)}**, {_type_of(given)}."
     if place == "ask":
         st.markdown(f"{described} What it means depends on where it goes.")
-        _possible(given)
+        elsewhere(given, place, None, 1)
         return
     destination = DESTINATIONS[place]
     st.markdown(f"{described} {markdown_safe(destination.note)}")
@@ -98,8 +98,8 @@ def _array(case: Case, given: Tensor) -> None:
     for remark in passed.remarks:
         _remark(remark)
     if passed.allowed is not None:
-        _judged(case, passed, is_of_keys=destination.rows == "sequences")
-    elsewhere(given, place, passed, n_heads)
+        _judged(case, passed, destination, questions)
+    elsewhere(given, place, passed.allowed, n_heads)
 
 
 def _shape(given: Tensor) -> str:
@@ -118,53 +118,51 @@ def _heads_in(case: Case, given: Tensor, place: str) -> int:
     return case.selection.array_heads or case.run.settings.n_heads
 
 
-def _possible(given: Tensor) -> None:
-    """What the array could be, for who does not know where it goes; nothing of it is judged."""
-    first = given.reshape(-1, *given.shape[-2:])[0] if given.dim() > 2 else given
-    if given.dim() > 2 and len(first) < given.numel() / given.shape[-1]:
-        st.caption("The first of its masks:")
-    try:
-        readings = read_as(first)
-    except ValueError as error:
-        _refuse(error)
-        return
-    for reading in readings:
-        st.caption(f"**{markdown_safe(reading.title)}.** {markdown_safe(reading.reason)}")
-
-
 def _remark(remark: Remark) -> None:
     draw = {"error": st.error, "warning": st.warning, "note": st.info}[remark.severity]
     draw(f"**{remark.severity.capitalize()}.** {markdown_safe(remark.text)}", icon=ICONS[remark.severity])
 
 
-def _judged(case: Case, passed: Passed, *, is_of_keys: bool) -> None:
-    """The picture of one mask, and what is wrong with any of them."""
-    if not is_of_keys:
-        passed = _with_rows(case, passed)
-    planes = planes_of(passed)
-    shown = _choose_plane(case, planes)
-    if not is_of_keys:
-        _ask_for_cache(case, shown)
+def _judged(
+    case: Case, passed: Passed, destination: Destination, questions: AbstractContextManager[object]
+) -> None:
+    """What should be and is known of the tokens, the picture of one mask, and what is wrong with any of them."""
+    is_of_keys = destination.rows == "sequences"
+    with questions:
+        if not is_of_keys:
+            question("intent_array", case.selection.intent_array, None, "")
+        about = [] if is_of_keys else ["array_documents"]
+        for name in (*about, "array_padding"):
+            st.text_input(FIELDS[name].label, key=name, help=FIELDS[name].help, persist_state="page", width=100)
+        if not is_of_keys:
+            passed = _with_rows(case, passed)
+        planes = planes_of(passed)
+        shown = _choose_plane(case, planes)
+        if not is_of_keys:
+            _ask_for_past(case, shown)
     crop = crop_of(case, shown.allowed)
     picture, found = st.columns([2, 3])
     with picture:
         crop.draw(case)
     with found:
-        draw_findings(case, passed, planes, shown, is_of_keys=is_of_keys)
+        draw_findings(case, passed, planes, shown, destination)
         if not is_of_keys:
             _paint_button(case, crop)
 
 
 def _with_rows(case: Case, passed: Passed) -> Passed:
-    """The one row of a mask for every query, where that is meant."""
+    """The mask with axes of one entry spread: one row over every query, where that is meant."""
     allowed = passed.allowed
-    if allowed is None or allowed.shape[-2] != 1:
+    if allowed is None or 1 not in allowed.shape[-2:]:
         return passed
-    widgets.segments("one_row", required=True)
-    chosen = case.selection.one_row
-    if chosen == "one" or (chosen == "usual" and not passed.axes):
-        return passed
-    return replace(passed, allowed=allowed.expand(*allowed.shape[:-2], allowed.shape[-1], -1))
+    n_queries, n_keys = allowed.shape[-2:]
+    if n_queries == 1:
+        widgets.segments("one_row", required=True)
+        chosen = case.selection.one_row
+        if chosen == "one" or (chosen == "usual" and not passed.axes):
+            return passed
+    size = max(n_queries, n_keys)
+    return replace(passed, allowed=allowed.expand(*allowed.shape[:-2], size, size))
 
 
 def _choose_plane(case: Case, planes: tuple[Plane, ...]) -> Plane:
@@ -176,62 +174,47 @@ def _choose_plane(case: Case, planes: tuple[Plane, ...]) -> Plane:
     return plane
 
 
-def _ask_for_cache(case: Case, shown: Plane) -> None:
-    """The number of keys before the first query, unless the painter of this case asks for it already."""
-    n_queries, n_keys = shown.allowed.shape
-    is_asked = case.size[0] != case.size[1] and intent_of(case).follows_position
-    if n_queries == n_keys or is_asked:
-        return
-    context = plain_context(n_queries, n_keys)
-    ask_for_keys_before(
-        n_queries, n_keys, chosen_intent(case, context) or guessed_intent(case, shown.allowed, context)
-    )
+def _ask_for_past(case: Case, shown: Plane) -> None:
+    """The number of keys before the first query, where the answer depends on it."""
+    context = plain_context(*shown.allowed.shape)
+    intent = read_intent(case.selection.intent_array)
+    if intent is not None and intent.follows_position:
+        before = case.selection.keys_before
+        ask_for_past(context, replace(intent, cache=before if before >= 0 else None))
 
 
 def _paint_button(case: Case, crop: Crop) -> None:
-    """Paint what is drawn, after making a text of as many tokens where it has others."""
-    size = tuple(crop.cells.shape)
-    if size == case.size:
-        st.button(
-            "Paint this mask", icon=":material/brush:", key="paint_loaded", on_click=_paint, args=(case, crop.cells)
-        )
-        return
-    if size[0] != size[1] and not case.attention.crosses:
+    """Paint what is drawn, over a text of as many tokens where it has others."""
+    size, settings = tuple(crop.cells.shape), case.run.settings
+    name = "cross" if size[0] != size[1] else case.selection.attention
+    painted = case_in(case.run, case.selection, attention_named(name, settings.architecture))
+    if size[0] != size[1] and not painted.attention.crosses:
         st.caption(
             "It cannot be painted in self-attention, where a text attends to itself, with as many queries as keys: "
-            "paint it in the cross-attention of an encoder-decoder."
+            "choose an encoder-decoder, to paint it in the cross-attention."
         )
-        _to_cross_attention(case)
         return
-    needed = f"a target of {size[0]} and a text of {size[1]}" if case.attention.crosses else f"a text of {size[0]}"
-    st.caption(f"To be painted, it needs {needed} tokens: here are {' and '.join(map(str, _counts(case)))}.")
-
-    def make() -> None:
-        state.change(**_text_of(case, *size))
-
-    st.button(f"Make {needed} tokens", icon=":material/text_fields:", key="make_text", on_click=make)
-
-
-def _counts(case: Case) -> tuple[int, ...]:
-    """How many tokens there are: of the target and the text where they differ, else of the one sequence."""
-    return case.size if case.attention.crosses else case.size[:1]
-
-
-def _to_cross_attention(case: Case) -> None:
-    """The way to the cross-attention, where the model has one."""
-    if case.run.settings.architecture != "encoder-decoder":
-        return
+    tokens = "" if size == painted.size else f" over {_needed(painted, size)} tokens"
     st.button(
-        "Edit the cross-attention",
-        icon=":material/arrow_forward:",
-        key="to_cross_attention",
-        on_click=state.select,
-        kwargs={"attention": "cross"},
+        f"Paint this mask{tokens}",
+        icon=":material/brush:",
+        key="paint_loaded",
+        on_click=state.callback(_paint, painted, crop.cells),
     )
 
 
+def _needed(case: Case, size: tuple[int, ...]) -> str:
+    return f"a target of {size[0]} and a text of {size[1]}" if case.attention.crosses else f"a text of {size[0]}"
+
+
 def _paint(case: Case, allowed: Tensor) -> None:
-    case.change_masks(mask_edits.started_alone(case.settings, case.scope, allowed, case.context))
+    context = case.context
+    if allowed.shape != case.size:
+        context = plain_context(*allowed.shape)
+        state.change(**_text_of(case, *allowed.shape))
+    source = mask_edits.source_of(allowed, context)
+    case.change_masks(mask_edits.put_in_place(case.settings, case.scope, source, case.masks, context))
+    state.select(panel="translate", attention=case.attention.name)  # beside which the painter is
 
 
 def _text_of(case: Case, n_queries: int, n_keys: int) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""What a person does to the masks, as new settings: paint, write an expression, start from one, mend, take over."""
+"""What a person does to the masks, as new settings: paint, write an expression, start from one, take over."""
 
 from __future__ import annotations
 
@@ -67,44 +67,54 @@ def whole_expression(settings: Settings, layer: int, head: int, context: MaskCon
 
 
 def with_cells(settings: Settings, scope: Scope, allowed: Tensor, context: MaskContext) -> Settings:
-    """Paint the cells of a scope, (T, T), True = may attend.
+    """Paint the cells of a scope, (T, T), True = may attend, beside the other masks."""
+    return with_source(settings, scope, source_of(allowed, context))
+
+
+def source_of(allowed: Tensor, context: MaskContext) -> str:
+    """Painted cells, (T, T), as a plane of the painting.
 
     They stay where they are when the text changes: kept as an expression, it is one of positions alone.
     """
     source = as_source(allowed, context)
-    if source and not is_cells(source) and not parse(source).names <= POSITIONS:
-        source = encode_cells((~allowed).numpy())
-    return with_source(settings, scope, source)
+    is_of_text = source and not is_cells(source) and not parse(source).names <= POSITIONS
+    return encode_cells((~allowed).numpy()) if is_of_text else source
 
 
-def with_expression(settings: Settings, scope: Scope, text: str, context: MaskContext) -> Settings:
+def with_expression(
+    settings: Settings, scope: Scope, text: str, masks: CombinedMask, context: MaskContext
+) -> Settings:
     """Write an expression, or the body of a mask_mod, for a scope; an empty one leaves it to the wider ones.
 
     Raises:
-        MaskExpressionError: it is none.
+        MaskExpressionError: it is none; its place is one in ``from_mask_mod(text)``.
     """
     if text.strip():
         expression = from_mask_mod(text)
         parse(expression).evaluate(context)
-        return with_source(settings, scope, " ".join(expression.split()))
+        return put_in_place(settings, scope, " ".join(expression.split()), masks, context)
     planes = {other: source for other, source in read_planes(settings.custom).items() if other != scope}
     return _painted(settings, planes)
+
+
+def put_in_place(
+    settings: Settings, scope: Scope, source: str, masks: CombinedMask, context: MaskContext
+) -> Settings:
+    """Put an expression or cells in the place of all masks in force on the heads of a scope.
+
+    Other heads keep what is in force on them. Beside a decoder the padding mask stays, for the encoder has it too.
+    """
+    if scope == EVERYWHERE and not read_planes(settings.custom).keys() - {scope}:
+        is_shared = settings.architecture == "encoder-decoder" and "padding" in settings.mask
+        settings = replace(settings, mask=("padding",) if is_shared else ())
+    else:
+        settings = taken_over(settings, masks, context)
+    return with_source(settings, scope, source)
 
 
 def with_source(settings: Settings, scope: Scope, source: str) -> Settings:
     """Paint a scope with an expression or cells, and put the painted mask in force."""
     return _painted(settings, {**read_planes(settings.custom), scope: source})
-
-
-def started_from(settings: Settings, scope: Scope, source: str, name: str = "") -> Settings:
-    """Begin a painting with an expression; the mask of that ``name`` is then in it and no longer beside it."""
-    others = tuple(mask for mask in settings.mask if mask != name)
-    return with_source(replace(settings, mask=others), scope, source)
-
-
-def started_alone(settings: Settings, scope: Scope, allowed: Tensor, context: MaskContext) -> Settings:
-    """Begin a painting with cells, (T, T), True = may attend, and no mask beside it."""
-    return with_cells(replace(settings, mask=()), scope, allowed, context)
 
 
 def taken_over(settings: Settings, masks: CombinedMask, context: MaskContext) -> Settings:
@@ -133,18 +143,6 @@ def taken_over(settings: Settings, masks: CombinedMask, context: MaskContext) ->
 
 def _is_batch(settings: Settings) -> bool:
     return len(lines_of(settings.text)) > 1
-
-
-def mended(
-    settings: Settings, scope: Scope, allowed: Tensor, masks: CombinedMask, context: MaskContext
-) -> Settings:
-    """Paint a mask that mends another, (T, T); the masks beside it are taken over if they block what it allows."""
-    if _is_batch(settings) and "padding" in masks.parts:
-        allowed = allowed | ~masks.parts["padding"][0, 0]  # what this mask blocks, it blocks without being painted
-    others = masks.without("custom").allowed
-    if others is not None and bool((allowed & ~others[0, 0]).any()):
-        settings = taken_over(settings, masks, context)
-    return with_source(settings, scope, as_source(allowed, context))
 
 
 def _painted(settings: Settings, planes: Mapping[Scope, str]) -> Settings:

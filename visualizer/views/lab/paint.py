@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import streamlit as st
 import torch
 
-from model import CombinedMask
 from model.mask_tools.beside_intent import all_clear, findings_under
 from model.mask_tools.intents import Intent
-from model.mask_tools.lint import Finding, MaskCase
+from model.mask_tools.mask_case import Finding, MaskCase
 from visualizer.components.mask_painter.element import (
     PaintedHeads,
     Reason,
@@ -20,7 +21,7 @@ from visualizer.components.mask_painter.element import (
 )
 from visualizer.pictures.painter import mark_of
 from visualizer.routes.address import picture_address
-from visualizer.runs.masks_in_force import painted_cells
+from visualizer.runs.masks_in_force import as_source, painted_cells
 from visualizer.session import state, widgets
 from visualizer.session.mount import mount
 from visualizer.settings.attentions import changed_for
@@ -29,7 +30,7 @@ from visualizer.settings.settings import FIELDS, Selection
 from visualizer.stages.panels import to_array
 from visualizer.views.lab import everywhere, mask_edits
 from visualizer.views.lab.case import Case
-from visualizer.views.lab.intent import chosen_intent, guessed_intent, padding_of
+from visualizer.views.lab.intent import chosen_intent, given_cells, padding_of
 
 _KEY = "mask_painter"
 _MARK = encode_cells(np.ones((1, 1), dtype=np.bool_))
@@ -87,7 +88,7 @@ def _say_what_holds(scope: Scope) -> None:
 
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="narrower"):
         st.caption(f"For {place} another painting holds, not this one.", width="content")
-        st.button("Show it", key="show_narrower", on_click=show, type="tertiary")
+        st.button("Show it", key="show_narrower", on_click=state.callback(show), type="tertiary")
 
 
 def _painter(case: Case, *, is_in_force: bool) -> None:
@@ -97,9 +98,7 @@ def _painter(case: Case, *, is_in_force: bool) -> None:
     others = case.masks.without("custom")
     beside = others.allowed
     allowed = painted if beside is None else painted & beside[0, 0]
-    chosen = chosen_intent(case)
-    intent = chosen or guessed_intent(case, allowed, case.context)
-    findings = findings_of(case, allowed, intent)
+    findings, said = judged(case, allowed)
     rows, columns = case.axes
 
     def paint(event: object) -> None:
@@ -108,9 +107,10 @@ def _painter(case: Case, *, is_in_force: bool) -> None:
             case.change_masks(mask_edits.with_cells(settings, case.scope, allowed, case.context))
 
     def mend(event: object) -> None:
-        index = parse_mend(event, len(findings))
-        if index is not None and (mended := findings[index].mended) is not None:
-            case.change_masks(mask_edits.mended(settings, case.scope, mended, case.masks, case.context))
+        intent, index = chosen_intent(case), parse_mend(event, len(findings))
+        if intent is not None and index is not None and (meant := findings[index].mended) is not None:
+            source = intent.expression_over(case.context) or as_source(meant, case.context)
+            case.change_masks(mask_edits.put_in_place(settings, case.scope, source, case.masks, case.context))
 
     def take_over(_event: object) -> None:
         case.change_masks(mask_edits.taken_over(settings, case.masks, case.context))
@@ -126,12 +126,12 @@ def _painter(case: Case, *, is_in_force: bool) -> None:
     mount(
         mask_painter(
             ~painted.numpy(),
-            others=_bits(case, others),
+            others=others.blocked_bits(*case.size)[0].numpy(),
             reasons=tuple(Reason(name, FIELDS["mask"].choices[name].lower()) for name in others.names),
             weights=to_array(weights) if is_in_force and not case.selection.hidden else None,
             weights_title=_weights_title(case),
             findings=tuple(mark_of(finding) for finding in findings),
-            all_clear=all_clear(intent, is_guess=chosen is None),
+            all_clear=said,
             selected=(case.selection.query, case.selection.key),
             scope=_history_of(case),
             rows=rows,
@@ -140,11 +140,11 @@ def _painter(case: Case, *, is_in_force: bool) -> None:
             key=_KEY,
             heads=_heads_to_follow(case),
         ),
-        paint=state.on_event(_KEY, "paint", paint),
-        mend=state.on_event(_KEY, "mend", mend),
-        select=state.on_event(_KEY, "select", select),
-        take_over=state.on_event(_KEY, "take_over", take_over),
-        look=state.on_event(_KEY, "look", look),
+        paint=paint,
+        mend=mend,
+        select=select,
+        take_over=take_over,
+        look=look,
     )
     everywhere.render(case, findings if is_in_force else ())
 
@@ -185,22 +185,26 @@ def _history_of(case: Case) -> str:
     return repr((case.attention.name, case.scope, settings.architecture, text, state.examples_opened()))
 
 
+def judged(case: Case, allowed: torch.Tensor) -> tuple[tuple[Finding, ...], str]:
+    """What is wrong with a mask, (Tq, Tk), True = may attend, and what is said where nothing is or nobody asked."""
+    intent = chosen_intent(case)
+    if intent is None:
+        return (), "Nothing is compared until you say above what it should be."
+    try:
+        cells = given_cells(intent, case.attention.intent)
+        return findings_of(case, allowed, intent), all_clear(intent, allowed, case.context, cells)
+    except ValueError as error:
+        return (), f"Nothing is compared: {error}."
+
+
 def findings_of(case: Case, allowed: torch.Tensor, intent: Intent) -> tuple[Finding, ...]:
-    """What is wrong with a mask, (Tq, Tk), True = may attend, beside what it should be, on this head."""
-    query_is_padding, key_is_padding = padding_of(case.context)
-    scores = case.scores[0, case.selection.head]
-    mask = MaskCase(
-        allowed=allowed,
-        query_is_padding=query_is_padding,
-        key_is_padding=key_is_padding,
-        causal=intent.hides_later,
-        largest_score=float(scores.abs().max()),
-        crosses=case.attention.crosses,
-    )
-    return findings_under(intent, mask, case.context)
+    """What is wrong with a mask, (Tq, Tk), True = may attend, beside what it should be.
 
-
-def _bits(case: Case, others: CombinedMask) -> np.ndarray:
-    """Which of the other masks block which cell, one bit each."""
-    bits: np.ndarray = others.blocked_bits(*case.size)[0].numpy()
-    return bits
+    No mend shows a decoder's query a later token.
+    """
+    mask = MaskCase(allowed, *padding_of(case.context), causal=False)
+    found = findings_under(intent, mask, case.context, cells=given_cells(intent, case.attention.intent))
+    if case.attention.path != "decoder.self_attention":
+        return found
+    opens = [one.mended is not None and bool((one.mended & ~allowed).triu(1).any()) for one in found]
+    return tuple(replace(one, mended=None) if ahead else one for one, ahead in zip(found, opens, strict=True))

@@ -67,7 +67,11 @@ def planes_of(passed: Passed) -> tuple[Plane, ...]:
         raise ValueError("the place refuses the array: it has no masks")
     sizes = allowed.shape[:-2]
     return tuple(
-        Plane(index_of(zip(passed.axes, index, sizes, strict=True)), allowed[index])
+        Plane(
+            index_of(zip(passed.axes, index, sizes, strict=True)),
+            allowed[index],
+            tokens=dict(zip(passed.axes, index, strict=True)).get("sequence", 0),
+        )
         for index in product(*map(range, sizes))
     )
 

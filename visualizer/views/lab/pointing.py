@@ -2,10 +2,28 @@
 
 from __future__ import annotations
 
-from model.mask_tools.language import MaskExpressionError
+import streamlit as st
+
+from model.mask_tools.language import MaskContext, MaskExpressionError, from_mask_mod, parse
+from visualizer.safe_text import markdown_safe
 
 _WIDEST = 38
 """Characters of a line that a narrow screen shows without wrapping."""
+
+
+def complain(text: str, context: MaskContext | None) -> None:
+    """Draw what is wrong with an expression as it stands, and where."""
+    if not text.strip():
+        return
+    expression = text
+    try:
+        expression = from_mask_mod(text)
+        read = parse(expression)
+        if context is not None:
+            read.evaluate(context)
+    except MaskExpressionError as error:
+        st.code(pointed_at(expression, error), language=None)
+        st.caption(markdown_safe(f"{error}."))  # beside the code it would be cut, and not wrapped
 
 
 def pointed_at(text: str, error: MaskExpressionError) -> str:

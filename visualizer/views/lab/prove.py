@@ -18,7 +18,7 @@ from visualizer.session.mount import mount
 from visualizer.settings.settings import Claim
 from visualizer.stages.registry import entry_of
 from visualizer.views.lab.case import Case
-from visualizer.views.lab.intent import chosen_intent, intent_of
+from visualizer.views.lab.intent import chosen_intent
 from visualizer.views.lab.measure import measurement_of
 from visualizer.views.lab.outputs import influence_panel, output_title
 
@@ -38,17 +38,16 @@ def render(case: Case) -> None:
     """Draw what padding does, the claim, the verdicts and the grids."""
     _padding(case)
     claim, sequence = _choose(case)
-    intent = intent_of(case)
+    intended = None
     if claim == "intended":
-        cells = intent.expected(case.context)
-        if cells is None:
-            st.info("What is painted is what is meant, so there is nothing to prove: say what it should be, above.")
+        intent = chosen_intent(case)
+        cells = None if intent is None else intent.expected(case.context)
+        if intent is None or cells is None:
+            st.info("The claim is what the mask should be: say above that it is causal, a window or an expression.")
             return
         intended = Intended(case.attention.path, cells, intent.padding)
-        words = intent.standing(case.context).words
+        words = intent.words_over(case.context)
         st.caption(markdown_safe(f"The claim: {words}, in every layer and head{_of_others(case, intent)}."))
-    else:
-        intended = None
     measurement = measurement_of(case, sequence)
     if measurement is None:
         return
@@ -131,7 +130,7 @@ def _verdict(case: Case, proof: Proof, claim: Claim) -> None:
             icon=":material/close:",
         )
     if not leaking and not proof.cut_off.any():
-        _kept(case, proof, claim, n_forbidden)
+        _kept(proof, claim, n_forbidden)
     if proof.unmeasured.any():
         st.caption(
             f"Of what should get through, {int(proof.unmeasured.sum()):,} cells measure 0 though the masks leave a "
@@ -141,16 +140,16 @@ def _verdict(case: Case, proof: Proof, claim: Claim) -> None:
         st.caption("No causal mask was chosen for this model, so this is as it should be.")
 
 
-def _kept(case: Case, proof: Proof, claim: Claim, n_forbidden: int) -> None:
+def _kept(proof: Proof, claim: Claim, n_forbidden: int) -> None:
     """A claim that holds: green only if it could have failed, and what holds by construction is said to."""
     counted = (
         f"all {n_forbidden:,} cells of {_named(proof.output)} that must be zero are exactly zero, and so are those "
         "of every stage before."
     )
-    why = _by_construction(case, claim)
     if n_forbidden == 0:
         st.info("Nothing to prove: the claim forbids nothing over all layers, so it could not have failed.")
-    elif why:
+    elif claim == "promised":
+        why = "The claim is made of these very masks, so a wrong mask keeps it too: it tests the model alone."
         st.info(f"**Holds by construction.** {_KEPT[claim]}: {counted} {why}", icon=":material/info:")
     else:
         st.success(f"**Passes.** {_KEPT[claim]}: {counted}", icon=":material/check:")
@@ -164,15 +163,6 @@ def _named(output: str) -> str:
     if output == "logits":
         return "the logits"
     return "the encoder's output" if output.startswith("encoder.") else "the output"
-
-
-def _by_construction(case: Case, claim: Claim) -> str:
-    """Why a claim could not have failed on account of the mask; "" where it could."""
-    if claim == "promised":
-        return "The claim is made of these very masks, so a wrong mask keeps it too: it tests the model alone."
-    if claim == "intended" and chosen_intent(case) is None:
-        return "What it should be was guessed from this very mask: say it above, to have a claim that can fail."
-    return ""
 
 
 def _is_causal(case: Case) -> bool:
@@ -207,7 +197,7 @@ def _leak(case: Case, proof: Proof, sequence: SequenceName) -> None:
         stage, layer = without_layer(path), layer_of(path)
         state.select(view="step", stage=stage, layer=layer, query=leak.row, key=leak.token)
 
-    st.button("Go to this stage", icon=":material/arrow_forward:", key="go_to_leak", on_click=go)
+    st.button("Go to this stage", icon=":material/arrow_forward:", key="go_to_leak", on_click=state.callback(go))
 
 
 def _grids(case: Case, measurement: Measurement, proof: Proof, sequence: SequenceName) -> None:

@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 
 import streamlit as st
 
-from model.mask_tools.language import READY, MaskExpressionError, from_mask_mod, parse
+from model.mask_tools.language import READY, MaskExpressionError
+from model.mask_tools.mask_case import listed
 from visualizer.runs.masks_in_force import as_expression
-from visualizer.safe_text import markdown_safe
 from visualizer.session import drafts, state
 from visualizer.settings.settings import FIELDS, Settings, in_mask_order
 from visualizer.views.lab import mask_edits
 from visualizer.views.lab.case import Case
-from visualizer.views.lab.pointing import pointed_at
+from visualizer.views.lab.pointing import complain
 
 _EXPRESSION = "expression"
 _START = "start_from"
+_REPLACED = "replaced_masks"
 
 
 def render(case: Case) -> None:
     """Draw it."""
     _expression(case)
-    _complaint(case)
+    complain(drafts.text_in(_EXPRESSION), case.context)
+    _also_under(case)
     _force(case)
 
 
@@ -32,8 +35,9 @@ def _expression(case: Case) -> None:
     drafts.keep_in_step(_EXPRESSION, shown)
 
     def write(text: str) -> None:
-        if settings := _written(case, text):
-            case.change_masks(settings)
+        with suppress(MaskExpressionError):
+            found = mask_edits.with_expression(case.settings, case.scope, text, case.masks, case.context)
+            _replace(case, found if found.custom else replace(found, mask=_replaced() or found.mask))
 
     st.text_input(
         "Allowed where",
@@ -41,8 +45,8 @@ def _expression(case: Case) -> None:
         placeholder=_placeholder(case),
         help="q and k are the positions of query and key, h and b the numbers of the head and of the sequence. Use "
         "+ - * // %, comparisons, and, or, not, abs(), is_pad(), segment(), token(), same_token. A mask_mod of "
-        "FlexAttention can be pasted as it is, with q_idx, kv_idx, &, |, ~, its comments and constants. An empty "
-        "line takes away what is painted for these heads.",
+        "FlexAttention can be pasted as it is, with q_idx, kv_idx, &, |, ~, its comments and constants. It "
+        "replaces the masks in force; an empty line takes away what is painted for these heads.",
         on_change=state.on_change(_EXPRESSION, write),
     )
 
@@ -53,26 +57,40 @@ def _placeholder(case: Case) -> str:
     return "for example: k <= q and not is_pad(k)"
 
 
-def _written(case: Case, text: str) -> Settings | None:
-    """The settings with what was written; None where it is no expression."""
-    try:
-        return mask_edits.with_expression(case.settings, case.scope, text, case.context)
-    except MaskExpressionError:
-        return None
+def _replace(case: Case, settings: Settings) -> None:
+    """Put other masks in force, and note which were before, to be had beside them by a switch."""
+    if names := tuple(name for name in case.settings.mask if name not in settings.mask):
+        drafts.put_by(_REPLACED, (state.examples_opened(), names))
+    case.change_masks(settings)
 
 
-def _complaint(case: Case) -> None:
-    """What is wrong with the expression as it stands, and where."""
-    text = drafts.text_in(_EXPRESSION)
-    if not text.strip():
+def _replaced() -> tuple[str, ...]:
+    """The masks that were replaced last, by name, since an example was opened."""
+    match drafts.put_by_before(_REPLACED):
+        case (opened, tuple(names)) if opened == state.examples_opened():
+            return names
+    return ()
+
+
+def _also_under(case: Case) -> None:
+    """The switch for the masks beside the painting, and what it comes to."""
+    settings = case.settings
+    beside = tuple(name for name in settings.mask if name != "custom")
+    names = beside or _replaced()
+    if not (settings.custom and "custom" in settings.mask and case.attention.has_the_list and names):
         return
-    expression = text
-    try:
-        expression = from_mask_mod(text)
-        parse(expression).evaluate(case.context)
-    except MaskExpressionError as error:
-        st.code(pointed_at(expression, error), language=None)
-        st.caption(markdown_safe(f"{error}."))  # beside the code it would be cut, and not wrapped
+    said, key = listed([FIELDS["mask"].choices[name].lower() for name in names]), f"also_under_{len(beside)}"
+
+    def turn() -> None:
+        masks = () if beside else names
+        _replace(case, replace(settings, mask=in_mask_order((*masks, "custom"))))
+
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="also_under"):
+        st.toggle(
+            f"Also under: {said}", value=bool(beside), key=key, on_change=state.callback(turn), width="content"
+        )
+        both = f"A cell is open where your mask and {said} allow it."
+        st.caption(both if beside else "Your mask is in force alone.", width="content")
 
 
 def _force(case: Case) -> None:
@@ -86,7 +104,7 @@ def _force(case: Case) -> None:
 
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="not_in_force"):
         st.caption("This painting is not in force.", width="content")
-        st.button("Put it in force", key="put_in_force", on_click=put_in_force, type="tertiary")
+        st.button("Put it in force", key="put_in_force", on_click=state.callback(put_in_force), type="tertiary")
 
 
 def start_from(case: Case) -> None:
@@ -96,9 +114,8 @@ def start_from(case: Case) -> None:
     def start(title: str | None) -> None:
         if title is None:
             return
-        name, text = starts[title]
         drafts.fill(_START, None)
-        case.change_masks(mask_edits.started_from(case.settings, case.scope, text, name))
+        _replace(case, mask_edits.put_in_place(case.settings, case.scope, starts[title], case.masks, case.context))
 
     st.selectbox(
         "Start from",
@@ -106,17 +123,16 @@ def start_from(case: Case) -> None:
         index=None,
         placeholder="a ready mask",
         key=_START,
-        help="Paints a ready mask, to go on from there.",
+        help="Puts a ready mask in the place of those in force, to go on from there.",
         on_change=state.on_change(_START, start),
     )
 
 
-def _starts(case: Case) -> dict[str, tuple[str, str]]:
-    """What can be started from: title -> the mask of the list that it is, or "", and its expression."""
+def _starts(case: Case) -> dict[str, str]:
+    """What can be started from: title -> its expression."""
     masks = {
-        FIELDS["mask"].choices[name]: (name, write(case.settings, case.context))
+        FIELDS["mask"].choices[name]: write(case.settings, case.context)
         for name, write in mask_edits.AS_EXPRESSIONS.items()
     }
-    known = {text for _, text in masks.values()}
-    ready = {f"{one.title}: {one.text}": ("", one.text) for one in READY if one.text not in known}
-    return {f"{title}: {text}": (name, text) for title, (name, text) in masks.items()} | ready
+    ready = {one.title: one.text for one in READY if one.text not in masks.values()}
+    return {f"{title}: {text}": text for title, text in (masks | ready).items()}

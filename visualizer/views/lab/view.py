@@ -35,13 +35,18 @@ _OF_RESULTS = {
 def render(run: Run, selection: Selection) -> None:
     """Draw the view."""
     doors.render(run, selection)
-    widgets.examples("Cases", GALLERY, key="gallery", button_key="case_{}")
-    if run.settings.weights in WORKED_EXAMPLES:
+    is_example = run.settings.weights in WORKED_EXAMPLES
+    if is_example or selection.panel != "load":
+        widgets.examples("Cases", GALLERY, key="gallery", button_key="case_{}")
+    if is_example:
         st.info(
             "A worked example is shown as it was published: to paint a mask, take other weights, or a case above."
         )
         return
     case = case_of(run, selection)
+    if selection.panel == "load":
+        _tools(case)
+        return
     _which_mask(case)
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium", key="meant"):
         intent.render(case)

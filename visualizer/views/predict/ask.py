@@ -80,7 +80,7 @@ def ask_cells(question: CellQuestion, of: Hashable) -> bool:
             seq=state.last_seq(key),
             key=key,
         ),
-        mark=state.on_event(key, "mark", mark),
+        mark=mark,
     )
     _class(question, of)
     return not revealed
@@ -148,9 +148,7 @@ def _reveal(of: Hashable, results: Sequence[Hashable]) -> None:
         icon=":material/visibility_off:" if revealed else ":material/visibility:",
         key="reveal",
         type="secondary" if revealed else "primary",
-        on_click=reveal,
-        args=(of, results),
-        kwargs={"revealed": not revealed},
+        on_click=state.callback(reveal, of, results, revealed=not revealed),
     )
     hide_nothing()
 

@@ -20,7 +20,9 @@ def covered(what: str, *, ask: str = "", there: dict[str, Any] | None = None) ->
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="covered"):
         say_covered(what)
         if ask:
-            st.button(ask, key="to_the_question", on_click=state.select, kwargs=there, type="tertiary")
+            st.button(
+                ask, key="to_the_question", on_click=state.callback(state.select, **(there or {})), type="tertiary"
+            )
         hide_nothing()
 
 
@@ -31,4 +33,6 @@ def say_covered(what: str) -> None:
 
 def hide_nothing() -> None:
     """The button that uncovers everything."""
-    st.button("Hide nothing", key="hide_nothing", on_click=state.select, kwargs={"hidden": False}, type="tertiary")
+    st.button(
+        "Hide nothing", key="hide_nothing", on_click=state.callback(state.select, hidden=False), type="tertiary"
+    )

@@ -14,7 +14,6 @@ from visualizer.safe_text import markdown_safe
 from visualizer.session import drafts, state, widgets
 from visualizer.settings.training_settings import (
     ATTENTIONS,
-    LONGEST_QUESTION,
     NO_EXPERIMENT,
     NUMBERS,
     TRAINING,
@@ -48,7 +47,7 @@ class Look:
 
 def choose_task() -> None:
     """The task to train; another one is opened as it is usually trained."""
-    _segments("train_task", list(TASKS), on_change=lambda task: state.train(usual_choice(task)))
+    _segments("train_task", list(TASKS), choose=lambda task: _open(task, NO_EXPERIMENT))
 
 
 def choose_experiment(choice: TrainingChoice) -> None:
@@ -56,8 +55,15 @@ def choose_experiment(choice: TrainingChoice) -> None:
     _segments(
         "train_experiment",
         list(TRAINING["train_experiment"].choices),
-        on_change=lambda experiment: state.train(usual_choice(choice.train_task, experiment)),
+        choose=lambda experiment: _open(choice.train_task, experiment),
     )
+
+
+def _open(task: str, experiment: str) -> None:
+    """Open a task or an experiment as it is usually trained; one that is open the page has merely drawn."""
+    chosen = state.chosen().training
+    if (chosen.train_task, chosen.train_experiment) != (task, experiment):
+        state.train(usual_choice(task, experiment))
 
 
 def choose_recipe(choice: TrainingChoice) -> None:
@@ -90,7 +96,6 @@ def choose_look(choice: TrainingChoice, task: Task) -> Look:
         st.caption(TRAINING["train_text"].label, width="content")
         typed = st.text_input(
             f"Ask it: type {task.texts.allowed}",
-            max_chars=LONGEST_QUESTION,
             label_visibility="collapsed",
             key="train_text",
             persist_state="page",
@@ -118,7 +123,7 @@ def _asked(task: Task, typed: str) -> str:
     return text
 
 
-def _segments(name: str, options: Any, on_change: Any = None, **layout: Any) -> None:  # noqa: ANN401
+def _segments(name: str, options: Any, choose: Any = None, **layout: Any) -> None:  # noqa: ANN401
     field = TRAINING[name]
     label = (lambda layer: f"Layer {layer}") if field.kind == "integer" else field.choices.__getitem__
     widgets.segments(
@@ -128,7 +133,7 @@ def _segments(name: str, options: Any, on_change: Any = None, **layout: Any) -> 
         help=None,
         label_visibility="collapsed",
         required=True,
-        on_change=None if on_change is None else state.on_change(name, on_change),
+        on_change=state.on_change(name, choose) if choose else None,
         **layout,
     )
 

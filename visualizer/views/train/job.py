@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
+from threading import Event
 from typing import Any, Literal
 
 from model.learning.training import Progress, Recipe
@@ -86,17 +87,17 @@ def start_job(recipes: Sequence[Recipe], trained: Trainer = reports_of_a_process
     Raises:
         ValueError: as ``Job``.
     """
-    begun = tuple(map(Training, recipes))
+    begun, ended = tuple(map(Training, recipes)), Event()
 
     def work(report: Report[Trainings]) -> None:
         trainings = list(begun)
-        with closing(trained(recipes)) as reports:
+        with closing(trained(recipes, ended)) as reports:
             for index, progress in reports:
                 for each in progress:
                     trainings[index] = trainings[index].after(each)
                 report(tuple(trainings), fraction_of(trainings))
 
-    return Job(tuple(recipes), begun, work, **more)
+    return Job(tuple(recipes), begun, work, ended=ended, **more)
 
 
 def fraction_of(trainings: Sequence[Training]) -> float:

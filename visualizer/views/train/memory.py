@@ -68,10 +68,10 @@ class Memory:
             return self._finished.get(recipes)
 
     def interrupted(self, recipes: Recipes) -> Seen[Trainings] | None:
-        """What these came to, where their training was ended before that."""
+        """What these came to, where their training ended before that."""
         with self._lock:
             job = self._jobs.get(recipes)
-        return job.peek() if job is not None and job.peek().phase in ("stopped", "unwatched") else None
+        return job.peek() if job is not None and job.peek().phase in ("stopped", "unwatched", "failed") else None
 
     def _set_aside(self, recipes: Recipes, state: Seen[Trainings]) -> None:
         """Keep what was finished while the same is trained again."""

@@ -133,7 +133,7 @@ def onwards(moment: Moment, look: Look, key: str) -> None:
             icon=":material/footprint:",
             type="primary",
             key=f"step_through_{key}",
-            on_click=step_through,
+            on_click=state.callback(step_through),
         )
         st.download_button(
             "Download its weights",

@@ -22,7 +22,6 @@ from visualizer.views.train.job import Trainings
 from visualizer.views.train.loss import lay_open
 from visualizer.views.train.one_moment import Moment, moment_at
 from visualizer.views.train.plan import Plan
-from visualizer.views.train.session import Mine
 
 if TYPE_CHECKING:
     from visualizer.figures.loss_curve import Curve
@@ -34,11 +33,18 @@ _DASHES = ("solid", "dot")
 
 def render(choice: TrainingChoice, plan: Plan, look: Look) -> None:
     """Draw what there is of a plan: while it is trained again and again, by itself."""
-    found = session.found(plan)
+    found = session.found(choice, plan)
     if plan.question:
         st.markdown(f"##### {markdown_safe(plan.question)}")
+    if session.is_started(choice, plan) and found.value[0].origin != "trained":
+        st.info(
+            "This server does not know the training that was started: it was restarted meanwhile, or it has "
+            "forgotten the training. Start repeats it.",
+            icon=":material/history:",
+        )
     if found.is_running:
-        watch(lambda: session.found(plan), lambda seen: _live(choice, plan, seen, look))
+        _stop(choice, plan)
+        watch(lambda: session.found(choice, plan), lambda seen: _live(plan, seen, look))
     else:
         _go_through(choice, plan, found, look)
 
@@ -52,21 +58,18 @@ def elsewhere(choice: TrainingChoice, plan: Plan) -> None:
             still_here = state.chosen().training == choice
             return mine.job.peek() if still_here and session.elsewhere(plan) else None
 
-        watch(look, lambda seen: _elsewhere(mine, seen))
+        with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="elsewhere"):
+            said = f"Training goes on: {markdown_safe(mine.plan.title)}."
+            with st.container(width="stretch"):
+                watch(look, lambda seen: st.progress(seen.fraction, text=f"{said} {_how_far(seen)}"))
+            st.button(
+                "Show it", key="show_training", on_click=state.callback(state.train, mine.choice), width="content"
+            )
+            _stop(mine.choice, mine.plan)
 
 
-def _elsewhere(mine: Mine, seen: Seen[Trainings]) -> None:
-    with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="elsewhere"):
-        title = markdown_safe(mine.plan.title)
-        st.progress(seen.fraction, text=f"Training goes on: {title}. {_how_far(seen)}")
-        st.button("Show it", key="show_training", on_click=state.train, args=(mine.choice,), width="content")
-        _stop(mine.choice, mine.plan)
-
-
-def _live(choice: TrainingChoice, plan: Plan, seen: Seen[Trainings], look: Look) -> None:
-    with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
-        st.progress(seen.fraction, text=_how_far(seen))
-        _stop(choice, plan)
+def _live(plan: Plan, seen: Seen[Trainings], look: Look) -> None:
+    st.progress(seen.fraction, text=_how_far(seen))
     if all(training.snapshots for training in seen.value):
         _draw(plan, seen.value, look, step=None)
 
@@ -74,7 +77,7 @@ def _live(choice: TrainingChoice, plan: Plan, seen: Seen[Trainings], look: Look)
 def _go_through(choice: TrainingChoice, plan: Plan, seen: Seen[Trainings], look: Look) -> None:
     """Draw the moment that is chosen, and offer the others."""
     if any(not training.snapshots for training in seen.value):
-        st.caption(_how_it_ended(seen))
+        st.caption(_how_it_ended(seen) if seen.phase == "failed" else "Stopped before the first step.")
         return
     step = _choose_step(choice, seen)
     found = _draw(plan, seen.value, look, step)
@@ -98,13 +101,12 @@ def _draw(plan: Plan, trainings: Trainings, look: Look, step: int | None) -> lis
 
 
 def _stop(choice: TrainingChoice, plan: Plan) -> None:
-    """The way to end it."""
+    """The way to end it, outside of what is drawn again and again: there Streamlit drops a late click."""
     st.button(
         "Stop",
         icon=":material/stop:",
         key="stop_training",
-        on_click=session.stop,
-        args=(choice, plan),
+        on_click=state.callback(session.stop, choice, plan),
         width="content",
     )
 
@@ -146,7 +148,8 @@ def _choose_step(choice: TrainingChoice, seen: Seen[Trainings]) -> int:
         return steps[0]
 
     def go_to(step: int) -> None:
-        state.train(replace(choice, train_step=LAST_STEP if step == steps[-1] else step))
+        if state.chosen().training == choice:  # else another training was chosen meanwhile
+            state.train(replace(choice, train_step=LAST_STEP if step == steps[-1] else step))
 
     drafts.fill(_MOMENT, max(step for step in steps if step <= choice.train_step))
     chosen: int = st.select_slider(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -26,6 +27,11 @@ class Plan:
     recipes: tuple[Recipe, ...]
     names: tuple[str, ...] = ("",)
     question: str = ""
+
+    @property
+    def name(self) -> str:
+        """What a link calls it."""
+        return hashlib.sha256(repr(self.recipes).encode()).hexdigest()[:12]
 
     @property
     def task(self) -> Task:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from visualizer.session import drafts
 from visualizer.session.jobs import Job, Seen
+from visualizer.session.visitors import name_of_session
 from visualizer.settings.training_settings import TrainingChoice
 from visualizer.views.train.job import Trainings
 from visualizer.views.train.memory import MEMORY, recorded_state, untrained_state
@@ -39,34 +40,38 @@ def start(choice: TrainingChoice, plan: Plan) -> None:
     """
     before = _mine()
     if before is not None and before.plan.recipes != plan.recipes:
-        before.job.leave(drafts.name_of_session())
-    drafts.put_by(_KEY, Mine(choice, plan, MEMORY.start(plan.recipes)))
+        before.job.leave(name_of_session())
+    _is_mine(choice, plan, MEMORY.start(plan.recipes))
 
 
 def stop(choice: TrainingChoice, plan: Plan) -> None:
     """End the training of a plan for this session; it goes on where somebody else looks at it."""
     job = MEMORY.running(plan.recipes)
     if job is not None:
-        left = job.leave(drafts.name_of_session())
-        drafts.put_by(_KEY, Mine(choice, plan, job, replace(left, phase="stopped") if left.is_running else left))
+        left = job.leave(name_of_session())
+        _is_mine(choice, plan, job, replace(left, phase="stopped") if left.is_running else left)
 
 
-def found(plan: Plan) -> Seen[Trainings]:
+def found(choice: TrainingChoice, plan: Plan) -> Seen[Trainings]:
     """What there is to see of a plan.
 
-    What this session stopped, what is running, what was trained to its end, what is recorded, what was interrupted,
-    or, without any of these, the random weights that a training would begin with.
+    What this session stopped, what is running, what was trained to its end, what was interrupted if the link is of
+    it, what is recorded, what was interrupted, or, without any of these, the random weights that a training would
+    begin with.
     """
     mine = _mine()
     is_mine = mine is not None and mine.plan.recipes == plan.recipes
     if mine is not None and is_mine and mine.left is not None:
         return mine.left
     if running := MEMORY.running(plan.recipes):
-        return running.look(drafts.name_of_session())
+        if mine is None or not (is_mine or mine.job.peek().is_running):  # as after a reload
+            drafts.put_by(_KEY, Mine(choice, plan, running))
+        return running.look(name_of_session())
     if mine is not None and is_mine:
         return mine.job.peek()
     return (
         MEMORY.finished(plan.recipes)
+        or (is_started(choice, plan) and MEMORY.interrupted(plan.recipes))
         or recorded_state(plan.recipes)
         or MEMORY.interrupted(plan.recipes)
         or untrained_state(plan.recipes)
@@ -78,7 +83,18 @@ def elsewhere(plan: Plan) -> Mine | None:
     mine = _mine()
     if mine is None or mine.left is not None or mine.plan.recipes == plan.recipes:
         return None
-    return mine if mine.job.look(drafts.name_of_session()).is_running else None
+    return mine if mine.job.look(name_of_session()).is_running else None
+
+
+def is_started(choice: TrainingChoice, plan: Plan) -> bool:
+    """Whether the link is of a training of this plan that was started, and not merely of the plan."""
+    return choice.train_started == plan.name
+
+
+def _is_mine(choice: TrainingChoice, plan: Plan, job: Job[Trainings], left: Seen[Trainings] | None = None) -> None:
+    """Note what this session trains, also in the link: a reload makes another session."""
+    drafts.put_by(_KEY, Mine(replace(choice, train_started=plan.name), plan, job, left))
+    drafts.fill("train_started", plan.name)
 
 
 def _mine() -> Mine | None:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import streamlit as st
 
 from visualizer.safe_text import markdown_safe
+from visualizer.session import drafts, state
 from visualizer.settings.training_settings import TrainingChoice
 from visualizer.views.train import controls, one_moment, picture, session
 from visualizer.views.train.plan import Plan, plan_of, usual_plan
+
+_REFUSED = "training_refused"
 
 
 def render(choice: TrainingChoice) -> None:
@@ -29,18 +32,20 @@ def _plan(choice: TrainingChoice) -> Plan:
         plan, error = _read(choice)
         st.caption(f"{markdown_safe(plan.task.description)} {markdown_safe(controls.summary(plan.recipes[0]))}")
     with first:
-        start = st.button(
+        st.button(
             "Start",
             icon=":material/play_arrow:",
             type="primary",
             key="start_training",
             disabled=error is not None,
             width=120,
+            on_click=state.callback(_start, choice, plan),  # heard even where something newer breaks its run off
         )
     if error is not None:
         controls.refusal(error, " The usual model is shown.")
-    elif start:
-        _start(choice, plan)
+    if isinstance(refused := drafts.put_by_before(_REFUSED), ValueError):
+        controls.refusal(refused)
+        drafts.put_by(_REFUSED, None)
     return plan
 
 
@@ -55,4 +60,4 @@ def _start(choice: TrainingChoice, plan: Plan) -> None:
     try:
         session.start(choice, plan)
     except ValueError as error:
-        controls.refusal(error)
+        drafts.put_by(_REFUSED, error)

@@ -45,8 +45,7 @@ def _choose() -> None:
                     ready.title,
                     key=f"watched_mask_{ready.name}",
                     help=ready.note,
-                    on_click=state.watch,
-                    kwargs={"watched_mask": ready.text},
+                    on_click=state.callback(state.watch, watched_mask=ready.text),
                     type="tertiary",
                 )
 
@@ -91,6 +90,6 @@ def _grids(run: WatchedRun, attention: Attention, found: OtherMask, choices: Cho
             key=key,
             seq=state.last_seq(key),
         ),
-        select=state.on_event(key, "select", show),
-        shown=state.on_event(key, "shown", show),
+        select=show,
+        shown=show,
     )

@@ -59,10 +59,7 @@ def _tree(run: WatchedRun, paths: list[str], current: int) -> None:
         state.watch(watched_stage=paths[min(state.index_in(event, "index"), len(paths) - 1)])
 
     key = "watched_tree"
-    mount(
-        module_tree(called, current, steps=steps, seq=state.last_seq(key), key=key),
-        stage=state.on_event(key, "stage", go),
-    )
+    mount(module_tree(called, current, steps=steps, seq=state.last_seq(key), key=key), stage=go)
 
 
 def _chips(run: WatchedRun) -> tuple[list[CalledOperation], list[KnownStep]]:
@@ -154,8 +151,7 @@ def _to_the_heads(run: WatchedRun, stage: Stage) -> None:
             "See its heads",
             icon=":material/grid_view:",
             key="watched_to_heads",
-            on_click=state.watch,
-            kwargs={"watched_panel": "heads", "watched_attention": inside[0]},
+            on_click=state.callback(state.watch, watched_panel="heads", watched_attention=inside[0]),
             type="tertiary",
         )
 
@@ -188,10 +184,7 @@ def _picture(run: WatchedRun, stage: Stage, place: _Place) -> None:
 
     key = "watched_picture"
     selected = (output.name, place.row - sheet.first_row, place.column - sheet.first_column)
-    mount(
-        tensor_grid([*(panel for _, panel in inputs), output], selected=selected, key=key),
-        select=state.on_event(key, "select", select),
-    )
+    mount(tensor_grid([*(panel for _, panel in inputs), output], selected=selected, key=key), select=select)
 
 
 def _picture_of_step(run: WatchedRun, folded: Folded, stage: Stage, place: _Place) -> None:
@@ -216,10 +209,7 @@ def _picture_of_step(run: WatchedRun, folded: Folded, stage: Stage, place: _Plac
 
     key = "watched_step"
     selected = (output.name, place.row - sheet.first_row, place.column - sheet.first_column)
-    mount(
-        tensor_grid([*(read.panel for read in given), output], selected=selected, key=key),
-        select=state.on_event(key, "select", select),
-    )
+    mount(tensor_grid([*(read.panel for read in given), output], selected=selected, key=key), select=select)
 
 
 def _numbers(stage: Stage) -> Tensor:
@@ -272,4 +262,4 @@ def _every_head(run: WatchedRun, stage: Stage, place: _Place) -> None:
 
     key = "watched_every_head"
     st.markdown("##### Every head")
-    mount(tensor_grid(panels, layout="wrap", key=key), select=state.on_event(key, "select", select))
+    mount(tensor_grid(panels, layout="wrap", key=key), select=select)

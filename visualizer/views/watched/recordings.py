@@ -1,4 +1,4 @@
-"""The door for recordings: a file uploaded, the file that the app was started with, or an example."""
+"""The door for recordings: a file uploaded, a path, the file that the app was started with, or an example."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from visualizer.session import drafts, state
 from visualizer.session.cache import Kept
 from visualizer.session.given import given_recording
 from visualizer.session.state import Choices
-from visualizer.settings.watched_settings import MOST_HEADS, MOST_TOKENS
+from visualizer.settings.watched_settings import MOST_HEADS, MOST_TOKENS, WATCHED
 
 MOST_BYTES = 2**28
 """The longest file that can be uploaded."""
@@ -58,7 +58,9 @@ def render(choices: Choices) -> WatchedRun | None:
         st.markdown(f"{as_code(run.title)} · {in_bytes(run.n_bytes)} in memory", width="content")
         with st.popover("Open another", icon=":material/folder_open:", type="tertiary"):
             _upload()
-        st.button("Close", icon=":material/close:", key="watched_close", type="tertiary", on_click=_close)
+        st.button(
+            "Close", icon=":material/close:", key="watched_close", type="tertiary", on_click=state.callback(_close)
+        )
     return run
 
 
@@ -72,12 +74,20 @@ def _open(choices: Choices) -> tuple[WatchedRun | None, str]:
             return None, "The link is of a file that was uploaded in another session: open the file again."
         case "example":
             return _of_file(EXAMPLE, "the example")
+        case "given" if given_recording() is None:
+            return None, "The link is of a file that the app was started with: this one was started without."
+    file = _file_of(choices)
+    return (None, "") if file is None or _is_waiting(file) else _of_file(file, file.name)
+
+
+def _file_of(choices: Choices) -> Path | None:
+    """The file of this machine that is chosen."""
+    match choices.watched.watched_source:
         case "given":
-            given = given_recording()
-            if given is None:
-                return None, "The link is of a file that the app was started with: this one was started without."
-            return (None, "") if _is_waiting(given) else _of_file(given, given.name)
-    return None, ""
+            return given_recording()
+        case "path":
+            return Path(choices.watched.watched_path.strip()).expanduser()
+    return None
 
 
 def cost_of_opening(name: str, n_bytes: int, times: int) -> str:
@@ -110,11 +120,11 @@ def _is_waiting(file: Path) -> bool:
 
 def _ask(choices: Choices) -> None:
     """Say what a large file that waits takes, with a way to open it; or why it is not opened."""
-    upload, given = drafts.put_by_before(_WAITING), given_recording()
+    upload, file = drafts.put_by_before(_WAITING), _file_of(choices)
     if upload is not None:
         name, size, times = str(getattr(upload, "name", "")), int(getattr(upload, "size", 0)), _TIMES_OF_UPLOAD
-    elif choices.watched.watched_source == "given" and given is not None and _is_waiting(given):
-        name, size, times = given.name, given.stat().st_size, 1
+    elif file is not None and _is_waiting(file):
+        name, size, times = file.name, file.stat().st_size, 1
     else:
         return
     try:
@@ -125,16 +135,21 @@ def _ask(choices: Choices) -> None:
     st.info(markdown_safe(cost), icon=":material/memory:")
     with st.container(horizontal=True, gap="small", key="watched_waiting"):
         if upload is not None:
-            st.button("Open it", key="watched_open", on_click=_open_upload, args=(upload,), type="primary")
-            st.button("Leave it", key="watched_leave", on_click=drafts.put_by, args=(_WAITING, None))
+            st.button("Open it", key="watched_open", on_click=state.callback(_open_upload, upload), type="primary")
+            st.button("Leave it", key="watched_leave", on_click=state.callback(drafts.put_by, _WAITING, None))
         else:
             st.button(
-                "Open it", key="watched_open", on_click=drafts.put_by, args=(_AGREED, str(given)), type="primary"
+                "Open it",
+                key="watched_open",
+                on_click=state.callback(drafts.put_by, _AGREED, str(file)),
+                type="primary",
             )
 
 
 def _of_file(path: Path, title: str) -> tuple[WatchedRun | None, str]:
     """A recording of this machine, read once for all sessions."""
+    if path.suffix != EXAMPLE.suffix:
+        return None, f"{visible(title)} is no recording: its name must end in {EXAMPLE.suffix}."
     try:
         about = path.stat()
         key = (str(path), title, about.st_mtime_ns, about.st_size)
@@ -176,8 +191,23 @@ def _upload() -> None:
     )
     st.caption(
         "While it is opened it takes three times its size in memory, then as much as it is long. What takes more "
-        f"than {in_bytes(ASKS_FROM)} is opened once you have seen how much."
+        f"than {in_bytes(ASKS_FROM)} is opened once you have seen how much. A file of more than "
+        f"{in_bytes(MOST_BYTES)} opens by its path, here or as `headlight FILE`, and takes its size once."
     )
+    field, key = WATCHED["watched_path"], f"watched_path_{n_uploads}"
+    st.text_input(
+        field.label,
+        key=key,
+        help=field.help,
+        placeholder="run.headlight",
+        on_change=state.on_change(key, _take_path),
+    )
+
+
+def _take_path(text: str) -> None:
+    """Open a file of this machine."""
+    if text.strip():
+        _show("path", watched_path=text.strip())
 
 
 def _take(upload: object) -> None:
@@ -204,9 +234,9 @@ def _open_upload(upload: object) -> None:
     _show("uploaded")
 
 
-def _show(source: str) -> None:
+def _show(source: str, **more: str) -> None:
     drafts.put_by(_REFUSED, None)
-    state.open_watched(watched_source=source)
+    state.open_watched(watched_source=source, **more)
 
 
 def _close() -> None:
@@ -231,14 +261,12 @@ def _how_to_make_one(source: str) -> None:
             "Open the example",
             icon=":material/play_arrow:",
             key="watched_example",
-            on_click=_show,
-            args=("example",),
+            on_click=state.callback(_show, "example"),
             help="A small nn.TransformerEncoderLayer model with a mistake in one of its masks.",
         )
         if given_recording() is not None and source != "given":
             st.button(
                 "Open the file that the app was started with",
                 key="watched_given",
-                on_click=_show,
-                args=("given",),
+                on_click=state.callback(_show, "given"),
             )

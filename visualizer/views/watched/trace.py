@@ -59,7 +59,7 @@ def show_trace(
     verdict, table = st.columns([2, 3], gap="medium")
     with verdict:
         _verdict(run)
-        _pick(run, attention, choices)
+        _pick(run, attention)
     with table:
         _table(run)
     _about(run, attention, choices)
@@ -101,8 +101,8 @@ def _verdict(run: WatchedRun) -> None:
     said = said_once(run.findings)
     for paths, finding in said[:_FEW]:
         _finding(paths, finding)
-    if said[_FEW:] or run.trace.notes:
-        with st.expander(f"{len(said[_FEW:]) + len(run.trace.notes)} more remarks"):
+    if said[_FEW:] or run.notes:
+        with st.expander(f"{len(said[_FEW:]) + len(run.notes)} more remarks"):
             for paths, finding in said[_FEW:]:
                 _finding(paths, finding)
             _notes(run)
@@ -125,7 +125,7 @@ def _finding(paths: tuple[str, ...], finding: Finding) -> None:
 
 
 def _notes(run: WatchedRun) -> None:
-    for note in run.trace.notes:
+    for note in run.notes:
         st.caption(f":material/info: {markdown_safe(note)}")
 
 
@@ -158,7 +158,7 @@ def _table(run: WatchedRun) -> None:
     )
 
 
-def _pick(run: WatchedRun, attention: Attention, choices: Choices) -> None:
+def _pick(run: WatchedRun, attention: Attention) -> None:
     """The attention and, of a batch, the sequence."""
     paths = list(run.trace.paths)
     key = f"watched_path_{attention.path}"
@@ -243,6 +243,6 @@ def _heads(picture: WatchedHeads, head: int, choices: Choices) -> None:
             key=key,
             seq=state.last_seq(key),
         ),
-        select=state.on_event(key, "select", choose_cell),
-        shown=state.on_event(key, "shown", show),
+        select=choose_cell,
+        shown=show,
     )

@@ -54,13 +54,13 @@ def _say_largest(picture: WatchedHeads, head: int, query: int) -> None:
             st.button(
                 "Go there",
                 key="watched_go_to_largest",
-                on_click=state.watch,
-                kwargs={
-                    "watched_query": query,
-                    "watched_key": key,
-                    "watched_first_query": query // _STEP * _STEP,
-                    "watched_first_key": key // _STEP * _STEP,
-                },
+                on_click=state.callback(
+                    state.watch,
+                    watched_query=query,
+                    watched_key=key,
+                    watched_first_query=query // _STEP * _STEP,
+                    watched_first_key=key // _STEP * _STEP,
+                ),
                 type="tertiary",
             )
 

@@ -26,6 +26,9 @@ BODIES = [
     "torch.logical_and(q_idx >= kv_idx, torch.abs(q_idx - kv_idx) < 3)",
     "torch.where(q_idx < 3, kv_idx < 3, q_idx >= kv_idx)",
     "(q_idx >= kv_idx) ^ (kv_idx == 1)",
+    "(q_idx.clamp(1, 4) - kv_idx).abs() <= 1",
+    "torch.clamp(q_idx, max=3) >= kv_idx.clamp(min=2)",
+    "torch.maximum(q_idx, kv_idx) - torch.minimum(q_idx, kv_idx) < 3",
 ]
 
 
@@ -145,6 +148,14 @@ def test_what_has_nothing_of_flex_attention_stays(text):
         ("q_idx in [0, 1]", "q_idx in [0, 1]", "join comparisons by |"),
         ("other(b, h, q_idx, kv_idx) & True", "other(b, h, q_idx, kv_idx)", "paste the lines"),
         ("def f(b, h, q, k):\n  return f(b, h, q, k)", "f(b, h, q, k)", "paste the lines"),
+        (
+            "def f(b, h, q, k, window):\n  return q - k < window",
+            None,
+            "'window' has no value: write it in the head",
+        ),
+        ("or_masks(f, causal_mask)", "f", "'f' is not known"),
+        ("(q_idx == 0) | causal_mask", "causal_mask", "paste the lines that define it too"),
+        ("def f(x):\n  return x // 2\na, b = f(q_idx)\na == b", "f(q_idx)", "does not give so many values"),
         ("lambda score, b, h, q, k: score", "lambda score, b, h, q, k: score", "a score_mod"),
         ("def f(b, h, q, k):\n  if q > k:\n    return True", "if q > k:\n    return True", "cannot branch"),
         ("größe & (q_idx >= kv_idx)", "größe", "as in größe = 4"),
@@ -156,7 +167,7 @@ def test_what_is_refused_and_where(text, part, sentence):
     with pytest.raises(MaskExpressionError) as caught:
         from_mask_mod(text)
     assert sentence in str(caught.value)
-    assert text[caught.value.start : caught.value.end] == part
+    assert text[caught.value.start : caught.value.end] == (text if part is None else part)
 
 
 HOSTILE = [
@@ -174,3 +185,46 @@ def test_hostile_text_is_refused_like_any_other(text):
     with pytest.raises(MaskExpressionError) as caught:
         parse(from_mask_mod(text))
     assert "\n" not in str(caught.value)
+
+
+NATTEN = """
+def generate_natten(canvas_w, canvas_h, kernel_w, kernel_h):
+    def get_x_y(idx):
+        return idx // canvas_w, idx % canvas_w
+
+    def natten_mask_mod(b, h, q_idx, kv_idx):
+        q_x, q_y = get_x_y(q_idx)
+        kv_x, kv_y = get_x_y(kv_idx)
+        kernel_x = q_x.clamp(kernel_w // 2, (canvas_w - 1) - kernel_w // 2)
+        kernel_y = q_y.clamp(kernel_h // 2, (canvas_h - 1) - kernel_h // 2)
+        hori_mask = (kernel_x - kv_x).abs() <= kernel_w // 2
+        vert_mask = (kernel_y - kv_y).abs() <= kernel_h // 2
+        return hori_mask & vert_mask
+
+    natten_mask_mod.__name__ = f"natten_c{canvas_w}x{canvas_h}_k{kernel_w}x{kernel_h}"
+    return natten_mask_mod
+
+
+natten_mask = generate_natten(5, 5, 3, 3)
+"""
+"""Neighborhood attention of a picture of 5 by 5: a window of 3 by 3 that does not leave the picture."""
+
+
+@pytest.mark.parametrize("text", [NATTEN, NATTEN.strip().replace("\n", " ")], ids=["lines", "a field of one line"])
+def test_a_function_that_unpacks_clamps_and_returns_a_function_is_read(text):
+    size = 25
+    plain = (0,) * size
+    context = MaskContext(plain, plain, (False,) * size, (False,) * size, plain, plain)
+    names: dict[str, object] = {}
+    exec(NATTEN, names)
+    expected = create_mask(names["natten_mask"], 1, 1, size, size, device="cpu")[0, 0]
+    assert torch.equal(parse(from_mask_mod(text)).evaluate(context), expected)
+
+
+@pytest.mark.parametrize(
+    "head", ["b, h, q_idx, kv_idx, window=3", "b, h, q_idx, kv_idx, *, window=3", "q, kv_idx, window=3"]
+)
+def test_a_default_stands_for_what_is_not_given(head):
+    query = head.split(", ")[0 if head[0] == "q" else 2]
+    text = f"def windowed({head}):\n    return {query} - kv_idx < window"
+    assert from_mask_mod(text) == "q - k < 3"

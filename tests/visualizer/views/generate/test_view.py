@@ -144,6 +144,15 @@ def test_the_beam_is_as_wide_as_asked():
     assert "".join(drawn["nodes"][drawn["best"][0]]["text"]) == "thgildaeh<eos>"
 
 
+@pytest.mark.parametrize("cached", ["on", "off"])
+def test_a_beam_says_that_it_leaves_out_a_cache_that_is_switched_on(cached):
+    app = open_app(**DECODER, strategy="beam", limit="3", cached=cached)
+    assert ("leaves out the key/value cache" in said(app)) == (cached == "on")
+    choose(app, "greedy")
+    assert "leaves out" not in said(app)
+    assert ("With the cache as without" in said(app)) == (cached == "on")
+
+
 @pytest.mark.parametrize("text", ["$x$ **b** :red[x]", "שלום עולם", "a " * 505, "x"])
 def test_any_text_can_be_continued(text):
     app = open_app(**DECODER | {"text": text})

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
-
 from tests.test_app import open_app
 from visualizer.runs.compute import compute_run
 from visualizer.safe_text import markdown_safe
 from visualizer.settings.settings import Selection, Settings
 from visualizer.views.lab.case import case_of
 from visualizer.views.lab.everywhere import found_beside, found_everywhere
-from visualizer.views.lab.intent import intent_of
+from visualizer.views.lab.intent import chosen_intent
 
 SETTINGS = Settings(architecture="decoder", text="a b c d", n_heads=2, d_model=8, d_ff=8, mask=("custom",))
 LOOK = Selection(view="lab", intent="causal", layer=0, head=0)
@@ -38,14 +36,15 @@ PAIR = replace(SETTINGS, architecture="encoder-decoder", text="a b c d\na b", ta
 
 
 def test_the_encoder_and_the_cross_attention_are_judged_too():
-    seen = found_beside(case_of(compute_run(replace(PAIR, mask=("causal",))).alone(), LOOK))
+    look = replace(LOOK, intent_encoder="bidirectional+padding", intent_cross="bidirectional+padding")
+    seen = found_beside(case_of(compute_run(replace(PAIR, mask=("causal",))).alone(), look))
     assert {(other.attention.name, one.where) for other, one in seen} == {
         ("encoder", "In sequence 1: "),
         ("cross", "In sequence 1: "),
     }
     assert all("Padding is not ignored" in one.finding.why for _, one in seen)
-    assert found_beside(case_of(compute_run(replace(PAIR, mask=("causal", "padding"))).alone(), LOOK)) == ()
-    assert found_beside(case_of(compute_run(SETTINGS).alone(), LOOK)) == ()
+    assert found_beside(case_of(compute_run(replace(PAIR, mask=("causal", "padding"))).alone(), look)) == ()
+    assert found_beside(case_of(compute_run(SETTINGS).alone(), look)) == ()
 
 
 def test_one_mask_for_all_says_nothing_of_others():
@@ -60,17 +59,23 @@ def test_the_way_to_a_wrong_mask_is_one_click():
     assert (app.session_state["layer"], app.session_state["head"]) == (1, 1)
 
 
-@pytest.mark.parametrize(
-    ("painted", "before", "words"),
-    [
-        ("", -1, "bidirectional"),
-        ("not (q == 2 and k == 3)", -1, "bidirectional"),
-        ("k <= q", 1, "causal, after 1 key"),
-    ],
-)
-def test_the_guess_of_a_cross_attention_stands_where_it_was_said(painted, before, words):
-    settings = replace(SETTINGS, architecture="encoder-decoder", target="x y", custom_cross=painted)
-    case = case_of(compute_run(settings), Selection(attention="cross", keys_before=before))
-    assert intent_of(case).words.startswith(words)
-    assert ("cache" in intent_of(case).words) == (before > 0)
-    assert "first key" not in intent_of(case).words
+def test_where_a_cross_attention_stands_is_said():
+    settings = replace(SETTINGS, architecture="encoder-decoder", target="x y", custom_cross="k <= q")
+    for before, words in ((-1, "causal, top-left aligned"), (1, "causal, bottom-right aligned")):
+        case = case_of(
+            compute_run(settings), Selection(attention="cross", intent_cross="causal", keys_before=before)
+        )
+        assert chosen_intent(case).words_over(case.context) == words
+
+
+def test_nothing_is_said_of_a_mask_that_nobody_asked_about():
+    pair = compute_run(replace(PAIR, mask=("causal",), custom="k <= q;1.1:k < 3")).alone()
+    case = case_of(pair, replace(LOOK, intent="unsaid"))
+    assert found_everywhere(case, ()) == () == found_beside(case)
+
+
+def test_an_answer_that_asks_for_the_head_is_worked_out_for_each():
+    settings = replace(SETTINGS, custom="k <= q;*.1:k == q")
+    assert said(settings, replace(LOOK, intent="expression:k <= q and (h == 0 or k == q)")) == []
+    found = said(replace(SETTINGS, custom="k <= q"), replace(LOOK, intent="expression:k <= q - h"))
+    assert found == [("This is not open where k <= q - h", "In head 1: ")]

@@ -18,7 +18,7 @@ from visualizer.settings.painted_mask import EVERYWHERE, Scope, encode_cells, is
 from visualizer.settings.settings import Selection, Settings
 from visualizer.views.lab import mask_edits
 from visualizer.views.lab.case import case_of
-from visualizer.views.lab.intent import intent_of
+from visualizer.views.lab.intent import chosen_intent
 from visualizer.views.lab.mask_edits import AS_EXPRESSIONS
 
 BASE = Settings(text="the cat saw the dog", n_heads=2, n_layers=2, mask=("causal",), pad=2)
@@ -42,6 +42,14 @@ def allowed(settings: Settings, layer: int = 0, head: int = 0) -> torch.Tensor:
 
 def masks_of(settings: Settings):
     return promised_masks(settings, {"source": (TOKENS,)})["encoder.self_attention"]
+
+
+def put_in_place(settings, scope, source):
+    return mask_edits.put_in_place(settings, scope, source, masks_of(settings)[0], CONTEXT)
+
+
+def written(settings, scope, text):
+    return mask_edits.with_expression(settings, scope, text, masks_of(settings)[0], CONTEXT)
 
 
 def every_head():
@@ -69,27 +77,34 @@ def test_taking_over_changes_no_cell(everywhere, narrow, scope, names):
         assert torch.equal(allowed(taken, layer, head), allowed(settings, layer, head))
 
 
-@few
-@given(masks, in_force)
-def test_mending_gives_exactly_the_mended_mask(cells, names):
-    before = replace(BASE, mask=names)
-    after = mask_edits.mended(before, EVERYWHERE, cells, masks_of(before)[0], CONTEXT)
-    assert torch.equal(allowed(after), cells)
-
-
 @pytest.mark.parametrize("name", AS_EXPRESSIONS)
 def test_a_mask_of_the_list_is_its_expression(name):
     settings = replace(BASE, mask=(name,), window=2, prefix=4, stride=2)
     expression = AS_EXPRESSIONS[name](settings, CONTEXT)
     assert torch.equal(allowed(settings), parse(expression).evaluate(CONTEXT))
-    started = mask_edits.started_from(settings, EVERYWHERE, expression, name)
+    started = put_in_place(settings, EVERYWHERE, expression)
     assert started.mask == ("custom",)
     assert torch.equal(allowed(started), allowed(settings))
 
 
-def test_the_other_masks_stay_when_one_is_started_from():
-    settings = replace(BASE, mask=("causal", "padding"))
-    assert mask_edits.started_from(settings, EVERYWHERE, "k <= q", "causal").mask == ("padding", "custom")
+@few
+@given(masks, scopes, in_force, st.none() | masks)
+def test_what_is_put_in_place_holds_alone_on_its_heads_and_changes_no_other(cells, scope, names, before):
+    settings = replace(BASE, mask=names)
+    if before is not None:
+        settings = mask_edits.with_cells(settings, Scope(1, 1), before, CONTEXT)
+    after = put_in_place(settings, scope, mask_edits.source_of(cells, CONTEXT))
+    for layer, head in every_head():
+        is_narrower = before is not None and (layer, head) == (1, 1) and scope != Scope(1, 1)
+        holds = scope.covers(layer, head) and not is_narrower
+        assert torch.equal(allowed(after, layer, head), cells if holds else allowed(settings, layer, head))
+
+
+def test_beside_a_decoder_the_padding_of_the_encoder_stays():
+    settings = replace(BASE, architecture="encoder-decoder", target="der", mask=("causal", "padding"))
+    case = case_of(compute_run(settings), Selection(attention="decoder"))
+    after = mask_edits.put_in_place(settings, EVERYWHERE, "k < 2", case.masks, case.context)
+    assert after.mask == ("padding", "custom")
 
 
 @few
@@ -127,27 +142,27 @@ def test_the_words_for_painted_cells_are_looked_for_once(monkeypatch):
 
 def test_the_body_of_a_mask_mod_is_kept_in_the_words_of_the_lab():
     body = "return (q_idx >= kv_idx) & ~(kv_idx == 2)"
-    settings = mask_edits.with_expression(BASE, EVERYWHERE, body, CONTEXT)
+    settings = written(BASE, EVERYWHERE, body)
     assert settings.custom == "q >= k and (not k == 2)"
 
 
 def test_an_expression_is_kept_as_it_was_written_but_for_its_white_space():
-    settings = mask_edits.with_expression(BASE, EVERYWHERE, "  k<=q   and\n q-k < 3 ", CONTEXT)
+    settings = written(BASE, EVERYWHERE, "  k<=q   and\n q-k < 3 ")
     assert settings.custom == "k<=q and q-k < 3"
-    assert settings.mask == ("causal", "custom")
+    assert settings.mask == ("custom",)
 
 
 @pytest.mark.parametrize("text", ["k <=", "k; q", "q // (k - k) == 0", "lambda: 0", "~AAAA"])
 def test_what_is_no_expression_is_refused(text):
     with pytest.raises(MaskExpressionError):
-        mask_edits.with_expression(BASE, EVERYWHERE, text, CONTEXT)
+        written(BASE, EVERYWHERE, text)
 
 
 def test_an_empty_expression_leaves_a_head_to_the_wider_painting():
-    settings = mask_edits.with_expression(BASE, EVERYWHERE, "k == q", CONTEXT)
-    settings = mask_edits.with_expression(settings, Scope(None, 1), "k < 2", CONTEXT)
+    settings = written(BASE, EVERYWHERE, "k == q")
+    settings = written(settings, Scope(None, 1), "k < 2")
     assert mask_edits.source_in(settings, Scope(0, 1)) == "k < 2"
-    settings = mask_edits.with_expression(settings, Scope(None, 1), "", CONTEXT)
+    settings = written(settings, Scope(None, 1), "")
     assert read_planes(settings.custom) == {EVERYWHERE: "k == q"}
     assert mask_edits.source_in(settings, Scope(0, 1)) == "k == q"
 
@@ -166,19 +181,19 @@ def test_the_scope_follows_what_is_looked_at():
 
 
 def test_an_expression_of_the_head_holds_in_each_head_and_survives_being_taken_over():
-    settings = mask_edits.with_expression(BASE, EVERYWHERE, "(h == 1) | (kv_idx == 0)", CONTEXT)
+    settings = replace(written(BASE, EVERYWHERE, "(h == 1) | (kv_idx == 0)"), mask=("causal", "custom"))
     assert settings.custom == "h == 1 or k == 0"
     local = torch.arange(N) == 0
     causal = torch.ones(N, N).tril().bool()
     for taken in (settings, mask_edits.taken_over(settings, masks_of(settings)[0], CONTEXT)):
         assert torch.equal(allowed(taken, head=0), causal & local)
         assert torch.equal(allowed(taken, head=1), causal)
-    written = mask_edits.whole_expression(settings, 0, 1, CONTEXT)
-    assert torch.equal(parse(written).evaluate(CONTEXT), causal)
+    whole = mask_edits.whole_expression(settings, 0, 1, CONTEXT)
+    assert torch.equal(parse(whole).evaluate(CONTEXT), causal)
 
 
 def test_an_expression_of_the_sequence_holds_in_each_of_a_batch():
-    settings = mask_edits.with_expression(replace(BASE, mask=()), EVERYWHERE, "b == 1 or k <= q", CONTEXT)
+    settings = written(replace(BASE, mask=()), EVERYWHERE, "b == 1 or k <= q")
     painted = promised_masks(settings, {"source": (TOKENS, TOKENS)})["encoder.self_attention"][0].allowed
     assert painted[:, 0].sum((1, 2)).tolist() == [N * (N + 1) // 2, N * N]
 
@@ -189,11 +204,11 @@ def test_a_prefix_behind_padding_is_the_same_as_a_mask_an_expression_and_an_inte
     case = case_of(run, Selection(intent="prefix:2+padding"))
     said = mask_edits.whole_expression(settings, 0, 0, case.context)
     assert torch.equal(parse(said).evaluate(case.context), case.allowed)
-    assert compare(intent_of(case), case.allowed, case.context).agrees
+    assert compare(chosen_intent(case), case.allowed, case.context).agrees
     assert recognise(case.allowed, case.context) == Intent("prefix", 2, padding=True)
     as_position = replace(settings, mask=("padding", "custom"), custom="k < 2 or k <= q")
     wrong = case_of(compute_run(as_position), case.selection)
-    found = compare(intent_of(wrong), wrong.allowed, wrong.context)
+    found = compare(chosen_intent(wrong), wrong.allowed, wrong.context)
     assert "It is causal" in found.cause, "two positions are padding, so that no token is seen early"
     taken = mask_edits.taken_over(settings, case.masks, case.context)
     assert torch.equal(case_of(compute_run(taken), case.selection).allowed, case.allowed)

@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
+from queue import SimpleQueue
 
 import pytest
 import torch
@@ -52,7 +53,7 @@ def test_it_trains_what_the_recipe_says_and_keeps_every_milestone():
     (training,) = state.value
     assert state.phase == "finished"
     assert state.fraction == training.fraction == 1.0
-    assert state.seconds_left == 0.0
+    assert state.seconds_left is None
     assert training.steps == tuple(report.step for report in reports)
     assert training.losses == tuple(report.loss for report in reports)
     assert tuple(snapshot.step for snapshot in training.snapshots) == milestones(TINY.steps)
@@ -111,9 +112,7 @@ def test_jobs_at_the_same_time_give_bitwise_the_weights_of_each_alone():
 
 
 def test_a_process_that_fails_is_a_sentence():
-    def broken(recipes):
-        return reports_of_a_process(recipes, [sys.executable, "-c", "raise SystemExit(3)"])
-
+    broken = partial(reports_of_a_process, command=[sys.executable, "-c", "raise SystemExit(3)"])
     state = finished(start_job([TINY], broken))
     assert (state.phase, state.failure) == ("failed", "the process that trains ended with 3")
 
@@ -144,21 +143,37 @@ def test_a_process_gives_bitwise_the_weights_and_the_curves_of_the_training_and_
             assert same(snapshot.weights, report.weights)
 
 
-def test_a_process_ends_when_it_is_stopped(monkeypatch):
-    processes = []
+@pytest.fixture
+def processes(monkeypatch: pytest.MonkeyPatch) -> SimpleQueue[subprocess.Popen[bytes]]:
+    """Those that are started."""
+    started: SimpleQueue[subprocess.Popen[bytes]] = SimpleQueue()
 
     class Noted(subprocess.Popen):
         def __init__(self, *arguments, **choices):
             super().__init__(*arguments, **choices)
-            processes.append(self)
+            started.put(self)
 
     monkeypatch.setattr(subprocess, "Popen", Noted)
+    return started
+
+
+def test_a_process_ends_at_once_that_is_stopped_before_it_has_reported_anything(processes):
+    silent = [sys.executable, "-c", "import time; time.sleep(600)"]
+    job = start_job([TINY], partial(reports_of_a_process, command=silent))
+    process = processes.get(timeout=PATIENCE)
+    job.stop()
+    job._thread.join(PATIENCE)
+    assert not job._thread.is_alive()
+    assert process.poll() is not None
+    assert (job.peek().phase, job.peek().failure) == ("stopped", "")
+
+
+def test_a_process_ends_when_it_is_stopped(processes):
     job = start_job([ENDLESS])
     wait_for(job, lambda state: len(state.value[0].steps) >= 3)
     assert job.stop().phase == "stopped"
     job._thread.join(PATIENCE)
-    (process,) = processes
-    assert process.poll() is not None
+    assert processes.get(timeout=PATIENCE).poll() is not None
     (training,) = job.peek().value
     expected = next(report for report in train(ENDLESS) if report.step == training.latest.step)
     assert same(training.latest.weights, expected.weights)

@@ -175,6 +175,7 @@ def test_a_reload_finds_the_training_that_is_running():
     start(app)
     again = open_again(app)
     assert is_running(again)
+    wait_for_a_picture(again)
     again.button(key="stop_training").click().run()
     again.run()
     assert not is_running(again)
@@ -191,6 +192,96 @@ def test_stop_keeps_what_there_is():
     wait_for_the_end(app)
     assert "Stopped after" in said(app)
     assert app.button(key="step_through_0")
+
+
+def stopped_after_a_while(**query: str) -> AppTest:
+    app = open_view(**query)
+    start(app)
+    wait_for_a_picture(app)
+    app.button(key="stop_training").click().run()
+    wait_for_the_end(app)
+    assert "What was learned until then is kept" in said(app)
+    return app
+
+
+def test_what_a_stopped_training_learned_is_there_after_a_reload_also_beside_a_recording():
+    app = stopped_after_a_while()
+    before = said(app)
+    again = open_again(app)
+    assert_healthy(again)
+    assert said(again) == before
+    assert shown(again) == shown(app)
+    assert "Recorded: 1,000 steps" in said(open_view())  # who did not start it sees what there was
+
+
+def test_a_training_that_its_server_no_longer_knows_is_missed(monkeypatch):
+    app = stopped_after_a_while(**tiny(steps=20_000))
+    monkeypatch.setattr(session, "MEMORY", Memory(trained=reports_in_turns))  # as after a restart
+    again = open_again(app)
+    (missed,) = again.info
+    assert "does not know the training that was started" in missed.value
+    assert "Not trained yet" in said(again)
+    again.number_input(key="train_seed").set_value(next(SEEDS)).run()
+    assert not again.info
+    start(again)
+    assert not again.info
+    wait_for_a_picture(again)
+    again.button(key="stop_training").click().run()
+
+
+def test_a_training_whose_process_dies_says_so_also_after_a_reload(monkeypatch):
+    def dying(recipes, ended):
+        yield next(reports_in_turns(recipes, ended))
+        raise RuntimeError("the process that trains ended with -9")
+
+    monkeypatch.setattr(session, "MEMORY", Memory(trained=dying))
+    app = open_view()
+    start(app)
+    wait_for_the_end(app)
+    sentence = "The training failed (the process that trains ended with \\-9)"
+    assert sentence in said(app)
+    assert sentence in said(open_again(app))
+
+
+def test_a_training_that_there_is_no_room_for_is_refused_once(monkeypatch):
+    def refuse(*_):
+        raise ValueError("As much as this server has room for is being computed.")
+
+    monkeypatch.setattr(session.MEMORY, "start", refuse)
+    app = open_view(**tiny())
+    start(app)
+    assert not app.exception
+    assert ["As much as this server has room for" in error.value for error in app.error] == [True]
+    assert not app.run().error
+
+
+def test_after_a_reload_another_task_says_that_the_first_still_trains():
+    app = open_view(**tiny(steps=20_000))
+    start(app)
+    again = open_again(app)
+    again.segmented_control(key="train_task").set_value("sort").run()
+    assert_healthy(again)
+    assert "Recorded" in said(again)
+    again.button(key="show_training").click().run()
+    assert is_running(again)
+    assert link_of(again) == link_of(app)
+    again.button(key="stop_training").click().run()
+    app.button(key="stop_training").click().run()
+
+
+def test_of_two_clicks_at_once_none_is_lost():
+    app = open_view(**tiny(steps=20_000))
+    app.button(key="start_training").click()
+    app.segmented_control(key="train_task").set_value("sort")
+    app.text_input(key="train_text").set_value("31")
+    app.run()
+    assert_healthy(app)
+    assert "Recorded: 1,500 steps" in said(app)  # of sort, while the other one trains
+    app.button(key="show_training").click().run()
+    assert is_running(app)
+    assert app.segmented_control(key="train_task").value == "reverse"
+    assert app.number_input(key="train_steps").value == 20_000
+    app.button(key="stop_training").click().run()
 
 
 def test_another_task_is_shown_alone_while_one_is_trained():

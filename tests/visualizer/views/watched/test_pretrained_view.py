@@ -22,10 +22,10 @@ from visualizer.views.watched.pretrained.mask_choice import Masked, allowed_by
 from visualizer.views.watched.pretrained.other_mask import blocked_of
 
 
-@pytest.fixture(scope="module")
-def tiny(tmp_path_factory):
-    """A small decoder in a folder."""
-    return str(saved("llama", tmp_path_factory.mktemp("tiny")))
+@pytest.fixture
+def tiny(tmp_path):
+    """A small decoder in a folder of its own: what is loaded from it, the process keeps by its path."""
+    return str(saved("llama", tmp_path / "tiny"))
 
 
 @pytest.fixture(autouse=True)
@@ -53,12 +53,9 @@ def test_a_link_loads_nothing_until_it_is_asked_to(tiny):
 
 def test_of_the_openings_of_many_checkpoints_the_newest_are_remembered(monkeypatch):
     ended = SimpleNamespace(look=lambda watcher: Seen("", "failed"), peek=lambda: Seen("", "failed"))
-    monkeypatch.setattr(jobs, "Job", lambda *_: ended)
-    monkeypatch.setattr(
-        jobs,
-        "drafts",
-        SimpleNamespace(put_by=lambda *_: None, put_by_before=lambda _: None, name_of_session=lambda: ""),
-    )
+    monkeypatch.setattr(jobs, "Job", lambda *_, **__: ended)
+    monkeypatch.setattr(jobs, "name_of_session", lambda: "")
+    monkeypatch.setattr(jobs, "drafts", SimpleNamespace(put_by=lambda *_: None, put_by_before=lambda _: None))
     wanted = [jobs.Wanted(f"model {number}", "float32", "cpu") for number in range(40)]
     for each in wanted:
         jobs.start(each, None)
@@ -119,7 +116,7 @@ def test_an_encoder_decoder_writes_on_and_takes_another_mask_in_one_kind_of_atte
     app.segmented_control(key="pretrained_where").set_value("cross").run()
     app.text_input(key="pretrained_expression").set_value("k > 0").run()
     assert "All 2 attentions keep to it" in said(app)
-    assert "This mask: keys where k" in said(app)
+    assert "This mask: open where k" in said(app)
     assert link_of(app)["pretrained_where"] == "cross"
     assert not app.exception
 

@@ -6,6 +6,7 @@ import json
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -35,7 +36,7 @@ def said(app: AppTest) -> str:
     return "\n".join(element.value for element in (*app.markdown, *app.caption))
 
 
-def headers(app: AppTest) -> list[tuple[str, dict[str, object]]]:
+def headers(app: AppTest) -> list[tuple[str, dict[str, Any]]]:
     """The name of the component and the header of every picture."""
     found = []
     for element in app.get("bidi_component"):
@@ -45,7 +46,7 @@ def headers(app: AppTest) -> list[tuple[str, dict[str, object]]]:
     return found
 
 
-def pictures(app: AppTest) -> dict[str, dict[str, object]]:
+def pictures(app: AppTest) -> dict[str, dict[str, Any]]:
     """The header of the last picture of each component."""
     return dict(headers(app))
 
@@ -104,6 +105,8 @@ def upload(app: AppTest, name: str, data: bytes) -> None:
     [
         ({"watched_source": "uploaded"}, "uploaded in another session"),
         ({"watched_source": "given"}, "this one was started without"),
+        ({"watched_source": "path", "watched_path": "nowhere.headlight"}, "there is no such file"),
+        ({"watched_source": "path", "watched_path": "/etc/hostname"}, "its name must end in"),
     ],
 )
 def test_a_link_to_a_file_that_is_not_here_says_so(query, sentence):
@@ -118,6 +121,17 @@ def test_the_file_that_the_app_was_started_with_is_open(monkeypatch):
     assert not app.exception
     assert "example.headlight" in said(app)
     assert link_of(app) == {"view": "watched", "watched_source": "given"}
+
+
+def test_a_file_of_this_machine_opens_by_its_path():
+    app = open_app()
+    assert any("opens by its path, here or as `headlight FILE`" in caption.value for caption in app.caption)
+    (path,) = [field for field in app.text_input if field.label == "Or the path of one on this machine"]
+    path.set_value(str(recordings.EXAMPLE)).run()
+    assert not app.exception
+    assert "example.headlight" in said(app)
+    assert link_of(app)["watched_path"] == str(recordings.EXAMPLE)
+    assert "headlight_attention_heads" in pictures(app)
 
 
 def test_every_operation_can_be_stepped_through(monkeypatch):
@@ -241,11 +255,14 @@ def test_the_window_is_in_the_link_and_the_largest_weight_beyond_it_is_said(monk
     assert link_of(app)["watched_first_query"] == "512"
 
 
-def test_a_large_file_is_opened_once_its_memory_was_seen(monkeypatch, tmp_path):
+@pytest.mark.parametrize(
+    "link", [{"watched_source": "given"}, {"watched_source": "path", "watched_path": str(recordings.EXAMPLE)}]
+)
+def test_a_large_file_is_opened_once_its_memory_was_seen(monkeypatch, link):
     monkeypatch.setattr(recordings, "ASKS_FROM", 1_000)
     monkeypatch.setattr(sys, "argv", ["app.py", str(recordings.EXAMPLE)])
     size = in_bytes(recordings.EXAMPLE.stat().st_size)
-    app = open_app(watched_source="given")
+    app = open_app(**link)
     assert markdown_safe(f"It takes up to {size} of memory while it is opened.") in app.info[0].value
     assert "headlight_attention_heads" not in pictures(app)
     app.button(key="watched_open").click().run()

@@ -18,12 +18,13 @@ from safetensors import SafetensorError
 from safetensors.torch import load
 from torch import Tensor
 
+from model.safetensors_header import read_header
 from visualizer.views.lab.mask_files.entries import check_shape, quoted
 from visualizer.views.lab.mask_files.npy import read_npy
 
 _MAX_UNPACKED = 2**25
 _MAX_MEMBERS = 64
-_MAX_PICKLE = 2**16
+_MAX_PICKLE = _MAX_HEADER = 2**16
 
 Arrays = Mapping[str, Tensor]
 
@@ -49,10 +50,12 @@ def read_safetensors(data: bytes) -> Arrays:
     Raises:
         ValueError: it is none, or holds no mask.
     """
+    damaged = "this is no .safetensors file, or a damaged one"
+    read_header(io.BytesIO(data), damaged=damaged, most_bytes=_MAX_HEADER, most_tensors=_MAX_MEMBERS)
     try:
         tensors = load(data)
     except (SafetensorError, KeyError, RuntimeError, TypeError, OverflowError):
-        raise ValueError("this is no .safetensors file, or a damaged one") from None
+        raise ValueError(damaged) from None
     return _masks({name: partial(_as_is, tensor) for name, tensor in tensors.items()})
 
 
@@ -189,7 +192,7 @@ def _check_pickle(members: Mapping[str, bytes], pickled: str) -> None:
         for operation, given, _ in pickletools.genops(members[pickled]):
             name = operation.name
             if name in ("STACK_GLOBAL", "INST", "OBJ", "NEWOBJ", "NEWOBJ_EX", "EXT1", "EXT2", "EXT4", "PERSID"):
-                raise ValueError("the .pt file holds more than tensors")
+                raise ValueError("the .pt file holds more than tensors")  # noqa: TRY301 - as those it calls
             if name == "GLOBAL":
                 _check_global(str(given))
             if name == "BINPERSID":

@@ -57,7 +57,7 @@ def _header(file: BytesIO) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
         shape, is_fortran, kind = read(file, max_header_size=_LONGEST_HEADER)
     except Exception as error:  # what a header does to NumPy's parser is not only a ValueError
         reason = str(error).partition("\n")[0].rstrip(".")
-        raise ValueError(f"the header of the .npy file cannot be read: {quoted(reason)}") from None
+        raise ValueError(f"the header of the .npy file cannot be read: {quoted(reason)}") from error
     _check_type(kind)
     if any(length < 0 for length in shape):
         raise ValueError(f"the header of the .npy file says a shape that no array has: {shape}")

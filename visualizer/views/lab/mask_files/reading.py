@@ -10,6 +10,7 @@ from pathlib import PurePath
 import torch
 from torch import Tensor
 
+from visualizer.settings.fields import MAX_TYPED
 from visualizer.views.lab.mask_files.archives import ARCHIVES
 from visualizer.views.lab.mask_files.entries import Array, quoted
 from visualizer.views.lab.mask_files.nested import is_nested, read_nested
@@ -20,7 +21,7 @@ from visualizer.views.lab.mask_files.table import read_table
 MAX_BYTES = 2**24
 """The largest file."""
 
-MAX_TEXT_BYTES = 2**22
+MAX_TEXT_BYTES = MAX_TYPED["pasted_mask"]
 """About the longest text."""
 
 _TEXTS = (".csv", ".tsv", ".txt", ".json")

@@ -178,7 +178,7 @@ def _device(choice: WatchedChoice) -> str:
 def _ready_texts() -> None:
     for ready in READY_TEXTS:
         with st.container(gap="xxsmall", key=f"ready_text_{ready.name}"):
-            st.button(ready.title, key=f"ready_{ready.name}", on_click=_open_ready, args=(ready,))
+            st.button(ready.title, key=f"ready_{ready.name}", on_click=state.callback(_open_ready, ready))
             st.caption(ready.what_to_see)
 
 
@@ -218,7 +218,10 @@ def _open(wanted: Wanted) -> None:
     if cost is None:
         st.caption(f"{markdown_safe(visible_whole(wanted.name))} is not on this machine.")
         st.button(
-            "Look it up on the hub", icon=":material/search:", key="pretrained_look", on_click=_ask, args=(wanted,)
+            "Look it up on the hub",
+            icon=":material/search:",
+            key="pretrained_look",
+            on_click=state.callback(_ask, wanted),
         )
         return
     st.caption(markdown_safe(visible_whole(cost.in_words)))
@@ -228,8 +231,7 @@ def _open(wanted: Wanted) -> None:
         icon=":material/download:",
         type="primary",
         key="pretrained_load",
-        on_click=_start,
-        args=(wanted, cost),
+        on_click=state.callback(_start, wanted, cost),
     )
 
 
@@ -275,10 +277,10 @@ def _progress(seen: Seen[str], wanted: Wanted) -> None:
             "Cancel",
             icon=":material/close:",
             key="pretrained_cancel",
-            on_click=jobs.cancel,
-            args=(wanted,),
+            on_click=state.callback(jobs.cancel, wanted),
             width="content",
         )
+    st.caption("It goes on if this page is closed.")
 
 
 def _about(checkpoint: Checkpoint, wanted: Wanted) -> None:
@@ -358,7 +360,7 @@ def _strip(given: Tokenized, choices: Choices) -> None:
     with st.container(horizontal=True, vertical_alignment="top", gap="small", key="pretrained_tokens"):
         mount(
             token_strip(rows, selected_query=(rows[-1].name, query), seq=state.last_seq(key), key=key),
-            select=state.on_event(key, "select", select),
+            select=select,
         )
         with st.popover(f"{len(pieces) + len(given.target)} tokens", type="tertiary", width="content"):
             _table((*pieces, *given.target), given.text)

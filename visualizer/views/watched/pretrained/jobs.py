@@ -1,4 +1,4 @@
-"""Opening checkpoints in the background: one job for each, which sessions share."""
+"""Opening checkpoints in the background: one job for each, which sessions share and a closed page does not end."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from headlight.pretrained.opening import Cost, open_checkpoint
 from visualizer.session import drafts
 from visualizer.session.cache import Kept
 from visualizer.session.jobs import Job, Report, Seen
+from visualizer.session.visitors import name_of_session
 
 _LOCK = threading.Lock()
 _JOBS: Kept[Key, Job[str]] = Kept(room=16)
@@ -56,7 +57,7 @@ def start(wanted: Wanted, cost: Cost) -> None:
     with _LOCK:
         before = _JOBS.get(wanted.key)
         if before is None or not before.peek().is_running:
-            _JOBS.keep(wanted.key, Job(wanted, "Starting", work))
+            _JOBS.keep(wanted.key, Job(wanted, "Starting", work, stops_unwatched=False))
     drafts.put_by(_LEFT, None)
 
 
@@ -64,7 +65,7 @@ def seen(wanted: Wanted) -> Seen[str] | None:
     """How far a checkpoint is; None where nobody opens it, or this session has ended that."""
     with _LOCK:
         job = _JOBS.get(wanted.key)
-    return None if job is None or drafts.put_by_before(_LEFT) is job else job.look(drafts.name_of_session())
+    return None if job is None or drafts.put_by_before(_LEFT) is job else job.look(name_of_session())
 
 
 def cancel(wanted: Wanted) -> None:
@@ -73,4 +74,4 @@ def cancel(wanted: Wanted) -> None:
         job = _JOBS.get(wanted.key)
     if job is not None:
         drafts.put_by(_LEFT, job)
-        job.leave(drafts.name_of_session())
+        job.leave(name_of_session())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import streamlit as st
@@ -13,15 +13,11 @@ from headlight.attention import Attention
 from headlight.pretrained.checkpoint import Checkpoint
 from headlight.pretrained.passes import Where, attentions_of
 from headlight.pretrained.tokens import Piece, Tokenized
-from headlight.words import Tokens, describe
 from model.config import Architecture
-from model.mask_tools.beside_intent import all_clear, findings_under
-from model.mask_tools.intents import guess
 from model.mask_tools.language import MaskContext
-from model.mask_tools.mask_case import MaskCase
+from model.mask_tools.naming import name_of
 from visualizer.components.axis import Axis
-from visualizer.components.mask_painter.element import mask_painter, parse_mask, parse_mend, parse_select
-from visualizer.pictures.painter import mark_of
+from visualizer.components.mask_painter.element import mask_painter, parse_mask, parse_select
 from visualizer.runs.masks_in_force import as_expression, as_source, painted_cells
 from visualizer.runs.tokens import tokenize
 from visualizer.runs.watched import WatchedRun, plane
@@ -36,7 +32,6 @@ from visualizer.settings.watched_settings import WATCHED
 
 _EXPRESSION = "pretrained_expression"
 _PAINTER = "pretrained_painter"
-_LONGEST = 2_000
 
 
 @dataclass(frozen=True)
@@ -103,7 +98,6 @@ def choose(run: WatchedRun, checkpoint: Checkpoint, masked: Masked, choices: Cho
         st.text_input(
             field.label,
             key=_EXPRESSION,
-            max_chars=_LONGEST,
             help=field.help,
             placeholder="painted cell by cell: too irregular for a short expression",
             width=400,
@@ -116,8 +110,7 @@ def choose(run: WatchedRun, checkpoint: Checkpoint, masked: Masked, choices: Cho
                 icon=":material/brush:",
                 key="pretrained_take_painted",
                 help="The mask that is painted in the Mask lab.",
-                on_click=state.watch,
-                kwargs={"pretrained_mask": painted},
+                on_click=state.callback(state.watch, pretrained_mask=painted),
             )
         if masked.where == "self":
             st.button(
@@ -126,8 +119,7 @@ def choose(run: WatchedRun, checkpoint: Checkpoint, masked: Masked, choices: Cho
                 key="pretrained_to_lab",
                 help="This mask over as many words, to translate it, to load an array, or to count its blocks. It "
                 "replaces the text and the mask that are chosen there, and a button there brings it back.",
-                on_click=_open_in_lab,
-                args=(checkpoint, masked.keys, source),
+                on_click=state.callback(_open_in_lab, checkpoint, masked.keys, source),
                 disabled=len(masked.keys) > MAX_TOKENS,
             )
 
@@ -144,8 +136,7 @@ def _start_from_own(run: WatchedRun, masked: Masked, choices: Choices) -> None:
         icon=":material/restart_alt:",
         key="pretrained_own_mask",
         help=f"The mask that {markdown_safe(attention.path)} had.",
-        on_click=state.watch,
-        kwargs={"pretrained_mask": as_source(allowed, masked.context()) or "True"},
+        on_click=state.callback(state.watch, pretrained_mask=as_source(allowed, masked.context()) or "True"),
     )
 
 
@@ -164,7 +155,7 @@ def _one_word(text: str) -> str:
     return "".join(letter if letter.isalnum() else "_" for letter in text.strip()) or "_"
 
 
-def paint(checkpoint: Checkpoint, masked: Masked, allowed: Tensor, weights: np.ndarray, choices: Choices) -> None:
+def paint(masked: Masked, allowed: Tensor, weights: np.ndarray, choices: Choices) -> None:
     """Draw the painter with what is found wrong with the mask, and the mask in words.
 
     Args:
@@ -174,17 +165,9 @@ def paint(checkpoint: Checkpoint, masked: Masked, allowed: Tensor, weights: np.n
         weights: (Tq, Tk), those of the head looked at under it.
         choices: what is chosen.
     """
-    looked, crosses = choices.watched, masked.where == "cross"
+    looked = choices.watched
     head = min(looked.watched_head, len(allowed) - 1)
     cells, context, (n_queries, n_keys) = allowed[head], masked.context(head), masked.size
-    intent = guess(cells, context, is_decoder=checkpoint.part == "decoder" or masked.where == "decoder")
-    if crosses and intent.follows_position:
-        intent = replace(intent, cache=0)
-    tokens = Tokens.without_padding(n_queries, n_keys)
-    case = MaskCase(
-        cells, tokens.query_is_padding, tokens.key_is_padding, causal=intent.hides_later, crosses=crosses
-    )
-    found = findings_under(intent, case, context)
     rows, columns = axes_of(masked)
 
     def change(mask: Tensor) -> None:
@@ -194,18 +177,12 @@ def paint(checkpoint: Checkpoint, masked: Masked, allowed: Tensor, weights: np.n
         if (blocked := parse_mask(event, n_queries, n_keys)) is not None:
             change(torch.from_numpy(~blocked))
 
-    def mend(event: object) -> None:
-        index = parse_mend(event, len(found))
-        if index is not None and (mended := found[index].mended) is not None:
-            change(mended)
-
     def select(event: object) -> None:
         if (place := parse_select(event, n_queries, n_keys)) is not None:
             state.watch(watched_query=place[0], watched_key=place[1])
 
-    words = describe(cells, tokens, padding_is_known=True).words
     of_heads = f" Head {head} is shown; a stroke makes it the mask of all heads." if len(allowed) > 1 else ""
-    st.caption(f"This mask: {markdown_safe(words)}.{of_heads}")
+    st.caption(f"This mask: {markdown_safe(name_of(cells, context))}.{of_heads}")
     mount(
         mask_painter(
             ~cells.numpy(),
@@ -213,8 +190,8 @@ def paint(checkpoint: Checkpoint, masked: Masked, allowed: Tensor, weights: np.n
             reasons=(),
             weights=weights,
             weights_title=f"weights of head {looked.watched_head} under it",
-            findings=tuple(map(mark_of, found)),
-            all_clear=all_clear(intent, is_guess=True),
+            findings=(),
+            all_clear="",
             selected=(min(looked.watched_query, n_queries - 1), min(looked.watched_key, n_keys - 1)),
             scope=repr((masked.where, looked.pretrained_model, looked.pretrained_text, looked.pretrained_second)),
             rows=rows,
@@ -222,7 +199,6 @@ def paint(checkpoint: Checkpoint, masked: Masked, allowed: Tensor, weights: np.n
             seq=state.last_seq(_PAINTER),
             key=_PAINTER,
         ),
-        paint=state.on_event(_PAINTER, "paint", stroke),
-        mend=state.on_event(_PAINTER, "mend", mend),
-        select=state.on_event(_PAINTER, "select", select),
+        paint=stroke,
+        select=select,
     )

@@ -66,7 +66,7 @@ def render(watched: WatchedRun, choices: Choices) -> None:
     painting, result = st.columns([5, 6], gap="medium")
     with painting:
         head = min(choices.watched.watched_head, attention.n_heads - 1)
-        paint(checkpoint, masked, allowed, _head(other.trace[attention.path], head), choices)
+        paint(masked, allowed, _head(other.trace[attention.path], head), choices)
     with result:
         _grids(both, masked, attention, allowed, choices)
     if both.own.has_logits:

@@ -27,7 +27,7 @@ _WRITTEN: WeakKeyDictionary[Checkpoint, Kept[tuple[Words, int, Sampling], tuple[
 _SLIDER = 170
 
 
-def render(run: WatchedRun, choices: Choices) -> None:
+def render(_run: WatchedRun, choices: Choices) -> None:
     """Draw what the model that is open writes."""
     checkpoint = opened(choices.watched)
     if checkpoint is None:
@@ -60,7 +60,7 @@ def render(run: WatchedRun, choices: Choices) -> None:
             key=key,
             seq=state.last_seq(key),
         ),
-        shown=state.on_event(key, "shown", lambda event: state.select(**chosen_in(event, ("step", "row_layer")))),
+        shown=lambda event: state.select(**chosen_in(event, ("step", "row_layer"))),
     )
 
 

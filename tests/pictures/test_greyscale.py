@@ -34,7 +34,7 @@ LEAST = 0.12
 """The share of their distance from the background by which both signs differ in mean luminance."""
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def page(browser):
     page = browser.new_page()
     page.add_script_tag(content=module_text(ENTRY, FOLDER / "shared"), type="module")

@@ -1,0 +1,93 @@
+"""What a page shows, as a value, so that two pages can be compared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from difflib import unified_diff
+from urllib.parse import parse_qsl, urlsplit
+
+from playwright.sync_api import Page
+
+from tests.browser.headlight_page import settle
+
+NOT_COMPARED = {
+    ".st-key-class_answers": "what a class has answered is counted anew with every page that opens",
+    ".tools-group[aria-label=history]": "what can be undone is the history of one page",
+}
+"""What is left out of a screen, and why."""
+
+EXPECTED = "[data-testid=stMainBlockContainer]"
+"""What is left out while results are hidden: what is expected of them, and what was revealed, is a person's own."""
+
+
+@dataclass(frozen=True)
+class Screen:
+    """What a page shows.
+
+    Attributes:
+        address: the parameters of its address.
+        words: all words and the states of all controls, as a screen reader meets them.
+        controls: the values of all fields and sliders.
+        tables: the rows of all tables.
+        canvases: of each canvas where it stands, its size, and what tells its pixels from others.
+    """
+
+    address: tuple[tuple[str, str], ...]
+    words: tuple[str, ...]
+    controls: tuple[str, ...]
+    tables: tuple[str, ...]
+    canvases: tuple[tuple[str, str, str], ...]
+
+    def differences(self, other: Screen) -> list[str]:
+        """One line for each difference from another screen; pixels are compared where canvases have one size."""
+        lines = [*_differences(map(str, self.address), map(str, other.address))]
+        lines += _differences(self.words, other.words)
+        lines += _differences(self.controls, other.controls)
+        lines += _differences(self.tables, other.tables)
+        if len(self.canvases) != len(other.canvases):
+            return [*lines, f"{len(self.canvases)} canvases, and {len(other.canvases)} on the other page"]
+        for mine, theirs in zip(self.canvases, other.canvases, strict=True):
+            if mine[:2] == theirs[:2] and mine != theirs:
+                lines.append(f"other pixels in {mine[0]}, {mine[1]}")
+        return lines
+
+
+def _differences(mine: Iterable[str], theirs: Iterable[str]) -> Iterator[str]:
+    for line in unified_diff(list(mine), list(theirs), n=1, lineterm=""):
+        if not line.startswith(("---", "+++")):
+            yield line
+
+
+def bring_to_rest(page: Page) -> None:
+    """Wait until the page has taken all that was done, with nothing open and nothing pointed at."""
+    page.mouse.move(1, 1)
+    page.mouse.up()
+    page.evaluate("monkey.tidy()")
+    page.keyboard.press("Escape")
+    settle(page)
+    page.evaluate("monkey.tidy()")  # what came meanwhile
+    _take_refused_numbers_away(page)
+    settle(page)
+    page.evaluate("monkey.scrollThrough()")
+
+
+def _take_refused_numbers_away(page: Page) -> None:
+    """Put the least in the place of a number that its field refuses: it stays there, and is in no link."""
+    refused = page.locator("input[type=number][aria-invalid=true]")
+    while refused.count():
+        refused.first.fill(refused.first.get_attribute("min") or "0")
+        page.keyboard.press("Enter")
+
+
+def read(page: Page, server: str) -> Screen:
+    """The screen of a page that rests; ``server`` is what its addresses begin with."""
+    address = tuple(sorted(parse_qsl(urlsplit(page.url).query, keep_blank_values=True)))
+    left_out = [*NOT_COMPARED, *([EXPECTED] if ("hidden", "on") in address else [])]
+    page.evaluate("selector => monkey.hide(selector)", ", ".join(left_out))
+    words = page.get_by_test_id("stApp").aria_snapshot().replace(server, "")
+    controls, tables, canvases = page.evaluate(
+        "async () => [monkey.controls(), monkey.tables(), await monkey.canvases()]"
+    )
+    page.evaluate("monkey.showAgain()")
+    return Screen(address, tuple(words.splitlines()), tuple(controls), tuple(tables), tuple(map(tuple, canvases)))

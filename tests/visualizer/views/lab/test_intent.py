@@ -1,0 +1,51 @@
+"""What a mask should be, as it is chosen in the Mask lab."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from model.mask_tools.intent_kinds import INTENT_KINDS
+from tests.test_app import assert_healthy, in_link, open_app
+
+ADDED = """
+from model.mask_tools.intent_kinds import INTENT_KINDS, IntentKind
+
+def say(n, at):
+    return f"stripes {n} apart"
+
+def expression(n, q):
+    return f"({q} - k) % {n} == 0"
+
+INTENT_KINDS["stripes"] = IntentKind("Stripes", "Distance", say, expression, 2)
+
+from tests.test_app import assert_healthy, in_link, open_app
+
+app = open_app(view="lab", text="a b c d")
+(menu,) = (box for box in app.selectbox if box.key.startswith("intent_"))
+menu.set_value("stripes").run()
+assert_healthy(app)
+print(in_link(app, "intent"))
+(number,) = (field for field in app.number_input if field.key.startswith("intent_number"))
+number.set_value(3).run()
+assert_healthy(app)
+print(in_link(app, "intent"))
+"""
+
+
+def test_a_numbered_kind_that_is_added_can_be_chosen_and_its_number_said():
+    root = Path(__file__).parents[4]
+    done = subprocess.run([sys.executable, "-c", ADDED], cwd=root, capture_output=True, text=True, check=False)
+    assert done.stdout.split() == ["stripes", "stripes:3"], done.stderr
+
+
+@pytest.mark.parametrize("kind", [kind for kind, entry in INTENT_KINDS.items() if entry.number])
+def test_every_numbered_kind_is_chosen_without_a_number(kind):
+    app = open_app(view="lab", text="a b c d")
+    (menu,) = (box for box in app.selectbox if box.key.startswith("intent_"))
+    menu.set_value(kind).run()
+    assert_healthy(app)
+    assert in_link(app, "intent") == kind

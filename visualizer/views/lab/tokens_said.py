@@ -1,0 +1,90 @@
+"""What is said of the tokens of a loaded array: which are padding, and which document each is of."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from model.mask_tools.intents import plain_context
+from model.mask_tools.language import MaskContext
+
+_NUMBER = re.compile(r"\d+")
+
+
+@dataclass(frozen=True)
+class TokensSaid:
+    """The tokens of an array, as two texts say them.
+
+    Attributes:
+        documents: the number of each token's document, or the lengths of the documents; "" for one document.
+        padding: how many tokens each sequence has, or 1 for each token and 0 for each padding; "" for none.
+    """
+
+    documents: str = ""
+    padding: str = ""
+
+    def context(self, n_queries: int, n_keys: int, before: int, sequence: int = 0, head: int = 0) -> MaskContext:
+        """The facts of the tokens of one mask.
+
+        Args:
+            n_queries: Tq.
+            n_keys: Tk.
+            before: beside which key query 0 stands.
+            sequence: which of a batch.
+            head: which head.
+
+        Raises:
+            ValueError: the texts do not fit so many keys; one sentence says why.
+        """
+        plain = plain_context(n_queries, n_keys)
+        pads = _padding(_row(self.padding, sequence), n_keys, sequence, is_left="left" in self.padding)
+        documents = _documents(_row(self.documents, sequence), n_keys)
+        beside = [min(before + query, n_keys - 1) for query in range(n_queries)]
+        return MaskContext(
+            plain.query_tokens,
+            plain.key_tokens,
+            tuple(pads[key] for key in beside),
+            tuple(pads),
+            tuple(documents[key] for key in beside),
+            tuple(documents),
+            head=head,
+            sequence=sequence,
+        )
+
+
+def _row(text: str, sequence: int) -> list[int]:
+    """The numbers of one sequence: its own, or those for all."""
+    rows = [[int(number) for number in _NUMBER.findall(row)] for row in re.split(r"[;\n]|\]\s*,\s*\[", text)]
+    given = [row for row in rows if row]
+    if len(given) > 1 and sequence >= len(given):
+        raise ValueError(f"“{text}” is of {len(given)} sequences, and the array has more")
+    return given[sequence if len(given) > 1 else 0] if given else []
+
+
+def _documents(given: Sequence[int], n_keys: int) -> list[int]:
+    """The document of each key."""
+    if not given or len(given) == n_keys:
+        return list(given) or [0] * n_keys
+    if sum(given) == n_keys:
+        return [document for document, length in enumerate(given) for _ in range(length)]
+    raise ValueError(
+        f"the documents are {len(given)} numbers that sum to {sum(given)}: write {n_keys} numbers, one for each "
+        f"key, or lengths that sum to {n_keys}"
+    )
+
+
+def _padding(given: Sequence[int], n_keys: int, sequence: int, *, is_left: bool) -> list[bool]:
+    """Whether each key is padding: of flags, of a number of tokens, or of one for each sequence."""
+    if not given:
+        return [False] * n_keys
+    if len(given) == n_keys and set(given) <= {0, 1} and n_keys > 1:
+        return [number == 0 for number in given]
+    are_lengths = len(given) == 1 or (sequence < len(given) and max(given) > 1)
+    if are_lengths and max(given) <= n_keys:
+        pads = [key >= given[sequence % len(given)] for key in range(n_keys)]
+        return pads[::-1] if is_left else pads
+    raise ValueError(
+        f"the padding is {len(given)} numbers: write how many of the {n_keys} keys are tokens, or {n_keys} "
+        "numbers, 1 for a token and 0 for padding"
+    )
