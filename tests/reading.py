@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Locator, Page
 
+from tests.pages import PATIENCE
+
 
 def point_at(panel: Locator, row: int, column: int, shape: tuple[int, int]) -> None:
     """Move the pointer to a cell of a matrix with this many rows and columns."""
@@ -77,7 +79,7 @@ def wait_until_lit(matrices: Locator, cells: list[tuple[int | None, int | None]]
     """Wait until these are the lit row and column of each of these matrices, None where none is."""
     matrices.evaluate_all(
         f"""(panels, expected) => new Promise((done, fail) => {{
-          const end = performance.now() + 120_000;
+          const end = performance.now() + {PATIENCE};
           const look = () => {{
             const found = JSON.stringify(({_LIT_CELLS})(panels));
             if (found === JSON.stringify(expected)) return done();
@@ -93,3 +95,32 @@ def wait_until_lit(matrices: Locator, cells: list[tuple[int | None, int | None]]
 def close_to(value: float) -> object:
     """What equals a number of the model written with four or more digits."""
     return pytest.approx(value, rel=6e-4, abs=1e-7)
+
+
+MOVE_TO = """(dial, place) => {
+  dial.value = place;
+  dial.dispatchEvent(new Event("input", { bubbles: true }));
+}"""
+"""Drags a dial to a place, where a hand still holds it."""
+
+LAYERS_BACK_AND_FORTH = """forward => {
+  const root = forward.getRootNode();
+  const press = (name) => root.querySelector(`[aria-label="${name}"]`).click();
+  for (const way of ["next", "next", "next", "previous", "previous"]) press(`${way} layer`);
+  return root.querySelector(".layer-text").textContent;
+}"""
+"""From layer 0 to layer 3 and back to layer 1 within one task of the page; gives what is said of the layer then."""
+
+
+def room_for(plot: Locator, text: str) -> bool:
+    """Whether a text fits beside a matrix, where the names of its rows stand."""
+    fits: bool = plot.evaluate(
+        """(plot, text) => {
+          const context = document.createElement("canvas").getContext("2d");
+          context.font = `11px ${getComputedStyle(plot).fontFamily}`;
+          const left = plot.getBoundingClientRect().left - plot.closest(".matrix").getBoundingClientRect().left;
+          return left > context.measureText(text).width;
+        }""",
+        text,
+    )
+    return fits

@@ -583,8 +583,9 @@ def allowed_words(task: Task, texts: Sequence[str]) -> Tensor:
     allowed = torch.zeros(len(texts), max(map(len, sentences)) + 1, len(task.vocabulary), dtype=torch.bool)
     for row, words in enumerate(sentences):
         for place in range(len(words) + 1):
-            known = [EOS if word == END else task.vocabulary.index(word) for word in next_words(words[:place])]
-            allowed[row, place, known] = True
+            following = next_words(words[:place])
+            allowed[row, place, task.encode(task.joined(following - {END}))] = True
+            allowed[row, place, EOS] = END in following
     return allowed
 
 

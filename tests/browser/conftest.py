@@ -36,18 +36,25 @@ def app_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture
 def open_app(browser: Browser, app_url: str) -> Iterator[OpenApp]:
-    """Loads the app on a link, each time as a person who was never there.
+    """Loads the app on a link, each time as a person who was never there."""
+    with visits(browser, app_url) as open_page:
+        yield open_page
+
+
+@contextmanager
+def visits(browser: Browser, address: str) -> Iterator[OpenApp]:
+    """What loads a server's page on a link, each time in a context of its own.
 
     No page may show or log an error, or ask another host for anything.
     """
-    with ExitStack() as visits:
+    with ExitStack() as opened:
 
         def open_page(*, dark: bool = False, width: int = 1280, height: int = HEIGHT, **query: object) -> Page:
-            context = visits.enter_context(fresh_context(browser, dark=dark, width=width, height=height))
+            context = opened.enter_context(fresh_context(browser, dark=dark, width=width, height=height))
             context.add_init_script(PROBE)
             page = context.new_page()
-            visits.enter_context(watched(page, app_url))
-            load(page, f"{app_url}/?{urlencode(query or USUAL)}")
+            opened.enter_context(watched(page, address))
+            load(page, f"{address}/?{urlencode(query or USUAL)}")
             return page
 
         yield open_page

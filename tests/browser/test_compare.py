@@ -9,17 +9,13 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.headlight_page import compared, link_of, lit_cells, messages_sent, panels, pill, rerun, settle
-from tests.reading import click_cell, close_to, point_at, tooltip, tooltip_numbers
+from tests.reading import MOVE_TO, click_cell, close_to, point_at, tooltip, tooltip_numbers
 from visualizer.runs.compute import compute_run
 from visualizer.runs.paths import without_layer
 from visualizer.settings.settings import Settings
 from visualizer.views.comparison import downstream, shift
 
 SHAPE = (11, 11)
-MOVE_TO = """(dial, place) => {
-  dial.value = place;
-  dial.dispatchEvent(new Event("input", { bubbles: true }));
-}"""
 A = Settings(weights="random", seed=5, mask=())
 B = replace(A, mask=("causal",))
 

@@ -10,7 +10,7 @@ from playwright.sync_api import Locator, Page, expect
 from model.decoding import GREEDY, Sampling
 from tests.browser.headlight_page import choose_view, messages_sent, rerun, settle, tokens
 from tests.pages import set_screen
-from tests.reading import close_to, point_at, tooltip_numbers
+from tests.reading import close_to, point_at, room_for, tooltip_numbers
 from visualizer.runs.compute import compute_run
 from visualizer.runs.writer import writer_of
 from visualizer.runs.written import Beam, OneByOne, search, write
@@ -203,13 +203,7 @@ def test_names_are_whole(open_app):
     for width in (1280, 390):
         set_screen(page, dark=False, width=width)
         settle(page)
-        room, needed = plot.evaluate("""plot => {
-          const context = document.createElement("canvas").getContext("2d");
-          context.font = `11px ${getComputedStyle(plot).fontFamily}`;
-          const left = plot.getBoundingClientRect().left - plot.closest(".matrix").getBoundingClientRect().left;
-          return [left, context.measureText("head 0 · previous token").width];
-        }""")
-        assert room > needed
+        assert room_for(plot, "head 0 · previous token")
     choose_strategy(page, "Beam search", TREE)
     labels = page.locator(f".st-key-{TREE} .tree-node .tree-label")
     for width in (390, 1280):

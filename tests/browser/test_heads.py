@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.headlight_page import choose_view, link_of, lit_cells, messages_sent, panels, rerun, settle
-from tests.reading import close_to, point_at, tooltip, tooltip_numbers
+from tests.reading import LAYERS_BACK_AND_FORTH, MOVE_TO, close_to, point_at, tooltip, tooltip_numbers
 from visualizer.runs.compute import compute_run
 from visualizer.settings.settings import Settings
 
@@ -21,13 +21,7 @@ def test_the_layer_changes_at_once_and_other_views_know_it(open_app):
     trace = compute_run(Settings(weights="random", seed=3, n_layers=4)).trace
     layer_1 = trace["encoder.layers.1.self_attention.weights"].value[0]
     sent = messages_sent(page)
-    back_and_forth = """forward => {
-      const root = forward.getRootNode();
-      const press = (name) => root.querySelector(`[aria-label="${name}"]`).click();
-      for (const way of ["next", "next", "next", "previous", "previous"]) press(`${way} layer`);
-      return root.querySelector(".layer-text").textContent;
-    }"""
-    assert page.get_by_role("button", name="next layer").evaluate(back_and_forth) == "Layer 1"
+    assert page.get_by_role("button", name="next layer").evaluate(LAYERS_BACK_AND_FORTH) == "Layer 1"
     page.wait_for_url(lambda url: "layer=1" in url)
     assert messages_sent(page) == sent + 1
     for head in range(4):
@@ -181,9 +175,3 @@ def test_a_changed_control_is_drawn_before_the_server_hears_of_it_and_asks_once(
         page.locator(".st-key-n_heads input").press("ArrowLeft")
     assert "asked_width=" in page.url  # a line more stands above it
     expect(page.locator(".st-key-seed")).to_be_visible()  # "More" is still open
-
-
-MOVE_TO = """(dial, place) => {
-  dial.value = place;
-  dial.dispatchEvent(new Event("input", { bubbles: true }));
-}"""

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from urllib.parse import urlencode
 
 import numpy as np
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.browser import painter_page
-from tests.browser.conftest import load, served
-from tests.browser.headlight_page import PROBE, link_of, lit_cells, messages_sent, rerun, settle
-from tests.pages import fresh_context, watched
+from tests.browser.conftest import served, visits
+from tests.browser.headlight_page import link_of, lit_cells, messages_sent, rerun, settle
 from tests.reading import number, tooltip
 from visualizer import colors
 
@@ -49,17 +48,8 @@ def painter_url(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> I
 @pytest.fixture
 def open_painter(browser: Browser, painter_url: str) -> Iterator[OpenPainter]:
     """Opens a painter that nobody has touched, on a page of its own."""
-    with ExitStack() as visits:
-
-        def open_page(*, dark: bool = False, width: int = 1280, **query: object) -> Page:
-            context = visits.enter_context(fresh_context(browser, dark=dark, width=width))
-            context.add_init_script(PROBE)
-            page = context.new_page()
-            visits.enter_context(watched(page, painter_url))
-            load(page, f"{painter_url}/?{urlencode(query | {'number': 0})}")
-            return page
-
-        yield open_page
+    with visits(browser, painter_url) as open_page:
+        yield partial(open_page, number=0)
 
 
 def key_of(page: Page) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from playwright.sync_api import expect
 
-from tests.browser.headlight_page import link_of, panels, pill, rerun
+from tests.browser.headlight_page import link_of, pill, rerun
 
 
 def test_a_link_opens_a_trained_model_with_the_mask_of_its_training(open_app):
@@ -33,14 +33,3 @@ def test_heads_that_learned_have_labelled_rows_and_the_measure_of_their_task_fir
     titles = table.locator("th").all_text_contents()
     assert titles.index("On the expected token") < titles.index("Entropy (bits)")
     expect(table.get_by_text("None")).to_have_count(0)
-
-    plot = panels(page, "attention_heads_decoder_self_attention").first.locator(".matrix-plot")
-    room, needed = plot.evaluate("""plot => {
-      const context = document.createElement("canvas").getContext("2d");
-      context.font = `11px ${getComputedStyle(plot).fontFamily}`;
-      const left = plot.getBoundingClientRect().left - plot.closest(".matrix").getBoundingClientRect().left;
-      return [left, context.measureText("z → <eos>").width];
-    }""")
-    assert room > needed, "the token read and the one predicted stand beside each row"
-    page.get_by_role("button", name="Lines", exact=True).click()
-    expect(page.locator(".lines-query .token").last).to_have_text("x → <eos>")

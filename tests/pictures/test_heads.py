@@ -9,7 +9,16 @@ import pytest
 from playwright.sync_api import Locator, Page, Route, expect
 
 from tests.pictures.static_page import answer, heard, panels, picture, pictures_of, update
-from tests.reading import click_cell, point_at, tooltip, wait_for_numbers, wait_until_lit
+from tests.reading import (
+    LAYERS_BACK_AND_FORTH,
+    MOVE_TO,
+    click_cell,
+    point_at,
+    room_for,
+    tooltip,
+    wait_for_numbers,
+    wait_until_lit,
+)
 from visualizer.runs.compute import compute_run
 from visualizer.settings.settings import Settings
 
@@ -112,13 +121,7 @@ def test_the_layer_changes_at_once_and_the_host_hears_of_the_last(show_link):
     page = show_link(view="heads", weights="random", seed=3, n_layers=4)
     trace = compute_run(Settings(weights="random", seed=3, n_layers=4)).trace
     layer_1 = trace["encoder.layers.1.self_attention.weights"].value[0]
-    back_and_forth = """forward => {
-      const root = forward.getRootNode();
-      const press = (name) => root.querySelector(`[aria-label="${name}"]`).click();
-      for (const way of ["next", "next", "next", "previous", "previous"]) press(`${way} layer`);
-      return root.querySelector(".layer-text").textContent;
-    }"""
-    assert page.get_by_role("button", name="next layer").evaluate(back_and_forth) == "Layer 1"
+    assert page.get_by_role("button", name="next layer").evaluate(LAYERS_BACK_AND_FORTH) == "Layer 1"
     page.wait_for_function("() => heard.length > 0")
     assert [(name, value["layer"]) for name, value in heard(page, HEADS)] == [("shown", 1)]
     for head in range(4):
@@ -161,12 +164,6 @@ def test_the_weights_follow_a_dial_that_is_dragged(show_link):
     assert [(name, value["dial"], value["value"]) for name, value in heard(page, HEADS)] == [
         ("turned", "temperature", 10)
     ]
-
-
-MOVE_TO = """(dial, place) => {
-  dial.value = place;
-  dial.dispatchEvent(new Event("input", { bubbles: true }));
-}"""
 
 
 def test_the_query_follows_the_pointer_along_the_tokens_and_the_host_hears_where_it_lets_go(show_link):
@@ -232,28 +229,3 @@ def test_rows_that_learned_carry_the_token_read_and_the_one_predicted(show_link)
     assert room_for(plot, "z → <eos>")
     page.get_by_role("button", name="Lines", exact=True).click()
     expect(page.locator(".lines-query .token").last).to_have_text("x → <eos>")
-
-
-def room_for(plot: Locator, text: str) -> bool:
-    """Whether a text fits beside a matrix, where the names of its rows stand."""
-    fits: bool = plot.evaluate(
-        """(plot, text) => {
-          const context = document.createElement("canvas").getContext("2d");
-          context.font = `11px ${getComputedStyle(plot).fontFamily}`;
-          const left = plot.getBoundingClientRect().left - plot.closest(".matrix").getBoundingClientRect().left;
-          return left > context.measureText(text).width;
-        }""",
-        text,
-    )
-    return fits
-
-
-def test_a_cell_is_said_only_while_the_keyboard_is_at_it(show_link):
-    page = show_link(view="heads")
-    first, second = (panels(page, HEADS).nth(head) for head in (0, 1))
-    said = first.locator("[aria-live]")
-    page.keyboard.press("Tab")
-    first.get_by_role("application").focus()
-    expect(said).to_contain_text("query 0 The → key 0 The")
-    second.get_by_role("application").focus()
-    expect(said).to_be_empty()

@@ -42,7 +42,7 @@ from visualizer.settings.watched_settings import (
     write_watched,
 )
 
-_LOGGER = logging.getLogger(__name__)
+_logger = logging.getLogger(__name__)
 _CHOICES = "_choices"
 _ACTED = "_acted"
 _OPENED = "_examples_opened"
@@ -199,7 +199,7 @@ def callback(act: Callable[..., object], *given: object, **named: object) -> Cal
             act(*given, **named)
         except Exception:  # Streamlit would show it in place of the page
             memory[_FAILURE] = code = secrets.token_hex(3)
-            _LOGGER.exception("An act failed, code %s", code)
+            _logger.exception("An act failed, code %s", code)
 
     return carry_out
 
