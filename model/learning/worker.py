@@ -14,6 +14,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Generator, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from threading import Event, Thread
@@ -73,8 +74,8 @@ def reports_of_a_process(
             given, frames = process.stdin, process.stdout
             if given is None or frames is None:
                 raise RuntimeError("the process that trains has no pipes")
-            given.write(json.dumps([asdict(recipe) for recipe in recipes]).encode())
-            given.close()
+            with suppress(BrokenPipeError), given:  # it is gone already: how it ended says more
+                given.write(json.dumps([asdict(recipe) for recipe in recipes]).encode())
             while frame := _read_frame(frames):
                 yield unpacked(frame)
             if process.wait() != 0:
