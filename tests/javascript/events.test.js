@@ -53,6 +53,16 @@ test("or before they turn to something else, and not again after", () => {
   assert.equal(heard.length, 1);
 });
 
+test("or at its end, once", () => {
+  const events = new ShownEvents(null, host, () => ({ layer: 3 }));
+  events.changed();
+  events.destroy();
+  mock.timers.tick(1000);
+  assert.deepEqual(heard, [["keep shown", { layer: 3, seq: 1 }]]);
+  new ShownEvents(null, host, () => ({})).destroy();
+  assert.equal(heard.length, 1, "nothing was changed");
+});
+
 test("an event at once says what is shown too", () => {
   const events = new ShownEvents(null, host, () => ({ layer: 3 }));
   events.changed();

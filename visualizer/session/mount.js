@@ -18,7 +18,7 @@ export function mounting({ render, style }, hostStyle, colors) {
   const sheets = [hostStyle, style].map(makeSheet);
   return ({ data, parentElement, setTriggerValue, setStateValue }) => {
     if (!data) return undefined;
-    const entry = mounted.get(parentElement) ?? { calls: 0, server: -1, picture: null };
+    const entry = mounted.get(parentElement) ?? { calls: 0, server: -1, picture: null, hasLeft: false };
     mounted.set(parentElement, entry);
     Object.assign(entry, { setTriggerValue, setStateValue });
     const call = (entry.calls += 1);
@@ -32,6 +32,7 @@ export function mounting({ render, style }, hostStyle, colors) {
     return () => {
       if (entry.calls !== call || mounted.get(parentElement) !== entry) return;
       mounted.delete(parentElement);
+      entry.hasLeft = true;
       entry.picture.destroy();
     };
   };
@@ -49,12 +50,15 @@ function emptyRoot(parentElement) {
   return root;
 }
 
-/** An event counts for one run, what is kept for all runs until it is other. */
+/**
+ * An event counts for one run, what is kept for all runs until it is other. A picture that ends tells what it has not told
+ * yet, which counts where it is made anew, and not where it has left the page.
+ */
 function hostOf(entry, colors) {
   return {
     colors,
-    send: (name, value) => tellServer(() => entry.setTriggerValue(name, value)),
-    keep: (name, value) => tellServer(() => entry.setStateValue(name, value)),
+    send: (name, value) => entry.hasLeft || tellServer(() => entry.setTriggerValue(name, value)),
+    keep: (name, value) => entry.hasLeft || tellServer(() => entry.setStateValue(name, value)),
     wear,
   };
 }

@@ -14,6 +14,7 @@ class PageKeys extends Picture {
     super(root, host, "page_keys");
     this.seq = 0;
     this.waiting = [];
+    this.isUntold = false;
     this.build();
     const onKey = (event) => this.onKey(event);
     document.addEventListener("keydown", onKey);
@@ -22,7 +23,7 @@ class PageKeys extends Picture {
     this.endings.push(
       () => document.removeEventListener("keydown", onKey),
       () => document.removeEventListener("beforeinput", onInput, true),
-      () => clearTimeout(this.timer),
+      () => this.isUntold && this.tellNow(),
     );
   }
 
@@ -71,7 +72,14 @@ class PageKeys extends Picture {
     this.seq += 1;
     this.waiting.push([this.seq, act]);
     clearTimeout(this.timer);
-    this.timer = setTimeout(() => this.host.send("act", { acts: this.waiting, seq: this.seq }), PAUSE);
+    this.isUntold = true;
+    this.timer = setTimeout(() => this.tellNow(), PAUSE);
+  }
+
+  tellNow() {
+    clearTimeout(this.timer);
+    this.isUntold = false;
+    this.host.send("act", { acts: this.waiting, seq: this.seq });
   }
 
   toggleOverview() {

@@ -52,7 +52,7 @@ export class ShownEvents extends Events {
     document.addEventListener("keydown", outside, true);
     window.addEventListener("blur", leave);
     this.destroy = () => {
-      clearTimeout(this.timer);
+      this.tell();
       document.removeEventListener("pointerdown", outside, true);
       document.removeEventListener("keydown", outside, true);
       window.removeEventListener("blur", leave);
