@@ -7,6 +7,8 @@ export interface Host {
   send(name: string, value: object): void;
   /** A person changed what is shown; the last value is the one that counts. */
   keep(name: string, value: object): void;
+  /** The host has drawn the whole page anew. */
+  pageIsDrawn?(): void;
   /** Have all of the page take on a look, where it can have several. */
   wear?(look: object): void;
 }

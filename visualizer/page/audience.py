@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from secrets import token_hex
 from typing import Any
 
 import streamlit as st
@@ -72,9 +73,8 @@ def keys(n_tokens: int) -> None:
             else:
                 state.select(**changes_by(one, state.chosen(), n_tokens))
 
-    mount(
-        page_keys(longest={"": MAX_TEXT, **MAX_TYPED}, seq=state.last_seq(key), key=key), width="content", act=act
-    )
+    longest = {"": MAX_TEXT, **MAX_TYPED}
+    mount(page_keys(longest=longest, seq=state.last_seq(key), key=key, run=token_hex(4)), width="content", act=act)
 
 
 def changes_by(act: Act, choices: Choices, n_tokens: int) -> dict[str, Any]:

@@ -3,10 +3,11 @@
 const mounted = new WeakMap();
 
 /**
- * Which server the page speaks with, as far as it can tell; whether that knows the page; what it is told then.
- * @type {{ number: number, isReady: boolean, waiting: (() => void)[] }}
+ * Which server the page speaks with, as far as it can tell; whether that knows the page, has drawn it, and runs the
+ * script; what it is told then.
+ * @type {{ number: number, isReady: boolean, hasDrawn: boolean, isRunning: boolean, waiting: (() => void)[] }}
  */
-const server = { number: 0, isReady: true, waiting: [] };
+const server = { number: 0, isReady: true, hasDrawn: true, isRunning: false, waiting: [] };
 
 /**
  * What Streamlit calls for every new data and for every change of the theme.
@@ -59,6 +60,7 @@ function hostOf(entry, colors) {
     colors,
     send: (name, value) => entry.hasLeft || tellServer(() => entry.setTriggerValue(name, value)),
     keep: (name, value) => entry.hasLeft || tellServer(() => entry.setStateValue(name, value)),
+    pageIsDrawn,
     wear,
   };
 }
@@ -73,19 +75,33 @@ function tellServer(tell) {
  * somebody acts on it, until the script has run.
  */
 const HEARD = {
-  WEBSOCKET_DISCONNECTED: () => Object.assign(server, { number: server.number + 1, isReady: false }),
+  WEBSOCKET_DISCONNECTED: () => {
+    Object.assign(server, { number: server.number + 1, isReady: false, hasDrawn: false });
+  },
   WEBSOCKET_CONNECTED: () => {
     if (server.isReady) return;
+    server.isRunning = true;
     document.body.inert = true;
     tellPage({ type: "RERUN_SCRIPT" });
   },
   SCRIPT_RUN_STATE_CHANGED: ({ scriptRunState }) => {
-    if (scriptRunState !== "notRunning" || !document.body.inert) return;
-    document.body.inert = false;
-    server.isReady = true;
-    for (const tell of server.waiting.splice(0)) tell();
+    server.isRunning = scriptRunState !== "notRunning";
+    tellWhatWaits();
   },
 };
+
+/** What every whole run of the script draws anew says so: a run that another one breaks off ends without. */
+function pageIsDrawn() {
+  server.hasDrawn = true;
+  tellWhatWaits();
+}
+
+function tellWhatWaits() {
+  if (server.isReady || !server.hasDrawn || server.isRunning) return;
+  document.body.inert = false;
+  server.isReady = true;
+  for (const tell of server.waiting.splice(0)) tell();
+}
 
 window.addEventListener("message", ({ source, data }) => source === window && HEARD[data?.type]?.(data));
 

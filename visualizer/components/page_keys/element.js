@@ -43,6 +43,7 @@ class PageKeys extends Picture {
 
   /** Python has done all acts up to this number. */
   receive() {
+    this.host.pageIsDrawn?.();
     document.documentElement.dataset.drawn = this.theme.name; // on paper what is dark is made light
     this.seq = Math.max(this.seq, this.data.seq);
     this.waiting = this.waiting.filter(([number]) => number > this.data.seq);

@@ -59,15 +59,16 @@ MOST_ACTS = 50
 """An event holds no more acts than this."""
 
 
-def page_keys(*, longest: Mapping[str, int], seq: int, key: str) -> Picture:
+def page_keys(*, longest: Mapping[str, int], seq: int, key: str, run: str = "") -> Picture:
     """The button of the overview and that of the full screen; keys pressed, and texts put in, anywhere on the page.
 
     longest: how many characters a field takes, by its key; those of all others under "".
     seq: the number of the last act that was done. ``act`` is {"acts": [[number, act], ...], "seq"} with every act
     that the browser does not know to be done.
+    run: another text for each run of the script, which lets the browser know that the whole page is drawn.
     """
     overview = [list(line) for line in OVERVIEW]
-    header = {"key": key, "seq": seq, "keys": dict(KEYS), "overview": overview, "longest": dict(longest)}
+    header = {"key": key, "seq": seq, "run": run, "keys": dict(KEYS), "overview": overview, "longest": dict(longest)}
     return Picture("page_keys/element.js", pack(header, {}), key, ("act",))
 
 
