@@ -68,7 +68,8 @@ def page_keys(*, longest: Mapping[str, int], seq: int, key: str, run: str = "") 
     run: another text for each run of the script, which lets the browser know that the whole page is drawn.
     """
     overview = [list(line) for line in OVERVIEW]
-    header = {"key": key, "seq": seq, "run": run, "keys": dict(KEYS), "overview": overview, "longest": dict(longest)}
+    counted = {"key": key, "seq": seq, "run": run}
+    header = {**counted, "keys": dict(KEYS), "overview": overview, "longest": dict(longest)}
     return Picture("page_keys/element.js", pack(header, {}), key, ("act",))
 
 
