@@ -45,6 +45,7 @@ def assert_healthy(app: AppTest) -> None:
 def test_every_view_of_every_architecture(view, architecture):
     app = open_app(view=view, architecture=architecture)
     assert_healthy(app)
+    assert "headlight_glossary" in components(app)
     drawn = {
         "step": "headlight_tensor_grid",
         "way": "headlight_token_way",

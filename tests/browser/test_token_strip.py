@@ -1,8 +1,6 @@
-"""The token strip stays on top of the page, in one opaque row, whatever passes below it."""
+"""The token strip in the app: it stays on top of the page, and a token is chosen together with a text."""
 
 from __future__ import annotations
-
-from playwright.sync_api import expect
 
 from tests.browser.headlight_page import settle
 from tests.pages import set_screen
@@ -51,15 +49,9 @@ def test_what_is_scrolled_below_the_strip_is_covered(open_app):
     assert measured["overflow"] > 1000
 
 
-def test_the_keys_scroll_the_row_and_lead_from_row_to_row(open_app):
-    page = open_app(architecture="encoder-decoder", text="the quick brown fox " * 15, target="a b c", width=390)
-    source, target = page.locator(".st-key-token_strip .chips").all()
-    source.locator(".chip").first.focus()
-    page.keyboard.press("End")
-    last = source.locator(".chip").last
-    expect(last).to_be_focused()
-    expect(last).to_be_in_viewport(ratio=0.99)
-    page.keyboard.press("ArrowDown")
-    expect(target.locator(".chip:focus")).to_have_count(1)
-    page.keyboard.press("ArrowUp")
-    expect(source.locator(".chip:focus")).to_have_count(1)
+def test_a_text_and_a_token_chosen_at_once_both_count(open_app):
+    """Leaving the text for a token sends both at the same moment."""
+    page = open_app()
+    page.locator(".st-key-text textarea").fill("four five six")
+    page.locator(".st-key-token_strip .chip").nth(1).click()
+    page.wait_for_url(lambda url: "text=four" in url and "query=1" in url)

@@ -3,7 +3,8 @@
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.test_app import assert_healthy, open_app
+from tests.test_app import assert_healthy, in_link, open_app
+from visualizer.components.packing import header_of
 from visualizer.runs.compute import compute_run
 from visualizer.settings.settings import Settings
 
@@ -23,6 +24,22 @@ def test_probabilities_say_of_what_they_are(link, said):
     app = open_app(**{"stage": "probabilities", "text": "h e", "query": "0", **link})
     assert_healthy(app)
     assert said in [each.value for each in app.markdown if each.value.startswith("##### The")]
+
+
+def stage_text(app: AppTest) -> str:
+    (words,) = [each.proto for each in app.get("bidi_component") if each.proto.id.endswith("-stage_text")]
+    return "".join(text for line in header_of(words.bytes)["lines"] for text, _ in line)
+
+
+def test_the_depth_of_the_text_is_chosen_and_in_the_link():
+    app = open_app(stage="encoder.self_attention.mask", depth="exact")
+    assert "Which query (row) may attend to which key" in stage_text(app)
+    app.segmented_control(key="depth").set_value("plain").run()
+    assert "The mask says which books" in stage_text(app)
+    assert "depth" not in app.query_params
+    app.segmented_control(key="depth").set_value("exact").run()
+    assert "Which query (row) may attend to which key" in stage_text(app)
+    assert in_link(app, "depth") == "exact"
 
 
 SMALL = {"architecture": "decoder", "text": "a b a", "n_layers": 1, "n_heads": 2, "d_model": 8, "d_ff": 8}
