@@ -225,6 +225,8 @@ def test_every_worked_example_is_opened_from_one_menu_and_cited():
     app = open_app(view="generate", mask="none")
     app.session_state["worked_examples"] = True
     app.run()
+    in_menu = "".join(caption.value for caption in app.caption)
+    assert all(f"`{example.recipe}`" in in_menu for example in PUBLISHED.values())
     for example in PUBLISHED.values():
         app.button(key=f"open_{example.name}").click().run()
         assert_healthy(app)

@@ -1,66 +1,51 @@
-"""Heads: names, solo and toggle, lines, and the layer, which is changed without the server."""
+"""Pictures, controls and the address: what a picture of heads turns, what is told in time, and asked for once."""
 
 from __future__ import annotations
 
 import re
 
-import pytest
 from playwright.sync_api import expect
 
-from tests.browser.headlight_page import choose_view, link_of, lit_cells, messages_sent, panels, rerun, settle
-from tests.reading import LAYERS_BACK_AND_FORTH, MOVE_TO, close_to, point_at, tooltip, tooltip_numbers
+from model.decoding import Sampling
+from tests.browser.headlight_page import choose_view, link_of, messages_sent, panels, rerun, settle
+from tests.reading import MOVE_TO, close_to, point_at, tooltip, tooltip_numbers
 from visualizer.runs.compute import compute_run
+from visualizer.runs.writer import writer_of
+from visualizer.runs.written import OneByOne, write
+from visualizer.settings.fitting import fitted
 from visualizer.settings.settings import Settings
 
 HEADS = "attention_heads_encoder_self_attention"
-SHAPE = (11, 11)
 
 
-def test_the_layer_changes_at_once_and_other_views_know_it(open_app):
-    page = open_app(view="heads", weights="random", seed=3, n_layers=4)
-    trace = compute_run(Settings(weights="random", seed=3, n_layers=4)).trace
-    layer_1 = trace["encoder.layers.1.self_attention.weights"].value[0]
-    sent = messages_sent(page)
-    assert page.get_by_role("button", name="next layer").evaluate(LAYERS_BACK_AND_FORTH) == "Layer 1"
-    page.wait_for_url(lambda url: "layer=1" in url)
-    assert messages_sent(page) == sent + 1
-    for head in range(4):
-        point_at(panels(page, HEADS).nth(head), 7, 4, SHAPE)
-        assert tooltip_numbers(page) == [close_to(layer_1[head, 7, 4].item())]
-    assert lit_cells(page, HEADS) == [(7, 4)] * 4
-
-    page.get_by_role("slider", name="layer", exact=True).press("ArrowRight")
-    choose_view(page, "Step through")  # told before the view goes, however soon that is
+def test_what_is_changed_in_a_picture_is_told_before_a_view_or_a_control_is_changed(open_app):
+    link = {"architecture": "decoder", "weights": "random", "text": "a b c d", "seed": 7, "n_layers": 3}
+    run = compute_run(fitted(Settings(**link)))
+    page = open_app(view="heads", **link)
+    for _ in range(2):
+        page.get_by_role("slider", name="layer", exact=True).press("ArrowRight")
+    choose_view(page, "Step through")
     page.wait_for_url(lambda url: "layer=2" in url)
-    expect(page.locator(".stage-map .place")).to_have_text("Encoder · layer 2 · self-attention")
-    layer_2 = trace["encoder.layers.2.self_attention.weights"].value[0]
-    point_at(panels(page, "picture").last, 7, 4, SHAPE)
-    assert tooltip_numbers(page) == [close_to(layer_2[2, 7, 4].item())]
+    expect(page.locator(".stage-map .place")).to_have_text("Decoder · layer 2 · self-attention")
+    weights = run.trace["decoder.layers.2.self_attention.weights"].value[0, 2]
+    point_at(panels(page, "picture").last, 3, 1, (4, 4))
+    assert tooltip_numbers(page) == [close_to(weights[3, 1].item())]
 
-
-def test_the_weights_follow_a_dial_that_is_dragged_and_the_link_when_it_rests(open_app):
-    text = " ".join("abacus"[i % 6] for i in range(50))  # so many that colours alone are sent while it is dragged
-    page = open_app(view="heads", text=text, weights="random", mask="none")
-    dial = page.get_by_role("slider", name="temperature")
-    sent = messages_sent(page)
-    dial.evaluate(MOVE_TO, 20)
-    expect(page.locator(".dial-text")).to_have_text("10.00")
-    page.wait_for_function(f"probe.painted['{HEADS}'] > 1")
-    expect(page.locator(f".st-key-{HEADS} .headlight[aria-busy=true]")).to_have_count(0)
-    weights = (
-        compute_run(Settings(text=text, weights="random", mask=(), score="score / 10"))
-        .trace["encoder.layers.0.self_attention.weights"]
-        .value[0, 0]
-    )
-    point_at(panels(page, HEADS).first, 9, 1, (50, 50))
-    expect(tooltip(page)).not_to_contain_text("≈")  # the exact number of the cell has come
-    assert tooltip_numbers(page)[0] == close_to(float(weights[9, 1]))
-    assert messages_sent(page) == sent
-    assert "score" not in link_of(page)
-    with rerun(page):
-        dial.evaluate("dial => dial.dispatchEvent(new Event('change'))")
-    assert link_of(page)["score"] == "score / 10"
-    expect(page.locator(".dial-text")).to_have_text("10.00")
+    choose_view(page, "Generate")
+    with rerun(page, "generation_steps"):
+        page.locator(".st-key-strategy").get_by_role("radio", name="Sampling").click()
+    for _ in range(3):
+        page.get_by_role("button", name="step forward").click()
+    with rerun(page, "generation_steps"):
+        page.locator(".st-key-temperature").get_by_role("slider").press("End")
+    warm = write(writer_of(run), OneByOne(Sampling(temperature=3.0), 12)).tokens
+    labels = ["a", "b", "c", "d", *(run.vocabulary[token] for token in warm[:4])]
+    assert {"step": "3", "temperature": "3"}.items() <= link_of(page).items()
+    expect(page.locator(".written-token .token")).to_have_text(labels)
+    for view in ("Heads", "Generate"):
+        choose_view(page, view)
+    expect(page.locator(".transport-place")).to_have_text("Step 4 of 12")
+    expect(page.locator(".written-token .token")).to_have_text(labels)
 
 
 def test_masks_and_padding_are_turned_in_the_picture_and_back_leads_to_the_values_before(open_app):
@@ -90,38 +75,6 @@ def test_masks_and_padding_are_turned_in_the_picture_and_back_leads_to_the_value
         page.go_back()
     expect(dials).to_have_text(["Temperature1.00", "Window1", "Padding tokens1"])
     expect(panels(page, HEADS).first.get_by_role("img")).to_have_attribute("aria-label", re.compile("5 by 5"))
-
-
-def test_the_query_follows_the_pointer_along_the_tokens_and_the_link_when_it_lets_go(open_app):
-    page = open_app(view="heads", text="a b c d e f", architecture="encoder", query=0, key=1)
-    chips = page.locator(".st-key-token_strip .chip")
-    sent = messages_sent(page)
-    chips.nth(1).hover()
-    page.mouse.down()
-    expect(chips.nth(1)).to_have_attribute("aria-selected", "true")
-    chips.nth(4).hover()
-    assert [row for row, _ in lit_cells(page, HEADS)] == [4] * 4
-    expect(chips.nth(4)).to_have_attribute("aria-selected", "true")
-    cell, plot = (
-        page.locator(f".st-key-{HEADS} .matrix-current {part}").bounding_box()
-        for part in (".light-selected", ".matrix-plot")
-    )
-    assert (cell["y"] + cell["height"] / 2 - plot["y"]) / plot["height"] == pytest.approx(4.5 / 6, abs=0.01)
-    assert messages_sent(page) == sent
-    assert link_of(page)["query"] == "0"
-    with rerun(page, HEADS):
-        page.mouse.up()
-    assert link_of(page)["query"] == "4"
-    choose_view(page, "One token's way")
-    sent = messages_sent(page)
-    chips.nth(4).hover()
-    page.mouse.down()
-    page.mouse.move(0, chips.nth(4).bounding_box()["y"])  # further than the row goes
-    expect(page.locator(".token-way")).to_contain_text("Token 0 a")
-    assert messages_sent(page) == sent
-    with rerun(page):
-        page.mouse.up()
-    assert link_of(page)["query"] == "0"
 
 
 HOLD = """() => {

@@ -1,20 +1,25 @@
-"""The words of Compare: numbers that add up."""
+"""The words of Compare: numbers that add up; and what its pictures and its masks choose."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.test_app import assert_healthy, in_link, open_app
 from tests.visualizer.sample_runs import BASE
+from tests.visualizer.told import tell
 from visualizer.pictures.compare import ComparePicture, compared_settings
 from visualizer.pictures.heads import heads_picture
 from visualizer.runs.compute import compute_run
-from visualizer.settings.settings import Selection
+from visualizer.runs.paths import without_layer
+from visualizer.settings.fields import NO_MASK
+from visualizer.settings.settings import Selection, Settings
 from visualizer.views.compare import dials_of_both, in_hundredths
-from visualizer.views.comparison import shift
+from visualizer.views.comparison import downstream, shift
 
 TWELVE = "the cat saw the dog and then it ran to the tree"
 MODULES = [f"encoder.layers.{layer}.self_attention" for layer in range(2)]
@@ -52,3 +57,78 @@ def test_what_can_be_turned_is_what_either_mask_has_and_never_what_a_mask_should
 
     assert turned() == ["temperature", "window", "prefix", "pad"]
     assert turned(attention="encoder", intent="prefix:3", against_intent=True) == ["temperature", "window"]
+
+
+LINK = {"view": "compare", "weights": "random", "seed": "5"}
+
+
+def compared():
+    """The runs of A and B of the link."""
+    return (compute_run(Settings(weights="random", seed=5, mask=mask)) for mask in ((), ("causal",)))
+
+
+def test_the_words_tell_of_the_cell_that_was_clicked_with_the_models_numbers():
+    app = open_app(**LINK)
+    tell(app, "compare_grids", "select", layer=0, head=1, query=3, key=0)
+    assert dict(app.query_params) == {**LINK, "head": "1", "query": "3", "key": "0"}
+    (account,) = (one.value for one in app.markdown if one.value.startswith("**Layer 0, head 1, query 3 “on”.**"))
+    moved = shift(*compared(), "encoder.layers.0.self_attention", batch=0, head=1, query=3)
+    before, _, said = account.partition("freed ")
+    assert before.endswith("Blocking these 7 keys ")
+    freed, *gains = (float(number) for number in re.findall(r"\d\.\d\d", said))
+    assert [int(key) for key in re.findall(r"key (\d)", said)] == [key for key, _ in moved.gains]
+    assert "and 1 other (" in said
+    expected = [moved.freed, *(gain for _, gain in moved.gains), *moved.other_gains]
+    assert [freed, *gains] == pytest.approx(expected, abs=0.01)
+    assert sum(gains) == pytest.approx(freed)
+
+
+def test_a_stage_downstream_is_chosen_by_its_row():
+    app = open_app(**LINK)
+    tell(app, "downstream", "select", row=3, column=2)
+    assert in_link(app, "stage") == without_layer(downstream(*compared(), batch=0, prefix="encoder").paths[3])
+    assert in_link(app, "query") == "2"
+
+
+def test_the_most_likely_tokens_stand_before_and_after():
+    app = open_app(**LINK)
+    a, b = compared()
+    before, after = (run.trace["probabilities"].value[0] for run in (a, b))
+    best = after.max(-1)
+    changed = before.argmax(-1) != best.indices
+    assert any(f"another one at {int(changed.sum())} of 11 positions" in one.value for one in app.caption)
+    table = app.dataframe[-1].value
+    assert [said == "yes" for said in table["Changed"]] == changed.tolist()
+    word = b.vocabulary[int(best.indices[0])]
+    assert table["B"][0].startswith(f"{word} {best.values[0].item():.1%}")
+
+
+def test_a_dial_that_rests_is_in_the_link_of_both_runs():
+    app = open_app(**LINK, layer="1")
+    tell(app, "compare_grids", "turned", layer=1, dial="temperature", value=10)
+    assert dict(app.query_params) == {**LINK, "layer": "1", "score": "score / 10"}
+
+
+def test_what_is_said_of_the_numbers_stands_below_the_picture():
+    drawn = [str(getattr(one, "proto", "")) for one in open_app(**LINK).main]
+    picture, said = (
+        [place for place, one in enumerate(drawn) if part in one]
+        for part in ("headlight_compare_grids", '"A, layer 0: ')
+    )
+    assert len(picture) == len(said) == 1
+    assert picture < said
+
+
+def test_no_mask_is_a_choice_of_its_own():
+    app = open_app(view="compare")
+
+    def press(name, *pressed):
+        """What is pressed then, and what the link holds."""
+        app.pills(key=f"{name}_pills").set_value(list(pressed)).run()
+        assert_healthy(app)
+        return app.pills(key=f"{name}_pills").value, app.query_params.get(name)
+
+    assert app.pills(key="mask_a_pills").value == [NO_MASK]
+    assert press("mask_a", NO_MASK, "padding") == (["padding"], "padding")
+    assert press("mask_b") == ([NO_MASK], "none")
+    assert press("mask_a", "padding", NO_MASK) == ([NO_MASK], None)

@@ -1,4 +1,4 @@
-"""What the Heads view sends to its picture and writes in its table."""
+"""What the Heads view sends to its picture, and what it chooses by what is done there."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.test_app import assert_healthy, open_app
+from tests.visualizer.told import tell
 
 CROSS = "decoder.cross_attention.weights"
 
@@ -42,3 +43,33 @@ def test_rows_of_a_decoder_that_learned_carry_what_is_read_and_then_predicted(li
 def test_weights_that_learned_nothing_predict_nothing_worth_a_label():
     app = open_app(view="heads", architecture="decoder", text="the cat")
     assert picture(app)["rows"]["labels"] == ["the", "cat"]
+
+
+@pytest.mark.parametrize(
+    ("event", "value", "link"),
+    [
+        ("shown", {"layer": 1, "head": 3}, {"layer": "1", "head": "3"}),
+        (
+            "select",
+            {"layer": 1, "head": 3, "query": 6, "key": 0},
+            {"layer": "1", "head": "3", "query": "6", "key": "0"},
+        ),
+        ("turned", {"head": 2, "dial": "temperature", "value": 10}, {"score": "score / 10"}),
+        ("turned", {"head": 2, "dial": "window", "value": 5}, {"window": "5"}),
+    ],
+    ids=["a layer", "a cell", "the temperature", "a mask"],
+)
+def test_what_is_done_in_the_picture_is_in_the_link(event, value, link):
+    given = {"view": "heads", "mask": "sliding_window"}
+    app = open_app(**given)
+    tell(app, "attention_heads_encoder_self_attention", event, **value)
+    assert dict(app.query_params) == given | link
+    if "value" in value:
+        dials = {dial["name"]: dial["value"] for dial in picture(app)["dials"]}
+        assert dials[value["dial"]] == value["value"]
+
+
+def test_the_query_is_chosen_among_the_tokens():
+    app = open_app(view="heads")
+    tell(app, "token_strip", "select", sequence="source", index=4)
+    assert dict(app.query_params) == {"view": "heads", "query": "4"}

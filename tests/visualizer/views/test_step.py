@@ -1,9 +1,10 @@
-"""What Step through says beside its pictures."""
+"""What Step through says beside its pictures, and where what is done in them leads."""
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.test_app import assert_healthy, in_link, open_app
+from tests.visualizer.told import tell
 from visualizer.components.packing import header_of
 from visualizer.runs.compute import compute_run
 from visualizer.settings.settings import Settings
@@ -61,3 +62,35 @@ def test_every_stage_has_a_page():
         assert_healthy(app)
         drawn = [element.proto.component_name for element in app.get("bidi_component")]
         assert {"headlight_tensor_grid", "headlight_derivation"} <= set(drawn), path
+
+
+def test_a_token_a_head_a_stage_and_a_cell_are_chosen_in_the_pictures():
+    app = open_app(d_ff="16")
+    link = {"d_ff": "16"}
+
+    def leads_to(**more):
+        link.update(more)
+        assert dict(app.query_params) == link
+
+    tell(app, "token_strip", "select", sequence="source", index=3)
+    leads_to(query="3")
+    tell(app, "every_head", "select", index=1, row=None, column=None)
+    leads_to(head="1")
+    tell(app, "stage_map", "stage", path="encoder.layers.1.feed_forward.hidden")
+    leads_to(layer="1", stage="encoder.feed_forward.hidden")
+    for column, chosen in ((9, {"key": "9"}), (1, {"cell": "on"})):
+        tell(app, "picture", "select", index=3, row=4, column=column)
+        link.pop("key", None)
+        leads_to(query="4", **chosen)
+
+
+def test_a_worked_example_of_several_heads_is_cited_written_as_code_and_taken_apart():
+    app = open_app(weights="three_heads")
+    assert_healthy(app)
+    cited, told, code = (
+        " ".join(one.value for one in kind).replace("\\", "") for kind in (app.caption, app.markdown, app.code)
+    )
+    assert "Published in: Notebook 'Implementation of Multi-Head Attention'" in cited
+    assert "All 480 published numbers, in 10 stages, come out to 1e-9" in cited
+    assert "equal the fused matrix to 1e-12" in told
+    assert "exponentials = np.exp" in code

@@ -9,6 +9,7 @@ import torch
 
 from tests.test_app import assert_healthy, components, open_app
 from tests.visualizer.sample_runs import VARIANTS, run_of
+from tests.visualizer.told import tell
 from visualizer.components.token_way.element import token_way
 from visualizer.pictures.token_way import MOST_NUMBERS, stack_of, take_apart, window_of
 from visualizer.runs.compute import compute_run
@@ -73,6 +74,17 @@ def test_the_view_says_that_the_parts_sum():
         for caption in app.caption
     )
     assert "headlight_token_way" in components(app)
+
+
+def test_another_token_and_the_stage_of_a_part_are_chosen_in_the_picture():
+    app = open_app(view="way", query="3")
+    tell(app, "token_way_encoder", "shown", query=4)
+    assert dict(app.query_params) == {"view": "way", "query": "4"}
+    path = "encoder.layers.1.self_attention.weights"
+    tell(app, "token_way_encoder", "open", path=path, query=4, head=1)
+    assert app.session_state["view"] == "step"
+    assert dict(app.query_params) == {"query": "4", "head": "1", "layer": "1"}
+    assert app.session_state["stage"] == "encoder.self_attention.weights"
 
 
 def test_padding_and_batches_are_followed_in_the_sequence_that_is_chosen():

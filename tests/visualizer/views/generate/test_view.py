@@ -11,6 +11,7 @@ from streamlit.testing.v1 import AppTest
 
 from model.decoding import Reader, Sampling
 from tests.test_app import assert_healthy, components, in_link, open_app
+from tests.visualizer.told import tell
 from visualizer.runs.compute import compute_run
 from visualizer.runs.writer import writer_of
 from visualizer.runs.written import OneByOne, write
@@ -82,6 +83,7 @@ def test_beside_what_cannot_write_a_click_opens_what_can(query, what, offered):
     assert_healthy(app)
     assert not app.info
     assert picture(app)["steps"]
+    assert picture(app)["step"] == 0
 
 
 def test_another_temperature_keeps_what_it_can_and_going_back_computes_nothing(monkeypatch):
@@ -105,6 +107,19 @@ def test_another_temperature_keeps_what_it_can_and_going_back_computes_nothing(m
     assert picture(app)["labels"] == first
     assert "The model runs once for each token, 12 times." in said(app)
     assert not any(step["kept"] for step in picture(app)["steps"])
+
+
+def test_another_temperature_and_other_views_keep_the_step():
+    app = choose(open_app(**DECODER, text="a b c d", seed="7"), "sampling")
+    tell(app, "generation_steps", "shown", step="3", row_layer="-1")
+    app.slider(key="temperature").set_value(3.0).run()
+    warm = picture(app)
+    assert warm["step"] == 3
+    for view in ("heads", "generate"):
+        app.segmented_control(key="view").set_value(view).run()
+    assert_healthy(app)
+    assert (picture(app)["step"], picture(app)["labels"]) == (3, warm["labels"])
+    assert in_link(app, "step") == "3"
 
 
 def test_top_k_and_the_seed_choose():

@@ -1,0 +1,136 @@
+"""A stage on a static page: the map and its keys, what lights up, what is told, and published numbers."""
+
+from __future__ import annotations
+
+import json
+import re
+
+from playwright.sync_api import Locator, Page, expect
+
+from model.sources.worked_examples import PUBLISHED as FOLDER
+from tests.pictures.static_page import heard, panels, picture
+from tests.reading import click_cell, close_to, lit_in, number, point_at, tooltip, tooltip_numbers
+from visualizer.components.stage_map import model_map
+from visualizer.runs.compute import compute_run
+from visualizer.settings.settings import Settings
+from visualizer.stages.registry import on_map
+
+WEIGHTS = "encoder.layers.0.self_attention.weights"
+SHAPE = (11, 11)
+PUBLISHED = json.loads((FOLDER / "two_causal_heads.json").read_text())["expected"]
+
+
+def chip(page: Page, index: int) -> Locator:
+    return picture(page, "token_strip").locator(".chip").nth(index)
+
+
+def stage_shown(page: Page) -> Locator:
+    """The name of the stage that the map shows."""
+    return page.locator(".stage-map [aria-current=step] .stage-code")
+
+
+def told_last(page: Page, path: str) -> None:
+    """Wait until this stage is the last that the host was told."""
+    page.wait_for_function("path => heard.at(-1)?.value.path === path", arg=path)
+
+
+def test_arrow_keys_are_the_texts_own_while_typing(show_link):
+    page = show_link()
+    page.evaluate("() => document.body.append(document.createElement('textarea'))")
+    page.locator("textarea").focus()
+    for key in ("ArrowLeft", "ArrowLeft", "ArrowRight", "ArrowUp", "Home", "End"):
+        page.keyboard.press(key)
+    expect(stage_shown(page)).to_have_text("weights")
+    assert heard(page) == []
+    page.locator(".stage-map").focus()
+    page.keyboard.press("ArrowLeft")
+    expect(stage_shown(page)).to_have_text("masked_scores")
+    told_last(page, WEIGHTS.replace("weights", "masked_scores"))
+
+
+def test_pointing_lights_rows_and_columns_and_only_a_click_is_told(show_link):
+    page = show_link()
+    stage, every_head = panels(page, "picture"), panels(page, "every_head")
+    chip(page, 3).hover()
+    assert lit_in(stage) == [(3, 3)] * 2
+    assert lit_in(every_head) == [(3, 3)] * 4
+
+    point_at(every_head.nth(1), 5, 2, SHAPE)
+    assert lit_in(every_head) == [(5, 2)] * 4
+    assert lit_in(stage) == [(5, 2)] * 2
+    expect(chip(page, 5)).to_have_attribute("data-mark", "query")
+    expect(chip(page, 2)).to_have_attribute("data-mark", "key")
+
+    page.mouse.move(2, 2)
+    assert lit_in(stage) == [(None, None)] * 2
+    expect(tooltip(page)).to_have_count(0)
+    assert heard(page) == []
+    chip(page, 3).click()
+    ((name, value),) = heard(page)
+    assert (name, value["sequence"], value["index"]) == ("select", "source", 3)
+
+
+def test_a_blocked_cell_says_which_masks_block_it(show_link):
+    page = show_link(text="a b c", pad=2, mask="causal,padding", head=0)
+    for column, masks in ((2, "causal"), (4, "causal, padding")):
+        point_at(panels(page, "picture").last, 1, column, (5, 5))
+        expect(tooltip(page)).to_contain_text(re.compile(f"blocked by {masks}$"))
+        assert tooltip_numbers(page) == [0]
+
+
+def test_blocks_stages_heads_and_cells_are_chosen_with_the_pointer(show_link):
+    page = show_link(d_ff=16)
+    panels(page, "every_head").nth(1).locator(".matrix-title").click()
+    click_cell(panels(page, "picture").last, 4, 1, SHAPE)
+    ((_, head),), ((_, cell),) = heard(page, "every_head"), heard(page, "picture")
+    assert (head["index"], head["row"], head["column"]) == (1, None, None)
+    assert (cell["index"], cell["row"], cell["column"]) == (1, 4, 1)
+    page.locator(".stage-map .block", has_text="forward").last.click()
+    expect(page.locator(".stage-map .place")).to_have_text("Encoder · layer 1 · feed-forward")
+    page.locator(".stage-map .stage-code", has_text=re.compile("^hidden$")).click()
+    told_last(page, "encoder.layers.1.feed_forward.hidden")
+
+
+def test_the_chosen_cell_is_derived(show_link):
+    hidden = compute_run(Settings(d_ff=16)).trace["encoder.layers.1.feed_forward.hidden"].value[0, 4]
+    for column in (9, 1):
+        page = show_link(d_ff=16, layer=1, stage="encoder.feed_forward.hidden", query=4, key=column, cell="on")
+        result = picture(page, "derivation_0").locator(".result .value")
+        assert number(result.inner_text()) == close_to(hidden[column].item())
+
+
+def test_the_page_keys_walk_from_block_to_block(show_link):
+    link = {"architecture": "encoder-decoder", "text": "a b a", "target": "c d", "n_layers": 1}
+    page = show_link(**link)
+    page.locator(".stage-map").focus()
+    page.keyboard.press("End")
+    for block in ("add & norm", "feed-forward", "add & norm", "cross-attention"):
+        page.keyboard.press("PageUp")
+        expect(page.locator(".stage-map .place")).to_have_text(f"Decoder · layer 0 · {block}")
+    told_last(page, "decoder.layers.0.cross_attention.weights")
+    page.keyboard.press("Home")
+    page.keyboard.press("ArrowRight")
+    blocks = model_map(on_map(compute_run(Settings(**link)))).blocks
+    second = [stage.path for block in blocks for stage in block.stages][1]
+    expect(stage_shown(page)).to_have_text(second.rpartition(".")[2])
+    told_last(page, second)
+
+
+def test_a_worked_example_shows_the_published_numbers(show_link):
+    page = show_link(weights="two_causal_heads", head=0)
+    for query, key in ((1, 0), (2, 1), (3, 3), *((5, key) for key in range(6))):
+        point_at(panels(page, "picture").last, query, key, (6, 6))
+        assert tooltip_numbers(page) == [close_to(PUBLISHED["weights"][0][0][query][key])]
+    page = show_link(weights="two_causal_heads", head=0, stage="attention.context")
+    for query in range(6):
+        point_at(panels(page, "picture").last, query, 1, (6, 2))
+        assert tooltip_numbers(page) == [close_to(PUBLISHED["context"][0][0][query][1])]
+
+
+def test_the_stages_of_a_worked_example_are_ticked_and_its_tokens_have_no_ids(show_link):
+    page = show_link(weights="three_heads")
+    ticked = page.locator(".stage-map .stage", has=page.get_by_role("img", name="as published", exact=True))
+    published = json.loads((FOLDER / "three_heads.json").read_text())["expected"]
+    expect(ticked.locator(".stage-code")).to_have_text(list(published))
+    expect(chip(page, 0)).to_be_visible()
+    expect(picture(page, "token_strip").locator(".id")).to_have_count(0)
