@@ -127,7 +127,9 @@ def test_a_translation_follows_the_painting():
 
 def test_a_pasted_function_is_read_and_seen_beside_changed_scores_and_in_blocks():
     app = open_app(**LINK, mask="none", panel="scores")
-    function = "WINDOW = 1  def near(b, h, q_idx, kv_idx):     # close by     past = q_idx >= kv_idx     return past"
+    function = (
+        "WINDOW = 1  def near(b, h, q_idx, kv_idx):     # close by     past = q_idx >= kv_idx     return past"
+    )
     app.text_input(key="expression").set_value(f"{function} & (q_idx - kv_idx <= WINDOW)").run()
     assert in_link(app, "custom") == expression(app) == "q >= k and q - k <= 1"
     app.text_input(key="expression").set_value("q_idx >= kv_idx & h == 0").run()
