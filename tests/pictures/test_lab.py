@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.pages import PATIENCE
@@ -23,8 +24,9 @@ def undo(page: Page) -> Locator:
     return page.get_by_role("button", name="Undo", exact=True)
 
 
-def test_no_head_is_cut_off(show_link):
-    page = show_link(**LINK, n_heads=8, d_model=64, width=420)
+@pytest.mark.parametrize("width", [420, 880, 1280])
+def test_no_head_is_cut_off(show_link, width):
+    page = show_link(**LINK, n_heads=8, d_model=64, width=width)
     overview = picture(page, PAINTER).locator(".overview")
     assert overview.evaluate("one => one.scrollWidth <= one.clientWidth")
 
