@@ -42,3 +42,12 @@ def test_rows_of_a_decoder_that_learned_carry_what_is_read_and_then_predicted(li
 def test_weights_that_learned_nothing_predict_nothing_worth_a_label():
     app = open_app(view="heads", architecture="decoder", text="the cat")
     assert picture(app)["rows"]["labels"] == ["the", "cat"]
+
+
+def test_the_measure_of_the_task_that_was_learned_stands_first_in_the_table():
+    app = open_app(view="heads", weights="trained", task="repeat_block")
+    assert_healthy(app)
+    (table,) = app.dataframe
+    titles = list(table.value.columns)
+    assert titles.index("On the expected token") < titles.index("Entropy (bits)")
+    assert table.value.notna().all(axis=None)
