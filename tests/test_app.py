@@ -488,17 +488,21 @@ def test_an_example_says_where_to_look():
 
 
 def test_a_trained_model_under_another_mask_says_so_and_goes_back_by_a_click():
-    app = open_app(weights="trained", task="match_brackets")
+    link = {"weights": "trained", "task": "match_brackets"}
+    app = open_app(**link)
     assert_healthy(app)
     assert not app.warning
     assert not app.pills(key="mask").value
+    assert dict(app.query_params) == link
 
-    app = open_app(weights="trained", task="match_brackets", mask="causal")
+    app.pills(key="mask").set_value(["causal"]).run()
     (warning,) = app.warning
     assert "learned its task with no mask; here it runs with the causal mask" in warning.value
+    assert dict(app.query_params) == link | {"mask": "causal"}
     app.button(key="mask_of_training").click().run()
     assert not app.warning
-    assert app.query_params.get("mask") is None
+    assert not app.pills(key="mask").value
+    assert dict(app.query_params) == link
 
 
 def test_a_mask_that_blocks_nothing_more_than_the_mask_of_training_is_not_complained_about():

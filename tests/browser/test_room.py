@@ -1,24 +1,17 @@
-"""In front of people: presented, by keys, in a theme of the link, on paper, and row by row for who does not see."""
+"""In front of people: presented by a key, in a theme of the link, and on paper."""
 
 from __future__ import annotations
 
 from playwright.sync_api import expect
 
 from tests.browser.headlight_page import link_of, panels, rerun, settle
-from tests.browser.test_accessibility import fits, is_read_by_row
+from tests.browser.test_accessibility import fits
 from tests.reading import tooltip, tooltip_numbers
-
-OTHER_PICTURES = (
-    ({"view": "heads", "drawn": "lines"}, "the heads as lines"),
-    ({"view": "lab", "panel": "apply"}, "the weights"),
-    ({"view": "way"}, "the way of the token"),
-)
-"""Those that no view opens with, and what their rows are called."""
 
 SETTINGS = {"text": "the cat sat on the mat", "stage": "encoder.self_attention.weights", "view": "step"}
 
 
-def test_presented_by_keys_in_a_theme_of_the_link(open_app):
+def test_presented_by_a_key_in_a_theme_of_the_link(open_app):
     page = open_app(**SETTINGS, embed_options="dark_theme")
     expect(page.locator(".headlight[data-theme]").first).to_have_attribute("data-theme", "dark")
     page.evaluate("window.sameDocument = true")
@@ -29,13 +22,6 @@ def test_presented_by_keys_in_a_theme_of_the_link(open_app):
         assert link_of(page)["embed_options"] == option
     assert page.evaluate("window.sameDocument"), "nothing is loaded again"
     page.keyboard.press("Escape")
-    field = page.locator(".st-key-text textarea")
-    field.press("End")
-    for letter in "vphx?":
-        field.press(letter)
-    expect(field).to_have_value(f"{SETTINGS['text']}vphx?")
-    assert "present" not in link_of(page), "a key that is written is no command"
-    field.fill(SETTINGS["text"])
     page.locator(".st-key-token_strip .chip").first.focus()
 
     with rerun(page):
@@ -54,31 +40,12 @@ def test_presented_by_keys_in_a_theme_of_the_link(open_app):
     assert tooltip_numbers(page)
 
     with rerun(page):
-        page.keyboard.press("v")
-    assert link_of(page)["view"] == "heads"
-    with rerun(page):
-        for letter in "LHTt":
-            page.keyboard.press(letter)
-    page.wait_for_function("() => new URLSearchParams(location.search).get('head') === '1'")
-    settle(page)
-    page.keyboard.press("?")
-    overview = page.get_by_role("dialog", name="Keys")
-    expect(overview).to_contain_text("next view")
-    page.keyboard.press("v")
-    page.keyboard.press("Escape")
-    expect(overview).to_be_hidden()
-    assert link_of(page)["view"] == "heads", "no key works below the overview"
-    with rerun(page):
         page.keyboard.press("p")
     expect(page.get_by_test_id("stSidebar")).to_be_visible()
 
 
-def test_on_paper_and_row_by_row(open_app):
+def test_on_paper_stands_what_is_shown_in_light(open_app):
     page = open_app(**SETTINGS)
-    picture = panels(page, "picture").last
-    expect(picture.get_by_role("list", name="rows of Attention weights")).to_have_count(1)
-    expect(picture.get_by_role("listitem").nth(1)).to_contain_text("query 1 cat: the ")
-    expect(picture.get_by_role("listitem").nth(1)).to_contain_text("mat blocked")
     page.emulate_media(media="print")
     for key in ("header", "page_keys", "glossary", "depth"):
         expect(page.locator(f".st-key-{key}")).to_be_hidden()
@@ -93,8 +60,3 @@ def test_on_paper_and_row_by_row(open_app):
         "filter", "invert(1) hue-rotate(180deg)"
     )
     expect(page.locator(".stApp")).to_have_css("background-color", "rgb(255, 255, 255)")
-    page.emulate_media(media="screen", color_scheme="light")
-    for other, read in OTHER_PICTURES:
-        page = open_app(**other)
-        is_read_by_row(page)
-        expect(page.get_by_role("list", name=f"rows of {read}").get_by_role("listitem").nth(1)).not_to_be_empty()

@@ -14,6 +14,7 @@ from urllib.parse import parse_qs, urlsplit
 from playwright.sync_api import BrowserContext, Locator, Page, Route, WebSocketRoute
 from streamlit.testing.v1 import AppTest
 
+from tests.visualizer.session.test_late_events import tell
 from visualizer.components.bundle import every_picture
 from visualizer.components.page import page as page_text
 from visualizer.components.picture import Picture
@@ -31,10 +32,19 @@ _LEFT_OUT = ("headlight_ask_ahead_ask", "headlight_ask_ahead_foresee", "headligh
 
 def pictures_of(**query: object) -> list[Picture]:
     """The pictures of a link, in the order of the page, as the script hands them to Streamlit."""
+    return pictures_in(run_of(**query))
+
+
+def run_of(**query: object) -> AppTest:
+    """The script, which has run for a link."""
     app = AppTest.from_file(APP, default_timeout=120)
     for name, value in (query or USUAL).items():
         app.query_params[name] = str(value)
-    app.run()
+    return app.run()
+
+
+def pictures_in(app: AppTest) -> list[Picture]:
+    """The pictures of the last run of the script."""
     assert not app.exception, app.exception
     drawn = (
         element.proto for element in app.get("bidi_component") if element.proto.component_name not in _LEFT_OUT
@@ -73,6 +83,21 @@ def update(page: Page, picture: Picture) -> None:
         "([key, text]) => drawn.get(key).update(Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0)))",
         [picture.key, base64.b64encode(picture.data).decode()],
     )
+
+
+def update_all(page: Page, app: AppTest) -> None:
+    """Hand every picture of the page what the script has for it."""
+    drawn = page.evaluate("() => [...drawn.keys()]")
+    for picture in pictures_in(app):
+        if picture.key in drawn:
+            update(page, picture)
+
+
+def let_answer(app: AppTest, page: Page, key: str) -> None:
+    """Tell the script what the host heard last of the picture with this key, and hand the page its answer."""
+    name, value = heard(page, key)[-1]
+    tell(app, key, name, value)
+    update_all(page, app)
 
 
 def heard(page: Page, key: str | None = None) -> list[tuple[str, dict[str, object]]]:

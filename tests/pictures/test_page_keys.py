@@ -1,20 +1,62 @@
-"""The keys of the page: what was pressed is told, also where their picture ends before it has told."""
+"""What holds for the whole page: keys, their overview, and how long a text may be."""
 
 from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Page, expect
 
 from tests.pictures.static_page import heard
 from visualizer.components.page_keys.element import page_keys
 
+KEYS = "keys"
 
-def test_a_key_that_is_not_told_yet_is_told_at_the_end(show):
-    page = show([page_keys(longest={"": 10}, seq=0, key="keys")])
+
+@pytest.fixture
+def page(show) -> Page:
+    """A page with a field and the picture that listens to its keys."""
+    page = show([page_keys(longest={"": 10}, seq=0, key=KEYS)])
+    page.evaluate("() => document.body.append(document.createElement('textarea'))")
+    return page
+
+
+def test_a_key_that_is_not_told_yet_is_told_at_the_end(page):
     page.evaluate(
         """() => {
           document.dispatchEvent(new KeyboardEvent("keydown", { key: "L" }));
           drawn.get("keys").destroy();
         }"""
     )
-    [(name, told)] = heard(page, "keys")
+    [(name, told)] = heard(page, KEYS)
     assert name == "act"
     assert told["seq"] == 1
     assert len(told["acts"]) == 1
+
+
+def test_keys_are_told_in_their_order_but_for_those_that_are_written_or_pressed_below_the_overview(page):
+    field = page.locator("textarea")
+    field.press_sequentially("vphx?")
+    expect(field).to_have_value("vphx?")
+    field.blur()
+    page.keyboard.press("?")
+    overview = page.get_by_role("dialog", name="Keys")
+    expect(overview).to_contain_text("next view")
+    page.keyboard.press("v")
+    page.keyboard.press("Escape")
+    expect(overview).to_be_hidden()
+    for letter in "LHTtp":
+        page.keyboard.press(letter)
+    page.wait_for_function("() => heard.at(-1)?.value.seq === 5")
+    acts = ["layer_back", "head_back", "token_back", "token_next", "present"]
+    assert heard(page, KEYS)[-1] == ("act", {"acts": [[i, act] for i, act in enumerate(acts, 1)], "seq": 5})
+
+
+def test_a_text_that_is_too_long_is_refused_in_one_sentence_and_takes_nothing_away(page):
+    field = page.locator("textarea")
+    field.fill("cat sat")
+    page.keyboard.insert_text("word " * 100_000)
+    assert field.input_value() == "cat sat"
+    said = "This field takes 10 characters, and with these it would have 500,007."
+    assert field.evaluate("field => field.validationMessage") == said
+    page.keyboard.insert_text(" on")
+    assert field.input_value() == "cat sat on"
+    assert field.evaluate("field => field.validationMessage") == ""

@@ -6,9 +6,13 @@ from dataclasses import replace
 
 import pytest
 
+from tests.test_app import assert_healthy, in_link, open_app
+from tests.visualizer.session.test_late_events import tell
+from tests.visualizer.views.watched.test_watched_view import pictures
 from visualizer.components.page_keys.element import KEYS, MOST_ACTS, acts_in
 from visualizer.page.audience import changes_by
 from visualizer.session.state import Choices
+from visualizer.settings.fields import MAX_TEXT, MAX_TYPED
 from visualizer.settings.settings import FIELDS, Selection, Settings
 
 
@@ -59,6 +63,21 @@ def test_acts_are_done_once_and_in_order():
 def test_what_a_browser_should_not_send_is_left_out(event):
     assert acts_in(event, 0) == ()
     assert len(acts_in({"acts": [[n, "hide"] for n in range(1, 500)]}, 0)) == MOST_ACTS
+
+
+def test_a_key_of_the_page_is_done_and_is_in_the_link():
+    app = open_app(text="the cat sat", query="1", head="1")
+    done = {"present": ("present", "on"), "view_next": ("view", "heads"), "head_back": ("head", "0")}
+    for number, (act, (name, value)) in enumerate((done | {"token_back": ("query", "0")}).items(), 1):
+        tell(app, "page_keys", "act", {"acts": [[number, act]], "seq": number})
+        assert_healthy(app)
+        assert in_link(app, name) == value
+    tell(app, "page_keys", "act", {"acts": [[4, "token_back"], [5, "present"]], "seq": 5})
+    assert "present" not in app.query_params
+
+
+def test_each_field_takes_as_many_characters_as_the_server_reads():
+    assert pictures(open_app())["headlight_page_keys"]["longest"] == {"": MAX_TEXT, **MAX_TYPED}
 
 
 def test_a_capital_letter_goes_back():

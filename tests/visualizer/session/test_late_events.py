@@ -57,6 +57,12 @@ def say(app: AppTest, component: str, event: str, value: object) -> None:
     app._run(states)
 
 
+def tell(app: AppTest, key: str, event: str, value: object) -> None:
+    """Run the script with an event of the picture with this key, as its page tells it."""
+    ids = [element.proto.id for element in app.get("bidi_component")]
+    say(app, next(one for one in ids if one.endswith(f"-{key}")), event, value)
+
+
 def page_of_one_picture(module: str, events: tuple[str, ...]) -> None:
     import streamlit as st
 

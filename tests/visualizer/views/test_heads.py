@@ -73,3 +73,12 @@ def test_the_query_is_chosen_among_the_tokens():
     app = open_app(view="heads")
     tell(app, "token_strip", "select", sequence="source", index=4)
     assert dict(app.query_params) == {"view": "heads", "query": "4"}
+
+
+def test_the_measure_of_the_task_that_was_learned_stands_first_in_the_table():
+    app = open_app(view="heads", weights="trained", task="repeat_block")
+    assert_healthy(app)
+    (table,) = app.dataframe
+    titles = list(table.value.columns)
+    assert titles.index("On the expected token") < titles.index("Entropy (bits)")
+    assert table.value.notna().all(axis=None)

@@ -19,7 +19,7 @@ import { MaskSurface } from "./surface.js";
 import { directionOfShortcut, makeToolbar } from "./toolbar.js";
 
 const FINDINGS_BESIDE = { from: 700, width: 300, gap: 28 }; // from this width on, findings stand beside the grid
-const HEADS_BESIDE = { from: 420, columns: 20, share: 0.66, gap: 14 }; // so that a small grid and they are in sight
+const HEADS_BESIDE = { from: 420, columns: 20, share: 0.66, gap: 18 }; // so that a small grid and they are in sight
 const LEAST_WIDTH = 320; // of the lines below a small grid
 
 const COUNTED_AGAIN = 100; // milliseconds: while a stroke is under way, what is said of all cells is said no oftener
@@ -36,6 +36,8 @@ const paintings = new Map(); // what was painted in the painter of each key, by 
 class MaskPainter extends Picture {
   /** @type {MaskSurface} */
   surface;
+  /** @type {number} */
+  columnWidth;
   /** @type {ReturnType<typeof makeToolbar>} */
   toolbar;
   /** @type {ReturnType<typeof makeLegend>} */
@@ -162,7 +164,7 @@ class MaskPainter extends Picture {
     this.weightsLegend.element.hidden = !this.scale;
     if (this.scale) this.weightsLegend.update(this.scale, { text: this.data.weights_title });
     this.findings.show(this.given.findings, this.data.all_clear);
-    this.heads.draw(this.theme, this.areHeadsBeside ? this.width - this.surface.width - HEADS_BESIDE.gap : this.width);
+    this.heads.draw(this.theme, this.areHeadsBeside ? this.width - this.columnWidth - HEADS_BESIDE.gap : this.width);
     this.paint();
   }
 
@@ -196,7 +198,8 @@ class MaskPainter extends Picture {
     this.surface.select(this.data.selected && { row: query, column: key });
     this.frame.classList.toggle("painter-wide", isWide);
     this.frame.classList.toggle("painter-beside", this.areHeadsBeside);
-    this.column.style.width = `${Math.max(this.surface.width, Math.min(width, LEAST_WIDTH))}px`;
+    this.columnWidth = Math.max(this.surface.width, Math.min(width, LEAST_WIDTH));
+    this.column.style.width = `${this.columnWidth}px`;
   }
 
   paint() {

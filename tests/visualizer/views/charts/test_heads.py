@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
+from tests.reading import close_to
 from tests.test_app import assert_healthy, components, open_app
 from tests.visualizer.views.charts.test_charts import captions
+from visualizer.runs.compute import compute_run
 from visualizer.settings.fields import WORKED_EXAMPLES
+from visualizer.settings.settings import Settings
+from visualizer.views.head_measures import measure_heads
 
 
 @pytest.mark.parametrize(
@@ -26,6 +32,15 @@ def test_a_chart_of_heads(link, said, architecture):
     if architecture == "encoder":
         assert said in captions(app)
     assert len(app.get("plotly_chart")) == {"measures": 2}.get(link["chart"], "custom" not in link)
+
+
+def test_the_squares_say_what_was_measured():
+    app = open_app(view="heads", chart="measures")
+    _ring, squares = json.loads(app.get("plotly_chart")[0].proto.spec)["data"][:2]
+    measured = measure_heads(compute_run(Settings()), [f"encoder.layers.{i}.self_attention" for i in (0, 1)])
+    assert [float(text.rpartition(" ")[2]) for text in squares["hovertext"]] == [
+        close_to(round(head.values["entropy"], 3)) for head in measured
+    ]
 
 
 @pytest.mark.parametrize("example", WORKED_EXAMPLES)

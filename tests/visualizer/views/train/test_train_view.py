@@ -341,6 +341,7 @@ def test_a_text_that_is_none_of_the_task_gives_one_sentence_and_takes_nothing_aw
     assert "“cab” is asked meanwhile" in error.value
     assert shown(app) == before
     assert app.select_slider(key="train_moment")
+    assert len(app.get("plotly_chart")) == 2
 
 
 def test_capitals_are_read_as_small_letters_and_it_is_said():

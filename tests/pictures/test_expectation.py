@@ -1,0 +1,77 @@
+"""A result that is covered: nothing of it can be read, and what is expected is marked, undone, and revealed."""
+
+from __future__ import annotations
+
+from playwright.sync_api import Page, expect
+from streamlit.testing.v1 import AppTest
+
+from tests.pictures.static_page import let_answer, panels, picture, pictures_in, run_of, update_all
+from tests.reading import click_cell
+from visualizer.runs.compute import compute_run
+from visualizer.settings.settings import Settings
+
+KEY = "expectation"
+WEIGHTS = "encoder.layers.0.self_attention.weights"
+LINK = {"text": "the cat the dog", "head": 0, "query": 3, "hidden": "on"}
+
+_EVERYTHING_WRITTEN = """() => {
+  const found = [];
+  const visit = (root) => {
+    for (const node of root.querySelectorAll("*")) {
+      const told = [...node.attributes].filter(({ name }) => /^(title|aria-|alt|data-|value)/.test(name));
+      found.push(...told.map(({ value }) => value));
+      if (node.shadowRoot) visit(node.shadowRoot);
+    }
+    const pieces = root.body ? [root.body] : [...root.querySelectorAll(".headlight")];
+    found.push(...pieces.map((piece) => piece.innerText));
+  };
+  visit(document);
+  return found.join(" | ");
+}"""
+
+
+def everything_written(app: AppTest, page: Page) -> str:
+    """All text, names, titles and descriptions of the pictures, and what the script sends beside them."""
+    others = [str(getattr(node, "proto", "")) for node in app._tree if node.type != "bidi_component"]
+    written: str = page.evaluate(_EVERYTHING_WRITTEN)
+    return " | ".join([written, *others])
+
+
+def test_a_number_of_a_covered_head_is_written_nowhere(show):
+    app = run_of(**LINK, view="step", weights="random")
+    weights = compute_run(Settings(text="the cat the dog", weights="random")).trace[WEIGHTS].value[0, :, 3]
+    numbers = {str(round(float(weight), 6))[:5] for weight in weights.flatten()}
+    page = show(pictures_in(app))
+    assert not [number for number in numbers if number in everything_written(app, page)]
+    expect(picture(page, KEY).locator("canvas[role=img]:visible")).to_have_count(1)
+    app.button(key="reveal").click().run()
+    assert [number for number in numbers if number in everything_written(app, show(pictures_in(app)))]
+
+
+def test_what_is_expected_is_marked_undone_and_revealed(show):
+    app = run_of(**LINK, view="heads")
+    assert not [text.value for text in app.markdown if "measured" in text.value]
+    page = show(pictures_in(app))
+    marks, status = panels(page, KEY).first, picture(page, KEY).locator(".expectation-status")
+    for row, column in ((1, 0), (2, 1), (3, 0)):
+        click_cell(marks, row, column, (4, 4))
+        let_answer(app, page, KEY)
+    expect(status).to_have_text("3 of 4 rows marked")
+    page.locator("body").press("Control+z")
+    let_answer(app, page, KEY)
+    expect(status).to_have_text("2 of 4 rows marked")
+    for key in ["Home", *["ArrowDown"] * 3]:  # the first key shows where the keyboard is
+        marks.locator(".matrix-plot").press(key)
+    page.keyboard.press("Space")
+    let_answer(app, page, KEY)
+    expect(status).to_have_text("3 of 4 rows marked")
+
+    app.button(key="reveal").click().run()
+    update_all(page, app)
+    assert any("2 of 3 queries as you expected; query " in text.value for text in app.markdown)
+    expect(panels(page, KEY)).to_have_count(2)
+    assert app.query_params["hidden"] == "on"
+    assert app.button(key="reveal").label == "Cover it again"
+    app.button(key="reveal").click().run()
+    update_all(page, app)
+    expect(status).to_have_text("3 of 4 rows marked")

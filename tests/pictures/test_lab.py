@@ -1,0 +1,152 @@
+"""The painter of the Mask lab on a static page: what follows a stroke, what is undone, and what the host hears."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.pages import PATIENCE
+from tests.pictures.static_page import heard, let_answer, panels, picture, pictures_in, run_of, update_all
+from tests.reading import click_cell, point_at, tooltip, tooltip_numbers
+from visualizer.runs.compute import compute_run
+from visualizer.settings.settings import Selection, Settings
+
+PAINTER = "mask_painter"
+LINK = {"view": "lab", "text": "a b c d", "weights": "random"}
+SHAPE = (4, 4)
+
+
+def painter(page: Page) -> Locator:
+    return panels(page, PAINTER).first
+
+
+def undo(page: Page) -> Locator:
+    return page.get_by_role("button", name="Undo", exact=True)
+
+
+@pytest.mark.parametrize("width", [420, 880, 1280])
+def test_no_head_is_cut_off(show_link, width):
+    page = show_link(**LINK, n_heads=8, d_model=64, width=width)
+    overview = picture(page, PAINTER).locator(".overview")
+    assert overview.evaluate("one => one.scrollWidth <= one.clientWidth")
+
+
+def test_a_painting_of_one_head_of_one_layer_is_said_of_that_head_alone(show_link):
+    page = show_link(view="heads", text="a b c d", mask="custom", custom="k <= q;1.2:k <= q or k == 3", layer=1)
+    heads = panels(page, "attention_heads_encoder_self_attention")
+    point_at(heads.nth(2), 0, 3, SHAPE)
+    assert tooltip_numbers(page)[0] >= 0
+    expect(tooltip(page)).not_to_contain_text("blocked")
+    point_at(heads.nth(1), 0, 3, SHAPE)
+    expect(tooltip(page)).to_contain_text("blocked by custom")
+
+
+def test_the_painting_is_one_of_the_masks_that_are_compared(show_link):
+    page = show_link(view="compare", text="a b c d", custom="k == q", mask_a="causal", mask_b="custom")
+    point_at(panels(page, "compare_grids").nth(1), 3, 0, SHAPE)
+    expect(tooltip(page)).to_contain_text("blocked by custom")
+
+
+def test_a_finding_is_mended_by_one_click(show_link):
+    page = show_link(**LINK, architecture="decoder", mask="custom", custom="q <= k", intent="causal")
+    finding = page.locator(".finding")
+    expect(finding).to_contain_text("rows and columns are swapped")
+    finding.get_by_role("button", name="Fix: This is not causal").click()
+    assert heard(page, PAINTER) == [("mend", {"finding": 0, "seq": 1})]
+
+
+def test_the_cross_attention_is_painted_and_undone_in_its_own_mask(show):
+    link = LINK | {"architecture": "encoder-decoder", "target": "x y", "mask": "causal", "attention": "cross"}
+    app = run_of(**link)
+    page = show(pictures_in(app))
+    click_cell(painter(page), 2, 3, (3, 4))
+    let_answer(app, page, PAINTER)
+    point_at(painter(page), 2, 3, (3, 4))
+    expect(tooltip(page)).to_contain_text("painted")
+    look_at(app, page, "encoder")
+    expect(undo(page)).to_have_attribute("aria-disabled", "true")
+    point_at(painter(page), 2, 3, SHAPE)
+    expect(tooltip(page)).to_contain_text("sees")
+    look_at(app, page, "cross")
+    expect(undo(page)).to_have_attribute("aria-disabled", "false")
+    undo(page).click()
+    let_answer(app, page, PAINTER)
+    assert "custom_cross" not in app.query_params
+
+
+def look_at(app, page, attention):
+    app.segmented_control(key="attention").set_value(attention).run()
+    update_all(page, app)
+
+
+def test_what_was_painted_in_one_case_is_not_undone_in_the_next(show):
+    app = run_of(view="lab")
+    page = show(pictures_in(app))
+
+    def take(case):
+        app.button(key=f"case_{case}").click().run()
+        update_all(page, app)
+
+    take("transposed")
+    click_cell(painter(page), 3, 0, (8, 8))
+    let_answer(app, page, PAINTER)
+    expect(undo(page)).to_have_attribute("aria-disabled", "false")
+    take("inverted")
+    expect(undo(page)).to_have_attribute("aria-disabled", "true")
+    take("causal")
+    click_cell(painter(page), 2, 6, (8, 8))
+    said = page.get_by_role("status").filter(has_text="causal")
+    expect(said).to_have_text("causal still blocks query 2, key 6, since the key comes later")
+    page.locator(".painted-offer").click()
+    let_answer(app, page, PAINTER)
+    assert app.text_input(key="expression").value == "k <= q"
+
+
+def test_all_weights_follow_a_stroke_and_nothing_is_told_until_it_ends(show_link):
+    text = " ".join(f"w{i}" for i in range(64))
+    link = {"architecture": "encoder", "text": text, "weights": "random", "mask": "custom", "custom": "k != 8"}
+    page = show_link(view="lab", **link)
+    plot = picture(page, PAINTER).locator(".matrix-plot")
+    plot.scroll_into_view_if_needed()
+    heads = picture(page, PAINTER).locator(".overview-pictures")
+    drawn = small_pictures(heads, [])
+    assert len(drawn) == 8
+    box = plot.bounding_box()
+    x, y = (box["x"] + 8.5 / 64 * box["width"], box["y"] + 20.5 / 64 * box["height"])
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x, y + 20 / 64 * box["height"], steps=9)
+    freed = "k != 8 or (q >= 20 and q <= 40)"
+    run = compute_run(Settings(architecture="encoder", text=text, weights="random", mask=("custom",), custom=freed))
+    weight = float(run.trace["encoder.layers.0.self_attention.weights"].value[0, Selection().head, 40, 8])
+    expect(tooltip(page)).to_contain_text(f"weight {weight:#.4g}")
+    expect(tooltip(page)).not_to_contain_text("before this change")
+    small_pictures(heads, drawn)
+    assert heard(page) == []
+    page.mouse.up()
+    assert [name for name, _ in heard(page, PAINTER)] == ["paint"]
+
+
+def small_pictures(canvas: Locator, before: list[str]) -> list[str]:
+    """The pixels of each head's small picture, once all are drawn and none is as it was before."""
+    found: list[str] = canvas.evaluate(
+        """(canvas, [before, patience]) => new Promise((done, fail) => {
+          const [box, context] = [canvas.getBoundingClientRect(), canvas.getContext("2d")];
+          const scale = canvas.width / box.width;
+          const pixelsOf = (thumbnail) => {
+            const { x, y, width, height } = thumbnail.getBoundingClientRect();
+            const place = [x - box.x, y - box.y, width, height].map((length) => Math.round(length * scale));
+            return String(context.getImageData(...place).data);
+          };
+          const end = performance.now() + patience;
+          const look = () => {
+            const found = [...canvas.parentElement.querySelectorAll(".thumbnail")].map(pixelsOf);
+            if (found.every((pixels, head) => /[1-9]/.test(pixels) && pixels !== before[head])) return done(found);
+            if (performance.now() > end) return fail(new Error("a small picture is empty, or as it was"));
+            requestAnimationFrame(look);
+          };
+          look();
+        })""",
+        [before, PATIENCE],
+    )
+    return found

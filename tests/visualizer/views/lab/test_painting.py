@@ -1,0 +1,154 @@
+"""What the lab makes of what is done on its painter, and in the fields beside it, in words and in the link."""
+
+from __future__ import annotations
+
+import base64
+
+import numpy as np
+import pytest
+import torch
+from streamlit.testing.v1 import AppTest
+
+from tests.test_app import assert_healthy, in_link, open_app
+from tests.visualizer.session.test_late_events import tell
+from tests.visualizer.views.lab.test_answers import said
+from tests.visualizer.views.watched.test_watched_view import link_of, pictures
+from visualizer.runs.compute import compute_run
+from visualizer.safe_text import markdown_safe
+from visualizer.settings.link import read_query
+
+LINK = {"view": "lab", "text": "a b c d", "weights": "random"}
+CAUSAL = torch.ones(4, 4).tril().bool()
+
+
+def done(app: AppTest, event: str, **facts: object) -> AppTest:
+    tell(app, "mask_painter", event, facts | {"seq": 1})
+    assert_healthy(app)
+    return app
+
+
+def paint(app: AppTest, allowed: torch.Tensor) -> AppTest:
+    """A stroke after which these cells are open, and no others."""
+    n_queries, n_keys = allowed.shape
+    blocked = base64.b64encode(np.packbits(~allowed.numpy())).decode()
+    return done(app, "paint", blocked=blocked, n_queries=n_queries, n_keys=n_keys)
+
+
+def expression(app: AppTest) -> str:
+    text = app.text_input(key="expression").value
+    assert text is not None
+    return text
+
+
+def freed(query: int, key: int, allowed: torch.Tensor = CAUSAL) -> torch.Tensor:
+    """A mask with one cell changed."""
+    changed = allowed.clone()
+    changed[query, key] ^= True
+    return changed
+
+
+def test_an_expression_paints_and_a_stroke_rewrites_it():
+    app = open_app(**LINK, mask="none")
+    app.text_input(key="expression").set_value("k <= q").run()
+    assert in_link(app, "custom") == "k <= q"
+    paint(app, freed(3, 3))
+    assert expression(app) == in_link(app, "custom") != "k <= q"
+    paint(app, CAUSAL)
+    assert expression(app) == in_link(app, "custom") == "k <= q"
+
+
+def test_a_mistake_in_an_expression_loses_nothing_and_the_right_word_is_said():
+    app = open_app(**LINK, mask="custom", custom="k <= q")
+    app.text_input(key="expression").set_value("k <= same_tokens").run()
+    assert app.code[0].value == "k <= same_tokens\n     ^^^^^^^^^^^"
+    assert markdown_safe("did you mean same_token?") in said(app)
+    assert (expression(app), in_link(app, "custom")) == ("k <= same_tokens", "k <= q")
+    app.text_input(key="expression").set_value("k < 2").run()
+    assert in_link(app, "custom") == "k < 2"
+
+
+def test_one_head_of_one_layer_can_be_painted():
+    look = {"scope": "layer_head", "layer": "1", "head": "2"}
+    app = paint(open_app(**LINK, mask="custom", custom="k <= q", **look), freed(0, 3))
+    assert in_link(app, "custom").startswith("k <= q;1.2:")
+
+
+def test_the_cross_attention_is_painted_queries_by_keys():
+    link = LINK | {"architecture": "encoder-decoder", "target": "x y", "mask": "causal", "attention": "cross"}
+    app = paint(open_app(**link), freed(2, 3, torch.ones(3, 4).bool()))
+    assert in_link(app, "custom_cross") == expression(app) != ""
+    assert "custom" not in app.query_params
+    run = compute_run(read_query({name: [text] for name, text in link_of(app).items()})[0])
+    weights = run.trace["decoder.layers.0.cross_attention.weights"].value[0]
+    assert weights[:, 2, 3].eq(0).all()
+    assert weights[:, 2, :3].ne(0).all()
+    paint(app, torch.ones(3, 4).bool())
+    assert "custom_cross" not in app.query_params
+
+
+def test_the_other_masks_can_be_taken_into_the_painting():
+    app = done(open_app(**LINK, mask="causal,padding", pad="1"), "take_over")
+    assert in_link(app, "mask") == "custom"
+    assert expression(app) == "k <= q and not is_pad(k)"
+    assert app.pills(key="mask").value == ["custom"]
+
+
+def test_a_mask_is_judged_once_it_is_said_what_it_should_be_and_fixed_by_one_click():
+    app = open_app(**LINK, architecture="decoder")
+    app.text_input(key="expression").set_value("q <= k").run()
+    assert pictures(app)["headlight_mask_painter"]["findings"] == []
+    assert "Say what it should be, and every cell is compared." in said(app)
+    app.selectbox(key="intent_unsaid").set_value("causal").run()
+    (finding,) = pictures(app)["headlight_mask_painter"]["findings"]
+    assert (finding["title"], finding["can_mend"]) == ("This is not causal", True)
+    assert "rows and columns are swapped" in finding["why"]
+    painter = pictures(done(app, "mend", finding=0))["headlight_mask_painter"]
+    assert (painter["findings"], painter["all_clear"]) == ([], "Every cell is as it should be: causal.")
+    assert link_of(app) | {"mask": "custom", "custom": "k <= q", "intent": "causal"} == link_of(app)
+
+
+@pytest.mark.parametrize(("case", "verdict"), [("causal", "Passes"), ("after_softmax", "Fails")])
+def test_the_proof_of_a_case_and_the_way_to_the_stage_where_it_fails(case, verdict):
+    app = open_app(view="lab")
+    app.button(key=f"case_{case}").click().run()
+    assert [verdict in box.value for kind in (app.success, app.error) for box in kind] == [True]
+    if verdict == "Fails":
+        app.button(key="go_to_leak").click().run()
+        assert app.session_state["view"] == "step"
+        assert "changed on purpose by the mask bug" in said(app)
+
+
+def test_a_translation_follows_the_painting():
+    app = open_app(**LINK, mask="custom", custom="q - k < 2 and k <= q", panel="translate")
+    assert "(q - k < 2) & (k <= q)" in app.code[-1].value
+    app.button_group(key="library").set_value("flex_attention").run()
+    assert "mask_mod" in app.code[-1].value
+
+
+def test_a_pasted_function_is_read_and_seen_beside_changed_scores_and_in_blocks():
+    app = open_app(**LINK, mask="none", panel="scores")
+    function = (
+        "WINDOW = 1  def near(b, h, q_idx, kv_idx):     # close by     past = q_idx >= kv_idx     return past"
+    )
+    app.text_input(key="expression").set_value(f"{function} & (q_idx - kv_idx <= WINDOW)").run()
+    assert in_link(app, "custom") == expression(app) == "q >= k and q - k <= 1"
+    app.text_input(key="expression").set_value("q_idx >= kv_idx & h == 0").run()
+    assert "^^^^" in app.code[0].value
+    assert markdown_safe("put each comparison in brackets, as in") in said(app)
+    app.text_input(key="score_text").set_value("score - slope(h) * (q_idx - kv_idx)").run()
+    assert in_link(app, "score") == "score - slope(h) * (q - k)"
+    assert "score_mod=score_mod, block_mask=block_mask" in app.code[1].value
+    app.segmented_control(key="panel").set_value("blocks").run()
+    assert "4,096 blocks" in said(app)
+    app.segmented_control(key="view").set_value("step").run()
+    stages = pictures(app)["headlight_stage_map"]
+    assert "modified_scores" in str(stages)
+
+
+def test_a_refused_file_leaves_no_trace():
+    app = open_app(**LINK, panel="load", architecture="decoder")
+    app.file_uploader[0].upload("bad.bin", b"no mask").run()
+    assert markdown_safe("it must end in one of .npy") in said(app)
+    app.file_uploader[0].upload("good.csv", b"1,0\n1,1").run()
+    assert_healthy(app)
+    assert "An array of **2 × 2**" in said(app)
