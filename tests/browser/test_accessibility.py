@@ -5,7 +5,7 @@ from __future__ import annotations
 from playwright.sync_api import Page, expect
 
 from tests.browser.headlight_page import choose_view, rerun, settle
-from tests.reading import tooltip
+from tests.reading import is_read_by_row, tooltip
 from visualizer.settings.examples import EXAMPLES
 from visualizer.settings.settings import FIELDS
 
@@ -39,6 +39,7 @@ def test_the_whole_page_is_walked_with_the_keyboard_alone_and_every_view_fits(op
             page.set_viewport_size({"width": width, "height": 1000})
             settle(page)
             fits(page)
+        is_read_by_row(page)
         expect(page.locator(".headlight[data-theme]").first).to_have_attribute("data-theme", "dark")
 
 

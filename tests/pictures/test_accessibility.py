@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.reading import tooltip
+from tests.reading import is_read_by_row, tooltip
 from visualizer.settings.settings import FIELDS
 
 VIEWS = tuple(FIELDS["view"].choices)
@@ -31,24 +31,6 @@ _CANVASES_WITHOUT_TEXT = """() => {
   return canvases.filter((one) => one.checkVisibility() && !hasText(one)).map(({ outerHTML }) => outerHTML);
 }"""
 
-_ALL_IS_READ = """() => {
-  const isRead = (picture) => {
-    for (let around = picture.parentElement; around; around = around.parentElement) {
-      const reading = around.querySelector(".reading");
-      if (reading) return reading.querySelectorAll("li").length > 0 && !reading.hasAttribute("aria-busy");
-    }
-    return false;
-  };
-  const isPicture = (one) => !one.matches(".legend-bar, .expectation-legend canvas") && one.checkVisibility();
-  const roots = [...document.querySelectorAll(".picture > div")].map(({ shadowRoot }) => shadowRoot);
-  return roots.flatMap((root) => [...root.querySelectorAll("canvas, .token-way svg")]).every((one) => {
-    const { top, bottom, width } = one.getBoundingClientRect();
-    const isNear = bottom > 0 && top < innerHeight && width > 0;
-    return !isNear || !isPicture(one) || isRead(one);
-  });
-}"""
-"""Whether every picture in sight is put into words, row by row."""
-
 _FOCUSED = """() => {
   let element = document.activeElement;
   while (element?.shadowRoot?.activeElement) element = element.shadowRoot.activeElement;
@@ -60,7 +42,7 @@ _FOCUSED = """() => {
 @pytest.mark.parametrize("view", VIEWS)
 def test_each_picture_has_a_text_and_is_reached_with_the_keyboard_alone(show_link, view):
     page = show_link(view=view)
-    page.wait_for_function(_ALL_IS_READ)
+    is_read_by_row(page)
     assert page.evaluate(_CANVASES_WITHOUT_TEXT) == []
     if view in GRIDS:
         reach(page, {("token_strip", "option"), (GRIDS[view], "application")})
