@@ -124,3 +124,28 @@ def room_for(plot: Locator, text: str) -> bool:
         text,
     )
     return fits
+
+
+def is_read_by_row(page: Page) -> None:
+    """Every picture in sight has its rows as texts, a moment after it is drawn."""
+    page.wait_for_function(_ALL_IS_READ)
+
+
+_ALL_IS_READ = """() => {
+  const isRead = (picture) => {
+    for (let around = picture.parentElement; around; around = around.parentElement) {
+      const reading = around.querySelector(".reading");
+      if (reading) return reading.querySelectorAll("li").length > 0 && !reading.hasAttribute("aria-busy");
+    }
+    return false;
+  };
+  const isPicture = (one) => !one.matches(".legend-bar, .expectation-legend canvas") && one.checkVisibility();
+  const hosts = [...document.querySelectorAll("[data-testid=stBidiComponentIsolated], .picture > div")];
+  const roots = hosts.map(({ shadowRoot }) => shadowRoot);
+  return roots.flatMap((root) => [...root.querySelectorAll("canvas, .token-way svg")]).every((one) => {
+    const { top, bottom, width } = one.getBoundingClientRect();
+    const isNear = bottom > 0 && top < innerHeight && width > 0;
+    return !isNear || !isPicture(one) || isRead(one);
+  });
+}"""
+"""Whether every picture in sight is put into words, row by row."""

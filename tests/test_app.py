@@ -524,3 +524,34 @@ def test_the_bare_address_opens_the_opening_and_every_link_leaves_out_what_it_al
     assert dict(app.query_params) == {"view": "step"}
     app = open_app(train_task="sort")
     assert (app.session_state.view, app.session_state.architecture) == ("step", "encoder")
+
+
+EMPTY = "There is nothing to run yet: type at least one word into the text."
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("", EMPTY),
+        (" \n\t  ", EMPTY),
+        ("x " * (MAX_TEXT // 2), "The text has 10,000 tokens and 1,024 is the most that is drawn: shorten it."),
+    ],
+    ids=["nothing", "white space", "too much"],
+)
+def test_what_cannot_be_drawn_gets_one_clear_sentence_until_it_can(text, sentence):
+    app = open_app()
+    app.text_area(key="text").set_value(text).run()
+    (said,) = app.error
+    assert said.value.replace("\\", "").replace("\u2060", "").endswith(sentence)
+    assert "headlight_tensor_grid" not in components(app)
+    app.text_area(key="text").set_value("usable again").run()
+    assert_healthy(app)
+    assert "headlight_tensor_grid" in components(app)
+
+
+def test_one_word_too_long_for_a_link_is_drawn_and_that_is_said():
+    app = open_app()
+    app.text_area(key="text").set_value("x" * MAX_TEXT).run()
+    assert_healthy(app)
+    assert "The text is too long for a link" in app.info[0].value
+    assert "headlight_tensor_grid" in components(app)

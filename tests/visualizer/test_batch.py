@@ -6,9 +6,11 @@ from dataclasses import replace
 
 import pytest
 import torch
+from streamlit.testing.v1 import AppTest
 
 from tests.test_app import assert_healthy, in_link, open_app
 from tests.visualizer.sample_runs import BASE, problem_with
+from visualizer.components.packing import header_of
 from visualizer.runs.compute import compute_run
 from visualizer.runs.masks_in_force import mask_context
 from visualizer.runs.prepare import prepare
@@ -197,9 +199,40 @@ def test_every_view_shows_the_sequence_that_is_chosen(view, architecture):
     control = app.segmented_control(key="batch")
     assert (control.value, control.options) == (1, ["0 the cat sat", "1 a dog"])
     assert any("2 lines are a batch of 2 sequences, padded to 3 tokens" in caption.value for caption in app.caption)
+    padding = [] if (view, architecture) == ("generate", "decoder") else ["<pad>"]  # what is continued has none
+    assert tokens(app)["source"] == ["a", "dog", *padding]
     control.set_value(0).run()
     assert_healthy(app)
     assert "batch" not in app.query_params
+    assert tokens(app)["source"] == ["the", "cat", "sat"]
+    control.set_value(1).run()
+    assert in_link(app, "batch") == "1"
+
+
+def tokens(app: AppTest) -> dict[str, list[str]]:
+    """The tokens of the strip, by the sequence."""
+    strip = next(one.proto for one in app.get("bidi_component") if one.proto.id.endswith("-token_strip"))
+    drawn = header_of(strip.bytes)["sequences"]
+    return {sequence["name"]: [token["label"] for token in sequence["tokens"]] for sequence in drawn}
+
+
+def test_targets_are_lines_too():
+    app = open_app(architecture="encoder-decoder", text="one two\nthree", target="eins zwei")
+    assert "The text has 2 lines and the target 1 line" in app.error[0].value
+    app.text_area(key="target").set_value("eins zwei\ndrei").run()
+    assert_healthy(app)
+    app.segmented_control(key="batch").set_value(1).run()
+    assert tokens(app) == {"source": ["three", "<pad>"], "target": ["<s>", "drei", "<pad>"]}
+
+
+def test_shuffled_tokens_go_back_to_their_places():
+    app = open_app(text="I love AI", positions="none", mask="none")
+    app.button(key="shuffle").click().run()
+    assert tokens(app)["source"] == ["AI", "love", "I"]
+    assert any("the vectors are the same, shuffled" in said.value for said in (*app.caption, *app.markdown))
+    app.button(key="as_typed").click().run()
+    assert tokens(app)["source"] == ["I", "love", "AI"]
+    assert not any("in another order than typed" in said.value for said in (*app.caption, *app.markdown))
 
 
 def test_a_text_that_becomes_several_lines_is_padded_and_masked_as_in_practice():

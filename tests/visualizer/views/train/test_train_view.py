@@ -8,7 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from streamlit.proto.WidgetStates_pb2 import WidgetStates
 from streamlit.testing.v1 import AppTest
+from streamlit.testing.v1.element_tree import Widget
 
 from model.learning.recordings import recorded
 from model.learning.training import EXPERIMENTS, RECIPES, milestones
@@ -282,6 +284,44 @@ def test_of_two_clicks_at_once_none_is_lost():
     assert app.segmented_control(key="train_task").value == "reverse"
     assert app.number_input(key="train_steps").value == 20_000
     app.button(key="stop_training").click().run()
+
+
+def click_and_change_late(app: AppTest, clicked: str, late: Widget, value: object) -> None:
+    """Click, and then give another control a value on a page that has drawn nothing of the click yet."""
+    address, before = link_of(app), late._value
+    late.set_value(value)
+    said = app._tree.get_widget_states().widgets  # a browser says of a button only that it was clicked
+    states = WidgetStates(widgets=[one for one in said if one.trigger_value or not one.HasField("trigger_value")])
+    late._value = before
+    app.button(key=clicked).click().run()
+    app.query_params.clear()
+    for name, given in address.items():
+        app.query_params[name] = given
+    app._run(states)
+    assert_healthy(app)
+
+
+def test_stop_right_after_show_it_stops_what_is_shown():
+    app = open_view(**tiny(steps=20_000))
+    start(app)
+    wait_for_a_picture(app)
+    training = link_of(app)
+    app.segmented_control(key="train_task").set_value("sort").run()
+    click_and_change_late(app, "show_training", app.button(key="stop_training"), True)
+    wait_for_the_end(app)
+    assert "Stopped after" in said(app)
+    assert link_of(app) == training
+
+
+def test_another_task_chosen_in_the_instant_of_start_does_not_take_its_place():
+    app = open_view(**tiny(steps=20_000))
+    click_and_change_late(app, "start_training", app.segmented_control(key="train_task"), "sort")
+    assert app.segmented_control(key="train_task").value == "sort"
+    assert "Training goes on: Reverse" in app.progress[0].proto.text
+    app.button(key="stop_training").click().run()
+    app.run()
+    assert not is_running(app)
+    assert not app.progress
 
 
 def test_another_task_is_shown_alone_while_one_is_trained():

@@ -1,0 +1,141 @@
+"""The link holds everything chosen, in controls and in pictures: whoever opens it is shown the same."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.test_app import assert_healthy, open_app
+from tests.visualizer.session.test_late_events import say
+from visualizer.components.packing import header_of
+from visualizer.session import catching_up
+
+TEXT = "one two three one"
+WRITING = {"view": "generate", "architecture": "decoder", "weights": "random", "text": TEXT}
+
+
+def link_of(app: AppTest) -> dict[str, str]:
+    """The parameters of the address."""
+    return {name: value if isinstance(value, str) else value[0] for name, value in app.query_params.items()}
+
+
+def tell(app: AppTest, key: str, event: str, value: object) -> None:
+    """Run the script with what the picture with this key tells it."""
+    (component,) = (one.proto.id for one in app.get("bidi_component") if one.proto.id.endswith(f"-{key}"))
+    say(app, component, event, value)
+
+
+def control(app: AppTest, key: str) -> Any:
+    """The control with this key, of whatever kind."""
+    return next(one for one in controls(app) if one.key == key)
+
+
+def controls(app: AppTest) -> list[Any]:
+    kinds = (
+        "toggle",
+        "segmented_control",
+        "pills",
+        "number_input",
+        "slider",
+        "select_slider",
+        "selectbox",
+        "text_area",
+    )
+    return [one for kind in kinds for one in getattr(app, kind)]
+
+
+def brought_back(app: AppTest) -> AppTest:
+    """The page that someone who was never there gets by the same link, where it is the same."""
+    link = link_of(app)
+    again = open_app(**link)
+    assert_healthy(again)
+    assert link_of(again) == link
+    for shown, first in zip(everything_of(again), everything_of(app), strict=True):
+        assert shown == first
+    return again
+
+
+def everything_of(app: AppTest) -> tuple[object, ...]:
+    """What the page says, what is chosen in its controls, and what its tables and its pictures hold."""
+    return (
+        [one.value for kind in ("caption", "markdown", "code", "warning", "info") for one in app.get(kind)],
+        {one.key: one.value for one in controls(app) if one.key != "heard"},
+        [table.proto.arrow_data.data for table in app.dataframe],
+        [one.proto.bytes for one in app.get("bidi_component")][1:],  # the first names a line of its own
+    )
+
+
+@pytest.mark.parametrize(
+    ("link", "acts", "expected"),
+    [
+        ({"view": "compare"}, {"relative": True}, {"relative": "on"}),
+        ({}, {"numbers": True}, {"numbers": "on"}),
+        ({"view": "lab"}, {"library": "flex_attention"}, {"library": "flex_attention"}),
+        ({"view": "lab"}, {"panel": "prove", "claim": "causal"}, {"panel": "prove", "claim": "causal"}),
+        (
+            WRITING,
+            {"strategy": "sampling", "most_tokens": 6, "likely_tokens_left": 3, "draws": 5, "temperature": 3.0}
+            | {"cached": True},
+            {"strategy": "sampling", "limit": "6", "top_k": "3", "draws": "5", "temperature": "3", "cached": "on"},
+        ),
+        (WRITING, {"strategy": "beam", "beams": 1}, {"strategy": "beam", "beams": "1"}),
+        (
+            {"view": "compare", "architecture": "decoder"},
+            {"weights": "random", "n_heads": 2, "mask_a_pills": ["padding"], "mask_b_pills": ["causal", "prefix"]}
+            | {"prefix": 1},
+            {"weights": "random", "n_heads": "2", "mask_a": "padding", "mask_b": "causal,prefix", "prefix": "1"},
+        ),
+    ],
+)
+def test_what_is_chosen_in_a_control_comes_back(link, acts, expected):
+    app = open_app(**{"text": TEXT} | link)
+    for key, value in acts.items():
+        control(app, key).set_value(value).run()
+    assert link_of(app) == {"text": TEXT} | link | expected
+    again = brought_back(app)
+    for key, value in acts.items():
+        assert control(again, key).value == value
+    assert again.dataframe or "numbers" not in acts
+
+
+def test_a_cell_chosen_in_a_picture_comes_back_with_its_layer_and_head():
+    key = "attention_heads_encoder_self_attention"
+    app = open_app(view="heads", text=TEXT)
+    tell(app, key, "select", {"layer": 1, "head": 3, "query": 3, "key": 2, "seq": 1})
+    assert link_of(app) == {"view": "heads", "text": TEXT, "layer": "1", "head": "3", "query": "3", "key": "2"}
+    (drawn,) = (one.proto.bytes for one in open_app(**link_of(app)).get("bidi_component") if key in one.proto.id)
+    shown = {name: header_of(drawn)[name] for name in ("layer", "head", "selected")}
+    assert shown == {"layer": 1, "head": 3, "selected": [3, 2]}
+
+
+def test_the_opening_note_goes_with_what_it_speaks_of(monkeypatch):
+    def is_said() -> bool:
+        return any("gives half of its weight to the first" in caption.value for caption in app.caption)
+
+    app = open_app()
+    assert is_said()
+    tell(app, "every_head", "select", {"index": 0, "row": 3, "column": 2, "seq": 1})
+    assert not is_said()
+    app.query_params.clear()
+    app.query_params["view"] = "step"
+    monkeypatch.setattr(catching_up, "has_gone_back", lambda: True)
+    app.run()
+    assert is_said()
+
+
+def test_bad_values_become_good_ones_and_all_are_told_until_something_is_chosen():
+    app = open_app(n_heads="nan", norm="prr", mask="<img src=x>", view="hedas")
+    told = app.warning[0].value.replace("\\", "").replace("\u2060", "")
+    for part in (
+        "n_heads=nan is not a number",
+        "norm=prr is not one of",
+        "mask=<img src=x> is not",
+        "view=hedas is",
+    ):
+        assert part in told
+    assert link_of(app) == {"norm": "pre", "mask": "none", "view": "heads"}
+    assert app.slider(key="n_heads").value == 4
+    app.pills(key="mask").set_value(["causal"]).run()
+    assert not app.warning
