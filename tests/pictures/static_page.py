@@ -14,7 +14,7 @@ from urllib.parse import parse_qs, urlsplit
 from playwright.sync_api import BrowserContext, Locator, Page, Route, WebSocketRoute
 from streamlit.testing.v1 import AppTest
 
-from tests.visualizer.session.test_late_events import tell
+from tests.visualizer.told import tell
 from visualizer.components.bundle import every_picture
 from visualizer.components.page import page as page_text
 from visualizer.components.picture import Picture

@@ -7,7 +7,8 @@ from playwright.sync_api import Page, expect
 
 from tests.pictures.static_page import heard, picture
 from tests.test_app import open_app
-from tests.visualizer.test_link import TEXT, WRITING, link_of, tell
+from tests.visualizer.test_link import TEXT, WRITING, link_of
+from tests.visualizer.told import tell
 
 HEADS = "attention_heads_encoder_self_attention"
 OF_HEADS = {"view": "heads", "text": TEXT}

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from tests.test_app import assert_healthy, in_link, open_app
-from tests.visualizer.session.test_late_events import tell
+from tests.visualizer.told import tell
 from tests.visualizer.views.watched.test_watched_view import pictures
 from visualizer.components.page_keys.element import KEYS, MOST_ACTS, acts_in
 from visualizer.page.audience import changes_by

@@ -8,7 +8,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.test_app import assert_healthy, open_app
-from tests.visualizer.session.test_late_events import say
+from tests.visualizer.told import tell
 from visualizer.components.packing import header_of
 from visualizer.session import catching_up
 
@@ -19,12 +19,6 @@ WRITING = {"view": "generate", "architecture": "decoder", "weights": "random", "
 def link_of(app: AppTest) -> dict[str, str]:
     """The parameters of the address."""
     return {name: value if isinstance(value, str) else value[0] for name, value in app.query_params.items()}
-
-
-def tell(app: AppTest, key: str, event: str, value: object) -> None:
-    """Run the script with what the picture with this key tells it."""
-    (component,) = (one.proto.id for one in app.get("bidi_component") if one.proto.id.endswith(f"-{key}"))
-    say(app, component, event, value)
 
 
 def control(app: AppTest, key: str) -> Any:

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
+
+from streamlit.proto.WidgetStates_pb2 import WidgetState
 from streamlit.testing.v1 import AppTest
 
-from tests.test_app import assert_healthy
-from tests.visualizer.session.test_late_events import say
+_NOTHING: Mapping[str, object] = {}
 
 
-def tell(app: AppTest, key: str, event: str, /, **value: object) -> None:
-    """Run the script with an event of the picture with this key."""
+def tell(app: AppTest, key: str, event: str, value: object = _NOTHING, /, **facts: object) -> None:
+    """Run the script with an event of the picture with this key: with ``value``, or with facts and a number."""
     (component,) = (one.proto.id for one in app.get("bidi_component") if one.proto.id.endswith(f"-{key}"))
-    say(app, component, event, {"seq": 1, **value})
-    assert_healthy(app)
+    say(app, component, event, {"seq": 1, **facts} if value is _NOTHING else value)
+
+
+def say(app: AppTest, component: str, event: str, value: object) -> None:
+    """The same of a component with this id, which may have left the page."""
+    states = app._tree.get_widget_states()
+    said = json.dumps([{"event": event, "value": value}])
+    states.widgets.append(WidgetState(id=f"$$STREAMLIT_INTERNAL_KEY_{component}__events", json_trigger_value=said))
+    app._run(states)

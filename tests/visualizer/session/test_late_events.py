@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import ast
-import json
 import logging
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from streamlit.proto.WidgetStates_pb2 import WidgetState
 from streamlit.testing.v1 import AppTest
 
 from tests.test_app import VIEWS, assert_healthy, open_app
+from tests.visualizer.told import say
 from visualizer.components.bundle import FOLDER
 from visualizer.session import state
 
@@ -47,20 +46,6 @@ def logged() -> Iterator[list[logging.LogRecord]]:
     logger.addHandler(handler)
     yield records
     logger.removeHandler(handler)
-
-
-def say(app: AppTest, component: str, event: str, value: object) -> None:
-    """Run the script with the values of all controls, and with an event of the component with this id."""
-    states = app._tree.get_widget_states()
-    said = json.dumps([{"event": event, "value": value}])
-    states.widgets.append(WidgetState(id=f"$$STREAMLIT_INTERNAL_KEY_{component}__events", json_trigger_value=said))
-    app._run(states)
-
-
-def tell(app: AppTest, key: str, event: str, value: object) -> None:
-    """Run the script with an event of the picture with this key, as its page tells it."""
-    ids = [element.proto.id for element in app.get("bidi_component")]
-    say(app, next(one for one in ids if one.endswith(f"-{key}")), event, value)
 
 
 def page_of_one_picture(module: str, events: tuple[str, ...]) -> None:

@@ -10,7 +10,7 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 from tests.test_app import assert_healthy, in_link, open_app
-from tests.visualizer.session.test_late_events import tell
+from tests.visualizer.told import tell
 from tests.visualizer.views.lab.test_answers import said
 from tests.visualizer.views.watched.test_watched_view import link_of, pictures
 from visualizer.runs.compute import compute_run
