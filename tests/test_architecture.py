@@ -158,7 +158,7 @@ def test_the_page_stands_before_torch_is_loaded():
 
 
 def test_what_is_chosen_and_the_page_bring_no_torch():
-    page = ("header", "opening", "sidebar", "worked_examples_menu", "warming")
+    page = ("header", "opening", "sidebar", "examples_menu", "warming")
     modules = [
         "model",
         "visualizer.routes.served",

@@ -63,6 +63,14 @@ def mask_piece(mask: str) -> Piece:
     return Piece("painted", "painted mask") if mask == "custom" else Piece(*[mask.replace("_", " ")] * 2)
 
 
+def masks_explained() -> str:
+    """What each mask does, as a list in Markdown."""
+    names = ("causal", "padding", "sliding window", "prefix", "strided", "painted mask")
+    said = ("".join(piece.text for piece in pieces(GLOSSARY[name].text)) for name in names)
+    lines = (f"- **{name.capitalize()}**: {text}" for name, text in zip(names, said, strict=True))
+    return "\n".join(("A query sees a key only where every mask chosen allows it.", "", *lines))
+
+
 def entries_of_formula(latex: str) -> tuple[Entry, ...]:
     """The entries of the symbols of a formula, in order, each once.
 

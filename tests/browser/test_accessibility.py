@@ -7,6 +7,7 @@ from playwright.sync_api import Page, expect
 from tests.browser.headlight_page import choose_view, rerun, settle
 from tests.reading import is_read_by_row, tooltip
 from visualizer.settings.examples import EXAMPLES
+from visualizer.settings.published import PUBLISHED
 from visualizer.settings.settings import FIELDS
 
 MOST_STOPS = 200
@@ -63,7 +64,7 @@ def the_menu_of_examples_stands_beside_the_views(page: Page) -> None:
     assert abs(views.bounding_box()["y"] - menu.bounding_box()["y"]) < views.bounding_box()["height"] < 50
     with rerun(page):
         menu.get_by_role("button", name="Examples").click()
-    expect(page.locator(".st-key-examples button")).to_have_count(len(EXAMPLES))
+    expect(page.locator(".st-key-examples button")).to_have_count(len(EXAMPLES) + len(PUBLISHED))
     page.keyboard.press("Escape")  # to close the menu is told to the server, at whatever time it happens
     expect(page.locator(".st-key-examples")).to_have_count(0)
     settle(page)

@@ -8,10 +8,12 @@ import re
 from playwright.sync_api import Page, expect
 
 from tests.browser.headlight_page import link_of, rerun, settle
+from visualizer.guide.facts import percent
 from visualizer.guide.known_paths import FIRST_PATH
 from visualizer.guide.walking import stops_of
 from visualizer.runs.compute import compute_run
 from visualizer.settings.examples import OPENING
+from visualizer.settings.link import write_query
 
 LIT = ".spot, .light-spot, .matrix-lit .matrix-plot"
 """What the stops light: in a token's way, in a matrix, and a head."""
@@ -26,7 +28,7 @@ def bottom_of_the_light(page: Page) -> float:
 
 
 def test_the_path_is_walked_left_taken_up_again_and_opened_from_a_file(open_app):
-    page = open_app(architecture="decoder", view="way")
+    page = open_app(**write_query(OPENING.settings, OPENING.selection))
     page.set_viewport_size({"width": 1280, "height": 720})
     run = compute_run(OPENING.settings)
     titles = [FIRST_PATH.stops[number - 1].title for number in stops_of(run, FIRST_PATH, OPENING.selection)]
@@ -40,8 +42,8 @@ def test_the_path_is_walked_left_taken_up_again_and_opened_from_a_file(open_app)
         expect(card.locator(".path-show")).to_be_hidden()
         assert bottom_of_the_light(page) <= 720, title
         if title == "Attention is shared out":
-            share = float(run.trace["decoder.layers.0.self_attention.weights"].value[0, 2, 8, 1])
-            expect(card.locator(".path-words")).to_contain_text(f"“cat” gives {100 * share:.0f} % of its attention")
+            share = percent(float(run.trace["decoder.layers.0.self_attention.weights"].value[0, 2, 9].max()))
+            expect(card.locator(".path-words")).to_contain_text(f"“was” gives {share} of its attention")
         if i < 10:
             with rerun(page, "path_card"):
                 card.get_by_role("button", name="Next").click()
@@ -72,7 +74,7 @@ def test_the_path_is_walked_left_taken_up_again_and_opened_from_a_file(open_app)
             expect(page.get_by_text(re.compile(said))).to_be_visible()
             expect(card.locator(".path-title")).to_have_text("The answer")
     expect(card.locator(".path-title")).to_have_text("<b>Mine</b>")
-    expect(card.locator(".path-words")).to_have_text("<img src=x> **cat** gives 50 %.")
+    expect(card.locator(".path-words")).to_have_text(f"<img src=x> **was** gives {share}.")
     assert link_of(page)["path"]
     page.keyboard.press("Escape")
     settle(page)

@@ -71,9 +71,9 @@ def test_a_link_brings_back_all_that_was_chosen(open_app):
 
 
 def choose_weights(page: Page, title: str) -> None:
-    page.locator(".st-key-weights [role=combobox]").click()
+    page.locator(".st-key-model [role=combobox]").click()
     with rerun(page):
-        page.get_by_role("option", name=title).click()
+        page.get_by_role("option", name=title, exact=True).click()
 
 
 def enter_number(page: Page, name: str, value: int) -> None:

@@ -49,7 +49,7 @@ def test_the_picture_fills_a_wide_screen_and_stands_in_sight_on_a_low_one(open_a
     assert edge_of(plot, "y", "height") <= 720
     for above in (".stage-map .stages", ".st-key-stage_text", ".st-key-formula", ".st-key-header"):
         assert edge_of(page.locator(above), "y", "height") < plot.bounding_box()["y"], above
-    choose_view(page, "One token's way")
+    choose_view(page, "Follow a token")
     way = page.locator(".token-way")
     assert edge_of(way, "x", "width") <= 1280
     assert edge_of(way, "y", "height") <= 720

@@ -27,7 +27,7 @@ OF_OTHER_MODELS = ("train", "watched")
 def audience_menu(view: View) -> None:
     """A button that opens the settings, beside the token strip; they are drawn when it is open."""
     icon = ":material/co_present:"
-    menu = st.popover("", icon=icon, type="tertiary", width="content", key="audience", on_change="rerun")
+    menu = st.popover("Teach", icon=icon, type="tertiary", width="content", key="audience", on_change="rerun")
     if not menu.open:
         return
     with menu:

@@ -15,11 +15,11 @@ from visualizer.components.token_strip import Token, TokenSequence, parse_token,
 from visualizer.page.audience import audience_menu, keys
 from visualizer.runs.tokens import TokenSequence as Tokens
 from visualizer.safe_text import markdown_safe
-from visualizer.session import drafts, state, widgets
+from visualizer.session import state, widgets
 from visualizer.session.mount import mount
 from visualizer.session.state import Choices
 from visualizer.session.widgets import notices
-from visualizer.settings.examples import EXAMPLES, OPENING, USUAL, Example, note_on
+from visualizer.settings.examples import EXAMPLES, OPENING, USUAL, note_on
 from visualizer.settings.fields import WORKED_EXAMPLES
 from visualizer.settings.gallery import GALLERY
 from visualizer.settings.link import left_out_of_link
@@ -30,7 +30,6 @@ ICON = str(Path(__file__).parent / "icon.svg")
 
 _STYLE = (Path(__file__).parent / "page.css").read_text(encoding="utf-8")
 _PRESENTED = (Path(__file__).parent / "present.css").read_text(encoding="utf-8")
-_EXAMPLES_MENU = "examples_menu"
 _WITHOUT_PATH: tuple[View, ...] = ("train", "watched")
 """The views of other models than the one that the path leads through."""
 
@@ -50,12 +49,13 @@ def depends_on(selection: Selection) -> tuple[object, ...]:
     return (selection.present, is_walked(selection), bool(selection.stop))
 
 
-def header(begin: Callable[[], None], changed: Callable[[str, object], None]) -> None:
+def header(begin: Callable[[], None], changed: Callable[[str, object], None], examples: Callable[[], None]) -> None:
     """The choice of the view and, beside it, the door to the guided path and the menu of the examples.
 
     Args:
         begin: what starts the path.
         changed: called with ``view`` and its new value when a person chose another one, in a callback.
+        examples: draws the menu of the examples.
     """
     selection = state.chosen().selection
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="header"):
@@ -70,27 +70,12 @@ def header(begin: Callable[[], None], changed: Callable[[str, object], None]) ->
                     on_click=state.callback(begin),
                     type=kind,
                 )
-            with (
-                st.popover("Examples", key=_EXAMPLES_MENU, on_change="rerun"),
-                st.container(key="examples", gap="xxsmall"),
-            ):
-                for example in EXAMPLES:
-                    _example(example)
+            examples()
 
 
 def is_walked(selection: Selection) -> bool:
     """Whether the card of the guided path is on the page; not where results are covered, which it would tell."""
     return selection.guided and not selection.hidden and selection.view not in _WITHOUT_PATH
-
-
-def _example(example: Example) -> None:
-    """A button that opens an example, and closes the menu that it stands in."""
-
-    def open_it() -> None:
-        state.choose(example.settings, example.selection)
-        drafts.fill(_EXAMPLES_MENU, False)
-
-    st.button(example.title, key=f"example_{example.name}", on_click=state.callback(open_it), type="tertiary")
 
 
 def remarks(choices: Choices) -> None:

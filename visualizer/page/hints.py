@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from model.learning.tasks import TASKS
 from visualizer.runs.run import Run
 from visualizer.session import state
 from visualizer.session.state import Choices
@@ -39,7 +40,8 @@ def sentences(run: Run, view: View = "step") -> tuple[str, ...]:
     if settings.positions == "learned" and settings.weights != TRAINED:
         filled = "the sinusoids, number for number" if settings.weights == "hand_built" else "random numbers"
         found.append(f"Nothing was learned here: these weights fill the table of learned positions with {filled}.")
-    if settings.weights == TRAINED and settings.text != settings.text.lower():
+    knows_letters = settings.weights == TRAINED and not TASKS[settings.task].has_words
+    if knows_letters and settings.text != settings.text.lower():
         found.append("This model knows small letters only: capitals are read as small letters.")
     if settings.dropout > 0 and settings.weights == "hand_built" and view != "generate":
         found.append(

@@ -1,23 +1,26 @@
-"""The picture that the page opens with, before PyTorch is there: what the model computed for it stands in a file.
+"""The picture that the page opens with, before PyTorch is there: what the model computed for it stands in a file,
+its tokens in another.
 
-``remake_opening`` writes the file, and a test holds it against the model.
+``remake_opening`` writes both, and a test holds them against the model.
 """
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from threading import Event
 
 from visualizer.components.token_way.element import packed_way, paths_in
 from visualizer.page import header
 from visualizer.page.warming import is_warm, is_warming, picture_is_there, wait_for_picture
-from visualizer.runs.tokens import encode
+from visualizer.runs.tokens import TokenSequence
 from visualizer.session.jobs import rerun_when
 from visualizer.session.mount import mount
 from visualizer.session.state import FIRST, Choices
 from visualizer.session.token_way_events import listeners
 
 FILE = Path(__file__).with_name("opening.packed")
+TOKENS = Path(__file__).with_name("opening_tokens.json")
 
 EVERY_SECONDS = 0.2
 """How often a page with the picture of the file looks whether PyTorch is there."""
@@ -31,7 +34,9 @@ def is_known(choices: Choices) -> bool:
 
 def show(choices: Choices) -> None:
     """The tokens and the picture, until PyTorch is there and the page is run as always."""
-    header.strip({"source": encode(choices.settings).sources[0]}, choices, queried="source", sizes={})
+    kept = json.loads(TOKENS.read_text(encoding="utf-8"))
+    tokens = TokenSequence(**{name: tuple(values) for name, values in kept.items()})
+    header.strip({"source": tokens}, choices, queried="source", sizes={})
     data = FILE.read_bytes()
     picture = packed_way(data)
     mount(picture, **listeners(paths_in(data)))

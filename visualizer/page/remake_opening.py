@@ -5,8 +5,11 @@ python -m visualizer.page.remake_opening
 
 from __future__ import annotations
 
+import json
+from dataclasses import asdict
+
 from visualizer.components.token_way.element import token_way
-from visualizer.page.opening import FILE
+from visualizer.page.opening import FILE, TOKENS
 from visualizer.pictures.token_way import stack_of, taken_at
 from visualizer.runs.compute import compute_run
 from visualizer.session.state import FIRST
@@ -22,5 +25,11 @@ def opening_data() -> bytes:
     return token_way(way, selected=selection.query, seq=0, key=f"token_way_{stack}").data
 
 
+def opening_tokens() -> str:
+    """The tokens that stand above it."""
+    return json.dumps(asdict(compute_run(FIRST.settings).tokens["source"]), indent=1) + "\n"
+
+
 if __name__ == "__main__":
     FILE.write_bytes(opening_data())
+    TOKENS.write_text(opening_tokens(), encoding="utf-8")

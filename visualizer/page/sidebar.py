@@ -1,19 +1,14 @@
-"""The controls: five for a newcomer, the rest under "More". What cannot be combined is not offered."""
+"""The controls: text, model, heads and masks, the rest under "More". What cannot be combined is not offered."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
 import streamlit as st
 
-from model.names import MASK_NAMES
-from visualizer.components.words import words
-from visualizer.glossary import Piece, mask_piece
-from visualizer.page.worked_examples_menu import worked_examples
-from visualizer.session import state, widgets
-from visualizer.session.mount import mount
+from visualizer.glossary import masks_explained
+from visualizer.session import drafts, state, widgets
 from visualizer.settings.dials import SIZES
 from visualizer.settings.fields import MAX_ORDER, TRAINED, WORKED_EXAMPLES
 from visualizer.settings.fitting import offered, widths
@@ -50,13 +45,6 @@ class Lines:
     def fields(self) -> tuple[str, ...]:
         """The settings that have a control."""
         return tuple(line.field for line in (*self.always, *self.more) if line.field)
-
-
-_WRITTEN_AFTER = (
-    "What follows the text is what the model itself writes.",
-    "Under Generate the model continues it.",
-)
-"""What is said of a text: of one that is answered, and of one that is continued."""
 
 
 def title() -> None:
@@ -99,35 +87,38 @@ def lines_for(settings: Settings, selection: Selection) -> Lines:
         return Lines((_caption(_TRAINED_APART),))
     if selection.view == "watched":
         return Lines((_caption(_WATCHED_APART),))
-    weights = (_choice_of_weights("weights", settings), Line(worked_examples, (settings.weights,)))
+    model = Line(_model, (_model_of(settings),))
     if settings.weights in WORKED_EXAMPLES:
-        return Lines((*weights, _caption(_ALL_IS_GIVEN)))
-    text = _control(widgets.text, "text", height=92)
+        return Lines((model, _caption(_ALL_IS_GIVEN)))
+    text = _control(widgets.text, "text", height=92, help=None)
+    masks = _masks(settings, selection)
+    order = Line(_order, (settings.order,))
     if settings.weights == TRAINED:
-        written = [_caption(_WRITTEN_AFTER[settings.task in CONTINUED])]
-        here = [_caption("This model was trained here, under Train.")]
-        always = (
-            text,
-            *(written if settings.architecture != "encoder" else []),
-            *weights,
-            _choice_of_weights("task", settings),
-            *(here if settings.checkpoint else []),
-            *_masks(settings, selection),
-        )
+        is_answered = settings.architecture != "encoder" and settings.task not in CONTINUED
+        answered = [_caption("What follows the text is what the model itself writes.")] if is_answered else []
+        here = [_caption("This model was trained here, under Train.")] if settings.checkpoint else []
+        always = (text, *answered, model, *here, Line(_other_heads, (settings.n_heads,)), *masks)
         return Lines(always, (*_padding(settings), _control(widgets.choice, "fault")))
     target = [_control(widgets.text, "target", height=68)]
     always = (
         text,
-        Line(_order, (settings.order,)),
+        *([order] if settings.order else []),
         *(target if settings.architecture == "encoder-decoder" else []),
+        model,
         _control(widgets.choice, "architecture"),
-        *weights,
         _control(widgets.slider, "n_heads"),
         *_other_width(settings, selection),
-        *_masks(settings, selection),
+        *masks,
     )
-    return Lines(always, _more(settings))
+    return Lines(always, (*([] if settings.order else [order]), *_more(settings)))
 
+
+_MODEL = "model"
+_MODELS: Mapping[str, str] = {
+    **{name: TRAINED_MODELS[name].title for name in ("small_english", "small_translator", *TRAINED_MODELS)},
+    **{name: label for name, label in FIELDS["weights"].choices.items() if name != TRAINED},
+}
+"""What a model is called: trained on a task, with given weights, or published."""
 
 _TRAINED_APART = "A training has settings of its own: they stand beside it. What was chosen here is kept."
 _WATCHED_APART = "Another model is looked at: nothing that is chosen here is in it. What was chosen is kept."
@@ -192,19 +183,40 @@ def _retype(text: object) -> None:
         )
 
 
-def _take(**chosen: Any) -> None:  # noqa: ANN401 - the weights or the task
-    """Other weights or another task: a model that was trained comes with a text and the masks that it knows."""
-    settings = replace(state.chosen().settings, **chosen)
-    if settings.weights == TRAINED:
-        trained = TRAINED_MODELS[settings.task]
-        state.change(**chosen, checkpoint="", text=trained.example, mask=trained.masks(settings.pad > 0))
+def _model(chosen: str) -> None:
+    """The choice of the model: trained on a task, with hand-built or random weights, or a worked example."""
+    drafts.fill(_MODEL, chosen)
+    offered = [name for name in _MODELS if name not in WORKED_EXAMPLES or name == chosen]
+    st.selectbox(
+        "Model", offered, format_func=_MODELS.__getitem__, key=_MODEL, on_change=state.on_change(_MODEL, _take)
+    )
 
 
-_TAKEN_WITH: Mapping[str, Callable[[object], None]] = {
-    "text": _retype,
-    "weights": lambda weights: _take(weights=weights),
-    "task": lambda task: _take(task=task),
-}
+def _model_of(settings: Settings) -> str:
+    return settings.task if settings.weights == TRAINED else settings.weights
+
+
+def _take(model: str) -> None:
+    """Another model: one that was trained comes with a text and the masks that it knows."""
+    if trained := TRAINED_MODELS.get(model):
+        masks = trained.masks(state.chosen().settings.pad > 0)
+        state.change(weights=TRAINED, task=model, checkpoint="", text=trained.example, mask=masks)
+    else:
+        state.change(weights=model, task=Settings().task)
+
+
+def _other_heads(n_heads: int) -> None:
+    """How many heads a trained model has, and the way to a model that can have any number."""
+    st.button(
+        f"{n_heads} heads: choose another number",
+        key="other_heads",
+        help="This model was trained with its heads. Hand-built heads can be as many as you like.",
+        on_click=state.callback(state.change, weights="hand_built"),
+        type="tertiary",
+    )
+
+
+_TAKEN_WITH: Mapping[str, Callable[[object], None]] = {"text": _retype}
 """What else a new value of a setting changes."""
 
 
@@ -262,27 +274,7 @@ def _masks(settings: Settings, selection: Selection) -> list[Line]:
     is_compared = selection.view == "compare"
     in_use = {*selection.mask_a, *selection.mask_b} if is_compared else {*settings.mask}
     return [
-        beside if is_compared else _control(widgets.mask_pills, "mask"),
+        beside if is_compared else _control(widgets.mask_pills, "mask", help=masks_explained()),
         *([of_decoder] if settings.architecture == "encoder-decoder" else []),
-        Line(_mask_words),
         *(_control(widgets.number, size) for mask, size in SIZES.items() if mask in in_use),
     ]
-
-
-def _mask_words() -> None:
-    """The names of the masks once more, as words that open the glossary: a pill can only be pressed."""
-    line = [Piece("Explained: ")]
-    for name in MASK_NAMES:
-        line += [mask_piece(name), Piece(" · ")]
-    mount(words([line[:-1]], look="small", key="mask_words"))
-
-
-def _choice_of_weights(name: str, settings: Settings) -> Line:
-    """The choice of ``weights``, or of the ``task`` of those that were trained.
-
-    Worked examples have a menu of their own; the one in use is among the weights, so that others can be taken.
-    """
-    possible = (
-        value for value in FIELDS[name].choices if value not in WORKED_EXAMPLES or value == settings.weights
-    )
-    return _control(widgets.choice, name, tuple(possible))

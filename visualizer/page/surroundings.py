@@ -18,6 +18,7 @@ import streamlit as st
 from visualizer.components.ask_ahead.element import foresee
 from visualizer.page import beginning, first_picture, header, sidebar
 from visualizer.page.audience import OF_OTHER_MODELS
+from visualizer.page.examples_menu import examples_menu
 from visualizer.page.foreseeing import foreseeable
 from visualizer.page.warming import is_warm
 from visualizer.session import catching_up, drafts, state
@@ -104,7 +105,7 @@ def draw(picture: Callable[[], None], *, picture_first: bool) -> None:
             controls = foreseeable(drawn.lines, choices.settings)
             mount(foresee(controls, untaken=UNTAKEN, key="foresee"))
         with top:
-            header.header(beginning.begin, changed)
+            header.header(beginning.begin, changed, examples_menu)
             catching_up.tell()
     drafts.put_by(_DRAWN, drawn)
     if not picture_first:

@@ -1,4 +1,4 @@
-"""Eight examples that a click opens, each with something to see at once."""
+"""Seven examples that a click opens, each with something to see at once."""
 
 from __future__ import annotations
 
@@ -97,13 +97,6 @@ EXAMPLES = (
         speaks_of=("question", "mask_b"),
     ),
     Example(
-        name="two_causal_heads",
-        title="Two causal heads",
-        what_to_see="Two published causal heads, number for number: no token sees a later one.",
-        settings=Settings(weights="two_causal_heads"),
-        selection=Selection(stage="attention.weights", head=0, query=5, key=0),
-    ),
-    Example(
         name="single_token",
         title="One token",
         what_to_see="With one key there is nothing to choose: whatever the score, its weight is exactly 1.",
@@ -116,10 +109,10 @@ EXAMPLES = (
 OPENING = Example(
     name="opening",
     title="Opening picture",
-    what_to_see="The second “cat” finds the first: head 2 looks for the same word, head 0 reads the word before "
-    "it, head 3 the first word.",
-    settings=Settings(architecture="decoder"),
-    selection=Selection(view="way", stage=default_stage("decoder")),
+    what_to_see="After “was” the model expects “tired”, “old” or “lazy”, as it is with cats: heads of the last "
+    "layer look back at “the” and “sat”.",
+    settings=fitted(Settings(weights=TRAINED, task="small_english", text="The cat sat on the mat because it was")),
+    selection=Selection(view="way", stage=default_stage("decoder"), query=9),
     speaks_of=("query",),
 )
 """What an address without any parameter opens; any other leaves out the fields that are as in ``Settings()``."""

@@ -354,7 +354,7 @@ class Selection:
         "Follow one token or the computation, see all heads at once, set two masks side by side, paint and test a "
         "mask, train a model, let one write, or open what was recorded of any other.",
         choices={
-            "way": "One token's way",
+            "way": "Follow a token",
             "step": "Step through",
             "heads": "Heads",
             "compare": "Compare masks",

@@ -51,21 +51,22 @@ def walked(settings, selection=OPENING.selection):
 def test_the_words_of_the_opening_hold_the_numbers_of_its_run():
     run, said = walked(OPENING.settings)
     assert len(said) == 11
-    weights = run.trace["decoder.layers.0.self_attention.weights"].value[0, 2, 8]
+    layers = [run.trace[f"decoder.layers.{layer}.self_attention.weights"].value[0] for layer in (0, 1)]
+    largest = layers[0][2, 9].max()
     assert (
-        f"“cat” gives {100 * weights[1]:.0f} % of its attention to “cat” (place 1)"
-        in said["Attention is shared out"]
+        f"“was” gives {100 * largest:.0f} % of its attention to “sat” (place 3)" in said["Attention is shared out"]
     )
-    assert "“cat” sees 9 of 11 tokens. What it may not see (2) gets the score −∞." in said["What may not be seen"]
-    first, looked_at = 0, run.trace["decoder.layers.0.self_attention.weights"].value[0, :, 8]
-    assert [int(row.argmax()) for row in looked_at[[0, 3]]] == [7, first], OPENING.what_to_see
-    assert set(looked_at[2].topk(2).indices.tolist()) == {1, 8}, OPENING.what_to_see
-    active = int((run.trace["decoder.layers.0.feed_forward.activation"].value[0, 8] > 0).sum())
+    assert "“was” sees all 10 tokens" in said["What may not be seen"]
+    assert {run.tokens["source"].tokens[int(row.argmax())] for row in layers[1][:, 9]} == {"the", "sat"}, (
+        OPENING.what_to_see
+    )
+    active = int((run.trace["decoder.layers.0.feed_forward.activation"].value[0, 9] > 0).sum())
     assert f"these are {active}." in said["Each token by itself"]
-    probabilities = run.trace["probabilities"].value[0, 8]
-    best = run.vocabulary[int(probabilities.argmax())]
-    assert f"{100 * probabilities.max():.0f} % for “{best}”" in said["The answer"]
-    token_id = run.tokens["source"].ids[8]
+    probabilities = run.trace["probabilities"].value[0, 9]
+    likely = [run.vocabulary[int(token)] for token in probabilities.topk(3).indices]
+    assert all(f"“{token}”" in OPENING.what_to_see for token in likely)
+    assert f"{100 * probabilities.max():.0f} % for “{likely[0]}”" in said["The answer"]
+    token_id = run.tokens["source"].ids[9]
     assert f"row {token_id} of a table with {len(run.vocabulary)} rows" in said["Tokens become numbers"]
 
 
@@ -176,7 +177,7 @@ def test_a_mistake_in_a_file_is_one_sentence(data, sentence):
 
 
 def test_no_token_is_read_as_a_mark_or_as_a_name_in_braces():
-    settings = replace(OPENING.settings, text="[query] {id} **b** x", tokens="words")
+    settings = Settings(architecture="decoder", text="[query] {id} **b** x")
     run = compute_run(settings)
     stop = read_path(file_of(words="{token} [query] [nothing]")).stops[0]
     labels = run.tokens["source"].labels

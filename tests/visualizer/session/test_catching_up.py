@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from streamlit.testing.v1 import AppTest
 
-from tests.test_app import in_link, open_app
+from tests.test_app import in_link, open_app, open_examples
 from visualizer.session import catching_up
 from visualizer.settings.examples import EXAMPLES
 from visualizer.settings.fields import NO_MASK
@@ -32,7 +32,7 @@ def say_with(app: AppTest, address: dict[str, str]) -> None:
 def test_what_was_replaced_is_not_chosen_again_by_a_page_that_still_shows_it():
     old = {"text": "one two three"}
     app = open_app(**old)
-    app.button(key="example_padding").click().run()
+    open_examples(app).button(key="example_padding").click().run()
     app.text_area(key="text").set_value(old["text"])
     say_with(app, old)
     assert in_link(app, "text") == PADDING.settings.text
@@ -90,7 +90,7 @@ def test_a_change_taken_back_at_once_is_taken_back():
 def test_a_page_that_has_heard_of_a_change_chooses_what_it_had_before():
     app = open_app(text="one two three")
     before = app.text_area(key="text").value
-    app.button(key="example_padding").click().run()
+    open_examples(app).button(key="example_padding").click().run()
     app.text_area(key="text").set_value(before).run()
     assert app.text_area(key="text").value == before
 

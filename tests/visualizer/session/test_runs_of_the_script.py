@@ -33,8 +33,7 @@ def test_a_change_is_one_run(runs):
         lambda: app.segmented_control(key="view").set_value("compare"),
         lambda: app.segmented_control(key="view").set_value("step"),
         lambda: app.segmented_control(key="depth").set_value("exact"),
-        lambda: app.selectbox(key="weights").set_value("trained"),
-        lambda: app.button(key="example_padding").click(),
+        lambda: app.selectbox(key="model").set_value("reverse"),
     ]
     for number, change in enumerate(changes):
         runs.clear()

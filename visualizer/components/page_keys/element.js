@@ -34,11 +34,8 @@ class PageKeys extends Picture {
     this.dialog = makeElement("dialog", "page-keys-overview", { "aria-label": "Keys" }, [title, this.list, close]);
     close.addEventListener("click", () => this.dialog.close());
     const open = makeElement("button", "page-keys-button", { type: "button", title: "Keys (?)", "aria-label": "Keys" }, ["?"]);
-    const full = makeElement(
-      "button", "page-keys-button", { type: "button", title: "Full screen (F)", "aria-label": "Full screen" }, ["⛶"]);
     open.addEventListener("click", () => this.toggleOverview());
-    full.addEventListener("click", () => toggleFullScreen());
-    this.root.prepend(makeElement("div", "page-keys", {}, [open, full, this.dialog]));
+    this.root.prepend(makeElement("div", "page-keys", {}, [open, this.dialog]));
   }
 
   /** Python has done all acts up to this number. */

@@ -1,0 +1,89 @@
+"""The menu of examples: each with a sentence that says what is to be seen, and a small picture of its weights."""
+
+from __future__ import annotations
+
+import base64
+import io
+from collections.abc import Callable
+from functools import lru_cache, partial
+
+import numpy as np
+import streamlit as st
+
+from visualizer.safe_text import as_code, markdown_safe
+from visualizer.session import drafts, state
+from visualizer.settings.examples import EXAMPLES
+from visualizer.settings.published import PUBLISHED, PublishedExample
+from visualizer.settings.settings import Selection, Settings
+
+KEY = "examples_menu"
+"""Of the menu."""
+
+_INK = (124, 58, 237)  # seen on a light and on a dark page
+_SIDE = 44  # pixels
+
+
+def examples_menu() -> None:
+    """A button that opens the menu; what is in the menu is drawn when it opens."""
+    menu = st.popover("Examples", key=KEY, on_change="rerun")
+    if not menu.open:
+        return
+    with menu, st.container(key="examples", gap="small"):
+        for example in EXAMPLES:
+            _entry(
+                f"example_{example.name}",
+                example.title,
+                example.what_to_see,
+                thumbnail(example.settings, example.selection),
+                partial(state.choose, example.settings, example.selection),
+            )
+        st.caption("**Published numbers**: inputs, weights and masks are given, and what is computed is compared.")
+        for published in PUBLISHED.values():
+            _entry(
+                f"open_{published.name}",
+                published.title,
+                f"{markdown_safe(published.source)}  \n{as_code(published.recipe)}",
+                thumbnail(Settings(weights=published.name), Selection()),
+                partial(_open, published),
+            )
+
+
+def _entry(key: str, title: str, sentence: str, picture: str, act: Callable[[], None]) -> None:
+    def open_it() -> None:
+        act()
+        drafts.fill(KEY, False)
+
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        if picture:
+            st.html(f'<img src="{picture}" height="{_SIDE}" width="{_SIDE}" alt="">', width="content")
+        with st.container(gap="xxsmall"):
+            st.button(markdown_safe(title), key=key, on_click=state.callback(open_it), type="tertiary")
+            st.caption(sentence)
+
+
+def _open(example: PublishedExample) -> None:
+    state.change(weights=example.name, mask=state.chosen().settings.mask or Settings().mask)
+    state.select(view="step")
+
+
+@lru_cache(maxsize=64)
+def thumbnail(settings: Settings, selection: Selection) -> str:
+    """The weights of the head that is looked at, as the address of a picture; "" where there is no attention."""
+    from PIL import Image  # not needed for the first picture
+
+    from visualizer.runs.paths import attention_modules, in_layer, without_layer
+    from visualizer.session.cache import cached_run
+
+    trace = cached_run(settings).at(0).trace
+    modules = attention_modules(trace)
+    if not modules:
+        return ""
+    looked_at = in_layer(without_layer(selection.stage.rpartition(".")[0]), selection.layer)
+    weights = trace[f"{looked_at if looked_at in modules else modules[0]}.weights"].value[0].detach().numpy()
+    head = weights[min(selection.head, len(weights) - 1)]
+    ink = np.empty((*head.shape, 4), np.uint8)
+    ink[..., :3] = _INK
+    ink[..., 3] = np.round(25 + 230 * head.clip(0, 1))
+    written = io.BytesIO()
+    Image.fromarray(ink).resize((2 * _SIDE, 2 * _SIDE), Image.Resampling.NEAREST).save(written, "PNG")
+    return f"data:image/png;base64,{base64.b64encode(written.getvalue()).decode()}"
