@@ -149,3 +149,25 @@ _ALL_IS_READ = """() => {
   });
 }"""
 """Whether every picture in sight is put into words, row by row."""
+
+
+def controls_in_sight(page: Page) -> list[str]:
+    """The name of each button, link, field and switch that is to be seen without scrolling, a menu as one."""
+    names: list[str] = page.evaluate(_IN_SIGHT)
+    return names
+
+
+_IN_SIGHT = """() => {
+  const kinds = "button, a[href], input, textarea, select, summary, [role=radio], [role=switch], [role=slider]";
+  const inside = (root) => [...root.querySelectorAll("*")].flatMap((element) => [
+    element, ...(element.shadowRoot ? inside(element.shadowRoot) : []),
+  ]);
+  const isInSight = (element) => {
+    const { left, right, top, bottom, width, height } = element.getBoundingClientRect();
+    const isInWindow = right > 0 && bottom > 0 && left < innerWidth && top < innerHeight;
+    return width > 3 && height > 3 && isInWindow && element.checkVisibility({ visibilityProperty: true });
+  };
+  const found = inside(document).filter((element) => element.matches(kinds) && isInSight(element));
+  const apart = found.filter((element) => !element.matches("button[aria-haspopup=listbox]"));
+  return apart.map((element) => element.getAttribute("aria-label") ?? (element.innerText || element.value));
+}"""

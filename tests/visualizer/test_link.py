@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.test_app import assert_healthy, open_app
+from tests.test_app import assert_healthy, bytes_of, open_app
 from tests.visualizer.told import tell
 from visualizer.components.packing import header_of
 from visualizer.session import catching_up
@@ -57,7 +57,7 @@ def everything_of(app: AppTest) -> tuple[object, ...]:
         [one.value for kind in ("caption", "markdown", "code", "warning", "info") for one in app.get(kind)],
         {one.key: one.value for one in controls(app) if one.key != "heard"},
         [table.proto.arrow_data.data for table in app.dataframe],
-        [one.proto.bytes for one in app.get("bidi_component")][1:],  # the first names a line of its own
+        bytes_of(app),
     )
 
 

@@ -1,4 +1,4 @@
-"""Seven examples that a click opens, each with something to see at once."""
+"""Eight examples that a click opens, each with something to see at once."""
 
 from __future__ import annotations
 
@@ -65,11 +65,22 @@ EXAMPLES = (
     Example(
         name="translation",
         title="Translation",
-        what_to_see="In cross-attention the queries are German and the keys English: this head looks one place "
-        "back, so “Katze” (row 2) finds “cat” (column 1) by its place and not by its meaning.",
-        settings=Settings(architecture="encoder-decoder", text="The cat sat on the mat"),
-        selection=Selection(stage="decoder.cross_attention.weights", head=0, query=2, key=1),
+        what_to_see="German puts the verb last: to write “war” after “müde” (row 10), head 3 of layer 1 looks at "
+        "“was” (column 8).",
+        settings=fitted(
+            Settings(weights=TRAINED, task="small_translator", text="The cat sat on the mat because it was tired.")
+        ),
+        selection=Selection(
+            view="heads", stage="decoder.cross_attention.weights", layer=1, head=3, query=10, key=8
+        ),
         speaks_of=("layer", "head", "query", "key"),
+    ),
+    Example(
+        name="writing",
+        title="Write a sentence",
+        what_to_see="The model writes on, a word at a time: each bar is the probability that it gives a next word.",
+        settings=fitted(Settings(weights=TRAINED, task="small_english", text="The cat sat on the mat because")),
+        selection=Selection(view="generate", stage=default_stage("decoder")),
     ),
     Example(
         name="reverse",

@@ -1,0 +1,26 @@
+"""How much asks for attention at once: the controls in sight on a screen of 1280 by 720."""
+
+from __future__ import annotations
+
+from tests.browser.headlight_page import rerun
+from tests.reading import controls_in_sight
+from visualizer.settings.examples import OPENING
+from visualizer.settings.link import write_query
+
+MOST = {"opening": 25, "path": 48, "step": 52, "heads": 59, "compare": 60, "generate": 45, "lab": 100}
+
+
+def test_no_screen_asks_for_more_than_a_person_can_take_in(open_app):
+    opening = write_query(OPENING.settings, OPENING.selection)
+    page = open_app(height=720, **opening)
+    found = {"opening": controls_in_sight(page)}
+    with rerun(page, "path_card"):
+        page.get_by_role("button", name="Start here").click()
+    for _ in range(5):
+        with rerun(page, "path_card"):
+            page.locator(".path-card").get_by_role("button", name="Next").click()
+    found["path"] = controls_in_sight(page)
+    for view in ("step", "heads", "compare", "generate", "lab"):
+        found[view] = controls_in_sight(open_app(height=720, **opening | {"view": view}))
+    too_many = {screen: (len(names), names) for screen, names in found.items() if len(names) > MOST[screen]}
+    assert not too_many, {screen: len(names) for screen, names in found.items()}
