@@ -77,7 +77,7 @@ def everything_of(app: AppTest) -> tuple[object, ...]:
         (WRITING, {"strategy": "beam", "beams": 1}, {"strategy": "beam", "beams": "1"}),
         (
             {"view": "compare", "architecture": "decoder"},
-            {"weights": "random", "n_heads": 2, "mask_a_pills": ["padding"], "mask_b_pills": ["causal", "prefix"]}
+            {"model": "random", "n_heads": 2, "mask_a_pills": ["padding"], "mask_b_pills": ["causal", "prefix"]}
             | {"prefix": 1},
             {"weights": "random", "n_heads": "2", "mask_a": "padding", "mask_b": "causal,prefix", "prefix": "1"},
         ),
