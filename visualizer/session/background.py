@@ -22,7 +22,7 @@ def last(kind: str) -> Job[None] | None:
 
 
 def begin(kind: str, subject: object, work: Callable[[Progress], object]) -> Job[None] | None:
-    """Begin a job in place of the last of its kind; None, and why, where too much is being computed already.
+    """Begin a job in place of the last of its kind; None where too much is computed, as ``say_refusal`` then tells.
 
     Args:
         kind: what it does, in one word.
@@ -34,10 +34,27 @@ def begin(kind: str, subject: object, work: Callable[[Progress], object]) -> Job
     try:
         job = Job[None](subject, None, lambda report: work(lambda fraction: report(None, fraction)))
     except ValueError as error:
-        st.error(markdown_safe(str(error)), icon=":material/error:")
+        drafts.put_by(_refusal(kind), str(error))
         return None
+    drafts.put_by(_refusal(kind), "")
     drafts.put_by(kind, job)
     return job
+
+
+def _refusal(kind: str) -> str:
+    return f"{kind}_refused"
+
+
+def is_running(kind: str, subject: object) -> bool:
+    """Whether the last job of a kind is about this subject, and has not ended."""
+    job = last(kind)
+    return job is not None and job.subject == subject and job.peek().is_running
+
+
+def say_refusal(kind: str) -> None:
+    """Draw why the last job of a kind was not begun, if it was not."""
+    if refused := drafts.put_by_before(_refusal(kind)):
+        st.error(markdown_safe(str(refused)), icon=":material/error:")
 
 
 def show(kind: str, job: Job[None], words: Callable[[Seen[None]], str]) -> None:
@@ -67,20 +84,19 @@ def offer(kind: str, subject: object, label: str, work: Callable[[Progress], obj
         work: as ``begin`` takes it.
         said: what it does, in words.
     """
-    before = last(kind)
-    job = before if before is not None and before.subject == subject else None
-    if job is None or not job.peek().is_running:
-        place = st.empty()
-        with place.container():
-            if job is not None and job.peek().phase == "failed":
-                st.error(f"It failed: {markdown_safe(job.peek().failure)}.", icon=":material/error:")
-            if not st.button(label, icon=":material/science:", key=f"begin_{kind}"):
-                return
-        job = begin(kind, subject, work)
-        if job is None:
-            return
-        place.empty()
-    show(kind, job, lambda seen: how_far(said, seen.fraction, seen.seconds_left))
+    job = last(kind)
+    if job is not None and is_running(kind, subject):
+        show(kind, job, lambda seen: how_far(said, seen.fraction, seen.seconds_left))
+        return
+    say_refusal(kind)
+    if job is not None and job.subject == subject and job.peek().phase == "failed":
+        st.error(f"It failed: {markdown_safe(job.peek().failure)}.", icon=":material/error:")
+    st.button(
+        label,
+        icon=":material/science:",
+        key=f"begin_{kind}",
+        on_click=state.callback(begin, kind, subject, work),  # here, a second act could break off the run
+    )
 
 
 def at_once(work: Callable[[Progress], Value], said: str) -> Value:

@@ -141,6 +141,7 @@ def _in_background(asked: Asked) -> None:
     if job is None or job.subject != asked:
         job = begin()
     if job is None:
+        background.say_refusal(_JOB)
         return
     seen = job.peek()
     if seen.is_running:
