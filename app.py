@@ -6,11 +6,9 @@ The server imports this file and finds ``app``; for each visitor it runs the fil
 from contextlib import nullcontext
 
 import streamlit as st
-from starlette.middleware import Middleware
 
 from visualizer.page import header, opening, surroundings
 from visualizer.page.warming import is_warm, warmed
-from visualizer.routes.numbers_first import NumbersFirst
 from visualizer.routes.served import ROUTES
 from visualizer.session import state
 from visualizer.session.garbage import freeze_imports
@@ -39,4 +37,4 @@ def page_of_visitor() -> None:
 if __name__ == "__main__":
     page_of_visitor()
 else:
-    app = st.App(__file__, lifespan=warmed, routes=ROUTES, middleware=[Middleware(NumbersFirst)])
+    app = st.App(__file__, lifespan=warmed, routes=ROUTES)

@@ -15,15 +15,12 @@ from pathlib import Path
 from threading import Event, current_thread
 from typing import Any
 
-import anyio
 from starlette.testclient import TestClient, WebSocketTestSession
-from starlette.types import Message
 from streamlit import config
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 PATIENCE = 120
-KEY = "of the page"
 
 
 class Ring:
@@ -35,8 +32,7 @@ class Ring:
 
 @contextmanager
 def opened(client: TestClient) -> Iterator[WebSocketTestSession]:
-    headers = {"Sec-WebSocket-Key": KEY}
-    with client.websocket_connect("/_stcore/stream", subprotocols=["streamlit"], headers=headers) as socket:
+    with client.websocket_connect("/_stcore/stream", subprotocols=["streamlit"]) as socket:
         yield socket
 
 
@@ -59,31 +55,13 @@ def components(messages: list[ForwardMsg]) -> list[str]:
     return [one.bidi_component.component_name for one in elements if one.HasField("bidi_component")]
 
 
-async def asked_on(client: TestClient, name: str, answered: Event) -> None:
-    """A request for numbers on the line of a page; ``answered`` when all of the answer is sent."""
-
-    async def receive() -> Message:
-        await anyio.sleep_forever()
-        raise AssertionError
-
-    async def send(message: Message) -> None:
-        if message["type"] == "http.response.body" and not message.get("more_body"):
-            answered.set()
-
-    scope = {"type": "http", "method": "GET", "path": "/pictures/heads", "query_string": b"text=a"}
-    headers = [(b"headlight-asked-on", name.encode()), (b"host", b"testserver")]
-    await client.app({**scope, "headers": headers, "root_path": ""}, receive, send)  # type: ignore[operator]
-
-
 def main() -> dict[str, Any]:
     usual_turn = sys.getswitchinterval()
     import app
     from visualizer.page import warming
-    from visualizer.routes import numbers_first
-    from visualizer.session import garbage, on_the_way, state
+    from visualizer.session import garbage
 
     seen: dict[str, Any] = {"torch is imported with the app": "torch" in sys.modules}
-    numbers_first.LONGEST = PATIENCE
     garbage.EVERY_SECONDS = 0.01
     given_back = Event()
     give_back = garbage.give_back_freed_memory
@@ -112,22 +90,6 @@ def main() -> dict[str, Any]:
             seen["threads that collect"] = sorted(set(collected))
 
             seen["memory is given back"] = given_back.wait(PATIENCE)
-
-            line = on_the_way._lines[KEY]
-            on_the_way_at_run: list[int] = []
-            load = state.load
-            state.load = lambda: (on_the_way_at_run.append(len(on_the_way._on_the_way)), load())[1]
-            answered = Event()
-            with client.websocket_connect(f"/ahead/{line}") as ahead:
-                assert client.portal is not None
-                asking = client.portal.start_task_soon(asked_on, client, f"{line} 1", answered)
-                answered.wait(PATIENCE)
-                seen["on the way until the browser has it"] = list(on_the_way._on_the_way) == [line]
-                act(socket, "view=heads&text=a+b+c+d")
-                ahead.send_text("1")
-                said(socket)
-                asking.result(PATIENCE)
-            seen["on the way when the script runs"] = on_the_way_at_run
     options = json.loads(sys.argv[1])
     seen["options"] = {name: config.get_option(name) for name in options}
     return seen

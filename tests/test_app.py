@@ -90,10 +90,9 @@ def test_a_warm_server_sends_the_picture_first_and_the_page_is_the_same(monkeypa
 
 
 def bytes_of(app: AppTest) -> list[bytes]:
-    """What the pictures of a page are given: all but those that tell one session or one run from another."""
-    own = ("headlight_ask_ahead_ask", "headlight_page_keys")
+    """What the pictures of a page are given: all but the keys, which tell one run from another."""
     drawn = (each.proto for each in app.get("bidi_component"))
-    return [proto.bytes for proto in drawn if proto.component_name not in own]
+    return [proto.bytes for proto in drawn if proto.component_name != "headlight_page_keys"]
 
 
 def noted(drawn: list[str], name: str, draw: Callable[..., object]) -> Callable[..., object]:

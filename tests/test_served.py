@@ -51,11 +51,6 @@ def test_garbage_is_collected_for_all_pages_at_once_without_what_was_imported(se
     assert seen["threads that collect"] == ["garbage"], "and no run of the script does it too"
 
 
-def test_numbers_that_a_page_asked_for_come_before_its_next_run(seen):
-    assert seen["on the way until the browser has it"]
-    assert seen["on the way when the script runs"] == [0]
-
-
 def test_streamlit_knows_every_option_and_the_browser_hears_of_its_own(seen):
     assert seen["options"] == OPTIONS
     assert seen["messages kept"] == OPTIONS["global.maxCachedMessageAge"]

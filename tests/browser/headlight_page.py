@@ -24,14 +24,6 @@ addEventListener("headlight:painted", ({ detail }) => {
   probe.painted[detail.key] = (probe.painted[detail.key] ?? 0) + 1;
 });
 
-const RealWorker = window.Worker;
-window.Worker = class extends RealWorker {
-  constructor(...address) {
-    super(...address);
-    probe.worker = true;
-  }
-};
-
 const RealSocket = window.WebSocket;
 window.WebSocket = class extends RealSocket {
   constructor(...address) {
@@ -92,10 +84,9 @@ function whatIsUnsettled() {
   if (state !== "notRunning") return `the script is ${state}`;
   if (document.querySelector("[data-testid=stSkeleton], [data-testid=stAppSkeleton]")) return "a skeleton is shown";
   const hosts = [...document.querySelectorAll("[data-testid=stBidiComponentIsolated]")];
-  const drawing = hosts.filter((host) => !host.closest(".st-key-ask_ahead, .st-key-foresee")); // they show nothing
-  const roots = drawing.map((host) => host.shadowRoot?.querySelector(".headlight"));
+  const roots = hosts.map((host) => host.shadowRoot?.querySelector(".headlight"));
   const place = roots.findIndex((root) => !root?.childElementCount || root.ariaBusy === "true");
-  return place < 0 ? "" : `not painted: ${drawing[place].closest("[class*=st-key-]")?.className}`;
+  return place < 0 ? "" : `not painted: ${hosts[place].closest("[class*=st-key-]")?.className}`;
 }
 
 /** Fulfilled when a condition holds. It is looked at now and then: each frame that is asked for would be drawn. */

@@ -7,7 +7,7 @@ import re
 from playwright.sync_api import expect
 
 from model.decoding import Sampling
-from tests.browser.headlight_page import choose_view, link_of, messages_sent, panels, rerun, settle
+from tests.browser.headlight_page import choose_view, link_of, messages_sent, panels, rerun
 from tests.reading import MOVE_TO, close_to, point_at, tooltip, tooltip_numbers
 from visualizer.runs.compute import compute_run
 from visualizer.runs.writer import writer_of
@@ -75,56 +75,3 @@ def test_masks_and_padding_are_turned_in_the_picture_and_back_leads_to_the_value
         page.go_back()
     expect(dials).to_have_text(["Temperature1.00", "Window1", "Padding tokens1"])
     expect(panels(page, HEADS).first.get_by_role("img")).to_have_attribute("aria-label", re.compile("5 by 5"))
-
-
-HOLD = """() => {
-  const sockets = Object.getPrototypeOf(WebSocket.prototype);
-  const send = sockets.send;
-  window.held = [];
-  sockets.send = function (data) { window.held.push(() => send.call(this, data)); };
-  window.release = () => { sockets.send = send; window.held.splice(0).forEach((say) => say()); };
-}"""
-
-
-def test_a_changed_control_is_drawn_before_the_server_hears_of_it_and_asks_once(open_app):
-    page = open_app(view="heads", weights="random")
-    page.wait_for_function("probe.worker")  # it listens a second after the first picture
-    asked = []
-
-    def note(request):
-        if "/pictures/heads?" in request.url and "layers=0" in request.url:
-            asked.append(request.url)
-
-    def type_into(field, text, *, taken_with):
-        field.fill(text)
-        field.press(taken_with)
-
-    acts = {
-        "mask": lambda control: control.get_by_role("button", name="Padding", exact=True).click(),
-        "positions": lambda control: control.get_by_role("radio", name="Learned").click(),
-        "scale_scores": lambda control: control.locator("label").first.click(),
-        "seed": lambda control: type_into(control.locator("input"), "5", taken_with="Enter"),
-        "d_ff": lambda control: control.locator("input").press("ArrowLeft"),
-        "text": lambda control: type_into(control.locator("textarea"), "a~b *", taken_with="Control+Enter"),
-    }
-    page.on("request", note)
-    page.locator("summary", has_text="More").click()
-    settle(page)
-    for name, act in acts.items():
-        before, drawn = page.url, page.evaluate("key => probe.painted[key]", HEADS)
-        asked.clear()
-        page.evaluate(HOLD)
-        try:
-            act(page.locator(f".st-key-{name}"))
-            page.wait_for_function("([key, n]) => probe.painted[key] > n", arg=[HEADS, drawn])
-            assert page.url == before, f"{name}: the server has heard of it"
-        finally:
-            with rerun(page):
-                page.evaluate("release()")
-        assert f"{name}=" in page.url
-        assert sum(f"{name}=" in address for address in asked) == 1, f"{name}: {asked}"
-    page.remove_listener("request", note)
-    with rerun(page):
-        page.locator(".st-key-n_heads input").press("ArrowLeft")
-    assert "asked_width=" in page.url  # a line more stands above it
-    expect(page.locator(".st-key-seed")).to_be_visible()  # "More" is still open

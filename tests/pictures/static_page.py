@@ -26,7 +26,7 @@ ADDRESS = "http://localhost/"
 USUAL = {"view": "step"}
 """A link to the usual settings: an address without parameters opens something else."""
 
-_LEFT_OUT = ("headlight_ask_ahead_ask", "headlight_ask_ahead_foresee", "headlight_page_keys")
+_LEFT_OUT = ("headlight_page_keys",)
 """Components without a picture."""
 
 

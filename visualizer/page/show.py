@@ -26,7 +26,6 @@ from visualizer.settings.lines import lines_of
 from visualizer.settings.settings import Selection
 from visualizer.stages.sizes import sizes_of
 from visualizer.views import VIEWS, VIEWS_OF_BATCH, VIEWS_WITHOUT_RUN
-from visualizer.views.ahead import ask_for_next
 
 
 def show(choices: Choices) -> None:
@@ -36,7 +35,6 @@ def show(choices: Choices) -> None:
         header.glossary_alone()
         VIEWS_WITHOUT_RUN[choices.selection.view](choices)
         return
-    ask_for_next(choices.settings, choices.selection)
     try:
         run = cached_run(choices.settings)
     except ValueError as error:

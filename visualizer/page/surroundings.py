@@ -7,7 +7,6 @@ the picture alone is drawn again.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from threading import Event
@@ -15,19 +14,13 @@ from typing import Any
 
 import streamlit as st
 
-from visualizer.components.ask_ahead.element import foresee
-from visualizer.page import beginning, first_picture, header, sidebar
-from visualizer.page.audience import OF_OTHER_MODELS
+from visualizer.page import beginning, header, sidebar
 from visualizer.page.examples_menu import examples_menu
-from visualizer.page.foreseeing import foreseeable
 from visualizer.page.warming import is_warm
 from visualizer.session import catching_up, drafts, state
-from visualizer.session.asking import have_asked
 from visualizer.session.garbage import freeze_imports
-from visualizer.session.mount import mount
 from visualizer.session.part import draw_all, draw_alone, part
 from visualizer.session.state import Choices
-from visualizer.session.streamlit_internals import UNTAKEN
 from visualizer.session.turns import Turns
 from visualizer.settings.settings import Selection, Settings
 
@@ -92,18 +85,12 @@ def draw(picture: Callable[[], None], *, picture_first: bool) -> None:
     header.style()
     sidebar.title()
     top = st.container(key="top")
-    begins = picture_first and state.chosen().selection.view not in OF_OTHER_MODELS  # which begin with controls
-    with first_picture.alone() if begins else nullcontext():
-        have_asked()
-        if picture_first:
-            _part(picture)
+    if picture_first:
+        _part(picture)
     choices = state.chosen()
     with _TURNS.turn():
         drawn = around(choices)
         sidebar.controls(drawn.lines, changed)
-        with st.sidebar:
-            controls = foreseeable(drawn.lines, choices.settings)
-            mount(foresee(controls, untaken=UNTAKEN, key="foresee"))
         with top:
             header.header(beginning.begin, changed, examples_menu)
             catching_up.tell()

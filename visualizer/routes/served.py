@@ -4,7 +4,6 @@
     /pictures/heads, /pictures/compare         what the picture of a view draws
     /scripts/<name>-<version>.js               what draws the pictures, which a browser loads once
     /followed                                  a WebSocket: pictures for a hand that moves, one after the other
-    /ahead/<line>                              a WebSocket: which pictures a page will draw next; POST: one is drawn
 
 The parameters are those of the page's link, and those of ``Part``.
 """
@@ -18,7 +17,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import parse_qs
 
 import streamlit as st
-from anyio import CapacityLimiter, create_task_group, to_thread
+from anyio import CapacityLimiter, to_thread
 from starlette.requests import HTTPConnection, Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
@@ -26,9 +25,7 @@ from starlette.status import WS_1003_UNSUPPORTED_DATA, WS_1008_POLICY_VIOLATION
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from visualizer.routes.address import Address, Format, read_picture_address, read_stage_address, version_here
-from visualizer.session.mount import asking_script, script
-from visualizer.session.on_the_way import arrived
-from visualizer.session.told_ahead import is_drawn, listening_to
+from visualizer.session.mount import script
 
 if TYPE_CHECKING:  # it brings torch, which takes a second
     from visualizer.routes.answers import Answer
@@ -68,10 +65,9 @@ async def pictures(request: Request) -> Response:
 
 async def scripts(request: Request) -> Response:
     """A script of the page. Its name is that of its text, so that it may be kept forever."""
-    known = {one.name: one for one in (script(), asking_script())}
-    found = known.get(request.path_params["file"])
-    if found is None:
-        return _refused(ValueError(f"The scripts of the page are {', '.join(known)}."), status=404)
+    found = script()
+    if request.path_params["file"] != found.name:
+        return _refused(ValueError(f"The script of the page is {found.name}."), status=404)
     packs = "gzip" in request.headers.get("accept-encoding", "")
     return Response(
         found.packed if packs else found.text,
@@ -100,32 +96,6 @@ async def followed(socket: WebSocket) -> None:
                 await socket.send_text(str(error))
             else:
                 await socket.send_bytes(body)
-
-
-async def ahead(socket: WebSocket) -> None:
-    """What a page is told on its line, until it closes it; it says which of the numbers asked for have arrived."""
-    if not await _opened(socket):
-        return
-    with listening_to(socket.path_params["line"]) as told:
-
-        async def pass_on() -> None:
-            with suppress(WebSocketDisconnect, RuntimeError):  # closed meanwhile: the other loop ends too
-                while True:
-                    await socket.send_text(await told.get())
-
-        async with create_task_group() as tasks:
-            tasks.start_soon(pass_on)
-            async for count in _texts(socket):
-                arrived(socket.path_params["line"], count)
-            tasks.cancel_scope.cancel()
-
-
-async def drawn(request: Request) -> Response:
-    """A page says that its first picture is drawn."""
-    if not _is_let_in(request):
-        return _refused(ValueError("Pages of this server alone may say so."), status=403)
-    is_drawn(request.path_params["line"])
-    return Response(status_code=204)
 
 
 async def _opened(socket: WebSocket) -> bool:
@@ -162,8 +132,6 @@ ROUTES: list[BaseRoute] = [
     Route("/pictures/{view}", pictures),
     Route("/scripts/{file}", scripts),
     WebSocketRoute("/followed", followed),
-    WebSocketRoute("/ahead/{line}", ahead),
-    Route("/ahead/{line}", drawn, methods=["POST"]),
 ]
 """What the server answers beside the page."""
 

@@ -14,9 +14,8 @@ from typing import Any, Literal
 import streamlit as st
 from streamlit.components.v2.types import ComponentRenderer
 
-from visualizer.components.ask_ahead.element import WORKER
-from visualizer.components.bundle import FOLDER, bundled, every_picture
-from visualizer.components.modules import module_text, style_sheet
+from visualizer.components.bundle import bundled, every_picture
+from visualizer.components.modules import style_sheet
 from visualizer.components.picture import Picture
 from visualizer.session import state
 
@@ -79,17 +78,7 @@ def script() -> Script:
     """What draws every picture of the page, in this version of the app."""
     of_host = f"const HOST_STYLE = {json.dumps(style_sheet(_ENTRY, _FOLDER))};\n"
     text = bundled(f"{_ENTRY}{of_host}", every_picture(), _FOLDER, to_components="../components")
-    return _named("pictures", text)
-
-
-@cache
-def asking_script() -> Script:
-    """What asks beside the page for the numbers that it draws next."""
-    return _named("asking", module_text(WORKER, FOLDER / "ask_ahead"))
-
-
-def _named(name: str, text: str) -> Script:
-    return Script(f"{name}-{hashlib.sha256(text.encode()).hexdigest()[:16]}.js", text)
+    return Script(f"pictures-{hashlib.sha256(text.encode()).hexdigest()[:16]}.js", text)
 
 
 @cache

@@ -12,12 +12,6 @@ from contextlib import contextmanager
 from streamlit import runtime
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-STREAM = "/_stcore/stream"
-"""How the path ends on which pages speak."""
-
-UNTAKEN = "[data-testid=InputInstructions]"
-"""What Streamlit writes into where a text is not taken yet: that Enter does it."""
-
 _ASKS = "_yield_callback"
 """What Streamlit calls at every touch of ``st.session_state``, to break off a run that is out of date."""
 

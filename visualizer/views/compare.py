@@ -34,7 +34,6 @@ from visualizer.settings.published import PUBLISHED
 from visualizer.settings.settings import FIELDS, Selection, Settings, in_mask_order
 from visualizer.stages.check_line import check_line
 from visualizer.stages.panels import stage_panel
-from visualizer.views.ahead import addressed
 from visualizer.views.attention_picker import attention_kind
 from visualizer.views.comparison import (
     Downstream,
@@ -146,7 +145,7 @@ def _grids(run: Run, picture: ComparePicture, selection: Selection) -> None:
     layer = min(selection.layer, len(a.modules) - 1)
     shown = replace(selection, stage=f"{a.kind}.weights", layer=layer)
     numbers = 2 * len(a.modules) * a.n_heads * len(rows.labels) * len(columns.labels)
-    address = addressed("compare", run.settings, selection, shown, n_numbers=numbers, by_layer=True)
+    address = picture_address("compare", run.settings, shown, numbers)
     dials = dials_of_both(run, picture, selection) if address else ()
     unturned = picture_address("compare", before_turning(run.settings, dials), shown, numbers)
 

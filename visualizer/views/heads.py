@@ -22,7 +22,6 @@ from visualizer.settings.looks import looks_in, looks_of
 from visualizer.settings.settings import Selection
 from visualizer.stages.check_line import check_line
 from visualizer.stages.derivations import Cell
-from visualizer.views.ahead import addressed
 from visualizer.views.attention_picker import attention_kind
 from visualizer.views.charts.section import charts, charts_of_heads
 from visualizer.views.head_measures import agreement, applying, measure_heads
@@ -50,9 +49,7 @@ def render(run: Run, selection: Selection) -> None:
     shown = replace(selection, stage=f"{kind}.weights", layer=layer)
     is_large = len(rows.labels) * len(columns.labels) > MOST_WRITTEN
     for_colors = is_large and numbers > MOST_EXACT and selection.drawn != "lines"  # which have a least weight
-    address = addressed(
-        "heads", run.settings, selection, shown, n_numbers=numbers, by_layer=True, for_colors=for_colors
-    )
+    address = picture_address("heads", run.settings, shown, numbers, for_colors=for_colors)
     dials = dials_of(run.settings, kind, len(rows.labels), len(columns.labels)) if address else ()
     unturned = picture_address("heads", before_turning(run.settings, dials), shown, numbers, for_colors=is_large)
 

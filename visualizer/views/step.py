@@ -35,7 +35,6 @@ from visualizer.stages.operands import Operand, used
 from visualizer.stages.panels import matrix, operand_panel, to_array
 from visualizer.stages.registry import checks, derive, entry_of, formula_of, numpy_line, on_map, operands_of, told
 from visualizer.stages.source_lines import code_line
-from visualizer.views.ahead import addressed, nothing_addressed
 from visualizer.views.charts.section import charts, charts_at
 from visualizer.views.predict.ask import ask_cells, ask_token, asked_bar, is_revealed
 from visualizer.views.predict.questions import OF_TOKENS, TokenQuestion, asked_at, gives_away, result_at
@@ -159,10 +158,9 @@ def _picture(run: Run, cell: Cell, selection: Selection) -> None:
         state.select_cell(column, row) if operand.transposed else state.select_cell(row, column)
 
     if picture.n_numbers > MOST_IN_MESSAGE:
-        shown = addressed("step", run.settings, selection, _looking_at(selection, cell)) or picture.panels
+        shown = picture_address("step", run.settings, _looking_at(selection, cell)) or picture.panels
     else:
         shown = picture.panels
-        nothing_addressed()
     key = "picture"
     mount(
         tensor_grid(

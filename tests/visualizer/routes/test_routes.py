@@ -6,11 +6,9 @@ import io
 import json
 import re
 import struct
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from threading import Event, Thread
 from urllib.parse import urlencode
 
 import anyio
@@ -29,9 +27,8 @@ from visualizer.pictures.heads import heads_picture
 from visualizer.routes import served
 from visualizer.routes.address import Part, version_here
 from visualizer.routes.served import ROUTES
-from visualizer.session import told_ahead
 from visualizer.session.cache import cached_run
-from visualizer.session.mount import asking_script, script
+from visualizer.session.mount import script
 from visualizer.settings.fields import fields_of
 from visualizer.settings.link import read_query
 from visualizer.settings.settings import FIELDS, Selection
@@ -312,16 +309,15 @@ def test_the_line_of_the_readme_gives_what_it_says(client):
     assert np.array_equal(found, cached_run(settings_).trace[WEIGHTS].value.numpy())
 
 
-@pytest.mark.parametrize("wanted", [script, asking_script])
-def test_a_script_of_the_page_is_loaded_once(client, wanted):
-    found = client.get(f"/{wanted().address}")
-    assert found.text == wanted().text
+def test_the_script_of_the_page_is_loaded_once(client):
+    found = client.get(f"/{script().address}")
+    assert found.text == script().text
     assert found.headers["content-encoding"] == "gzip"
     assert "immutable" in found.headers["cache-control"]
-    assert client.get(f"/{wanted().address}", headers={"Accept-Encoding": "identity"}).text == wanted().text
+    assert client.get(f"/{script().address}", headers={"Accept-Encoding": "identity"}).text == script().text
     other = client.get("/scripts/pictures-0.js")
     assert other.status_code == 404
-    assert other.text == f"The scripts of the page are {script().name}, {asking_script().name}.\n"
+    assert other.text == f"The script of the page is {script().name}.\n"
 
 
 def test_a_line_answers_as_a_request_does_and_outlasts_a_bad_address(client):
@@ -336,19 +332,12 @@ def test_a_line_answers_as_a_request_does_and_outlasts_a_bad_address(client):
         assert unpacked(line.receive_bytes())[0]["layers"] == [1]
 
 
-@pytest.mark.parametrize("line", ["/followed", "/ahead/ours"])
-def test_a_line_is_open_to_pages_of_this_server_alone(client, line):
-    with client.websocket_connect(line, headers={"Origin": "http://testserver"}):
+def test_a_line_is_open_to_pages_of_this_server_alone(client):
+    with client.websocket_connect("/followed", headers={"Origin": "http://testserver"}):
         pass
     for other in ("http://else", "null", "http://[", "http://testserver.else"):
-        with pytest.raises(WebSocketDisconnect), client.websocket_connect(line, headers={"Origin": other}):
+        with pytest.raises(WebSocketDisconnect), client.websocket_connect("/followed", headers={"Origin": other}):
             pass
-
-
-def test_only_a_page_of_this_server_says_that_a_picture_is_drawn(client):
-    refused = client.post("/ahead/ours", headers={"Origin": "http://else"})
-    assert (refused.status_code, refused.text) == (403, "Pages of this server alone may say so.\n")
-    assert client.post("/ahead/ours", headers={"Origin": "http://testserver"}).status_code == 204
 
 
 @pytest.mark.parametrize(
@@ -358,73 +347,15 @@ def test_an_origin_that_streamlit_allows_is_let_in(client, option, value):
     before = config.get_option(option)
     config.set_option(option, value)
     try:
-        with client.websocket_connect("/ahead/ours", headers={"Origin": "http://else"}):
+        with client.websocket_connect("/followed", headers={"Origin": "http://else"}):
             pass
-        assert client.post("/ahead/ours", headers={"Origin": "http://else"}).status_code == 204
     finally:
         config.set_option(option, before)
 
 
-@pytest.mark.parametrize("line", ["/followed", "/ahead/ours"])
-def test_bytes_close_a_line_and_are_no_error(client, line):
-    with client.websocket_connect(line) as opened:
+def test_bytes_close_a_line_and_are_no_error(client):
+    with client.websocket_connect("/followed") as opened:
         opened.send_bytes(b"pictures/heads")
         with pytest.raises(WebSocketDisconnect) as closed:
             opened.receive_text()
     assert closed.value.code == 1003
-
-
-def test_a_page_hears_on_its_line_what_it_is_told_ahead(client):
-    with client.websocket_connect("/ahead/ours") as line:
-        while "ours" not in told_ahead._listening:  # the line is open before anybody listens on it
-            time.sleep(0)
-        told_ahead.tell("ours", "pictures/heads?n_heads=2")
-        assert line.receive_text() == "pictures/heads?n_heads=2"
-
-
-@pytest.mark.parametrize("is_early", [True, False])
-def test_a_page_that_waits_for_its_picture_goes_on_once_that_is_drawn(client, is_early):
-    sent, all_is_sent = Event(), Event()
-
-    def send():
-        with told_ahead.until_drawn("ours", 600):
-            sent.set()
-            all_is_sent.wait(60)
-
-    waiting = Thread(target=send, daemon=True)
-    waiting.start()
-    assert sent.wait(60)
-    assert client.post("/ahead/theirs").status_code == 204
-    if is_early:
-        assert client.post("/ahead/ours").status_code == 204
-    all_is_sent.set()
-    if not is_early:
-        assert waiting.is_alive()
-        assert client.post("/ahead/ours").status_code == 204
-    waiting.join(60)
-    assert not waiting.is_alive()
-    assert not told_ahead._undrawn
-
-
-def test_a_page_that_closes_while_it_is_told_something_is_no_error():
-    async def closed_while_told():
-        is_gone = anyio.Event()
-
-        async def receive():
-            if not told_ahead._listening:
-                return {"type": "websocket.connect"}
-            told_ahead.tell("closing", "pictures/heads")
-            await is_gone.wait()
-            return {"type": "websocket.disconnect", "code": 1006}
-
-        async def send(message):
-            if message["type"] == "websocket.send":
-                is_gone.set()
-                raise OSError  # as a server does when nobody is there any more
-
-        scope = {"type": "websocket", "path_params": {"line": "closing"}, "headers": [], "path": "/"}
-        await served.ahead(served.WebSocket(scope, receive, send))
-
-    with ThreadPoolExecutor() as elsewhere:
-        elsewhere.submit(anyio.run, closed_while_told).result()
-    assert not told_ahead._listening

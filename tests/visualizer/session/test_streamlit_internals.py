@@ -11,7 +11,7 @@ import streamlit
 from streamlit.testing.v1 import AppTest
 
 from visualizer.session import streamlit_internals
-from visualizer.session.streamlit_internals import UNTAKEN, is_page, session_id
+from visualizer.session.streamlit_internals import is_page, session_id
 
 SOURCES = Path(streamlit_internals.__file__).parents[1]
 HOST = (SOURCES / "session" / "mount.js").read_text()
@@ -23,7 +23,7 @@ def names(found: re.Pattern[str], *texts: str) -> list[str]:
     return sorted({one or other for text in texts for one, other in found.findall(text)})
 
 
-STYLED = names(PART_OF_PAGE, HOST, UNTAKEN, *(path.read_text() for path in SOURCES.rglob("*.css")))
+STYLED = names(PART_OF_PAGE, HOST, *(path.read_text() for path in SOURCES.rglob("*.css")))
 MESSAGES = names(MESSAGE, HOST)
 
 
@@ -49,7 +49,7 @@ def test_the_messages_of_a_host_have_this_version(browser_side):
 
 
 def test_the_parts_and_messages_were_found():
-    assert {"stMainBlockContainer", "stSidebar", "InputInstructions", "stPlotlyChart"} <= set(STYLED)
+    assert {"stMainBlockContainer", "stSidebar", "stPlotlyChart"} <= set(STYLED)
     assert {"SET_CUSTOM_THEME_CONFIG", "RERUN_SCRIPT"} <= set(MESSAGES)
 
 

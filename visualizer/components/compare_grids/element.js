@@ -51,11 +51,6 @@ class CompareGrids extends LayeredPicture {
   }
 
   /** The titles of A and B name their masks. */
-  foreseen(header, answer) {
-    const isSame = (name) => String(answer.blocked_by[name]) === String(header.sides[name].blocked_by);
-    return isSame("a") && isSame("b") ? super.foreseen(header, answer) : null;
-  }
-
   headerWith(header, answer) {
     const side = (name) => ({ ...header.sides[name], blocked_by: answer.blocked_by[name] });
     return { ...super.headerWith(header, answer), sides: { a: side("a"), b: side("b") } };

@@ -1,4 +1,3 @@
-import { takeAhead } from "./ahead.js";
 import { makeElement } from "./dom.js";
 import { askOnLine } from "./line.js";
 import { unpack } from "./payload.js";
@@ -44,7 +43,7 @@ export class Arrivals {
   /** The answer to one address; null where there is none, which is said. */
   async answerTo(address, signal, get) {
     try {
-      return (await takeAhead(address)?.catch(() => null)) ?? (await get(address, signal));
+      return await get(address, signal);
     } catch (error) {
       if (signal.aborted) return null;
       this.sentence.textContent = error instanceof Refusal ? error.message : "The server does not answer.";

@@ -1,11 +1,9 @@
 /** @import { HeadControls } from "./head_controls.js" */
 
-import { drawAhead, isOvertaken } from "./ahead.js";
 import { Arrivals } from "./arrivals.js";
 import { Dials } from "./dials.js";
 import { addressOfCell, ExactNumbers } from "./exact.js";
 import { Follower } from "./follower.js";
-import { pictureOf } from "./foreseen.js";
 import { addressOfLayers, areFew, layersInTurn, withLayers } from "./layers.js";
 import { drawWhenNear } from "./near.js";
 import { unpack } from "./payload.js";
@@ -25,15 +23,11 @@ export class FetchedPicture extends Picture {
     this.numbers = null; // what arrived last, the address of the header that it is of, and where it came from
     /** @type {{ header: object, addresses: string[] } | null} */
     this.request = null; // what was asked for last
-    /** @type {{ answer: object, numbers: object } | null} */
-    this.ahead = null; // the numbers that were drawn before their header was there, and the answer that they are from
-    this.endings.push(drawAhead(this));
   }
 
   /** Take new bytes: with their numbers, or with the address of these, which are drawn when they are there. */
   update(bytes) {
     const header = unpack(bytes);
-    if (this.data?.address && header.address && isOvertaken(header.address)) return;
     const addresses = header.address ? this.addressesOf(header) : [];
     const isUnderWay = this.isUnderWay(addresses);
     if (this.request && isUnderWay) this.request.header = header;
@@ -59,27 +53,12 @@ export class FetchedPicture extends Picture {
     let found = null;
     const takeAnswer = (answer) => {
       const isFirst = !found;
-      found = isFirst && this.ahead?.answer === answer ? this.ahead?.numbers : this.joined(found, answer, header);
+      found = this.joined(found, answer, header);
       this.numbers = { ...found, address: header.address, source: header.address };
       if (isFirst) this.take({ ...request.header, ...this.numbers });
       else this.takeMore();
     };
     drawWhenNear(this.root, () => this.request === request && this.arrivals.ask(addresses, takeAnswer));
-  }
-
-  /** Draw what was foreseen as soon as it is there: its header is on its way behind everything else on the page. */
-  drawAhead(address, answer) {
-    const header = this.data;
-    if (!header?.address || pictureOf(address) !== pictureOf(header.address) || this.arrivals.awaited) return;
-    const foreseen = this.foreseen(header, answer);
-    if (!foreseen) return;
-    this.ahead = { answer, numbers: this.joined(null, answer, header) };
-    this.take({ ...foreseen, ...this.ahead.numbers, address: header.address, source: address });
-  }
-
-  /** The header that numbers will have which come before it; null where they cannot be drawn without it. */
-  foreseen(header, _answer) {
-    return header;
   }
 
   forgetRequest() {
@@ -153,15 +132,6 @@ export class LayeredPicture extends FetchedPicture {
   countNumbers() {
     const { layers, heads, rows, columns } = this.controls.size;
     return layers * heads * rows * columns;
-  }
-
-  /** The next header, unless it has other layers or heads, or a person has changed the picture since the last one. */
-  foreseen(header, answer) {
-    const { controls } = this;
-    const fits = answer.n_layers === controls.size.layers && answer.head_names[0].length === controls.size.heads;
-    if (!fits || answer.layers[0] !== controls.layer || !controls.events.isKnown(header.seq)) return null;
-    const [names] = answer.head_names;
-    return { ...this.headerWith(header, answer), head_names: header.head_names.map(() => names) };
   }
 
   /** A header with what an answer says of its numbers: padding makes other tokens. */

@@ -1,1 +1,0 @@
-"""Numbers that are asked for before the picture that draws them is mounted."""
