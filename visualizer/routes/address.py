@@ -18,12 +18,12 @@ from visualizer.settings.settings import FIELDS, Selection, Settings
 from visualizer.settings.training_settings import TRAINING
 from visualizer.settings.watched_settings import WATCHED
 
-Format = Literal["npy", "csv", "packed"]
+Format = Literal["npy", "csv", "packed", "headlight"]
 StepsOrExact = Literal["exact", "16", "8"]
 
 _MOST_AXES = 5
 _AT = re.compile(rf"\d{{1,6}}(,\d{{1,6}}){{0,{_MOST_AXES - 1}}}")
-_NAME = re.compile(r"([a-z_0-9.]{1,100})\.(npy|csv|packed)")
+_NAME = re.compile(r"([a-z_0-9.]{1,100})\.(npy|csv|packed|headlight)")
 
 
 @dataclass(frozen=True)
@@ -81,11 +81,13 @@ class Address:
 def read_stage_address(file: str, query: Mapping[str, Sequence[str]]) -> Address:
     """The numbers of a stage, by the last part of the path, such as ``encoder.self_attention.weights.npy``.
 
+    All stages of a sequence are ``run.headlight``.
+
     Raises:
         ValueError: one sentence on what is wrong with it.
     """
     found = _NAME.fullmatch(file)
-    if found is None:
+    if found is None or (found[2] == "headlight" and found[1] != "run"):
         raise ValueError(
             f"A stage's numbers have the address of a stage and one of {', '.join(get_args(Format))} behind it, as "
             "in encoder.layers.0.self_attention.weights.npy."
@@ -110,8 +112,6 @@ def picture_address(
 ) -> str | None:
     """The address of what a picture draws, from the page's own; None where no link carries the settings.
 
-    Its parameters are sorted, so that the browser can write the address of another value (``shared/foreseen.js``).
-
     Args:
         view: the view.
         settings: what is run.
@@ -120,12 +120,20 @@ def picture_address(
         for_colors: whether they are seen as colours alone, as while something is dragged: in steps of 8 bits.
     """
     shown = Selection(**{name: getattr(selection, name) for name in _COUNTS[view]})
+    precision = "8" if for_colors else "16" if n_numbers > MOST_EXACT else ""
+    return _address(f"pictures/{view}", settings, shown, {"precision": precision} if precision else {})
+
+
+def recording_address(settings: Settings, batch: int) -> str | None:
+    """The address of a sequence's stages as a recording, from the page's own; None where no link carries it."""
+    return _address("numbers/run.headlight", settings, Selection(batch=batch), {})
+
+
+def _address(path: str, settings: Settings, shown: Selection, part: Mapping[str, str]) -> str | None:
     link = write_query(settings, shown)
     if read_query({name: [value] for name, value in link.items()})[:2] != (settings, shown):
         return None
-    precision = "8" if for_colors else "16" if n_numbers > MOST_EXACT else ""
-    part = {"version": version_here()} | ({"precision": precision} if precision else {})
-    return f"pictures/{view}?{'&'.join(sorted(urlencode(link | part).split('&')))}"
+    return f"{path}?{urlencode(sorted({**link, **part, 'version': version_here()}.items()))}"
 
 
 _COUNTS: Mapping[str, tuple[str, ...]] = {

@@ -19,6 +19,7 @@ from visualizer.pictures.step import Place, StepPicture, equation, every_head, e
 from visualizer.routes.address import Address
 from visualizer.runs.paths import attention_modules, without_layer
 from visualizer.runs.run import Run
+from visualizer.runs.saved import as_file
 from visualizer.session.cache import cached_run
 from visualizer.settings.settings import Selection, Settings
 
@@ -47,7 +48,10 @@ def answer_stage(address: Address) -> Answer:
     Raises:
         ValueError: one sentence on what is wrong with the address, or on why nothing was computed.
     """
-    trace = _run_of(address.settings).trace
+    run = _run_of(address.settings)
+    if address.format == "headlight":
+        return Answer(as_file(_seen(run, address.selection)).getvalue())
+    trace = run.trace
     values, dims, layers = _found(trace, address.name, address.part.layers)
     values, dims = _at(values, dims, address.part.places)
     axes = " ".join(symbol for symbol, _ in dims)

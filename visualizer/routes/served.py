@@ -1,6 +1,7 @@
 """The routes: numbers by their address, for the pictures of the page and for whoever asks.
 
     /numbers/<stage>.npy, .csv or .packed      a stage of a run
+    /numbers/run.headlight                     all its stages, as a recording
     /pictures/heads, /pictures/compare         what the picture of a view draws
     /scripts/<name>-<version>.js               what draws the pictures, which a browser loads once
     /followed                                  a WebSocket: pictures for a hand that moves, one after the other
@@ -40,6 +41,7 @@ _TYPES: Mapping[Format, str] = {
     "npy": "application/octet-stream",
     "csv": "text/csv; charset=utf-8",
     "packed": "application/octet-stream",
+    "headlight": "application/octet-stream",
 }
 _FOREVER = "private, max-age=31536000, immutable"
 _ASK_AGAIN = "private, no-cache"
@@ -153,11 +155,12 @@ async def _answered(request: Request, read: _Read, name: str, work: Callable[[Ad
             answer = await to_thread.run_sync(work, address)
         except ValueError as error:
             return _refused(error)
-    return Response(
-        answer.body,
-        media_type=_TYPES[address.format],
-        headers={**_kept_for(address), **({"Headlight-Axes": answer.axes} if answer.axes else {})},
-    )
+    headers = _kept_for(address)
+    if answer.axes:
+        headers["Headlight-Axes"] = answer.axes
+    if address.format == "headlight":
+        headers["Content-Disposition"] = "attachment; filename=run.headlight"
+    return Response(answer.body, media_type=_TYPES[address.format], headers=headers)
 
 
 async def _body_of(text: str) -> bytes:

@@ -80,7 +80,7 @@ EXAMPLES = (
         title="Write a sentence",
         what_to_see="The model writes on, a word at a time: each bar is the probability that it gives a next word.",
         settings=fitted(Settings(weights=TRAINED, task="small_english", text="The cat sat on the mat because")),
-        selection=Selection(view="generate", stage=default_stage("decoder")),
+        selection=Selection(view="generate", stage=default_stage("decoder"), query=7),
     ),
     Example(
         name="reverse",

@@ -134,16 +134,6 @@ def write_query(settings: Settings, selection: Selection) -> dict[str, str]:
     return {name: text for name, text in written.items() if name not in left_out}
 
 
-def left_out_value(settings: Settings, name: str) -> str:
-    """The value of a setting, as in a link, that a link with these settings leaves out."""
-    return written(name, getattr(_unsaid(settings), name))
-
-
-def written(name: str, value: object) -> str:
-    """A value of a setting as a link has it."""
-    return _written(FIELDS[name], value)
-
-
 def _unsaid(settings: Settings) -> Settings:
     """What a link with these weights need not say: the defaults, or what a shipped model was trained with."""
     plain = _with_mask(usual_mask(settings))

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
+from html import escape
+
 import streamlit as st
 
+from visualizer.routes.address import recording_address
 from visualizer.runs.run import Run
-from visualizer.runs.saved import as_file
-from visualizer.session.cache import recalled
 
 
 def save_run(run: Run) -> None:
-    """The button that saves a run; the file is written when it is pressed."""
-    recall = recalled(run)
-    st.download_button(
-        "Save as a recording",
-        data=lambda: as_file(recall()),
-        file_name="run.headlight",
-        mime="application/octet-stream",
-        icon=":material/download:",
-        key="save_run",
-        help="Every stage with its parameters, as a file that opens under Any model and in your own code.",
-        on_click="ignore",
-        type="tertiary",
-    )
+    """The link that saves a run; the file is written when it is followed. None where no link carries the run."""
+    if address := recording_address(*run.subject):
+        says = "Every stage with its parameters, as a file that opens under Any model and in your own code."
+        st.html(
+            f'<a href="{escape(address)}" download="run.headlight" title="{says}">Save as a recording</a>',
+            width="content",
+        )

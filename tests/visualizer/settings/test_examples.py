@@ -66,13 +66,6 @@ def test_padding_is_looked_at():
     assert encode(example.settings).sources[0].is_padding[example.selection.key]
 
 
-def test_the_translated_pair_is_looked_at():
-    example = by_name["translation"]
-    tokens = encode(example.settings)
-    assert tokens.targets[0].tokens[example.selection.query] == "Katze"
-    assert tokens.sources[0].tokens[example.selection.key] == "cat"
-
-
 def test_the_single_token_is_single():
     assert len(encode(by_name["single_token"].settings).sources[0]) == 1
 
@@ -102,8 +95,10 @@ def test_what_the_usual_picture_says_is_so():
 
 def test_what_the_translation_says_is_so():
     run, weight = weight_at(by_name["translation"])
+    chosen, target = by_name["translation"].selection, run.tokens["target"].tokens
     assert weight > 0.99
-    assert run.names_of(1) == ("previous token",)
+    assert (target[chosen.query], target[chosen.query + 1]) == ("müde", "war")
+    assert run.tokens["source"].tokens[chosen.key] == "was"
 
 
 @pytest.mark.parametrize("change", [{"head": 0}, {"query": 3}, {"key": 0}, {"layer": 1}, {"view": "heads"}])
