@@ -167,7 +167,7 @@ def _seem_heads_first(attention: Attention, padding: Padding) -> bool:
     """True where heads and sequences share an axis, and the mask hides padding only if heads come first in it."""
     if attention.allowed is None or attention.shape[1] > 1:
         return False
-    allowed = attention.allowed.cpu()
+    allowed = with_leading_axes(attention.allowed.cpu())
     orders = [_tokens_of_each(attention, padding, heads_first=first) for first in (False, True)]
     shown = [
         any(

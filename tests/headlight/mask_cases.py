@@ -215,6 +215,11 @@ def static_cache(q, k, v):
     return sdpa(q, k, v, torch.ones(T, T + 4, dtype=torch.bool).tril())
 
 
+def one_head_each(q, k, v):
+    """Sequences and heads along one axis, and no axis for heads."""
+    return sdpa(q.flatten(0, 1), k.flatten(0, 1), v.flatten(0, 1), is_causal=True).view(q.shape)
+
+
 def joined_heads(repeated, is_padding=RIGHT):
     """Sequences and heads along one axis, and a mask that was repeated for them."""
 
@@ -284,6 +289,7 @@ def crossing(forgets, title=""):
 
 CORRECT = {
     "causal by a flag": of(partial(sdpa, is_causal=True)),
+    "causal by a flag, heads along one axis": of(one_head_each),
     "causal, added": masked(torch.zeros(T, T).masked_fill(~causal(T), LOW)),
     "causal, lowest number": masked(torch.zeros(T, T).masked_fill(~causal(T), torch.finfo(torch.float32).min)),
     "a causal window": masked((DISTANCE >= 0) & (DISTANCE < 3)),
