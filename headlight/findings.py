@@ -281,7 +281,7 @@ def _is_exactly_causal(mask: _Mask) -> bool:
 def _is_causal_by_mistake(mask: _Mask) -> bool:
     """True for the causal mask off by one or turned over, which nobody means."""
     n_queries, n_keys = mask.allowed.shape
-    if n_queries != n_keys or n_queries < 3:
+    if n_queries != n_keys or int((~mask.description.tokens.query_is_padding).sum()) < 3:
         return False
     real = ~mask.description.tokens.query_is_padding[:, None] & ~mask.description.tokens.key_is_padding
     ones = torch.ones_like(mask.allowed)

@@ -27,6 +27,7 @@ PLACES = torch.arange(T)
 DISTANCE = PLACES[:, None] - PLACES
 RIGHT = torch.tensor([[False] * 6, [False] * 4 + [True] * 2])
 LEFT = torch.tensor([[False] * 6, [True] * 2 + [False] * 4])
+FEW = torch.tensor([[False] * 6, [False] * 2 + [True] * 4])
 REAL = {"right": {"attention_mask": (~RIGHT).long()}, "left": {"attention_mask": (~LEFT).long()}}
 FIRST_DOCUMENT = torch.tensor([[0, 1, 2, 0, 1, 2]] * 2)
 DOCUMENTS = torch.tensor([0, 0, 0, 1, 1, 1])
@@ -298,6 +299,7 @@ CORRECT = {
     "a window on both sides": masked(DISTANCE.abs() < 2),
     "blocks": masked((PLACES // 2)[:, None] == PLACES // 2),
     "padding on the right": of(partial(sdpa, attn_mask=~RIGHT[:, None, None]), **REAL["right"]),
+    "two tokens beside padding": of(partial(sdpa, attn_mask=~FEW[:, None, None]), attention_mask=(~FEW).long()),
     "causal, padding on the left": of(partial(sdpa, attn_mask=causal(T) & ~LEFT[:, None, None]), **REAL["left"]),
     "causal, padding that nobody names": of(partial(sdpa, attn_mask=causal(T) & ~LEFT[:, None, None])),
     "a sink at the end": of(with_sink("end")),
