@@ -334,7 +334,8 @@ class _Watcher(TorchFunctionMode):
         if not functions:
             return "no softmax was followed from products of queries and keys to values"
         through = f"through {listed(list(dict.fromkeys(functions[0])))} and " if functions[0] else ""
-        return f"products of two tensors meet a third one {through}without a softmax, so that no weights sum to 1"
+        known = " that was followed" if "exp" in functions[0] else ", so that no weights sum to 1"
+        return f"products of two tensors meet a third one {through}without a softmax{known}"
 
 
 def _transform() -> str:
@@ -344,7 +345,7 @@ def _transform() -> str:
     if torch._C._functorch.peek_interpreter_stack() is None:
         return ""
     kinds = {interpreter.key() for interpreter in retrieve_all_functorch_interpreters()}
-    return "torch.vmap" if TransformType.Vmap in kinds else ""
+    return "torch.vmap" if TransformType.Vmap in kinds else "a transform of torch.func"
 
 
 def _may_be_fused(module: nn.Module) -> bool:
