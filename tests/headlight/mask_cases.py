@@ -412,6 +412,12 @@ BUGS = {
     # pytorch/pytorch#144858
     "a flag beside a cache": of(cached_by_flag, "Causal from the wrong corner"),
     "NaN by zero times -inf": masked((1 - causal(T).float()) * LOW, "The mask holds NaN"),
+    "NaN by zero times -inf, in two layers": of(
+        written_out(lambda s: s + (~causal(T)).float() * LOW), "The mask holds NaN", layers=2
+    ),
+    "queries of padding without a key": of(
+        filled(~(causal(T) & ~LEFT[:, None, None])), "Weights are NaN", layers=2, **REAL["left"]
+    ),
     # huggingface/pytorch-image-models#2236
     "masked after the softmax": of(after, "The weights are changed after the softmax"),
     "filled after the softmax": of(
