@@ -223,6 +223,11 @@ def is_cross(attention: Attention) -> bool:
     return bool(_CROSS.search(attention.module))
 
 
+def _is_not_judged(attention: Attention) -> bool:
+    """Whether its mask alone says nothing."""
+    return not {"part", "own_keys"}.isdisjoint(attention.remarks)
+
+
 def is_of_decoder(module: str) -> bool:
     """Whether the path of a module says that it is a decoder's."""
     return bool(_OF_DECODER.search(module))
@@ -249,6 +254,9 @@ class _Said:
         self._has_two_stacks = any(map(_OF_ENCODER.search, modules)) and any(map(_OF_DECODER.search, modules))
         self._causal = causal
         self._is_named_causal = _CAUSAL_NAME in model_name
+        self._causal_sizes = {
+            attention.shape[2:] for attention, masks in described for mask in masks if _is_exactly_causal(mask)
+        }
         self._hides_later = {
             (_kind(attention), attention.shape, item)
             for attention, masks in described
@@ -259,17 +267,27 @@ class _Said:
 
     def is_causal(self, attention: Attention, mask: _Mask) -> bool:
         """True where a mask must hide later tokens."""
-        if is_cross(attention) or "part" in attention.remarks:
+        if is_cross(attention) or _is_not_judged(attention):
             return False
         if self._has_two_stacks and _OF_ENCODER.search(attention.module):
+            return False
+        sees_all = bool((mask.allowed | mask.description.tokens.key_is_padding).all())
+        if sees_all and not self._is_of_tokens(attention):
             return False
         if self._causal is not None:
             return self._causal
         if attention.is_causal or _is_exactly_causal(mask) or _is_causal_by_mistake(mask):
             return True
-        sees_all = bool((mask.allowed | mask.description.tokens.key_is_padding).all())
         places = {(_kind(attention), attention.shape, item) for item in mask.items}
         return sees_all and (self._is_named_causal or places <= self._hides_later)
+
+
+    def _is_of_tokens(self, attention: Attention) -> bool:
+        """False where sequences share their keys, or where those that hide later tokens have other sizes."""
+        batch, *_ = attention.shape
+        query, key = attention.query_shape, attention.key_shape
+        is_shared = batch > 1 and bool(key) and (len(key) < len(query) or (key[0] == 1 < query[0]))
+        return not is_shared and (not self._causal_sizes or attention.shape[2:] in self._causal_sizes)
 
 
 def _is_exactly_causal(mask: _Mask) -> bool:
@@ -326,7 +344,7 @@ def _findings(
             of_masks.append(_remark(attention, "heads_or_sequences"))
         if mask is not None and not is_cross(attention):
             of_masks += _beside_expected(attention, mask, _all_tokens(attention, padding))
-        elif "part" not in attention.remarks:
+        elif not _is_not_judged(attention):
             of_masks += _of_the_masks(attention, masks, said)
             of_masks += _of_documents(masks)
     for finding in of_masks:
@@ -507,6 +525,13 @@ REMARKS: Mapping[str, Said] = {
         "note",
         "Its module computes several softmaxes in one call, of which this one has some of the heads, queries or "
         "keys, so its mask is not judged.",
+        "Nothing to mend.",
+    ),
+    "own_keys": Said(
+        "Each query has keys of its own",
+        "note",
+        "Its weights meet other values for each query, as where a sequence is pooled or an expert is chosen, so "
+        "that a column is no one key, and its mask is not judged.",
         "Nothing to mend.",
     ),
     "not_read": Said(

@@ -347,6 +347,8 @@ class WrittenDraft:
             return
         with aside(meeting.weights):
             remarks = self._take_over(meeting) if self._is_changed and not self._is_mixed else ()
+            if not meeting.has_queries:
+                remarks = (*remarks, "own_keys")
             difference, value, context = self._compared(meeting)
             key_axis = self._axis if meeting.origin is None else meeting.origin
             attention = self._with_keys(key_axis, meeting.columns, meeting.query)

@@ -64,6 +64,13 @@ class Axes:
         found = [i for i, of_start in enumerate(strides) if of_start == stride and size <= self.start[i]]
         return found[-1] if found else None
 
+    def is_new(self, axis: int) -> bool:
+        """Whether an axis of size 1 was put beside all those of the earlier tensor."""
+        if self.view is None or self.view.shape[axis] > 1 or self.view.dim() <= len(self.start):
+            return False
+        others = {self.origin(other) for other in range(self.view.dim()) if other != axis % self.view.dim()}
+        return others >= {i for i, size in enumerate(self.start) if size > 1}
+
     def first(self, axis: int) -> int:
         """The first place along an axis of the view."""
         origin = self.origin(axis)
@@ -192,6 +199,7 @@ class Meeting:
         axis: the axis of these that was summed over.
         origin: the axis of the softmax that it is; None where that is not known.
         query: the axis of the softmax that the queries have; None where that is not known.
+        has_queries: whether several queries share the values: not where each has values of its own.
         columns: which part of it.
         value: the values.
         output: the product; None where its axes are in another order.
@@ -201,6 +209,7 @@ class Meeting:
     axis: int
     origin: int | None
     query: int | None
+    has_queries: bool
     columns: slice
     value: Tensor
     output: Tensor | None
@@ -572,7 +581,9 @@ class WrittenAttentions:
                 first = axes.first(axis)
                 columns = slice(first, first + weights.shape[axis])
                 of_queries = None if query is None else axes.origin(query)
-                note.completed(Meeting(weights, axis, axes.origin(axis), of_queries, columns, value, product))
+                has_queries = query is not None and not axes.is_new(query)
+                origin = axes.origin(axis)
+                note.completed(Meeting(weights, axis, origin, of_queries, has_queries, columns, value, product))
                 return True
             if isinstance(note, Scores | Exponentials):
                 scores = note if isinstance(note, Scores) else note.scores

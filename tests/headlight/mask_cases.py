@@ -232,6 +232,44 @@ def joined_heads(repeated, is_padding=RIGHT):
     return attend
 
 
+class Beside(nn.Module):
+    """Layers of attention with a causal mask, and then something else that takes a softmax."""
+
+    def __init__(self, other):
+        super().__init__()
+        self.first, self.other = Attention(partial(sdpa, is_causal=True)), other
+        self.key, self.scores = nn.Linear(WIDTH, WIDTH), nn.Linear(WIDTH, T)
+        self.slots = nn.Parameter(torch.randn(T, WIDTH))
+
+    def forward(self, x):
+        return self.other(self, self.first(x))
+
+
+def between_heads(model, x):
+    heads = x.unflatten(-1, (N_HEADS, -1))
+    return ((heads @ heads.mT / 2).softmax(-1) @ heads).flatten(2)
+
+
+def from_slots(model, x):
+    slots = model.key(model.slots)
+    return (x @ slots.mT / 4).softmax(-1) @ slots
+
+
+def experts(model, x):
+    """As many experts as tokens."""
+    weights = model.scores(x).softmax(-1)
+    return torch.einsum("bte,btef->btf", weights, x[:, :, None] * model.slots)
+
+
+def pooled_over_tokens(model, x):
+    weights = model.scores(x)[..., 0].softmax(-1)
+    return torch.bmm(weights[:, None], x)
+
+
+def beside(other):
+    return Case(seeded(lambda: Beside(other)), (vectors(),), told={"causal": True})
+
+
 def mixed_layers(*masks, title="", **more):
     layers = [Attention(partial(sdpa, attn_mask=mask)) for mask in masks]
     return Case(seeded(lambda: Ignoring(*layers)), (vectors(),), more, {}, title)
@@ -348,6 +386,10 @@ CORRECT = {
     "a zero for all, appended": multi({"attn_mask": ~causal(T), "need_weights": False}, add_zero_attn=True),
     "local and global layers": mixed_layers(causal(T), (DISTANCE >= 0) & (DISTANCE < 2), causal(T)),
     "layers in both directions": mixed_layers(causal(T), causal(T).T),
+    "heads that see each other": beside(between_heads),
+    "slots that all sequences share": beside(from_slots),
+    "experts that are weighted": beside(experts),
+    "tokens that are pooled": beside(pooled_over_tokens),
     "source padding": crossing(forgets=False),
     "dropped weights": Case(encoder(dropout=0.3).train(), (vectors(),), {"mask": ~causal(T)}),
 }  # fmt: skip
@@ -416,7 +458,10 @@ BUGS = {
         written_out(lambda s: s + (~causal(T)).float() * LOW), "The mask holds NaN", layers=2
     ),
     "queries of padding without a key": of(
-        filled(~(causal(T) & ~LEFT[:, None, None])), "Weights are NaN", layers=2, **REAL["left"]
+        written_out(lambda s: s + torch.zeros_like(s).masked_fill(~causal(T) | LEFT[:, None, None], LOW)),
+        "Weights are NaN",
+        layers=2,
+        **REAL["left"],
     ),
     # huggingface/pytorch-image-models#2236
     "masked after the softmax": of(after, "The weights are changed after the softmax"),

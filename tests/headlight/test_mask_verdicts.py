@@ -25,7 +25,7 @@ def test_a_mask_that_is_right_raises_no_alarm_and_changes_nothing(name):
         with headlight.watch(case.model) as trace:
             assert torch.equal(case.model(*case.args, **case.kwargs), plain)
     assert trace.paths
-    report = headlight.check(case.model, *case.args, **case.kwargs)
+    report = headlight.check(case.model, *case.args, **case.kwargs, **case.told)
     assert not alarms(report)
     assert "not read" not in str(report)
     assert headlight.load(trace.to_bytes()).paths == trace.paths
@@ -54,6 +54,8 @@ WORDS = {
     "documents": "causal, documents isolated",
     "softmax plus one": "The weights of a row do not sum to 1",
     "talking heads": "The weights are changed once more after the softmax",
+    "experts that are weighted": "Each query has keys of its own",
+    "tokens that are pooled": "Each query has keys of its own",
     "source padding": "bidirectional, padding ignored on the right",
 }
 
