@@ -85,7 +85,11 @@ def _or_not_read(attention: Attention, padding: Padding) -> tuple[Attention, Seq
 
 @dataclass(frozen=True, eq=False)
 class _Mask:
-    """One mask that differs from the others of its attention, and the sequences and heads that have it."""
+    """One mask that differs from the others of its attention, and the sequences and heads that have it.
+
+    ``knows_padding`` is False where there is padding but the sizes do not tell which queries and keys it is, as where
+    a sequence is cut into parts.
+    """
 
     allowed: Tensor
     items: tuple[int, ...]
@@ -93,6 +97,7 @@ class _Mask:
     n_items: int
     n_heads: int
     description: Description
+    knows_padding: bool = True
 
     @property
     def where(self) -> str:
@@ -120,6 +125,8 @@ def _described(attention: Attention, padding: Padding) -> Iterator[_Mask]:
         allowed = allowed[..., :n_keys].expand(-1, -1, -1, n_keys)
     tokens = _all_tokens(attention, padding)
     batch = len(tokens)
+    given = (each for each in (padding.encoder, padding.decoder, padding.source) if each is not None)
+    knows_padding = any(bool(_facts(each).any()) for each in tokens) or not any(bool(each.any()) for each in given)
     paddings = _Different([_facts(known) for known in tokens])
     masks = _Different(list(allowed.flatten(0, 1)))
     places: dict[tuple[int, int], list[tuple[int, int]]] = {}
@@ -130,7 +137,8 @@ def _described(attention: Attention, padding: Padding) -> Iterator[_Mask]:
     for (number, _), members in places.items():
         items, heads = (tuple(sorted({member[axis] for member in members})) for axis in (0, 1))
         mask = masks.values[number]
-        yield _Mask(mask, items, heads, batch, n_heads, describe(mask, tokens[items[0]]))
+        description = describe(mask, tokens[items[0]])
+        yield _Mask(mask, items, heads, batch, n_heads, description, knows_padding)
 
 
 class _Different:
@@ -199,7 +207,7 @@ def _tokens(attention: Attention, padding: Padding, item: int, batch: int, heads
         of_keys = padding.encoder if padding.source is None and has_both else padding.source
     keys, queries = (_row(each, item, batch, heads_first) for each in (of_keys, own))
     keys = keys if keys is not None and len(keys) == n_keys else None
-    if queries is not None and len(queries) > n_queries and not crosses:
+    if queries is not None and len(queries) == n_keys > n_queries and not crosses:
         queries = queries[-n_queries:]  # with a key/value cache the last tokens are the queries
     queries = queries if queries is not None and len(queries) == n_queries else None
     documents = None if crosses else _row(padding.documents, item, batch, heads_first)
@@ -393,10 +401,12 @@ def _of_the_masks(attention: Attention, masks: Sequence[_Mask], said: _Said) -> 
     cases = [_case(attention, mask, said.is_causal(attention, mask)) for mask in masks]
     found = [lint(case) for case in cases]
     is_inverted = any(finding.rule == "inverted" for findings in found for finding in findings)
-    for case, findings in zip(cases, found, strict=True):
+    for mask, case, findings in zip(masks, cases, found, strict=True):
         if is_inverted and not any(finding.rule == "inverted" for finding in findings) and _turned_is_right(case):
             continue
         for finding in findings:
+            if finding.rule in _WITHOUT_KEY and not mask.knows_padding:
+                continue  # the queries that are left without a key may be padding
             if finding.rule == "padding_query_without_key" and not has_nan:
                 continue
             if finding.rule == "aligned_top_left" and not attention.is_causal:
@@ -411,6 +421,10 @@ def _of_the_masks(attention: Attention, masks: Sequence[_Mask], said: _Said) -> 
                 severity: Severity = "warning" if case.is_square else "note"
                 finding = replace(finding, why=why, severity=severity)
             yield finding
+
+
+_WITHOUT_KEY = ("no_key_left", "blocks_everything", "own_key_hidden", "inverted")
+"""Rules that start from a query without a key."""
 
 
 def _leak(attention: Attention) -> float | None:

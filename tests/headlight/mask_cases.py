@@ -27,6 +27,7 @@ PLACES = torch.arange(T)
 DISTANCE = PLACES[:, None] - PLACES
 RIGHT = torch.tensor([[False] * 6, [False] * 4 + [True] * 2])
 LEFT = torch.tensor([[False] * 6, [True] * 2 + [False] * 4])
+BETWEEN = torch.tensor([[False] * 6, [False, False, True, True, False, False]])
 FEW = torch.tensor([[False] * 6, [False] * 2 + [True] * 4])
 REAL = {"right": {"attention_mask": (~RIGHT).long()}, "left": {"attention_mask": (~LEFT).long()}}
 FIRST_DOCUMENT = torch.tensor([[0, 1, 2, 0, 1, 2]] * 2)
@@ -109,6 +110,14 @@ class HeadsFirst(nn.Module):
             return self.attend(q, k, v, mask).permute(1, 2, 0, 3).flatten(2)
         weights = (q @ k.mT / 2).masked_fill(~mask, LOW).softmax(-1)
         return (weights @ v).permute(1, 2, 0, 3).flatten(2)
+
+
+def in_blocks(q, k, v):
+    """Each token beside those of its own block, of which one holds padding alone."""
+    q, k, v = (x.unflatten(2, (3, 2)) for x in (q, k, v))
+    blocked = BETWEEN.unflatten(1, (3, 2))[:, None, :, None]
+    weights = (q @ k.mT / 2).masked_fill(blocked, -1e10).softmax(-1)
+    return (weights @ v).flatten(2, 3)
 
 
 def heads_first(n_sequences, attend=None):
@@ -352,6 +361,7 @@ CORRECT = {
     "heads along one axis": of(joined_heads(lambda p: p.repeat_interleave(N_HEADS, 0)), **REAL["right"]),
     "queries in chunks": of(in_chunks),
     "queries in chunks, written out": of(partial(in_chunks, attend=written)),
+    "a block of padding alone": of(in_blocks, attention_mask=(~BETWEEN).long()),
     "-100 between windows": of(filled((PLACES // 3)[:, None] != PLACES // 3, -100.0)),
     "-100 added": of(written_out(lambda s: s + -100.0 * ((PLACES // 3)[:, None] != PLACES // 3))),
     "prefixes of other lengths": masked(per_item(causal(T) | (PLACES < 3), causal(T) | (PLACES < 1))),
