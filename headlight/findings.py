@@ -409,6 +409,10 @@ def _of_the_masks(attention: Attention, masks: Sequence[_Mask], said: _Said) -> 
                 continue  # the queries that are left without a key may be padding
             if finding.rule == "padding_query_without_key" and not has_nan:
                 continue
+            if finding.rule in ("no_key_left", "own_key_hidden") and _leaves_one_key(attention, mask):
+                why = "Where no other key is left, the softmax gives all weight to one key, whose fill is the highest."
+                mend = "Nothing to mend if it is meant."
+                finding = replace(finding, title="One key is a last resort", severity="note", why=why, mend=mend)
             if finding.rule == "aligned_top_left" and not attention.is_causal:
                 continue  # the keys after the last query may be empty places of a cache
             if finding.rule == "fill_leaks":
@@ -421,6 +425,18 @@ def _of_the_masks(attention: Attention, masks: Sequence[_Mask], said: _Said) -> 
                 severity: Severity = "warning" if case.is_square else "note"
                 finding = replace(finding, why=why, severity=severity)
             yield finding
+
+
+def _leaves_one_key(attention: Attention, mask: _Mask) -> bool:
+    """Whether each query with blocked keys alone gives all weight to one of them, and none to a later one."""
+    weights = attention.weights
+    rows = (~mask.allowed.any(-1) & ~mask.description.tokens.query_is_padding).nonzero().flatten()
+    if weights is None or weights.shape[-1] != mask.allowed.shape[-1] or not len(rows):
+        return False
+    of_rows = weights.cpu()[list(mask.items)][:, list(mask.heads)][..., rows, :]
+    n_queries, n_keys = mask.allowed.shape
+    is_earlier = of_rows.argmax(-1) <= rows if n_queries == n_keys else torch.ones((), dtype=torch.bool)
+    return bool((((of_rows > 0).sum(-1) == 1) & is_earlier).all())
 
 
 _WITHOUT_KEY = ("no_key_left", "blocks_everything", "own_key_hidden", "inverted")

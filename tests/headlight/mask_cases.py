@@ -73,6 +73,11 @@ def filled(cells, fill=LOW):
     return written_out(lambda scores: scores.masked_fill(cells, fill))
 
 
+def last_resort(scores):
+    """Reformer's: a query sees its own key where it has no other."""
+    return scores.masked_fill(torch.eye(T, dtype=torch.bool), -1e5).masked_fill(~causal(T), -1e9)
+
+
 def with_sink(place):
     """A column of the softmax that belongs to no token, as in gpt-oss; at the end or in front."""
 
@@ -343,6 +348,7 @@ CORRECT = {
     "a causal window": masked((DISTANCE >= 0) & (DISTANCE < 3)),
     "filled with a tensor": of(written_out(lambda s: torch.where(causal(T), s, torch.full_like(s, -1e9)))),
     "strided": masked((DISTANCE >= 0) & (DISTANCE % 2 == 0)),
+    "its own key as a last resort": of(written_out(last_resort)),
     "a window on both sides": masked(DISTANCE.abs() < 2),
     "blocks": masked((PLACES // 2)[:, None] == PLACES // 2),
     "padding on the right": of(partial(sdpa, attn_mask=~RIGHT[:, None, None]), **REAL["right"]),
@@ -510,6 +516,10 @@ BUGS = {
     "the batch along the wrong axis": along_batch(),
     "a row without a key": masked(EMPTY, "A query has no key left"),
     "a row without a key, written out": of(filled(~EMPTY), "Weights are NaN"),
+    "the first query sees later keys alone": of(
+        written_out(lambda s: s.masked_fill(~causal(T).tril(-1), -1e4).masked_fill(PLACES > 3, -1e9)),
+        "No query sees its own key",
+    ),
     "a row of one low number": of(filled(~EMPTY, -1e9), "A query has no key left"),
     "a mask repeated in another order": of(
         joined_heads(lambda p: p.repeat(N_HEADS, 1)), "Heads and sequences share an axis", **REAL["right"]
