@@ -9,6 +9,7 @@ from torch import nn
 from torch.nn import functional as F
 
 import headlight
+from tests.headlight.mask_cases import crossing
 from tests.headlight.small_models import N_HEADS, WIDTH, TokenModel, causal, seeded, stacked, vectors, written_out
 
 sdpa = F.scaled_dot_product_attention
@@ -346,6 +347,13 @@ def test_the_mask_of_what_a_cross_attention_reads_is_its_padding():
     headlight.assert_padding_ignored(Crossed(masks=True), of="encoder_hidden_states", **given)
     with pytest.raises(AssertionError, match="depends on token 4, which is padding"):
         headlight.assert_padding_ignored(Crossed(masks=False), of="encoder_hidden_states", **given)
+
+
+def test_a_leak_after_the_last_module_with_such_rows_names_the_attention_in_error():
+    case = crossing(forgets=True)
+    given = {"tgt": case.args[0], "memory": case.args[1], **case.kwargs}
+    with pytest.raises(AssertionError, match=r"after them, .*; decoder.layers.0.multihead_attn: Padding can be seen"):
+        headlight.assert_padding_ignored(case.model, of="memory", **given)
 
 
 class Pooled(nn.Module):
