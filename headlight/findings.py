@@ -87,8 +87,8 @@ def _or_not_read(attention: Attention, padding: Padding) -> tuple[Attention, Seq
 class _Mask:
     """One mask that differs from the others of its attention, and the sequences and heads that have it.
 
-    ``knows_padding`` is False where there is padding but the sizes do not tell which queries and keys it is, as where
-    a sequence is cut into parts.
+    ``knows_padding`` is False where there is padding, but the sizes do not tell which queries and keys it is, as
+    where a sequence is cut into parts.
     """
 
     allowed: Tensor
@@ -289,7 +289,6 @@ class _Said:
         places = {(_kind(attention), attention.shape, item) for item in mask.items}
         return sees_all and (self._is_named_causal or places <= self._hides_later)
 
-
     def _is_of_tokens(self, attention: Attention) -> bool:
         """False where sequences share their keys, or where those that hide later tokens have other sizes."""
         batch, *_ = attention.shape
@@ -410,7 +409,7 @@ def _of_the_masks(attention: Attention, masks: Sequence[_Mask], said: _Said) -> 
             if finding.rule == "padding_query_without_key" and not has_nan:
                 continue
             if finding.rule in ("no_key_left", "own_key_hidden") and _leaves_one_key(attention, mask):
-                why = "Where no other key is left, the softmax gives all weight to one key, whose fill is the highest."
+                why = "Where no other key is left, all weight goes to one key, whose fill is the highest."
                 mend = "Nothing to mend if it is meant."
                 finding = replace(finding, title="One key is a last resort", severity="note", why=why, mend=mend)
             if finding.rule == "aligned_top_left" and not attention.is_causal:

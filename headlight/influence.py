@@ -127,7 +127,9 @@ def stage_in_words(stage: StageOutput | None, subject: Subject, *, causal: bool)
     if stage is None:
         found = check(subject.model, *subject.args, causal=causal, **subject.kwargs).findings
         errors = (f"; {path}: {finding.title}" for path, finding in found if finding.severity == "error")
-        said = "No module with a row for each token does before the end: it happens after them, or in a forward itself"
+        said = (
+            "No module with a row for each token does before the end: it happens after them, or in a forward itself"
+        )
         return f"{said}{next(errors, '')}"
     name, is_attention = stage.module or "the model", stage.kind == "attention"
     if not is_attention and stage.kind not in _ROW_BY_ROW:

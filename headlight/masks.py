@@ -95,8 +95,8 @@ _SURELY_LOW = LOWEST / 2
 def held(read: ReadMask, scores: Tensor) -> ReadMask:
     """A mask that was read, held against the scores that the softmax was given.
 
-    Where these block other cells than it says, they are right: then the mask is what they show. Scores that are NaN,
-    as in every layer after a query without a key, show nothing.
+    Where these block other cells than it says, they are right: then the mask is what they show. Scores that are
+    NaN, as in every layer after a query without a key, show nothing.
     """
     hidden = scores <= _SURELY_LOW
     is_low = read.fill is None or read.fill <= _SURELY_LOW

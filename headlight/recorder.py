@@ -316,6 +316,7 @@ class WrittenDraft:
         self._is_changed = False
         self._is_mixed = False
         self._completed: Attention | None = None
+        self._met: set[int] = set()
 
     @property
     def is_attention(self) -> bool:
@@ -342,9 +343,17 @@ class WrittenDraft:
         self._is_mixed = True
 
     def completed(self, meeting: Meeting) -> None:
-        """They were multiplied with the values."""
+        """They were multiplied with the values, or columns of them that had met none were."""
         if self._completed is not None:
+            new = set(range(self.n_keys)[meeting.columns]) - self._met
+            if (
+                new and self._completed.sinks and meeting.origin == self._axis
+            ):  # what seemed to be sinks are keys too
+                self._met |= new
+                known = replace(self._completed, value_shape=(), value=None, context=None, difference=None)
+                self._completed = replace(known, sinks=self.n_keys - len(self._met))
             return
+        self._met = set(range(self.n_keys)[meeting.columns])
         with aside(meeting.weights):
             remarks = self._take_over(meeting) if self._is_changed and not self._is_mixed else ()
             if not meeting.has_queries:

@@ -161,6 +161,13 @@ def compressed(q, k, v):
     return sdpa(q, k, v, PLACES[:, None] >= 2 * torch.arange(3) + 1)
 
 
+def two_kinds_of_keys(q, k, v):
+    """One softmax over the means of blocks and over the tokens, each with values of its own."""
+    means, of_means = (x.unflatten(2, (3, 2)).mean(3) for x in (k, v))
+    weights = torch.cat([q @ means.mT / 2, q @ k.mT / 2], -1).softmax(-1)
+    return weights[..., :3] @ of_means + weights[..., 3:] @ v
+
+
 def with_memory(q, k, v):
     """Slots of memory that every query sees, in front of the keys."""
     k, v = (torch.cat([x[:, :, :4].flip(2), x], 2) for x in (k, v))
@@ -373,6 +380,7 @@ CORRECT = {
     "prefixes of other lengths": masked(per_item(causal(T) | (PLACES < 3), causal(T) | (PLACES < 1))),
     "images inside text": masked(per_item(IMAGES, causal(T))),
     "compressed blocks": of(compressed),
+    "two kinds of keys": of(two_kinds_of_keys),
     "slots of memory": of(with_memory),
     "one query for all": of(pooled),
     "one query, padding named": of(pooled, **REAL["right"]),

@@ -46,6 +46,7 @@ WORDS = {
     "heads first": "4 heads  6 queries, 6 keys   bidirectional, padding ignored on the right",
     "heads first, by the function": "4 heads  6 queries, 6 keys   bidirectional, padding ignored on the right",
     "queries in chunks": "This is a part of an attention",
+    "two kinds of keys": "6 queries, 9 keys every query sees every key",
     "slots of memory": "causal, 4 keys before query 0",
     "one query for all": "keys where k < 4",
     "blocks": "bidirectional, within blocks of 2",

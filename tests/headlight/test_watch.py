@@ -434,7 +434,7 @@ def test_under_a_transform_of_torch_func_nothing_is_kept_that_could_not_be_saved
         plain = model(vectors())
         with headlight.watch(model, keep="all") as trace:
             assert torch.equal(model(vectors()), plain)
-    assert any("0 ran under a transform of torch.func, where numbers cannot be read" in note for note in trace.notes)
+    assert any("0 ran under a transform of torch.func, where numbers" in note for note in trace.notes)
     assert headlight.load(trace.to_bytes()).notes == trace.notes
 
 
