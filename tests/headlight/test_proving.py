@@ -413,6 +413,13 @@ def test_sequences_of_a_batch_that_mix_are_told_apart_by_no_other_claim():
         headlight.assert_sequences_do_not_mix(mixing, IDS[:1])
 
 
+def test_padding_of_another_sequence_is_named_with_it():
+    padding = torch.zeros(IDS.shape, dtype=torch.bool)
+    padding[0, -1] = True
+    with pytest.raises(AssertionError, match=r"sequence 1, depends on token 5 of sequence 0, which is padding"):
+        headlight.assert_padding_ignored(decoder(CAUSAL, Summed(0)), IDS, padding=padding)
+
+
 def test_of_many_sequences_some_are_measured_and_that_is_said():
     proof = headlight.assert_sequences_do_not_mix(stacked(sdpa, n_layers=1), vectors(10))
     assert proof.is_sampled
