@@ -21,7 +21,7 @@ from headlight import known_functions
 from headlight.attention import Attention, Keep
 from headlight.call import NoSuchPartError
 from headlight.inputs import inputs_of
-from headlight.modules import RunningModules
+from headlight.modules import Arguments, Function, Keywords, RunningModules
 from headlight.recorder import NAMED_ATTENTION, Options, Recorder, WrittenDraft, aside
 from headlight.stages import StageBytes, Stages
 from headlight.trace import Trace
@@ -191,11 +191,7 @@ class _Watcher(TorchFunctionMode):
             self._trace.note(f"In {type(self._model).__name__} {self._instead('')}.")
 
     def __torch_function__(
-        self,
-        function: Callable[..., Any],
-        types: Any,  # noqa: ANN401 - PyTorch's own signature
-        args: tuple[Any, ...] = (),
-        kwargs: dict[str, Any] | None = None,
+        self, function: Function, types: object, args: Arguments = (), kwargs: Keywords | None = None
     ) -> Any:  # noqa: ANN401
         kwargs = kwargs or {}
         transform = _transform()
@@ -230,9 +226,9 @@ class _Watcher(TorchFunctionMode):
     def _see(
         self,
         transform: str,
-        function: Callable[..., Any],
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
+        function: Function,
+        args: Arguments,
+        kwargs: Keywords,
         output: Any,  # noqa: ANN401
         gone_on_with: Any,  # noqa: ANN401
     ) -> None:
