@@ -173,20 +173,18 @@ def _tokens_of_each(attention: Attention, padding: Padding, *, heads_first: bool
 
 def _seem_heads_first(attention: Attention, padding: Padding) -> bool:
     """True where heads and sequences share an axis, and the mask hides padding only if heads come first in it."""
-    if attention.allowed is None or attention.shape[1] > 1:
+    if attention.allowed is None or attention.shape[1] > 1 or attention.sinks:
         return False
-    allowed = with_leading_axes(attention.allowed.cpu())
-    orders = [_tokens_of_each(attention, padding, heads_first=first) for first in (False, True)]
-    shown = [
-        any(
+    planes = with_leading_axes(attention.allowed.cpu())[:, 0]
+
+    def shows_padding(heads_first: bool) -> bool:
+        tokens = _tokens_of_each(attention, padding, heads_first=heads_first)
+        return any(
             bool((plane & ~known.query_is_padding[:, None] & known.key_is_padding).any())
-            for plane, known in zip(allowed[:, 0].expand(len(tokens), -1, -1), tokens, strict=True)
+            for plane, known in zip(planes.expand(len(tokens), -1, -1), tokens, strict=True)
         )
-        if not attention.sinks
-        else False
-        for tokens in orders
-    ]
-    return shown == [True, False]
+
+    return shows_padding(False) and not shows_padding(True)
 
 
 def _facts(tokens: Tokens) -> Tensor:

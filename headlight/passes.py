@@ -222,13 +222,7 @@ class _Notes(TorchFunctionMode):
             return self._followed(function, args, kwargs or {}, output)
         return output
 
-    def _followed(
-        self,
-        function: Function,
-        args: Arguments,
-        kwargs: Keywords,
-        output: Any,  # noqa: ANN401
-    ) -> Any:  # noqa: ANN401
+    def _followed(self, function: Function, args: Arguments, kwargs: Keywords, output: object) -> object:
         """Follow the ids from one tensor to the next, up to where they are looked up."""
         given = tensors_in((args, kwargs))
         in_place = [self._in_place[tensor] for tensor in given if tensor in self._in_place]

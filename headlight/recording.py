@@ -324,9 +324,7 @@ def _stage_from_json(given: Mapping[str, Any], arrays: Mapping[str, Tensor]) -> 
 
 def _array(given: Mapping[str, Any], name: str, arrays: Mapping[str, Tensor]) -> Tensor | None:
     number = given.get(name)
-    if number is None:
-        return None
-    return _one_of(arrays, number, name)
+    return None if number is None else _one_of(arrays, number, name)
 
 
 def _one_of(arrays: Mapping[str, Tensor], number: object, name: str) -> Tensor:

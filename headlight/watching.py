@@ -200,9 +200,9 @@ class _Watcher(TorchFunctionMode):
             self._aside(stages.before, function, args, kwargs)
         output = function(*args, **kwargs)
         kept = None if stages is None else self._aside(stages.after, function, args, kwargs, output)
-        gone_on_with = output if kept is None else kept
-        self._aside(self._see, transform, function, args, kwargs, output, gone_on_with)
-        return gone_on_with
+        used = output if kept is None else kept
+        self._aside(self._see, transform, function, args, kwargs, output, used)
+        return used
 
     def _aside(self, see: Callable[..., Any], *seen: Any) -> Any:  # noqa: ANN401
         """Return the result of ``see``; None where it fails: then a note says that something is missing.
@@ -224,13 +224,7 @@ class _Watcher(TorchFunctionMode):
         return None
 
     def _see(
-        self,
-        transform: str,
-        function: Function,
-        args: Arguments,
-        kwargs: Keywords,
-        output: Any,  # noqa: ANN401
-        gone_on_with: Any,  # noqa: ANN401
+        self, transform: str, function: Function, args: Arguments, kwargs: Keywords, output: object, used: object
     ) -> None:
         """Take note of a call of a function if it is an attention, or a step of one that is written out."""
         try:
@@ -243,7 +237,7 @@ class _Watcher(TorchFunctionMode):
                 where = f"{path or 'The model'} ran under {transform}, where numbers cannot be read"
                 self._trace.note(f"{where}: its attention is not shown.")
         elif reader is None:
-            self._written.see(function, args, kwargs, gone_on_with)
+            self._written.see(function, args, kwargs, used)
         elif self.recorder.options.wants(path):
             with aside(args[0] if args else kwargs["query"]):
                 self.recorder.add(self._modules.innermost, reader(args, kwargs, output))
