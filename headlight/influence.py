@@ -35,6 +35,11 @@ def differentiated(subject: Subject) -> Pass | None:
     return found
 
 
+def sampled(n: int, most: int, n_sampled: int) -> list[int]:
+    """All numbers below one, or above the most some of them, from the first to the last."""
+    return list(range(n)) if n <= most else [round(i * (n - 1) / (n_sampled - 1)) for i in range(n_sampled)]
+
+
 def all_rows(subject: Subject, output: Tensor) -> Tensor:
     """(B, T) bool, every row of an output; (B, 1) where it has one for each sequence."""
     n_rows = subject.n_tokens if subject.has_rows(output) else 1

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from headlight.influence import all_rows, differentiated, first_stage, pulled_back, stage_in_words
+from headlight.influence import all_rows, differentiated, first_stage, pulled_back, sampled, stage_in_words
 from headlight.inputs import arguments_of, padding_of
 from headlight.passes import Pass, StageOutput, Subject, run_pass
 
@@ -173,7 +173,7 @@ def assert_sequences_do_not_mix(
         raise ValueError(f"there is {n_sequences} sequence: there must be at least 2 to mix")
     by_derivative = differentiated(subject)
     before = run_pass(subject, subject.tokens, differentiable=False)
-    measured = range(n_sequences)[: max(2, _MOST_SEQUENCES)]
+    measured = range(n_sequences)[:_MOST_SEQUENCES]
     for item in measured:
         is_own = (torch.arange(n_sequences) == item)[:, None]
         of_tokens = is_own.expand(-1, subject.n_tokens)
@@ -232,9 +232,7 @@ def _is_source(subject: Subject) -> bool:
 
 def _places(n_tokens: int) -> list[int]:
     """The tokens after which the sequence is cut in two."""
-    if n_tokens - 1 <= _MOST_PLACES:
-        return list(range(n_tokens - 1))
-    return [round(place * (n_tokens - 2) / (_SAMPLED - 1)) for place in range(_SAMPLED)]
+    return sampled(n_tokens - 1, _MOST_PLACES, _SAMPLED)
 
 
 def _how(by_derivative: Pass | None, number: str, of: str = "places") -> str:

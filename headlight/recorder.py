@@ -29,16 +29,7 @@ _NUMBER = re.compile(r"(?:^|\.)(\d+)(?:\.|$)")
 
 @dataclass(frozen=True)
 class Options:
-    """What is to be kept.
-
-    Attributes:
-        layers: numbers of layers, as they stand in the modules' names, and names or patterns of them
-            (``encoder.*``); None for all.
-        keep: ``shapes`` keeps no numbers, ``weights`` the weights, masks and biases, ``all`` also queries, keys,
-            values and context, and every operation of the model.
-        item: the sequence of the batch; None for all.
-        heads: the heads; None for all.
-        to: the device; None leaves tensors where they are.
+    """What is to be kept: what ``watch`` was asked for, under the same names.
 
     Raises:
         ValueError: ``keep`` is none of the three.

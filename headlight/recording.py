@@ -59,17 +59,7 @@ class Texts:
 
 @dataclass(frozen=True, eq=False)
 class Content:
-    """What a file holds.
-
-    Attributes:
-        attentions: every attention.
-        stages: every stage.
-        notes: the sentences on what could not be seen.
-        tokens: the text of each token; empty where nobody gave it.
-        parameters: parameters of the model by name.
-        texts: the same tokens of several sequences.
-        inputs: what the model was called with.
-    """
+    """What a file holds: all of a ``Trace``, under the same names."""
 
     attentions: Sequence[Attention]
     stages: Sequence[Stage]
