@@ -22,38 +22,10 @@ from torch.overrides import resolve_name
 from model.dataflow import Constant, Node, Operation, ParameterInput, Slot, StageInput, part_of
 
 _ELEMENTWISE = (
-    *(
-        "add",
-        "sub",
-        "mul",
-        "div",
-        "true_divide",
-        "pow",
-        "neg",
-        "abs",
-        "exp",
-        "log",
-        "sqrt",
-        "rsqrt",
-        "square",
-        "cos",
-    ),
-    *("sin", "tanh", "sigmoid", "relu", "clamp", "minimum", "maximum", "masked_fill", "where", "logical_and"),
-    *(
-        "logical_or",
-        "logical_not",
-        "eq",
-        "ne",
-        "lt",
-        "le",
-        "gt",
-        "ge",
-        "reciprocal",
-        "erf",
-        "full_like",
-        "zeros_like",
-    ),
-    *("ones_like", "multiply", "divide", "subtract"),
+    *("add", "sub", "mul", "div", "true_divide", "pow", "neg", "abs", "exp", "log", "sqrt", "rsqrt", "square"),
+    *("cos", "sin", "tanh", "sigmoid", "relu", "clamp", "minimum", "maximum", "masked_fill", "where"),
+    *("logical_and", "logical_or", "logical_not", "eq", "ne", "lt", "le", "gt", "ge", "reciprocal", "erf"),
+    *("full_like", "zeros_like", "ones_like", "multiply", "divide", "subtract"),
 )
 _OVER_AXES = (
     *("matmul", "mm", "bmm", "addmm", "baddbmm", "softmax", "log_softmax", "sum", "mean", "var", "amax", "amin"),
@@ -66,22 +38,8 @@ _SHAPES = (
     *("view_as", "reshape_as", "t"),
 )
 _OPERATORS = (
-    *(
-        "add",
-        "radd",
-        "sub",
-        "rsub",
-        "mul",
-        "rmul",
-        "truediv",
-        "rtruediv",
-        "pow",
-        "rpow",
-        "matmul",
-        "rmatmul",
-        "neg",
-    ),
-    *("getitem", "and", "or", "invert", "eq", "ne", "lt", "le", "gt", "ge"),
+    *("add", "radd", "sub", "rsub", "mul", "rmul", "truediv", "rtruediv", "pow", "rpow", "matmul", "rmatmul"),
+    *("neg", "getitem", "and", "or", "invert", "eq", "ne", "lt", "le", "gt", "ge"),
 )
 _OF_NETWORKS = (
     *("linear", "softmax", "log_softmax", "layer_norm", "rms_norm", "gelu", "relu", "silu", "embedding", "dropout"),

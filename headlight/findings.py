@@ -85,7 +85,11 @@ def _or_not_read(attention: Attention, padding: Padding) -> tuple[Attention, Seq
 
 @dataclass(frozen=True, eq=False)
 class _Mask:
-    """One mask that differs from the others of its attention, and the sequences and heads that have it."""
+    """One mask that differs from the others of its attention, and the sequences and heads that have it.
+
+    ``knows_padding`` is False where there is padding, but the sizes do not tell which queries and keys it is, as
+    where a sequence is cut into parts.
+    """
 
     allowed: Tensor
     items: tuple[int, ...]
@@ -93,6 +97,7 @@ class _Mask:
     n_items: int
     n_heads: int
     description: Description
+    knows_padding: bool = True
 
     @property
     def where(self) -> str:
@@ -120,6 +125,8 @@ def _described(attention: Attention, padding: Padding) -> Iterator[_Mask]:
         allowed = allowed[..., :n_keys].expand(-1, -1, -1, n_keys)
     tokens = _all_tokens(attention, padding)
     batch = len(tokens)
+    given = (each for each in (padding.encoder, padding.decoder, padding.source) if each is not None)
+    knows_padding = any(bool(_facts(each).any()) for each in tokens) or not any(bool(each.any()) for each in given)
     paddings = _Different([_facts(known) for known in tokens])
     masks = _Different(list(allowed.flatten(0, 1)))
     places: dict[tuple[int, int], list[tuple[int, int]]] = {}
@@ -130,7 +137,8 @@ def _described(attention: Attention, padding: Padding) -> Iterator[_Mask]:
     for (number, _), members in places.items():
         items, heads = (tuple(sorted({member[axis] for member in members})) for axis in (0, 1))
         mask = masks.values[number]
-        yield _Mask(mask, items, heads, batch, n_heads, describe(mask, tokens[items[0]]))
+        description = describe(mask, tokens[items[0]])
+        yield _Mask(mask, items, heads, batch, n_heads, description, knows_padding)
 
 
 class _Different:
@@ -165,20 +173,18 @@ def _tokens_of_each(attention: Attention, padding: Padding, *, heads_first: bool
 
 def _seem_heads_first(attention: Attention, padding: Padding) -> bool:
     """True where heads and sequences share an axis, and the mask hides padding only if heads come first in it."""
-    if attention.allowed is None or attention.shape[1] > 1:
+    if attention.allowed is None or attention.shape[1] > 1 or attention.sinks:
         return False
-    allowed = attention.allowed.cpu()
-    orders = [_tokens_of_each(attention, padding, heads_first=first) for first in (False, True)]
-    shown = [
-        any(
+    planes = with_leading_axes(attention.allowed.cpu())[:, 0]
+
+    def shows_padding(heads_first: bool) -> bool:
+        tokens = _tokens_of_each(attention, padding, heads_first=heads_first)
+        return any(
             bool((plane & ~known.query_is_padding[:, None] & known.key_is_padding).any())
-            for plane, known in zip(allowed[:, 0].expand(len(tokens), -1, -1), tokens, strict=True)
+            for plane, known in zip(planes.expand(len(tokens), -1, -1), tokens, strict=True)
         )
-        if not attention.sinks
-        else False
-        for tokens in orders
-    ]
-    return shown == [True, False]
+
+    return shows_padding(False) and not shows_padding(True)
 
 
 def _facts(tokens: Tokens) -> Tensor:
@@ -199,7 +205,7 @@ def _tokens(attention: Attention, padding: Padding, item: int, batch: int, heads
         of_keys = padding.encoder if padding.source is None and has_both else padding.source
     keys, queries = (_row(each, item, batch, heads_first) for each in (of_keys, own))
     keys = keys if keys is not None and len(keys) == n_keys else None
-    if queries is not None and len(queries) > n_queries and not crosses:
+    if queries is not None and len(queries) == n_keys > n_queries and not crosses:
         queries = queries[-n_queries:]  # with a key/value cache the last tokens are the queries
     queries = queries if queries is not None and len(queries) == n_queries else None
     documents = None if crosses else _row(padding.documents, item, batch, heads_first)
@@ -221,6 +227,11 @@ def _row(padding: Tensor | None, item: int, batch: int, heads_first: bool) -> Te
 def is_cross(attention: Attention) -> bool:
     """Whether the name of its module says that its keys come from another sequence than its queries."""
     return bool(_CROSS.search(attention.module))
+
+
+def _is_not_judged(attention: Attention) -> bool:
+    """Whether its mask alone says nothing."""
+    return not {"part", "own_keys"}.isdisjoint(attention.remarks)
 
 
 def is_of_decoder(module: str) -> bool:
@@ -249,6 +260,9 @@ class _Said:
         self._has_two_stacks = any(map(_OF_ENCODER.search, modules)) and any(map(_OF_DECODER.search, modules))
         self._causal = causal
         self._is_named_causal = _CAUSAL_NAME in model_name
+        self._causal_sizes = {
+            attention.shape[2:] for attention, masks in described for mask in masks if _is_exactly_causal(mask)
+        }
         self._hides_later = {
             (_kind(attention), attention.shape, item)
             for attention, masks in described
@@ -259,17 +273,26 @@ class _Said:
 
     def is_causal(self, attention: Attention, mask: _Mask) -> bool:
         """True where a mask must hide later tokens."""
-        if is_cross(attention) or "part" in attention.remarks:
+        if is_cross(attention) or _is_not_judged(attention):
             return False
         if self._has_two_stacks and _OF_ENCODER.search(attention.module):
+            return False
+        sees_all = bool((mask.allowed | mask.description.tokens.key_is_padding).all())
+        if sees_all and not self._is_of_tokens(attention):
             return False
         if self._causal is not None:
             return self._causal
         if attention.is_causal or _is_exactly_causal(mask) or _is_causal_by_mistake(mask):
             return True
-        sees_all = bool((mask.allowed | mask.description.tokens.key_is_padding).all())
         places = {(_kind(attention), attention.shape, item) for item in mask.items}
         return sees_all and (self._is_named_causal or places <= self._hides_later)
+
+    def _is_of_tokens(self, attention: Attention) -> bool:
+        """False where sequences share their keys, or where those that hide later tokens have other sizes."""
+        batch, *_ = attention.shape
+        query, key = attention.query_shape, attention.key_shape
+        is_shared = batch > 1 and bool(key) and (len(key) < len(query) or (key[0] == 1 < query[0]))
+        return not is_shared and (not self._causal_sizes or attention.shape[2:] in self._causal_sizes)
 
 
 def _is_exactly_causal(mask: _Mask) -> bool:
@@ -281,7 +304,7 @@ def _is_exactly_causal(mask: _Mask) -> bool:
 def _is_causal_by_mistake(mask: _Mask) -> bool:
     """True for the causal mask off by one or turned over, which nobody means."""
     n_queries, n_keys = mask.allowed.shape
-    if n_queries != n_keys or n_queries < 3:
+    if n_queries != n_keys or int((~mask.description.tokens.query_is_padding).sum()) < 3:
         return False
     real = ~mask.description.tokens.query_is_padding[:, None] & ~mask.description.tokens.key_is_padding
     ones = torch.ones_like(mask.allowed)
@@ -326,7 +349,7 @@ def _findings(
             of_masks.append(_remark(attention, "heads_or_sequences"))
         if mask is not None and not is_cross(attention):
             of_masks += _beside_expected(attention, mask, _all_tokens(attention, padding))
-        elif "part" not in attention.remarks:
+        elif not _is_not_judged(attention):
             of_masks += _of_the_masks(attention, masks, said)
             of_masks += _of_documents(masks)
     for finding in of_masks:
@@ -375,12 +398,18 @@ def _of_the_masks(attention: Attention, masks: Sequence[_Mask], said: _Said) -> 
     cases = [_case(attention, mask, said.is_causal(attention, mask)) for mask in masks]
     found = [lint(case) for case in cases]
     is_inverted = any(finding.rule == "inverted" for findings in found for finding in findings)
-    for case, findings in zip(cases, found, strict=True):
+    for mask, case, findings in zip(masks, cases, found, strict=True):
         if is_inverted and not any(finding.rule == "inverted" for finding in findings) and _turned_is_right(case):
             continue
         for finding in findings:
+            if finding.rule in _WITHOUT_KEY and not mask.knows_padding:
+                continue  # the queries that are left without a key may be padding
             if finding.rule == "padding_query_without_key" and not has_nan:
                 continue
+            if finding.rule in ("no_key_left", "own_key_hidden") and _leaves_one_key(attention, mask):
+                why = "Where no other key is left, all weight goes to one key, whose fill is the highest."
+                mend = "Nothing to mend if it is meant."
+                finding = replace(finding, title="One key is a last resort", severity="note", why=why, mend=mend)
             if finding.rule == "aligned_top_left" and not attention.is_causal:
                 continue  # the keys after the last query may be empty places of a cache
             if finding.rule == "fill_leaks":
@@ -393,6 +422,22 @@ def _of_the_masks(attention: Attention, masks: Sequence[_Mask], said: _Said) -> 
                 severity: Severity = "warning" if case.is_square else "note"
                 finding = replace(finding, why=why, severity=severity)
             yield finding
+
+
+def _leaves_one_key(attention: Attention, mask: _Mask) -> bool:
+    """Whether each query with blocked keys alone gives all weight to one of them, and none to a later one."""
+    weights = attention.weights
+    rows = (~mask.allowed.any(-1) & ~mask.description.tokens.query_is_padding).nonzero().flatten()
+    if weights is None or weights.shape[-1] != mask.allowed.shape[-1] or not len(rows):
+        return False
+    of_rows = weights.cpu()[list(mask.items)][:, list(mask.heads)][..., rows, :]
+    n_queries, n_keys = mask.allowed.shape
+    is_earlier = of_rows.argmax(-1) <= rows if n_queries == n_keys else torch.ones((), dtype=torch.bool)
+    return bool((((of_rows > 0).sum(-1) == 1) & is_earlier).all())
+
+
+_WITHOUT_KEY = ("no_key_left", "blocks_everything", "own_key_hidden", "inverted")
+"""Rules that start from a query without a key."""
 
 
 def _leak(attention: Attention) -> float | None:
@@ -507,6 +552,13 @@ REMARKS: Mapping[str, Said] = {
         "note",
         "Its module computes several softmaxes in one call, of which this one has some of the heads, queries or "
         "keys, so its mask is not judged.",
+        "Nothing to mend.",
+    ),
+    "own_keys": Said(
+        "Each query has keys of its own",
+        "note",
+        "Its weights meet other values for each query, as where a sequence is pooled or an expert is chosen, so "
+        "that a column is no one key, and its mask is not judged.",
         "Nothing to mend.",
     ),
     "not_read": Said(

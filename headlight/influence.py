@@ -35,6 +35,11 @@ def differentiated(subject: Subject) -> Pass | None:
     return found
 
 
+def sampled(n: int, most: int, n_sampled: int) -> list[int]:
+    """All numbers below one, or above the most some of them, from the first to the last."""
+    return list(range(n)) if n <= most else [round(i * (n - 1) / (n_sampled - 1)) for i in range(n_sampled)]
+
+
 def all_rows(subject: Subject, output: Tensor) -> Tensor:
     """(B, T) bool, every row of an output; (B, 1) where it has one for each sequence."""
     n_rows = subject.n_tokens if subject.has_rows(output) else 1
@@ -125,7 +130,12 @@ def stage_in_words(stage: StageOutput | None, subject: Subject, *, causal: bool)
         causal: whether no token may see a later one.
     """
     if stage is None:
-        return "No module does before the end: it happens in the model's own forward"
+        found = check(subject.model, *subject.args, causal=causal, **subject.kwargs).findings
+        errors = (f"; {path}: {finding.title}" for path, finding in found if finding.severity == "error")
+        said = (
+            "No module with a row for each token does before the end: it happens after them, or in a forward itself"
+        )
+        return f"{said}{next(errors, '')}"
     name, is_attention = stage.module or "the model", stage.kind == "attention"
     if not is_attention and stage.kind not in _ROW_BY_ROW:
         return f"The first stage that does is {name} ({stage.kind})"

@@ -13,11 +13,12 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from headlight.call import Call, broadcast_axes, broadcast_shapes, four_axes
+from headlight.modules import Arguments, Keywords
 
-Reader = Callable[[tuple[Any, ...], Mapping[str, Any], Any], Call]
+Reader = Callable[[Arguments, Keywords, Any], Call]
 
 
-def scaled_dot_product_attention(args: tuple[Any, ...], kwargs: Mapping[str, Any], output: Tensor) -> Call:
+def scaled_dot_product_attention(args: Arguments, kwargs: Keywords, output: Tensor) -> Call:
     """``F.scaled_dot_product_attention``, whose inputs are (..., H, T, D) or (..., T, D)."""
 
     def read(
@@ -59,7 +60,7 @@ def _mask_of(mask: Tensor | None, device: torch.device, batch: Sequence[int]) ->
 _MULTI_HEAD = inspect.signature(F.multi_head_attention_forward)
 
 
-def multi_head_attention_forward(args: tuple[Any, ...], kwargs: Mapping[str, Any], output: Any) -> Call:  # noqa: ANN401
+def multi_head_attention_forward(args: Arguments, kwargs: Keywords, output: Any) -> Call:  # noqa: ANN401
     """``F.multi_head_attention_forward``, the function within ``nn.MultiheadAttention``: (T, B, D) or (T, D)."""
     bound = _MULTI_HEAD.bind(*args, **kwargs)
     bound.apply_defaults()
@@ -170,7 +171,7 @@ def _contradicts(mask: Tensor | None) -> bool:
     return not bool((blocked == later).all())
 
 
-def flex_attention(args: tuple[Any, ...], kwargs: Mapping[str, Any], output: Any) -> Call:  # noqa: ANN401
+def flex_attention(args: Arguments, kwargs: Keywords, output: Any) -> Call:  # noqa: ANN401
     """FlexAttention, as its operator is called: q, k, v, score_mod, block mask, scale, and more for the kernel."""
     query, key, value, score_mod, block_mask, scale = (*args, *kwargs.values())[:6]
     batch, heads, n_queries, _ = query.shape

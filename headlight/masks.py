@@ -55,7 +55,8 @@ def read_added(added: Tensor) -> ReadMask:
         return ReadMask()
     lowest, highest = (float(extreme) for extreme in torch.aminmax(added.float()))
     if math.isnan(lowest) or math.isnan(highest):
-        return ReadMask(bias=added, remark="nan_in_mask")
+        blocked = added == -math.inf
+        return ReadMask(~blocked if bool(blocked.any()) else None, bias=added, remark="nan_in_mask")
     if lowest == highest == 0.0:
         return ReadMask()
     has_two = bool(((added == lowest) | (added == highest)).all())
@@ -94,11 +95,14 @@ _SURELY_LOW = LOWEST / 2
 def held(read: ReadMask, scores: Tensor) -> ReadMask:
     """A mask that was read, held against the scores that the softmax was given.
 
-    Where these block other cells than it says, they are right: then the mask is what they show.
+    Where these block other cells than it says, they are right: then the mask is what they show. Scores that are
+    NaN, as in every layer after a query without a key, show nothing.
     """
     hidden = scores <= _SURELY_LOW
     is_low = read.fill is None or read.fill <= _SURELY_LOW
     allowed = read.allowed if is_low else None
+    if allowed is not None:
+        hidden |= scores.isnan() & ~allowed
     if not bool((hidden if allowed is None else hidden == allowed).any()):
         return read
     if allowed is not None and not bool((hidden & allowed).any()):

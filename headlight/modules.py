@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +15,11 @@ from torch.nn.modules.module import (
     register_module_forward_hook,
     register_module_forward_pre_hook,
 )
+
+Function = Callable[..., Any]
+Arguments = tuple[Any, ...]
+Keywords = Mapping[str, Any]
+"""A function of PyTorch, and what it is called with."""
 
 Entered = Callable[[nn.Module], None]
 Left = Callable[[nn.Module, Any, Any, Any], Any]

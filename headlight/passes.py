@@ -12,7 +12,7 @@ from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 from torch.utils.weak import WeakIdKeyDictionary
 
-from headlight.modules import RunningModules
+from headlight.modules import Arguments, Function, Keywords, RunningModules
 from model.dataflow import name_of
 
 _LOOK_UPS = frozenset(("embedding", "getitem", "index_select"))
@@ -211,11 +211,7 @@ class _Notes(TorchFunctionMode):
         return leaf.clone()
 
     def __torch_function__(
-        self,
-        function: Callable[..., Any],
-        types: Any,  # noqa: ANN401 - PyTorch's own signature
-        args: tuple[Any, ...] = (),
-        kwargs: dict[str, Any] | None = None,
+        self, function: Function, types: object, args: Arguments = (), kwargs: Keywords | None = None
     ) -> Any:  # noqa: ANN401
         output = function(*args, **(kwargs or {}))
         if function in _ATTENTIONS or type(function).__name__ == "FlexAttentionHOP":
@@ -226,13 +222,7 @@ class _Notes(TorchFunctionMode):
             return self._followed(function, args, kwargs or {}, output)
         return output
 
-    def _followed(
-        self,
-        function: Callable[..., Any],
-        args: tuple[Any, ...],
-        kwargs: Mapping[str, Any],
-        output: Any,  # noqa: ANN401
-    ) -> Any:  # noqa: ANN401
+    def _followed(self, function: Function, args: Arguments, kwargs: Keywords, output: object) -> object:
         """Follow the ids from one tensor to the next, up to where they are looked up."""
         given = tensors_in((args, kwargs))
         in_place = [self._in_place[tensor] for tensor in given if tensor in self._in_place]

@@ -339,9 +339,7 @@ def _both_ways(product: Stage | None) -> Iterator[tuple[Node, Node]]:
 
 def _quarter(graph: Graph, node: Node) -> tuple[str, ...] | None:
     """The stages that take rows apart, change a sign, and put them together again; None where there are none."""
-    while isinstance(node, Operation) and node.name in ("flatten", "reshape", "view", *TYPES):
-        node = node.inputs[0]
-    joined = graph.stage_of(node, *_JOINS)
+    joined = graph.stage_of(_before(node, "flatten", "reshape", "view"), *_JOINS)
     parts = [graph.stage_of(_bare(part), "neg") for part in _parts(joined)]
     negated = [part.path for part in parts if part is not None]
     return (joined.path, *negated) if joined is not None and (len(parts), len(negated)) == (2, 1) else None
@@ -349,7 +347,12 @@ def _quarter(graph: Graph, node: Node) -> tuple[str, ...] | None:
 
 def _bare(node: Node) -> Node:
     """An expression without the axes of size 1 that it was given."""
-    while isinstance(node, Operation) and node.name in ("unsqueeze", *TYPES):
+    return _before(node, "unsqueeze")
+
+
+def _before(node: Node, *names: str) -> Node:
+    """An expression before some operations and changes of its number type."""
+    while isinstance(node, Operation) and node.name in (*names, *TYPES):
         node = node.inputs[0]
     return node
 
@@ -447,9 +450,7 @@ def _unused(symbol: str, used: Mapping[str, object]) -> str:
 
 def _unfolded(node: Node) -> Node:
     """Scores before their shape was changed."""
-    while isinstance(node, Operation) and node.name in ("view", "reshape", "unflatten", *TYPES):
-        node = node.inputs[0]
-    return node
+    return _before(node, "view", "reshape", "unflatten")
 
 
 def _changed_scores(graph: Graph, stage: Stage | None) -> tuple[str, Node, Node, str] | None:

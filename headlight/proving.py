@@ -8,14 +8,14 @@ tokens are put in their place, which also finds what no derivative shows, such a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from headlight.influence import all_rows, differentiated, first_stage, pulled_back, stage_in_words
+from headlight.influence import all_rows, differentiated, first_stage, pulled_back, sampled, stage_in_words
 from headlight.inputs import arguments_of, padding_of
 from headlight.passes import Pass, StageOutput, Subject, run_pass
 
@@ -173,7 +173,7 @@ def assert_sequences_do_not_mix(
         raise ValueError(f"there is {n_sequences} sequence: there must be at least 2 to mix")
     by_derivative = differentiated(subject)
     before = run_pass(subject, subject.tokens, differentiable=False)
-    measured = range(n_sequences)[: max(2, _MOST_SEQUENCES)]
+    measured = range(n_sequences)[:_MOST_SEQUENCES]
     for item in measured:
         is_own = (torch.arange(n_sequences) == item)[:, None]
         of_tokens = is_own.expand(-1, subject.n_tokens)
@@ -232,9 +232,7 @@ def _is_source(subject: Subject) -> bool:
 
 def _places(n_tokens: int) -> list[int]:
     """The tokens after which the sequence is cut in two."""
-    if n_tokens - 1 <= _MOST_PLACES:
-        return list(range(n_tokens - 1))
-    return [round(place * (n_tokens - 2) / (_SAMPLED - 1)) for place in range(_SAMPLED)]
+    return sampled(n_tokens - 1, _MOST_PLACES, _SAMPLED)
 
 
 def _how(by_derivative: Pass | None, number: str, of: str = "places") -> str:
@@ -252,32 +250,33 @@ class _Claim:
         rows: (B, T) bool, those rows; (B, 1) where the output has one for each sequence.
         of_stages: (B, T) bool, the rows of earlier stages that must not either.
         forbidden: (B, T) bool, those tokens.
-        said: the row, the token and their sequences -> how the one depends on the other.
+        said: the row and the token in words, and the token's sequence -> how the one depends on the other.
     """
 
     subject: Subject
     rows: Tensor
     of_stages: Tensor
     forbidden: Tensor
-    said: Callable[[str, int, int], str]
+    said: Callable[[str, str, int], str]
 
-    def denied(self, item: int, row: int) -> tuple[str, int]:
-        """The row in words, and a forbidden token: one of the same sequence if there is one."""
+    def denied(self, item: int, row: int, token: Sequence[int] = ()) -> str:
+        """That a row depends on a token, by its sequence and place; on a forbidden one where it is not known."""
         place = "" if self.rows.shape[1] == 1 else f"row {row} of "
         sequence = f", sequence {item}," if len(self.rows) > 1 else ""
-        tokens = self.forbidden[item].nonzero().flatten().tolist()
-        return f"{place}the output{sequence}", tokens[0] if tokens else 0
+        source, at = token or min(self.forbidden.nonzero().tolist(), key=lambda each: each[0] != item)
+        of_sequence = "" if source == item else f" of sequence {source}"
+        return self.said(f"{place}the output{sequence}", f"token {at}{of_sequence}", source)
 
 
-def _later(row: str, token: int, _: int) -> str:
-    return f"{row} depends on token {token}, which comes later"
+def _later(row: str, token: str, _: int) -> str:
+    return f"{row} depends on {token}, which comes later"
 
 
-def _padded(row: str, token: int, _: int) -> str:
-    return f"{row} depends on token {token}, which is padding"
+def _padded(row: str, token: str, _: int) -> str:
+    return f"{row} depends on {token}, which is padding"
 
 
-def _mixed(row: str, _: int, sequence: int) -> str:
+def _mixed(row: str, _: str, sequence: int) -> str:
     return f"{row} depends on sequence {sequence}"
 
 
@@ -299,9 +298,8 @@ def _assert_nothing_pulled_back(claim: _Claim, found: Pass) -> None:
         only[item, row] = True
         if bool(pulled_back(output, only, found, subject)[source, token] != 0):
             break
-    words, _ = claim.denied(item, row)
     first = first_stage(found, claim.of_stages, forbidden, subject)
-    _fail(claim, claim.said(words, token, source), first)
+    _fail(claim, claim.denied(item, row, (source, token)), first)
 
 
 def _first_nan(found: Pass) -> str:
@@ -326,8 +324,7 @@ def _assert_nothing_changed(claim: _Claim, before: Pass) -> None:
         if old.value.shape == new.value.shape and bool(_rows_that_differ(old, new.value, claim.of_stages).any()):
             first = old
             break
-    words, token = claim.denied(item, row)
-    _fail(claim, claim.said(words, token, int(forbidden.any(1).int().argmax())), first)
+    _fail(claim, claim.denied(item, row), first)
 
 
 def _changed(subject: Subject, where: Tensor, n_ids: int | None) -> Tensor:

@@ -15,11 +15,11 @@ import torch
 from torch import Tensor
 from torch.multiprocessing.reductions import StorageWeakRef
 
-from headlight.attention import Attention, Keep
+from headlight.attention import Attention, Keep, Shape
 from headlight.call import Call, broadcast_axes, four_axes, picked
 from headlight.masks import ReadMask, has_unexplained_zeros, held, read_added, read_mask
 from headlight.modules import Running
-from headlight.written import Meeting, Scores, Softmax
+from headlight.written import Meeting, Softmax
 
 NAMED_ATTENTION = re.compile(r"attention|attn", re.IGNORECASE)
 """The name of a class that is an attention by its purpose."""
@@ -29,16 +29,7 @@ _NUMBER = re.compile(r"(?:^|\.)(\d+)(?:\.|$)")
 
 @dataclass(frozen=True)
 class Options:
-    """What is to be kept.
-
-    Attributes:
-        layers: numbers of layers, as they stand in the modules' names, and names or patterns of them
-            (``encoder.*``); None for all.
-        keep: ``shapes`` keeps no numbers, ``weights`` the weights, masks and biases, ``all`` also queries, keys,
-            values and context, and every operation of the model.
-        item: the sequence of the batch; None for all.
-        heads: the heads; None for all.
-        to: the device; None leaves tensors where they are.
+    """What is to be kept: what ``watch`` was asked for, under the same names.
 
     Raises:
         ValueError: ``keep`` is none of the three.
@@ -309,23 +300,28 @@ class WrittenDraft:
         self.n_keys = shape[softmax.axis]
         self._module, self._shape, self._dtype = module, shape, softmax.output.dtype
         self._axis, self._roles, self._is_plain = softmax.axis, softmax.roles, softmax.is_plain
-        self._product = None if softmax.known is None else _Product.of(softmax.known, copied)
+        known = softmax.known
+        self._sides = (
+            [_Side()] * 2 if known is None else [_Side.of(each, copied) for each in (known.query, known.key)]
+        )
+        self._has_product, self._scale = known is not None, 1.0 if known is None else known.scale
         self._read, self._weights = read, weights
         self._kept, self._copied = kept, copied
         self._dropout = 0.0
         self._is_changed = False
         self._is_mixed = False
         self._completed: Attention | None = None
+        self._met: set[int] = set()
 
     @property
     def is_attention(self) -> bool:
         """True where queries and keys, or values, are known."""
-        return self._completed is not None or self._product is not None
+        return self._completed is not None or self._has_product
 
     @property
     def attention(self) -> Attention | None:
         """The attention; None where neither queries and keys nor values are known."""
-        if self._completed is not None or self._product is None:
+        if self._completed is not None or not self._has_product:
             return self._completed
         return self._with_keys(self._axis, slice(0, self.n_keys))
 
@@ -342,11 +338,21 @@ class WrittenDraft:
         self._is_mixed = True
 
     def completed(self, meeting: Meeting) -> None:
-        """They were multiplied with the values."""
+        """They were multiplied with the values, or columns of them that had met none were."""
         if self._completed is not None:
+            new = set(range(self.n_keys)[meeting.columns]) - self._met
+            if (
+                new and self._completed.sinks and meeting.origin == self._axis
+            ):  # what seemed to be sinks are keys too
+                self._met |= new
+                known = replace(self._completed, value_shape=(), value=None, context=None, difference=None)
+                self._completed = replace(known, sinks=self.n_keys - len(self._met))
             return
+        self._met = set(range(self.n_keys)[meeting.columns])
         with aside(meeting.weights):
             remarks = self._take_over(meeting) if self._is_changed and not self._is_mixed else ()
+            if not meeting.has_queries:
+                remarks = (*remarks, "own_keys")
             difference, value, context = self._compared(meeting)
             key_axis = self._axis if meeting.origin is None else meeting.origin
             attention = self._with_keys(key_axis, meeting.columns, meeting.query)
@@ -416,26 +422,26 @@ class WrittenDraft:
             remarks.append("weighted_after_softmax")
         of_keys_first = bool(self._roles) and self._roles[key_axis] == "query"
         shape = four_axes(torch.empty(*batch, 1, 1, device="meta")).shape[:2]
-        product = None if self._product is None else self._product.turned() if of_keys_first else self._product
+        query, key = self._sides[::-1] if of_keys_first else self._sides
         attention = Attention(
             path=self._module,
             module=self._module,
             kind="softmax",
             shape=(shape[0], shape[1], self._shape[query_axis], self._shape[key_axis]),
-            query_shape=() if product is None else product.query_shape,
-            key_shape=() if product is None else product.key_shape,
+            query_shape=query.shape,
+            key_shape=key.shape,
             value_shape=(),
-            key_heads=shape[1] if product is None else product.key_heads or shape[1],
+            key_heads=key.n_heads or shape[1],
             dtype=self._dtype,
-            scale=1.0 if product is None else product.scale,
+            scale=self._scale,
             is_causal=False,
             dropout=self._dropout,
             allowed=canonical(read.allowed),
             bias=canonical(read.bias),
             fill=read.fill,
             weights=weights,
-            query=None if product is None else product.query,
-            key=None if product is None else product.key,
+            query=query.kept,
+            key=key.kept,
             remarks=tuple(remarks),
             sinks=n_sinks,
         )
@@ -449,36 +455,18 @@ class WrittenDraft:
 
 
 @dataclass(frozen=True, eq=False)
-class _Product:
-    """The queries and keys of scores, as far as they are kept."""
+class _Side:
+    """The queries or the keys of scores, as far as they are known and kept."""
 
-    query_shape: tuple[int, ...]
-    key_shape: tuple[int, ...]
-    query_heads: int
-    key_heads: int
-    scale: float
-    query: Tensor | None
-    key: Tensor | None
+    shape: Shape = ()
+    n_heads: int = 0
+    kept: Tensor | None = None
 
     @staticmethod
-    def of(known: Scores, copied: Callable[[Tensor | None], Tensor | None] | None) -> _Product:
-        """That of some scores."""
-        query, key = known.query, known.key
-        return _Product(
-            query_shape=tuple(query.shape),
-            key_shape=tuple(key.shape),
-            query_heads=different_heads(query) if query.dim() == 4 else 0,
-            key_heads=different_heads(key) if key.dim() == 4 else 0,
-            scale=known.scale,
-            query=None if copied is None else copied(query),
-            key=None if copied is None else copied(key),
-        )
-
-    def turned(self) -> _Product:
-        """The same of a product in which the keys stand first."""
-        return _Product(
-            self.key_shape, self.query_shape, self.key_heads, self.query_heads, self.scale, self.key, self.query
-        )
+    def of(tensor: Tensor, copied: Callable[[Tensor | None], Tensor | None] | None) -> _Side:
+        """One side of a product."""
+        n_heads = different_heads(tensor) if tensor.dim() == 4 else 0
+        return _Side(tuple(tensor.shape), n_heads, None if copied is None else copied(tensor))
 
 
 _OF_ROUNDING = 0.01

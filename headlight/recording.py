@@ -59,17 +59,7 @@ class Texts:
 
 @dataclass(frozen=True, eq=False)
 class Content:
-    """What a file holds.
-
-    Attributes:
-        attentions: every attention.
-        stages: every stage.
-        notes: the sentences on what could not be seen.
-        tokens: the text of each token; empty where nobody gave it.
-        parameters: parameters of the model by name.
-        texts: the same tokens of several sequences.
-        inputs: what the model was called with.
-    """
+    """What a file holds: all of a ``Trace``, under the same names."""
 
     attentions: Sequence[Attention]
     stages: Sequence[Stage]
@@ -324,9 +314,7 @@ def _stage_from_json(given: Mapping[str, Any], arrays: Mapping[str, Tensor]) -> 
 
 def _array(given: Mapping[str, Any], name: str, arrays: Mapping[str, Tensor]) -> Tensor | None:
     number = given.get(name)
-    if number is None:
-        return None
-    return _one_of(arrays, number, name)
+    return None if number is None else _one_of(arrays, number, name)
 
 
 def _one_of(arrays: Mapping[str, Tensor], number: object, name: str) -> Tensor:

@@ -17,6 +17,7 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
+from headlight.modules import Arguments, Function, Keywords
 from headlight.recorder import Options
 from model.dataflow import (
     Constant,
@@ -87,7 +88,7 @@ class Stages:
         self._times: Counter[str] = Counter()
         self.failed: Exception | None = None
 
-    def before(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+    def before(self, function: Function, args: Arguments, kwargs: Keywords) -> None:
         """Copy what a function is about to write over."""
         name = getattr(function, "__name__", "")
         written = kwargs.get("out")
@@ -101,9 +102,7 @@ class Stages:
                     if value is not None and value.device == written.device and _place(value) == place:
                         self._set(path, replace(stage, value=value.clone()))
 
-    def after(
-        self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any], output: object
-    ) -> object:
+    def after(self, function: Function, args: Arguments, kwargs: Keywords, output: object) -> object:
         """Take note of what a function came to, and give what the model is to go on with."""
         if any(isinstance(each, Tensor) and each.is_nested for each in (*args, *kwargs.values(), output)):
             return output  # it has no one shape
@@ -111,26 +110,13 @@ class Stages:
             return self._note_each(function, name_of(function), args, kwargs, output, self._path())
         return output
 
-    def fused(
-        self,
-        module: str,
-        forward: Callable[..., Any],
-        args: tuple[Any, ...],
-        kwargs: Mapping[str, Any],
-        output: object,
-    ) -> None:
+    def fused(self, module: str, forward: Function, args: Arguments, kwargs: Keywords, output: object) -> None:
         """Take note of what a whole module came to in one fused step, which the model goes on with."""
         if self._options.wants(module):
             self._note_each(forward, "fused", args, kwargs, output, module)
 
     def _note_each(
-        self,
-        function: Callable[..., Any],
-        name: str,
-        args: tuple[Any, ...],
-        kwargs: Mapping[str, Any],
-        output: object,
-        module: str,
+        self, function: Function, name: str, args: Arguments, kwargs: Keywords, output: object, module: str
     ) -> object:
         if name == "setitem":
             self._note(partial(_with_item, args[1]), "setitem", (args[0], args[2]), {}, args[0], module)
@@ -167,13 +153,7 @@ class Stages:
         return {name: self._parameters[name].detach() for name in self._parameters if name in used}
 
     def _note(
-        self,
-        function: Callable[..., Any],
-        name: str,
-        args: tuple[Any, ...],
-        kwargs: Mapping[str, Any],
-        output: Tensor,
-        module: str,
+        self, function: Function, name: str, args: Arguments, kwargs: Keywords, output: Tensor, module: str
     ) -> Tensor:
         with torch._C.DisableTorchFunction():
             operation = operation_of(name, function, args, kwargs, self._node)
@@ -242,11 +222,7 @@ class StageBytes(TorchFunctionMode):
         self.total = 0
 
     def __torch_function__(
-        self,
-        function: Callable[..., Any],
-        types: Any,  # noqa: ANN401 - PyTorch's own signature
-        args: tuple[Any, ...] = (),
-        kwargs: dict[str, Any] | None = None,
+        self, function: Function, types: object, args: Arguments = (), kwargs: Keywords | None = None
     ) -> Any:  # noqa: ANN401
         output = function(*args, **(kwargs or {}))
         with torch._C.DisableTorchFunction():
@@ -277,7 +253,7 @@ def value_of(node: Node, stages: Mapping[str, Stage], parameters: Mapping[str, T
     return value
 
 
-def _repeats(name: str, args: tuple[Any, ...], output: object) -> bool:
+def _repeats(name: str, args: Arguments, output: object) -> bool:
     """Whether a change of shape writes numbers several times: key/value heads are repeated so."""
     if name not in ("reshape", "flatten") or not isinstance(output, Tensor) or not isinstance(args[0], Tensor):
         return False
@@ -314,7 +290,7 @@ def may_write(node: Operation) -> bool:
     return _writes(name, tuple(node.arguments), node.keywords)
 
 
-def _writes(name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
+def _writes(name: str, args: Arguments, kwargs: Keywords) -> bool:
     """Whether a function writes into its first argument."""
     is_in_place = (name.endswith("_") and not name.endswith("__")) or name in (
         "__setitem__",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
 from functools import cached_property
 from pathlib import Path
 from typing import overload
@@ -88,9 +89,8 @@ class Trace(Sequence[Attention]):
             KeyError: none has the path; the message names the nearest one.
         """
         if isinstance(which, slice):
-            part = Trace(self._attentions[which], self._notes, self.stages)
-            part.tokens, part.texts, part.parameters = self.tokens, self.texts, self.parameters
-            part.inputs = self.inputs
+            part = copy(self)
+            part._attentions, part._notes = self._attentions[which], list(self._notes)
             return part
         if isinstance(which, int):
             return self._attentions[which]

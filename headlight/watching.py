@@ -21,7 +21,7 @@ from headlight import known_functions
 from headlight.attention import Attention, Keep
 from headlight.call import NoSuchPartError
 from headlight.inputs import inputs_of
-from headlight.modules import RunningModules
+from headlight.modules import Arguments, Function, Keywords, RunningModules
 from headlight.recorder import NAMED_ATTENTION, Options, Recorder, WrittenDraft, aside
 from headlight.stages import StageBytes, Stages
 from headlight.trace import Trace
@@ -191,11 +191,7 @@ class _Watcher(TorchFunctionMode):
             self._trace.note(f"In {type(self._model).__name__} {self._instead('')}.")
 
     def __torch_function__(
-        self,
-        function: Callable[..., Any],
-        types: Any,  # noqa: ANN401 - PyTorch's own signature
-        args: tuple[Any, ...] = (),
-        kwargs: dict[str, Any] | None = None,
+        self, function: Function, types: object, args: Arguments = (), kwargs: Keywords | None = None
     ) -> Any:  # noqa: ANN401
         kwargs = kwargs or {}
         transform = _transform()
@@ -204,9 +200,9 @@ class _Watcher(TorchFunctionMode):
             self._aside(stages.before, function, args, kwargs)
         output = function(*args, **kwargs)
         kept = None if stages is None else self._aside(stages.after, function, args, kwargs, output)
-        gone_on_with = output if kept is None else kept
-        self._aside(self._see, transform, function, args, kwargs, output, gone_on_with)
-        return gone_on_with
+        used = output if kept is None else kept
+        self._aside(self._see, transform, function, args, kwargs, output, used)
+        return used
 
     def _aside(self, see: Callable[..., Any], *seen: Any) -> Any:  # noqa: ANN401
         """Return the result of ``see``; None where it fails: then a note says that something is missing.
@@ -228,13 +224,7 @@ class _Watcher(TorchFunctionMode):
         return None
 
     def _see(
-        self,
-        transform: str,
-        function: Callable[..., Any],
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        output: Any,  # noqa: ANN401
-        gone_on_with: Any,  # noqa: ANN401
+        self, transform: str, function: Function, args: Arguments, kwargs: Keywords, output: object, used: object
     ) -> None:
         """Take note of a call of a function if it is an attention, or a step of one that is written out."""
         try:
@@ -247,7 +237,7 @@ class _Watcher(TorchFunctionMode):
                 where = f"{path or 'The model'} ran under {transform}, where numbers cannot be read"
                 self._trace.note(f"{where}: its attention is not shown.")
         elif reader is None:
-            self._written.see(function, args, kwargs, gone_on_with)
+            self._written.see(function, args, kwargs, used)
         elif self.recorder.options.wants(path):
             with aside(args[0] if args else kwargs["query"]):
                 self.recorder.add(self._modules.innermost, reader(args, kwargs, output))
@@ -334,7 +324,8 @@ class _Watcher(TorchFunctionMode):
         if not functions:
             return "no softmax was followed from products of queries and keys to values"
         through = f"through {listed(list(dict.fromkeys(functions[0])))} and " if functions[0] else ""
-        return f"products of two tensors meet a third one {through}without a softmax, so that no weights sum to 1"
+        known = " that was followed" if "exp" in functions[0] else ", so that no weights sum to 1"
+        return f"products of two tensors meet a third one {through}without a softmax{known}"
 
 
 def _transform() -> str:
@@ -344,7 +335,7 @@ def _transform() -> str:
     if torch._C._functorch.peek_interpreter_stack() is None:
         return ""
     kinds = {interpreter.key() for interpreter in retrieve_all_functorch_interpreters()}
-    return "torch.vmap" if TransformType.Vmap in kinds else ""
+    return "torch.vmap" if TransformType.Vmap in kinds else "a transform of torch.func"
 
 
 def _may_be_fused(module: nn.Module) -> bool:

@@ -201,7 +201,10 @@ def bias_in_words(bias: Tensor | None, allowed: Tensor | None) -> str:
     is_open = torch.ones_like(cells, dtype=torch.bool)
     if allowed is not None:
         is_open = with_leading_axes(allowed.expand(shape))[:1]
-    spread = f"from {float(bias.min()) + 0.0:.3g} to {float(bias.max()) + 0.0:.3g}"  # and never -0
+    numbers = bias if allowed is None else bias.expand(shape)[allowed.expand(shape)]
+    if not numbers.numel():
+        return ""
+    spread = f"from {float(numbers.min()) + 0.0:.3g} to {float(numbers.max()) + 0.0:.3g}"  # and never -0
     if _is_linear(cells, is_open):
         return f"a bias linear in the key's position, {spread}"
     return f"a bias by distance alone, {spread}" if _is_relative(cells, is_open) else f"a bias {spread}"

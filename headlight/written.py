@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Real
@@ -19,10 +19,10 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from headlight.masks import ReadMask, both, compact, read_added
+from headlight.modules import Arguments, Function, Keywords
 from model.dataflow import name_of
 
-Arguments = tuple[Any, ...]
-Handler = Callable[[Arguments, Mapping[str, Any], Any], None]
+Handler = Callable[[Arguments, Keywords, Any], None]
 Move = Callable[[Tensor], Tensor]
 Role = Literal["query", "key", "shared"]
 
@@ -63,6 +63,13 @@ class Axes:
         strides = [math.prod(self.start[i + 1 :]) for i in range(len(self.start))]
         found = [i for i, of_start in enumerate(strides) if of_start == stride and size <= self.start[i]]
         return found[-1] if found else None
+
+    def is_new(self, axis: int) -> bool:
+        """Whether an axis of size 1 was put beside all those of the earlier tensor."""
+        if self.view is None or self.view.shape[axis] > 1 or self.view.dim() <= len(self.start):
+            return False
+        others = {self.origin(other) for other in range(self.view.dim()) if other != axis % self.view.dim()}
+        return others >= {i for i, size in enumerate(self.start) if size > 1}
 
     def first(self, axis: int) -> int:
         """The first place along an axis of the view."""
@@ -192,6 +199,7 @@ class Meeting:
         axis: the axis of these that was summed over.
         origin: the axis of the softmax that it is; None where that is not known.
         query: the axis of the softmax that the queries have; None where that is not known.
+        has_queries: whether several queries share the values: not where each has values of its own.
         columns: which part of it.
         value: the values.
         output: the product; None where its axes are in another order.
@@ -201,6 +209,7 @@ class Meeting:
     axis: int
     origin: int | None
     query: int | None
+    has_queries: bool
     columns: slice
     value: Tensor
     output: Tensor | None
@@ -269,7 +278,7 @@ class WrittenAttentions:
         for name in _MOVES:
             self._by_name[name] = partial(self._moved, name=name)
 
-    def see(self, function: Callable[..., Any], args: Arguments, kwargs: Mapping[str, Any], output: Any) -> None:  # noqa: ANN401
+    def see(self, function: Function, args: Arguments, kwargs: Keywords, output: Any) -> None:  # noqa: ANN401
         """Take note of one call of a function."""
         try:
             handler = self._handlers[function]
@@ -301,19 +310,19 @@ class WrittenAttentions:
 
     # From queries and keys to scores.
 
-    def _product(self, args: Arguments, kwargs: Mapping[str, Any], output: Tensor) -> None:
+    def _product(self, args: Arguments, kwargs: Keywords, output: Tensor) -> None:
         left, right = _given(args, kwargs, "input", "other", "mat2")[:2]
         if not self._to_values((left, -1, -2), (right, -2, -1), output) and self._are_activations(left, right):
             self._keep(output, Scores(left.detach(), right.detach().mT, _of_matrices(output.dim())), None)
 
-    def _product_added(self, args: Arguments, kwargs: Mapping[str, Any], output: Tensor) -> None:
+    def _product_added(self, args: Arguments, kwargs: Keywords, output: Tensor) -> None:
         added, left, right = _given(args, kwargs, "input", "batch1", "batch2")[:3]
         scores = Scores(left.detach(), right.detach().mT, _of_matrices(3), float(kwargs.get("alpha", 1.0)))
         beta = float(kwargs.get("beta", 1.0))
         step = Step("added", added.detach().expand(output.shape), beta)
         self._keep(output, scores.then(step) if beta else scores, None)
 
-    def _einsum(self, args: Arguments, kwargs: Mapping[str, Any], output: Tensor) -> None:
+    def _einsum(self, args: Arguments, kwargs: Keywords, output: Tensor) -> None:
         equation, *operands = args
         if len(operands) == 1 and isinstance(operands[0], list | tuple):
             operands = list(operands[0])
@@ -356,7 +365,7 @@ class WrittenAttentions:
 
     # From scores to the softmax, and from the weights on.
 
-    def _added(self, args: Arguments, kwargs: Mapping[str, Any], output: Tensor, sign: float = 1.0) -> None:
+    def _added(self, args: Arguments, kwargs: Keywords, output: Tensor, sign: float = 1.0) -> None:
         tensor, other = self._noted_first(args)
         note, axes = self._entry(tensor)
         if isinstance(note, Total):
@@ -375,9 +384,7 @@ class WrittenAttentions:
             note = note.then(Step("added", added.expand(output.shape), factor))
         self._keep(output, note, axes)
 
-    def _multiplied(
-        self, args: Arguments, kwargs: Mapping[str, Any], output: Tensor, *, divided: bool = False
-    ) -> None:
+    def _multiplied(self, args: Arguments, kwargs: Keywords, output: Tensor, *, divided: bool = False) -> None:
         tensor, factor = self._noted_first(args)
         note, axes = self._entry(tensor)
         if note is None:
@@ -406,11 +413,11 @@ class WrittenAttentions:
         one, other = args[:2] if len(args) > 1 else (args[0], None)
         return (one, other) if self._of(one) is not None else (other, one)
 
-    def _masked_fill(self, args: Arguments, kwargs: Mapping[str, Any], output: Tensor) -> None:
+    def _masked_fill(self, args: Arguments, kwargs: Keywords, output: Tensor) -> None:
         scores, cells, fill = _given(args, kwargs, "mask", "value")
         self._filled(scores, cells, fill, output)
 
-    def _where(self, args: Arguments, kwargs: Mapping[str, Any], output: Tensor) -> None:
+    def _where(self, args: Arguments, kwargs: Keywords, output: Tensor) -> None:
         given = _given(args, kwargs, "condition", "input", "other")
         if len(given) != 3:
             return
@@ -420,14 +427,14 @@ class WrittenAttentions:
         else:
             self._filled(other, condition, one, output)
 
-    def _set_item(self, args: Arguments, kwargs: Mapping[str, Any], output: None) -> None:
+    def _set_item(self, args: Arguments, kwargs: Keywords, output: None) -> None:
         scores, index, fill = args
         if self._of(scores) is not None:
             cells = torch.zeros(scores.shape, dtype=torch.bool, device=scores.device)
             cells[index] = True
             self._filled(scores, cells, fill, scores)
 
-    def _triangle(self, args: Arguments, kwargs: Mapping[str, Any], output: Tensor) -> None:
+    def _triangle(self, args: Arguments, kwargs: Keywords, output: Tensor) -> None:
         """The other triangle becomes zero."""
         note, axes = self._entry(args[0])
         if isinstance(note, Scores):
@@ -451,7 +458,7 @@ class WrittenAttentions:
             note.changed()
             self._keep(output, note, axes)
 
-    def _joined(self, args: Arguments, kwargs: Mapping[str, Any], output: Tensor) -> None:
+    def _joined(self, args: Arguments, kwargs: Keywords, output: Tensor) -> None:
         """Columns that are no products, such as a sink's, stand beside the scores."""
         parts, axis, *_ = (*_given(args, kwargs, "tensors", "dim"), 0)
         noted = [i for i, part in enumerate(parts) if isinstance(self._of(part), Scores)]
@@ -467,14 +474,14 @@ class WrittenAttentions:
         is_kept = axes.view is not None and axes.view.is_contiguous() and len(note.roles) == output.dim()
         self._keep(output, replace(note, steps=steps), None if is_kept else replace(axes, view=None))
 
-    def _changed(self, args: Arguments, kwargs: Mapping[str, Any], output: Tensor, name: str) -> None:
+    def _changed(self, args: Arguments, kwargs: Keywords, output: Tensor, name: str) -> None:
         note, axes = self._entry(args[0]) if args else (None, None)
         if isinstance(note, Scores):
             self._keep(output, note.then(Step("other", name=name)), axes)
         elif isinstance(note, Total):
             self._keep(output, note, axes)
 
-    def _mixed(self, args: Arguments, kwargs: Mapping[str, Any], output: Tensor) -> None:
+    def _mixed(self, args: Arguments, kwargs: Keywords, output: Tensor) -> None:
         """Each becomes a sum over all heads, as in talking heads."""
         note, axes = self._entry(_given(args, kwargs, "input")[0])
         if output.dim() < 4:
@@ -485,12 +492,12 @@ class WrittenAttentions:
             note.mixed()
             self._keep(output, note, axes)
 
-    def _passed_on(self, args: Arguments, kwargs: Mapping[str, Any], output: object) -> None:
+    def _passed_on(self, args: Arguments, kwargs: Keywords, output: object) -> None:
         note, axes = self._entry(args[0]) if args else (None, None)
         if note is not None:
             self._keep(output, note, axes)
 
-    def _moved(self, args: Arguments, kwargs: Mapping[str, Any], output: object, name: str) -> None:
+    def _moved(self, args: Arguments, kwargs: Keywords, output: object, name: str) -> None:
         note, axes = self._entry(args[0]) if args else (None, None)
         if note is None or axes is None:
             return
@@ -501,7 +508,7 @@ class WrittenAttentions:
             note = replace(note, scores=note.scores.moved(move), given=move(note.given))
         self._keep(output, note, axes.moved(move))
 
-    def _softmax(self, args: Arguments, kwargs: Mapping[str, Any], output: Tensor) -> None:
+    def _softmax(self, args: Arguments, kwargs: Keywords, output: Tensor) -> None:
         axis = _axis(args, kwargs)
         scores = _given(args, kwargs, "input")[0]
         if axis is not None and output.dim() > 1:
@@ -529,25 +536,25 @@ class WrittenAttentions:
         if draft is not None:
             self._keep(output, draft, None)
 
-    def _exponentials(self, args: Arguments, kwargs: Mapping[str, Any], output: Tensor) -> None:
+    def _exponentials(self, args: Arguments, kwargs: Keywords, output: Tensor) -> None:
         note, axes = self._entry(args[0])
         if isinstance(note, Exponentials) and note.axis is not None:
             self._weights(note.given, output, note.scores, axes, note.axis)
         elif isinstance(note, Scores):
             self._keep(output, Exponentials(note, args[0].detach()), axes)
 
-    def _log_softmax(self, args: Arguments, kwargs: Mapping[str, Any], output: Tensor) -> None:
+    def _log_softmax(self, args: Arguments, kwargs: Keywords, output: Tensor) -> None:
         note, axes = self._entry(args[0])
         axis = _axis(args, kwargs)
         if isinstance(note, Scores) and axis is not None:
             self._keep(output, Exponentials(note, args[0].detach(), axis), axes)
 
-    def _total(self, args: Arguments, kwargs: Mapping[str, Any], output: Tensor, of: type) -> None:
+    def _total(self, args: Arguments, kwargs: Keywords, output: Tensor, of: type) -> None:
         note, axis = self._of(args[0]), _axis(args, kwargs)
         if isinstance(note, of) and axis is not None:
             self._keep(output, Total(axis), None)
 
-    def _dropout(self, args: Arguments, kwargs: Mapping[str, Any], output: Tensor) -> None:
+    def _dropout(self, args: Arguments, kwargs: Keywords, output: Tensor) -> None:
         weights, share, is_training, *_ = (*_given(args, kwargs, "input", "p", "training"), 0.5, True)
         note, axes = self._entry(weights)
         if self._is_draft(note) and is_training:
@@ -572,7 +579,9 @@ class WrittenAttentions:
                 first = axes.first(axis)
                 columns = slice(first, first + weights.shape[axis])
                 of_queries = None if query is None else axes.origin(query)
-                note.completed(Meeting(weights, axis, axes.origin(axis), of_queries, columns, value, product))
+                has_queries = query is not None and not axes.is_new(query)
+                origin = axes.origin(axis)
+                note.completed(Meeting(weights, axis, origin, of_queries, has_queries, columns, value, product))
                 return True
             if isinstance(note, Scores | Exponentials):
                 scores = note if isinstance(note, Scores) else note.scores
@@ -606,7 +615,7 @@ def _of_matrices(n_axes: int) -> tuple[Role, ...]:
     return (*(shared,) * (n_axes - 2), "query", "key")
 
 
-def _move(name: str, rest: Arguments, kwargs: Mapping[str, Any]) -> Move:
+def _move(name: str, rest: Arguments, kwargs: Keywords) -> Move:
     """A change of shape, for another tensor of the same shape."""
     if name in ("mT", "T"):
         return lambda tensor: tensor.mT if name == "mT" else tensor.T
@@ -651,7 +660,7 @@ def _arranged(tensor: Tensor, letters: list[str], wanted: list[str]) -> Tensor:
     return arranged[tuple(slice(None) if letter in letters else None for letter in wanted)]
 
 
-def _axis(args: Arguments, kwargs: Mapping[str, Any]) -> int | None:
+def _axis(args: Arguments, kwargs: Keywords) -> int | None:
     """The one axis that a function goes along; None where it is not said, or several are."""
     given, *rest = _given(args, kwargs, "input", "dim")
     axis = rest[0] if rest else None
@@ -660,7 +669,7 @@ def _axis(args: Arguments, kwargs: Mapping[str, Any]) -> int | None:
     return axis % given.dim() if isinstance(axis, int) and isinstance(given, Tensor) else None
 
 
-def _given(args: Arguments, kwargs: Mapping[str, Any], *names: str) -> Arguments:
+def _given(args: Arguments, kwargs: Keywords, *names: str) -> Arguments:
     """The positional arguments, and those by name after them."""
     return (*args, *(kwargs[name] for name in names if name in kwargs))
 

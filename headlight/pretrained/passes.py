@@ -112,11 +112,6 @@ def holds(attentions: Iterable[Attention], allowed: Tensor) -> bool:
     )
 
 
-def kinds_in(checkpoint: Checkpoint) -> tuple[Where, ...]:
-    """The attentions of a model that can have a mask of their own."""
-    return tuple(_ARGUMENTS) if checkpoint.part == "encoder-decoder" else ("self",)
-
-
 def attentions_of(trace: Iterable[Attention], where: Where) -> tuple[Attention, ...]:
     """The attentions of one kind."""
     if where == "self":

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from headlight.findings import is_cross, is_of_decoder
-from headlight.influence import differentiated, first_stage, influence, stage_in_words
+from headlight.influence import differentiated, first_stage, influence, sampled, stage_in_words
 from headlight.passes import Pass, Subject
 from headlight.pretrained.checkpoint import Checkpoint
 from headlight.pretrained.passes import plain
@@ -151,9 +151,7 @@ def padding_ignored(checkpoint: Checkpoint, given: Tokenized) -> tuple[bool, str
 
 def rows_measured(n_tokens: int) -> tuple[int, ...]:
     """All rows, or above ``MOST_ROWS`` some of them with the first and the last."""
-    if n_tokens <= MOST_ROWS:
-        return tuple(range(n_tokens))
-    return tuple(round(place * (n_tokens - 1) / (N_SAMPLED - 1)) for place in range(N_SAMPLED))
+    return tuple(sampled(n_tokens, MOST_ROWS, N_SAMPLED))
 
 
 def _leak(checkpoint: Checkpoint, subject: Subject, found: Pass, moved: Tensor, forbidden: Tensor) -> Leak | None:

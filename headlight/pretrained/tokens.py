@@ -208,17 +208,14 @@ def _inputs(given: Any) -> dict[str, Tensor]:  # noqa: ANN401
 
 def pieces_of(tokenizer: Any, given: Any) -> tuple[Piece, ...]:  # noqa: ANN401
     """The tokens of the first sequence of what a tokenizer gave."""
-    ids = given["input_ids"][0].tolist()
-    special, has_bytes = set(tokenizer.all_special_ids), _has_bytes(tokenizer)
-    offsets = given["offset_mapping"][0].tolist() if "offset_mapping" in given else [None] * len(ids)
-    parts = given.sequence_ids(0) if tokenizer.is_fast else [0] * len(ids)
+    pieces = pieces_of_ids(tokenizer, given["input_ids"][0].tolist())
+    offsets = given["offset_mapping"][0].tolist() if "offset_mapping" in given else [None] * len(pieces)
+    parts = given.sequence_ids(0) if tokenizer.is_fast else [0] * len(pieces)
     found: list[Piece] = []
-    for token, place, part in zip(ids, offsets, parts, strict=True):
-        is_special = token in special
-        text, raw = _written(tokenizer, token, is_special=is_special, has_bytes=has_bytes)
-        start, end = (None, None) if place is None or is_special else place
+    for piece, place, part in zip(pieces, offsets, parts, strict=True):
+        start, end = (None, None) if place is None or piece.special else place
         before = found[-1].part if found else 0
-        found.append(Piece(text, raw, token, is_special, start, end, before if part is None else part))
+        found.append(replace(piece, start=start, end=end, part=before if part is None else part))
     return tuple(found)
 
 

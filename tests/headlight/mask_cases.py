@@ -27,6 +27,8 @@ PLACES = torch.arange(T)
 DISTANCE = PLACES[:, None] - PLACES
 RIGHT = torch.tensor([[False] * 6, [False] * 4 + [True] * 2])
 LEFT = torch.tensor([[False] * 6, [True] * 2 + [False] * 4])
+BETWEEN = torch.tensor([[False] * 6, [False, False, True, True, False, False]])
+FEW = torch.tensor([[False] * 6, [False] * 2 + [True] * 4])
 REAL = {"right": {"attention_mask": (~RIGHT).long()}, "left": {"attention_mask": (~LEFT).long()}}
 FIRST_DOCUMENT = torch.tensor([[0, 1, 2, 0, 1, 2]] * 2)
 DOCUMENTS = torch.tensor([0, 0, 0, 1, 1, 1])
@@ -71,6 +73,11 @@ def filled(cells, fill=LOW):
     return written_out(lambda scores: scores.masked_fill(cells, fill))
 
 
+def last_resort(scores):
+    """Reformer's: a query sees its own key where it has no other."""
+    return scores.masked_fill(torch.eye(T, dtype=torch.bool), -1e5).masked_fill(~causal(T), -1e9)
+
+
 def with_sink(place):
     """A column of the softmax that belongs to no token, as in gpt-oss; at the end or in front."""
 
@@ -110,6 +117,14 @@ class HeadsFirst(nn.Module):
         return (weights @ v).permute(1, 2, 0, 3).flatten(2)
 
 
+def in_blocks(q, k, v):
+    """Each token beside those of its own block, of which one holds padding alone."""
+    q, k, v = (x.unflatten(2, (3, 2)) for x in (q, k, v))
+    blocked = BETWEEN.unflatten(1, (3, 2))[:, None, :, None]
+    weights = (q @ k.mT / 2).masked_fill(blocked, -1e10).softmax(-1)
+    return (weights @ v).flatten(2, 3)
+
+
 def heads_first(n_sequences, attend=None):
     is_padding = torch.zeros(n_sequences, T, dtype=torch.bool)
     is_padding[1, 4:] = True
@@ -144,6 +159,13 @@ def compressed(q, k, v):
     """Queries beside the means of blocks of two keys, of which they see those that ended before them."""
     k, v = (x.unflatten(2, (3, 2)).mean(3) for x in (k, v))
     return sdpa(q, k, v, PLACES[:, None] >= 2 * torch.arange(3) + 1)
+
+
+def two_kinds_of_keys(q, k, v):
+    """One softmax over the means of blocks and over the tokens, each with values of its own."""
+    means, of_means = (x.unflatten(2, (3, 2)).mean(3) for x in (k, v))
+    weights = torch.cat([q @ means.mT / 2, q @ k.mT / 2], -1).softmax(-1)
+    return weights[..., :3] @ of_means + weights[..., 3:] @ v
 
 
 def with_memory(q, k, v):
@@ -215,6 +237,11 @@ def static_cache(q, k, v):
     return sdpa(q, k, v, torch.ones(T, T + 4, dtype=torch.bool).tril())
 
 
+def one_head_each(q, k, v):
+    """Sequences and heads along one axis, and no axis for heads."""
+    return sdpa(q.flatten(0, 1), k.flatten(0, 1), v.flatten(0, 1), is_causal=True).view(q.shape)
+
+
 def joined_heads(repeated, is_padding=RIGHT):
     """Sequences and heads along one axis, and a mask that was repeated for them."""
 
@@ -224,6 +251,44 @@ def joined_heads(repeated, is_padding=RIGHT):
         return torch.bmm(scores.masked_fill(mask, LOW).softmax(-1), v.flatten(0, 1)).view(q.shape)
 
     return attend
+
+
+class Beside(nn.Module):
+    """Layers of attention with a causal mask, and then something else that takes a softmax."""
+
+    def __init__(self, other):
+        super().__init__()
+        self.first, self.other = Attention(partial(sdpa, is_causal=True)), other
+        self.key, self.scores = nn.Linear(WIDTH, WIDTH), nn.Linear(WIDTH, T)
+        self.slots = nn.Parameter(torch.randn(T, WIDTH))
+
+    def forward(self, x):
+        return self.other(self, self.first(x))
+
+
+def between_heads(model, x):
+    heads = x.unflatten(-1, (N_HEADS, -1))
+    return ((heads @ heads.mT / 2).softmax(-1) @ heads).flatten(2)
+
+
+def from_slots(model, x):
+    slots = model.key(model.slots)
+    return (x @ slots.mT / 4).softmax(-1) @ slots
+
+
+def experts(model, x):
+    """As many experts as tokens."""
+    weights = model.scores(x).softmax(-1)
+    return torch.einsum("bte,btef->btf", weights, x[:, :, None] * model.slots)
+
+
+def pooled_over_tokens(model, x):
+    weights = model.scores(x)[..., 0].softmax(-1)
+    return torch.bmm(weights[:, None], x)
+
+
+def beside(other):
+    return Case(seeded(lambda: Beside(other)), (vectors(),), told={"causal": True})
 
 
 def mixed_layers(*masks, title="", **more):
@@ -284,14 +349,17 @@ def crossing(forgets, title=""):
 
 CORRECT = {
     "causal by a flag": of(partial(sdpa, is_causal=True)),
+    "causal by a flag, heads along one axis": of(one_head_each),
     "causal, added": masked(torch.zeros(T, T).masked_fill(~causal(T), LOW)),
     "causal, lowest number": masked(torch.zeros(T, T).masked_fill(~causal(T), torch.finfo(torch.float32).min)),
     "a causal window": masked((DISTANCE >= 0) & (DISTANCE < 3)),
     "filled with a tensor": of(written_out(lambda s: torch.where(causal(T), s, torch.full_like(s, -1e9)))),
     "strided": masked((DISTANCE >= 0) & (DISTANCE % 2 == 0)),
+    "its own key as a last resort": of(written_out(last_resort)),
     "a window on both sides": masked(DISTANCE.abs() < 2),
     "blocks": masked((PLACES // 2)[:, None] == PLACES // 2),
     "padding on the right": of(partial(sdpa, attn_mask=~RIGHT[:, None, None]), **REAL["right"]),
+    "two tokens beside padding": of(partial(sdpa, attn_mask=~FEW[:, None, None]), attention_mask=(~FEW).long()),
     "causal, padding on the left": of(partial(sdpa, attn_mask=causal(T) & ~LEFT[:, None, None]), **REAL["left"]),
     "causal, padding that nobody names": of(partial(sdpa, attn_mask=causal(T) & ~LEFT[:, None, None])),
     "a sink at the end": of(with_sink("end")),
@@ -306,11 +374,13 @@ CORRECT = {
     "heads along one axis": of(joined_heads(lambda p: p.repeat_interleave(N_HEADS, 0)), **REAL["right"]),
     "queries in chunks": of(in_chunks),
     "queries in chunks, written out": of(partial(in_chunks, attend=written)),
+    "a block of padding alone": of(in_blocks, attention_mask=(~BETWEEN).long()),
     "-100 between windows": of(filled((PLACES // 3)[:, None] != PLACES // 3, -100.0)),
     "-100 added": of(written_out(lambda s: s + -100.0 * ((PLACES // 3)[:, None] != PLACES // 3))),
     "prefixes of other lengths": masked(per_item(causal(T) | (PLACES < 3), causal(T) | (PLACES < 1))),
     "images inside text": masked(per_item(IMAGES, causal(T))),
     "compressed blocks": of(compressed),
+    "two kinds of keys": of(two_kinds_of_keys),
     "slots of memory": of(with_memory),
     "one query for all": of(pooled),
     "one query, padding named": of(pooled, **REAL["right"]),
@@ -340,6 +410,10 @@ CORRECT = {
     "a zero for all, appended": multi({"attn_mask": ~causal(T), "need_weights": False}, add_zero_attn=True),
     "local and global layers": mixed_layers(causal(T), (DISTANCE >= 0) & (DISTANCE < 2), causal(T)),
     "layers in both directions": mixed_layers(causal(T), causal(T).T),
+    "heads that see each other": beside(between_heads),
+    "slots that all sequences share": beside(from_slots),
+    "experts that are weighted": beside(experts),
+    "tokens that are pooled": beside(pooled_over_tokens),
     "source padding": crossing(forgets=False),
     "dropped weights": Case(encoder(dropout=0.3).train(), (vectors(),), {"mask": ~causal(T)}),
 }  # fmt: skip
@@ -404,6 +478,15 @@ BUGS = {
     # pytorch/pytorch#144858
     "a flag beside a cache": of(cached_by_flag, "Causal from the wrong corner"),
     "NaN by zero times -inf": masked((1 - causal(T).float()) * LOW, "The mask holds NaN"),
+    "NaN by zero times -inf, in two layers": of(
+        written_out(lambda s: s + (~causal(T)).float() * LOW), "The mask holds NaN", layers=2
+    ),
+    "queries of padding without a key": of(
+        written_out(lambda s: s + torch.zeros_like(s).masked_fill(~causal(T) | LEFT[:, None, None], LOW)),
+        "Weights are NaN",
+        layers=2,
+        **REAL["left"],
+    ),
     # huggingface/pytorch-image-models#2236
     "masked after the softmax": of(after, "The weights are changed after the softmax"),
     "filled after the softmax": of(
@@ -441,6 +524,10 @@ BUGS = {
     "the batch along the wrong axis": along_batch(),
     "a row without a key": masked(EMPTY, "A query has no key left"),
     "a row without a key, written out": of(filled(~EMPTY), "Weights are NaN"),
+    "the first query sees later keys alone": of(
+        written_out(lambda s: s.masked_fill(~causal(T).tril(-1), -1e4).masked_fill(PLACES > 3, -1e9)),
+        "No query sees its own key",
+    ),
     "a row of one low number": of(filled(~EMPTY, -1e9), "A query has no key left"),
     "a mask repeated in another order": of(
         joined_heads(lambda p: p.repeat(N_HEADS, 1)), "Heads and sequences share an axis", **REAL["right"]

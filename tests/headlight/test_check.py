@@ -70,6 +70,8 @@ def test_the_table_names_masks_biases_shared_heads_and_caches():
     biased = stacked(partial(sdpa, attn_mask=slopes.masked_fill(~causal(6), -math.inf)))
     assert "a bias linear in the key's position, from -5 to 0" in str(headlight.check(biased, vectors()))
     relative = torch.randn(4, 11, generator=torch.Generator().manual_seed(0))[:, DISTANCE + 5]
+    shifted = stacked(partial(sdpa, attn_mask=(slopes + 7).masked_fill(~causal(6), -math.inf)))
+    assert "a bias linear in the key's position, from 2 to 7" in str(headlight.check(shifted, vectors()))
     assert "a bias by distance alone" in str(headlight.check(stacked(partial(sdpa, attn_mask=relative)), vectors()))
     shared = stacked(partial(sdpa, enable_gqa=True), key_heads=2)
     assert "4 heads share 2 key/value heads" in str(headlight.check(shared, vectors()))

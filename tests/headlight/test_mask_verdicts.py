@@ -25,7 +25,7 @@ def test_a_mask_that_is_right_raises_no_alarm_and_changes_nothing(name):
         with headlight.watch(case.model) as trace:
             assert torch.equal(case.model(*case.args, **case.kwargs), plain)
     assert trace.paths
-    report = headlight.check(case.model, *case.args, **case.kwargs)
+    report = headlight.check(case.model, *case.args, **case.kwargs, **case.told)
     assert not alarms(report)
     assert "not read" not in str(report)
     assert headlight.load(trace.to_bytes()).paths == trace.paths
@@ -46,6 +46,7 @@ WORDS = {
     "heads first": "4 heads  6 queries, 6 keys   bidirectional, padding ignored on the right",
     "heads first, by the function": "4 heads  6 queries, 6 keys   bidirectional, padding ignored on the right",
     "queries in chunks": "This is a part of an attention",
+    "two kinds of keys": "6 queries, 9 keys every query sees every key",
     "slots of memory": "causal, 4 keys before query 0",
     "one query for all": "keys where k < 4",
     "blocks": "bidirectional, within blocks of 2",
@@ -54,6 +55,8 @@ WORDS = {
     "documents": "causal, documents isolated",
     "softmax plus one": "The weights of a row do not sum to 1",
     "talking heads": "The weights are changed once more after the softmax",
+    "experts that are weighted": "Each query has keys of its own",
+    "tokens that are pooled": "Each query has keys of its own",
     "source padding": "bidirectional, padding ignored on the right",
 }
 

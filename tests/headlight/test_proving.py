@@ -9,6 +9,7 @@ from torch import nn
 from torch.nn import functional as F
 
 import headlight
+from tests.headlight.mask_cases import crossing
 from tests.headlight.small_models import N_HEADS, WIDTH, TokenModel, causal, seeded, stacked, vectors, written_out
 
 sdpa = F.scaled_dot_product_attention
@@ -348,6 +349,13 @@ def test_the_mask_of_what_a_cross_attention_reads_is_its_padding():
         headlight.assert_padding_ignored(Crossed(masks=False), of="encoder_hidden_states", **given)
 
 
+def test_a_leak_after_the_last_module_with_such_rows_names_the_attention_in_error():
+    case = crossing(forgets=True)
+    given = {"tgt": case.args[0], "memory": case.args[1], **case.kwargs}
+    with pytest.raises(AssertionError, match=r"after them, .*; decoder\.layers\.0\.multihead_attn: Padding can"):
+        headlight.assert_padding_ignored(case.model, of="memory", **given)
+
+
 class Pooled(nn.Module):
     """A classifier over the mean of all rows, or of those that are no padding."""
 
@@ -403,6 +411,13 @@ def test_sequences_of_a_batch_that_mix_are_told_apart_by_no_other_claim():
     )
     with pytest.raises(ValueError, match="there is 1 sequence"):
         headlight.assert_sequences_do_not_mix(mixing, IDS[:1])
+
+
+def test_padding_of_another_sequence_is_named_with_it():
+    padding = torch.zeros(IDS.shape, dtype=torch.bool)
+    padding[0, -1] = True
+    with pytest.raises(AssertionError, match=r"sequence 1, depends on token 5 of sequence 0, which is padding"):
+        headlight.assert_padding_ignored(decoder(CAUSAL, Summed(0)), IDS, padding=padding)
 
 
 def test_of_many_sequences_some_are_measured_and_that_is_said():

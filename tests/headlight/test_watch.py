@@ -427,6 +427,17 @@ def test_under_vmap_the_model_goes_on_and_a_note_says_what_is_not_shown(attend, 
         assert "0 ran under torch.vmap, where numbers cannot be read: its attention is not shown." in trace.notes
 
 
+@pytest.mark.parametrize("attend", VMAPPED.values(), ids=VMAPPED)
+def test_under_a_transform_of_torch_func_nothing_is_kept_that_could_not_be_saved(attend):
+    model = stacked(lambda q, k, v: torch.func.vjp(lambda query: attend(query, k, v), q)[0], n_layers=1)
+    with torch.no_grad():
+        plain = model(vectors())
+        with headlight.watch(model, keep="all") as trace:
+            assert torch.equal(model(vectors()), plain)
+    assert any("0 ran under a transform of torch.func, where numbers" in note for note in trace.notes)
+    assert headlight.load(trace.to_bytes()).notes == trace.notes
+
+
 def test_a_model_is_traced_by_torch_jit_while_it_is_watched():
     model, x = small()
     with warnings.catch_warnings(), torch.no_grad():
@@ -500,6 +511,10 @@ SILENT = {
         lambda q, k, v: (q @ k.mT / 2).sigmoid() @ v,
         "products of two tensors meet a third one through sigmoid and without a softmax, so that no weights "
         "sum to 1.",
+    ),
+    "exponentials times one over their sum": (
+        lambda q, k, v: (lambda raised: raised * raised.sum(-1, keepdim=True).reciprocal())((q @ k.mT).exp()) @ v,
+        "products of two tensors meet a third one through exp and without a softmax that was followed.",
     ),
     "linear": (linear, "products of two tensors meet a third one without a softmax, so that no weights sum to 1."),
     "nothing": (lambda q, k, v: v, "no softmax was followed from products of queries and keys to values."),
