@@ -368,7 +368,7 @@ def _beside_expected(attention: Attention, mask: Mask, tokens: Sequence[Tokens])
         _logger.info("an expected mask was not compared", exc_info=True)
         cells = torch.ones(n_queries, n_keys, dtype=torch.bool)
         why = f"{type(error).__name__}: {error}."
-        finding = Finding("not_compared", "The expected mask was not compared", "error", cells, why, "Mend it.")
+        finding = Finding("not_compared", "The expected mask was not compared", "error", cells, why, "Fix it.")
     if finding is not None:
         yield finding
 
@@ -539,20 +539,20 @@ REMARKS: Mapping[str, Said] = {
         "note",
         "Sums over heads, as in talking heads, or products with numbers that block nothing meet the values: the "
         "weights are those before.",
-        "Nothing to mend if it is meant.",
+        "Nothing to fix if it is meant.",
     ),
     "sums_below_one": Said(
         "The weights of a row do not sum to 1",
         "note",
         "What is left goes to no key, as in a softmax with 1 added to its sum.",
-        "Nothing to mend if it is meant.",
+        "Nothing to fix if it is meant.",
     ),
     "part": Said(
         "This is a part of an attention",
         "note",
         "Its module computes several softmaxes in one call, of which this one has some of the heads, queries or "
         "keys, so its mask is not judged.",
-        "Nothing to mend.",
+        "Nothing to fix.",
     ),
     "own_keys": Said(
         "Each query has keys of its own",
@@ -565,13 +565,13 @@ REMARKS: Mapping[str, Said] = {
         "The mask was not read",
         "note",
         "The weights are not those that the mask, as far as it was followed, leads to, so it is not judged.",
-        "Nothing to mend: say what it should be by expected=.",
+        "Nothing to fix: say what it should be by expected=.",
     ),
     "scores_changed": Said(
         "The scores are changed by a function",
         "note",
         "Between the product and the softmax stands a function that is no mask and no bias, such as a soft cap.",
-        "Nothing to mend if it is meant.",
+        "Nothing to fix if it is meant.",
     ),
 }
 """What is said of each remark of an ``Attention``."""

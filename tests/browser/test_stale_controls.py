@@ -28,7 +28,8 @@ def test_a_case_is_not_taken_back_by_an_act_on_a_page_that_has_its_address_alone
     load(page, page.url)
     menu = page.locator(".st-key-examples_menu button").first
     menu.evaluate("menu => { probe.onAddress = () => menu.click(); }")
-    page.locator(".st-key-gallery").get_by_role("button", name=CASE.title, exact=True).click()
+    page.get_by_role("combobox", name="Cases").click()
+    page.get_by_role("option", name=CASE.title, exact=True).click()
     page.wait_for_function("probe.onAddress === null")
     settle(page)
     assert tokens(page, "target")[1:4] == ["Die", "Katze", "saß"]

@@ -8,6 +8,7 @@ from playwright.sync_api import Locator, Page, expect
 from tests.pages import PATIENCE
 from tests.pictures.static_page import heard, let_answer, panels, picture, pictures_in, run_of, update_all
 from tests.reading import click_cell, point_at, tooltip, tooltip_numbers
+from tests.test_app import open_case
 from visualizer.runs.compute import compute_run
 from visualizer.settings.settings import Selection, Settings
 
@@ -27,6 +28,7 @@ def undo(page: Page) -> Locator:
 @pytest.mark.parametrize("width", [420, 880, 1280])
 def test_no_head_is_cut_off(show_link, width):
     page = show_link(**LINK, n_heads=8, d_model=64, width=width)
+    page.locator("summary", has_text="All heads").click()
     overview = picture(page, PAINTER).locator(".overview")
     assert overview.evaluate("one => one.scrollWidth <= one.clientWidth")
 
@@ -84,7 +86,7 @@ def test_what_was_painted_in_one_case_is_not_undone_in_the_next(show):
     page = show(pictures_in(app))
 
     def take(case):
-        app.button(key=f"case_{case}").click().run()
+        open_case(app, case)
         update_all(page, app)
 
     take("transposed")
@@ -108,6 +110,7 @@ def test_all_weights_follow_a_stroke_and_nothing_is_told_until_it_ends(show_link
     page = show_link(view="lab", **link)
     plot = picture(page, PAINTER).locator(".matrix-plot")
     plot.scroll_into_view_if_needed()
+    page.locator("summary", has_text="All heads").click()
     heads = picture(page, PAINTER).locator(".overview-pictures")
     drawn = small_pictures(heads, [])
     assert len(drawn) == 8

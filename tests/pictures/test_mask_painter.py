@@ -225,6 +225,7 @@ def test_a_cell_that_another_mask_blocks_cannot_be_freed(open_painter):
 
 def test_the_other_masks_can_be_taken_into_the_painting(open_painter):
     painter = open_painter(4, reasons=("causal", "padding"))
+    painter.click(1, 3)
     take_over = painter.button("Paint over causal, padding")
     take_over.click()
     painter.click(0, 3)  # before the host has answered

@@ -13,7 +13,6 @@ import streamlit as st
 
 from visualizer.safe_text import markdown_safe
 from visualizer.session import catching_up, drafts, state
-from visualizer.settings.examples import Example
 from visualizer.settings.fields import NO_MASK
 from visualizer.settings.settings import FIELDS, in_mask_order
 from visualizer.settings.training_settings import TRAINING
@@ -26,18 +25,15 @@ def notices(sentences: Sequence[str]) -> None:
         st.warning("\n\n".join(map(markdown_safe, sentences)), icon=":material/edit_note:")
 
 
-def examples(title: str, offered: Sequence[Example], *, key: str, button_key: str) -> None:
-    """A row of buttons that each open an example; ``button_key`` takes its name."""
-    with st.container(horizontal=True, vertical_alignment="center", gap="small", key=key):
-        st.caption(title, width="content")
-        for example in offered:
-            st.button(
-                example.title,
-                key=button_key.format(example.name),
-                help=example.what_to_see,
-                on_click=state.callback(state.choose, example.settings, example.selection),
-                type="tertiary",
-            )
+def menu(title: str, offered: Mapping[str, Callable[[], None]], *, key: str, **more: Any) -> None:  # noqa: ANN401
+    """A menu that does what is chosen, and is empty again."""
+
+    def act(chosen: str | None) -> None:
+        if chosen is not None:
+            drafts.fill(key, None)
+            offered[chosen]()
+
+    st.selectbox(title, list(offered), index=None, key=key, on_change=state.on_change(key, act), **more)
 
 
 def text(name: str, **more: object) -> None:

@@ -397,13 +397,13 @@ class Selection:
         "Tools",
         "What to do with the mask.",
         choices={
-            "translate": "Translate",
-            "load": "Load",
-            "apply": "Apply",
-            "scores": "Scores",
-            "blocks": "Blocks",
-            "reach": "Reach",
-            "prove": "Prove",
+            "translate": "Translate for a library",
+            "load": "Load an array",
+            "apply": "Apply in every way",
+            "scores": "Scores before the mask",
+            "blocks": "Blocks of FlexAttention",
+            "reach": "Reach over the layers",
+            "prove": "Prove that nothing leaks",
         },
     )
     block_size: str = setting(

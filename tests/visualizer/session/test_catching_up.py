@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from streamlit.testing.v1 import AppTest
 
-from tests.test_app import in_link, open_app, open_examples
+from tests.test_app import in_link, open_app, open_case, open_examples
 from visualizer.session import catching_up
 from visualizer.settings.examples import EXAMPLES
 from visualizer.settings.fields import NO_MASK
@@ -57,7 +57,7 @@ def test_a_page_that_has_the_address_of_a_case_before_the_values_of_its_controls
     before = {name: find(app).value for name, find in CONTROLS.items()} | {
         "heard": app.number_input(key="heard").value
     }
-    app.button(key=f"case_{CASE.name}").click().run()
+    open_case(app, CASE.name)
     case = dict(app.query_params)
     for name, find in ({"heard": lambda app: app.number_input(key="heard")} | CONTROLS).items():
         find(app).set_value(before[name])

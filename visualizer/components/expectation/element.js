@@ -2,7 +2,7 @@
 
 import { countBlocked, packBits, sameCells, toBase64, unpackBits } from "../mask_painter/cells.js";
 import { Painting } from "../mask_painter/painting.js";
-import { directionOfShortcut, enable, makeGroup, makeTool } from "../mask_painter/toolbar.js";
+import { directionOfShortcut, enable, makeTool } from "../mask_painter/toolbar.js";
 import { countOf, makeElement, setText } from "../shared/dom.js";
 import { Events } from "../shared/events.js";
 import { describeCell, describeMatrix, lineText, litPosition, marksOfCell, rowsWithoutKey } from "../shared/grid.js";
@@ -47,7 +47,7 @@ class Expectation extends Picture {
     this.undo = makeTool("Undo", "Ctrl+Z", () => this.step("undo"));
     this.redo = makeTool("Redo", "Ctrl+Shift+Z or Ctrl+Y", () => this.step("redo"));
     this.clear = makeTool("Clear", "take every mark away", () => this.change(new Uint8Array(this.cells.length)));
-    this.tools = makeElement("div", "tools", {}, [makeGroup("marks", [this.undo, this.redo, this.clear])]);
+    this.tools = makeElement("div", "tools", {}, [this.undo, this.redo, this.clear]);
     this.marks = new MarksPanel({
       press: (place) => this.press(place),
       drag: (place) => this.drag(place),

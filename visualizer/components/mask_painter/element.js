@@ -77,12 +77,11 @@ class MaskPainter extends Picture {
   build() {
     this.surface = new MaskSurface(this);
     this.toolbar = makeToolbar({
-      usePress: (press) => this.usePress(press),
       undo: () => this.step("undo"),
       redo: () => this.step("redo"),
       clear: () => this.change(openCells(this.painting.cells.length)),
       invert: () => this.change(invertedCells(this.painting.cells)),
-      takeOver: () => this.takeOver(),
+      look: () => this.toggleLook(),
     });
     this.weightsLegend = makeLegend();
     this.heads = new PaintedHeads({
@@ -102,6 +101,7 @@ class MaskPainter extends Picture {
         this.column,
         this.findings.element,
       ]),
+      ...this.status.hints,
     ]);
     this.frame.addEventListener("keydown", (event) => this.onShortcut(event));
     this.root.prepend(this.frame);
@@ -226,7 +226,6 @@ class MaskPainter extends Picture {
       canUndo: history.canUndo,
       canRedo: history.canRedo,
       canClear: counts.at(-1) > 0,
-      others: reasons.slice(0, -1),
     });
     this.findings.setOutdated(isUnjudged);
     this.status.count(bits, emptyRows);
@@ -291,12 +290,8 @@ class MaskPainter extends Picture {
   refuse(touched) {
     const refused = this.given.others.map((bits, i) => (touched[i] ? bits : 0));
     const text = refusedText(refused, this.size.columns, this.given.reasons);
-    const offered = { text: `Paint over ${this.namesOfOthers()}`, act: () => this.takeOver() };
-    this.status.tell(text, text ? offered : null);
-  }
-
-  namesOfOthers() {
-    return namesOf(this.given.reasons.slice(0, -1));
+    const others = namesOf(this.given.reasons.slice(0, -1));
+    this.status.tell(text, text ? { text: `Paint over ${others}`, act: () => this.takeOver() } : null);
   }
 
   /** A stroke made at once. */
@@ -355,8 +350,8 @@ class MaskPainter extends Picture {
     this.outbox.add("select", { query: row, key: column });
   }
 
-  usePress(press) {
-    this.isPainting = press === "paint";
+  toggleLook() {
+    this.isPainting = !this.isPainting;
     this.frame.classList.toggle("painter-looks", !this.isPainting);
     this.paint();
   }

@@ -10,6 +10,8 @@ import { cellsText, sameCells } from "./cells.js";
 
 const THUMBNAILS = { largest: 60, tallest: 150 };
 
+let isOpen = false; // also where the page makes another element of it
+
 /**
  * Small pictures of every head that a stroke can change: as they are, and while somebody paints as the model computes
  * them under what is painted so far.
@@ -23,7 +25,9 @@ export class PaintedHeads {
     this.taken = taken;
     this.drawn = drawn;
     this.overview = new Overview(choose, THUMBNAILS);
-    this.element = makeElement("div", "painted-heads", {}, [this.overview.element]);
+    const summary = makeElement("summary", "", {}, ["All heads"]);
+    this.element = makeElement("details", "painted-heads", isOpen ? { open: "" } : {}, [summary, this.overview.element]);
+    this.element.addEventListener("toggle", () => (isOpen = this.element.open));
     this.arrivals = new Arrivals(this.element);
     this.follower = new Follower((place) => this.ask(place));
     this.found = null;

@@ -10,7 +10,7 @@ const HINTS = {
   look: "Click or tap a cell to select it; nothing is painted.",
 };
 
-/** The lines below the painting: how much is blocked, what went wrong with the last stroke, and how to paint. */
+/** What is said of the painting: how much is blocked, what went wrong with the last stroke, and how to paint. */
 export function makeStatus() {
   const counted = makeElement("span", "painted-count");
   const warning = makeElement("span", "painted-warning");
@@ -20,9 +20,9 @@ export function makeStatus() {
   offer.hidden = true;
   const hints = Object.entries(HINTS).map(([name, text]) =>
     makeElement("div", `hint hint-${name}`, { "aria-hidden": "true" }, [text]));
-  const element = makeElement("div", "painted", {}, [makeElement("div", "", {}, [counted, warning]), ...hints]);
   return {
-    element,
+    element: makeElement("div", "painted", {}, [counted, warning]),
+    hints,
     /** The sentence about the last stroke, which stays in sight while the painting is scrolled. */
     said,
     /** Say how many cells are blocked, and how many rows (one flag each, null for none) have no key left. */

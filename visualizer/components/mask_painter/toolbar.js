@@ -1,54 +1,39 @@
-import { makeSegments } from "../shared/controls.js";
-import { makeElement, setText } from "../shared/dom.js";
-import { namesOf } from "./reasons.js";
+import { makeElement, makeSvgElement } from "../shared/dom.js";
 
-const PRESSES = [
-  { value: "paint", text: "Paint" },
-  { value: "look", text: "Look" },
-];
+const SHAPES = {
+  Undo: "M6 3 2.5 6.5 6 10M2.5 6.5H10a3.5 3.5 0 0 1 0 7H6",
+  Redo: "M10 3l3.5 3.5L10 10M13.5 6.5H6a3.5 3.5 0 0 0 0 7h4",
+  Clear: "M3 3h10v10H3zM6 6l4 4M10 6l-4 4",
+  Invert: "M3 3h10v10H3zM8 3v10M8 5h5M8 7h5M8 9h5M8 11h5",
+  Look: "M1.5 8Q8 0 14.5 8 8 16 1.5 8zM8 6a2 2 0 1 1 0 4 2 2 0 1 1 0-4z",
+};
 
-/**
- * The buttons above the painting.
- * actions: {usePress("paint" | "look"), undo(), redo(), clear(), invert(), takeOver()}.
- */
+/** The buttons above the painting. actions: {undo(), redo(), clear(), invert(), look()}. */
 export function makeToolbar(actions) {
-  const press = makeSegments("what a press does", PRESSES, actions.usePress);
   const undo = makeTool("Undo", "Ctrl+Z", actions.undo);
   const redo = makeTool("Redo", "Ctrl+Shift+Z or Ctrl+Y", actions.redo);
   const clear = makeTool("Clear", "open every painted cell", actions.clear);
   const invert = makeTool("Invert", "open what is painted and block the rest", actions.invert);
-  const takeOver = makeTool("", "", actions.takeOver);
-  takeOver.classList.add("tool-take-over");
-  const element = makeElement("div", "tools", {}, [
-    press.element,
-    makeGroup("history", [undo, redo]),
-    makeGroup("everything", [clear, invert]),
-    takeOver,
-  ]);
+  const look = makeTool("Look", "a press selects a cell, and paints nothing", actions.look);
   return {
-    element,
-    /** Say what a press does, which buttons would do something, and which other masks there are to paint over. */
-    update({ isPainting, canUndo, canRedo, canClear, others }) {
-      press.set(isPainting ? "paint" : "look");
+    element: makeElement("div", "tools", {}, [undo, redo, clear, invert, look]),
+    /** Say what a press does, and which buttons would do something. */
+    update({ isPainting, canUndo, canRedo, canClear }) {
+      look.setAttribute("aria-pressed", String(!isPainting));
       enable(undo, canUndo);
       enable(redo, canRedo);
       enable(clear, canClear);
-      setText(takeOver, `Paint over ${namesOf(others)}`);
-      const title = `make what ${namesOf(others)} ${others.length === 1 ? "blocks" : "block"} part of the painting`;
-      takeOver.setAttribute("title", title);
-      takeOver.hidden = others.length === 0;
     },
   };
 }
 
-/** Buttons that belong together. */
-export function makeGroup(label, children) {
-  return makeElement("div", "tools-group", { role: "group", "aria-label": label }, children);
-}
-
 /** A button that acts, unless `enable` has marked it. */
-export function makeTool(text, title, action) {
-  const button = makeElement("button", "tool", { type: "button", title }, [text]);
+export function makeTool(name, title, action) {
+  const shape = makeSvgElement("svg", { viewBox: "0 0 16 16", "aria-hidden": "true" }, [
+    makeSvgElement("path", { d: SHAPES[name] }),
+  ]);
+  const attributes = { type: "button", "aria-label": name, title: `${name}: ${title}` };
+  const button = makeElement("button", "tool tool-icon", attributes, [shape]);
   button.addEventListener("click", () => button.getAttribute("aria-disabled") !== "true" && action());
   return button;
 }

@@ -12,14 +12,14 @@ from model.mask_tools.beside_intent import findings_under
 from model.mask_tools.mask_case import Finding, MaskCase
 from visualizer.runs.masks_in_force import mask_context
 from visualizer.runs.paths import layer_of, without_layer
-from visualizer.safe_text import markdown_safe
 from visualizer.session import state
 from visualizer.session.cache import cached_run
 from visualizer.settings.attentions import attentions_of
 from visualizer.settings.painted_mask import asks_for_head
 from visualizer.views.lab.case import Case, case_in
+from visualizer.views.lab.findings_of_array import draw_finding
 from visualizer.views.lab.intent import chosen_intent, given_cells, padding_of
-from visualizer.views.lab.planes import ICONS, Found, Plane, index_of, judged
+from visualizer.views.lab.planes import Found, Plane, index_of, judged
 
 
 def found_everywhere(case: Case, shown: tuple[Finding, ...]) -> tuple[Found, ...]:
@@ -60,9 +60,7 @@ def render(case: Case, shown: tuple[Finding, ...]) -> None:
 
 
 def _draw(case: Case, one: Found, name: str, index: int) -> None:
-    finding = one.finding
-    title = markdown_safe(f"{finding.severity.capitalize()}: {finding.title}")
-    st.markdown(f"{ICONS[finding.severity]} **{title}.** {markdown_safe(name + one.where + finding.why)}")
+    draw_finding(one, name)
     place = dict(one.planes[0].index)  # without axes of which there is only one
     layer, head, item = (place.get(axis, 0) for axis in ("layer", "head", "sequence"))
     there = {"layer": layer, "head": head, "batch": item, "attention": case.attention.name}

@@ -19,8 +19,8 @@ CONVENTION = "True = may attend"
 def render(given: MaskToTranslate, layer: int) -> None:
     """Draw the buttons that save the mask of a layer."""
     shape = "(H, Tq, Tk)" if given.is_per_head else "(Tq, Tk)"
-    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="export"):
-        st.caption(f"Save as booleans {shape}, {CONVENTION}", width="content")
+    with st.popover("Save", key="export"):
+        st.caption(f"As booleans {shape}, {CONVENTION}")
         _button(".npy", as_npy(given), f"mask_of_layer_{layer}.npy")
         _button(".safetensors", as_safetensors(given), f"mask_of_layer_{layer}.safetensors")
         _button("all translations", as_scripts(given), f"mask_of_layer_{layer}.zip")

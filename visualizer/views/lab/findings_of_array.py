@@ -85,14 +85,18 @@ def _draw(found: Sequence[Found], all_clear: str) -> None:
             said = one.where + finding.title
             st.markdown(markdown_safe(f"{said[0].upper()}{said[1:]}."))
             continue
-        head = f"{finding.severity.capitalize()}: {finding.title}"
-        st.markdown(
-            f"{ICONS[finding.severity]} **{markdown_safe(head)}.** {markdown_safe(one.where + finding.why)}"
-        )
+        draw_finding(one)
         if finding.mend:
             st.caption(markdown_safe(finding.mend))
     if not any(one.finding.severity == "error" for one in found) and all_clear:
         st.success(markdown_safe(all_clear), icon=":material/check:")
+
+
+def draw_finding(one: Found, attention: str = "") -> None:
+    """Draw what is found in masks of an attention, with its severity in front."""
+    finding = one.finding
+    head = markdown_safe(f"{finding.severity.capitalize()}: {finding.title}")
+    st.markdown(f"{ICONS[finding.severity]} **{head}.** {markdown_safe(attention + one.where + finding.why)}")
 
 
 def elsewhere(given: Tensor, place: str, here: Tensor | None, n_heads: int) -> None:

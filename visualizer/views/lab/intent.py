@@ -11,10 +11,8 @@ from torch import Tensor
 from model.mask_tools.intent_kinds import CELLS_OF_THEIR_OWN, INTENT_KINDS
 from model.mask_tools.intents import Intent
 from model.mask_tools.language import MaskContext, MaskExpressionError, from_mask_mod
-from model.mask_tools.naming import name_of
 from visualizer.runs import intended
 from visualizer.runs.intended import EXTRAS, keys_before, kind_of, read_intent, write_intent
-from visualizer.safe_text import markdown_safe
 from visualizer.session import drafts, state
 from visualizer.settings.fields import EXPRESSION, MAX_TOKENS, UNSAID
 from visualizer.settings.settings import FIELDS
@@ -91,9 +89,6 @@ def render(case: Case) -> None:
     has = {"documents": len(set(context.key_segments)) > 1, "padding": any(context.key_is_padding)}
     question(name, getattr(case.selection, name), context, "+padding" if has["padding"] else "")
     intent = chosen_intent(case)
-    if intent is None:
-        name = markdown_safe(name_of(case.allowed, context))
-        st.caption(f"This is {name}. Say what it should be, and every cell is compared.", width="content")
     if intent is None or intent.kind in CELLS_OF_THEIR_OWN:
         return
     if intent.kind != "expression":
@@ -101,7 +96,6 @@ def render(case: Case) -> None:
             if has[extra] or getattr(intent, extra):
                 _extra(name, extra, intent)
     ask_for_past(context, intent)
-    _compare(case, intent)
 
 
 def question(name: str, said: str, context: MaskContext | None, extras: str) -> None:
@@ -127,8 +121,7 @@ def question(name: str, said: str, context: MaskContext | None, extras: str) -> 
         index=options.index(kind),
         format_func=lambda one: "Say what it should be" if one == UNSAID else INTENT_KINDS[one].title,
         key=key,
-        help=field.help,
-        width=180,
+        width=200,
         on_change=state.on_change(key, choose),
     )
     if kind == "expression":
@@ -220,10 +213,13 @@ def ask_for_past(context: MaskContext, intent: Intent) -> None:
     )
 
 
-def _compare(case: Case, intent: Intent) -> None:
-    """The way to both masks side by side."""
+def compare(case: Case) -> None:
+    """Draw the way to both masks side by side, once it is said what the mask should be."""
+    intent = chosen_intent(case)
+    if intent is None or intent.kind in CELLS_OF_THEIR_OWN:
+        return
 
-    def compare() -> None:
+    def go() -> None:
         state.select(
             view="compare",
             stage=f"{case.attention.path}.weights",
@@ -236,7 +232,8 @@ def _compare(case: Case, intent: Intent) -> None:
         "Compare with what it should be",
         icon=":material/compare:",
         key="compare_intent",
-        on_click=state.callback(compare),
+        type="tertiary",
+        on_click=state.callback(go),
     )
 
 

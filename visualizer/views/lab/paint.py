@@ -11,6 +11,7 @@ import torch
 from model.mask_tools.beside_intent import all_clear, findings_under
 from model.mask_tools.intents import Intent
 from model.mask_tools.mask_case import Finding, MaskCase
+from model.mask_tools.naming import name_of
 from visualizer.components.mask_painter.element import (
     PaintedHeads,
     Reason,
@@ -28,7 +29,7 @@ from visualizer.settings.attentions import changed_for
 from visualizer.settings.painted_mask import Scope, encode_cells, read_planes
 from visualizer.settings.settings import FIELDS, Selection
 from visualizer.stages.panels import to_array
-from visualizer.views.lab import everywhere, mask_edits
+from visualizer.views.lab import everywhere, mask_edits, say
 from visualizer.views.lab.case import Case
 from visualizer.views.lab.intent import chosen_intent, given_cells, padding_of
 
@@ -46,10 +47,14 @@ def render(case: Case) -> None:
 
 
 def heads(case: Case) -> None:
-    """Draw the choice of the heads that are painted, and of the one that is looked at."""
-    widgets.segments("scope", width="content", wrap=True)
-    _place("layer", case.selection.layer, case.n_layers)
-    _place("head", case.selection.head, case.settings.n_heads)
+    """Draw the choice of the heads that are painted, of the one that is looked at, and of a mask to start from."""
+    chosen = FIELDS["scope"].choices[case.selection.scope].lower()
+    with st.popover(f"Paint for: {chosen}", key="paint_for"):
+        widgets.segments("scope", wrap=True)
+        with st.container(horizontal=True):
+            _place("layer", case.selection.layer, case.n_layers)
+            _place("head", case.selection.head, case.settings.n_heads)
+        say.start_from(case)
 
 
 def _place(name: str, current: int, count: int) -> None:
@@ -189,7 +194,8 @@ def judged(case: Case, allowed: torch.Tensor) -> tuple[tuple[Finding, ...], str]
     """What is wrong with a mask, (Tq, Tk), True = may attend, and what is said where nothing is or nobody asked."""
     intent = chosen_intent(case)
     if intent is None:
-        return (), "Nothing is compared until you say above what it should be."
+        name = name_of(case.allowed, case.context)
+        return (), f"This is {name}. Say above what it should be, and every cell is compared."
     try:
         cells = given_cells(intent, case.attention.intent)
         return findings_of(case, allowed, intent), all_clear(intent, allowed, case.context, cells)

@@ -22,8 +22,13 @@ def complain(text: str, context: MaskContext | None) -> None:
         if context is not None:
             read.evaluate(context)
     except MaskExpressionError as error:
-        st.code(pointed_at(expression, error), language=None)
-        st.caption(markdown_safe(f"{error}."))  # beside the code it would be cut, and not wrapped
+        point_out(expression, error)
+
+
+def point_out(text: str, error: MaskExpressionError) -> None:
+    """Draw an error and its place."""
+    st.code(pointed_at(text, error), language=None)
+    st.caption(markdown_safe(f"{error}."))  # beside the code it would be cut, and not wrapped
 
 
 def pointed_at(text: str, error: MaskExpressionError) -> str:

@@ -4,37 +4,37 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 
 import streamlit as st
 
 from model.mask_tools.language import READY, MaskExpressionError
 from model.mask_tools.mask_case import listed
 from visualizer.runs.masks_in_force import as_expression
-from visualizer.session import drafts, state
+from visualizer.session import drafts, state, widgets
 from visualizer.settings.settings import FIELDS, Settings, in_mask_order
 from visualizer.views.lab import mask_edits
 from visualizer.views.lab.case import Case
 from visualizer.views.lab.pointing import complain
 
 _EXPRESSION = "expression"
-_START = "start_from"
 _REPLACED = "replaced_masks"
 
 
-def render(case: Case) -> None:
-    """Draw it."""
-    _expression(case)
-    complain(drafts.text_in(_EXPRESSION), case.context)
-    _also_under(case)
-    _force(case)
-
-
-def _expression(case: Case) -> None:
-    source = mask_edits.source_in(case.settings, case.scope)
-    shown = as_expression(source, case.context)
+def expression(case: Case) -> None:
+    """Draw the mask as an expression: what is painted, else the masks in force."""
+    settings, selection = case.settings, case.selection
+    shown = (
+        as_expression(mask_edits.source_in(settings, case.scope), case.context)
+        if settings.custom
+        else mask_edits.whole_expression(settings, selection.layer, selection.head, case.context)
+    )
     drafts.keep_in_step(_EXPRESSION, shown)
 
     def write(text: str) -> None:
+        if not text.strip() and not settings.custom:
+            drafts.fill(_EXPRESSION, shown)
+            return
         with suppress(MaskExpressionError):
             found = mask_edits.with_expression(case.settings, case.scope, text, case.masks, case.context)
             _replace(case, found if found.custom else replace(found, mask=_replaced() or found.mask))
@@ -49,6 +49,13 @@ def _expression(case: Case) -> None:
         "replaces the masks in force; an empty line takes away what is painted for these heads.",
         on_change=state.on_change(_EXPRESSION, write),
     )
+
+
+def beside(case: Case) -> None:
+    """Draw what is wrong with the expression, and what is in force beside it."""
+    complain(drafts.text_in(_EXPRESSION), case.context)
+    _also_under(case)
+    _force(case)
 
 
 def _placeholder(case: Case) -> str:
@@ -109,30 +116,19 @@ def _force(case: Case) -> None:
 
 def start_from(case: Case) -> None:
     """Draw the choice of a mask or an expression to go on from."""
-    starts = _starts(case)
 
-    def start(title: str | None) -> None:
-        if title is None:
-            return
-        drafts.fill(_START, None)
-        _replace(case, mask_edits.put_in_place(case.settings, case.scope, starts[title], case.masks, case.context))
+    def start(text: str) -> None:
+        _replace(case, mask_edits.put_in_place(case.settings, case.scope, text, case.masks, case.context))
 
-    st.selectbox(
-        "Start from",
-        list(starts),
-        index=None,
-        placeholder="a ready mask",
-        key=_START,
-        help="Puts a ready mask in the place of those in force, to go on from there.",
-        on_change=state.on_change(_START, start),
-    )
-
-
-def _starts(case: Case) -> dict[str, str]:
-    """What can be started from: title -> its expression."""
     masks = {
         FIELDS["mask"].choices[name]: write(case.settings, case.context)
         for name, write in mask_edits.AS_EXPRESSIONS.items()
     }
     ready = {one.title: one.text for one in READY if one.text not in masks.values()}
-    return {f"{title}: {text}": text for title, text in (masks | ready).items()}
+    widgets.menu(
+        "Start from",
+        {f"{title}: {text}": partial(start, text) for title, text in (masks | ready).items()},
+        key="start_from",
+        placeholder="a ready mask",
+        help="Puts a ready mask in the place of those in force, to go on from there.",
+    )

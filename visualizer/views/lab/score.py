@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import streamlit as st
 from torch import Tensor
@@ -12,14 +13,13 @@ from model.mask_tools.language.score_code import by_hand, flex_score_mod
 from model.mask_tools.translations import TRANSLATIONS
 from visualizer.components.tensor_grid.element import Panel, tensor_grid
 from visualizer.safe_text import markdown_safe
-from visualizer.session import drafts, state
+from visualizer.session import drafts, state, widgets
 from visualizer.session.mount import mount
 from visualizer.views.lab.case import Case
-from visualizer.views.lab.pointing import pointed_at
+from visualizer.views.lab.pointing import point_out
 from visualizer.views.lab.translate import mask_to_translate
 
 _TEXT = "score_text"
-_START = "score_start"
 
 
 def render(case: Case) -> None:
@@ -45,21 +45,12 @@ def render(case: Case) -> None:
 
 
 def _start_from() -> None:
-    ready = {f"{one.title}: {one.text}": one for one in READY_SCORES}
-
-    def start(title: str | None) -> None:
-        if title is not None:
-            drafts.fill(_START, None)
-            state.change(score=ready[title].text)
-
-    st.selectbox(
+    widgets.menu(
         "Change the scores",
-        list(ready),
-        index=None,
+        {f"{one.title}: {one.text}": partial(state.change, score=one.text) for one in READY_SCORES},
+        key="score_start",
         placeholder="a change of the literature",
-        key=_START,
         help="Takes over a change of the scores, to go on from there.",
-        on_change=state.on_change(_START, start),
     )
 
 
@@ -101,8 +92,7 @@ def _complaint(text: str) -> None:
     try:
         parse_score(text)
     except MaskExpressionError as error:
-        st.code(pointed_at(text, error), language=None)
-        st.caption(markdown_safe(f"{error}."))
+        point_out(text, error)
 
 
 def _picture(case: Case) -> None:

@@ -7,8 +7,8 @@ import streamlit as st
 from model.mask_tools.language import parse
 from model.mask_tools.translations import TRANSLATIONS, MaskToTranslate
 from visualizer.safe_text import markdown_safe
+from visualizer.session import widgets
 from visualizer.settings.painted_mask import read_planes
-from visualizer.settings.settings import FIELDS
 from visualizer.views.lab import export, mask_edits
 from visualizer.views.lab.case import Case
 from visualizer.views.lab.intent import padding_of
@@ -19,17 +19,7 @@ MOST_SHOWN = 300_000
 
 def render(case: Case) -> None:
     """Draw the choice of a library and the text to copy."""
-    field = FIELDS["library"]
-    st.pills(
-        field.label,
-        list(field.choices),
-        format_func=field.choices.__getitem__,
-        required=True,
-        key=field.name,
-        label_visibility="collapsed",
-        wrap=True,
-        persist_state="page",
-    )
+    widgets.choice("library", help=None, label_visibility="collapsed")
     translation = TRANSLATIONS[case.selection.library]
     st.caption(markdown_safe(translation.note))
     if _layers_differ(case):

@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import streamlit as st
 
+from visualizer.runs.masks_in_force import as_source
 from visualizer.runs.run import Run
-from visualizer.session import widgets
+from visualizer.safe_text import markdown_safe, visible_whole
+from visualizer.session import state, widgets
 from visualizer.settings.fields import WORKED_EXAMPLES
 from visualizer.settings.gallery import GALLERY
 from visualizer.settings.settings import Selection
-from visualizer.views.lab import applied, blocks, doors, intent, load, paint, prove, reach, say, score, translate
+from visualizer.views.lab import applied, blocks, intent, load, paint, prove, reach, say, score, translate
 from visualizer.views.lab.case import Case, case_of
 from visualizer.views.predict.covered import covered, say_covered
 
 PANELS = {
     "translate": translate.render,
-    "load": load.render,
     "apply": applied.render,
     "scores": score.render,
     "blocks": blocks.render,
     "reach": reach.render,
     "prove": prove.render,
 }
-"""What can be done with a mask, in the order of the buttons."""
+"""What can be done with a mask that is painted, in the order of the menu."""
 
 _OF_RESULTS = {
     "apply": "The weights of a row under every way of masking",
@@ -33,32 +36,78 @@ _OF_RESULTS = {
 
 
 def render(run: Run, selection: Selection) -> None:
-    """Draw the view."""
-    doors.render(run, selection)
+    """Draw the doors, and what is behind the one that is open."""
     is_example = run.settings.weights in WORKED_EXAMPLES
-    if is_example or selection.panel != "load":
-        widgets.examples("Cases", GALLERY, key="gallery", button_key="case_{}")
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="doors"):
+        if not is_example:
+            _doors(case_of(run, selection))
+        widgets.menu(
+            "Cases",
+            {one.title: partial(state.choose, one.settings, one.selection) for one in GALLERY},
+            key="gallery",
+            placeholder="Show me a case",
+            label_visibility="collapsed",
+            width=200,
+        )
     if is_example:
         st.info(
             "A worked example is shown as it was published: to paint a mask, take other weights, or a case above."
         )
+    elif selection.panel == "load":
+        load.render(case_of(run, selection))
+    else:
+        _painting(case_of(run, selection))
+
+
+def _doors(case: Case) -> None:
+    panel = case.selection.panel
+    for name, title, icon, leads_to in (
+        ("array", "I have an array", "upload_file", "load"),
+        ("say", "I can say or paint it", "edit", "translate" if panel == "load" else panel),
+    ):
+        shown = f":material/{icon}: {title}"
+        if leads_to == panel:
+            st.markdown(f"**{shown}**", width="content")
+        else:
+            st.button(shown, key=f"door_{name}", on_click=state.callback(state.select, panel=leads_to))
+    _to_pretrained(case)
+
+
+def _to_pretrained(case: Case) -> None:
+    """The way to the pretrained model that is open beside this: the mask of the head looked at, applied in it."""
+    name = state.chosen().watched.pretrained_model
+    is_open = state.chosen().watched.watched_door == "pretrained" and name
+    if not is_open or case.attention.crosses:
         return
-    case = case_of(run, selection)
-    if selection.panel == "load":
-        _tools(case)
-        return
+
+    def apply() -> None:
+        mask = as_source(case.allowed, case.context) or "True"
+        state.watch(pretrained_mask=mask, watched_panel="mask")
+        state.select(view="watched")
+
+    st.button(
+        f"Apply in {markdown_safe(visible_whole(name))}",
+        icon=":material/arrow_forward:",
+        key="door_pretrained",
+        help="The mask of the head that is looked at becomes the other mask of the pretrained model, in all heads.",
+        on_click=state.callback(apply),
+    )
+
+
+def _painting(case: Case) -> None:
+    """The mask in words and what it should be, then the painter with one tool beside it."""
     _which_mask(case)
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium", key="meant"):
+        say.expression(case)
         intent.render(case)
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium", key="paint_for"):
         paint.heads(case)
-        say.start_from(case)
+    say.beside(case)
     painting, tools = st.columns([6, 5], gap="medium")
     with painting:
-        if selection.hidden:
+        if case.selection.hidden:
             covered("The weights that the mask leaves")
-        say.render(case)
         paint.render(case)
+        intent.compare(case)
     with tools:
         _tools(case)
 
@@ -74,9 +123,9 @@ def _which_mask(case: Case) -> None:
 
 
 def _tools(case: Case) -> None:
-    widgets.segments("panel", help=None, label_visibility="collapsed", wrap=True)
+    widgets.choice("panel", list(PANELS), help=None, label_visibility="collapsed")
     panel = case.selection.panel
     if case.selection.hidden and panel in _OF_RESULTS:
         say_covered(_OF_RESULTS[panel])
-        return
-    PANELS[panel](case)
+    else:
+        PANELS[panel](case)

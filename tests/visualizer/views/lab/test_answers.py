@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from tests.test_app import components, in_link, open_app
+from tests.test_app import components, in_link, open_app, open_case
 from tests.visualizer.views.watched.test_watched_view import pictures
 from visualizer.safe_text import markdown_safe
 from visualizer.views.lab.tokens_said import TokensSaid
@@ -54,7 +54,7 @@ def test_a_mask_that_is_written_again_still_offers_the_first():
     for text in ("k <= q + 1", "k <= q + 2"):
         app.text_input(key="expression").set_value(text).run()
     assert also_under(app).label == "Also under: causal"
-    app.button(key="case_packed_documents").click().run()
+    open_case(app, "packed_documents")
     assert also_under(app) is None, "the masks of another case were never replaced"
 
 
@@ -67,12 +67,12 @@ def test_of_a_head_that_is_written_for_the_others_keep_their_masks():
 def test_a_loaded_array_has_the_screen_and_an_answer_of_its_own():
     app = loaded(CAUSAL, intent="bidirectional")
     assert "headlight_mask_painter" not in components(app)
-    assert not [button for button in app.button if button.key.startswith("case_")]
+    assert "panel" not in [menu.key for menu in app.selectbox]
     assert markdown_safe("This is causal.") in said(app)
     assert not app.success
     app.selectbox(key="intent_array_unsaid").set_value("causal").run()
     assert [box.value for box in app.success] == [markdown_safe("Every cell is as it should be: causal.")]
-    app.segmented_control(key="panel").set_value("translate").run()
+    app.button(key="door_say").click().run()
     assert "This is not bidirectional" in str(pictures(app)["headlight_mask_painter"]["findings"])
 
 

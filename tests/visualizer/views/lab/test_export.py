@@ -52,8 +52,12 @@ def test_the_way_to_compare_with_what_it_should_be_counts_the_cells():
     assert any(caption.label == "Masks B" for caption in app.get("button_group"))
 
 
-@pytest.mark.parametrize(("door", "panel", "custom"), [("array", "load", ""), ("say", "translate", "k <= q")])
-def test_a_door_opens(door, panel, custom):
+def test_a_door_opens_its_own_tools_and_leads_back():
     app = open_app(view="lab", architecture="decoder", text="a b c d", panel="apply")
-    app.button(key=f"door_{door}").click().run()
-    assert (app.session_state["panel"], app.session_state["custom"]) == (panel, custom)
+    assert app.text_input(key="expression").value == "k <= q", "the mask in force is there to be changed"
+    app.button(key="door_array").click().run()
+    assert app.session_state["panel"] == "load"
+    assert not {"panel", "library", "start_from"} & {menu.key for menu in app.selectbox}
+    app.button(key="door_say").click().run()
+    assert (app.session_state["panel"], app.session_state["mask"]) == ("translate", ["causal"])
+    assert not [one for one in app.button if one.key == "door_say"], "it is open"

@@ -9,7 +9,7 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
-from tests.test_app import assert_healthy, in_link, open_app
+from tests.test_app import assert_healthy, in_link, open_app, open_case
 from tests.visualizer.told import tell
 from tests.visualizer.views.lab.test_answers import said
 from tests.visualizer.views.watched.test_watched_view import link_of, pictures
@@ -57,6 +57,18 @@ def test_an_expression_paints_and_a_stroke_rewrites_it():
     assert expression(app) == in_link(app, "custom") == "k <= q"
 
 
+def test_an_empty_line_takes_away_what_is_painted_and_no_mask_of_the_model():
+    app = open_app(**LINK, mask="causal,padding", pad="1")
+    masks = expression(app)
+    assert masks == "(k <= q) and (not is_pad(k))"
+    app.text_input(key="expression").set_value("").run()
+    assert (expression(app), in_link(app, "mask")) == (masks, "causal,padding")
+    app.text_input(key="expression").set_value("k < 2").run()
+    assert in_link(app, "mask") == "custom"
+    app.text_input(key="expression").set_value("").run()
+    assert (expression(app), in_link(app, "mask")) == (masks, "causal,padding")
+
+
 def test_a_mistake_in_an_expression_loses_nothing_and_the_right_word_is_said():
     app = open_app(**LINK, mask="custom", custom="k <= q")
     app.text_input(key="expression").set_value("k <= same_tokens").run()
@@ -97,7 +109,8 @@ def test_a_mask_is_judged_once_it_is_said_what_it_should_be_and_fixed_by_one_cli
     app = open_app(**LINK, architecture="decoder")
     app.text_input(key="expression").set_value("q <= k").run()
     assert pictures(app)["headlight_mask_painter"]["findings"] == []
-    assert "Say what it should be, and every cell is compared." in said(app)
+    described = pictures(app)["headlight_mask_painter"]["all_clear"]
+    assert "Say above what it should be, and every cell is compared." in described
     app.selectbox(key="intent_unsaid").set_value("causal").run()
     (finding,) = pictures(app)["headlight_mask_painter"]["findings"]
     assert (finding["title"], finding["can_mend"]) == ("This is not causal", True)
@@ -109,8 +122,7 @@ def test_a_mask_is_judged_once_it_is_said_what_it_should_be_and_fixed_by_one_cli
 
 @pytest.mark.parametrize(("case", "verdict"), [("causal", "Passes"), ("after_softmax", "Fails")])
 def test_the_proof_of_a_case_and_the_way_to_the_stage_where_it_fails(case, verdict):
-    app = open_app(view="lab")
-    app.button(key=f"case_{case}").click().run()
+    app = open_case(open_app(view="lab"), case)
     assert [verdict in box.value for kind in (app.success, app.error) for box in kind] == [True]
     if verdict == "Fails":
         app.button(key="go_to_leak").click().run()
@@ -121,7 +133,7 @@ def test_the_proof_of_a_case_and_the_way_to_the_stage_where_it_fails(case, verdi
 def test_a_translation_follows_the_painting():
     app = open_app(**LINK, mask="custom", custom="q - k < 2 and k <= q", panel="translate")
     assert "(q - k < 2) & (k <= q)" in app.code[-1].value
-    app.button_group(key="library").set_value("flex_attention").run()
+    app.selectbox(key="library").set_value("flex_attention").run()
     assert "mask_mod" in app.code[-1].value
 
 
@@ -138,7 +150,7 @@ def test_a_pasted_function_is_read_and_seen_beside_changed_scores_and_in_blocks(
     app.text_input(key="score_text").set_value("score - slope(h) * (q_idx - kv_idx)").run()
     assert in_link(app, "score") == "score - slope(h) * (q - k)"
     assert "score_mod=score_mod, block_mask=block_mask" in app.code[1].value
-    app.segmented_control(key="panel").set_value("blocks").run()
+    app.selectbox(key="panel").set_value("blocks").run()
     assert "4,096 blocks" in said(app)
     app.segmented_control(key="view").set_value("step").run()
     stages = pictures(app)["headlight_stage_map"]

@@ -194,14 +194,14 @@ def heard(brought: Brought, *, is_answered: bool) -> Heard:
 
 
 def of_what_is_written(text: str, link: dict[str, str]) -> Heard:
-    app = open_app(**LINK, **link)
+    app = open_app(**LINK | {"mask": "padding"} | link)
     app.text_input(key="expression").set_value(text).run()
     assert not app.exception
     assert app.session_state["mask"] == ["custom"], "what is written stands alone"
     header = pictures(app)["headlight_mask_painter"]
     found = [f"{one['title']}. {one['why']}" for one in header["findings"] if one["severity"] != "note"]
     green = [header["all_clear"]] if "as it should be" in header["all_clear"] and not found else []
-    return Heard(found, green, [*found, *(caption.value for caption in app.caption)])
+    return Heard(found, green, [*found, header["all_clear"]])
 
 
 def of_an_array(array: Tensor, link: dict[str, str]) -> Heard:
