@@ -58,13 +58,13 @@ def choose_heads_and_masks(page: Page) -> None:
 def step_to_the_weights(page: Page) -> None:
     """From the scores: with the button, then with the arrow keys."""
     with rerun(page, "picture"):
-        page.locator(".stage-map .stage-code", has_text=re.compile("^scores$")).click()
+        page.locator(".stage-map .stage[data-code=scores]").click()
     with rerun(page, "picture"):
         page.locator(".stage-map .next").click()
-    for stage in ("mask", "masked_scores", "weights"):
+    for stage in ("masked_scores", "weights"):
         with rerun(page, "picture"):
             page.keyboard.press("ArrowRight")
-        expect(page.locator(".stage-map [aria-current=step] .stage-code")).to_have_text(stage)
+        expect(page.locator(".stage-map [aria-current=step]")).to_have_attribute("data-code", stage)
     expect(page.get_by_role("heading", name="Attention weights")).to_be_visible()
 
 

@@ -262,6 +262,7 @@ def _here(stage: StageInRun, *names: str) -> dict[str, str]:
 _SOFTMAX = r"A_{qk} = \frac{e^{\tilde S_{qk}}}{\sum_j e^{\tilde S_{qj}}}"
 _OF_SCORES = ("row", "temperature", "directions")
 _stage = partial(StageEntry, facts=facts, block="attention")
+_detail = partial(_stage, is_detail=True)
 
 ENTRIES: tuple[StageEntry, ...] = (
     _stage(
@@ -281,7 +282,7 @@ ENTRIES: tuple[StageEntry, ...] = (
             blocks_nothing: The key with the largest score gets the largest weight.
             masked: Of the keys that are not blocked, that with the largest score gets the largest weight.""",
     ),
-    _stage(
+    _detail(
         "scaled_scores",
         "Scaled scores",
         "weights",
@@ -344,7 +345,7 @@ ENTRIES: tuple[StageEntry, ...] = (
             always: True (1) = may attend, as in F.scaled_dot_product_attention; attn_mask and key_padding_mask of
             nn.MultiheadAttention mean the opposite, True = blocked.""",
     ),
-    _stage(
+    _detail(
         "masked_scores",
         "Masked scores",
         "weights",
@@ -398,7 +399,7 @@ ENTRIES: tuple[StageEntry, ...] = (
             masked_late: By the mask bug the [mask] is multiplied onto these shares, so that rows with blocked cells
             sum to less than one.""",
     ),
-    _stage(
+    _detail(
         "dropped_weights",
         "Weights after dropout",
         "weights",
