@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
@@ -46,11 +46,17 @@ class Reckoning:
     rows: tuple[Terms, ...] = ()
 
 
-def dot(left: Terms, right: Terms, *, bias: float | None = None, role: Role = "neutral") -> Reckoning:
-    """The sum of the products of two rows, in colour ``role``, and a bias."""
+def dot(
+    left: Terms, right: Terms, *, bias: float | None = None, root_of: int | None = None, role: Role = "neutral"
+) -> Reckoning:
+    """The sum of the products of two rows, in colour ``role``, and a bias, or that sum by a square root."""
     products = left.values * right.values
     step = Step("sum of the products", float(products.sum()))
-    steps = (step,) if bias is None else plus(step, "bias", bias)
+    steps: tuple[Step, ...] = (step,) if bias is None else plus(step, "bias", bias)
+    if root_of is not None:
+        root = f"{math.sqrt(root_of):.7g}"
+        scaled = Step(f"÷ √{root_of} ({root})", step.value / math.sqrt(root_of))
+        steps = (carried(step, scaled, lambda written: written / float(root)), scaled)
     texts = written_terms(products, steps[0])
     rows = (left, replace(right, operator="×"), Terms("product", role, products, "=", texts))
     return Reckoning(steps, steps[-1].value, rows)
@@ -61,6 +67,19 @@ def plus(step: Step, name: str, number: float) -> tuple[Step, Step]:
     total = Step("", step.value + number)
     decimals = _adding([step.value, number], total, digits=5)
     return replace(step, decimals=decimals), replace(total, text=f"+ {name} ({number:.{decimals}f})")
+
+
+def carried(step: Step, to: Step, compute: Callable[[float], float]) -> Step:
+    """A step with the digits with which ``compute`` makes the next step of it, as both are written."""
+    for decimals in range(_MOST_DECIMALS):
+        more = replace(step, decimals=decimals)
+        if replace(to, value=compute(_read(more.written))).written == to.written:
+            return more
+    return step
+
+
+def _read(text: str) -> float:
+    return float(text.replace("−", "-").replace("∞", "inf"))
 
 
 def written_terms(values: Numbers, total: Step) -> tuple[str, ...]:
@@ -97,12 +116,14 @@ def softmax(row: Numbers, at: int, *, role: Role = "neutral") -> Reckoning:
     greatest = float(row.max())
     exponentials = np.exp(row - greatest)
     own, total = float(exponentials[at]), float(exponentials.sum())
-    in_all = Step("sum over the row", total)
+    share = Step("exp ÷ sum", own / total)
+    power = carried(Step("exp(s - max)", own), share, lambda written: written / total)
+    in_all = carried(Step("sum over the row", total), share, lambda written: _read(power.written) / written)
     steps = (
         Step("largest score of the row", greatest),
-        Step("exp(s - max)", own),
+        power,
         in_all,
-        Step("exp ÷ sum", own / total),
+        share,
     )
     rows = (
         Terms("score", role, row),

@@ -87,15 +87,11 @@ def _score(stage: StageInRun, cell: Cell) -> Derivation:
     q = row_of(stage.beside("q"), cell)
     k = as_numbers(stage.beside("k").value[cell.batch, cell.head, cell.column])
     left, right = Terms(f"query {cell.row}", "query", q), Terms(f"key {cell.column}", "key", k)
-    found = derivations.dot(left, right, role="weights")
-    formula, steps = "s = q · k", list(found.steps)
-    if stage.name != "scores":
-        if stage.run.scales_scores(stage.module):
-            root = math.sqrt(len(q))
-            formula = "s = q · k / √d_k"
-            steps.append(Step(f"÷ √{len(q)} ({root:.4g})", found.value / root))
-        else:
-            steps.append(Step("scaling is off: the same number", found.value))
+    is_scaled = stage.name != "scores" and stage.run.scales_scores(stage.module)
+    found = derivations.dot(left, right, root_of=len(q) if is_scaled else None, role="weights")
+    formula, steps = "s = q · k / √d_k" if is_scaled else "s = q · k", list(found.steps)
+    if stage.name != "scores" and not is_scaled:
+        steps.append(Step("scaling is off: the same number", found.value))
     if stage.name in ("modified_scores", "masked_scores") and stage.has_beside("modified_scores"):
         formula = f"{formula}, then {score_changes.change_of(stage).text}"
         steps += score_changes.steps(stage, cell)
@@ -274,8 +270,8 @@ ENTRIES: tuple[StageEntry, ...] = (
         checks=agreeing(_scores_checks),
         derive=_score,
         charts=_OF_SCORES,
-        plain="""Every slip (row) is held against every spine (column). The better what is asked for and what
-            is offered agree, the larger the [score](scores).""",
+        plain="""Every slip (row) is compared with every spine (column). The better what is asked for and
+            what is offered agree, the larger the [score](scores).""",
         exact="""One [dot product] for every [query] (row) and every [key] (column): how well the two fit.
             Only differences within a row will matter.
             unmasked: The key with the largest score gets the largest weight.

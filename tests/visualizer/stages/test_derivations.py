@@ -7,7 +7,7 @@ import pytest
 
 from tests.visualizer.sample_runs import VARIANTS, run_of
 from visualizer.components.derivation import Terms
-from visualizer.components.derivation.element import describe_derivation
+from visualizer.components.derivation.element import describe_derivation, format_number
 from visualizer.runs.compute import compute_run
 from visualizer.settings.fields import WORKED_EXAMPLES
 from visualizer.settings.settings import Settings
@@ -129,6 +129,10 @@ def test_what_is_added_adds_up_by_hand(name):
                         found = as_read(before["value"]) + Decimal(added[1])
                         assert found.quantize(as_read(step["value"])) == as_read(step["value"]), (path, row, column)
                         n_sums += 1
+                    if divided := re.fullmatch(r"÷ √\d+ \((.*)\)", step["text"]):
+                        assert format_number(float(as_read(before["value"]) / Decimal(divided[1]))) == step["value"]
+                    if step["text"] == "exp ÷ sum" and as_read(step["value"]) > 0.01:
+                        assert format_number(float(steps["exp(s - max)"] / total)) == step["value"]
     assert n_sums > 100
 
 

@@ -40,7 +40,9 @@ class Step:
     @property
     def written(self) -> str:
         """The number as it is shown."""
-        return format_number(self.value) if self.decimals is None else _signed(f"{self.value:.{self.decimals}f}")
+        if self.decimals is None or not math.isfinite(self.value):
+            return format_number(self.value)
+        return _signed(f"{self.value:.{self.decimals}f}")
 
 
 @dataclass(frozen=True, eq=False)
