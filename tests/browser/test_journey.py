@@ -85,6 +85,7 @@ def numbers_of_the_step_are_those_of_the_model(page: Page, chosen: Settings) -> 
     assert number(last.locator(".result .value").inner_text()) == close_to(cell)
     expect(last.locator(".verdict")).to_have_text(re.compile("^equals the model's number"))
 
+    page.get_by_text("shapes and code").click()
     facts = page.get_by_text(re.compile("^min .* max .* mean")).inner_text()
     expected = [every.min().item(), every.max().item(), every.mean().item()]
     assert [number(text) for text in re.findall(r"[-\d.e+]*\d", facts)] == [close_to(value) for value in expected]

@@ -61,9 +61,9 @@ def largest_score(run: Run, cell: Cell) -> str:
         return ""
     queries, keys = run.axes(cell.path)
     key = int(row.argmax())
+    which = "every score is below zero, and the largest" if largest < 0 else "the largest score"
     return (
-        f"In the row of “{queries.labels[cell.row]}” ({cell.row}) "
-        f"{'every score is below zero, and the' if largest < 0 else 'the'} largest, {largest:.4g}, is for the key "
+        f"In the row of “{queries.labels[cell.row]}” ({cell.row}) {which}, {largest:.4g}, is for the key "
         f"“{keys.labels[key]}” ({key}). The colours show the distance from zero."
     ).replace(" -", " −")
 
