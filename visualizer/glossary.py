@@ -58,6 +58,12 @@ def shape_pieces(shape: str) -> tuple[Piece, ...]:
     return (*parts, Piece(equals + sizes)) if equals else (Piece(shape),)
 
 
+def axes_in_words(shape: str) -> str:
+    """``B batch, H heads`` for the symbols of the axes of a shape."""
+    symbols = dict.fromkeys(re.findall(r"[A-Za-z]+", shape.partition(") = ")[0].rpartition("(")[2]))
+    return ", ".join(f"{symbol} {AXES[symbol]}" for symbol in symbols if symbol in AXES)
+
+
 def mask_piece(mask: str) -> Piece:
     """The name of a mask, such as ``sliding_window``, as words that open its entry."""
     return Piece("painted", "painted mask") if mask == "custom" else Piece(*[mask.replace("_", " ")] * 2)

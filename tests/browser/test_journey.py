@@ -58,13 +58,13 @@ def choose_heads_and_masks(page: Page) -> None:
 def step_to_the_weights(page: Page) -> None:
     """From the scores: with the button, then with the arrow keys."""
     with rerun(page, "picture"):
-        page.locator(".stage-map .stage-code", has_text=re.compile("^scores$")).click()
+        page.locator(".stage-map .stage[data-code=scores]").click()
     with rerun(page, "picture"):
         page.locator(".stage-map .next").click()
-    for stage in ("mask", "masked_scores", "weights"):
+    for stage in ("masked_scores", "weights"):
         with rerun(page, "picture"):
             page.keyboard.press("ArrowRight")
-        expect(page.locator(".stage-map [aria-current=step] .stage-code")).to_have_text(stage)
+        expect(page.locator(".stage-map [aria-current=step]")).to_have_attribute("data-code", stage)
     expect(page.get_by_role("heading", name="Attention weights")).to_be_visible()
 
 
@@ -85,6 +85,7 @@ def numbers_of_the_step_are_those_of_the_model(page: Page, chosen: Settings) -> 
     assert number(last.locator(".result .value").inner_text()) == close_to(cell)
     expect(last.locator(".verdict")).to_have_text(re.compile("^equals the model's number"))
 
+    page.get_by_text("shapes and code").click()
     facts = page.get_by_text(re.compile("^min .* max .* mean")).inner_text()
     expected = [every.min().item(), every.max().item(), every.mean().item()]
     assert [number(text) for text in re.findall(r"[-\d.e+]*\d", facts)] == [close_to(value) for value in expected]

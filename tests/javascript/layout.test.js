@@ -161,7 +161,7 @@ test("bars stand within their columns", () => {
 test("bars of a derivation are numbered where there is room, and scroll where there is none", () => {
   const picture = (count) => ({
     count, labels: features(count).labels, theme: { font: "sans-serif" },
-    rows: [{ values: Float32Array.from({ length: count }, (_, i) => i - 2), range: rangeOf(Float32Array.of(-2, 5)) }],
+    rows: [{ texts: [], values: Float32Array.from({ length: count }, (_, i) => i - 2), range: rangeOf(Float32Array.of(-2, 5)) }],
   });
   assert.equal(measureBars(picture(8), 800).numbers, "level");
   assert.equal(measureBars(picture(16), 260).numbers, "upright");

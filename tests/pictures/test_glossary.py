@@ -5,11 +5,10 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from model.names import MASK_NAMES
 from tests.pictures.static_page import heard, picture
 from visualizer.glossary import GLOSSARY
 
-WITH_TERMS = ("stage_text", "symbols", "shapes", "picture", "mask_words")
+WITH_TERMS = ("stage_text", "symbols", "shapes")
 """The pictures of Step through in which words open the glossary."""
 
 
@@ -30,10 +29,9 @@ def test_every_term_opens_its_entry_and_the_host_hears_nothing(page):
             term.click()
             expect(note(page).locator(".entry-name")).to_have_text(entry)
             opened.setdefault(part, set()).add(entry)
-    assert opened["shapes"] == opened["picture"] == {"batch", "heads", "query tokens", "key tokens"}
+    assert opened["shapes"] == {"batch", "heads", "query tokens", "key tokens"}
     assert opened["symbols"] == {"mask", "index letters"}
     assert {"mask", "causal", "padding", "query", "key"} <= opened["stage_text"]
-    assert len(opened["mask_words"]) == len(MASK_NAMES)
     assert heard(page) == []
 
 
@@ -52,7 +50,7 @@ def test_the_keyboard_opens_an_entry_and_comes_back(page):
     page.keyboard.press("Enter")
     expect(note(page)).to_contain_text("Tokens that only bring texts to one length.")
     page.keyboard.press("ArrowRight")
-    expect(page.locator(".stage-map [aria-current=step] .stage-code")).to_have_text("mask")
+    expect(page.locator(".stage-map [aria-current=step]")).to_have_text("Mask")
     page.keyboard.press("Tab")
     expect(note(page).locator(".term")).to_be_focused()
     page.keyboard.press("Escape")

@@ -25,8 +25,8 @@ def chip(page: Page, index: int) -> Locator:
 
 
 def stage_shown(page: Page) -> Locator:
-    """The name of the stage that the map shows."""
-    return page.locator(".stage-map [aria-current=step] .stage-code")
+    """The stage that the map shows."""
+    return page.locator(".stage-map [aria-current=step]")
 
 
 def told_last(page: Page, path: str) -> None:
@@ -40,11 +40,11 @@ def test_arrow_keys_are_the_texts_own_while_typing(show_link):
     page.locator("textarea").focus()
     for key in ("ArrowLeft", "ArrowLeft", "ArrowRight", "ArrowUp", "Home", "End"):
         page.keyboard.press(key)
-    expect(stage_shown(page)).to_have_text("weights")
+    expect(stage_shown(page)).to_have_attribute("data-code", "weights")
     assert heard(page) == []
     page.locator(".stage-map").focus()
     page.keyboard.press("ArrowLeft")
-    expect(stage_shown(page)).to_have_text("masked_scores")
+    expect(stage_shown(page)).to_have_attribute("data-code", "masked_scores")
     told_last(page, WEIGHTS.replace("weights", "masked_scores"))
 
 
@@ -87,7 +87,7 @@ def test_blocks_stages_heads_and_cells_are_chosen_with_the_pointer(show_link):
     assert (cell["index"], cell["row"], cell["column"]) == (1, 4, 1)
     page.locator(".stage-map .block", has_text="forward").last.click()
     expect(page.locator(".stage-map .place")).to_have_text("Encoder · layer 1 · feed-forward")
-    page.locator(".stage-map .stage-code", has_text=re.compile("^hidden$")).click()
+    page.locator(".stage-map .stage[data-code=hidden]").click()
     told_last(page, "encoder.layers.1.feed_forward.hidden")
 
 
@@ -112,8 +112,38 @@ def test_the_page_keys_walk_from_block_to_block(show_link):
     page.keyboard.press("ArrowRight")
     blocks = model_map(on_map(compute_run(Settings(**link)))).blocks
     second = [stage.path for block in blocks for stage in block.stages][1]
-    expect(stage_shown(page)).to_have_text(second.rpartition(".")[2])
+    expect(stage_shown(page)).to_have_attribute("data-code", second.rpartition(".")[2])
     told_last(page, second)
+
+
+MAIN = ["Input", "Queries", "Keys", "Values", "Scores", "Mask", "Attention weights", "Context", "Attention output"]
+
+
+def test_the_row_has_the_main_stages_and_the_one_looked_at_and_opens_to_all(show_link):
+    page = show_link()
+    row, everything = page.locator(".stage-map .stage:visible"), page.locator(".stage-map .all")
+    expect(row).to_have_text(MAIN)
+    page.get_by_role("button", name="Previous: Mask").click()
+    page.get_by_role("button", name="Previous: Scores").click()
+    told_last(page, WEIGHTS.replace("weights", "scores"))
+    page.keyboard.press("ArrowRight")
+    expect(row).to_have_text([*MAIN[:5], "Scaled scores", *MAIN[5:]])
+    told_last(page, WEIGHTS.replace("weights", "scaled_scores"))
+    everything.click()
+    expect(row).to_have_count(15)
+    page.get_by_role("button", name="Next: Mask").click()
+    page.get_by_role("button", name="Next: Masked scores").click()
+    everything.click()
+    expect(row).to_have_text([*MAIN[:6], "Masked scores", *MAIN[6:]])
+    page.locator(".stage-map .block", has_text="forward").first.click()
+    expect(everything).to_be_hidden()
+
+
+def test_the_axes_of_a_shape_are_text_with_their_names_beside_the_pointer(show_link):
+    shape = panels(show_link(), "picture").last.locator(".matrix-subtitle")
+    expect(shape).to_have_text("weights (B H Tq Tk) = (1, 4, 11, 11)")
+    expect(shape).to_have_attribute("title", "B batch, H heads, Tq query tokens, Tk key tokens")
+    expect(shape.locator("button")).to_have_count(0)
 
 
 def test_a_worked_example_shows_the_published_numbers(show_link):
@@ -129,8 +159,10 @@ def test_a_worked_example_shows_the_published_numbers(show_link):
 
 def test_the_stages_of_a_worked_example_are_ticked_and_its_tokens_have_no_ids(show_link):
     page = show_link(weights="three_heads")
+    page.locator(".stage-map .all").click()
     ticked = page.locator(".stage-map .stage", has=page.get_by_role("img", name="as published", exact=True))
     published = json.loads((FOLDER / "three_heads.json").read_text())["expected"]
-    expect(ticked.locator(".stage-code")).to_have_text(list(published))
+    expect(ticked).to_have_count(len(published))
+    assert [one.get_attribute("data-code") for one in ticked.all()] == list(published)
     expect(chip(page, 0)).to_be_visible()
     expect(picture(page, "token_strip").locator(".id")).to_have_count(0)

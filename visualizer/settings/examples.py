@@ -132,7 +132,7 @@ USUAL = Example(
     name="usual",
     title="The weights of a head",
     what_to_see="The second “cat” (row 8) gives half of its weight to the first (column 1). Click a cell to see "
-    "how its number came to be.",
+    "how its number is computed.",
     settings=Settings(),
     selection=Selection(),
     speaks_of=("layer", "head", "query", "key"),

@@ -182,6 +182,7 @@ def agreeing(own: Callable[[StageInRun], Iterable[Check]]) -> Callable[[StageInR
 
 
 _stage = partial(StageEntry, facts=facts, block="attention")
+_detail = partial(_stage, is_detail=True)
 
 ENTRIES: tuple[StageEntry, ...] = (
     _stage(
@@ -198,7 +199,7 @@ ENTRIES: tuple[StageEntry, ...] = (
             cross: In [cross-attention] they are those of the target: each of its tokens asks about the
             source.""",
     ),
-    _stage(
+    _detail(
         "key_input",
         "Input of the keys",
         "residual",
@@ -213,7 +214,7 @@ ENTRIES: tuple[StageEntry, ...] = (
             cross: In [cross-attention] they are those of the source, one for each source token.
             cross and memory: They are the output of the [encoder].""",
     ),
-    _stage(
+    _detail(
         "value_input",
         "Input of the values",
         "residual",
@@ -225,7 +226,7 @@ ENTRIES: tuple[StageEntry, ...] = (
             cross: In [cross-attention] they are those of the source.
             cross and memory: They are the output of the [encoder] once more.""",
     ),
-    _stage(
+    _detail(
         "qkv",
         "Queries, keys and values in one",
         "neutral",
@@ -237,7 +238,7 @@ ENTRIES: tuple[StageEntry, ...] = (
             three matrices side by side, and so does its result. One large product is faster than three, and gives
             the same numbers. Most code is written so; in nn.MultiheadAttention the matrix is in_proj_weight.""",
     ),
-    _stage(
+    _detail(
         "kv",
         "Keys and values in one",
         "neutral",
@@ -249,7 +250,7 @@ ENTRIES: tuple[StageEntry, ...] = (
             keys and values of the source in one product. The queries come from the other sequence, so they have a
             product of their own, with the first third. nn.MultiheadAttention does the same.""",
     ),
-    _stage(
+    _detail(
         "q_proj",
         "Query projection",
         "query",
@@ -265,7 +266,7 @@ ENTRIES: tuple[StageEntry, ...] = (
             several_heads: Each of the {n_heads} [heads](head) owns {d_k} neighbouring
             columns.""",
     ),
-    _stage(
+    _detail(
         "q_proj",
         "Query projection",
         "query",
@@ -277,7 +278,7 @@ ENTRIES: tuple[StageEntry, ...] = (
             several_heads: It does so for all {n_heads} [heads](head) at once: each owns {d_k} neighbouring
             columns.""",
     ),
-    _stage(
+    _detail(
         "k_proj",
         "Key projection",
         "key",
@@ -294,7 +295,7 @@ ENTRIES: tuple[StageEntry, ...] = (
             several_heads: Each of the {n_heads} [heads](head) owns {d_k} neighbouring
             columns.""",
     ),
-    _stage(
+    _detail(
         "k_proj",
         "Key projection",
         "key",
@@ -307,7 +308,7 @@ ENTRIES: tuple[StageEntry, ...] = (
             several_heads: It does so for all {n_heads} [heads](head) at once: each owns {d_k} neighbouring
             columns.""",
     ),
-    _stage(
+    _detail(
         "v_proj",
         "Value projection",
         "value",
@@ -324,7 +325,7 @@ ENTRIES: tuple[StageEntry, ...] = (
             several_heads: Each of the {n_heads} [heads](head) owns {d_v} neighbouring
             columns.""",
     ),
-    _stage(
+    _detail(
         "v_proj",
         "Value projection",
         "value",
@@ -339,7 +340,7 @@ ENTRIES: tuple[StageEntry, ...] = (
     ),
     _stage(
         "q",
-        "Queries per head",
+        "Queries",
         "query",
         formula=r"Q_h = Q[:, \text{head } h]",
         numpy=_heads_line,
@@ -356,7 +357,7 @@ ENTRIES: tuple[StageEntry, ...] = (
     ),
     _stage(
         "k",
-        "Keys per head",
+        "Keys",
         "key",
         formula=r"K_h = K[:, \text{head } h]",
         numpy=_heads_line,
@@ -373,7 +374,7 @@ ENTRIES: tuple[StageEntry, ...] = (
     ),
     _stage(
         "v",
-        "Values per head",
+        "Values",
         "value",
         formula=r"V_h = V[:, \text{head } h]",
         numpy=_heads_line,
@@ -386,7 +387,7 @@ ENTRIES: tuple[StageEntry, ...] = (
             on in this head.
             one_head: There is one [head], so nothing is cut. Row t is what token t passes on, its [value].""",
     ),
-    _stage(
+    _detail(
         "concat",
         "Heads side by side",
         "value",

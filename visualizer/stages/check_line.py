@@ -15,13 +15,13 @@ def check_line(check: Check) -> str:
 
 
 def summary_line(checks: Sequence[Check]) -> str:
-    """``✓ 5 checks hold``, or ``✗ 1 of 5 checks does not hold``, and how many remarks stand beside them."""
+    """``✓ 5 checks passed``, or ``✗ 1 of 5 checks failed``, and how many remarks stand beside them."""
     held = [check.holds for check in checks if check.holds is not None]
     failed, n_remarks = held.count(False), len(checks) - len(held)
     if failed:
-        said = f"**{failed} of {_counted(len(held), 'check')} {'does' if failed == 1 else 'do'} not hold**"
+        said = f":red[**{failed} of {_counted(len(held), 'check')} failed**]"
     else:
-        said = f"{_counted(len(held), 'check')} {'holds' if len(held) == 1 else 'hold'}"
+        said = f"{_counted(len(held), 'check')} passed"
     beside = f" · {_counted(n_remarks, 'remark')}" if n_remarks else ""
     return f"{_MARKS[not failed]} {said}{beside}"
 

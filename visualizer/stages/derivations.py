@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +16,7 @@ from visualizer.components.derivation import Step, Terms
 
 Numbers = NDArray[np.float64]
 
+_MOST_DECIMALS = 12
 TOLERANCE = 1e-4
 """Largest relative error, in float32, between the recomputed number and the model's."""
 
@@ -43,15 +46,69 @@ class Reckoning:
     rows: tuple[Terms, ...] = ()
 
 
-def dot(left: Terms, right: Terms, *, bias: float | None = None, role: Role = "neutral") -> Reckoning:
-    """The sum of the products of two rows, in colour ``role``, and a bias."""
+def dot(
+    left: Terms, right: Terms, *, bias: float | None = None, root_of: int | None = None, role: Role = "neutral"
+) -> Reckoning:
+    """The sum of the products of two rows, in colour ``role``, and a bias, or that sum by a square root."""
     products = left.values * right.values
-    total = float(products.sum())
-    steps = [Step("sum of the products", total)]
-    if bias is not None:
-        steps.append(Step(f"+ bias ({bias:.4g})", total + bias))
-    rows = (left, replace(right, operator="×"), Terms("product", role, products, "="))
-    return Reckoning(tuple(steps), steps[-1].value, rows)
+    step = Step("sum of the products", float(products.sum()))
+    steps: tuple[Step, ...] = (step,) if bias is None else plus(step, "bias", bias)
+    if root_of is not None:
+        root = f"{math.sqrt(root_of):.7g}"
+        scaled = Step(f"÷ √{root_of} ({root})", step.value / math.sqrt(root_of))
+        steps = (carried(step, scaled, lambda written: written / float(root)), scaled)
+    texts = written_terms(products, steps[0])
+    rows = (left, replace(right, operator="×"), Terms("product", role, products, "=", texts))
+    return Reckoning(steps, steps[-1].value, rows)
+
+
+def plus(step: Step, name: str, number: float) -> tuple[Step, Step]:
+    """A step, and the one that adds a number to it: both numbers are written so that they add up as they stand."""
+    total = Step("", step.value + number)
+    decimals = _adding([step.value, number], total, digits=5)
+    return replace(step, decimals=decimals), replace(total, text=f"+ {name} ({number:.{decimals}f})")
+
+
+def carried(step: Step, to: Step, compute: Callable[[float], float]) -> Step:
+    """A step with the digits with which ``compute`` makes the next step of it, as both are written."""
+    for decimals in range(_MOST_DECIMALS):
+        more = replace(step, decimals=decimals)
+        if replace(to, value=compute(_read(more.written))).written == to.written:
+            return more
+    return step
+
+
+def _read(text: str) -> float:
+    return float(text.replace("−", "-").replace("∞", "inf"))
+
+
+def written_terms(values: Numbers, total: Step) -> tuple[str, ...]:
+    """Each value with the digits with which all, as they are written, add up to the step as it is written."""
+    if not np.isfinite(values).all():
+        return ()
+    terms = [float(value) for value in values]
+    decimals = _adding(terms, total, digits=3)
+    return tuple(_term(value, decimals) for value in terms)
+
+
+def _adding(values: Sequence[float], total: Step, *, digits: int) -> int:
+    """The fewest decimals with which values add up to a step, and the largest has so many digits."""
+    if not all(map(math.isfinite, values)):
+        return digits
+    shown = Decimal(total.written.replace("−", "-"))
+    size = max(map(abs, values), default=0.0)
+    least = max(0, -int(shown.as_tuple().exponent), digits - 1 - math.floor(math.log10(size)) if size else 0)
+    for decimals in range(min(least, _MOST_DECIMALS), _MOST_DECIMALS):
+        found = sum((Decimal(_term(value, decimals)) for value in values), Decimal())
+        if found.quantize(shown) == shown:
+            return decimals
+    return _MOST_DECIMALS
+
+
+def _term(value: float, decimals: int) -> str:
+    """A number with so many decimals; one that they cannot show with its power of ten."""
+    text = f"{value + 0.0:.{decimals}f}"  # no -0
+    return text if float(text) or not value else f"{value:.0e}"
 
 
 def softmax(row: Numbers, at: int, *, role: Role = "neutral") -> Reckoning:
@@ -59,15 +116,18 @@ def softmax(row: Numbers, at: int, *, role: Role = "neutral") -> Reckoning:
     greatest = float(row.max())
     exponentials = np.exp(row - greatest)
     own, total = float(exponentials[at]), float(exponentials.sum())
+    share = Step("exp ÷ sum", own / total)
+    power = carried(Step("exp(s - max)", own), share, lambda written: written / total)
+    in_all = carried(Step("sum over the row", total), share, lambda written: _read(power.written) / written)
     steps = (
         Step("largest score of the row", greatest),
-        Step("exp(s - max)", own),
-        Step("sum over the row", total),
-        Step("exp ÷ sum", own / total),
+        power,
+        in_all,
+        share,
     )
     rows = (
         Terms("score", role, row),
-        Terms("exp(s - max)", role, exponentials),
+        Terms("exp(s - max)", role, exponentials, texts=written_terms(exponentials, in_all)),
         Terms("share", role, exponentials / total),
     )
     return Reckoning(steps, own / total, rows)
@@ -81,9 +141,9 @@ def layer_norm(x: Terms, at: int, *, gamma: float, beta: float, epsilon: float) 
     centred = float(row[at]) - mean
     steps = (
         Step("x", float(row[at])),
-        Step("- mean of the row", centred),
-        Step(f"÷ √(variance + ε) ({deviation:.4g}, ε = {epsilon:g})", centred / deviation),
-        Step(f"× γ ({gamma:.3g}) + β ({beta:.3g})", centred / deviation * gamma + beta),
+        Step(f"- mean of the row ({mean:.5g})", centred),
+        Step(f"÷ √(variance + ε) ({deviation:.5g}, ε = {epsilon:g})", centred / deviation),
+        Step(f"× γ ({gamma:.5g}) + β ({beta:.5g})", centred / deviation * gamma + beta),
     )
     return Reckoning(steps, steps[-1].value, (x, Terms("x - mean", x.role, row - mean)))
 

@@ -87,15 +87,11 @@ def _score(stage: StageInRun, cell: Cell) -> Derivation:
     q = row_of(stage.beside("q"), cell)
     k = as_numbers(stage.beside("k").value[cell.batch, cell.head, cell.column])
     left, right = Terms(f"query {cell.row}", "query", q), Terms(f"key {cell.column}", "key", k)
-    found = derivations.dot(left, right, role="weights")
-    formula, steps = "s = q · k", list(found.steps)
-    if stage.name != "scores":
-        if stage.run.scales_scores(stage.module):
-            root = math.sqrt(len(q))
-            formula = "s = q · k / √d_k"
-            steps.append(Step(f"÷ √{len(q)} ({root:.4g})", found.value / root))
-        else:
-            steps.append(Step("scaling is off: the same number", found.value))
+    is_scaled = stage.name != "scores" and stage.run.scales_scores(stage.module)
+    found = derivations.dot(left, right, root_of=len(q) if is_scaled else None, role="weights")
+    formula, steps = "s = q · k / √d_k" if is_scaled else "s = q · k", list(found.steps)
+    if stage.name != "scores" and not is_scaled:
+        steps.append(Step("scaling is off: the same number", found.value))
     if stage.name in ("modified_scores", "masked_scores") and stage.has_beside("modified_scores"):
         formula = f"{formula}, then {score_changes.change_of(stage).text}"
         steps += score_changes.steps(stage, cell)
@@ -262,6 +258,7 @@ def _here(stage: StageInRun, *names: str) -> dict[str, str]:
 _SOFTMAX = r"A_{qk} = \frac{e^{\tilde S_{qk}}}{\sum_j e^{\tilde S_{qj}}}"
 _OF_SCORES = ("row", "temperature", "directions")
 _stage = partial(StageEntry, facts=facts, block="attention")
+_detail = partial(_stage, is_detail=True)
 
 ENTRIES: tuple[StageEntry, ...] = (
     _stage(
@@ -273,15 +270,15 @@ ENTRIES: tuple[StageEntry, ...] = (
         checks=agreeing(_scores_checks),
         derive=_score,
         charts=_OF_SCORES,
-        plain="""Every slip (row) is held against every spine (column). The better what is asked for and what
-            is offered agree, the larger the [score](scores).""",
+        plain="""Every slip (row) is compared with every spine (column). The better what is asked for and
+            what is offered agree, the larger the [score](scores).""",
         exact="""One [dot product] for every [query] (row) and every [key] (column): how well the two fit.
             Only differences within a row will matter.
             unmasked: The key with the largest score gets the largest weight.
             blocks_nothing: The key with the largest score gets the largest weight.
             masked: Of the keys that are not blocked, that with the largest score gets the largest weight.""",
     ),
-    _stage(
+    _detail(
         "scaled_scores",
         "Scaled scores",
         "weights",
@@ -344,7 +341,7 @@ ENTRIES: tuple[StageEntry, ...] = (
             always: True (1) = may attend, as in F.scaled_dot_product_attention; attn_mask and key_padding_mask of
             nn.MultiheadAttention mean the opposite, True = blocked.""",
     ),
-    _stage(
+    _detail(
         "masked_scores",
         "Masked scores",
         "weights",
@@ -398,7 +395,7 @@ ENTRIES: tuple[StageEntry, ...] = (
             masked_late: By the mask bug the [mask] is multiplied onto these shares, so that rows with blocked cells
             sum to less than one.""",
     ),
-    _stage(
+    _detail(
         "dropped_weights",
         "Weights after dropout",
         "weights",

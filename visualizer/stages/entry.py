@@ -55,6 +55,7 @@ class StageEntry:
         charts: the names of the charts that say something about it.
         block: the block of the map that it is of where no module of its own says so.
         is_telling: whether it is the one to open when its block is chosen.
+        is_detail: whether the map leaves it out of the block's row until all stages are asked for.
     """
 
     name: str
@@ -76,6 +77,7 @@ class StageEntry:
     charts: tuple[str, ...] = ()
     block: str = ""
     is_telling: bool = False
+    is_detail: bool = False
 
     @property
     def is_described(self) -> bool:

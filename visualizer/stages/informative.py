@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -13,6 +14,9 @@ from visualizer.stages.derivations import Cell
 from visualizer.stages.panels import matrix
 
 _WINNERS = ("logits", "probabilities")
+_SCORES = ("scores", "scaled_scores", "modified_scores", "masked_scores")
+_PALE = 0.1
+"""A largest score below this share of the distance to the lowest one has next to no colour."""
 _AS_TELLING = 0.5
 """A number of at least this share of the largest one of its row is left as it is."""
 
@@ -44,6 +48,24 @@ def informative_column(run: Run, path: str, *, batch: int, head: int, row: int, 
     if path in _WINNERS or shown[column] < _AS_TELLING * shown[winner]:
         return winner
     return column
+
+
+def largest_score(run: Run, cell: Cell) -> str:
+    """Which key of a row of scores has the largest one, where only far lower ones have a strong colour."""
+    stage = run.trace[cell.path]
+    if stage.name not in _SCORES:
+        return ""
+    row = matrix(stage.value, head=cell.head, batch=cell.batch)[cell.row]
+    largest, least = float(row.max()), float(row[np.isfinite(row)].min(initial=0.0))
+    if not math.isfinite(largest) or largest >= -_PALE * least:
+        return ""
+    queries, keys = run.axes(cell.path)
+    key = int(row.argmax())
+    which = "every score is below zero, and the largest" if largest < 0 else "the largest score"
+    return (
+        f"In the row of “{queries.labels[cell.row]}” ({cell.row}) {which}, {largest:.4g}, is for the key "
+        f"“{keys.labels[key]}” ({key}). The colours show the distance from zero."
+    ).replace(" -", " −")
 
 
 def _telling_row(run: Run, path: str, *, batch: int, head: int, row: int) -> NDArray[np.float32]:

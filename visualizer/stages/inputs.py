@@ -13,7 +13,7 @@ from visualizer.components.derivation import Derivation, Step
 from visualizer.stages import derivations
 from visualizer.stages.by_operation import from_inputs, in_steps, number_at, parameters, with_dropout
 from visualizer.stages.checks import Check, dropped, equal, near, square_root
-from visualizer.stages.derivations import Cell
+from visualizer.stages.derivations import Cell, plus
 from visualizer.stages.entry import StageEntry, StageInRun
 from visualizer.stages.numpy_lines import NumpyLine
 from visualizer.stages.texts import Fact, Facts
@@ -163,10 +163,7 @@ def _embedded_checks(stage: StageInRun) -> Iterable[Check]:
 
 def _embedded(stage: StageInRun, cell: Cell) -> Derivation:
     token, place = (number_at(before, cell) for before in stage.inputs)
-    steps = [
-        Step("scaled embedding", token),
-        Step(f"+ positional encoding ({place:.4g})", token + place),
-    ]
+    steps = [*plus(Step("scaled embedding", token), "positional encoding", place)]
     if stage.dropout == 0:
         return in_steps(stage, cell, "sum", "e · √d_model + p", steps)
     is_zero = number_at(stage, cell) == 0.0

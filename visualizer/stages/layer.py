@@ -8,7 +8,7 @@ from model import Trace
 from visualizer.components.derivation import Derivation, Step
 from visualizer.stages.by_operation import dropout, dropout_check, in_steps, number_at, with_dropout
 from visualizer.stages.checks import Check, equal
-from visualizer.stages.derivations import Cell
+from visualizer.stages.derivations import Cell, plus
 from visualizer.stages.entry import StageEntry, StageInRun
 from visualizer.stages.texts import Fact, Facts
 
@@ -59,7 +59,7 @@ def _residual_checks(stage: StageInRun) -> Iterable[Check]:
 def _residual(stage: StageInRun, cell: Cell) -> Derivation:
     found = stage.inputs[-1].entry.title.lower()
     x, y = (number_at(before, cell) for before in stage.inputs)
-    steps = [Step("x", x), Step(f"+ {found} ({y:.4g})", x + y)]
+    steps = plus(Step("x", x), found, y)
     return in_steps(stage, cell, "residual addition", f"x + {found}", steps)
 
 

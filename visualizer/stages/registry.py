@@ -106,9 +106,8 @@ def on_map(run: Run) -> tuple[StageRef, ...]:
         if found and _is_same_input(run.trace, found[-1].path, path):
             found[-1] = _joined(found[-1], path)
             continue
-        found.append(
-            StageRef(path, stage.name, entry.role, stage.shape_text, entry.block, entry.is_telling, entry.title)
-        )
+        told = (entry.block, entry.is_telling, entry.title, entry.is_detail)
+        found.append(StageRef(path, stage.name, entry.role, stage.shape_text, *told))
     return tuple(found)
 
 

@@ -25,11 +25,11 @@ from visualizer.session.expectations import is_covered
 from visualizer.session.mount import mount
 from visualizer.session.theme import theme
 from visualizer.settings.fields import TRAINED
-from visualizer.settings.settings import Depth, Selection
+from visualizer.settings.settings import FIELDS, Depth, Selection
 from visualizer.stages.check_line import all_hold, check_line, summary_line
 from visualizer.stages.checks import summarize
 from visualizer.stages.derivations import Cell
-from visualizer.stages.informative import cell_at
+from visualizer.stages.informative import cell_at, largest_score
 from visualizer.stages.numpy_lines import notes
 from visualizer.stages.operands import Operand, used
 from visualizer.stages.panels import matrix, operand_panel, to_array
@@ -66,17 +66,19 @@ def render(run: Run, selection: Selection) -> None:
             _picture(run, cell, selection)
         if light:
             _introduction(run, path, selection.depth)
+        elif not selection.hidden and (said := largest_score(run, cell)):
+            st.caption(markdown_safe(said))
     _symbols(run, path)
     _head_note(run, cell)
     charts(run, cell, () if selection.hidden else charts_at(run, path), selection.chart)
     _derivation(run, cell)
+    _computation(run, path, with_facts=not selection.hidden)
     if not selection.hidden:  # other heads are questions of their own
         _every_part(run, cell, selection)
         _every_head(run, cell, selection)
         separate_heads(run, path, batch=cell.batch)
     if path == "probabilities":
         _likely_tokens(run, cell)
-    _computation(run, path, with_facts=not selection.hidden)
     if not selection.hidden:
         _numbers(run, cell, selection)
         save_run(run)
@@ -191,11 +193,11 @@ def _looking_at(selection: Selection, cell: Cell) -> Selection:
 
 
 def _introduction(run: Run, path: str, depth: Depth) -> None:
-    """The stage in words, at the depth chosen below its title, and in a formula: side by side, to be low."""
+    """The stage in words, at the depth chosen, and in a formula: side by side, to be low."""
     title, text, formula = st.columns([3, 8, 5], gap="medium", vertical_alignment="center")
     with title, st.container(key="introduction", gap="xsmall"):
         st.markdown(f"#### {entry_of(run, path).title}")
-        _depth()
+        _depth(depth)
     with text:
         mount(words([pieces(told(run, path, depth))], look="prose", key="stage_text"))
     with formula, st.container(key="formula"):
@@ -212,8 +214,11 @@ def _symbols(run: Run, path: str) -> None:
         mount(words([[piece] for piece in named], look="symbols", key="symbols"))
 
 
-def _depth() -> None:
-    widgets.segments("depth", help=None, label_visibility="collapsed", width="content")
+def _depth(depth: Depth) -> None:
+    field = FIELDS["depth"]
+    (other,) = (name for name in field.choices if name != depth)
+    step = state.callback(state.select, depth=other)
+    st.button(f"{field.choices[other]} text", key="other_depth", help=field.help, on_click=step, type="tertiary")
 
 
 def _head_note(run: Run, cell: Cell) -> None:
@@ -233,17 +238,21 @@ def _head_note(run: Run, cell: Cell) -> None:
 
 
 def _computation(run: Run, path: str, *, with_facts: bool) -> None:
-    """How it was computed, in shapes and in code, and what must hold of it.
+    """How it was computed, in shapes and in code, and what must hold of it: one line that opens.
 
     The facts are those of every head and row.
     """
-    left, right = st.columns([5, 3], gap="medium")
-    with left:
-        mount(words(_shapes(run, path), look="code", key="shapes"))
-    with right:
+    found = checks(run, path) if with_facts else ()
+    summary = f"{summary_line(found)} · shapes and code" if found else "Shapes and code"
+    with st.expander(summary, expanded=not all_hold(found)):
         if with_facts:
-            _facts(run, path)
-    _code(run, path)
+            numbers = summarize(run.trace[path].value)
+            st.markdown(
+                f"min **{numbers.least:.4g}** · max **{numbers.greatest:.4g}** · mean **{numbers.mean:.4g}**"
+            )
+            st.markdown("\n\n".join(check_line(check) for check in found))
+        mount(words(_shapes(run, path), look="code", key="shapes"))
+        _code(run, path)
 
 
 def _code(run: Run, path: str) -> None:
@@ -286,14 +295,6 @@ def _shape(run: Run, operand: Operand) -> tuple[str, str]:
             stage, dims=(*stage.dims[:-2], stage.dims[-1], stage.dims[-2])
         ).shape_text
     return stage.name, stage.shape_text
-
-
-def _facts(run: Run, path: str) -> None:
-    summary = summarize(run.trace[path].value)
-    found = checks(run, path)
-    st.markdown(f"min **{summary.least:.4g}** · max **{summary.greatest:.4g}** · mean **{summary.mean:.4g}**")
-    with st.expander(summary_line(found), expanded=not all_hold(found)):
-        st.markdown("\n\n".join(check_line(check) for check in found))
 
 
 def _every_part(run: Run, cell: Cell, selection: Selection) -> None:
@@ -364,7 +365,7 @@ def likely_of_what(run: Run, row: int) -> str:
 
 
 def _derivation(run: Run, cell: Cell) -> None:
-    st.markdown("##### How this number came to be")
+    st.markdown("##### How this number is computed")
     for i, content in enumerate(derive(run, cell)):
         mount(derivation(content, key=f"derivation_{i}"))
 

@@ -32,7 +32,7 @@ def test_a_change_is_one_run(runs):
         lambda: app.button(key="shuffle").click(),
         lambda: app.segmented_control(key="view").set_value("compare"),
         lambda: app.segmented_control(key="view").set_value("step"),
-        lambda: app.segmented_control(key="depth").set_value("exact"),
+        lambda: app.button(key="other_depth").click(),
         lambda: app.selectbox(key="model").set_value("reverse"),
     ]
     for number, change in enumerate(changes):

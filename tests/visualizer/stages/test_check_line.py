@@ -7,10 +7,10 @@ from visualizer.stages.checks import Check
 @pytest.mark.parametrize(
     ("held", "line"),
     [
-        ((True,), ":green[:material/check_circle:] 1 check holds"),
-        ((True, True, None), ":green[:material/check_circle:] 2 checks hold · 1 remark"),
-        ((True, False, None, None), ":red[:material/cancel:] **1 of 2 checks does not hold** · 2 remarks"),
-        ((False, False, True), ":red[:material/cancel:] **2 of 3 checks do not hold**"),
+        ((True,), ":green[:material/check_circle:] 1 check passed"),
+        ((True, True, None), ":green[:material/check_circle:] 2 checks passed · 1 remark"),
+        ((True, False, None, None), ":red[:material/cancel:] :red[**1 of 2 checks failed**] · 2 remarks"),
+        ((False, False, True), ":red[:material/cancel:] :red[**2 of 3 checks failed**]"),
     ],
 )
 def test_all_checks_of_a_stage_are_one_line(held, line):

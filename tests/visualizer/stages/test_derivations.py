@@ -1,10 +1,17 @@
+import re
+from decimal import Decimal
+from itertools import pairwise
+
+import numpy as np
 import pytest
 
 from tests.visualizer.sample_runs import VARIANTS, run_of
+from visualizer.components.derivation import Terms
+from visualizer.components.derivation.element import describe_derivation, format_number
 from visualizer.runs.compute import compute_run
 from visualizer.settings.fields import WORKED_EXAMPLES
 from visualizer.settings.settings import Settings
-from visualizer.stages.derivations import Cell
+from visualizer.stages.derivations import Cell, dot
 from visualizer.stages.registry import derive
 
 
@@ -98,3 +105,41 @@ def test_a_query_with_no_key_left_says_so():
     _, share = derive(run, Cell(f"{module}.weights", 0, 0, keyless[0], 0))
     assert "no key left" in share.title
     assert share.agrees
+
+
+def as_read(text):
+    return Decimal(text.replace("−", "-").replace("∞", "Infinity"))
+
+
+@pytest.mark.parametrize("name", ["encoder", "encoder-decoder"])
+def test_what_is_added_adds_up_by_hand(name):
+    """The products, the exponentials and the bias, as they are written, come to the sum as it is written."""
+    run, n_sums = run_of(name), 0
+    for path, stage in run.trace.items():
+        for row, column in corners(*stage.value.shape[-2:]):
+            for derivation in derive(run, Cell(path, 0, 0, row, column)):
+                shown = describe_derivation(derivation, "key")
+                steps = {step["text"].partition(" (")[0]: as_read(step["value"]) for step in shown["steps"]}
+                total = steps.get("sum of the products", steps.get("sum over the row"))
+                for texts in (terms["texts"] for terms in shown["rows"] if terms["texts"]):
+                    assert sum(map(as_read, texts)).quantize(total) == total, (path, row, column)
+                    n_sums += 1
+                for before, step in pairwise(shown["steps"]):
+                    if added := re.fullmatch(r"\+ .* \((-?[\d.]+)\)", step["text"]):
+                        found = as_read(before["value"]) + Decimal(added[1])
+                        assert found.quantize(as_read(step["value"])) == as_read(step["value"]), (path, row, column)
+                        n_sums += 1
+                    if divided := re.fullmatch(r"÷ √\d+ \((.*)\)", step["text"]):
+                        assert format_number(float(as_read(before["value"]) / Decimal(divided[1]))) == step["value"]
+                    if step["text"] == "exp ÷ sum" and as_read(step["value"]) > 0.01:
+                        assert format_number(float(steps["exp(s - max)"] / total)) == step["value"]
+    assert n_sums > 100
+
+
+def test_a_small_sum_of_large_products_has_the_digits_that_it_takes():
+    left, right = (np.array(row) for row in ([12.641, -4.2437, 7.5512], [-12.633, -4.2437, 18.766]))
+    found = dot(Terms("a", "query", left), Terms("b", "key", right), bias=0.125)
+    (total, result), texts = found.steps, found.rows[-1].texts
+    assert sum(map(Decimal, texts)).quantize(Decimal(total.written)) == Decimal(total.written)
+    assert Decimal(total.written) + Decimal("0.125") == Decimal(result.written)
+    assert dot(found.rows[0], Terms("b", "key", np.zeros(3))).rows[-1].texts == ("0", "0", "0")

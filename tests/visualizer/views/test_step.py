@@ -35,10 +35,10 @@ def stage_text(app: AppTest) -> str:
 def test_the_depth_of_the_text_is_chosen_and_in_the_link():
     app = open_app(stage="encoder.self_attention.mask", depth="exact")
     assert "Which query (row) may attend to which key" in stage_text(app)
-    app.segmented_control(key="depth").set_value("plain").run()
+    app.button(key="other_depth").click().run()
     assert "The mask says which books" in stage_text(app)
     assert "depth" not in app.query_params
-    app.segmented_control(key="depth").set_value("exact").run()
+    app.button(key="other_depth").click().run()
     assert "Which query (row) may attend to which key" in stage_text(app)
     assert in_link(app, "depth") == "exact"
 
@@ -94,3 +94,17 @@ def test_a_worked_example_of_several_heads_is_cited_written_as_code_and_taken_ap
     assert "All 480 published numbers, in 10 stages, come out to 1e-9" in cited
     assert "equal the fused matrix to 1e-12" in told
     assert "exponentials = np.exp" in code
+
+
+def test_the_largest_score_of_a_row_without_a_strong_colour_is_said():
+    app = open_app(stage="encoder.self_attention.scores", query="10")
+    said = "In the row of “tired” (10) every score is below zero, and the largest, −0.1032, is for the key “tired”"
+    assert any(one.value.replace("\\", "").startswith(said) for one in app.caption)
+
+
+def test_the_checks_the_shapes_and_the_code_are_one_line_that_opens():
+    app = open_app()
+    (folded,) = [one for one in app.expander if "shapes and code" in one.label]
+    assert folded.label == ":green[:material/check_circle:] 5 checks passed · shapes and code"
+    assert not folded.proto.expanded
+    assert len(folded.code) == 2

@@ -56,7 +56,12 @@ function widestTexts({ count, rows, labels, theme }) {
   if (count > 128) return { number: Infinity, label: 0 };
   const context = textContext(labelFont(theme.font));
   const widest = (texts) => Math.ceil(Math.max(0, ...texts.map((text) => context.measureText(text).width)));
-  return { number: widest(rows.flatMap(({ values }) => Array.from(values, barNumber))), label: widest(labels) };
+  return { number: widest(rows.flatMap((row) => Array.from(row.values, (_, index) => numberText(row, index)))), label: widest(labels) };
+}
+
+/** A number of a row as it stands under its bar: as Python wrote it where it has to add up with the others. */
+function numberText({ texts, values }, index) {
+  return texts[index] ?? barNumber(values[index]);
 }
 
 /** A number under its bar: three digits, and two where it needs a power of ten. */
@@ -174,6 +179,6 @@ function paintNumbers(context, { sizes, theme }, row, top, first, last) {
   const isLevel = sizes.numbers === "level";
   const y = top + sizes.bar + (isLevel ? LEVEL_HEIGHT.number / 2 + 1 : 4);
   for (let index = first; index <= last; index += 1) {
-    paintText(context, barNumber(row.values[index]), (index + 0.5) * sizes.column, y, isLevel ? "center" : "right");
+    paintText(context, numberText(row, index), (index + 0.5) * sizes.column, y, isLevel ? "center" : "right");
   }
 }

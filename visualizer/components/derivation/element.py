@@ -17,20 +17,32 @@ from visualizer.components.picture import Picture
 
 @dataclass(frozen=True, eq=False)
 class Terms:
-    """One row of the picture: name, colour role, n values, and what joins it to the row above ("×", "=")."""
+    """One row of the picture: name, colour role, n values, and what joins it to the row above ("×", "=").
+
+    ``texts`` are the values as they are written, where they have to add up to a step; else they are shortened.
+    """
 
     label: str
     role: Role
     values: NDArray[np.floating[Any]]
     operator: str = ""
+    texts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Step:
-    """One step of the reckoning: what is done, and the number that it gives."""
+    """One step of the reckoning: what is done, and the number that it gives, with so many decimals where given."""
 
     text: str
     value: float
+    decimals: int | None = None
+
+    @property
+    def written(self) -> str:
+        """The number as it is shown."""
+        if self.decimals is None or not math.isfinite(self.value):
+            return format_number(self.value)
+        return _signed(f"{self.value:.{self.decimals}f}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,8 +94,11 @@ def describe_derivation(content: Derivation, key: str) -> dict[str, Any]:
         "columns": list(content.columns),
         "sequence": content.sequence,
         "focus": content.focus,
-        "rows": [{"label": row.label, "role": row.role, "operator": row.operator} for row in content.rows],
-        "steps": [{"text": step.text, "value": format_number(step.value)} for step in _steps(content)],
+        "rows": [
+            {"label": row.label, "role": row.role, "operator": row.operator, "texts": [*map(_signed, row.texts)]}
+            for row in content.rows
+        ],
+        "steps": [{"text": step.text, "value": step.written} for step in _steps(content)],
         "role": content.rows[-1].role if content.rows else "neutral",
         "agrees": content.agrees,
         "verdict": verdict(content),
@@ -105,7 +120,11 @@ def format_number(value: float) -> str:
         return "NaN"
     if math.isinf(value):
         return "−∞" if value < 0 else "∞"
-    return f"{value:.5g}".replace("-", "−")
+    return _signed(f"{value:.5g}")
+
+
+def _signed(text: str) -> str:
+    return text.replace("-", "−")
 
 
 def blocked_elements(content: Derivation) -> NDArray[np.bool_]:

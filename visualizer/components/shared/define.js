@@ -3,8 +3,8 @@ import { makeElement } from "./dom.js";
 const DEFINE_EVENT = "headlight:define";
 
 /** A button whose words open an entry of the glossary, beside them. */
-function termButton(entry, text, attributes = {}) {
-  const button = makeElement("button", "term", { type: "button", "data-entry": entry, ...attributes }, [text]);
+function termButton(entry, text) {
+  const button = makeElement("button", "term", { type: "button", "data-entry": entry }, [text]);
   button.addEventListener("click", (event) => {
     event.stopPropagation();
     window.dispatchEvent(new CustomEvent(DEFINE_EVENT, { detail: { entry, from: button } }));
@@ -20,6 +20,6 @@ export function subscribeDefine(callback) {
 }
 
 /** The parts of a text, [text, entry] each: those with an entry as buttons that open it. */
-export function wordNodes(pieces, attributes = {}) {
-  return pieces.map(([text, entry]) => (entry ? termButton(entry, text, attributes) : text));
+export function wordNodes(pieces) {
+  return pieces.map(([text, entry]) => (entry ? termButton(entry, text) : text));
 }

@@ -1,7 +1,6 @@
 /** @import { Axis, Geometry, Mark, Matrix, Numbers, TooltipLine } from "../types.d.ts" */
 
 import { drawUpwards, setBox, shortened, sizedContext, textContext } from "./canvas.js";
-import { wordNodes } from "./define.js";
 import { clamp, makeElement, setText, whenIdle } from "./dom.js";
 import { cellUnder, labelFont, LONGEST_LABEL, panelGeometry, readsUpwards, tickStep } from "./grid_layout.js";
 import { hasModifier, stepOfKey } from "./keys.js";
@@ -153,11 +152,12 @@ export class MatrixPanel {
   }
 
   showTexts() {
-    const { title, subtitle, color, hint } = this.look;
+    const { title, subtitle, axesInWords, color, hint } = this.look;
     setText(this.titleText, title ?? "");
-    this.showShape(subtitle ?? []);
-    this.subtitle.hidden = !subtitle?.length;
-    this.caption.hidden = !title && !subtitle?.length;
+    setText(this.subtitle, subtitle ?? "");
+    this.subtitle.title = axesInWords ?? "";
+    this.subtitle.hidden = !subtitle;
+    this.caption.hidden = !title && !subtitle;
     this.dot.hidden = !color;
     this.dot.style.background = color ?? "";
     const way = `cells: move with the arrow keys, select with Enter${hint ? ` (${hint})` : ""}`;
@@ -182,12 +182,6 @@ export class MatrixPanel {
     const { matrix, look } = this;
     this.endDescribing = whenIdle(() => this.pixels.setAttribute("aria-label", look.description()));
     this.reading.writeSoon(look.title || "the matrix", () => look.rowTexts?.() ?? describeRows(matrix));
-  }
-
-  /** The subtitle; the symbols of its shape open the glossary, by the pointer: by keyboard there are those below. */
-  showShape(pieces) {
-    if (this.subtitle.textContent === pieces.map(([text]) => text).join("")) return;
-    this.subtitle.replaceChildren(...wordNodes(pieces, { tabindex: "-1" }));
   }
 
   place() {

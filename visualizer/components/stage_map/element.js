@@ -42,7 +42,7 @@ function placeInWords({ track, layer, block }) {
 
 /** A stage named as seen from another: with its block when that is a different one. */
 function nameSeenFrom(stage, other) {
-  return stage.block === other.block ? stage.label : `${stage.block.label} · ${stage.label}`;
+  return stage.block === other.block ? stage.title : `${stage.block.label} · ${stage.title}`;
 }
 
 /** The elements of the map, in the order of the page. */
@@ -57,10 +57,11 @@ function buildMap(root) {
   const here = makeElement("div", "here", { "aria-live": "polite" }, [place, counter]);
   const walk = makeElement("div", "walk", {}, [previous, here, next]);
   const attributes = { tabindex: "0", role: "group", "aria-label": FRAME_LABEL };
-  const row = makeElement("div", "row", {}, [walk, stageRow]);
+  const all = makeElement("button", "all", { type: "button" }, ["all"]);
+  const row = makeElement("div", "row", {}, [walk, stageRow, all]);
   const frame = makeElement("div", "stage-map", attributes, [scroller, row]);
   root.prepend(frame);
-  return { svg, scroller, row, stageRow, previous, next, place, counter, frame };
+  return { svg, scroller, row, stageRow, all, previous, next, place, counter, frame };
 }
 
 class StageMap extends Picture {
@@ -76,11 +77,16 @@ class StageMap extends Picture {
     this.openLayer = null;
     this.drawn = "";
     this.rowOf = null;
+    this.showsAll = false;
     this.lastSent = 0;
     this.timer = 0;
-    const { svg, stageRow, previous, next } = this.nodes;
-    previous.onclick = () => go(this, this.index - 1);
-    next.onclick = () => go(this, this.index + 1);
+    const { svg, stageRow, all, previous, next } = this.nodes;
+    previous.onclick = () => go(this, shownFrom(this, -1));
+    next.onclick = () => go(this, shownFrom(this, 1));
+    all.onclick = () => {
+      this.showsAll = !this.showsAll;
+      show(this);
+    };
     svg.onclick = (event) => clickPicture(this, event);
     svg.onpointermove = (event) => showTip(this, event);
     svg.onpointerleave = () => this.tooltip.hide();
@@ -176,6 +182,18 @@ function markPicture(map) {
   if (block) bringIntoView(map.nodes.scroller, block, LEAST_MARGIN);
 }
 
+/** Whether a stage stands in the row of its block: a detail does with all the others, or while it is looked at. */
+function isInRow(map, index) {
+  return map.showsAll || index === map.index || !map.stages[index].detail;
+}
+
+/** The next stage in a direction that stands in the row of its block; past an end there is none. */
+function shownFrom(map, direction) {
+  let index = map.index + direction;
+  while (map.stages[index] && !isInRow(map, index)) index += direction;
+  return index;
+}
+
 /** The stages of the current block as chips. */
 function showStageRow(map) {
   const { block } = map.stages[map.index];
@@ -185,8 +203,13 @@ function showStageRow(map) {
     map.nodes.stageRow.replaceChildren(...block.stages.map((stage, offset) => stageChip(map, stage, first + offset)));
     map.nodes.row.dataset.role = block.role;
   }
+  const { all } = map.nodes;
+  all.hidden = !block.stages.some(({ detail }) => detail);
+  all.title = map.showsAll ? "Show the main stages only" : `Show all ${block.stages.length} stages of ${block.label}`;
+  all.setAttribute("aria-pressed", String(map.showsAll));
   for (const chip of map.nodes.stageRow.children) {
     const isCurrent = Number(chip.dataset.index) === map.index;
+    chip.hidden = !isInRow(map, Number(chip.dataset.index));
     chip.setAttribute("aria-current", isCurrent ? "step" : "false");
     if (isCurrent) bringIntoView(map.nodes.stageRow, chip, LEAST_MARGIN);
   }
@@ -201,10 +224,11 @@ function stageChip(map, stage, index) {
     title: [`${stage.label} ${stage.shape}`.trim(), said].filter(Boolean).join(", "),
     "data-index": index,
     "data-role": stage.role,
+    "data-code": stage.label,
   };
-  const name = makeElement("span", "stage-title", {}, [stage.title]);
-  if (said) name.append(makeElement("span", "verdict", { role: "img", "aria-label": said }, [verdict ? "✓" : "✗"]));
-  return makeElement("button", "stage", attributes, [name, makeElement("span", "stage-code", {}, [stage.label])]);
+  const chip = makeElement("button", "stage", attributes, [stage.title]);
+  if (said) chip.append(makeElement("span", "verdict", { role: "img", "aria-label": said }, [verdict ? "✓" : "✗"]));
+  return chip;
 }
 
 /** Previous, Next and the counter. */
@@ -212,8 +236,8 @@ function showWalk(map) {
   const here = map.stages[map.index];
   map.nodes.place.textContent = placeInWords(here);
   map.nodes.counter.textContent = `stage ${map.index + 1} of ${map.stages.length}`;
-  showNeighbour(map.nodes.previous, map.stages[map.index - 1], here, "Previous");
-  showNeighbour(map.nodes.next, map.stages[map.index + 1], here, "Next");
+  showNeighbour(map.nodes.previous, map.stages[shownFrom(map, -1)], here, "Previous");
+  showNeighbour(map.nodes.next, map.stages[shownFrom(map, 1)], here, "Next");
 }
 
 /** A button that names the stage it leads to, beside the pointer and to who cannot see. */

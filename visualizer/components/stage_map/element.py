@@ -108,6 +108,7 @@ def _describe_block(block: Block | None) -> dict[str, Any] | None:
                 "title": stage.title or stage.label,
                 "role": stage.role,
                 "shape": stage.shape,
+                "detail": stage.is_detail,
             }
             for stage in block.stages
         ],

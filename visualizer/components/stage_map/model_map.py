@@ -28,6 +28,7 @@ class StageRef:
         "add" (with the norm straight after), "norm" or "output"; a box of its own where it is empty.
     is_telling: whether it is the one to open when its whole box is chosen.
     title: what a person calls it; its label where there is none.
+    is_detail: whether it stands among the stages of its block only where all of them do.
     also: the paths of other stages that are the very same tensor, and stand for it here.
     """
 
@@ -38,6 +39,7 @@ class StageRef:
     block: str = ""
     is_telling: bool = False
     title: str = ""
+    is_detail: bool = False
     also: tuple[str, ...] = ()
 
 

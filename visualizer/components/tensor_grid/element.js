@@ -102,6 +102,7 @@ class TensorGrid extends FetchedPicture {
       scale: makeScale(this.theme, panel.palette, panel.bounds),
       title: panel.title,
       subtitle: panel.subtitle,
+      axesInWords: panel.axes_in_words,
       hint: panel.hint,
       valueName: panel.name.split(".").at(-1),
       description: () => describeMatrix(panel.title, matrix),

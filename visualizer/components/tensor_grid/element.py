@@ -19,7 +19,7 @@ from visualizer.components.packing import (
     pack,
 )
 from visualizer.components.picture import Picture
-from visualizer.glossary import shape_pieces
+from visualizer.glossary import axes_in_words
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,8 @@ def packed_panels(
             {
                 "name": panel.name,
                 "title": panel.title,
-                "subtitle": shape_pieces(panel.subtitle) if panel.subtitle else (),
+                "subtitle": panel.subtitle,
+                "axes_in_words": axes_in_words(panel.subtitle),
                 "rows": _index_of(panel.rows, axes),
                 "columns": _index_of(panel.columns, axes),
                 "role": panel.role,

@@ -246,7 +246,7 @@ def _derivation(run: WatchedRun, stage: Stage, place: _Place, folded: Folded | N
     sheet = watched.sheet_of(run, stage.value, item=place.item, head=place.head)
     found = watched.derivation(run, stage, sheet.index(place.row, place.column), folded)
     if found is not None:
-        st.markdown("##### How this number came to be")
+        st.markdown("##### How this number is computed")
         mount(derivation_picture(found, key="watched_derivation"))
 
 
