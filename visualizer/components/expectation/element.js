@@ -15,10 +15,10 @@ import { cellPositionLine, tooltipLine } from "../shared/tooltip.js";
 import { countRows, withOneInRow } from "./marks.js";
 import { ComputedPanel, drawnSign, MarksPanel } from "./panels.js";
 
-const ROOM = { gap: 28, height: 560, widest: 900, narrow: 640 };
+const ROOM = { gap: 28, padding: 2, height: 560, widest: 900, narrow: 640 };
 const CELL = { usual: 44, high: 64, window: 900 }; // the largest cell, by the height of the window
 const MARKED = [0, 1.6]; // the scale on which a mark has a middling colour, under a sign that can be read
-const SIGNS = [[1, "as expected"], [2, "expected, but not so"], [3, "so, but not expected"]];
+const SIGNS = [[1, "as expected"], [2, "marked, but wrong"], [3, "right, but not marked"]];
 const NOT_COVERED = "as computed";
 
 /** A covered matrix to mark with what is expected; once Python reveals it, the marks and the matrix side by side. */
@@ -96,7 +96,8 @@ class Expectation extends Picture {
   draw() {
     const { columns: columnAxis, rows: rowAxis, computed } = this.data;
     const isWide = this.width >= ROOM.narrow;
-    const width = this.isRevealed && isWide ? (this.width - ROOM.gap) / 2 : this.width;
+    const room = this.width - 2 * ROOM.padding;
+    const width = this.isRevealed && isWide ? (room - ROOM.gap) / 2 : room;
     this.limits = { width: Math.min(width, ROOM.widest), height: ROOM.height, cell: innerHeight < CELL.window ? CELL.usual : CELL.high };
     this.axes = { rows: rowAxis.labels.length, columns: columnAxis.labels.length, rowAxis, columnAxis };
     this.tools.hidden = this.isRevealed;
@@ -139,7 +140,9 @@ class Expectation extends Picture {
   paint() {
     const { cells, data } = this;
     const values = Float32Array.from(cells);
-    const matrix = { ...this.axes, values, dtype: "f4", blocked: null, emptyRows: null };
+    const { rows, columns } = this.axes;
+    const blocked = data.arrays.hatched?.data ?? null;
+    const matrix = { ...this.axes, values, dtype: "f4", blocked, emptyRows: rowsWithoutKey(blocked, rows, columns) };
     const look = {
       scale: makeScale(this.theme, "sequential", MARKED),
       title: "What you expect",
@@ -243,7 +246,7 @@ class Expectation extends Picture {
   linesOf(row, column) {
     const { kind, rows, columns } = this.data;
     const isMarked = this.cells[row * this.columns + column];
-    const expected = kind === "seen" ? (isMarked ? "sees it" : "does not see it") : isMarked ? "the most" : "";
+    const expected = kind === "seen" ? (isMarked ? "sees it" : "does not see it") : isMarked ? "the largest" : "";
     const lines = this.isRevealed
       ? describeCell(this.matrix, this.valueName, row, column)
       : [cellPositionLine(rows, columns, row, column)];

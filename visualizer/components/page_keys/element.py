@@ -46,7 +46,7 @@ OVERVIEW: tuple[tuple[str, str], ...] = (
     ("← →", "Step through, Generate: one step on or back; in a matrix: to another cell"),
     ("Page ↑ ↓", "Step through: to another part of the model"),
     ("Enter", "in a matrix: choose the cell"),
-    ("X", "hide the result, or hide nothing"),
+    ("X", "hide the result, or stop predicting"),
     ("R", "reveal what is hidden, or cover it again"),
     ("Ctrl Z", "Mask lab, Predict: undo"),
     ("P", "present, or leave it"),
