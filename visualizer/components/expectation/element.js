@@ -15,7 +15,7 @@ import { cellPositionLine, tooltipLine } from "../shared/tooltip.js";
 import { countRows, withOneInRow } from "./marks.js";
 import { ComputedPanel, drawnSign, MarksPanel } from "./panels.js";
 
-const ROOM = { gap: 28, padding: 2, height: 560, widest: 900, narrow: 640 };
+const ROOM = { gap: 28, height: 560, widest: 900, narrow: 640 };
 const CELL = { usual: 44, high: 64, window: 900 }; // the largest cell, by the height of the window
 const MARKED = [0, 1.6]; // the scale on which a mark has a middling colour, under a sign that can be read
 const SIGNS = [[1, "as expected"], [2, "marked, but wrong"], [3, "right, but not marked"]];
@@ -64,8 +64,8 @@ class Expectation extends Picture {
     this.status = makeElement("div", "expectation-status", { role: "status" });
     this.legend = makeLegend();
     this.signs = makeElement("div", "expectation-signs");
-    const panels = makeElement("div", "expectation-panels", {}, [this.marks.element, this.computed.element]);
-    this.frame = makeElement("div", "expectation", {}, [this.tools, panels, this.legend.element, this.signs, this.status]);
+    this.panels = makeElement("div", "expectation-panels", {}, [this.marks.element, this.computed.element]);
+    this.frame = makeElement("div", "expectation", {}, [this.tools, this.panels, this.legend.element, this.signs, this.status]);
     this.frame.addEventListener("keydown", (event) => this.onShortcut(event));
     this.root.prepend(this.frame);
   }
@@ -96,8 +96,9 @@ class Expectation extends Picture {
   draw() {
     const { columns: columnAxis, rows: rowAxis, computed } = this.data;
     const isWide = this.width >= ROOM.narrow;
-    const room = this.width - 2 * ROOM.padding;
-    const width = this.isRevealed && isWide ? (room - ROOM.gap) / 2 : room;
+    const isBeside = this.isRevealed && isWide;
+    const width = isBeside ? Math.floor((this.width - ROOM.gap) / 2) - 2 : this.width; // without the frame's padding
+    this.panels.classList.toggle("beside", isBeside);
     this.limits = { width: Math.min(width, ROOM.widest), height: ROOM.height, cell: innerHeight < CELL.window ? CELL.usual : CELL.high };
     this.axes = { rows: rowAxis.labels.length, columns: columnAxis.labels.length, rowAxis, columnAxis };
     this.tools.hidden = this.isRevealed;
