@@ -43,7 +43,7 @@ OVERVIEW: tuple[tuple[str, str], ...] = (
     ("T", "next token, with Shift the one before"),
     ("L", "next layer, with Shift the one before"),
     ("H", "next head, with Shift the one before"),
-    ("← →", "Step through, Generate: one step on or back; in a matrix: to another cell"),
+    ("← →", "Follow a token: another token; Step through, Generate: one step; in a matrix: another cell"),
     ("Page ↑ ↓", "Step through: to another part of the model"),
     ("Enter", "in a matrix: choose the cell"),
     ("X", "hide the result, or stop predicting"),
