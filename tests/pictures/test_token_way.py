@@ -55,7 +55,8 @@ def test_every_bar_is_on_one_scale_and_has_its_norm_as_a_number(show_link):
     page = show_link(view="way", architecture="decoder", weights="hand_built")
     bars = page.locator(".token-way [data-part]").evaluate_all(
         """bars => bars.map((bar) => [
-          Number(bar.querySelector("rect[fill]").getAttribute("height")), Number(bar.querySelector(".norm").textContent),
+          Number(bar.querySelector("rect[fill]").getAttribute("height")),
+          Number(bar.querySelector(".norm").textContent),
         ])"""
     )
     largest = max(norm for _, norm in bars)
