@@ -30,6 +30,20 @@ _EVERYTHING_WRITTEN = """() => {
 }"""
 
 
+IS_HATCHED = """([row, column]) => {
+  const roots = [...document.querySelectorAll(".picture > div")].map(({ shadowRoot }) => shadowRoot);
+  const marks = roots.flatMap((root) => root?.querySelector(".expectation-panels .matrix") ?? [])[0];
+  const [over, plot] = [marks.querySelector(".matrix-overlay"), marks.querySelector(".matrix-plot")];
+  const [around, inside] = [over, plot].map((node) => node.getBoundingClientRect());
+  const [width, height] = [inside.width / 4, inside.height / 4];
+  const left = inside.left - around.left + (column + 0.1) * width;
+  const top = inside.top - around.top + (row + 0.1) * height;
+  const cell = [left, top, 0.8 * width, 0.8 * height].map((size) => Math.round(size * over.width / around.width));
+  return over.getContext("2d").getImageData(...cell).data.some(Boolean);
+}"""
+"""Whether anything is drawn over a cell of the grid to mark, which has four rows and columns."""
+
+
 def everything_written(app: AppTest, page: Page) -> str:
     """All text, names, titles and descriptions of the pictures, and what the script sends beside them."""
     others = [str(getattr(node, "proto", "")) for node in app._tree if node.type != "bidi_component"]
@@ -75,3 +89,19 @@ def test_what_is_expected_is_marked_undone_and_revealed(show):
     app.button(key="reveal").click().run()
     update_all(page, app)
     expect(status).to_have_text("3 of 4 rows marked")
+
+
+def test_the_mask_is_hatched_where_the_strongest_key_is_marked(show):
+    app = run_of(**LINK, view="heads", mask="causal")
+    page = show(pictures_in(app))
+    assert [page.evaluate(IS_HATCHED, place) for place in ([0, 3], [3, 0])] == [True, False]
+    app.segmented_control("asked_question").set_value("seen").run()
+    assert not show(pictures_in(app)).evaluate(IS_HATCHED, [0, 3]), "there it is the answer"
+
+
+def test_what_is_expected_and_what_was_computed_stand_side_by_side(show):
+    app = run_of(text="a b c d e f g h i j k l", view="heads", hidden="on")
+    app.button(key="reveal").click().run()
+    for width in range(980, 1004, 2):
+        tops = [panel.bounding_box()["y"] for panel in panels(show(pictures_in(app), width=width), KEY).all()]
+        assert tops[0] == tops[1]

@@ -23,7 +23,7 @@ def test_the_way_of_a_token_is_followed_and_pointed_at_and_a_part_is_opened(show
     best = run.vocabulary[int(run.trace["logits"].value[0, 4].argmax())]
     page.locator(".token-way").focus()
     page.keyboard.press("ArrowRight")
-    expect(heading(page)).to_contain_text(f"Token 4 {labels[4]} ends in {best} ")
+    expect(heading(page)).to_contain_text(f"At token 4 {labels[4]} the model answers {best} (")
     page.wait_for_function("() => heard.length > 0")
     assert [(name, value["query"]) for name, value in heard(page)] == [("shown", 4)]
     part = page.locator(".token-way [data-part]").nth(4)
@@ -42,10 +42,51 @@ def test_the_way_follows_the_pointer_along_the_tokens_also_beyond_their_row(show
     chip = picture(page, "token_strip").locator(".chip").nth(4)
     chip.hover()
     page.mouse.down()
-    expect(heading(page)).to_contain_text("Token 4 e")
+    expect(heading(page)).to_contain_text("token 4 e")
     page.mouse.move(0, chip.bounding_box()["y"])  # further than the row goes
-    expect(heading(page)).to_contain_text("Token 0 a")
+    expect(heading(page)).to_contain_text("token 0 a")
     assert heard(page) == []
     page.mouse.up()
     page.wait_for_function("() => heard.length > 0")
     assert [(name, value["index"]) for name, value in heard(page)] == [("select", 0)]
+
+
+def test_every_bar_is_on_one_scale_and_has_its_norm_as_a_number(show_link):
+    page = show_link(view="way", architecture="decoder", weights="hand_built")
+    bars = page.locator(".token-way [data-part]").evaluate_all(
+        """bars => bars.map((bar) => [
+          Number(bar.querySelector("rect[fill]").getAttribute("height")),
+          Number(bar.querySelector(".norm").textContent),
+        ])"""
+    )
+    largest = max(norm for _, norm in bars)
+    longest = max(height for height, _ in bars)
+    assert largest > 10 * min(norm for _, norm in bars)
+    for height, norm in bars:
+        assert abs(height - longest * norm / largest) < 1.1
+    expect(heading(page)).not_to_contain_text("writes most")  # heads of equal norms
+
+
+def test_no_ribbon_begins_at_the_tokens_that_are_not_named_and_no_list_is_there_twice(show_link):
+    page = show_link(view="way", text="a b c d e f g h i j k l m n o p q r s t u v", architecture="decoder")
+    read = page.locator(".token-way .token-read").evaluate_all(
+        "texts => texts.map((text) => text.getAttribute('x'))"
+    )
+    assert len(read) < 2 * 22
+    starts = "ribbons => ribbons.map((ribbon) => ribbon.getAttribute('d').slice(1).split(',')[0])"
+    found = page.locator(".token-way .ribbon").evaluate_all(starts)
+    assert found
+    assert set(found) <= set(read)
+    stops = page.locator(".token-way [data-stop]").count()
+    assert page.locator(f".token-way [data-lens='{stops - 2}']").count()
+    assert not page.locator(f".token-way [data-lens='{stops - 1}']").count()
+    expect(page.locator(".token-way [data-lens=end].answers")).to_have_count(6)  # a title and five answers
+
+
+def test_the_arrow_keys_go_to_another_token_before_anything_is_clicked(show_link):
+    page = show_link(view="way", architecture="decoder", query=3)
+    expect(heading(page)).to_contain_text("After token 3")
+    page.keyboard.press("ArrowRight")
+    expect(heading(page)).to_contain_text("After token 4")
+    page.keyboard.press("ArrowLeft")
+    expect(heading(page)).to_contain_text("After token 3")

@@ -49,8 +49,9 @@ def _of_run(run: Run) -> Iterator[str]:
             yield "untrained"
     if settings.positions != "none":
         yield "positions"
-    if settings.architecture == "encoder-decoder":
-        yield "two_texts"
+    yield "two_texts" if settings.architecture == "encoder-decoder" else "one_text"
+    if settings.activation == "relu":
+        yield "relu"
     yield "several_layers" if settings.depth > 1 else "one_layer"
 
 
@@ -84,11 +85,22 @@ class _Attention:
         names = self.run.mask_of(self.module).names
         yield from (name for name in ("causal", "padding") if name in names)
         yield "several_heads" if self.weights.shape[1] > 1 else "one_head"
-        if self.rows.labels.count(self.rows.labels[self.cell.row]) > 1:
+        if self.is_repeated():
             yield "repeated"
+        yield "inside" if self.next() else "at_end"
         if (seen := self.seen()) is not None:
             yield "masked"
             yield "sees_all" if bool(seen.all()) else "blocked"
+
+    def is_repeated(self) -> bool:
+        return self.rows.labels.count(self.rows.labels[self.cell.row]) > 1
+
+    def next(self) -> str:
+        """The token that follows in the text; empty after the last one, which padding may follow."""
+        after = self.cell.row + 1
+        if after == len(self.rows.labels) or not self.rows.sequence:
+            return ""
+        return "" if self.run.tokens[self.rows.sequence].is_padding[after] else self.rows.labels[after]
 
     @property
     def weights(self) -> Tensor:
@@ -106,7 +118,10 @@ class _Attention:
     def values(self) -> Iterator[tuple[str, str]]:
         run, module, cell = self.run, self.module, self.cell
         yield "token", self.rows.labels[cell.row]
+        yield "token_place", f" (place {cell.row})" if self.is_repeated() else ""
         yield "position", str(cell.row)
+        if follows := self.next():
+            yield "next", follows
         yield "key", self.columns.labels[cell.column]
         yield "key_position", str(cell.column)
         yield "n_tokens", str(len(self.rows.labels))

@@ -12,7 +12,7 @@ from visualizer.glossary import Piece, pieces
 Condition = Literal[
     "expects_next", "answers_in_place", "hand_built", "random", "trained", "untrained", "repeated", "positions",
     "masked", "blocked", "sees_all", "causal", "padding", "one_head", "several_heads", "one_layer",
-    "several_layers", "two_texts",
+    "several_layers", "one_text", "two_texts", "at_end", "inside", "relu",
 ]  # fmt: skip
 CONDITIONS = frozenset[str](get_args(Condition))
 """What may stand behind ``if`` before a line, and behind ``"if"`` in a stop."""
@@ -20,12 +20,12 @@ CONDITIONS = frozenset[str](get_args(Condition))
 Value = Literal[
     "token", "position", "n_tokens", "id", "vocabulary", "d_model", "d_k", "d_ff", "n_heads", "head", "head_name",
     "layer", "n_layers", "n_keys", "n_seen", "n_blocked", "key", "key_position", "score", "weight", "written",
-    "n_active", "answer", "probability",
+    "n_active", "answer", "probability", "token_place", "next",
 ]  # fmt: skip
 VALUES = frozenset[str](get_args(Value))
 """What may stand in braces: a word or a number of the run."""
 
-_OF_A_PERSON = frozenset({"token", "key", "answer"})
+_OF_A_PERSON = frozenset({"token", "key", "answer", "next"})
 _CONDITION = re.compile(r"if ([a-z_]+(?: and [a-z_]+)*): (.*)", re.DOTALL)
 _BRACES = re.compile(r"\{([^{}]*)\}")
 

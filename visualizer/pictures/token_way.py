@@ -86,6 +86,7 @@ def take_apart(run: Run, stack: Stack, window: slice) -> Taken:
         probabilities=probabilities,
         vocabulary={token: run.vocabulary[token] for token in sorted(ids)},
         end=("prediction", "probabilities") if predicts else ("to the decoder", found[-1].path),
+        expects_next=run.settings.architecture != "encoder",
     )
     return Taken(way, max(place.difference for place in found), len(found))
 

@@ -457,7 +457,7 @@ class Selection:
         "usual",
         "What you expect",
         "Which keys each query sees, or where each row has its largest number.",
-        choices={"usual": "As usual", "seen": "What is seen", "most": "Where the most is"},
+        choices={"usual": "As usual", "seen": "Allowed keys", "most": "Strongest key"},
     )
     class_code: str = setting(
         "",

@@ -103,6 +103,45 @@ def test_in_an_encoder_decoder_the_encoder_is_visited_before_it_is_looked_into()
     assert titles.index("Looking into the other text") == titles.index("The other text is read first") + 1
 
 
+@pytest.mark.parametrize("settings", [
+    Settings(text="the cat saw the cat", architecture="decoder"),
+    Settings(text="the cat saw the cat", target="die Katze sah die Katze", architecture="encoder-decoder"),
+])  # fmt: skip
+def test_a_word_that_stands_in_a_text_twice_is_told_with_its_place(settings):
+    run, said = walked(settings, Selection(query=3, head=0))
+    twice = {label for one in run.tokens.values() for label in one.labels if one.labels.count(label) > 1}
+    assert len(twice) >= 2
+    for title in said.keys() - {"One token on its way", "Where it stands", "The answer"}:  # which say it otherwise
+        for word in twice:
+            first = said[title].partition(f"“{word}”")[2]
+            assert not first or re.match(r" \(place \d| is token \d", first), said[title]
+    assert re.search(r"the value of “[^”]+” \(place \d\) counts for", said["What attention brings"])
+
+
+def test_the_sub_layers_of_a_layer_are_counted_and_the_target_is_not_called_the_text():
+    _, one = walked(Settings(architecture="decoder", text="the cat sat"))
+    _, two = walked(Settings(architecture="encoder-decoder", text="the cat sat", target="die Katze"))
+    assert "Attention and this are one layer." in one["Each token by itself"]
+    assert "Self-attention, cross-attention and this are one layer of the decoder." in two["Each token by itself"]
+    assert "The text has 3 tokens here." in one["Tokens become numbers"]
+    assert "The target has 3 tokens." in two["Tokens become numbers"]
+    _, smooth = walked(Settings(architecture="decoder", text="the cat sat", activation="gelu"))
+    assert "above zero" not in smooth["Each token by itself"]
+
+
+def test_only_what_is_predicted_after_the_last_token_is_said_to_be_added():
+    settings = Settings(architecture="decoder", text="the cat sat", pad=2)
+    for query, sentence in ((1, "The text goes on with “sat” there."), (2, "this token is added to the text")):
+        assert sentence in walked(settings, Selection(query=query))[1]["The answer"]
+
+
+def test_no_choice_is_named_that_a_trained_model_does_not_have():
+    for settings, is_named in ((OPENING.settings, False), (Settings(architecture="decoder"), True)):
+        run = compute_run(settings)
+        trials = [told(stop.trial, facts_of_stop(run, stop, Selection()), ENTRIES) for stop in FIRST_PATH.stops]
+        assert any("“None”" in part.text for trial in trials for part in trial) is is_named
+
+
 def test_a_visit_to_the_encoder_leaves_the_token_of_the_target(monkeypatch):
     settings = Settings(architecture="encoder-decoder", text="my dog", target="mein Hund mag alte Knochen")
     kept, seen = {}, [Choices(settings, Selection(view="heads", stage="decoder.self_attention.weights", query=5))]

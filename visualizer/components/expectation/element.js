@@ -18,7 +18,7 @@ import { ComputedPanel, drawnSign, MarksPanel } from "./panels.js";
 const ROOM = { gap: 28, height: 560, widest: 900, narrow: 640 };
 const CELL = { usual: 44, high: 64, window: 900 }; // the largest cell, by the height of the window
 const MARKED = [0, 1.6]; // the scale on which a mark has a middling colour, under a sign that can be read
-const SIGNS = [[1, "as expected"], [2, "expected, but not so"], [3, "so, but not expected"]];
+const SIGNS = [[1, "as expected"], [2, "marked, but wrong"], [3, "right, but not marked"]];
 const NOT_COVERED = "as computed";
 
 /** A covered matrix to mark with what is expected; once Python reveals it, the marks and the matrix side by side. */
@@ -64,8 +64,8 @@ class Expectation extends Picture {
     this.status = makeElement("div", "expectation-status", { role: "status" });
     this.legend = makeLegend();
     this.signs = makeElement("div", "expectation-signs");
-    const panels = makeElement("div", "expectation-panels", {}, [this.marks.element, this.computed.element]);
-    this.frame = makeElement("div", "expectation", {}, [this.tools, panels, this.legend.element, this.signs, this.status]);
+    this.panels = makeElement("div", "expectation-panels", {}, [this.marks.element, this.computed.element]);
+    this.frame = makeElement("div", "expectation", {}, [this.tools, this.panels, this.legend.element, this.signs, this.status]);
     this.frame.addEventListener("keydown", (event) => this.onShortcut(event));
     this.root.prepend(this.frame);
   }
@@ -96,7 +96,9 @@ class Expectation extends Picture {
   draw() {
     const { columns: columnAxis, rows: rowAxis, computed } = this.data;
     const isWide = this.width >= ROOM.narrow;
-    const width = this.isRevealed && isWide ? (this.width - ROOM.gap) / 2 : this.width;
+    const isBeside = this.isRevealed && isWide;
+    const width = isBeside ? Math.floor((this.width - ROOM.gap) / 2) - 2 : this.width; // without the frame's padding
+    this.panels.classList.toggle("beside", isBeside);
     this.limits = { width: Math.min(width, ROOM.widest), height: ROOM.height, cell: innerHeight < CELL.window ? CELL.usual : CELL.high };
     this.axes = { rows: rowAxis.labels.length, columns: columnAxis.labels.length, rowAxis, columnAxis };
     this.tools.hidden = this.isRevealed;
@@ -139,7 +141,9 @@ class Expectation extends Picture {
   paint() {
     const { cells, data } = this;
     const values = Float32Array.from(cells);
-    const matrix = { ...this.axes, values, dtype: "f4", blocked: null, emptyRows: null };
+    const { rows, columns } = this.axes;
+    const blocked = data.arrays.hatched?.data ?? null;
+    const matrix = { ...this.axes, values, dtype: "f4", blocked, emptyRows: rowsWithoutKey(blocked, rows, columns) };
     const look = {
       scale: makeScale(this.theme, "sequential", MARKED),
       title: "What you expect",
@@ -243,7 +247,7 @@ class Expectation extends Picture {
   linesOf(row, column) {
     const { kind, rows, columns } = this.data;
     const isMarked = this.cells[row * this.columns + column];
-    const expected = kind === "seen" ? (isMarked ? "sees it" : "does not see it") : isMarked ? "the most" : "";
+    const expected = kind === "seen" ? (isMarked ? "sees it" : "does not see it") : isMarked ? "the largest" : "";
     const lines = this.isRevealed
       ? describeCell(this.matrix, this.valueName, row, column)
       : [cellPositionLine(rows, columns, row, column)];

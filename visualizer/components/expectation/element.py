@@ -26,6 +26,7 @@ def expectation(
     row: int,
     computed: Panel | None,
     codes: NDArray[np.uint8] | None,
+    blocked: NDArray[Any] | None = None,
     scope: str,
     seq: int,
     key: str,
@@ -40,6 +41,7 @@ def expectation(
         row: the row that is asked for, which stays lit.
         computed: what was computed; None keeps it covered, and then none of it is in the bytes.
         codes: what each cell is once revealed, (rows, columns): 0 nothing, 1 as expected, 2 not so, 3 missed.
+        blocked: which cells a mask blocks, hatched in the grid to mark; None where that is what is asked.
         scope: names what the marks are for. A mark in one scope cannot be undone in another.
         seq: ``seq`` of the last event that all of this takes account of, 0 before the first.
         key: identifies the element on the page.
@@ -67,6 +69,8 @@ def expectation(
         "columns": columns.as_header(),
         "computed": None,
     }
+    if blocked is not None:
+        arrays["hatched"] = blocked.astype(np.uint8, copy=False)
     if computed is not None and codes is not None:
         header["computed"] = {
             "name": computed.name,

@@ -4,9 +4,11 @@ import { shortened, textContext } from "../shared/canvas.js";
 import { clamp, makeSvgElement } from "../shared/dom.js";
 import { headColor } from "../shared/theme.js";
 import { namedKeys } from "./layout.js";
+import { shortNorm } from "./words.js";
 
 const RIBBON = 12; // of the weight 1
 const LEAST_WEIGHT = 0.02;
+const [LEAST_NAMED, UPRIGHT] = [11, 26]; // the widths of a bar that has a name, and that has its norm upright
 const [LEAST_KEY, WIDEST_KEY] = [18, 44];
 
 /** Everything of one token's way. view: {stops, parts, numbers, layout, theme, token} */
@@ -61,10 +63,11 @@ function drawStop(view, stop, index, box) {
   const title = width < 80 ? shortTitle(stop.title, width) : stop.title;
   const top = y + (stop.keys || !view.layout.isStacked ? 11 : 82);
   nodes.push(label(view, title, x + 4, top, width - 6, "way-title small"));
-  const bars = placeBars(view, stop, index, box);
+  const bars = placeBars(view, stop, box);
   if (stop.keys) nodes.push(...drawReading(view, stop, index, box, bars));
   nodes.push(...bars.flatMap((bar) => drawBar(view, bar)));
-  nodes.push(drawPlace(view, stop, index, box), ...drawLens(view, index, lensBox(view, index, box)));
+  nodes.push(drawPlace(view, stop, index, box));
+  if (index < view.stops.length - 1) nodes.push(...drawLens(view, index, lensBox(view, index, box))); // the last is the end
   return nodes;
 }
 
@@ -75,15 +78,14 @@ function shortTitle(title, width) {
 }
 
 /** A bar for each part that was added; with many the room for one becomes less. */
-function placeBars(view, stop, index, { x, y, width }) {
+function placeBars(view, stop, { x, y, width }) {
   const each = Math.min(44, (width - 8) / stop.parts.length);
   const left = x + (width - each * stop.parts.length) / 2;
-  const largest = Math.max(...stop.parts.map((part) => view.numbers.norm(part)));
   return stop.parts.map((part, i) => {
     const norm = view.numbers.norm(part);
-    const size = Math.max(1, (norm / view.numbers.largestPart[index ? 1 : 0]) * view.layout.heights.longest);
-    const isNamed = each >= 22 || norm === largest;
-    return { part, x: left + each * i, width: each, top: y + view.layout.heights.bars - size, size, isNamed, box: { x, width } };
+    const size = Math.max(1, (norm / view.numbers.largestPart) * view.layout.heights.longest);
+    const reach = each >= UPRIGHT ? 27 : 40; // above it stand its name and, where there is no room, its norm on end
+    return { part, norm, x: left + each * i, width: each, top: y + view.layout.heights.bars - size, size, reach, box: { x, width } };
   });
 }
 
@@ -92,21 +94,23 @@ function colorOf(view, { kind, head }) {
   return { feed_forward: "var(--hl-feed_forward)", bias: "var(--hl-muted)" }[kind] ?? "var(--hl-query)";
 }
 
-function drawBar(view, { part, x, width, top, size, isNamed, box }) {
+function drawBar(view, { part, norm, x, width, top, size, reach, box }) {
   const about = view.parts[part];
   const rect = makeSvgElement("rect", {
     x: x + width * 0.15, y: top, width: width * 0.7, height: size, rx: Math.min(2, width / 6), fill: colorOf(view, about),
   });
-  const reach = makeSvgElement("rect", { x, y: top - 20, width, height: size + 34, class: "reach" });
+  const area = makeSvgElement("rect", { x, y: top - reach, width, height: size + reach + 14, class: "reach" });
   const stem = makeSvgElement("line", {
     x1: x + width / 2, x2: x + width / 2, y1: top + size, y2: top + size + 14, class: "stem",
   });
-  const nodes = [reach, stem, rect];
-  if (isNamed) {
+  const nodes = [area, stem, rect];
+  if (width >= LEAST_NAMED) {
     const name = about.head === null ? { feed_forward: "ff", embedding: "token", position: "pos" }[about.kind] ?? about.kind : String(about.head);
-    const room = Math.max(width, 24);
     const middle = clamp(x + width / 2, box.x + 8, box.x + box.width - 8);
-    nodes.push(label(view, name, middle, top - 4, room, "small middle"));
+    nodes.push(label(view, name, middle, top - reach + 12, Math.max(width, 24), "small middle"));
+    const turned = width < UPRIGHT ? { transform: `rotate(-90 ${middle + 3} ${top - 3})`, x: middle + 3 } : { x: middle };
+    const where = { y: top - 3, class: width < UPRIGHT ? "small norm" : "small middle norm", ...turned };
+    nodes.push(makeSvgElement("text", where, [shortNorm(norm)]));
   }
   return [makeSvgElement("g", { class: "part", "data-part": part }, nodes)];
 }
@@ -122,12 +126,7 @@ function drawReading(view, stop, index, { x, y, width }, bars) {
   const middle = (slot) => x + 3 + each * (slot + 0.5);
   const nodes = [];
   heads.forEach((bar, i) => {
-    let rest = rows[i].reduce((sum, weight) => sum + weight, 0);
-    named.forEach((key, slot) => {
-      rest -= rows[i][key];
-      nodes.push(ribbon(view, bar, middle(slot), y, rows[i][key]));
-    });
-    if (others > 0) nodes.push(ribbon(view, bar, middle(named.length), y, rest));
+    named.forEach((key, slot) => nodes.push(ribbon(view, bar, middle(slot), y, rows[i][key])));
   });
   named.forEach((key, slot) => nodes.push(label(view, stop.keys.labels[key], middle(slot), y + view.layout.heights.read - 12, each - 3, "small middle token-read", { "data-key": key })));
   if (others > 0) nodes.push(label(view, `+${others}`, middle(named.length), y + view.layout.heights.read - 12, each + 12, "small middle muted"));
@@ -142,7 +141,7 @@ function keyWidth({ theme }, labels) {
 
 function ribbon(view, bar, from, y, weight) {
   if (!(weight >= LEAST_WEIGHT)) return null;
-  const [to, start, end] = [bar.x + bar.width / 2, y + view.layout.heights.read - 7, bar.top - (bar.isNamed ? 15 : 2)];
+  const [to, start, end] = [bar.x + bar.width / 2, y + view.layout.heights.read - 7, bar.top - (bar.width < LEAST_NAMED ? 2 : bar.reach)];
   const bend = (start + end) / 2;
   return makeSvgElement("path", {
     d: `M${from},${start}C${from},${bend} ${to},${bend} ${to},${end}`,

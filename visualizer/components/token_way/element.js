@@ -11,16 +11,18 @@ import { clamp, makeElement, makeSvgElement, oncePerFrame, setText, tokenSpan } 
 import { ShownEvents } from "../shared/events.js";
 import { lineText } from "../shared/grid.js";
 import { chosenQuery } from "../shared/hover.js";
-import { hasModifier } from "../shared/keys.js";
-import { floats, formatNumber, withMinusSign } from "../shared/payload.js";
+import { hasModifier, isForPage } from "../shared/keys.js";
+import { floats, formatNumber } from "../shared/payload.js";
 import { Picture, startPicture } from "../shared/picture.js";
 import { Reading } from "../shared/reading.js";
 import { tooltipLine } from "../shared/tooltip.js";
 import { zoomOf } from "../shared/zoom.js";
 import { drawWay } from "./draw.js";
 import { layoutWay } from "./layout.js";
+import { chance, percent, shortNorm, strongest } from "./words.js";
 
-const STEPS = { ArrowLeft: -1, ArrowRight: 1, Home: -Infinity, End: Infinity };
+const PAGE_STEPS = { ArrowLeft: -1, ArrowRight: 1 };
+const STEPS = { ...PAGE_STEPS, Home: -Infinity, End: Infinity };
 const PART_STEPS = { ArrowUp: -1, ArrowDown: 1 };
 const MOST_WEIGHTS = 8;
 const BELOW = 64; // pixels below the picture for the line that checks it
@@ -49,6 +51,9 @@ class TokenWay extends Picture {
     this.svg.onclick = (event) => this.open(this.targetOf(event.target));
     this.frame.onkeydown = (event) => this.onKey(event);
     this.frame.onblur = () => this.leave();
+    const onPageKey = (event) => event.key in PAGE_STEPS && isForPage(event) && this.onKey(event);
+    document.addEventListener("keydown", onPageKey); // also where nothing of the picture has the focus
+    this.endings.push(() => document.removeEventListener("keydown", onPageKey));
     const fit = oncePerFrame(() => this.data && this.redraw()); // to a window that is higher or lower
     window.addEventListener("resize", fit);
     this.endings.push(() => window.removeEventListener("resize", fit));
@@ -77,11 +82,12 @@ class TokenWay extends Picture {
       const numbers = floats(arrays[name]);
       return (row) => numbers[row * this.count + at];
     };
+    const norm = read("norms");
     return {
-      norm: read("norms"), share: read("shares"), sum: read("sums"), stream: read("streams"),
+      norm, share: read("shares"), sum: read("sums"), stream: read("streams"),
       logit: arrays.logits ? read("logits") : null,
       largestStream: Math.max(...floats(arrays.sums), ...floats(arrays.streams)),
-      largestPart: this.largestParts(),
+      largestPart: Math.max(...this.drawnParts().map(norm), 1e-30), // one scale for all bars that are in sight
       weights: (stop, head) => {
         const array = arrays[`weights${stop}`];
         const keys = array.shape[2];
@@ -90,15 +96,6 @@ class TokenWay extends Picture {
       },
       likely: (stop) => this.likelyAt(stop, at, vocabulary),
     };
-  }
-
-  /** The largest norm of what the inputs, and of what the sub-layers wrote, over all tokens: bars of tokens compare. */
-  largestParts() {
-    const norms = floats(this.data.arrays.norms);
-    const inputs = this.data.stops[0].parts.length * this.count;
-    const drawn = this.data.stops.slice(1).flatMap(({ parts }) => parts);
-    const written = drawn.flatMap((part) => [...norms.subarray(part * this.count, (part + 1) * this.count)]);
-    return [Math.max(...norms.subarray(0, inputs), 1e-30), Math.max(...written, 1e-30)];
   }
 
   likelyAt(stop, at, vocabulary) {
@@ -145,16 +142,19 @@ class TokenWay extends Picture {
 
   /** What is drawn, in a sentence. */
   showHeading() {
-    const { tokens, stops } = this.data;
+    const { tokens, stops, expects_next: expectsNext } = this.data;
     const { numbers, parts } = this.shown;
-    const heads = parts.map((part, index) => ({ ...part, norm: numbers.norm(index), index })).filter(({ head }) => head !== null);
-    const largest = heads.reduce((a, b) => (b.norm > a.norm ? b : a));
     const answer = numbers.likely(stops.length - 1)?.[0];
-    const said = [makeElement("b", "", {}, [`Token ${this.token} `]), tokenSpan(tokens.labels[this.token])];
-    if (answer) said.push(" ends in ", tokenSpan(answer.token), ` with probability ${answer.probability.toFixed(2)}.`);
-    else said.push(" ends in what the cross-attention of the decoder reads.");
-    const place = stops.find((stop) => stop.parts.includes(largest.index));
-    said.push(` Of all heads, ${largest.label} of ${place.title.replace(" · ", ", ")} writes most: norm ${formatNumber(largest.norm)}.`);
+    const token = [makeElement("b", "", {}, [`token ${this.token} `]), tokenSpan(tokens.labels[this.token])];
+    const said = answer
+      ? [expectsNext ? "After " : "At ", ...token, expectsNext ? " the model predicts " : " the model answers ",
+        tokenSpan(answer.token), ` (${chance(answer.probability)}).`]
+      : ["The decoder reads ", ...token, " as it leaves the encoder."];
+    const most = strongest(parts.map((part, index) => ({ ...part, norm: numbers.norm(index), index })));
+    if (most) {
+      const place = stops.find((stop) => stop.parts.includes(most.index));
+      said.push(` Of all heads, ${most.label} of ${place.title.replace(" · ", ", ")} writes most: norm ${shortNorm(most.norm)}.`);
+    }
     this.heading.replaceChildren(...said, makeElement("span", "hint", {}, [" ← → another token"]));
   }
 
@@ -319,10 +319,6 @@ class TokenWay extends Picture {
   }
 }
 
-/** "31 %", "−4 %". */
-function percent(share) {
-  return `${withMinusSign((100 * share).toFixed(0))} %`;
-}
 
 /** Draw the picture in `root`. */
 export function render(root, bytes, host) {

@@ -61,6 +61,7 @@ class TokenWay:
     probabilities: (n_stops, W, K), theirs.
     vocabulary: the label of each token in ``likely``.
     end: what follows the last stop: a title, and the stage that it leads to.
+    expects_next: whether it is predicted what follows a token; else the answer is one at the token.
     """
 
     tokens: Axis
@@ -76,6 +77,7 @@ class TokenWay:
     probabilities: Numbers | None
     vocabulary: dict[int, str]
     end: tuple[str, str]
+    expects_next: bool
 
     @property
     def paths(self) -> frozenset[str]:
@@ -105,6 +107,7 @@ def token_way(way: TokenWay, *, selected: int, seq: int, key: str, light: str | 
         "stops": [_described(stop) for stop in way.stops],
         "vocabulary": {str(token): label for token, label in way.vocabulary.items()},
         "end": way.end,
+        "expects_next": way.expects_next,
         "light": light,
     }
     arrays: dict[str, NDArray[Any] | None] = {

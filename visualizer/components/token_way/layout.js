@@ -53,6 +53,7 @@ function stacked(stops, width) {
     y += heights.whole - skipped;
     return box;
   });
+  y -= heights.whole - heights.lens; // the last stop has no list of its own: the end follows
   return { boxes, end: { x: 0, y: y - heights.band + 40, width }, width, height: y + 140, heights, isStacked: true };
 }
 

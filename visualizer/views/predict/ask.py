@@ -76,6 +76,7 @@ def ask_cells(question: CellQuestion, of: Hashable) -> bool:
             row=question.row,
             computed=question.panel if revealed else None,
             codes=codes(question, expected) if revealed else None,
+            blocked=None if question.kind == "seen" else question.panel.blocked,
             scope=question.scope,
             seq=state.last_seq(key),
             key=key,
@@ -116,9 +117,9 @@ def _class(question: CellQuestion | TokenQuestion, of: Hashable) -> None:
 def _task(question: CellQuestion) -> str:
     rows, columns = question.panel.rows.name, question.panel.columns.name
     if question.kind == "seen":
-        return f"Mark every cell whose {rows} sees the {columns}. Drag to mark several; Reveal shows what is so."
+        return f"Mark every cell whose {rows} sees the {columns}. Drag to mark several; Reveal shows the answer."
     wanted = f"the {columns} that the {rows} looks at most" if question.of_weights else "the largest number"
-    return f"Mark in each row {wanted}; rows without a mark are not counted. Reveal shows what is so."
+    return f"Mark in each row {wanted}; rows without a mark are not counted. Reveal shows the answer."
 
 
 def _choose_token(

@@ -34,5 +34,5 @@ def say_covered(what: str) -> None:
 def hide_nothing() -> None:
     """The button that uncovers everything."""
     st.button(
-        "Hide nothing", key="hide_nothing", on_click=state.callback(state.select, hidden=False), type="tertiary"
+        "Stop predicting", key="hide_nothing", on_click=state.callback(state.select, hidden=False), type="tertiary"
     )

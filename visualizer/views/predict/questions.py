@@ -29,6 +29,8 @@ _GIVEN_AWAY = ("scaled_scores", "masked_scores", "weights", "dropped_weights", *
 
 _ABOUT_MASKS = ("mask", "masked_scores")
 _ROUNDING = 1e-6
+_TIE = 0.02
+"""Weights that are no further apart look alike: of these, none is the one that is looked at most."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,14 +137,15 @@ def result_at(run: Run, path: str, *, head: int, batch: int) -> Hashable:
 def question_at(run: Run, path: str, *, kind: Kind, head: int, batch: int, row: int) -> CellQuestion:
     """The question about one stage, in one head of it."""
     panel = stage_panel(run, path, head=head, batch=batch)
-    right = _seen(run, path, head=head, batch=batch) if kind == "seen" else _largest(panel)
+    of_weights = run.trace[path].name in ("weights", "dropped_weights")
+    right = _seen(run, path, head=head, batch=batch) if kind == "seen" else largest(panel, of_weights=of_weights)
     return CellQuestion(
         kind=kind,
         result=result_at(run, path, head=head, batch=batch),
         panel=panel,
         right=right,
         row=min(row, len(panel.rows.labels) - 1),
-        of_weights=run.trace[path].name in ("weights", "dropped_weights"),
+        of_weights=of_weights,
     )
 
 
@@ -191,12 +194,16 @@ def _seen(run: Run, path: str, *, head: int, batch: int) -> Flags:
     return seen
 
 
-def _largest(panel: Panel) -> Flags:
-    """Of each row the cells with its largest number, several where they are equal; none where no key is left."""
+def largest(panel: Panel, *, of_weights: bool) -> Flags:
+    """Of each row the cells with its largest number, several where they tie; none where no key is left."""
     values = np.where(np.isnan(panel.array), -np.inf, panel.array)
     most = values.max(axis=1, keepdims=True)
     slack = _ROUNDING * np.maximum(1e-6, np.abs(np.where(np.isfinite(most), most, 0)))
-    largest: Flags = (values >= most - slack) & np.isfinite(most)
+    if of_weights:
+        slack = np.full_like(slack, _TIE + _ROUNDING)
+    found: Flags = (values >= most - slack) & np.isfinite(most)
+    if of_weights:
+        found &= values > 0
     if panel.blocked is not None:
-        largest &= (panel.blocked == 0) | (values > 0)
-    return largest
+        found &= (panel.blocked == 0) | (values > 0)
+    return found

@@ -79,9 +79,11 @@ def _on_most(question: CellQuestion, expected: Flags, found: Codes) -> str:
         return f"You marked nothing. {_capitalized(_largest_of(question, question.row))}."
     is_right = (found[answered] == AS_EXPECTED).any(axis=1)
     if is_right.all():
-        return f"{_all_of(len(answered), row_name)} as you expected."
+        tied = [row for row in answered.tolist() if question.right[row].sum() > 1]
+        said = f" {_capitalized(_largest_of(question, _of_these(tied, question.row)))}." if tied else ""
+        return f"{_all_of(len(answered), row_name)} as you expected.{said}"
     wrong = answered[~is_right].tolist()
-    row = question.row if question.row in wrong else wrong[0]
+    row = _of_these(wrong, question.row)
     said = _position(question.panel.columns, int(expected[row].argmax()))
     counted = f"{int(is_right.sum())} of {_counted(len(answered), row_name)} as you expected"
     return f"{counted}; {_largest_of(question, row)}, you said {said}."
@@ -94,14 +96,23 @@ def _largest_of(question: CellQuestion, row: int) -> str:
     places = np.flatnonzero(question.right[row])
     if not len(places):
         return f"{subject} has no {panel.columns.name} left"
-    value = f"{float(panel.array[row, places[0]]):.3g}".replace("-", "−")
+    values = panel.array[row, places]
+    each = [f"{float(value):.3g}".replace("-", "−") for value in (values.max(), values.min())]
+    value = " to ".join(dict.fromkeys(reversed(each)))
     if len(places) > _MOST_NAMED:
-        where = f"{len(places)} {_plural(panel.columns.name)} alike"
+        where = f"{len(places)} {_plural(panel.columns.name)}"
     else:
         where = " and ".join(_position(panel.columns, int(place)) for place in places)
+    if len(places) > 1:
+        value = f"a tie, {value}"
     if question.of_weights:
         return f"{subject} looks most at {where} ({value})"
     return f"the largest number of {subject} is that of {where} ({value})"
+
+
+def _of_these(rows: list[int], preferred: int) -> int:
+    """The row that is looked at where it is one of these, else the first."""
+    return preferred if preferred in rows else rows[0]
 
 
 def _position(axis: Axis, index: int, *, is_markdown: bool = True) -> str:

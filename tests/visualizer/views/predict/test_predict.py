@@ -23,6 +23,7 @@ from visualizer.views.predict.questions import (
     TokenQuestion,
     codes,
     kinds_at,
+    largest,
     question_at,
 )
 from visualizer.views.predict.verdicts import answer_in_words, right_answers, verdict, verdict_on_token
@@ -88,9 +89,26 @@ def test_of_several_largest_numbers_each_is_right(built):
     assert uniform.right[2].tolist() == [True, True, True, False]
     expected = np.zeros((4, 4), bool)
     expected[2, 1] = True
-    assert verdict(uniform, expected) == "The one query that you marked is as you expected."
+    assert verdict(uniform, expected) == (
+        "The one query that you marked is as you expected. "
+        "Query 2 “the” looks most at key 0 “the” and key 1 “cat” and key 2 “the” (a tie, 0.333)."
+    )
     expected[2] = [False, False, False, True]
-    assert "looks most at key 0 “the” and key 1 “cat” and key 2 “the” (0.333)" in verdict(uniform, expected)
+    assert "looks most at key 0 “the” and key 1 “cat” and key 2 “the” (a tie, 0.333)" in verdict(uniform, expected)
+
+
+def test_of_weights_that_look_alike_each_is_right_and_it_is_said_that_they_tie(built):
+    question = asked(built, kind="most", row=3)
+    weights = np.array([[0.41, 0.4, 0.19, 0.0], [0.45, 0.4, 0.1, 0.05]], np.float32)
+    panel = replace(question.panel, array=np.vstack([question.panel.array[:2], weights]), blocked=None)
+    right = largest(panel, of_weights=True)
+    assert right[2:].tolist() == [[True, True, False, False], [True, False, False, False]]
+    assert not largest(panel, of_weights=False)[2, 1], "scores have no such scale"
+    expected = np.zeros((4, 4), bool)
+    expected[2, 1] = True
+    assert verdict(replace(question, panel=panel, right=right, row=2), expected).endswith(
+        "as you expected. Query 2 “the” looks most at key 0 “the” and key 1 “cat” (a tie, 0.4 to 0.41)."
+    )
 
 
 def test_the_right_answers_of_a_class_are_those_that_a_person_can_give(built):
@@ -227,6 +245,8 @@ def test_covered_bytes_hold_nothing_of_the_result(built):
     header = unpack_header(covered.data)
     assert header["arrays"].keys() == {"expected"}
     assert header["computed"] is None
+    to_mark = expectation(marks, computed=None, codes=None, blocked=question.panel.blocked, **common)
+    assert unpack_header(to_mark.data)["arrays"].keys() == {"expected", "hatched"}
     revealed = expectation(marks, computed=question.panel, codes=codes(question, marks), **common)
     assert {"values", "codes", "blocked"} < unpack_header(revealed.data)["arrays"].keys()
     with pytest.raises(ValueError, match="revealed together"):
