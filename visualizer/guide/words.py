@@ -12,7 +12,7 @@ from visualizer.glossary import Piece, pieces
 Condition = Literal[
     "expects_next", "answers_in_place", "hand_built", "random", "trained", "untrained", "repeated", "positions",
     "masked", "blocked", "sees_all", "causal", "padding", "one_head", "several_heads", "one_layer",
-    "several_layers", "two_texts",
+    "several_layers", "two_texts", "own_text",
 ]  # fmt: skip
 CONDITIONS = frozenset[str](get_args(Condition))
 """What may stand behind ``if`` before a line, and behind ``"if"`` in a stop."""
@@ -20,7 +20,7 @@ CONDITIONS = frozenset[str](get_args(Condition))
 Value = Literal[
     "token", "position", "n_tokens", "id", "vocabulary", "d_model", "d_k", "d_ff", "n_heads", "head", "head_name",
     "layer", "n_layers", "n_keys", "n_seen", "n_blocked", "key", "key_position", "score", "weight", "written",
-    "n_active", "answer", "probability",
+    "n_active", "answer", "probability", "token_at", "key_at",
 ]  # fmt: skip
 VALUES = frozenset[str](get_args(Value))
 """What may stand in braces: a word or a number of the run."""

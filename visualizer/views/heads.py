@@ -69,6 +69,7 @@ def render(run: Run, selection: Selection) -> None:
         if changes := turned(event, dials):
             state.change(**changes)
 
+    light = light_at(run, selection)
     above = st.container()
     key = f"attention_heads_{kind.replace('.', '_')}"
     mount(
@@ -88,12 +89,14 @@ def render(run: Run, selection: Selection) -> None:
             seq=state.last_seq(key),
             dials=dials if unturned else (),
             dial_address=unturned or "",
-            light=light_at(run, selection),
+            light=light,
         ),
         select=choose_cell,
         shown=show,
         turned=turn,
     )
+    if light:  # the card says what is seen
+        return
     above.caption(f"Layer {layer}: {check_line(agreement(run, same[layer]))}")  # after the picture has left
     cell = Cell(
         f"{same[layer]}.weights",
