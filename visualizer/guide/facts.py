@@ -48,7 +48,6 @@ def _of_run(run: Run) -> Iterator[str]:
     settings = run.settings
     yield "answers_in_place" if settings.architecture == "encoder" else "expects_next"
     if settings.weights not in WORKED_EXAMPLES:
-        yield "own_text"
         yield settings.weights
         if settings.weights != TRAINED:
             yield "untrained"

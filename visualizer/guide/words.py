@@ -12,7 +12,7 @@ from visualizer.glossary import Piece, pieces
 Condition = Literal[
     "expects_next", "answers_in_place", "hand_built", "random", "trained", "untrained", "repeated", "positions",
     "masked", "blocked", "sees_all", "causal", "padding", "one_head", "several_heads", "one_layer",
-    "several_layers", "two_texts", "own_text",
+    "several_layers", "two_texts",
 ]  # fmt: skip
 CONDITIONS = frozenset[str](get_args(Condition))
 """What may stand behind ``if`` before a line, and behind ``"if"`` in a stop."""

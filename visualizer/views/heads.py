@@ -37,7 +37,8 @@ def render(run: Run, selection: Selection) -> None:
     if not modules:
         st.info("This worked example has no attention, so there are no heads to draw.")
         return
-    kind = attention_kind(modules, selection.stage)
+    light = light_at(run, selection)
+    kind = attention_kind(modules, selection.stage, is_chosen=not light)
     if selection.hidden:
         _predict(run, kind, selection)
         return
@@ -69,7 +70,6 @@ def render(run: Run, selection: Selection) -> None:
         if changes := turned(event, dials):
             state.change(**changes)
 
-    light = light_at(run, selection)
     above = st.container()
     key = f"attention_heads_{kind.replace('.', '_')}"
     mount(
