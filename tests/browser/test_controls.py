@@ -7,7 +7,7 @@ from tests.reading import controls_in_sight
 from visualizer.settings.examples import OPENING
 from visualizer.settings.link import write_query
 
-MOST = {"opening": 25, "path": 48, "step": 39, "heads": 59, "compare": 60, "generate": 45, "lab": 40}
+MOST = {"opening": 25, "path": 15, "step": 39, "heads": 59, "compare": 60, "generate": 45, "lab": 40}
 
 
 def test_no_screen_asks_for_more_than_a_person_can_take_in(open_app):
@@ -16,10 +16,11 @@ def test_no_screen_asks_for_more_than_a_person_can_take_in(open_app):
     found = {"opening": controls_in_sight(page)}
     with rerun(page, "path_card"):
         page.get_by_role("button", name="Start here").click()
-    for _ in range(5):
-        with rerun(page, "path_card"):
-            page.locator(".path-card").get_by_role("button", name="Next").click()
     found["path"] = controls_in_sight(page)
+    while (onward := page.locator(".path-next")).inner_text() == "Next":
+        with rerun(page, "path_card"):
+            onward.click()
+        found["path"] = max(found["path"], controls_in_sight(page), key=len)
     for view in ("step", "heads", "compare", "generate", "lab"):
         found[view] = controls_in_sight(open_app(height=720, **opening | {"view": view}))
     too_many = {screen: (len(names), names) for screen, names in found.items() if len(names) > MOST[screen]}

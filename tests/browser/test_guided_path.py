@@ -16,14 +16,14 @@ from visualizer.settings.examples import OPENING
 from visualizer.settings.link import write_query
 
 LIT = ".spot, .light-spot, .matrix-lit .matrix-plot"
-"""What the stops light: in a token's way, in a matrix, and a head."""
+"""What the stops light: in a token's way, in matrices, and a head."""
 
 
 def bottom_of_the_light(page: Page) -> float:
-    """Where what is lit ends on the page; the only thing that is."""
+    """Where what is lit ends on the page; in an equation each input is lit too, where it is made from that."""
     lit = page.locator(LIT).locator("visible=true")
-    expect(lit).to_have_count(1)
-    box = lit.bounding_box()
+    expect(lit).to_have_count(page.locator(".tensors-row .matrix").count() or 1)
+    box = lit.last.bounding_box()
     return box["y"] + box["height"]
 
 
@@ -38,16 +38,16 @@ def test_the_path_is_walked_left_taken_up_again_and_opened_from_a_file(open_app)
         page.get_by_role("button", name="Start here").click()
     for i, title in enumerate(titles):
         expect(card.locator(".path-title")).to_have_text(title)
-        expect(card.locator(".path-count")).to_have_text(f"Stop {i + 1} of 11")
+        expect(card.locator(".path-stops option").first).to_have_text(f"Stop {i + 1} of 11")
         expect(card.locator(".path-show")).to_be_hidden()
         assert bottom_of_the_light(page) <= 720, title
-        if title == "Attention is shared out":
+        if title == "Scores become weights":
             share = percent(float(run.trace["decoder.layers.0.self_attention.weights"].value[0, 2, 9].max()))
-            expect(card.locator(".path-words")).to_contain_text(f"“was” gives {share} of its attention")
+            expect(card.locator(".path-words")).to_contain_text(f"“was” gives {share} to “sat”")
         if i < 10:
             with rerun(page, "path_card"):
                 card.get_by_role("button", name="Next").click()
-    assert link_of(page)["stop"] == "13"
+    assert link_of(page)["stop"] == "14"
     with rerun(page):
         card.get_by_role("button", name="Finish").click()
     expect(card).to_have_count(0)
@@ -56,7 +56,7 @@ def test_the_path_is_walked_left_taken_up_again_and_opened_from_a_file(open_app)
     expect(card.locator(".path-title")).to_have_text("The answer")
 
     with rerun(page, "path_card"):
-        page.get_by_role("radio", name="Heads", exact=True).click()
+        page.keyboard.press("v")
     with rerun(page, "path_card"):
         card.get_by_role("button", name="Show its picture").click()
     expect(card.locator(".path-show")).to_be_hidden()

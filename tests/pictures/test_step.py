@@ -5,13 +5,18 @@ from __future__ import annotations
 import json
 import re
 
+import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from model.sources.worked_examples import PUBLISHED as FOLDER
 from tests.pictures.static_page import heard, panels, picture
 from tests.reading import click_cell, close_to, lit_in, number, point_at, tooltip, tooltip_numbers
 from visualizer.components.stage_map import model_map
+from visualizer.guide.known_paths import FIRST_PATH
+from visualizer.guide.walking import place_of
 from visualizer.runs.compute import compute_run
+from visualizer.settings.examples import OPENING
+from visualizer.settings.link import write_query
 from visualizer.settings.settings import Settings
 from visualizer.stages.registry import on_map
 
@@ -166,3 +171,46 @@ def test_the_stages_of_a_worked_example_are_ticked_and_its_tokens_have_no_ids(sh
     assert [one.get_attribute("data-code") for one in ticked.all()] == list(published)
     expect(chip(page, 0)).to_be_visible()
     expect(picture(page, "token_strip").locator(".id")).to_have_count(0)
+
+
+LIT = """spots => spots.map((spot) => {
+  const plot = spot.closest(".matrix-plot").getBoundingClientRect();
+  const { left, top, width, height } = spot.getBoundingClientRect();
+  const [right, down] = [(left - plot.left) / plot.width, (top - plot.top) / plot.height];
+  return [right, down, width / plot.width, height / plot.height];
+})"""
+"""Where each light begins, from the left and from the top, and how wide and high it is, as shares of its matrix."""
+
+ROW, ALONE, ALL = 0.9, 0.1, 1  # the last of ten
+OF_SCORES = [(0, ROW, ALL, ALONE), (0.3, 0, ALONE, ALL), (0.3, ROW, ALONE, ALONE)]
+OF_CONTEXT = [(0, ROW, ALL, ALONE), (1 / 16, 0, 1 / 16, ALL), (1 / 16, ROW, 1 / 16, ALONE)]
+OF_WEIGHTS = [(0, ROW, ALL, ALONE), (0.3, ROW, ALONE, ALONE)]
+OF_EMBEDDING = [(0, 181 / 194, ALL, 1 / 194), (0, ROW, ALL, 0.21)]  # a row is lower than the edges of its light
+
+
+@pytest.mark.parametrize(
+    ("stage", "lit"),
+    [
+        ("self_attention.scores", OF_SCORES),
+        ("self_attention.context", OF_CONTEXT),
+        ("self_attention.weights", OF_WEIGHTS),
+        ("embedding", OF_EMBEDDING),
+    ],
+)
+def test_a_path_lights_the_row_and_the_column_that_make_the_lit_cell_and_tells_no_shapes(show_link, stage, lit):
+    number, stop = next((i, one) for i, one in enumerate(FIRST_PATH.stops, start=1) if one.stage == stage)
+    place = place_of(compute_run(OPENING.settings), stop, number, OPENING.selection)
+    page = show_link(**write_query(OPENING.settings, place) | {"view": "step"})
+    spots = picture(page, "picture").locator(".light-spot")
+    assert spots.evaluate_all(LIT) == [pytest.approx(one, abs=0.03) for one in lit]
+    expect(picture(page, "picture").locator(".matrix-subtitle:visible")).to_have_count(0)
+
+
+def test_a_path_shows_the_heads_alone_and_fades_all_but_one(show_link):
+    number = 1 + [stop.view for stop in FIRST_PATH.stops].index("heads")
+    place = place_of(compute_run(OPENING.settings), FIRST_PATH.stops[number - 1], number, OPENING.selection)
+    page = show_link(**write_query(OPENING.settings, place))
+    heads = picture(page, "attention_heads_decoder_self_attention")
+    expect(heads.locator(".heads-top")).to_be_hidden()
+    opacities = "bodies => bodies.map((body) => getComputedStyle(body).opacity)"
+    assert heads.locator(".matrix-body").evaluate_all(opacities) == ["0.55", "0.55", "1", "0.55"]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from torch import Tensor
 
 from model.masks import with_leading_axes
+from visualizer.components.axis import Axis
 from visualizer.guide.words import PathFacts
 from visualizer.pictures.token_way import stack_of, taken_at
 from visualizer.runs.paths import attention_modules, layer_of, with_layer
@@ -30,6 +32,8 @@ def facts_at(run: Run, path: str, selection: Selection, *, on_its_way: bool = Fa
     values = dict(_sizes(run))
     module = _attention_at(run, path)
     if module:
+        if run.axes(path)[1].sequence is None:  # its columns are no keys: one that tells something is named
+            selection = replace(selection, key=Selection().key, cell=False)
         attention = _Attention(run, module, selection)
         holding |= set(attention.conditions())
         values |= dict(attention.values())
@@ -85,15 +89,12 @@ class _Attention:
         names = self.run.mask_of(self.module).names
         yield from (name for name in ("causal", "padding") if name in names)
         yield "several_heads" if self.weights.shape[1] > 1 else "one_head"
-        if self.is_repeated():
+        if where_repeated(self.rows, self.cell.row):
             yield "repeated"
         yield "inside" if self.next() else "at_end"
         if (seen := self.seen()) is not None:
             yield "masked"
             yield "sees_all" if bool(seen.all()) else "blocked"
-
-    def is_repeated(self) -> bool:
-        return self.rows.labels.count(self.rows.labels[self.cell.row]) > 1
 
     def next(self) -> str:
         """The token that follows in the text; empty after the last one, which padding may follow."""
@@ -118,11 +119,12 @@ class _Attention:
     def values(self) -> Iterator[tuple[str, str]]:
         run, module, cell = self.run, self.module, self.cell
         yield "token", self.rows.labels[cell.row]
-        yield "token_place", f" (place {cell.row})" if self.is_repeated() else ""
+        yield "token_at", where_repeated(self.rows, cell.row)
         yield "position", str(cell.row)
         if follows := self.next():
             yield "next", follows
         yield "key", self.columns.labels[cell.column]
+        yield "key_at", where_repeated(self.columns, cell.column)
         yield "key_position", str(cell.column)
         yield "n_tokens", str(len(self.rows.labels))
         yield "n_keys", str(len(self.columns.labels))
@@ -174,6 +176,11 @@ def _predicted(run: Run, selection: Selection) -> dict[str, str] | None:
     row = value[min(selection.batch, len(value) - 1), min(selection.query, value.shape[1] - 1)]
     best = int(row.argmax())
     return {"answer": run.vocabulary[best], "probability": percent(float(row[best]))}
+
+
+def where_repeated(axis: Axis, place: int) -> str:
+    """`` at position 5``, where the token at a place stands at others too."""
+    return f" at position {place}" if axis.labels.count(axis.labels[place]) > 1 else ""
 
 
 def percent(share: float) -> str:

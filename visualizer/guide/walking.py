@@ -14,6 +14,7 @@ from visualizer.runs.run import Run
 from visualizer.session import drafts, state
 from visualizer.session.cache import cached_run
 from visualizer.settings.settings import Selection, default_stage
+from visualizer.stages.informative import cell_at
 
 _TOKEN = "token_of_target"
 _PLACES = ("guided", "hidden", "stop", "view", "stage", "layer", "head", "query", "key", "cell")
@@ -82,6 +83,8 @@ def place_of(run: Run, stop: Stop, number: int, selection: Selection) -> Selecti
         key=Selection().key if stop.key is None else stop.key,
         cell=stop.key is not None,
     )
+    if stop.view == "heads" and stop.key is None:  # its picture shows the column that is chosen, whichever it is
+        found = replace(found, key=cell_at(run, path, found).column)
     return run.nearest(found)
 
 

@@ -20,7 +20,7 @@ CONDITIONS = frozenset[str](get_args(Condition))
 Value = Literal[
     "token", "position", "n_tokens", "id", "vocabulary", "d_model", "d_k", "d_ff", "n_heads", "head", "head_name",
     "layer", "n_layers", "n_keys", "n_seen", "n_blocked", "key", "key_position", "score", "weight", "written",
-    "n_active", "answer", "probability", "token_place", "next",
+    "n_active", "answer", "probability", "token_at", "key_at", "next",
 ]  # fmt: skip
 VALUES = frozenset[str](get_args(Value))
 """What may stand in braces: a word or a number of the run."""

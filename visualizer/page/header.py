@@ -29,7 +29,9 @@ ICON = str(Path(__file__).parent / "icon.svg")
 """The picture of the browser's tab, a file of our own: Streamlit fetches its icons from another host."""
 
 _STYLE = (Path(__file__).parent / "page.css").read_text(encoding="utf-8")
+_ALONE = (Path(__file__).parent / "alone.css").read_text(encoding="utf-8")
 _PRESENTED = (Path(__file__).parent / "present.css").read_text(encoding="utf-8")
+_WALKED = ".st-key-audience { display: none; }"
 _WITHOUT_PATH: tuple[View, ...] = ("train", "watched")
 """The views of other models than the one that the path leads through."""
 
@@ -40,8 +42,10 @@ _TITLES_OF_VECTORS: Mapping[SequenceName, str] = {"source": "Keys", "target": "Q
 
 def style() -> None:
     """How the page looks where the theme does not say it."""
-    presented = _PRESENTED if state.chosen().selection.present else ""
-    st.html(f"<style>{_STYLE}{presented}</style>")
+    selection = state.chosen().selection
+    walked = is_walked(selection)
+    added = (_ALONE * (selection.present or walked), _PRESENTED * selection.present, _WALKED * walked)
+    st.html(f"<style>{_STYLE}{''.join(added)}</style>")
 
 
 def depends_on(selection: Selection) -> tuple[object, ...]:
@@ -52,24 +56,27 @@ def depends_on(selection: Selection) -> tuple[object, ...]:
 def header(begin: Callable[[], None], changed: Callable[[str, object], None], examples: Callable[[], None]) -> None:
     """The choice of the view and, beside it, the door to the guided path and the menu of the examples.
 
+    The path does without them.
+
     Args:
         begin: what starts the path.
         changed: called with ``view`` and its new value when a person chose another one, in a callback.
         examples: draws the menu of the examples.
     """
     selection = state.chosen().selection
+    if is_walked(selection):
+        return
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="header"):
         heard = state.on_change("view", lambda view: changed("view", view))
         widgets.segments("view", help=None, label_visibility="collapsed", wrap=True, on_change=heard)
         with st.container(horizontal=True, gap="small", width="content", key="beside_views"):
-            if not is_walked(selection):
-                kind: Literal["primary", "secondary"] = "secondary" if selection.stop else "primary"
-                st.button(
-                    "Go on" if selection.stop else "Start here",
-                    key="begin",
-                    on_click=state.callback(begin),
-                    type=kind,
-                )
+            kind: Literal["primary", "secondary"] = "secondary" if selection.stop else "primary"
+            st.button(
+                "Go on" if selection.stop else "Start here",
+                key="begin",
+                on_click=state.callback(begin),
+                type=kind,
+            )
             examples()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from typing import Any
 
 import streamlit as st
@@ -12,6 +13,7 @@ from visualizer.guide.known_paths import FIRST_PATH, keep_path, path_named
 from visualizer.guide.path import MAX_BYTES, GuidedPath, read_path, write_path
 from visualizer.guide.walking import facts_of_stop, go_to, is_at, nearest_stop, stops_of
 from visualizer.guide.words import told
+from visualizer.page import sidebar
 from visualizer.runs.run import Run
 from visualizer.safe_text import markdown_safe
 from visualizer.session import drafts, state
@@ -26,19 +28,42 @@ _REFUSED = "path_refused"
 def walk(run: Run, selection: Selection) -> None:
     """Draw the card of the stop."""
     path = path_named(selection.path)
-    with st.container(key="path", horizontal=True, vertical_alignment="top", gap="small"):
+    numbers = stops_of(run, path, selection) if path else ()
+    with _line():
         if path is None:
             st.warning("The path of this link is a file that is not open here: open it under “Paths”.")
+        elif not numbers:
+            st.info("What is run here has none of the places of this path: leave it, and choose another model.")
         else:
-            _card(run, selection, path)
+            _card(run, selection, path, numbers)
+        _beside(path, has_card=bool(numbers))
+
+
+def walk_nowhere(selection: Selection) -> None:
+    """Draw what stands beside the card, where there is no run to walk through."""
+    with _line():
+        _beside(path_named(selection.path), has_card=False)
+
+
+def _line() -> AbstractContextManager[object]:
+    return st.container(key="path", horizontal=True, vertical_alignment="top", gap="small")
+
+
+def _beside(path: GuidedPath | None, *, has_card: bool) -> None:
+    """What a person needs who walks: their text, another path, and the way out where no card has it."""
+    choices = state.chosen()
+    with st.container(key="beside_path", gap="xsmall", width="content"):
+        if texts := sidebar.texts_for(choices.settings, choices.selection).always:
+            with st.popover("Your text", width="stretch"):
+                sidebar.draw(texts, lambda name, value: None)
         _other_paths(path)
+        if not has_card:
+            st.button(
+                "Leave", key="leave_path", on_click=state.callback(state.select, guided=False), width="stretch"
+            )
 
 
-def _card(run: Run, selection: Selection, path: GuidedPath) -> None:
-    numbers = stops_of(run, path, selection)
-    if not numbers:
-        st.info("What is run here has none of the places of this path: choose another model on the left.")
-        return
+def _card(run: Run, selection: Selection, path: GuidedPath, numbers: tuple[int, ...]) -> None:
     number = nearest_stop(numbers, selection.stop)
     stop = path.stops[number - 1]
     facts, entries = facts_of_stop(run, stop, selection), frozenset(GLOSSARY)
@@ -59,7 +84,7 @@ def _card(run: Run, selection: Selection, path: GuidedPath) -> None:
 
 def _other_paths(path: GuidedPath | None) -> None:
     """Open a path from a file, save the one that is open, or go back to the one that comes with Headlight."""
-    with st.popover("Paths", width="content"):
+    with st.popover("Paths", width="stretch"):
         st.caption(
             "A path is a small file of stops, each with a view, a stage and words. Save this one, write stops of "
             "your own in it, and open it here."

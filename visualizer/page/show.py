@@ -10,7 +10,7 @@ import streamlit as st
 from visualizer.page import header
 from visualizer.page.about_run import about_batch, another_order, broken_on_purpose, not_as_trained
 from visualizer.page.hints import hints
-from visualizer.page.path_card import walk
+from visualizer.page.path_card import walk, walk_nowhere
 from visualizer.runs.paths import with_layer
 from visualizer.runs.refusals import RefusedError
 from visualizer.runs.run import Run
@@ -39,6 +39,8 @@ def show(choices: Choices) -> None:
         run = cached_run(choices.settings)
     except ValueError as error:
         header.glossary_alone()
+        if header.is_walked(choices.selection):
+            walk_nowhere(choices.selection)
         _refused(error)
         return
     choices = _found_in(run, _with_readable_painting(run, choices))

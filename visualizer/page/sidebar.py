@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from visualizer.glossary import masks_explained
+from visualizer.page.header import is_walked
 from visualizer.session import drafts, state, widgets
 from visualizer.settings.dials import SIZES
 from visualizer.settings.fields import MAX_ORDER, TRAINED, WORKED_EXAMPLES
@@ -60,13 +61,14 @@ def controls(lines: Lines, changed: Callable[[str, object], None]) -> None:
         changed: called with a setting's name and its new value when a person changed its control, in a callback.
     """
     with st.sidebar:
-        _draw(lines.always, changed)
+        draw(lines.always, changed)
         if lines.more:
             with st.expander("More", icon=":material/tune:", key="more"):
-                _draw(lines.more, changed)
+                draw(lines.more, changed)
 
 
-def _draw(lines: Sequence[Line], changed: Callable[[str, object], None]) -> None:
+def draw(lines: Sequence[Line], changed: Callable[[str, object], None]) -> None:
+    """Draw controls where they are to stand; ``changed`` as above."""
     for line in lines:
         heard = {"on_change": _on_change(line.field, changed)} if line.field else {}
         line.draw(*line.given, **dict(line.named), **heard)
@@ -82,7 +84,16 @@ def _on_change(name: str, changed: Callable[[str, object], None]) -> Callable[[]
 
 
 def lines_for(settings: Settings, selection: Selection) -> Lines:
-    """What stands below the title."""
+    """What stands below the title: nothing while the guided path is walked, which has the texts beside its card."""
+    return Lines(()) if is_walked(selection) else _lines(settings, selection)
+
+
+def texts_for(settings: Settings, selection: Selection) -> Lines:
+    """The texts of a person alone; none where they are given."""
+    return Lines(tuple(line for line in _lines(settings, selection).always if line.field in ("text", "target")))
+
+
+def _lines(settings: Settings, selection: Selection) -> Lines:
     if selection.view == "train":
         return Lines((_caption(_TRAINED_APART),))
     if selection.view == "watched":

@@ -9,11 +9,14 @@ from visualizer.runs.paths import without_layer
 from visualizer.session import state
 
 
-def attention_kind(modules: tuple[str, ...], stage: str) -> str:
-    """Which attention to draw, chosen where there are several: that of the current stage, or the last one."""
+def attention_kind(modules: tuple[str, ...], stage: str, *, is_chosen: bool = True) -> str:
+    """Which attention to draw: that of the current stage, or the last one.
+
+    Where there are several, and it ``is_chosen`` here, a control chooses it.
+    """
     kinds = list(dict.fromkeys(without_layer(module) for module in modules))
     current = attention_of(kinds, stage)
-    if len(kinds) == 1:
+    if len(kinds) == 1 or not is_chosen:
         return current
     key = f"attention_{current}"
     st.segmented_control(

@@ -36,7 +36,8 @@ def render(run: Run, selection: Selection) -> None:
     if not modules:
         st.info("This worked example has no attention, so there are no heads to draw.")
         return
-    kind = attention_kind(modules, selection.stage)
+    light = light_at(run, selection)
+    kind = attention_kind(modules, selection.stage, is_chosen=not light)
     if selection.hidden:
         _predict(run, kind, selection)
         return
@@ -85,12 +86,14 @@ def render(run: Run, selection: Selection) -> None:
             seq=state.last_seq(key),
             dials=dials if unturned else (),
             dial_address=unturned or "",
-            light=light_at(run, selection),
+            light=light,
         ),
         select=choose_cell,
         shown=show,
         turned=turn,
     )
+    if light:  # the card says what is seen
+        return
     above.caption(f"Layer {layer}: {check_line(agreement(run, same[layer]))}")  # after the picture has left
     cell = Cell(
         f"{same[layer]}.weights",

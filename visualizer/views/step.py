@@ -57,16 +57,18 @@ def render(run: Run, selection: Selection) -> None:
     cell = cell_at(run, path, selection)
     light = light_at(run, selection)
     _map(run, path, with_stages=not light)
-    with st.container(key="on_path" if light else "explained"):
-        if not light:
-            _introduction(run, path, selection.depth)
+    if light:  # the card says it, and checks, shapes and code step aside
+        _picture(run, cell, selection)
+        _derivation(run, cell)
+        _every_head(run, cell, selection)
+        return
+    with st.container(key="explained"):
+        _introduction(run, path, selection.depth)
         if selection.hidden and _is_covered(run, cell, selection):
             return
         if not (selection.hidden and path in OF_TOKENS):  # other rows are questions of their own
             _picture(run, cell, selection)
-        if light:
-            _introduction(run, path, selection.depth)
-        elif not selection.hidden and (said := largest_score(run, cell)):
+        if not selection.hidden and (said := largest_score(run, cell)):
             st.caption(markdown_safe(said))
     _symbols(run, path)
     _head_note(run, cell)
@@ -169,6 +171,7 @@ def _picture(run: Run, cell: Cell, selection: Selection) -> None:
             shown,
             selected=(picture.panels[-1].name, cell.row, cell.column),
             light=light_at(run, selection),
+            looked_up=run.token_id(cell.path, cell.row) if run.axes(cell.path)[0].sequence else -1,
             above=_SECOND_TEXT if "target" in run.tokens else 0,
             key=key,
         ),

@@ -36,6 +36,8 @@ def render(run: Run, selection: Selection) -> None:
     key = f"token_way_{stack}"
     light = _lit(run, way, selection)
     mount(token_way(way, selected=query, seq=state.last_seq(key), key=key, light=light), **listeners(way.paths))
+    if light != "":  # a path shows the picture alone
+        return
     check = Check(
         f"{len(way.parts)} parts sum to the residual stream at each of {taken.n_places} places, "
         f"max |difference| = {taken.difference:.1e} of its largest number",

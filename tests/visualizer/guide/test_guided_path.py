@@ -24,7 +24,8 @@ from visualizer.settings.settings import Selection, Settings
 ENTRIES = frozenset(GLOSSARY)
 STOP = {"title": "A stop", "view": "step", "stage": "weights", "words": "Look."}
 TITLES = [stop.title for stop in FIRST_PATH.stops]
-OF_TWO_TEXTS = ("The other text is read first", "Looking into the other text")
+OF_ENCODER = ("The encoder reads the source", "Source tokens look at each other")
+OF_TWO_TEXTS = (*OF_ENCODER, "Looking into the source")
 
 
 def file_of(**changes):
@@ -43,7 +44,7 @@ def walked(settings, selection=OPENING.selection):
         assert light_at(run, place) == stop.light
         said = told(stop.words, facts_of_stop(run, stop, place), ENTRIES)
         found[stop.title] = "".join(part.text for part in said)
-        assert found[stop.title]
+        assert re.search("so that|because|, so ", found[stop.title]), stop.title
         assert not {"{", "}", "["} & set(found[stop.title])
     return run, found
 
@@ -53,33 +54,52 @@ def test_the_words_of_the_opening_hold_the_numbers_of_its_run():
     assert len(said) == 11
     layers = [run.trace[f"decoder.layers.{layer}.self_attention.weights"].value[0] for layer in (0, 1)]
     largest = layers[0][2, 9].max()
-    assert (
-        f"“was” gives {100 * largest:.0f} % of its attention to “sat” (place 3)" in said["Attention is shared out"]
-    )
-    assert "“was” sees all 10 tokens" in said["What may not be seen"]
+    assert f"“was” gives {100 * largest:.0f} % to “sat”." in said["Scores become weights"]
+    assert "“was” sees all 10 tokens" in said["What a token may not see"]
     assert {run.tokens["source"].tokens[int(row.argmax())] for row in layers[1][:, 9]} == {"the", "sat"}, (
         OPENING.what_to_see
     )
     active = int((run.trace["decoder.layers.0.feed_forward.activation"].value[0, 9] > 0).sum())
-    assert f"these are {active}." in said["Each token by itself"]
+    assert f"{active} are above zero for “was”" in said["Each token alone"]
     probabilities = run.trace["probabilities"].value[0, 9]
     likely = [run.vocabulary[int(token)] for token in probabilities.topk(3).indices]
     assert all(f"“{token}”" in OPENING.what_to_see for token in likely)
-    assert f"{100 * probabilities.max():.0f} % for “{likely[0]}”" in said["The answer"]
+    assert f"“{likely[0]}” gets {100 * probabilities.max():.0f} %" in said["The answer"]
     token_id = run.tokens["source"].ids[9]
-    assert f"row {token_id} of a table with {len(run.vocabulary)} rows" in said["Tokens become numbers"]
+    assert f"row {token_id} of {len(run.vocabulary)} is its embedding" in said["Tokens become numbers"]
+
+
+def test_repeated_tokens_are_named_with_their_places_and_no_others():
+    _, said = walked(OPENING.settings, replace(OPENING.selection, query=5))  # the second “the”
+    for title, words in said.items():
+        assert words.count("“the”") == words.count("“the” at position ") > 0, title
+        assert "“sat” at" not in words
+
+
+def test_where_the_columns_are_no_keys_a_key_that_tells_something_is_named():
+    run = compute_run(OPENING.settings)
+    stop = FIRST_PATH.stops[TITLES.index("What attention brings")]
+    of_column_8 = replace(place_of(run, stop, 1, OPENING.selection), key=8, cell=True)
+    assert facts_of_stop(run, stop, of_column_8).values["key"] == "sat"
+
+
+def test_the_cell_that_is_outlined_among_the_heads_is_the_one_that_is_spoken_of():
+    run = compute_run(OPENING.settings)
+    stop = FIRST_PATH.stops[TITLES.index("Many heads")]
+    place = place_of(run, stop, 1, OPENING.selection)
+    assert facts_of_stop(run, stop, place).values["key"] == run.tokens["source"].labels[place.key] == "sat"
 
 
 @pytest.mark.parametrize(
     ("settings", "left_out"),
     [
-        (Settings(mask=()), {"What may not be seen", *OF_TWO_TEXTS}),
+        (Settings(mask=()), {"What a token may not see", *OF_TWO_TEXTS}),
         (Settings(architecture="encoder-decoder", norm="pre"), set()),
         (Settings(architecture="decoder", positions="none", n_heads=1, text="one"), {
-            "Where it stands", "Many heads, many questions", "What may not be seen", *OF_TWO_TEXTS,
+            "Where a token is", "Many heads", "What a token may not see", *OF_TWO_TEXTS,
         }),
         (Settings(architecture="attention"), {
-            "One token on its way", "Added, not replaced", "Each token by itself", "The answer",
+            "One token through the model", "Added, not replaced", "Each token alone", "The answer",
             *OF_TWO_TEXTS,
         }),
         (Settings(weights="trained", task="reverse", architecture="encoder-decoder", text="abc"), set()),
@@ -91,55 +111,21 @@ def test_stops_that_a_run_does_not_have_are_left_out(settings, left_out):
     assert set(TITLES) - set(said) == left_out
 
 
-def test_in_an_encoder_decoder_the_encoder_is_visited_before_it_is_looked_into():
+def test_in_an_encoder_decoder_the_encoder_comes_first():
     settings = Settings(architecture="encoder-decoder", text="The cat sat", target="Die Katze")
     run, said = walked(settings, Selection(query=1, head=0))
     weights = run.trace["encoder.layers.0.self_attention.weights"].value[0, 0, 1]
     best = int(weights.argmax())
-    told_there = said["The other text is read first"]
-    assert f"“cat” of the source gives {percent(float(weights[best]))} of its attention to “" in told_there
-    assert f"(place {best})" in told_there
-    titles = list(said)
-    assert titles.index("Looking into the other text") == titles.index("The other text is read first") + 1
-
-
-@pytest.mark.parametrize("settings", [
-    Settings(text="the cat saw the cat", architecture="decoder"),
-    Settings(text="the cat saw the cat", target="die Katze sah die Katze", architecture="encoder-decoder"),
-])  # fmt: skip
-def test_a_word_that_stands_in_a_text_twice_is_told_with_its_place(settings):
-    run, said = walked(settings, Selection(query=3, head=0))
-    twice = {label for one in run.tokens.values() for label in one.labels if one.labels.count(label) > 1}
-    assert len(twice) >= 2
-    for title in said.keys() - {"One token on its way", "Where it stands", "The answer"}:  # which say it otherwise
-        for word in twice:
-            first = said[title].partition(f"“{word}”")[2]
-            assert not first or re.match(r" \(place \d| is token \d", first), said[title]
-    assert re.search(r"the value of “[^”]+” \(place \d\) counts for", said["What attention brings"])
-
-
-def test_the_sub_layers_of_a_layer_are_counted_and_the_target_is_not_called_the_text():
-    _, one = walked(Settings(architecture="decoder", text="the cat sat"))
-    _, two = walked(Settings(architecture="encoder-decoder", text="the cat sat", target="die Katze"))
-    assert "Attention and this are one layer." in one["Each token by itself"]
-    assert "Self-attention, cross-attention and this are one layer of the decoder." in two["Each token by itself"]
-    assert "The text has 3 tokens here." in one["Tokens become numbers"]
-    assert "The target has 3 tokens." in two["Tokens become numbers"]
-    _, smooth = walked(Settings(architecture="decoder", text="the cat sat", activation="gelu"))
-    assert "above zero" not in smooth["Each token by itself"]
+    told_there = said["Source tokens look at each other"]
+    assert f"“cat” gives {percent(float(weights[best]))} of its attention to “" in told_there
+    assert f"“{run.tokens['source'].labels[best]}”" in told_there
+    assert tuple(said)[:2] == OF_ENCODER
 
 
 def test_only_what_is_predicted_after_the_last_token_is_said_to_be_added():
     settings = Settings(architecture="decoder", text="the cat sat", pad=2)
-    for query, sentence in ((1, "The text goes on with “sat” there."), (2, "this token is added to the text")):
+    for query, sentence in ((1, "The text goes on with “sat” there"), (2, "put at the end of the text")):
         assert sentence in walked(settings, Selection(query=query))[1]["The answer"]
-
-
-def test_no_choice_is_named_that_a_trained_model_does_not_have():
-    for settings, is_named in ((OPENING.settings, False), (Settings(architecture="decoder"), True)):
-        run = compute_run(settings)
-        trials = [told(stop.trial, facts_of_stop(run, stop, Selection()), ENTRIES) for stop in FIRST_PATH.stops]
-        assert any("“None”" in part.text for trial in trials for part in trial) is is_named
 
 
 def test_a_visit_to_the_encoder_leaves_the_token_of_the_target(monkeypatch):
@@ -154,10 +140,9 @@ def test_a_visit_to_the_encoder_leaves_the_token_of_the_target(monkeypatch):
         "select",
         lambda **changes: seen.append(replace(seen[-1], selection=replace(seen[-1].selection, **changes))),
     )
-    visit = 1 + TITLES.index("The other text is read first")
-    for number in (visit, visit + 1, visit, visit - 1):
+    for number in (1, 2, 3, 2, 3):
         walking.go_to(number)
-    assert [choices.selection.query for choices in seen] == [5, 1, 5, 1, 5]
+    assert [choices.selection.query for choices in seen] == [5, 1, 1, 5, 1, 5]
 
 
 def test_every_run_can_be_walked_and_a_worked_example_has_the_stops_of_an_attention():
@@ -166,7 +151,7 @@ def test_every_run_can_be_walked_and_a_worked_example_has_the_stops_of_an_attent
         assert len(stops_of(run, FIRST_PATH, Selection(query=3, batch=1))) >= 6, name
     example = compute_run(Settings(weights="two_causal_heads"))
     assert {TITLES[number - 1] for number in stops_of(example, FIRST_PATH, Selection())} >= {
-        "Attention is shared out", "Many heads, many questions",
+        "Scores become weights", "Many heads",
     }  # fmt: skip
 
 

@@ -51,8 +51,8 @@ class AttentionHeads extends LayeredPicture {
     this.scaleRow = makeElement("div", "heads-scale", {}, [this.legend.element, curve.element]);
     const bar = makeElement("div", "heads-bar", {}, [layers.element, this.mode.element, this.dials.element]);
     const controls = makeElement("div", "heads-controls", {}, [bar, chips.element, this.scaleRow]);
-    const top = makeElement("div", "heads-top", {}, [this.overview.element, controls]);
-    this.root.prepend(top, this.grids, this.lines.element);
+    this.top = makeElement("div", "heads-top", {}, [this.overview.element, controls]);
+    this.root.prepend(this.top, this.grids, this.lines.element);
   }
 
   headerWith(header, answer) {
@@ -98,6 +98,7 @@ class AttentionHeads extends LayeredPicture {
     const { choices, layer, size } = controls;
     const asGrids = choices.drawn === "grids";
     controls.show(theme);
+    this.top.hidden = this.data.light === "head"; // a path shows the heads alone
     this.mode.set(choices.drawn);
     this.legend.update(controls.scale(theme), { text: "weight", blocked: this.masks.anyIn(layer, size.heads) });
     this.scaleRow.hidden = !asGrids;

@@ -9,16 +9,16 @@ class PathCard extends Picture {
   constructor(root, host) {
     super(root, host, "path_card");
     this.events = new Events(host);
-    this.count = makeElement("span", "path-count");
+    this.stops = makeElement("select", "path-stops", { "aria-label": "All stops" });
+    this.stops.onchange = () => this.step(Number(this.stops.value) - this.data.current);
     this.title = makeElement("h3", "path-title");
-    this.dots = makeElement("div", "path-dots", { role: "group", "aria-label": "All stops" });
     this.words = makeElement("p", "path-words");
     this.trial = makeElement("p", "path-trial");
     this.back = this.button("path-back", "Back", () => this.step(-1));
     this.next = this.button("path-next", "Next", () => this.step(1));
     this.show = this.button("path-show", "Show its picture", () => this.step(0));
     this.leaving = this.button("path-leave", "Leave", () => this.events.send("leave", {}));
-    const head = makeElement("div", "path-head", {}, [this.count, this.title, this.dots, this.show]);
+    const head = makeElement("div", "path-head", {}, [this.stops, this.title, this.show]);
     const ways = makeElement("div", "path-ways", {}, [this.leaving, this.back, this.next]);
     const text = makeElement("div", "path-text", { "aria-live": "polite" }, [this.words, this.trial]);
     this.frame = makeElement("section", "path-card", { "aria-label": "Guided path" }, [head, ways, text]);
@@ -33,7 +33,6 @@ class PathCard extends Picture {
 
   receive() {
     const { title, stops, current, words, trial, is_here: isHere } = this.data;
-    setText(this.count, `Stop ${current + 1} of ${stops.length}`);
     setText(this.title, title);
     this.words.replaceChildren(...nodesOf(words));
     this.trial.replaceChildren(makeElement("b", "", {}, ["Try: "]), ...nodesOf(trial));
@@ -41,19 +40,10 @@ class PathCard extends Picture {
     this.show.hidden = isHere;
     this.back.disabled = current === 0;
     setText(this.next, current === stops.length - 1 ? "Finish" : "Next");
-    this.dots.replaceChildren(...stops.map(([, name], index) => this.dot(name, index)));
-  }
-
-  /** A dot that leads to its stop; those behind us are filled. */
-  dot(name, index) {
-    const { current } = this.data;
-    const label = `${index + 1} ${name}`;
-    const dot = this.button("path-dot", "", () => this.step(index - current));
-    dot.title = label;
-    dot.setAttribute("aria-label", label);
-    dot.setAttribute("aria-current", index === current ? "step" : "false");
-    dot.classList.toggle("walked", index <= current);
-    return dot;
+    const here = makeElement("option", "", { value: current, hidden: "" }, [`Stop ${current + 1} of ${stops.length}`]);
+    const all = stops.map(([, name], index) => makeElement("option", "", { value: index }, [`${index + 1} ${name}`]));
+    this.stops.replaceChildren(here, ...all);
+    this.stops.selectedIndex = 0;
   }
 
   /** Go so many stops on; behind the last one the path ends. */

@@ -287,17 +287,12 @@ export class MatrixPanel {
     showBox(this.selection, inside, left, top, width, height);
   }
 
-  /** Light the selected cell, or its row or column, and dim all others; anything else lights nothing. */
-  bringOut(what) {
+  /** Light a cell, or all of a row or column, and dim all others; nothing where neither is given. */
+  bringOut({ row = -1, column = -1 }) {
     const { cellWidth, cellHeight, plotWidth, plotHeight } = this.geometry;
-    const { row, column } = this.selected ?? {};
-    const boxes = {
-      cell: [column * cellWidth, row * cellHeight, cellWidth, cellHeight],
-      row: [0, row * cellHeight, plotWidth, cellHeight],
-      column: [column * cellWidth, 0, cellWidth, plotHeight],
-    };
-    const box = this.selected && boxes[what];
-    showBox(this.spot, Boolean(box), ...(box || []));
+    const [left, width] = column < 0 ? [0, plotWidth] : [column * cellWidth, cellWidth];
+    const [top, height] = row < 0 ? [0, plotHeight] : [row * cellHeight, cellHeight];
+    showBox(this.spot, row >= 0 || column >= 0, left, top, width, height);
   }
 
   onKey(event) {

@@ -101,7 +101,7 @@ class TensorGrid extends FetchedPicture {
     item.panel.show(matrix, {
       scale: makeScale(this.theme, panel.palette, panel.bounds),
       title: panel.title,
-      subtitle: panel.subtitle,
+      subtitle: this.data.light ? [] : panel.subtitle, // a path speaks of no shapes
       axesInWords: panel.axes_in_words,
       hint: panel.hint,
       valueName: panel.name.split(".").at(-1),
@@ -109,9 +109,8 @@ class TensorGrid extends FetchedPicture {
       limits,
       labelled: limits.labelled,
     });
-    const selected = this.selectedCell(panel.name);
-    item.panel.select(selected);
-    item.panel.bringOut(selected && this.data.light);
+    item.panel.select(this.selectedCell(panel.name));
+    item.panel.bringOut(this.litIn(index));
   }
 
   /**
@@ -133,6 +132,20 @@ class TensorGrid extends FetchedPicture {
   selectedCell(name) {
     const selected = this.data.selected;
     return selected && selected[0] === name ? { row: selected[1], column: selected[2] } : null;
+  }
+
+  /** What a path lights in a panel: the selected cell, its row or its column; of an input what that is made from. */
+  litIn(index) {
+    const { selected, light, panels } = this.data;
+    if (!selected || !light) return {};
+    const made = panels.findIndex(({ name }) => name === selected[0]);
+    const cell = { row: light === "column" ? -1 : selected[1], column: light === "row" ? -1 : selected[2] };
+    if (index === made) return cell;
+    const { rowAxis, columnAxis } = this.matrices[index];
+    const marks = marksOfCell(this.matrices[made].rowAxis, this.matrices[made].columnAxis, cell.row, cell.column);
+    const row = rowAxis.name === "vocabulary" ? this.data.looked_up : litPosition(rowAxis, "query", marks);
+    if (row >= 0) return { row };
+    return { column: Math.max(litPosition(columnAxis, "key", marks), this.sharedFeature(columnAxis, { index: made, ...cell })) };
   }
 
   drawLegend({ indices, legend }) {
@@ -180,10 +193,10 @@ class TensorGrid extends FetchedPicture {
     });
   }
 
-  /** The position on an axis of features that the pointed cell is on too, -1 for none. */
-  sharedFeature(axis) {
-    if (!this.pointed || axis.sequence) return -1;
-    const { index, row, column } = this.pointed;
+  /** The position on an axis of features that a cell of a panel is on too, -1 for none. */
+  sharedFeature(axis, cell = this.pointed) {
+    if (!cell || axis.sequence) return -1;
+    const { index, row, column } = cell;
     const { rowAxis, columnAxis } = this.matrices[index];
     const same = (other) => !other.sequence && other.name === axis.name && other.labels.length === axis.labels.length;
     if (same(rowAxis)) return row;

@@ -69,6 +69,7 @@ def tensor_grid(
     selected: tuple[str, int, int] | None = None,
     layout: Literal["row", "wrap"] = "row",
     light: str = "",
+    looked_up: int = -1,
     above: int = 0,
 ) -> Picture:
     """The panels. Its event `select` is what was just selected.
@@ -78,11 +79,19 @@ def tensor_grid(
     layout: "row" sets panels beside each other like an equation; "wrap" is a gallery of small ones, such as every
         head, whose titles can be selected too.
     above: how many pixels more than usual stand above the picture.
-    light: "cell", "row" or "column" brings out the selected one, or the row or column that it is in.
+    light: "cell", "row" or "column" brings out the selected one, or the row or column that it is in, and of the
+        inputs what that is made from: of a table of the vocabulary the row `looked_up`.
     `select` is {"panel": name, "index": panel index, "row": row, "column": column, "seq": count}; row and column
     are None when a title was selected.
     """
-    header = {"key": key, "layout": layout, "selected": selected, "light": light, "above": above}
+    header = {
+        "key": key,
+        "layout": layout,
+        "selected": selected,
+        "light": light,
+        "looked_up": looked_up,
+        "above": above,
+    }
     if isinstance(panels, str):
         return Picture("tensor_grid/element.js", pack(header | {"address": panels}, {}), key, ("select",))
     return Picture("tensor_grid/element.js", packed_panels(panels, header), key, ("select",))
