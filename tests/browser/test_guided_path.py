@@ -48,11 +48,15 @@ def test_the_path_is_walked_left_taken_up_again_and_opened_from_a_file(open_app)
             with rerun(page, "path_card"):
                 card.get_by_role("button", name="Next").click()
     assert link_of(page)["stop"] == "14"
+    expect(card.locator(".path-way")).to_have_text(["Mask lab", "Heads of your own text", "Generate text"])
+    expect(card.locator(".path-next")).to_be_hidden()
     with rerun(page):
-        card.get_by_role("button", name="Finish").click()
+        card.get_by_role("button", name="Generate text").click()
     expect(card).to_have_count(0)
     with rerun(page, "path_card"):
-        page.get_by_role("button", name="Go on").click()
+        page.get_by_role("button", name="Start here").click()
+    with rerun(page, "path_card"):
+        card.locator(".path-stops").select_option("11 The answer")
     expect(card.locator(".path-title")).to_have_text("The answer")
 
     with rerun(page, "path_card"):

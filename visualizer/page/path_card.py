@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import streamlit as st
@@ -18,7 +19,7 @@ from visualizer.runs.run import Run
 from visualizer.safe_text import markdown_safe
 from visualizer.session import drafts, state
 from visualizer.session.mount import mount
-from visualizer.settings.settings import Selection
+from visualizer.settings.settings import Selection, View
 
 _KEY = "path_card"
 _FILE = "path_file"
@@ -67,6 +68,7 @@ def _card(run: Run, selection: Selection, path: GuidedPath, numbers: tuple[int, 
     number = nearest_stop(numbers, selection.stop)
     stop = path.stops[number - 1]
     facts, entries = facts_of_stop(run, stop, selection), frozenset(GLOSSARY)
+    onward = _onward(run) if number == numbers[-1] else ()
     card = PathCard(
         title=stop.title,
         words=told(stop.words, facts, entries),
@@ -74,12 +76,27 @@ def _card(run: Run, selection: Selection, path: GuidedPath, numbers: tuple[int, 
         stops=[(one, path.stops[one - 1].title) for one in numbers],
         current=numbers.index(number),
         is_here=is_at(run, stop, selection),
+        onward=onward,
     )
     mount(
         path_card(card, key=_KEY),
         go=lambda event: go_to(state.index_in(event, "stop")),
-        leave=lambda _: state.select(guided=False),
+        leave=lambda _: state.select(guided=False, **({"stop": 0} if onward else {})),
+        onward=lambda event: _leave_for(event, onward),
     )
+
+
+def _onward(run: Run) -> tuple[tuple[View, str], ...]:
+    """Where the path leads in the end: three views to try a text of one's own in."""
+    writes = run.settings.architecture in ("decoder", "encoder-decoder")
+    last: tuple[View, str] = ("generate", "Generate text") if writes else ("compare", "Compare masks")
+    return ("lab", "Mask lab"), ("heads", "Heads of your own text"), last
+
+
+def _leave_for(event: object, onward: Sequence[tuple[View, str]]) -> None:
+    view = event.get("view") if isinstance(event, Mapping) else None
+    if chosen := next((one for one, _ in onward if one == view), None):
+        state.select(view=chosen, guided=False, stop=0)
 
 
 def _other_paths(path: GuidedPath | None) -> None:

@@ -16,7 +16,7 @@ from visualizer.runs.refusals import RefusedError
 from visualizer.runs.run import Run
 from visualizer.runs.writer import tokens_given
 from visualizer.safe_text import markdown_safe, visible
-from visualizer.session import state, widgets
+from visualizer.session import drafts, state, token_way_events, widgets
 from visualizer.session.cache import cached_run, prepare_process
 from visualizer.session.citation import citation
 from visualizer.session.state import Choices
@@ -43,7 +43,7 @@ def show(choices: Choices) -> None:
             walk_nowhere(choices.selection)
         _refused(error)
         return
-    choices = _found_in(run, _with_readable_painting(run, choices))
+    choices = _off_padding(run, _found_in(run, _with_readable_painting(run, choices)))
     run = run.at(choices.selection.batch)
     path = with_layer(run.trace, choices.selection.stage, choices.selection.layer)
     writes = choices.selection.view == "generate"
@@ -64,6 +64,7 @@ def show(choices: Choices) -> None:
     broken_on_purpose(run)
     not_as_trained(run, choices)
     _where_to_paint(choices)
+    _back_to_the_way(choices.selection)
     seen = run if choices.selection.view in VIEWS_OF_BATCH else run.alone()
     VIEWS[choices.selection.view](seen, choices.selection)
 
@@ -112,6 +113,40 @@ def _where_to_paint(choices: Choices) -> None:
         on_click=state.callback(state.select, view="lab"),
         type="tertiary",
     )
+
+
+def _back_to_the_way(selection: Selection) -> None:
+    """The way back for who came to a stage by a click in Follow a token."""
+    if selection.view != "step":
+        token_way_events.forget_visit()
+    elif token_way_events.is_visit() and not header.is_walked(selection):
+        st.button(
+            "Back to Follow a token",
+            icon=":material/arrow_back:",
+            key="back_to_the_way",
+            on_click=state.callback(state.select, view="way"),
+            type="tertiary",
+        )
+
+
+def _off_padding(run: Run, choices: Choices) -> Choices:
+    """The choices with a token of the text in focus when another text comes into sight; later any may be chosen."""
+    selection, settings = choices.selection, choices.settings
+    text = (settings.text, settings.target, settings.pad, settings.pad_side, settings.weights, selection.batch)
+    is_known = drafts.put_by_before("text_in_sight") == text
+    drafts.put_by("text_in_sight", text)
+    here = run.at(selection.batch)
+    path = with_layer(here.trace, selection.stage, selection.layer)
+    if is_known or "query" in choices.given or not (sequence := here.axes(path)[0].sequence):
+        return choices
+    is_padding = here.tokens[sequence].is_padding
+    query = min(selection.query, len(is_padding) - 1)
+    if not is_padding[query] or all(is_padding):
+        return choices
+    real = (i for i, padding in enumerate(is_padding) if not padding)
+    found = replace(choices, selection=replace(selection, query=min(real, key=lambda i: abs(i - query))))
+    state.save(found)
+    return found
 
 
 def _nearest(run: Run, selection: Selection) -> Selection:

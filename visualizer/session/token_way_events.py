@@ -6,7 +6,9 @@ from collections.abc import Callable, Collection, Mapping
 from typing import TypedDict
 
 from visualizer.runs.paths import layer_of, without_layer
-from visualizer.session import state
+from visualizer.session import drafts, state
+
+_VISIT = "visit_from_the_way"
 
 
 class Listeners(TypedDict):
@@ -29,7 +31,18 @@ def listeners(paths: Collection[str]) -> Listeners:
         state.select(
             view="step", stage=without_layer(path), layer=layer_of(path), query=state.index_in(event, "query")
         )
+        drafts.put_by(_VISIT, True)
         if state.has_index(event, "head"):
             state.select(head=state.index_in(event, "head"))
 
     return Listeners(open=open_stage, shown=show)
+
+
+def is_visit() -> bool:
+    """Whether the stage in sight was opened by a click in the picture."""
+    return drafts.put_by_before(_VISIT) is True
+
+
+def forget_visit() -> None:
+    """Another view is in sight."""
+    drafts.put_by(_VISIT, False)

@@ -20,7 +20,8 @@ class PathCard extends Picture {
     this.leaving = this.button("path-leave", "Leave", () => this.events.send("leave", {}));
     const head = makeElement("div", "path-head", {}, [this.stops, this.title, this.show]);
     const ways = makeElement("div", "path-ways", {}, [this.leaving, this.back, this.next]);
-    const text = makeElement("div", "path-text", { "aria-live": "polite" }, [this.words, this.trial]);
+    this.onward = makeElement("div", "path-onward");
+    const text = makeElement("div", "path-text", { "aria-live": "polite" }, [this.words, this.trial, this.onward]);
     this.frame = makeElement("section", "path-card", { "aria-label": "Guided path" }, [head, ways, text]);
     root.prepend(this.frame);
   }
@@ -32,26 +33,27 @@ class PathCard extends Picture {
   }
 
   receive() {
-    const { title, stops, current, words, trial, is_here: isHere } = this.data;
+    const { title, stops, current, words, trial, onward, is_here: isHere } = this.data;
     setText(this.title, title);
     this.words.replaceChildren(...nodesOf(words));
     this.trial.replaceChildren(makeElement("b", "", {}, ["Try: "]), ...nodesOf(trial));
     this.trial.hidden = trial.length === 0;
     this.show.hidden = isHere;
     this.back.disabled = current === 0;
-    setText(this.next, current === stops.length - 1 ? "Finish" : "Next");
+    this.next.hidden = current === stops.length - 1;
+    const ways = onward.map(([view, label]) => this.button("path-way", label, () => this.events.send("onward", { view })));
+    this.onward.hidden = ways.length === 0;
+    this.onward.replaceChildren(makeElement("b", "", {}, ["Go on with: "]), ...ways);
     const here = makeElement("option", "", { value: current, hidden: "" }, [`Stop ${current + 1} of ${stops.length}`]);
     const all = stops.map(([, name], index) => makeElement("option", "", { value: index }, [`${index + 1} ${name}`]));
     this.stops.replaceChildren(here, ...all);
     this.stops.selectedIndex = 0;
   }
 
-  /** Go so many stops on; behind the last one the path ends. */
+  /** Go so many stops on. */
   step(steps) {
     const { stops, current } = this.data;
-    const stop = stops[current + steps];
-    if (stop) this.events.send("go", { stop: stop[0] });
-    else this.events.send("leave", {});
+    this.events.send("go", { stop: stops[current + steps][0] });
   }
 }
 

@@ -23,6 +23,7 @@ class PathCard:
         stops: the number and the title of each stop of this run.
         current: which of these it is, counted from 0.
         is_here: whether the picture of the stop is on the page.
+        onward: at the last stop, the views that it leads on to, each with the text of its button.
     """
 
     title: str
@@ -31,8 +32,13 @@ class PathCard:
     stops: Sequence[tuple[int, str]]
     current: int
     is_here: bool
+    onward: Sequence[tuple[str, str]] = ()
 
 
 def path_card(card: PathCard, *, key: str) -> Picture:
-    """The card. Its events: `go` is {"stop", "seq"}, the number of the stop to go to; `leave` is {"seq"}."""
-    return Picture("path_card/element.js", pack({"key": key, **asdict(card)}, {}), key, ("go", "leave"))
+    """The card.
+
+    Its events: `go` is {"stop", "seq"}, the number of the stop to go to; `onward` is {"view", "seq"}; `leave` is
+    {"seq"}.
+    """
+    return Picture("path_card/element.js", pack({"key": key, **asdict(card)}, {}), key, ("go", "leave", "onward"))

@@ -1,0 +1,72 @@
+"""Where one lands: at the end of the path, from a click in a picture, and when another text comes into sight."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.test_app import assert_healthy, open_app
+from tests.visualizer.told import tell
+from visualizer.components.packing import header_of
+from visualizer.settings.examples import OPENING
+
+
+def card_of(app):
+    found = [one.proto.bytes for one in app.get("bidi_component") if "path_card" in one.proto.component_name]
+    return header_of(found[0]) if found else None
+
+
+@pytest.mark.parametrize("view", ["lab", "heads", "generate"])
+def test_the_path_ends_with_three_ways_on_after_which_it_begins_anew(view):
+    app = open_app(architecture="decoder", text="the cat sat", guided="on", stop="14", stage="probabilities")
+    assert_healthy(app)
+    assert [one for one, _ in card_of(app)["onward"]] == ["lab", "heads", "generate"]
+    tell(app, "path_card", "onward", view=view)
+    assert_healthy(app)
+    assert (app.session_state["view"], card_of(app)) == (view, None)
+    assert app.button("begin").label == "Start here"
+    app.button("begin").click().run()
+    assert card_of(app)["current"] == 0
+    assert not card_of(app)["onward"]
+
+
+def test_an_encoder_which_writes_nothing_leads_on_to_the_comparison():
+    app = open_app(text="the cat sat", guided="on", stop="14", stage="probabilities")
+    assert [one for one, _ in card_of(app)["onward"]] == ["lab", "heads", "compare"]
+
+
+def test_who_opened_a_stage_in_follow_a_token_is_offered_the_way_back():
+    app = open_app(view="way", query="3")
+    path = "encoder.layers.0.self_attention.weights"
+    tell(app, "token_way_encoder", "open", path=path, query=3, head=1)
+    assert app.session_state["view"] == "step"
+    app.button("back_to_the_way").click().run()
+    assert app.session_state["view"] == "way"
+    app.segmented_control("view").set_value("step").run()
+    assert "back_to_the_way" not in {button.key for button in app.button}
+
+
+def test_a_token_of_the_text_is_in_focus_when_a_shorter_text_comes_into_sight():
+    app = open_app(text="the cat sat on the mat and it was happy\na dog", architecture="decoder")
+    assert app.session_state["query"] == 8
+    app.segmented_control("batch").set_value(1).run()
+    assert_healthy(app)
+    assert app.session_state["query"] == 1
+    tell(app, "token_strip", "select", sequence="source", index=5)
+    assert app.session_state["query"] == 5, "padding that is chosen is looked at"
+    named = open_app(text="a dog", pad="4", query="5")
+    assert named.session_state["query"] == 5
+    assert open_app(text="a dog", pad="9").session_state["query"] == 1
+    assert open_app(text="a dog", pad="9", pad_side="left").session_state["query"] == 9
+
+
+def test_a_worked_example_without_attention_does_not_open_in_heads():
+    app = open_app(weights="positional_encoding", view="heads")
+    assert_healthy(app)
+    assert app.session_state["view"] == "step"
+
+
+def test_a_trained_model_has_no_order_to_shuffle():
+    for link in ({}, {"order": "3"}):
+        app = open_app(weights="trained", task=OPENING.settings.task, **link)
+        assert_healthy(app)
+        assert not {"shuffle", "as_typed"} & {button.key for button in app.button}
