@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.pictures.static_page import heard, picture
+from tests.reading import open_fold
 from tests.test_app import open_app
 from tests.visualizer.test_link import TEXT, WRITING, link_of
 from tests.visualizer.told import tell
@@ -21,10 +22,11 @@ def press(page: Page, *names: str) -> None:
 
 
 def show_head_alone(page: Page, name: str) -> None:
-    page.get_by_role("button", name=name, exact=True).dblclick()
+    page.get_by_role("button", name=name, exact=True).click()
 
 
 def change_the_grids(page: Page) -> None:
+    open_fold(page, "View")
     press(page, "√ lifts small")
     show_head_alone(page, "2 · same token")
     press(page, "next layer")
@@ -32,6 +34,7 @@ def change_the_grids(page: Page) -> None:
 
 
 def change_the_lines(page: Page) -> None:
+    open_fold(page, "View")
     press(page, "Lines")
     page.get_by_role("slider", name="least weight of a line").press("End")
     page.locator(".lines-query .lines-token").nth(3).click()
@@ -40,7 +43,8 @@ def change_the_lines(page: Page) -> None:
 
 
 def go_to_the_end(page: Page) -> None:
-    press(page, "to the end", "previous layer")
+    page.keyboard.press("End")
+    press(page, "previous layer")
     expect(page.locator(".transport-place")).to_have_text("Step 6 of 6")
 
 
