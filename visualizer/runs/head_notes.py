@@ -36,7 +36,7 @@ def noted_name(name: str, masks: tuple[str, ...], *, is_cross: bool) -> str:
 
 
 def _reads_itself(name: str, masks: tuple[str, ...], *, is_cross: bool) -> bool:
-    leaves_itself = {"causal", "padding", "sliding_window"}
+    leaves_itself = {"causal", "padding", "prefix", "sliding_window"}
     return name == "next token" and "causal" in masks and leaves_itself.issuperset(masks) and not is_cross
 
 
