@@ -36,7 +36,7 @@ def test_what_is_changed_in_a_picture_is_told_before_a_view_or_a_control_is_chan
         page.locator(".st-key-strategy").get_by_role("radio", name="Sampling").click()
     for _ in range(3):
         page.get_by_role("button", name="step forward").click()
-    page.get_by_role("button", name="Options").click()
+    page.locator("summary", has_text="Options").click()
     with rerun(page, "generation_steps"):
         page.locator(".st-key-temperature").get_by_role("slider").press("End")
     warm = write(writer_of(run), OneByOne(Sampling(temperature=3.0), 12)).tokens

@@ -33,7 +33,7 @@ def choose_strategy(selection: Selection, writer: Writer, n_tokens: int) -> None
     """Draw the controls of what ``chosen_strategy`` gives."""
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="how_it_writes"):
         widgets.segments("strategy", required=True, width="content", label_visibility="collapsed", help=None)
-        with st.popover("Options", key="options"):
+        with st.expander("Options", key="options"):  # there from the start: its fields have their values
             _choose_limit(selection, writer)
             if selection.strategy == "sampling":
                 widgets.slider("temperature", step=0.1)
