@@ -172,7 +172,7 @@ def pill(page: Page, name: str, mask: str) -> Locator:
         return page.locator(".st-key-mask").get_by_role("button", name=mask, exact=True)
     pills = page.locator(f".st-key-{name}_pills")
     if not pills.is_visible():
-        page.locator(f".st-key-{name}").get_by_test_id("stPopoverButton").click()
+        page.locator(f".st-key-{name} summary").click()
     return pills.get_by_role("button", name=mask, exact=True)
 
 

@@ -136,7 +136,7 @@ def compared_mask(name: str, drawn: tuple[str, ...]) -> None:
 
     drafts.fill(key, list(drawn) or [NO_MASK])
     side = name.removeprefix("mask_").upper()
-    with st.popover(f"{side}: {mask_title(drawn)}", key=name):
+    with st.expander(f"{side}: {mask_title(drawn)}", key=name, width=220):
         st.pills(
             field.label,
             [NO_MASK, *field.choices],
