@@ -114,7 +114,7 @@ NOTE_CHOICE = """(() => {
   window.inside = (selector) => [...document.querySelectorAll("*")]
     .flatMap((one) => (one.shadowRoot ? [...one.shadowRoot.querySelectorAll(selector)] : []));
   const seen = () => JSON.stringify([
-    inside(".thumbnail").map((one) => one.getAttribute("aria-pressed")),
+    inside(".thumbnail").map((one) => one.ariaSelected),
     inside(".matrix-pixels")[0].toDataURL(),
     inside(".light-cell, .light-row")[0].style.cssText,
     inside(".chip").map((one) => [one.dataset.mark, one.className]),

@@ -92,6 +92,11 @@ def wait_until_lit(matrices: Locator, cells: list[tuple[int | None, int | None]]
     )
 
 
+def open_fold(page: Page, name: str) -> None:
+    """Open what is folded away in a picture behind a word."""
+    page.locator(".fold-title", has_text=name).click()
+
+
 def close_to(value: float) -> object:
     """What equals a number of the model written with four or more digits."""
     return pytest.approx(value, rel=6e-4, abs=1e-7)

@@ -180,7 +180,7 @@ DIVERGING: dict[ThemeName, tuple[str, ...]] = {
 
 # Twelve colours as far from each other as they can be for every kind of colour vision at once, the first heads the
 # farthest. Without red or green there is little more than light and dark, blue and yellow to tell them by, so they
-# differ in lightness as much as in hue.
+# differ in lightness as much as in hue. A head has the same hue in both themes.
 HEADS: dict[ThemeName, tuple[str, ...]] = {
     "light": (
         "#4a3fbd",
@@ -197,18 +197,18 @@ HEADS: dict[ThemeName, tuple[str, ...]] = {
         "#83451e",
     ),
     "dark": (
-        "#2d74e8",
-        "#b7fa66",
-        "#b36300",
-        "#7bd0f9",
-        "#cd3976",
-        "#979cff",
-        "#c2c300",
-        "#f079b6",
-        "#ffbba4",
-        "#bf9752",
-        "#4bfff6",
-        "#846cad",
+        "#4852cc",
+        "#cdaf6f",
+        "#db0065",
+        "#7090ff",
+        "#cb7e77",
+        "#9c9000",
+        "#896a94",
+        "#ffa3b9",
+        "#cbcbff",
+        "#b3f9ff",
+        "#93b1f2",
+        "#9f4a10",
     ),
 }
 

@@ -158,8 +158,13 @@ def choose_view(page: Page, title: str) -> None:
 
 
 def pill(page: Page, name: str, mask: str) -> Locator:
-    """The pill of a mask among those of the control ``name``."""
-    return page.locator(f".st-key-{name}").get_by_role("button", name=mask, exact=True)
+    """The pill of a mask among those of the control ``name``, whose menu is opened where it has one."""
+    if name == "mask":
+        return page.locator(".st-key-mask").get_by_role("button", name=mask, exact=True)
+    pills = page.locator(f".st-key-{name}_pills")
+    if not pills.is_visible():
+        page.locator(f".st-key-{name} summary").click()
+    return pills.get_by_role("button", name=mask, exact=True)
 
 
 def panels(page: Page, key: str) -> Locator:

@@ -11,8 +11,9 @@ def test_the_first_picture_loads_no_plotly_and_a_square_chooses_its_head(open_ap
     page = open_app(view="heads", n_layers=2)
     scripts = page.evaluate("performance.getEntriesByType('resource').map((entry) => entry.name)")
     assert not [name for name in scripts if "plotly" in name.lower()]
+    page.locator(".st-key-charts").get_by_role("combobox").click()
     with rerun(page):
-        page.get_by_role("radio", name="Measures of all heads").click()
+        page.get_by_role("option", name="Measures of all heads").click()
     chart = page.locator(".st-key-chart_measures_0 .js-plotly-plot")
     expect(chart).to_be_visible()
     assert link_of(page)["chart"] == "measures"

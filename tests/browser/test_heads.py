@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 
 from model.decoding import Sampling
 from tests.browser.headlight_page import choose_view, link_of, messages_sent, panels, rerun
-from tests.reading import MOVE_TO, close_to, point_at, tooltip, tooltip_numbers
+from tests.reading import MOVE_TO, close_to, open_fold, point_at, tooltip, tooltip_numbers
 from visualizer.runs.compute import compute_run
 from visualizer.runs.writer import writer_of
 from visualizer.runs.written import OneByOne, write
@@ -36,6 +36,7 @@ def test_what_is_changed_in_a_picture_is_told_before_a_view_or_a_control_is_chan
         page.locator(".st-key-strategy").get_by_role("radio", name="Sampling").click()
     for _ in range(3):
         page.get_by_role("button", name="step forward").click()
+    page.locator("summary", has_text="Options").click()
     with rerun(page, "generation_steps"):
         page.locator(".st-key-temperature").get_by_role("slider").press("End")
     warm = write(writer_of(run), OneByOne(Sampling(temperature=3.0), 12)).tokens
@@ -54,6 +55,7 @@ def test_masks_and_padding_are_turned_in_the_picture_and_back_leads_to_the_value
     )
     dials = page.locator(f".st-key-{HEADS} .dial")
     expect(dials).to_have_text(["Temperature1.00", "Window1", "Padding tokens1"])
+    open_fold(page, "View")
     sent = messages_sent(page)
     dials.nth(2).get_by_role("slider").evaluate(MOVE_TO, 3)
     expect(panels(page, HEADS).first.get_by_role("img")).to_have_attribute("aria-label", re.compile("7 by 7"))

@@ -13,6 +13,7 @@ from tests.reading import (
     click_cell,
     close_to,
     lit_in,
+    open_fold,
     point_at,
     tooltip,
     tooltip_numbers,
@@ -70,6 +71,7 @@ def test_cells_are_locked_together_in_every_layer(show_link):
 
 def test_the_heads_keep_their_places_while_a_dial_is_turned_and_are_in_order_after(show_link):
     page = show_link(**LINK, layer=1)
+    open_fold(page, "View")
     dial = picture(page, GRIDS).locator(".dial").get_by_role("slider")
     before_turning = moved_in(*weights_of(1))
     have_order(page, before_turning)
@@ -141,6 +143,16 @@ _LINED_CELLS = """(panel, [rows, columns]) => {
     }),
   );
 }"""
+
+
+def test_heads_that_are_hidden_are_counted_beside_the_fold(show_link):
+    page = show_link(**LINK)
+    view = page.locator(".fold-title")
+    expect(view).to_have_text("View")
+    open_fold(page, "View")
+    page.get_by_role("button", name="head 2", exact=True).click()
+    expect(page.locator(".compare-head")).to_have_count(1)
+    expect(view).to_have_text("View · 1 of 4 heads")
 
 
 def test_an_answer_that_comes_late_is_not_drawn(show_link):

@@ -75,7 +75,7 @@ def test_every_way_to_a_step_leads_there(show_link):
 
     page.keyboard.press("ArrowLeft")
     assert written(page) == ["<sos>", "t", "h"]
-    press(page, "to the end")
+    page.keyboard.press("End")
     assert written(page) == ["<sos>", *"thgildaeh", "<eos>"]
     expect(page.get_by_role("button", name="step forward")).to_be_disabled()
     page.keyboard.press("ArrowRight")
@@ -84,7 +84,7 @@ def test_every_way_to_a_step_leads_there(show_link):
     stands_at(page, 5, 10)
     page.get_by_role("slider", name="step", exact=True).press("ArrowRight")
     stands_at(page, 6, 10)
-    press(page, "from the start")
+    page.keyboard.press("Home")
     expect(page.get_by_role("button", name="step back")).to_be_disabled()
 
 
@@ -94,7 +94,7 @@ def test_nothing_is_shown_before_it_is_written(show_link):
     assert strip.locator(".chip[data-sequence=source] .token").all_text_contents() == [*"headlight", "<eos>"]
     target = strip.locator(".chip[data-sequence=target]")
     expect(target).to_have_count(0)
-    press(page, "to the end")
+    page.keyboard.press("End")
     expect(target).to_have_count(0)
     expect(strip.locator(".chip[aria-selected=true]")).to_have_count(0)
 
@@ -128,7 +128,7 @@ def test_another_temperature_is_drawn_at_the_step_that_a_person_went_to_meanwhil
 
 def test_the_cache_shows_which_rows_were_computed(show_link):
     page = show_link(**REVERSE, cached="on")
-    press(page, "to the end")
+    page.keyboard.press("End")
     said = "10 rows of the tokens so far instead of 55, and 10 of the source instead of 100"
     expect(page.locator(".cache-sum")).to_contain_text(said)
     expect(page.get_by_role("img", name="step 10: 1 computed, 9 from the cache")).to_be_visible()

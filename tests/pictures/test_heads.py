@@ -1,10 +1,11 @@
-"""Heads on a static page: names, solo and toggle, lines, layers, dials, and numbers that come by address."""
+"""Heads on a static page: names, one head or several, lines, layers, dials, and numbers that come by address."""
 
 from __future__ import annotations
 
 import re
 from urllib.parse import parse_qsl, urlsplit
 
+import numpy as np
 import pytest
 from playwright.sync_api import Locator, Page, Route, expect
 
@@ -13,19 +14,23 @@ from tests.reading import (
     LAYERS_BACK_AND_FORTH,
     MOVE_TO,
     click_cell,
+    open_fold,
     point_at,
     room_for,
     tooltip,
     wait_for_numbers,
     wait_until_lit,
 )
+from visualizer.components.attention_heads.element import attention_heads
+from visualizer.components.axis import Axis
+from visualizer.components.looks import Looks
 from visualizer.runs.compute import compute_run
 from visualizer.settings.settings import Settings
 
 HEADS = "attention_heads_encoder_self_attention"
 WEIGHTS = "encoder.layers.0.self_attention.weights"
 SHAPE = (11, 11)
-NAMES = ["previous token", "next token", "same token", "first token"]
+NAMES = ["previous token", "next token (causal: reads itself)", "same token", "first token"]
 
 
 def shows(page: Page, *heads: int) -> None:
@@ -34,35 +39,90 @@ def shows(page: Page, *heads: int) -> None:
     expect(panels(page, HEADS).locator(".matrix-title")).to_have_text(titles)
 
 
+def as_lines(page: Page) -> None:
+    open_fold(page, "View")
+    page.get_by_role("button", name="Lines", exact=True).click()
+
+
 def head_chip(page: Page, head: int) -> Locator:
     return page.get_by_role("button", name=f"{head} · {NAMES[head]}", exact=True)
 
 
-def test_heads_carry_their_names_and_are_toggled_and_shown_alone(show_link):
+def test_a_head_is_chosen_by_its_chip_and_all_are_back_by_another_click(show_link):
     page = show_link(view="heads")
     shows(page, 0, 1, 2, 3)
     head_chip(page, 1).click()
-    shows(page, 0, 2, 3)
-    expect(head_chip(page, 1)).to_have_attribute("aria-pressed", "false")
-    head_chip(page, 1).click()
-    shows(page, 0, 1, 2, 3)
-    head_chip(page, 2).dblclick()
-    shows(page, 2)
-    head_chip(page, 2).dblclick()
-    shows(page, 0, 1, 2, 3)
-    panels(page, HEADS).nth(3).locator(".matrix-title").dblclick()
+    shows(page, 1)
+    expect(head_chip(page, 0)).to_have_attribute("aria-pressed", "false")
+    expect(page.get_by_role("option", name="layer 0, head 1 · next token")).to_have_attribute(
+        "aria-selected", "true"
+    )
+    page.wait_for_function("() => heard.at(-1)?.value.head === 1 && String(heard.at(-1).value.shown) === '1'")
+    head_chip(page, 3).press("Enter")
     shows(page, 3)
-    head_chip(page, 3).press("Shift+Enter")
+    head_chip(page, 3).press("Enter")
     shows(page, 0, 1, 2, 3)
-    head_chip(page, 3).press("Shift+Enter")
-    head_chip(page, 3).click()
-    shows(page, 0, 1, 2, 3)
+
+
+def test_heads_are_hidden_and_shown_beside_others_with_a_modifier(show_link):
+    page = show_link(view="heads")
+    head_chip(page, 1).click(modifiers=["Control"])
+    shows(page, 0, 2, 3)
+    head_chip(page, 0).press("Shift+Enter")
+    shows(page, 2, 3)
+    head_chip(page, 1).press("Control+Enter")
+    shows(page, 1, 2, 3)
+    for head in (1, 2, 3):
+        head_chip(page, head).click(modifiers=["Shift"])
+    shows(page, 0, 1, 2, 3)  # never none
+
+
+def test_rows_far_below_the_window_are_not_read_with_the_numbers_of_before(show_link):
+    page = show_link(view="heads", weights="random", width=390)
+    last = panels(page, HEADS).last
+    expect(panels(page, HEADS).first.locator(".reading li").first).to_be_attached()
+    last.scroll_into_view_if_needed()
+    expect(last.locator(".reading:not([aria-busy]) li").first).to_be_attached()
+    page.evaluate("scrollTo(0, 0)")
+    page.get_by_role("button", name="next layer").evaluate("button => button.click()")
+    expect(last.locator(".reading[aria-busy]")).to_be_attached()
+    expect(last.locator(".reading li")).to_have_count(0)
+
+
+def test_the_overview_names_each_layer_as_the_host_does(show):
+    axis = Axis("token", ("a", "b"), None)
+    weights = np.full((2, 1, 2, 2), 0.5, np.float32)
+    names = ("model.layers.17.self_attn", "model.layers.29.self_attn")
+    page = show(
+        [
+            attention_heads(
+                weights,
+                blocked=None,
+                blocked_by=(),
+                rows=axis,
+                columns=axis,
+                head_names=[[""], [""]],
+                layer=0,
+                head=0,
+                looks=Looks(),
+                key=HEADS,
+                layer_names=names,
+            )
+        ]
+    )
+    expect(page.locator(".overview-name")).to_have_text(["", "h0", "L17", "L29"])
+    expect(page.get_by_role("option").last).to_have_accessible_name("model.layers.29.self_attn, head 0")
+
+
+def test_every_layer_of_twelve_has_its_number(show_link):
+    page = show_link(view="heads", n_layers=12, n_heads=1)
+    expect(page.locator(".overview-name")).to_have_text(["", "h0", *(f"L{layer}" for layer in range(12))])
 
 
 def test_lines_join_a_token_to_those_it_attends_to(show_link):
     page = show_link(view="heads")
     weights = compute_run(Settings()).trace[WEIGHTS].value[0]
-    page.get_by_role("button", name="Lines", exact=True).click()
+    as_lines(page)
     expect(panels(page, HEADS)).to_have_count(0)
     canvas = page.get_by_role("img", name="attention of layer 0 as lines")
     resting = drawn_pixels(canvas)
@@ -75,7 +135,7 @@ def test_lines_join_a_token_to_those_it_attends_to(show_link):
         "tokens => tokens.map((token) => Number(token.style.getPropertyValue('--strength')))"
     )
     assert strengths == [pytest.approx(weights[:, 8, key].max().item(), abs=1e-3) for key in range(11)]
-    head_chip(page, 2).dblclick()
+    head_chip(page, 2).click()
     page.locator(".lines-query .lines-token").nth(8).hover()
     expect(page.locator(".lines-note")).to_have_text(re.compile(": 2 lines of weight"))
     page.wait_for_function(
@@ -109,7 +169,7 @@ def test_each_head_has_a_line_of_its_own_kind(show_link):
           };
         }"""
     )
-    page.get_by_role("button", name="Lines", exact=True).click()
+    as_lines(page)
     lines = page.locator(".chips-of-lines .chip-line:visible line")
     expect(lines).to_have_count(4)
     shown = {lines.nth(head).get_attribute("stroke-dasharray").replace(" ", ",") for head in range(4)}
@@ -134,7 +194,7 @@ def test_a_thumbnail_selects_and_a_cell_is_told_with_its_layer(show_link):
     page = show_link(view="heads", n_layers=3)
     overview = picture(page, HEADS).locator(".overview")
     assert overview.evaluate("one => one.scrollWidth <= one.clientWidth && one.scrollHeight <= one.clientHeight")
-    page.get_by_role("button", name="layer 2, head 1 · next token").click()
+    page.get_by_role("option", name="layer 2, head 1 · next token").click()
     expect(page.locator(".layer-text")).to_have_text("Layer 2")
     click_cell(panels(page, HEADS).nth(3), 6, 0, SHAPE)
     page.wait_for_function("() => heard.some(({ name }) => name === 'select')")
@@ -151,6 +211,7 @@ def test_a_thumbnail_selects_and_a_cell_is_told_with_its_layer(show_link):
 def test_the_weights_follow_a_dial_that_is_dragged(show_link):
     text = " ".join("abacus"[i % 6] for i in range(50))  # so many that colours alone are sent while it is dragged
     page = show_link(view="heads", text=text, weights="random", mask="none")
+    open_fold(page, "View")
     dial = page.get_by_role("slider", name="temperature")
     dial.evaluate(MOVE_TO, 20)
     expect(page.locator(".dial-text")).to_have_text("10.00")
@@ -227,5 +288,5 @@ def test_rows_that_learned_carry_the_token_read_and_the_one_predicted(show_link)
     page = show_link(view="heads", weights="trained", task="repeat_block")
     plot = panels(page, "attention_heads_decoder_self_attention").first.locator(".matrix-plot")
     assert room_for(plot, "z → <eos>")
-    page.get_by_role("button", name="Lines", exact=True).click()
+    as_lines(page)
     expect(page.locator(".lines-query .token").last).to_have_text("x → <eos>")

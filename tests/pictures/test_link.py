@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.pictures.static_page import heard, picture
+from tests.reading import open_fold
 from tests.test_app import open_app
 from tests.visualizer.test_link import TEXT, WRITING, link_of
 from tests.visualizer.told import tell
@@ -21,17 +22,19 @@ def press(page: Page, *names: str) -> None:
 
 
 def show_head_alone(page: Page, name: str) -> None:
-    page.get_by_role("button", name=name, exact=True).dblclick()
+    open_fold(page, "View")
+    press(page, name)
 
 
 def change_the_grids(page: Page) -> None:
-    press(page, "√ lifts small")
     show_head_alone(page, "2 · same token")
+    press(page, "√ lifts small")
     press(page, "next layer")
     expect(picture(page, HEADS).locator(".matrix:visible")).to_have_count(1)
 
 
 def change_the_lines(page: Page) -> None:
+    open_fold(page, "View")
     press(page, "Lines")
     page.get_by_role("slider", name="least weight of a line").press("End")
     page.locator(".lines-query .lines-token").nth(3).click()
@@ -40,7 +43,8 @@ def change_the_lines(page: Page) -> None:
 
 
 def go_to_the_end(page: Page) -> None:
-    press(page, "to the end", "previous layer")
+    page.keyboard.press("End")
+    press(page, "previous layer")
     expect(page.locator(".transport-place")).to_have_text("Step 6 of 6")
 
 
@@ -87,6 +91,8 @@ def link_after(page: Page, key: str, link: dict[str, str]) -> dict[str, str]:
 
 def in_words(page: Page, key: str) -> str:
     """A picture as a screen reader meets it, without the pointer on it."""
+    for fold in page.locator(".fold[open] > .fold-title").all():  # a person's own, and in no link
+        fold.click()
     page.mouse.move(1, 1)
     page.evaluate("() => document.activeElement.shadowRoot?.activeElement.blur()")
     expect(page.locator(".reading[aria-busy]")).to_have_count(0)

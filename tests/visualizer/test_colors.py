@@ -166,6 +166,12 @@ def test_the_colours_of_heads_can_be_told_apart_with_colour_blindness(blindness,
     assert min(difference(*pair) for pair in itertools.combinations(seen, 2)) > nearest_of_all
 
 
+def test_a_head_has_the_same_hue_in_both_themes():
+    for light, dark in zip(colors.HEADS["light"], colors.HEADS["dark"], strict=True):
+        turned = abs(colors.from_hex(light).hue - colors.from_hex(dark).hue)
+        assert min(turned, 360 - turned) < 10, (light, dark)
+
+
 def test_heads_side_by_side_have_different_lines():
     assert len(set(colors.DASHES)) == len(colors.DASHES) == 4
     assert colors.DASHES[0] == ()

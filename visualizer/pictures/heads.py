@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from visualizer.components.attention_heads.element import payload
 from visualizer.components.axis import Axis
 from visualizer.components.packing import Precision
+from visualizer.runs.head_notes import noted_name
 from visualizer.runs.paths import attention_modules, without_layer
 from visualizer.runs.run import Run
 from visualizer.runs.tokens import read_then_predicted
@@ -99,6 +100,15 @@ class HeadsPicture:
         """What each head does, for each layer."""
         return (self.run.names_of(self.n_heads),) * len(self.layers)
 
+    @property
+    def noted_names(self) -> tuple[tuple[str, ...], ...]:
+        """The same, each with what its mask makes of it."""
+        masks = [(self.run.mask_of(path).names, self.run.is_cross_attention(path)) for path in self.modules]
+        return tuple(
+            tuple(noted_name(name, names, is_cross=is_cross) for name in layer)
+            for layer, (names, is_cross) in zip(self.head_names, masks, strict=True)
+        )
+
     def exact_at(self, places: Sequence[int]) -> dict[str, NDArray[np.float32]]:
         """The weight of one cell, (L,).
 
@@ -117,7 +127,7 @@ class HeadsPicture:
             {"blocked": self.blocked},
             rows=self.rows,
             columns=self.columns,
-            head_names=self.head_names,
+            head_names=self.noted_names,
             header={
                 "layers": list(self.layers),
                 "n_layers": self.n_layers,

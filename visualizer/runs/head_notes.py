@@ -14,6 +14,8 @@ def head_note(name: str, masks: tuple[str, ...], *, is_cross: bool, two_vocabula
     """
     if name.endswith(")"):  # its name says what the model lacks for it
         return "The model lacks what this head needs, so it gives every allowed key the same weight."
+    if _reads_itself(name, masks, is_cross=is_cross):
+        return "The causal mask blocks the next token, so this head reads its own token."
     target = _target(name)
     if target == "same token" and is_cross and two_vocabularies:
         return (
@@ -26,6 +28,16 @@ def head_note(name: str, masks: tuple[str, ...], *, is_cross: bool, two_vocabula
     if not _BLOCKERS.get(target, frozenset()).isdisjoint(masks):
         reasons.append("a mask blocks what it looks for")
     return f"Where {' or '.join(reasons)}, the weight of “{name}” falls elsewhere." if reasons else ""
+
+
+def noted_name(name: str, masks: tuple[str, ...], *, is_cross: bool) -> str:
+    """The name of a head, with what it does instead where its masks leave it only that."""
+    return f"{name} (causal: reads itself)" if _reads_itself(name, masks, is_cross=is_cross) else name
+
+
+def _reads_itself(name: str, masks: tuple[str, ...], *, is_cross: bool) -> bool:
+    leaves_itself = {"causal", "padding", "prefix", "sliding_window"}
+    return name == "next token" and "causal" in masks and leaves_itself.issuperset(masks) and not is_cross
 
 
 def _target(name: str) -> str:

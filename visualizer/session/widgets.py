@@ -118,9 +118,9 @@ def mask_pills(name: str, **more: Any) -> None:  # noqa: ANN401 - arguments of S
 
 
 def compared_mask(name: str, drawn: tuple[str, ...]) -> None:
-    """The same for ``mask_a`` or ``mask_b``, with a pill of its own for no mask.
+    """A menu of the same for ``mask_a`` or ``mask_b``, with a pill of its own for no mask.
 
-    ``drawn`` is what is chosen as they are drawn.
+    ``drawn`` is what is chosen as they are drawn, which the menu's button says.
     """
     field = FIELDS[name]
     key = f"{name}_pills"
@@ -131,7 +131,8 @@ def compared_mask(name: str, drawn: tuple[str, ...]) -> None:
         state.select(**{name: in_mask_order(chosen)})
 
     drafts.fill(key, list(drawn) or [NO_MASK])
-    with st.container(key=name):
+    side = name.removeprefix("mask_").upper()
+    with st.expander(f"{side}: {mask_title(drawn)}", key=name, width=220):
         st.pills(
             field.label,
             [NO_MASK, *field.choices],
@@ -141,3 +142,8 @@ def compared_mask(name: str, drawn: tuple[str, ...]) -> None:
             help=field.help,
             on_change=state.on_change(key, choose),
         )
+
+
+def mask_title(names: Sequence[str]) -> str:
+    """``causal and padding``, or ``no mask``."""
+    return " and ".join(FIELDS["mask"].choices[name].lower() for name in names) or "no mask"

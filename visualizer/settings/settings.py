@@ -533,7 +533,7 @@ class Selection:
         "top-p; beam search keeps the most probable sequences of each length side by side.",
         choices={"greedy": "Greedy", "sampling": "Sampling", "beam": "Beam search"},
     )
-    limit: int = setting(0, "Tokens at most", "How many tokens are written; 0: as many as usual.", most=32)
+    limit: int = setting(0, "Max new tokens", "How many tokens are written at most; 0: as many as usual.", most=32)
     temperature: float = setting(
         1.0,
         "Temperature",

@@ -27,11 +27,12 @@ from visualizer.session import state, widgets
 from visualizer.session.cache import cached_run
 from visualizer.session.expectations import is_covered
 from visualizer.session.mount import mount
+from visualizer.session.widgets import mask_title
 from visualizer.settings.attentions import attention_named
 from visualizer.settings.dials import before_turning, dials_of, turned
 from visualizer.settings.looks import looks_in, looks_of
 from visualizer.settings.published import PUBLISHED
-from visualizer.settings.settings import FIELDS, Selection, Settings, in_mask_order
+from visualizer.settings.settings import Selection, Settings, in_mask_order
 from visualizer.stages.check_line import check_line
 from visualizer.stages.panels import stage_panel
 from visualizer.views.attention_picker import attention_kind
@@ -56,7 +57,9 @@ def render(run: Run, selection: Selection) -> None:
     if run.example is not None and run.example.mask is None:
         _nothing_to_compare(run.example)
         return
-    _choose_masks(run, selection)
+    above = st.container(horizontal=True, gap="small", key="masks_of_both")
+    with above:
+        _choose_masks(run, selection)
     settings = compared_settings(run.settings, selection)
     a, b = (cached_run(each).at(run.item).alone() for each in settings)
     kind = attention_kind(attention_modules(a.trace), selection.stage)
@@ -68,11 +71,9 @@ def render(run: Run, selection: Selection) -> None:
             _say_opened(a, b, module, batch, selection.head)
             _where_the_head_took_it(a, b, module, selection, batch)
         return
-    above = st.container()
     _grids(run, picture, selection)
     with above:  # after the picture has left
-        _say_opened(a, b, module, batch, selection.head)
-        _where_it_went(a, b, module, selection, batch)
+        _what_changed(a, b, module, selection, batch)
     with st.container(horizontal=True, key="agreement", gap="medium"):
         for name, compared in (("A", a), ("B", b)):
             line = check_line(agreement(compared, module))
@@ -100,7 +101,7 @@ def _nothing_to_compare(example: WorkedExample) -> None:
 
 def _choose_masks(run: Run, selection: Selection) -> None:
     if run.example is not None:
-        st.caption("A is the example without its mask, B the example as published.")
+        st.caption("A is the example without its mask, B the example as published.", width="content")
         return
     widgets.compared_mask("mask_a", selection.mask_a)
     intent = intent_of_b(run.settings, selection)
@@ -109,9 +110,8 @@ def _choose_masks(run: Run, selection: Selection) -> None:
     meant = chosen_intent(selection, attention_named(selection.attention, run.settings.architecture))
     if meant is None or meant.kind in CELLS_OF_THEIR_OWN:
         return
-    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="meant_by_b"):
-        widgets.switch("against_intent", width="content")
-        st.caption(markdown_safe(meant.words), width="content")
+    widgets.switch("against_intent", width="content")
+    st.caption(markdown_safe(meant.words), width="content")
 
 
 def _is_revealed(a: Run, b: Run, modules: Sequence[str], selection: Selection) -> bool:
@@ -201,21 +201,21 @@ def _title_of_b(b: Run, names: tuple[str, ...], intent: Intent | None) -> str:
     return mask_title(names) if b.example is None else "as published"
 
 
-def mask_title(names: tuple[str, ...]) -> str:
-    """``causal and padding``, or ``no mask``."""
-    choices = FIELDS["mask"].choices
-    return " and ".join(choices[name].lower() for name in names) or "no mask"
-
-
-def _where_it_went(a: Run, b: Run, module: str, selection: Selection, batch: int) -> None:
-    """The query that lost most weight and, where it is another, the selected one."""
+def _what_changed(a: Run, b: Run, module: str, selection: Selection, batch: int) -> None:
+    """Why nothing did or, folded, the query that lost most weight and, where it is another, the selected one."""
     if has_same_mask(a, b, module):
         st.markdown(same_mask_note(a, b, module, mask_title(a.mask_of(module).names)))
         return
+    with st.expander("What changed", key="what_changed"):
+        _say_opened(a, b, module, batch, selection.head)
+        _where_it_went(a, b, module, selection, batch)
+
+
+def _where_it_went(a: Run, b: Run, module: str, selection: Selection, batch: int) -> None:
     selected = _selected(a, module, selection)
     most = most_freed(a, b, module, batch=batch)
     if most != selected and shift(a, b, module, batch=batch, head=most[0], query=most[1]).freed > 0:
-        st.markdown(f"Most was freed here. {_account(a, b, module, most, batch)}")
+        st.markdown(f"Largest change. {_account(a, b, module, most, batch)}")
     st.markdown(_account(a, b, module, selected, batch))
 
 

@@ -17,7 +17,6 @@ from visualizer.runs.run import Run
 from visualizer.session import state, widgets
 from visualizer.session.mount import mount
 from visualizer.settings.dials import before_turning, dials_of, turned
-from visualizer.settings.fields import WORKED_EXAMPLES
 from visualizer.settings.looks import looks_in, looks_of
 from visualizer.settings.settings import Selection
 from visualizer.stages.check_line import check_line
@@ -67,7 +66,6 @@ def render(run: Run, selection: Selection) -> None:
         if changes := turned(event, dials):
             state.change(**changes)
 
-    above = st.container()
     key = f"attention_heads_{kind.replace('.', '_')}"
     mount(
         attention_heads(
@@ -76,7 +74,7 @@ def render(run: Run, selection: Selection) -> None:
             blocked_by=picture.blocked_by,
             rows=rows,
             columns=columns,
-            head_names=picture.head_names,
+            head_names=picture.noted_names,
             layer=layer,
             head=min(selection.head, n_heads - 1),
             query=min(selection.query, len(rows.labels) - 1),
@@ -94,7 +92,7 @@ def render(run: Run, selection: Selection) -> None:
     )
     if light:  # the card says what is seen
         return
-    above.caption(f"Layer {layer}: {check_line(agreement(run, same[layer]))}")  # after the picture has left
+    st.caption(f"Layer {layer}: {check_line(agreement(run, same[layer]))}")
     cell = Cell(
         f"{same[layer]}.weights",
         batch=min(selection.batch, run.batch_size(f"{same[0]}.weights") - 1),
@@ -102,8 +100,9 @@ def render(run: Run, selection: Selection) -> None:
         row=min(selection.query, len(rows.labels) - 1),
         column=min(selection.key, len(columns.labels) - 1),
     )
-    charts(run, cell, charts_of_heads(run), selection.chart)
-    if run.settings.weights not in WORKED_EXAMPLES:  # their vectors are no tokens
+    offered = charts_of_heads(run)
+    charts(run, cell, offered, selection.chart)
+    if selection.chart == "measures" and "measures" in offered:
         _measures(run, same)
     save_run(run)
 
@@ -134,7 +133,6 @@ def _measures(run: Run, modules: list[str]) -> None:
         if rows := event.selection.rows:
             state.select(layer=found[rows[0]].layer, head=found[rows[0]].head)
 
-    st.markdown("##### What each head does, measured")
     st.caption(
         "Means over the queries of this text. Click a column to sort by it, a line to show its head."
         + (

@@ -1,10 +1,13 @@
 import ast
 
 import pytest
+import torch
 
 from tests.visualizer.sample_runs import VARIANTS, run_of
-from visualizer.runs.head_notes import head_note
+from visualizer.runs.compute import compute_run
+from visualizer.runs.head_notes import head_note, noted_name
 from visualizer.settings.fields import WORKED_EXAMPLES
+from visualizer.settings.settings import Settings
 from visualizer.stages.registry import entry_of, told
 from visualizer.stages.source_lines import code_line
 
@@ -69,6 +72,16 @@ def test_a_head_that_cannot_do_its_work_everywhere_says_so(name, masks, is_cross
     note = head_note(name, masks, is_cross=is_cross)
     assert says in note
     assert bool(note) == bool(says)
+
+
+@pytest.mark.parametrize("masks", [(), ("causal",), ("causal", "prefix"), ("causal", "sliding_window")])
+def test_a_head_of_the_next_token_says_where_it_reads_itself(masks):
+    run = compute_run(Settings(architecture="decoder", mask=masks))
+    weights = run.trace["decoder.layers.0.self_attention.weights"].value[0, 1]
+    reads_itself = bool((weights.argmax(-1) == torch.arange(len(weights))).all())
+    named = noted_name("next token", masks, is_cross=False)
+    assert named == ("next token (causal: reads itself)" if reads_itself else "next token")
+    assert ("reads its own token" in head_note("next token", masks, is_cross=False)) == reads_itself
 
 
 def test_with_two_vocabularies_the_same_token_head_says_that_there_is_none():

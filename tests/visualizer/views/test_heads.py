@@ -76,7 +76,9 @@ def test_the_query_is_chosen_among_the_tokens():
 
 
 def test_the_measure_of_the_task_that_was_learned_stands_first_in_the_table():
-    app = open_app(view="heads", weights="trained", task="repeat_block")
+    link = {"view": "heads", "weights": "trained", "task": "repeat_block"}
+    assert not open_app(**link).dataframe
+    app = open_app(**link, chart="measures")
     assert_healthy(app)
     (table,) = app.dataframe
     titles = list(table.value.columns)

@@ -1,4 +1,4 @@
-import { makeSegments } from "../shared/controls.js";
+import { makeFold, makeSegments } from "../shared/controls.js";
 import { clamp, makeElement, whenIdle } from "../shared/dom.js";
 import { LayeredPicture } from "../shared/fetched.js";
 import { describeCell, describeMatrix, litPosition, marksOfCell, MatrixPanel } from "../shared/grid.js";
@@ -48,9 +48,9 @@ class AttentionHeads extends LayeredPicture {
   build() {
     const { layers, chips, curve } = this.controls;
     this.grids = makeElement("div", "heads-grids");
-    this.scaleRow = makeElement("div", "heads-scale", {}, [this.legend.element, curve.element]);
-    const bar = makeElement("div", "heads-bar", {}, [layers.element, this.mode.element, this.dials.element]);
-    const controls = makeElement("div", "heads-controls", {}, [bar, chips.element, this.scaleRow]);
+    const view = makeFold("View", [this.mode.element, curve.element, this.dials.element]);
+    const bar = makeElement("div", "heads-bar", {}, [layers.element, view.element]);
+    const controls = makeElement("div", "heads-controls", {}, [bar, chips.element, this.legend.element]);
     this.top = makeElement("div", "heads-top", {}, [this.overview.element, controls]);
     this.root.prepend(this.top, this.grids, this.lines.element);
   }
@@ -101,7 +101,7 @@ class AttentionHeads extends LayeredPicture {
     this.top.hidden = this.data.light === "head"; // a path shows the heads alone
     this.mode.set(choices.drawn);
     this.legend.update(controls.scale(theme), { text: "weight", blocked: this.masks.anyIn(layer, size.heads) });
-    this.scaleRow.hidden = !asGrids;
+    this.legend.element.hidden = controls.curve.element.hidden = !asGrids;
     this.grids.hidden = !asGrids;
     this.lines.element.hidden = asGrids;
     controls.chips.element.classList.toggle("chips-of-lines", !asGrids);
@@ -124,6 +124,7 @@ class AttentionHeads extends LayeredPicture {
       matrix: (layer, head) => (this.data === data ? this.matrix(layer, head) : ofThen(layer, head)),
       scale: (layer) => controls.scale(this.theme, layer),
       name: (layer, head) => controls.title(head, layer),
+      layerName: (layer) => controls.layerName(layer),
     };
     this.overview.show(source, controls.layer, controls.head, width < 640 ? width : width * 0.46);
   }
@@ -195,11 +196,6 @@ class AttentionHeads extends LayeredPicture {
       hover: (one, row, column, point) => this.hover(one, row, column, point),
       leave: () => this.leave(),
       select: (one, row, column) => this.select(this.panels.indexOf(one), row, column),
-      title: (one, solo) => {
-        const head = this.panels.indexOf(one);
-        if (solo) this.controls.chips.solo(head);
-        else this.controls.choose(this.controls.layer, head);
-      },
     });
     this.grids.append(panel.element);
     return panel;

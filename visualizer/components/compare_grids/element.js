@@ -1,3 +1,4 @@
+import { makeFold } from "../shared/controls.js";
 import { makeElement, setText } from "../shared/dom.js";
 import { LayeredPicture } from "../shared/fetched.js";
 import { describeMatrix, litPosition, marksOfCell, MatrixPanel } from "../shared/grid.js";
@@ -19,6 +20,8 @@ class CompareGrids extends LayeredPicture {
   weightLegend;
   /** @type {ReturnType<typeof makeLegend>} */
   differenceLegend;
+  /** @type {ReturnType<typeof makeFold>} */
+  view;
 
   /** @type {{ a: MaskPlanes, b: MaskPlanes }} */
   masks;
@@ -43,11 +46,11 @@ class CompareGrids extends LayeredPicture {
     const { layers, chips, curve } = this.controls;
     this.weightLegend = makeLegend();
     this.differenceLegend = makeLegend();
-    const bar = makeElement("div", "compare-bar", {}, [layers.element, this.dials.element, chips.element]);
-    const legends = [this.weightLegend.element, this.differenceLegend.element, curve.element];
-    const top = makeElement("div", "compare-top", {}, [bar, makeElement("div", "compare-legends", {}, legends)]);
+    this.view = makeFold("View", [chips.element, curve.element, this.dials.element]);
+    const legends = [this.weightLegend.element, this.differenceLegend.element];
+    const bar = makeElement("div", "compare-bar", {}, [layers.element, ...legends, this.view.element]);
     this.rows = makeElement("div", "compare-rows");
-    this.root.prepend(top, this.rows);
+    this.root.prepend(bar, this.rows);
   }
 
   /** The titles of A and B name their masks. */
@@ -132,6 +135,8 @@ class CompareGrids extends LayeredPicture {
     const matrices = this.matrices();
     const scales = this.scales();
     controls.show(this.theme);
+    const { choices, size } = controls;
+    this.view.note(choices.shown.size < size.heads ? ` · ${choices.shown.size} of ${size.heads} heads` : "");
     const anyBlocked = Object.values(this.masks).some((masks) => masks.anyIn(controls.layer, controls.size.heads));
     this.weightLegend.update(scales.a, { text: "A, B", blocked: anyBlocked });
     this.differenceLegend.update(scales.difference, { text: "B − A" });

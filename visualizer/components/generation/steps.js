@@ -49,15 +49,13 @@ class GenerationSteps extends Picture {
       element.onclick = go;
       return element;
     };
-    this.first = button("from the start", "⏮", () => this.go(0));
     this.back = button("step back", "‹", () => this.go(this.index - 1));
     this.forward = button("step forward", "›", () => this.go(this.index + 1));
-    this.last = button("to the end", "⏭", () => this.go(Infinity));
     this.slider = makeSlider("transport-slider", "step", (step) => this.go(step));
     this.place = makeElement("output", "transport-place");
     const hint = makeElement("span", "transport-hint", {}, ["or the keys ← →"]);
     this.transport = makeElement("div", "transport", {}, [
-      this.first, this.back, this.forward, this.last, this.slider, this.place, hint,
+      this.back, this.slider, this.forward, this.place, hint,
     ]);
     this.tokens = makeElement("ol", "written", { "aria-label": "tokens so far" });
     this.sentence = makeElement("p", "step-sentence", { "aria-live": "polite" });
@@ -132,8 +130,8 @@ class GenerationSteps extends Picture {
 
   drawTransport() {
     const last = this.data.steps.length - 1;
-    this.first.disabled = this.back.disabled = this.index === 0;
-    this.last.disabled = this.forward.disabled = this.index === last;
+    this.back.disabled = this.index === 0;
+    this.forward.disabled = this.index === last;
     this.slider.max = String(last);
     this.slider.value = String(this.index);
     this.slider.disabled = last === 0;
@@ -152,9 +150,10 @@ class GenerationSteps extends Picture {
       const step = place - nPrompt;
       const isNew = step === this.index;
       const title = `step ${step + 1}: \u2068${label}\u2069${someKept && !steps[step].kept ? ", computed again" : ""}`;
-      const button = makeElement("button", "written-go", { type: "button", title }, [tokenSpan(label)]);
-      button.onclick = () => this.go(step);
-      const item = makeElement("li", "written-token", isNew ? { "aria-current": "step" } : {}, [button]);
+      const tag = isNew ? "span" : "button"; // where one is already, there is nothing to go to
+      const go = makeElement(tag, "written-go", { type: isNew ? null : "button", title }, [tokenSpan(label)]);
+      if (!isNew) go.onclick = () => this.go(step);
+      const item = makeElement("li", "written-token", isNew ? { "aria-current": "step" } : {}, [go]);
       item.classList.toggle("written-new", isNew);
       item.classList.toggle("written-again", someKept && !steps[step].kept);
       return item;

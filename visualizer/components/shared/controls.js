@@ -1,4 +1,5 @@
 import { clamp, makeElement, makeSvgElement, setText } from "./dom.js";
+import { hasModifier } from "./keys.js";
 import { headColor, headDashes } from "./theme.js";
 
 /** A slider from 0 in whole steps; `onChange(value)` is called for what a person does. */
@@ -49,9 +50,9 @@ export function makeSegments(label, options, onChange) {
 }
 
 /**
- * One chip for each head: click toggles it, a double click shows it alone, and once more shows all, as does hiding
- * the last.
- * `onChange(shown)` receives the Set of heads shown.
+ * One chip for each head: a click shows it alone and chooses it, a click on the only one shown shows all; with Ctrl,
+ * Command or Shift it is shown or hidden beside the others. Enter does the same as a click.
+ * `onChange(shown, alone)` receives the Set of heads shown, and the head that is to be shown alone, if one is.
  */
 export function makeHeadChips(onChange) {
   const element = makeElement("div", "chips", { role: "group", "aria-label": "heads shown" });
@@ -59,41 +60,20 @@ export function makeHeadChips(onChange) {
   const mark = () => {
     for (const chip of element.children) chip.setAttribute("aria-pressed", String(shown.has(Number(chip.dataset.head))));
   };
-  const change = (heads) => {
-    shown = heads;
+  const choose = (head, besideOthers) => {
+    shown = headsAfter(shown, head, element.children.length, besideOthers);
     mark();
-    onChange(shown);
+    onChange(shown, shown.size === 1 && !besideOthers ? head : null);
   };
-  const toggle = (head) => {
-    const heads = new Set(shown);
-    if (!heads.delete(head)) heads.add(head);
-    change(heads.size ? heads : all());
-  };
-  const all = () => new Set(Array.from({ length: element.children.length }, (_, head) => head));
-  const solo = (head) => {
-    const alone = shown.size === 1 && shown.has(head);
-    change(alone ? all() : new Set([head]));
-  };
-  // A double click is two clicks first: what was shown before them decides whether it means "alone" or "all".
-  let before = shown;
-  element.addEventListener("click", (event) => {
+  const take = (event) => {
     const chip = event.target.closest(".chip");
-    if (!chip) return;
-    if (event.detail < 2) before = shown;
-    toggle(Number(chip.dataset.head));
-  });
-  element.addEventListener("dblclick", (event) => {
-    const chip = event.target.closest(".chip");
-    if (!chip) return;
-    shown = before;
-    solo(Number(chip.dataset.head));
-  });
+    if (chip) choose(Number(chip.dataset.head), event.shiftKey || hasModifier(event));
+  };
+  element.addEventListener("click", take);
   element.addEventListener("keydown", (event) => {
-    const chip = event.target.closest(".chip");
-    if (chip && event.key === "Enter" && event.shiftKey) {
-      event.preventDefault();
-      solo(Number(chip.dataset.head));
-    }
+    if (event.key !== "Enter" || !(event.shiftKey || hasModifier(event))) return;
+    event.preventDefault(); // not every browser makes a click of it
+    take(event);
   });
   const set = (names, theme, heads) => {
     shown = heads;
@@ -106,11 +86,20 @@ export function makeHeadChips(onChange) {
     });
     mark();
   };
-  return { element, set, solo };
+  return { element, set };
+}
+
+/** Which of `count` heads are shown once one of them is chosen, alone or beside the others; never none. */
+export function headsAfter(shown, head, count, besideOthers) {
+  const heads = new Set(besideOthers ? shown : [head]);
+  const isAlone = shown.size === 1 && shown.has(head);
+  if (besideOthers && !shown.has(head)) heads.add(head);
+  else if (besideOthers || isAlone) heads.delete(head);
+  return heads.size ? heads : new Set(Array.from({ length: count }, (_, one) => one));
 }
 
 function makeChip(head) {
-  const title = "click: show or hide · double click or Shift+Enter: show alone";
+  const title = "show this head alone; again: all heads · with Ctrl or Shift: show or hide it";
   return makeElement("button", "chip", { type: "button", "data-head": head, title }, [
     makeElement("span", "chip-dot"),
     makeChipLine(),
@@ -132,4 +121,13 @@ function setDashes(line, dashes) {
 export function makeCurveControl(onChange) {
   const options = [{ value: "linear", text: "linear" }, { value: "root", text: "√ lifts small" }];
   return makeSegments("colour scale", options, onChange);
+}
+
+/** What is turned now and then, behind one word; `note(text)` says beside it what is not as usual. */
+export function makeFold(title, children) {
+  const note = makeElement("span", "fold-note");
+  const summary = makeElement("summary", "fold-title", {}, [title, note]);
+  const inside = makeElement("div", "fold-inside", {}, children);
+  const element = makeElement("details", "fold", {}, [summary, inside]);
+  return { element, note: (text) => setText(note, text) };
 }

@@ -16,8 +16,8 @@ import { pixelRatioOf } from "./zoom.js";
 /**
  * One matrix as a panel: title, pixels, hatch, labels, numbers, and lights for what is pointed at.
  *
- * host: {hover(panel, row, column, point), leave(), select(panel, row, column), title(panel, solo)}; `title` may be
- * missing, then the title is plain text.
+ * host: {hover(panel, row, column, point), leave(), select(panel, row, column), title(panel)}; `title` may be missing,
+ * then the title is plain text.
  * A matrix is {values: Float32Array, rows, columns, rowAxis, columnAxis, blocked: Uint8Array | null, emptyRows:
  * Uint8Array | null, dtype}; on a scale that goes below zero, lines stand over such numbers where they are not written.
  * A panel is drawn by `show(matrix, look)` and lit by `light(row, column)`.
@@ -96,9 +96,7 @@ export class MatrixPanel {
       setText(this.live, "");
       host.leave();
     });
-    if (!host.title) return;
-    this.title.addEventListener("click", (event) => event.detail < 2 && host.title(this, false));
-    this.title.addEventListener("dblclick", () => host.title(this, true));
+    if (host.title) this.title.addEventListener("click", () => host.title(this));
   }
 
   listenToPointer() {
@@ -109,7 +107,6 @@ export class MatrixPanel {
       this.pointAt(event);
       host.select(this, row, column);
     });
-    plot.addEventListener("dblclick", () => host.title?.(this, true));
   }
 
   /**

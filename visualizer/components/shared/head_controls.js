@@ -19,7 +19,10 @@ export class HeadControls {
     this.draw = draw;
     this.move = move;
     this.layers = makeLayerControl((layer) => this.choose(layer, this.head));
-    this.chips = makeHeadChips((shown) => this.change({ shown: shownHeads(shown, this.size.heads) }));
+    this.chips = makeHeadChips((shown, alone) => {
+      this.choose(this.layer, alone ?? this.head);
+      this.change({ shown: shownHeads(shown, this.size.heads) });
+    });
     this.curve = makeCurveControl((curve) => this.change({ curve }));
     this.events = new ShownEvents(root, host, () => this.written());
   }

@@ -35,7 +35,7 @@ export class Overview {
     this.onSelect = onSelect;
     this.largest = largest;
     this.tallest = tallest;
-    this.table = makeElement("div", "overview-table", { role: "group", "aria-label": "all heads of all layers" });
+    this.table = makeElement("div", "overview-table", { role: "listbox", "aria-label": "all heads of all layers" });
     this.canvas = makeElement("canvas", "overview-pictures", { "aria-hidden": "true" });
     this.reading = new Reading();
     this.element = makeElement("div", "overview", {}, [this.table, this.reading.element]);
@@ -52,8 +52,9 @@ export class Overview {
 
   /**
    * Show thumbnails. source: {layers, heads, matrix(layer, head), scale(layer), name(layer, head)}, with `first` where
-   * they begin with another layer than 0, and `drawn(layer)` where not all are there to be drawn. It is done in slices,
-   * the layer shown first, so that nothing waits for them.
+   * they begin with another layer than 0, `layerName(layer)` where layers are called otherwise than by their place, and
+   * `drawn(layer)` where not all are there to be drawn. It is done in slices, the layer shown first, so that nothing
+   * waits for them.
    */
   show(source, layer, head, width) {
     this.arrange(source, width);
@@ -85,38 +86,43 @@ export class Overview {
 
   /** One text for each small picture: which key each query looks at most. */
   inWords(thumbnails, layer) {
-    const { matrix, name } = this.source;
+    const { matrix } = this.source;
     const first = thumbnails.length ? matrix(thumbnails[0].layer, thumbnails[0].head).values.length : 0;
     const read = thumbnails.length * first > MOST_READ ? thumbnails.filter((one) => one.layer === layer) : thumbnails;
-    return read.map((one) => `layer ${one.layer}, ${name(one.layer, one.head)}: ${strongestKeys(matrix(one.layer, one.head))}`);
+    return read.map((one) => `${this.nameOf(one)}: ${strongestKeys(matrix(one.layer, one.head))}`);
+  }
+
+  nameOf({ layer, head }) {
+    return `${this.source.layerName?.(layer) ?? `layer ${layer}`}, ${this.source.name(layer, head)}`;
   }
 
   /** Make room for the thumbnails of some heads in the layers from `first` on. */
-  arrange({ layers, heads, first = 0 }, width) {
+  arrange({ layers, heads, first = 0, layerName = (layer) => `layer ${layer}` }, width) {
     const room = Math.min((width - NAMES) / heads, this.tallest / (layers - first));
     const size = clamp(Math.floor(room) - GAP, SMALLEST_THUMBNAIL, this.largest);
     this.table.style.gridTemplateColumns = `auto repeat(${heads}, ${size}px)`;
-    const arrangement = `${first} ${layers} ${heads}`;
-    if (arrangement !== this.arrangement) this.makeThumbnails(first, layers, heads);
+    const names = Array.from({ length: layers - first }, (_, i) => shortName(layerName(first + i)));
+    const arrangement = `${first} ${heads} ${names.join(" ")}`;
+    if (arrangement !== this.arrangement) this.makeThumbnails(first, names, heads);
     this.arrangement = arrangement;
     this.makeRoom(size, heads, layers - first);
   }
 
-  makeThumbnails(first, layers, heads) {
+  makeThumbnails(first, names, heads) {
     this.thumbnails = [];
-    const corner = makeElement("span", "overview-name", {}, [""]);
-    const columns = Array.from({ length: heads }, (_, head) => makeElement("span", "overview-name", {}, [`h${head}`]));
-    this.table.replaceChildren(this.canvas, corner, ...columns);
-    for (let layer = first; layer < layers; layer++) {
-      this.table.append(makeElement("span", "overview-name", {}, [`L${layer}`]));
-      for (let head = 0; head < heads; head++) this.table.append(this.makeThumbnail(layer, head));
-    }
+    const nameOf = (text) => makeElement("span", "overview-name", { "aria-hidden": "true" }, [text]);
+    const columns = Array.from({ length: heads }, (_, head) => nameOf(`h${head}`));
+    this.table.replaceChildren(this.canvas, nameOf(""), ...columns);
+    names.forEach((name, i) => {
+      this.table.append(nameOf(name));
+      for (let head = 0; head < heads; head++) this.table.append(this.makeThumbnail(first + i, head));
+    });
   }
 
   makeThumbnail(layer, head) {
-    const button = makeElement("button", "thumbnail", { type: "button" });
-    this.thumbnails.push({ layer, head, button, square: { left: 0, top: 0, size: 0 } });
-    return button;
+    const option = makeElement("div", "thumbnail", { role: "option" });
+    this.thumbnails.push({ layer, head, option, square: { left: 0, top: 0, size: 0 } });
+    return option;
   }
 
   /** Have a canvas below so many thumbnails, and say where on it each is, in device pixels. */
@@ -147,11 +153,11 @@ export class Overview {
     this.drawn = { image, pixels: new Uint32Array(image.data.buffer) };
   }
 
-  draw({ layer, head, button, square }) {
-    const label = `layer ${layer}, ${this.source.name(layer, head)}`;
-    if (button.title !== label) {
-      button.setAttribute("aria-label", label);
-      button.title = label;
+  draw({ layer, head, option, square }) {
+    const label = this.nameOf({ layer, head });
+    if (option.title !== label) {
+      option.setAttribute("aria-label", label);
+      option.title = label;
     }
     const { image, pixels } = this.drawn;
     paintSquare(pixels, image.width, square, this.source.matrix(layer, head), this.source.scale(layer));
@@ -160,22 +166,22 @@ export class Overview {
   /** Outline the layer shown and its head. */
   mark(layer, head) {
     for (const one of this.thumbnails) {
-      one.button.classList.toggle("thumbnail-layer", one.layer === layer);
+      one.option.classList.toggle("thumbnail-layer", one.layer === layer);
       const current = one.layer === layer && one.head === head;
-      one.button.setAttribute("aria-pressed", String(current));
-      one.button.tabIndex = current ? 0 : -1;
+      one.option.setAttribute("aria-selected", String(current));
+      one.option.tabIndex = current ? 0 : -1;
     }
   }
 
   onClick(event) {
-    const found = this.thumbnails.find(({ button }) => button.contains(event.target));
+    const found = this.thumbnails.find(({ option }) => option.contains(event.target));
     if (found) this.onSelect(found.layer, found.head);
   }
 
   /** The arrow keys move through the thumbnails as through a table. */
   onKey(event) {
     const steps = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
-    const from = this.thumbnails.find(({ button }) => button === event.target);
+    const from = this.thumbnails.find(({ option }) => option === event.target);
     if (!from || !steps[event.key]) return;
     event.preventDefault();
     event.stopPropagation();
@@ -183,6 +189,12 @@ export class Overview {
     const to = this.thumbnails.find((one) => one.layer === from.layer + down && one.head === from.head + right);
     if (!to) return;
     this.onSelect(to.layer, to.head);
-    to.button.focus();
+    to.option.focus();
   }
+}
+
+/** What stands beside the row of a layer: its number, of "model.layers.17.self_attn" too; nothing where it has none. */
+export function shortName(layerName) {
+  const numbers = layerName.split(/[. ]/).filter((part) => /^\d+$/.test(part));
+  return numbers.length ? `L${numbers.join(".")}` : "";
 }

@@ -10,9 +10,10 @@ export class Reading {
     this.element = makeElement("ul", "visually-hidden reading");
   }
 
-  /** What is written is of a picture that is not shown any more. */
+  /** What is written is of a picture that is not shown any more: nobody is to read it. */
   forget() {
     if (!this.element.hasAttribute("aria-busy")) this.element.setAttribute("aria-busy", "true");
+    if (this.element.firstChild) this.element.replaceChildren();
     clearTimeout(this.timer);
     this.end?.();
   }

@@ -1,4 +1,4 @@
-"""The row in which a chart is chosen, and the chart."""
+"""The menu in which a chart is chosen, and the chart."""
 
 from __future__ import annotations
 
@@ -53,16 +53,17 @@ def charts(run: Run, cell: Cell, offered: Sequence[str], chosen: str) -> None:
     drawn = chosen if chosen in offered else None
     key = f"charts_{'_'.join(offered)}"
     drafts.fill(key, drawn)
-    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="charts"):
-        st.caption(field.label, width="content")
-        st.pills(
+    with st.container(key="charts"):
+        st.selectbox(
             field.label,
             offered,
+            index=None,
+            placeholder=field.label,
             format_func=field.choices.__getitem__,
-            wrap=True,
             label_visibility="collapsed",
             key=key,
             on_change=state.on_change(key, lambda name: state.select(chart=name or NO_CHART)),
+            width=240,
         )
     if drawn:
         CHARTS[drawn](run, cell)

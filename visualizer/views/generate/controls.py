@@ -10,9 +10,6 @@ from visualizer.runs.written import Beam, OneByOne
 from visualizer.session import drafts, state, widgets
 from visualizer.settings.settings import FIELDS, Selection
 
-_SLIDER = 190
-"""Width of a slider in pixels."""
-
 
 def chosen_strategy(selection: Selection, writer: Writer, n_tokens: int) -> OneByOne | Beam:
     """The strategy that is chosen, with its numbers.
@@ -34,19 +31,20 @@ def chosen_strategy(selection: Selection, writer: Writer, n_tokens: int) -> OneB
 
 def choose_strategy(selection: Selection, writer: Writer, n_tokens: int) -> None:
     """Draw the controls of what ``chosen_strategy`` gives."""
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium", key="how_it_writes"):
-        widgets.segments("strategy", required=True, width="content")
-        _choose_limit(selection, writer)
-        if selection.strategy == "sampling":
-            widgets.slider("temperature", step=0.1, width=_SLIDER)
-            _choose_top_k(selection, n_tokens)
-            widgets.slider("top_p", step=0.05, width=_SLIDER)
-            widgets.number("draws", width=130)
-        if selection.strategy == "beam":
-            widgets.slider("beams", width=_SLIDER)
-            widgets.slider("length_penalty", step=0.1, width=_SLIDER)
-        else:
-            widgets.switch("cached")
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="how_it_writes"):
+        widgets.segments("strategy", required=True, width="content", label_visibility="collapsed", help=None)
+        with st.expander("Options", key="options"):  # there from the start: its fields have their values
+            _choose_limit(selection, writer)
+            if selection.strategy == "sampling":
+                widgets.slider("temperature", step=0.1)
+                _choose_top_k(selection, n_tokens)
+                widgets.slider("top_p", step=0.05)
+                widgets.number("draws")
+            if selection.strategy == "beam":
+                widgets.slider("beams")
+                widgets.slider("length_penalty", step=0.1)
+            else:
+                widgets.switch("cached")
 
 
 def _limit(selection: Selection, writer: Writer) -> int:
@@ -69,7 +67,6 @@ def _choose_limit(selection: Selection, writer: Writer) -> None:
         help=stops.replace("<", "\\<"),
         key=key,
         on_change=state.on_change(key, take),
-        width=130,
     )
 
 
@@ -90,5 +87,4 @@ def _choose_top_k(selection: Selection, n_tokens: int) -> None:
         help=field.help,
         key=key,
         on_change=state.on_change(key, take),
-        width=110,
     )

@@ -17,11 +17,11 @@ def test_a_chart_is_drawn_when_it_is_asked_for_and_is_in_the_link():
     app = open_app(stage=POSITIONS)
     assert_healthy(app)
     assert not app.get("plotly_chart")
-    app.button_group(key="charts_positions").set_value("positions").run()
+    app.selectbox(key="charts_positions").set_value("positions").run()
     assert_healthy(app)
     assert len(app.get("plotly_chart")) == 2
     assert in_link(app, "chart") == "positions"
-    app.button_group(key="charts_positions").set_value(None).run()
+    app.selectbox(key="charts_positions").set_value(None).run()
     assert not app.get("plotly_chart")
     assert "chart" not in app.query_params
 
