@@ -582,7 +582,7 @@ _TERMS = (
     Entry(
         "head",
         "One of several attentions that run side by side, each with [queries](query), [keys](key) and "
-        "[values](value) of its own, so that each can look for something else. In the library: a librarian.",
+        "[values](value) of its own, so that each can look for something else.",
         size="H",
         section="3.2.2",
         latex=("head",),
