@@ -139,7 +139,7 @@ _ORDINARY = (
 _AXIS_ENTRIES = (
     Entry(
         "batch",
-        "How many [sequences](sequence) are computed at once. Each is computed as if it were alone.",
+        "How many [sequences](sequence) are computed at once, each as if it were alone.",
         symbol="B",
         size="B",
     ),
@@ -153,28 +153,28 @@ _AXIS_ENTRIES = (
     ),
     Entry(
         "query tokens",
-        "How many tokens ask: one row of scores for each [query].",
+        "How many [queries](query) there are: one row of scores each.",
         symbol="Tq",
         size="Tq",
         latex=("T_q",),
     ),
     Entry(
         "key tokens",
-        "How many tokens can be attended to: one column of scores for each [key]. In [self-attention] they are the "
-        "same tokens as those that ask.",
+        "How many [keys](key) there are: one column of scores each. In [self-attention] they are of the same "
+        "tokens as the queries.",
         symbol="Tk",
         size="Tk",
         latex=("T_k",),
     ),
     Entry(
         "source tokens",
-        "How many tokens the source has: what the [encoder] reads, and what [cross-attention] looks at.",
+        "How many tokens the source has, which the [encoder] reads and [cross-attention] attends to.",
         symbol="S",
         size="S",
     ),
     Entry(
         "new tokens",
-        "How many tokens a pass computes where a [key/value cache] has kept the earlier ones.",
+        "How many tokens a pass computes where a [key/value cache] holds the earlier ones.",
         symbol="Tn",
         size="Tn",
     ),
@@ -198,7 +198,7 @@ _AXIS_ENTRIES = (
     ),
     Entry(
         "head width",
-        "How many numbers a [query], a [key] or a [value] has in one head: d_k and d_v. The paper takes the model "
+        "How many numbers a [query], a [key] or a [value] has in one head: d_k and d_v. In the paper the model "
         "width divided by the number of heads.",
         symbol="Dh",
         size="Dh",
@@ -208,7 +208,7 @@ _AXIS_ENTRIES = (
     ),
     Entry(
         "key width",
-        "How many numbers a [query] and a [key] have; as many, or they could not be compared. Usually the [head "
+        "How many numbers a [query] and a [key] have: the same, so that they can be compared. Usually the [head "
         "width](head width).",
         symbol="Dk",
         size="Dk",
@@ -233,7 +233,7 @@ _AXIS_ENTRIES = (
     ),
     Entry(
         "vocabulary",
-        "All tokens that the model knows, each with a number, its id. A text can only be made of these.",
+        "All tokens that the model knows, each with a number, its id.",
         symbol="V",
         size="V",
         also=("vocab_size",),
@@ -244,7 +244,7 @@ _AXIS_ENTRIES = (
 _TENSORS = (
     Entry(
         "embedding",
-        "The vector that stands for a token before the model has looked at its neighbours: one row of a table.",
+        "The vector of a token before the model has looked at its neighbours: one row of a table.",
         symbol="E",
         section="3.4",
         latex=("E", "W_E"),
@@ -252,16 +252,16 @@ _TENSORS = (
     ),
     Entry(
         "scaled embedding",
-        "The [embedding] times √d_model, so that it is about as large as the [position](positional encoding) that "
-        "is added.",
+        "The [embedding] times √d_model, so that it is about as large as the [position](positional encoding) "
+        "that is added.",
         symbol="Ê",
         section="3.4",
         latex=(r"\hatE",),
     ),
     Entry(
         "positional encoding",
-        "A vector for each position, added to the [embedding], since [attention] by itself does not see order. The "
-        "paper takes sines and cosines of many speeds; a learned table is another choice.",
+        "A vector for each position, added to the [embedding], since [attention] by itself does not see order. "
+        "The paper uses sines and cosines of many frequencies; a learned table is another choice.",
         symbol="P",
         section="3.5",
         latex=("P", "W_P", r"\sin", r"\cos"),
@@ -269,7 +269,7 @@ _TENSORS = (
     ),
     Entry(
         "residual stream",
-        "One vector for each token that goes through all layers. Every sub-layer reads it and adds what it found, "
+        "One vector for each token that runs through all layers. Every sub-layer reads it and adds its output, "
         "so nothing is overwritten and gradients have a short way back.",
         symbol="x",
         size="D",
@@ -307,8 +307,8 @@ _TENSORS = (
     ),
     Entry(
         "projection",
-        "A [linear layer] that makes [queries](query), [keys](key) or [values](value) from the tokens' vectors: a "
-        "matrix each, W^Q, W^K, W^V. As one matrix, W^QKV, it is called fused.",
+        "A [linear layer] that computes [queries](query), [keys](key) or [values](value) from the tokens' "
+        "vectors, by one matrix each: W^Q, W^K, W^V. As one matrix, W^QKV, it is called fused.",
         symbol="W^Q W^K W^V",
         section="3.2.2",
         latex=("W^Q", "W^K", "W^V", "W^QKV", "W^KV"),
@@ -316,7 +316,7 @@ _TENSORS = (
     ),
     Entry(
         "bias",
-        "A vector that a [linear layer] adds after its matrix: what it puts out when nothing comes in.",
+        "A vector that a [linear layer] adds after its matrix.",
         symbol="b",
         latex=("b^Q", "b^K", "b^V", "b^O", "b^QKV", "b^KV", "b_1", "b_2", "b_U"),
         also=("b^Q", "b^K", "b^V", "b^O", "b_1", "b_2"),
@@ -338,8 +338,8 @@ _TENSORS = (
     ),
     Entry(
         "scaling",
-        "Dividing the [scores] by √d_k. Dot products grow with the length of the vectors, and with large scores "
-        "the [softmax] gives nearly everything to one key and has almost no gradient.",
+        "Dividing the [scores] by √d_k. Dot products grow with the number of entries, and with large scores the "
+        "[softmax] gives nearly everything to one key and has almost no gradient.",
         symbol="√d_k",
         size="Dk",
         section="3.2.1",
@@ -348,9 +348,8 @@ _TENSORS = (
     ),
     Entry(
         "modified scores",
-        "The [scaled scores] after a change that was chosen: lower by the distance of query and key times a slope "
-        "m of each [head] (ALiBi), changed by a number b of each head and range of distances (T5), or kept below a "
-        "cap.",
+        "The [scaled scores] after a chosen change: lowered by distance times a slope m of each [head] (ALiBi), "
+        "changed by a number b of each head and range of distances (T5), or kept below a cap.",
         symbol="S'",
         latex=("S'", "m_h", "b"),
         also=("change of scores", "score_mod", "ALiBi", "relative bias", "soft cap"),
@@ -365,8 +364,8 @@ _TENSORS = (
     ),
     Entry(
         "mask",
-        "A table of yes and no: which [query] may attend to which [key]. Here 1 means may attend; some libraries "
-        "write it the other way round.",
+        "Which [query] may attend to which [key], as yes or no. Here 1 means may attend; some libraries use 1 "
+        "for blocked.",
         symbol="M",
         section="3.2.3",
         latex=("M",),
@@ -374,8 +373,8 @@ _TENSORS = (
     ),
     Entry(
         "attention weights",
-        "How much of its attention each [query] gives to each [key]: the [softmax] of a row of scores. Not the "
-        "weights of the model, which are the numbers in its matrices.",
+        "How much each [query] attends to each [key]: the [softmax] of a row of scores. Not the weights of the "
+        "model, which are the numbers in its matrices.",
         symbol="A",
         section="3.2.1",
         latex=("A",),
@@ -390,7 +389,7 @@ _TENSORS = (
     ),
     Entry(
         "context",
-        "What a token gathers in one head: the sum of all [values](value), each times its weight.",
+        "What a head computes for a token: the sum of all [values](value), each times its weight.",
         symbol="C",
         section="3.2.1",
         latex=("C", "C_h", "C_1", "C_H"),
@@ -398,15 +397,15 @@ _TENSORS = (
     ),
     Entry(
         "concatenation",
-        "The [contexts](context) of all [heads](head) laid side by side in one row per token.",
+        "The [contexts](context) of all [heads](head) side by side in one row per token.",
         symbol="Concat",
         section="3.2.2",
         latex=("Concat",),
     ),
     Entry(
         "output projection",
-        "The [linear layer] after the heads, W^O: it mixes what they found and gives it the width of the [residual "
-        "stream](residual stream).",
+        "The [linear layer] after the heads, W^O: it mixes their results and gives them the width of the "
+        "[residual stream](residual stream).",
         symbol="W^O",
         section="3.2.2",
         latex=("W^O",),
@@ -414,14 +413,14 @@ _TENSORS = (
     ),
     Entry(
         "attention output",
-        "What an [attention] puts out for each token, to be added to the [residual stream].",
+        "What an [attention] computes for each token, to be added to the [residual stream].",
         symbol="Y",
         section="3.2.2",
         latex=("Y",),
     ),
     Entry(
         "hidden unit",
-        "One number of the wide middle of the [feed-forward network].",
+        "One number of the middle layer of the [feed-forward network].",
         symbol="h",
         size="F",
         section="3.3",
@@ -430,7 +429,7 @@ _TENSORS = (
     ),
     Entry(
         "feed-forward matrices",
-        "W_1 spreads a token's vector over the [hidden units](hidden unit), W_2 brings it back.",
+        "W_1 turns a token's vector into [hidden units](hidden unit), W_2 turns them back.",
         symbol="W_1 W_2",
         section="3.3",
         latex=("W_1", "W_2"),
@@ -438,16 +437,16 @@ _TENSORS = (
     ),
     Entry(
         "activation",
-        "A function of one number between two [linear layers](linear layer); without it they would be no more than "
-        "one. Here [ReLU](relu) or [GELU](gelu).",
+        "A function of one number between two [linear layers](linear layer), which would otherwise be no more "
+        "than one. Here [ReLU](relu) or [GELU](gelu).",
         symbol="a",
         section="3.3",
         latex=("a", r"\tildea"),
     ),
     Entry(
         "sub-layer output",
-        "What a sub-layer, an [attention] or a [feed-forward network], puts out for each token, to be added to the "
-        "[residual stream].",
+        "What a sub-layer, an [attention] or a [feed-forward network], computes for each token, to be added to "
+        "the [residual stream].",
         symbol="y",
         section="3.1",
         latex=("y",),
@@ -455,14 +454,14 @@ _TENSORS = (
     ),
     Entry(
         "output after dropout",
-        "What [dropout] leaves of a sub-layer's output, in training.",
+        "A sub-layer's output after [dropout], in training.",
         symbol="ỹ",
         section="5.4",
         latex=(r"\tildey",),
     ),
     Entry(
         "γ and β",
-        "Two learned vectors of [layer norm]: it multiplies by γ and adds β, a number for each column.",
+        "Two learned vectors of [layer norm]: it multiplies by γ and adds β, one number for each column.",
         symbol="γ β",
         section="Ba et al. 2016",
         latex=(r"\gamma", r"\beta"),
@@ -470,7 +469,7 @@ _TENSORS = (
     ),
     Entry(
         "mean and variance",
-        "Of the numbers of one token's vector: μ is their mean, σ² their variance. [Layer norm](layer norm) brings "
+        "Of the numbers in one token's vector: μ is the mean, σ² the variance. [Layer norm](layer norm) brings "
         "them to 0 and 1.",
         symbol="μ σ²",
         section="Ba et al. 2016",
@@ -496,8 +495,8 @@ _TENSORS = (
     ),
     Entry(
         "unembedding",
-        "The last [linear layer]: a column for each token of the [vocabulary]. The paper uses the table of the "
-        "[embedding] once more.",
+        "The last [linear layer]: one column for each token of the [vocabulary]. The paper reuses the "
+        "[embedding] table.",
         symbol="W_U",
         section="3.4",
         latex=("W_U",),
@@ -505,7 +504,7 @@ _TENSORS = (
     ),
     Entry(
         "probabilities",
-        "The [softmax] of the [logits]: how likely the model holds each token of the [vocabulary], position by "
+        "The [softmax] of the [logits]: by the model, how likely each token of the [vocabulary] is, at each "
         "position.",
         symbol="p",
         section="3.4",
@@ -513,7 +512,7 @@ _TENSORS = (
     ),
     Entry(
         "transposed",
-        "Rows become columns and columns rows.",
+        "Rows become columns, and columns rows.",
         symbol="ᵀ",
         latex=(r"\top",),
         also=("transpose",),
@@ -526,10 +525,10 @@ _TENSORS = (
         latex=("e",),
         also=("exp",),
     ),
-    Entry("sum", "The sum over what the letter below it counts.", symbol="Σ", latex=(r"\sum",)),
+    Entry("sum", "The sum over the index below it.", symbol="Σ", latex=(r"\sum",)),
     Entry(
         "minus infinity",
-        "Less than every number. The [exponential] of it is exactly 0, so a score of -∞ gets no weight.",
+        "Less than every number. Its [exponential] is exactly 0, so a score of -∞ gets no weight.",
         symbol="-∞",
         section="3.2.3",
         latex=(r"\infty",),
@@ -537,15 +536,15 @@ _TENSORS = (
     ),
     Entry(
         "real numbers",
-        "ℝ with two sizes above it says that something is a matrix of numbers with so many rows and columns.",
+        "ℝ with two sizes above it: a matrix of numbers with that many rows and columns.",
         symbol="ℝ",
         latex=("R",),
         also=("R",),
     ),
     Entry(
         "index letters",
-        "Small letters that count: q a query, k a key, j every key of a row, t a position, h a head, i a pair of "
-        "columns, v a token of the vocabulary and w every one of them.",
+        "q is a query, k a key, j every key of a row, t a position, h a head, i a pair of columns, v a token of "
+        "the vocabulary and w every one of them.",
         symbol="q k j …",
         latex=("q", "k", "j", "t", "i", "v", "w"),
         also=("index",),
@@ -556,7 +555,7 @@ _TENSORS = (
 _TERMS = (
     Entry(
         "token",
-        "A piece of text that the model treats as one: a word, a character or a byte, as chosen.",
+        "A piece of text that the model treats as one unit: a word, a character or a byte.",
         also=("word", "tokenizer"),
     ),
     Entry("sequence", "The tokens of one text, in order."),
@@ -567,8 +566,8 @@ _TERMS = (
     ),
     Entry(
         "attention",
-        "How a token gathers information from others: it compares its [query] with their [keys](key), turns the "
-        "[scores] into shares with a [softmax], and mixes the [values](value) by these shares.",
+        "How a token gets information from others: its [query] is compared with their [keys](key), a [softmax] "
+        "turns the [scores] into weights, and the [values](value) are summed by these weights.",
         section="3.2",
     ),
     Entry(
@@ -587,8 +586,8 @@ _TERMS = (
     ),
     Entry(
         "head",
-        "One of several attentions that run side by side, each with [queries](query), [keys](key) and "
-        "[values](value) of its own, so that each can look for something else. In the library: a librarian.",
+        "One of several attentions side by side, each with its own [queries](query), [keys](key) and "
+        "[values](value), so that each can look for something else.",
         size="H",
         section="3.2.2",
         latex=("head",),
@@ -607,52 +606,50 @@ _TERMS = (
     ),
     Entry(
         "linear layer",
-        "A matrix that a vector is multiplied with, and often a [bias] that is added. The same for every token.",
+        "A vector times a matrix, and often a [bias] that is added. The same for every token.",
         also=("matrix", "nn.Linear"),
     ),
     Entry(
         "causal",
-        "The [mask] of a model that writes: a token sees itself and what stands before it, never what comes later.",
+        "The [mask] of a model that writes: a token sees itself and earlier tokens, never later ones.",
         section="3.2.3",
         also=("causal mask", "look-ahead mask", "autoregressive"),
     ),
     Entry(
         "padding",
-        "Tokens that only bring texts to one length. The padding [mask] hides them, so that nothing attends to "
-        "them.",
+        "Tokens that only bring texts to one length. The padding [mask] hides them from every query.",
         also=("padding mask", "<pad>"),
     ),
     Entry(
         "sliding window",
-        "A [mask] that leaves each token the keys less than so many places away.",
+        "A [mask] that leaves each query only the keys less than a given distance away.",
         size="window",
         section="Beltagy et al. 2020",
         also=("window", "local attention"),
     ),
     Entry(
         "prefix",
-        "A [mask] under which all tokens see the first so many, and later ones only what stands before them.",
+        "A [mask] under which all tokens see the first few, and later ones only causally.",
         size="prefix",
         section="Raffel et al. 2020",
         also=("prefix mask",),
     ),
     Entry(
         "strided",
-        "A [mask] that leaves each token one key in so many, counted from itself.",
+        "A [mask] that leaves each query one key in so many, counted from itself.",
         size="stride",
         section="Child et al. 2019",
         also=("stride",),
     ),
     Entry(
         "painted mask",
-        "A [mask] of your own: painted cell by cell or written as an expression in the Mask lab, or given by a "
-        "worked example.",
+        "Your own [mask]: painted cell by cell or written as an expression in the Mask lab, or given by a worked "
+        "example.",
         also=("custom", "painted"),
     ),
     Entry(
         "feed-forward network",
-        "Two [linear layers](linear layer) with an [activation] between, for each token by itself: here a token "
-        "works on what it has gathered.",
+        "Two [linear layers](linear layer) with an [activation] between them, for each token by itself.",
         size="F",
         section="3.3",
         latex=("FeedForward",),
@@ -667,8 +664,8 @@ _TERMS = (
     ),
     Entry(
         "gelu",
-        "An [activation] like [ReLU](relu) with a smooth bend: the number times Φ, the share of a normal "
-        "distribution below it.",
+        "An [activation] like [ReLU](relu) with a smooth bend: x times Φ(x), where Φ is the cumulative normal "
+        "distribution.",
         symbol="GELU",
         section="Hendrycks and Gimpel 2016",
         latex=("GELU", r"\Phi"),
@@ -688,7 +685,7 @@ _TERMS = (
     ),
     Entry(
         "pre-norm",
-        "[Layer norm](layer norm) on what enters each sub-layer; the [residual stream] itself is left as it is.",
+        "[Layer norm](layer norm) on the input of each sub-layer; the [residual stream] itself stays as it is.",
         section="Xiong et al. 2020",
     ),
     Entry(
@@ -701,46 +698,46 @@ _TERMS = (
     ),
     Entry(
         "encoder",
-        "The half of the model that reads: every token may attend to every other.",
+        "The part of the model that reads: every token may attend to every other.",
         section="3.1",
     ),
     Entry(
         "decoder",
-        "The half of the model that writes: each token sees only what stands before it, and the source by "
-        "[cross-attention] where there is one.",
+        "The part of the model that writes: each token attends to itself and earlier tokens, and by "
+        "[cross-attention] to the source, if there is one.",
         section="3.1",
     ),
     Entry(
         "layer",
-        "One round of [attention] and [feed-forward network]. Layers are stacked; each reads what the one before "
-        "wrote.",
+        "One [attention] and one [feed-forward network]; in a decoder with a source, two attentions. Layers are "
+        "stacked.",
         size="layers",
         section="3.1",
     ),
     Entry(
         "teacher forcing",
-        "In training the [decoder] reads the right answer, shifted by one place, and not what it wrote itself: so "
-        "all positions are learned at once.",
+        "In training the [decoder] reads the correct answer, shifted by one place, not what it wrote itself, so "
+        "that all positions are learned at once.",
     ),
     Entry(
         "temperature",
-        "What the [logits] are divided by before a token is drawn: below 1 the likely ones win more often, above 1 "
-        "less.",
+        "The [logits] are divided by it before a token is drawn: below 1 likely tokens win more often, above 1 "
+        "less often.",
     ),
     Entry(
         "greedy decoding",
-        "Writing by taking the likeliest token each time.",
+        "Always taking the likeliest token.",
         also=("greedy",),
     ),
     Entry(
         "top-k and top-p",
-        "Drawing only among the k likeliest tokens, or among the fewest that reach the share p together.",
+        "Drawing only among the k likeliest tokens, or among the fewest that together reach probability p.",
         section="Holtzman et al. 2020",
         also=("nucleus sampling", "sampling", "top-p"),
     ),
     Entry(
         "beam search",
-        "Writing several texts at once and keeping the best few after every token.",
+        "Continuing several texts at once and keeping the best few after every token.",
         section="6.1",
     ),
     Entry(
@@ -751,12 +748,12 @@ _TERMS = (
     ),
     Entry(
         "entropy",
-        "How widely a head spreads its attention: 0 where all of it lies on one key, most where all keys get the "
-        "same.",
+        "How widely a head spreads its attention: 0 where all of it is on one key, largest where all keys get "
+        "the same.",
     ),
     Entry(
         "induction",
-        "What a head does that finds an earlier place where the same token stood and looks at what came after it.",
+        "What a head does that finds an earlier place of the same token and attends to the token after it.",
         section="Olsson et al. 2022",
         also=("induction head",),
     ),

@@ -198,7 +198,9 @@ def test_every_view_shows_the_sequence_that_is_chosen(view, architecture):
     assert_healthy(app)
     control = app.segmented_control(key="batch")
     assert (control.value, control.options) == (1, ["0 the cat sat", "1 a dog"])
-    assert any("2 lines are a batch of 2 sequences, padded to 3 tokens" in caption.value for caption in app.caption)
+    assert any(
+        "A batch of 2 sequences, one per line, padded to 3 tokens" in caption.value for caption in app.caption
+    )
     padding = [] if (view, architecture) == ("generate", "decoder") else ["<pad>"]  # what is continued has none
     assert tokens(app)["source"] == ["a", "dog", *padding]
     control.set_value(0).run()
@@ -229,7 +231,7 @@ def test_shuffled_tokens_go_back_to_their_places():
     app = open_app(text="I love AI", positions="none", mask="none")
     app.button(key="shuffle").click().run()
     assert tokens(app)["source"] == ["AI", "love", "I"]
-    assert any("the vectors are the same, shuffled" in said.value for said in (*app.caption, *app.markdown))
+    assert any("the vectors are the same, reordered" in said.value for said in (*app.caption, *app.markdown))
     app.button(key="as_typed").click().run()
     assert tokens(app)["source"] == ["I", "love", "AI"]
     assert not any("in another order than typed" in said.value for said in (*app.caption, *app.markdown))
@@ -293,14 +295,17 @@ def test_a_worked_example_does_not_read_what_is_typed():
     [
         (
             {"mask": "padding"},
-            "The padding mask follows from the lengths and hides it: take it off to see what goes",
+            "The padding mask hides the padding. Take it off to see what goes wrong.",
         ),
         ({"mask": "none"}, "The padding mask is off: words see the padding too"),
         ({"mask": "causal"}, "The padding mask is off, but the other masks hide the padding from all words."),
-        ({"mask": "causal,padding"}, "hides it: the other masks alone would hide it from all words."),
+        (
+            {"mask": "causal,padding"},
+            "The padding mask hides the padding. The other masks alone would hide it too.",
+        ),
         ({"mask": "causal", "pad_side": "left"}, "The padding mask is off: words see the padding too"),
         ({"mask": "causal", "architecture": "encoder-decoder", "target": "x\ny"}, "words see the padding too"),
-        ({"text": "a\nb"}, "They are equally long, so that there is no padding."),
+        ({"text": "a\nb"}, "They are equally long: no padding."),
         ({"view": "compare", "mask_a": "causal", "mask_b": "causal,padding"}, "It is hidden in B."),
         ({"view": "compare", "mask_a": "padding", "mask_b": "padding"}, "It is hidden in A and B."),
         ({"view": "compare", "mask_a": "none", "mask_b": "causal"}, "It is hidden in neither A nor B."),

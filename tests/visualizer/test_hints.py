@@ -22,7 +22,7 @@ from visualizer.stages.registry import operands_of
 def test_a_padding_mask_without_padding_says_so_and_one_click_pads(link):
     app = open_app(**link)
     assert_healthy(app)
-    assert any("there is no padding that it could hide" in caption.value for caption in app.caption)
+    assert any("there is no padding." in caption.value for caption in app.caption)
     app.button(key="more_padding").click().run()
     assert_healthy(app)
     assert in_link(app, "pad") == "3"
@@ -42,7 +42,7 @@ def test_learned_positions_of_hand_built_weights_are_the_sinusoids():
     assert torch.equal(table, sinusoidal_encoding(*table.shape).float())
     (said,) = sentences(run)
     assert "Nothing was learned here" in said
-    assert "the sinusoids, number for number" in said
+    assert "positions has the sinusoids" in said
     (said,) = sentences(compute_run(replace(BASE, positions="learned")))
     assert "random numbers" in said
 

@@ -33,13 +33,11 @@ def broken_on_purpose(run: Run) -> None:
         return
     elif settings.fault == "left_out":
         left_out, of_decoder = layer_left_out(settings.n_layers), layer_left_out(settings.depth)
-        what = f"Layer {left_out} goes without its mask."
+        what = f"Layer {left_out} has no mask."
         if left_out != of_decoder:
-            what = f"Layer {of_decoder} of the decoder goes without its mask."
+            what = f"Layer {of_decoder} of the decoder has no mask."
             if "padding" in settings.mask:
-                what = (
-                    f"Layer {left_out} of the encoder and layer {of_decoder} of the decoder go without their masks."
-                )
+                what = f"Layer {left_out} of the encoder and layer {of_decoder} of the decoder have no mask."
     else:
         what = FAULTS[settings.fault].note
     st.warning(f"This model is broken on purpose (More, Mask bug). {what}", icon=":material/bug_report:")
@@ -48,12 +46,12 @@ def broken_on_purpose(run: Run) -> None:
 def _padding_counted(run: Run) -> str:
     n_before = max(sequence.is_padding.index(False) for sequence in run.tokens.values())
     if n_before == 0:
-        return "It counts the padding on the left as positions, but there is none here, so nothing is wrong yet."
+        return "Positions count the padding on the left, but there is none, so nothing is wrong yet."
     if run.settings.positions == "none":
-        return "It counts the padding on the left as positions, but without positions nothing is counted."
+        return "Positions count the padding on the left, but this model has no positions."
     return (
-        f"Positions count the padding: the text begins at position {n_before} instead of 0, so the same words get "
-        "other vectors than without padding, whatever the masks hide."
+        f"Positions count the padding: the text begins at position {n_before} instead of 0, so its words get other "
+        "vectors than without padding."
     )
 
 
@@ -70,7 +68,7 @@ def not_as_trained(run: Run, choices: Choices) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.warning(
             f"This model learned its task with {_named(as_trained.mask)}; here it runs with "
-            f"{_named(settings.mask)}{_but_not_in(unpadded(run.settings))}, which it was not trained for.",
+            f"{_named(settings.mask)}{_but_not_in(unpadded(run.settings))}.",
             icon=":material/model_training:",
         )
         st.button(
@@ -102,7 +100,7 @@ def another_order(run: Run, choices: Choices) -> None:
     """What the model makes of the same tokens in another order, where they stand in one."""
     if run.settings.order == 0 or run.settings.weights == TRAINED or run.example is not None:
         return
-    told = "The tokens stand in another order than typed."
+    told = "The tokens are in another order than typed."
     if choices.selection.view in ("step", "heads"):  # elsewhere other masks, or no whole text, are looked at
         typed = cached_run(replace(run.settings, order=0))
         compared = run.once("orders", lambda: compare_orders(typed, run))
@@ -117,13 +115,13 @@ def about_batch(run: Run, selection: Selection) -> None:
     n_padded = sum(any(sequence.is_padding) for sequence in run.batches["source"])
     length = len(run.tokens["source"])
     if not n_padded:
-        about = "They are equally long, so that there is no padding."
+        about = "They are equally long: no padding."
     elif selection.view == "generate" and run.settings.architecture == "decoder":
         about = "Each is continued without its padding."
     else:
         about = _who_hides_padding(run, selection)
     shorter = f", padded to {length} tokens" if n_padded else ""
-    st.caption(f"{run.n_batch_items} lines are a batch of {run.n_batch_items} sequences{shorter}. {about}")
+    st.caption(f"A batch of {run.n_batch_items} sequences, one per line{shorter}. {about}")
 
 
 def _who_hides_padding(run: Run, selection: Selection) -> str:
@@ -136,12 +134,10 @@ def _who_hides_padding(run: Run, selection: Selection) -> str:
     seen = padding_is_seen(run.promised, run.batches)
     if switched_off := unpadded(run.settings):
         named = listed([attention.called for attention in switched_off])
-        return f"The padding mask follows from the lengths, but is switched off in {named}."
+        return f"The padding mask is switched off in {named}."
     if "padding" in run.settings.mask:
-        without = (
-            "take it off to see what goes wrong" if seen else "the other masks alone would hide it from all words"
-        )
-        return f"The padding mask follows from the lengths and hides it: {without}."
+        without = "Take it off to see what goes wrong" if seen else "The other masks alone would hide it too"
+        return f"The padding mask hides the padding. {without}."
     if seen:
-        return "The padding mask is off: words see the padding too, and take something from it."
+        return "The padding mask is off: words see the padding too."
     return "The padding mask is off, but the other masks hide the padding from all words."

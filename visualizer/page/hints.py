@@ -38,22 +38,22 @@ def sentences(run: Run, view: View = "step") -> tuple[str, ...]:
     """What is true of positions and dropout that their names do not say; a model that writes has no dropout."""
     settings, found = run.settings, []
     if settings.positions == "learned" and settings.weights != TRAINED:
-        filled = "the sinusoids, number for number" if settings.weights == "hand_built" else "random numbers"
-        found.append(f"Nothing was learned here: these weights fill the table of learned positions with {filled}.")
+        filled = "the sinusoids" if settings.weights == "hand_built" else "random numbers"
+        found.append(f"Nothing was learned here: the table of learned positions has {filled}.")
     knows_letters = settings.weights == TRAINED and not TASKS[settings.task].has_words
     if knows_letters and settings.text != settings.text.lower():
-        found.append("This model knows small letters only: capitals are read as small letters.")
+        found.append("This model knows only small letters: capitals are read as small letters.")
     if settings.dropout > 0 and settings.weights == "hand_built" and view != "generate":
         found.append(
-            f"Dropout sets {settings.dropout:.0%} of the numbers to zero by chance, also of those that a "
-            "hand-built head reads: it then loses some of what its name says."
+            f"Dropout sets {settings.dropout:.0%} of the numbers to zero by chance, so that a hand-built head "
+            "no longer does exactly what its name says."
         )
     return tuple(found)
 
 
 def _padding() -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="no_padding"):
-        st.caption("The padding mask blocks nothing: there is no padding that it could hide.", width="content")
+        st.caption("The padding mask blocks nothing: there is no padding.", width="content")
         st.button(
             f"+{MORE_PADDING} padding",
             key="more_padding",

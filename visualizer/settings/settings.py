@@ -86,7 +86,7 @@ class Settings:
         "encoder",
         "Architecture",
         "An encoder reads a text, a decoder continues one, an encoder-decoder turns one into another. An attention "
-        "alone is one self-attention over the embedded tokens, with no residual, norm or logits around it.",
+        "alone is one self-attention over the embedded tokens, without residual, norm or logits.",
         choices={
             "encoder": "Encoder",
             "decoder": "Decoder",
@@ -97,24 +97,24 @@ class Settings:
     text: str = setting(
         "The cat sat on the mat because the cat was tired",
         "Text",
-        "What the model reads. Each line is a sequence of its own: several are computed at once, as a batch.",
+        "What the model reads. Several lines are a batch, one sequence each.",
     )
     target: str = setting(
         "Die Katze saß auf der Matte",
         "Target",
-        "What the decoder has written so far; it starts with <s>. One line for each line of the text.",
+        "What the decoder has written so far, after <s>. One line for each line of the text.",
     )
     tokens: TokenKind = setting(
         "words",
         "Tokens",
-        "What one token is: a word or punctuation mark, a character as you see it, or a byte of UTF-8.",
+        "One token is a word or punctuation mark, a character as you see it, or a byte of UTF-8.",
         choices={"words": "Words", "characters": "Characters", "bytes": "Bytes"},
     )
     weights: str = setting(
         "hand_built",
         "Model weights",
-        "Hand-built heads each do one known thing; random ones come from the seed; trained ones have learned a "
-        "task. Published numbers come with their own: see the worked examples below.",
+        "Hand-built heads each do one known thing, random weights come from the seed, trained ones have learned a "
+        "task. Worked examples bring published numbers.",
         choices=_WEIGHT_LABELS,
     )
     task: str = setting(
@@ -132,14 +132,13 @@ class Settings:
     n_decoder_layers: int = setting(
         0,
         "Layers of the decoder",
-        "How many layers the decoder has, where they are not as many as the encoder's.",
+        "How many layers the decoder has, where not as many as the encoder. 0: as many.",
         most=12,
     )
     shared_vocabulary: bool = setting(
         True,
         "Shared vocabulary",
-        "Source and target take their ids from one vocabulary and share one embedding table, as in the paper. Off, "
-        "each has its own, and equal words of both are as different as any two.",
+        "Source and target share one vocabulary and one embedding table, as in the paper. Off, each has its own.",
     )
     d_model: int = setting(
         64,
@@ -151,8 +150,8 @@ class Settings:
     head_dim: int = setting(
         0,
         "Head width",
-        "The length of one head's queries, keys and values (d_k = d_v): the model width shared among the heads, "
-        "as in the paper, or any other, as in T5. What the heads find is then wider or narrower than the model.",
+        "The length of one head's queries, keys and values (d_k = d_v): the model width divided by the number of "
+        "heads, as in the paper, or any other, as in T5.",
         most=256,
         offered=(0, 1, 2, 3, 4, 8, 16, 32, 64, 128, 256),
     )
@@ -160,7 +159,7 @@ class Settings:
         0,
         "Output width",
         "The length of the vectors that an attention alone puts out (d_out). In a Transformer it is the model "
-        "width: the residual connection adds what comes out to what went in.",
+        "width, since output and input are added.",
         most=WIDEST,
         offered=(0, 1, 2, 3, 4, 8, 16, 24, 32, 64, 128, 256, 512, WIDEST),
     )
@@ -175,13 +174,13 @@ class Settings:
     norm: Norm = setting(
         "post",
         "Layer norm",
-        "Post normalises after each residual sum, as in the paper; pre normalises what enters each sub-layer.",
+        "Post normalises each residual sum, as in the paper; pre normalises what enters each sub-layer.",
         choices={"post": "Post", "pre": "Pre"},
     )
     positions: Positions = setting(
         "sinusoidal",
         "Positions",
-        "How the model knows the order of the tokens. With none it cannot.",
+        "How the model knows the order of the tokens. Without them only a mask can tell.",
         choices={"sinusoidal": "Sinusoidal", "learned": "Learned", "none": "None"},
     )
     activation: Activation = setting(
@@ -193,7 +192,7 @@ class Settings:
     scale_scores: bool = setting(
         True,
         "Scale scores",
-        "Divide the scores by the square root of the head width, so that softmax does not saturate.",
+        "Divide the scores by the square root of the head width (√d_k), so that softmax does not saturate.",
     )
     final_norm: bool = setting(
         False,
@@ -203,25 +202,24 @@ class Settings:
     qkv_bias: bool = setting(
         True,
         "Bias of q, k, v",
-        "The projections to queries, keys and values add a bias, as in nn.MultiheadAttention; those of the paper "
-        "have none.",
+        "The projections to queries, keys and values add a bias, as in nn.MultiheadAttention but not in the paper.",
     )
     fused_qkv: bool = setting(
         False,
         "One matrix for q, k, v",
-        "One matrix makes queries, keys and values, as in nn.MultiheadAttention (in_proj_weight) and GPT-2, "
-        "instead of three. The numbers stay the same.",
+        "One matrix for queries, keys and values, as in nn.MultiheadAttention (in_proj_weight) and GPT-2. The "
+        "numbers stay the same.",
     )
     output_bias: bool = setting(
         True,
         "Bias of the output projection",
-        "The projection that mixes the heads adds a bias, as in nn.MultiheadAttention; the paper's has none.",
+        "The projection that mixes the heads adds a bias, as in nn.MultiheadAttention but not in the paper.",
     )
     layer_norm_eps: float = setting(
         1e-5,
         "Layer norm ε",
-        "Added to the variance before its root is taken, so that nothing is divided by zero: 1e-5 in PyTorch, 1e-6 "
-        "in Tensor2Tensor, 1e-12 in BERT. A large one shows what it does.",
+        "Added to the variance, so that nothing is divided by zero: 1e-5 in PyTorch, 1e-6 in Tensor2Tensor, 1e-12 "
+        "in BERT. A large one shows what it does.",
         least=1e-12,
         most=1,
         offered=(1e-12, 1e-8, 1e-6, 1e-5, 1e-3, 0.1, 1.0),
@@ -229,16 +227,16 @@ class Settings:
     unembedding_bias: bool = setting(
         False,
         "Bias of the logits",
-        "The final linear layer adds a number of its own to each token's logit, as in BERT; the paper's has none.",
+        "The final linear layer adds a number to each token's logit, as in BERT but not in the paper.",
     )
     dropout: float = setting(
         0.0,
         "Dropout",
-        "The share of values set to zero, as in training. The weights of a query then no longer sum to one.",
+        "The chance that a number is set to zero, as in training. Weights of a query then no longer sum to one.",
         most=0.9,
     )
     mask: tuple[str, ...] = setting(
-        ("causal",), "Masks", "A query sees a key only where every mask chosen allows it.", choices=_MASK_LABELS
+        ("causal",), "Masks", "A query sees a key only where every chosen mask allows it.", choices=_MASK_LABELS
     )
     window: int = setting(
         3,
@@ -250,7 +248,7 @@ class Settings:
     prefix: int = setting(
         3,
         "Prefix length",
-        "Prefix: every query sees this many first tokens, and later ones causally. Padding before them does not "
+        "Prefix: every query sees this many first tokens, and later ones causally. Padding on the left does not "
         "count.",
         most=MAX_TOKENS,
     )
@@ -260,24 +258,23 @@ class Settings:
     order: int = setting(
         0,
         "Order",
-        "The order of the text's tokens: 0 as typed, 1 backwards, from 2 on shuffled in one way or another.",
+        "The order of the text's tokens: 0 as typed, 1 backwards, from 2 on shuffled.",
         most=MAX_ORDER,
     )
     pad: int = setting(
-        0, "Padding tokens", "How many <pad> tokens are added. The padding mask hides them.", most=64
+        0, "Padding tokens", "How many <pad> tokens are added, for the padding mask to hide.", most=64
     )
     pad_side: PadSide = setting(
         "right",
         "Padding side",
-        "Where the <pad> tokens stand: after the text, or before it as when a batch of prompts is continued.",
+        "After the text, or before it, as when a batch of prompts is continued.",
         choices={"right": "Right", "left": "Left"},
     )
     fault: Fault = setting(
         "none",
         "Mask bug",
-        "Breaks the model on purpose, to see what a wrong mask does: the weights or the scores are multiplied by "
-        "the mask instead of filled with -∞ before the softmax, the middle layer goes without its mask, or "
-        "positions count the padding on the left, so that the text stands further on.",
+        "Breaks the model on purpose: the weights or the scores are multiplied by the mask, instead of blocked "
+        "scores set to -∞; the middle layer has no mask; or positions count the padding on the left.",
         choices={
             "none": "None",
             "after_softmax": "Weights times mask",
@@ -292,32 +289,32 @@ class Settings:
     custom_encoder: str = setting(
         "",
         "Painted mask of the encoder",
-        "The same of the encoder beside a decoder, laid on top of its padding mask.",
+        "The same for the encoder beside a decoder, combined with its padding mask.",
         kind="cells",
     )
     custom_cross: str = setting(
         "",
         "Painted mask of the cross-attention",
-        "The same of the cross-attention: its queries are the target's tokens, its keys the source's.",
+        "The same for the cross-attention: its queries are the target's tokens, its keys the source's.",
         kind="cells",
     )
     encoder_padding: bool = setting(
         True,
         "Padding mask in the encoder",
-        "Where the padding mask is chosen: whether the encoder beside a decoder has it too, as it must "
+        "Whether the padding mask, if chosen, is also in the encoder beside a decoder, as it must be "
         "(src_key_padding_mask in PyTorch).",
     )
     cross_padding: bool = setting(
         True,
         "Padding mask in the cross-attention",
-        "Where the padding mask is chosen: whether the cross-attention has it too, as it must "
+        "Whether the padding mask, if chosen, is also in the cross-attention, as it must be "
         "(memory_key_padding_mask in PyTorch).",
     )
     score: str = setting(
         "",
         "Change of scores",
-        "A number in place of each scaled score, before the mask, as in a score_mod of FlexAttention: from score, "
-        "the positions q and k, and the head h.",
+        "An expression of score, the positions q and k, and the head h. It replaces each scaled score before the "
+        "mask, as a score_mod of FlexAttention does.",
     )
 
     @property
@@ -337,7 +334,7 @@ class Settings:
         return self.n_decoder_layers if is_apart else self.n_layers
 
 
-_COMPARED = "{} is compared with what you say here. Until you do, it is described and not judged."
+_COMPARED = "{} is compared with this. Until you choose, it is described and not judged."
 
 
 @dataclass(frozen=True)
@@ -351,8 +348,8 @@ class Selection:
     view: View = setting(
         "step",
         "View",
-        "Follow one token or the computation, see all heads at once, set two masks side by side, paint and test a "
-        "mask, train a model, let one write, or open what was recorded of any other.",
+        "Follow one token or the computation, see all heads, compare two masks, paint and test a mask, train a "
+        "model, let one write, or open any other.",
         choices={
             "way": "Follow a token",
             "step": "Step through",
@@ -364,15 +361,15 @@ class Selection:
             "watched": "Any model",
         },
     )
-    layer: int = setting(0, "Layer", "The layer that is looked at, counted from 0.", most=11)
-    head: int = setting(2, "Head", "The head that is looked at, counted from 0.", most=15)
+    layer: int = setting(0, "Layer", "The layer shown, counted from 0.", most=11)
+    head: int = setting(2, "Head", "The head shown, counted from 0.", most=15)
     stage: str = setting(
-        "encoder.self_attention.weights", "Stage", "The step of the computation that is looked at.", kind="stage"
+        "encoder.self_attention.weights", "Stage", "The step of the computation that is shown.", kind="stage"
     )
-    query: int = setting(8, "Query", "The token that looks, counted from 0.", most=MAX_TOKENS - 1)
-    key: int = setting(1, "Key", "The token that is looked at, counted from 0.", most=MAX_TOKENS - 1)
+    query: int = setting(8, "Query", "The token that attends, counted from 0.", most=MAX_TOKENS - 1)
+    key: int = setting(1, "Key", "The token that is attended to, counted from 0.", most=MAX_TOKENS - 1)
     batch: int = setting(
-        0, "Sequence", "Which sequence of the batch is looked at, counted from 0.", most=MAX_SEQUENCES - 1
+        0, "Sequence", "The sequence of the batch that is shown, counted from 0.", most=MAX_SEQUENCES - 1
     )
     mask_a: tuple[str, ...] = setting((), "Masks A", "The masks of the first of two runs.", choices=_MASK_LABELS)
     mask_b: tuple[str, ...] = setting(
@@ -381,15 +378,15 @@ class Selection:
     scope: PaintScope = setting(
         "all",
         "Paint for",
-        "The heads that a stroke is for. The narrowest painting holds: one head of one layer before a layer before "
-        "a head before all.",
+        "The heads that a stroke is for. Where paintings overlap, one head of one layer comes before a layer, then "
+        "a head, then all.",
         choices={"all": "All heads", "layer": "This layer", "head": "This head", "layer_head": "Layer and head"},
     )
     attention: AttentionName = setting(
         "decoder",
         "Which mask do you edit?",
-        "The encoder's self-attention, the decoder's self-attention, or the cross-attention, in which the target's "
-        "tokens look at the source's. Each has a mask of its own.",
+        "That of the encoder's self-attention, of the decoder's, or of the cross-attention, in which the target's "
+        "tokens attend to the source's.",
         choices={"encoder": "Encoder", "decoder": "Decoder", "cross": "Cross-attention"},
     )
     panel: LabPanel = setting(
@@ -409,14 +406,13 @@ class Selection:
     block_size: str = setting(
         "128",
         "Block size",
-        "Queries, and keys, of one block. FlexAttention takes 128 unless told otherwise.",
+        "Queries, and keys, in one block: 128 by default in FlexAttention.",
         choices={str(size): str(size) for size in (2, 4, 8, 16, 32, 64, 128, 256)},
     )
     block_tokens: str = setting(
         "8192",
         "Tokens",
-        "How long the sequence is that the mask is laid on. Positions go on counting; documents and padding are "
-        "those of the text, each as much longer.",
+        "The length of the sequence that the mask is for. Documents and padding of the text are stretched to it.",
         choices={"text": "As the text", **{str(n): f"{n:,}" for n in (512, 2048, 8192, 32768)}},
     )
     library: str = setting(
@@ -439,19 +435,19 @@ class Selection:
     depth: Depth = setting(
         "plain",
         "Explanation",
-        "How a stage is explained: as a story of readers and books, or by what exactly is computed.",
+        "In few words, or exactly as it is computed.",
         choices={"plain": "Plain", "exact": "Exact"},
     )
     hidden: bool = setting(
         False,
         "Hide the result",
-        "Cover what the model computes, in every view: say what you expect of it in Step through, Heads, Compare "
-        "masks or Generate, then reveal it.",
+        "Cover what the model computes. In Step through, Heads, Compare masks and Generate, say what you expect, "
+        "then reveal it.",
     )
     present: bool = setting(
         False,
         "Present",
-        "For a room: large type, no sidebar, and the picture on all of the screen. P leaves it again.",
+        "For a room: large type, no sidebar, the picture on the whole screen. P ends it.",
     )
     question: Question = setting(
         "usual",
@@ -462,26 +458,24 @@ class Selection:
     class_code: str = setting(
         "",
         "Class",
-        "What is expected is counted for everybody who opens a link with the same code on this server.",
+        "Answers are counted for everybody who opens a link with this code on this server.",
         kind="identifier",
     )
     claim: Claim = setting(
         "intended",
         "Claim",
-        "What is to be proved: that the model does what the mask should be, that nothing passes where the masks "
-        "forbid it, whatever they are, or that no output depends on a later token.",
+        "Prove that the model keeps to what the mask should be, that nothing passes where its masks block, or that "
+        "no output depends on a later token.",
         choices={"intended": "As it should be", "promised": "The masks hold", "causal": "No look ahead"},
     )
     embeddings: Embeddings = setting(
         "target",
         "Embeddings of the",
-        "Whose embeddings the outputs are differentiated by.",
+        "The embeddings that the outputs are differentiated by.",
         choices={"target": "target", "source": "source"},
     )
-    cell: bool = setting(
-        False, "Cell", "Whether the key that is looked at was chosen, though it is the one that is usual."
-    )
-    guided: bool = setting(False, "Guided path", "Whether the path through the model is being walked.")
+    cell: bool = setting(False, "Cell", "Whether the key was chosen, where it is also the default.")
+    guided: bool = setting(False, "Guided path", "Whether the guided path is open.")
     stop: int = setting(0, "Stop", "The stop of the path, counted from 1; 0 before the first.", most=40)
     path: str = setting(
         "", "Path", "A path that was opened from a file, while the server remembers it.", kind="identifier"
@@ -490,31 +484,31 @@ class Selection:
     relative: bool = setting(
         False,
         "Relative to the length of A's vector",
-        "Divide the length of each difference by the length of the vector that it changed.",
+        "Divide the length of each difference by the length of A's vector.",
     )
     drawn: Drawn = setting(
         "grids",
         "Heads as",
-        "Weights as a grid for each head, or as lines from the queries to the keys.",
+        "A grid of weights for each head, or lines from the queries to the keys.",
         choices={"grids": "Grids", "lines": "Lines"},
     )
     shown: tuple[int, ...] = setting(
-        (), "Heads shown", "The heads that are drawn, counted from 0; without any, all.", kind="places", most=15
+        (), "Heads shown", "The heads that are drawn, counted from 0; empty: all.", kind="places", most=15
     )
     curve: Curve = setting(
         "auto",
         "Colour scale",
-        "Linear, or by the square root, in which small weights can be seen; the second is usual for many tokens.",
+        "Linear, or by the square root, which shows small weights; it is usual for many tokens.",
         choices={"auto": "As usual", "linear": "Linear", "root": "Square root"},
     )
-    least_weight: float = setting(0.01, "Least weight", "Lines of less weight are left out.", most=0.5)
+    least_weight: float = setting(0.01, "Least weight", "Smaller weights have no line.", most=0.5)
     pinned: str = setting(
         "", "Pinned token", "The token whose lines alone are drawn, such as q8 or k3.", kind="identifier"
     )
     chart: Chart = setting(
         "none",
         "Charts",
-        "A chart of what is looked at; it stays closed where it has nothing to say.",
+        "A chart below the picture; it stays closed where it does not apply.",
         choices={
             NO_CHART: "None",
             "positions": "Positions as curves",
@@ -530,43 +524,44 @@ class Selection:
         "greedy",
         "Strategy",
         "Greedy takes the most likely token; sampling draws one by its probability, after temperature, top-k and "
-        "top-p; beam search keeps the most probable sequences of each length side by side.",
+        "top-p; beam search keeps the few most probable sequences.",
         choices={"greedy": "Greedy", "sampling": "Sampling", "beam": "Beam search"},
     )
-    limit: int = setting(0, "Max new tokens", "How many tokens are written at most; 0: as many as usual.", most=32)
+    limit: int = setting(0, "Max new tokens", "How many tokens are written at most; 0: the usual number.", most=32)
     temperature: float = setting(
         1.0,
         "Temperature",
-        "What the logits are divided by. Below 1 the likely tokens gain, above 1 the unlikely ones.",
+        "The logits are divided by it. Below 1 likely tokens gain, above 1 unlikely ones.",
         least=0.1,
         most=3,
     )
     top_k: int = setting(
-        0, "Top-k", "Only so many of the most likely tokens are left. Empty, or 0 in a link: all.", most=10_000
+        0,
+        "Top-k",
+        "Only this many of the most likely tokens can be drawn. Empty, or 0 in a link: all.",
+        most=10_000,
     )
     top_p: float = setting(
-        1.0, "Top-p", "Of these, the fewest that together reach this probability.", least=0.05, most=1
+        1.0, "Top-p", "Of these, the fewest that together reach this probability can be drawn.", least=0.05, most=1
     )
-    draws: int = setting(
-        0, "Seed of the draws", "The same seed draws the same numbers, one for each place.", most=2**32 - 1
-    )
-    beams: int = setting(3, "Width", "How many sequences of each length are kept. 1 is greedy.", least=1, most=5)
+    draws: int = setting(0, "Seed of the draws", "The same seed draws the same numbers.", most=2**32 - 1)
+    beams: int = setting(3, "Width", "How many sequences are kept at each step. 1 is greedy.", least=1, most=5)
     length_penalty: float = setting(
         0.6,
         "Length penalty",
-        "The sum of log-probabilities is divided by ((5 + length) / 6) to this power; more favours long ones.",
+        "The sum of log-probabilities is divided by ((5 + length) / 6) to this power; more favours long sequences.",
         most=2,
     )
     cached: bool = setting(
         False,
         "Key/value cache",
-        "Keep the keys and values of earlier tokens instead of computing them again at every step.",
+        "Keep the keys and values of earlier tokens instead of computing them again.",
     )
     step: int = setting(0, "Step", "The token that is being written, counted from 0.", most=31)
     row_layer: int = setting(
         -1,
         "Layer of the row",
-        "The layer whose attention the written token rests on, counted from 0; -1: the last.",
+        "The layer whose attention row is shown, counted from 0; -1: the last.",
         least=-1,
         most=11,
     )
@@ -582,20 +577,19 @@ class Selection:
     array_documents: str = setting(
         "",
         "Documents",
-        "If sequences are packed: the number of each token's document, 0 0 0 1 1, or the lengths of the documents, "
-        "3 2. A semicolon parts the sequences of a batch.",
+        "For packed sequences: the number of each token's document, 0 0 0 1 1, or the lengths of the documents, "
+        "3 2. A semicolon separates the sequences of a batch.",
     )
     array_padding: str = setting(
         "",
         "Padding",
-        "If there is any: how many tokens each sequence has, 3, or 3 5 2, with “left” behind them where padding "
-        "stands before the tokens; or 1 for each token and 0 for each padding, 1 1 1 0 0, with a semicolon between "
-        "sequences.",
+        "How many tokens each sequence has, 3, or 3 5 2, followed by “left” for padding on the left; or 1 for each "
+        "token and 0 for each padding, 1 1 1 0 0, with a semicolon between sequences.",
     )
     passed_to: PassedTo = setting(
         "ask",
         "Where do you pass it?",
-        "The same array means opposite things in different places. Only what this place makes of it is judged.",
+        "The same array means opposite things in different functions. It is judged as this one reads it.",
         choices={
             "ask": "Choose the function",
             "sdpa": "F.scaled_dot_product_attention: attn_mask",
@@ -613,38 +607,37 @@ class Selection:
     against_intent: bool = setting(
         False,
         "B is what the mask should be",
-        "Compare the masks of A with what was said in the Mask lab that the mask should be.",
+        "Compare the masks of A with what the mask should be, as chosen in the Mask lab.",
     )
     array_heads: int = setting(
         0,
         "Heads of the attention",
-        "An axis of B * n_heads holds the heads of the first sequence, then those of the next. 0: as many as the "
+        "An axis of B * n_heads has the heads of the first sequence, then those of the next. 0: as many as the "
         "model here has.",
         most=128,
     )
     one_row: OneRow = setting(
         "usual",
         "The one row is for",
-        "A mask with one row is for one new query, as in decoding with a cache, or for every query alike: an axis "
-        "with one entry broadcasts. As usual: (1, Tk) is one query, (B, 1, 1, Tk) every query.",
+        "A mask with one row is for one new query, as in decoding with a cache, or broadcasts to every query. As "
+        "usual: (1, Tk) is one query, (B, 1, 1, Tk) every query.",
         choices={"usual": "As usual", "one": "One new query", "all": "Every query"},
     )
     keys_before: int = setting(
         -1,
         "Past length (KV cache)",
-        "How many keys of the cache stand before query 0. 0 sets the first query beside the first key: top-left "
-        "aligned. As many as there are more keys than queries set the last query beside the last key: bottom-right "
-        "aligned.",
+        "How many keys of the cache come before query 0. 0 aligns the first query with the first key (top-left); "
+        "the number of keys minus that of queries aligns the last ones (bottom-right).",
         least=-1,
         most=2_048,
     )
-    plane: int = setting(0, "Mask shown", "Which mask of the array is drawn, counted from 0.", most=65_535)
-    crop_query: int = setting(0, "From query", "The first query that is drawn of a large mask.", most=2_047)
-    crop_key: int = setting(0, "From key", "The first key that is drawn of a large mask.", most=2_047)
+    plane: int = setting(0, "Mask shown", "The mask of the array that is drawn, counted from 0.", most=65_535)
+    crop_query: int = setting(0, "From query", "The first query drawn of a large mask.", most=2_047)
+    crop_key: int = setting(0, "From key", "The first key drawn of a large mask.", most=2_047)
     asked_width: int = setting(
         0,
         "Width asked for",
-        "The model width to return to when the heads can share it; 0: none.",
+        "The model width to return to when it can be divided by the number of heads; 0: none.",
         most=WIDEST,
     )
 

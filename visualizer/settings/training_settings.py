@@ -63,7 +63,7 @@ class TrainingChoice:
     train_task: str = setting(
         "reverse",
         "Task",
-        "What is to be learned.",
+        "What the model learns.",
         choices={task: trained.title for task, trained in TRAINED_MODELS.items()},
     )
     train_experiment: str = setting(
@@ -78,7 +78,7 @@ class TrainingChoice:
     train_n_layers: int = setting(
         _REVERSE.recipe["n_layers"],
         "Layers",
-        "How many layers are stacked, in an encoder and a decoder each.",
+        "How many layers each stack has.",
         least=1,
         most=4,
     )
@@ -97,38 +97,34 @@ class TrainingChoice:
         most=512,
     )
     train_steps: int = setting(
-        _REVERSE.recipe["steps"], "Steps", "How often the weights are changed.", least=1, most=LAST_STEP
+        _REVERSE.recipe["steps"], "Steps", "How many times the weights are updated.", least=1, most=LAST_STEP
     )
     train_seed: int = setting(
         _REVERSE.recipe["seed"],
         "Seed",
-        "Of the first weights and of the texts: the same seed gives the same model.",
+        "For the first weights and the texts: the same seed gives the same model.",
         most=2**32 - 1,
     )
     train_learning_rate: float = setting(
         _REVERSE.recipe["learning_rate"],
         "Learning rate",
-        "The highest, reached after a warm-up; then it falls along half a cosine.",
+        "The highest one, reached after a warm-up; then it falls along half a cosine.",
         most=0.1,
     )
-    train_text: str = setting(_REVERSE.example, "Ask it", "What the model is asked while it learns.")
+    train_text: str = setting(_REVERSE.example, "Ask it", "The text that the model answers while it learns.")
     train_attention: str = setting(
         "decoder.cross_attention",
         "Attention",
-        "Which attention is drawn.",
+        "The attention that is drawn.",
         choices={
             "decoder.cross_attention": "Cross-attention",
             "decoder.self_attention": "Decoder self",
             "encoder.self_attention": "Encoder self",
         },
     )
-    train_layer: int = setting(
-        _REVERSE.recipe["n_layers"] - 1, "Layer", "The layer that is looked at, counted from 0.", most=3
-    )
-    train_step: int = setting(LAST_STEP, "Moment", "The step that is looked at.", most=LAST_STEP)
-    train_started: str = setting(
-        "", "Started", "The training that was started here: what it has come to is shown.", kind="identifier"
-    )
+    train_layer: int = setting(_REVERSE.recipe["n_layers"] - 1, "Layer", "The layer shown, counted from 0.", most=3)
+    train_step: int = setting(LAST_STEP, "Moment", "The step that is shown.", most=LAST_STEP)
+    train_started: str = setting("", "Started", "The training that was started here.", kind="identifier")
 
 
 TRAINING: Mapping[str, Field] = fields_of(TrainingChoice)

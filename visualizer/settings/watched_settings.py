@@ -39,7 +39,7 @@ class WatchedChoice:
     watched_source: Source = setting(
         "none",
         "Recording",
-        "Which recording is open. What was uploaded stays in the session and is in no link.",
+        "The recording that is open. An uploaded one stays in the session and is in no link.",
         choices={
             "none": "None",
             "example": "The example",
@@ -51,14 +51,14 @@ class WatchedChoice:
     watched_path: str = setting(
         "",
         "Or the path of one on this machine",
-        "A file that trace.save wrote, on the machine that this page is served from. It can be of any length that "
-        "its memory allows, and nothing in it is run.",
+        "A file that trace.save wrote, on the machine that serves this page. Only its memory limits the size, and "
+        "nothing in it is run.",
     )
     watched_panel: Panel = setting(
         "heads",
         "Show",
-        "The heads of its attentions, one of them under another mask, every operation one after the other, how it "
-        "writes on, or the whole pass under another mask.",
+        "All heads, one attention under another mask, every operation, how it writes on, the whole pass under "
+        "another mask, or a test for leaks.",
         choices={
             "heads": "Heads",
             "compare": "Compare masks",
@@ -68,38 +68,34 @@ class WatchedChoice:
             "prove": "Prove",
         },
     )
-    watched_attention: str = setting("", "Attention", "The attention that is looked at, by its path.")
+    watched_attention: str = setting("", "Attention", "The attention shown, by its path.")
     watched_item: int = setting(
-        0, "Sequence", "Which sequence of the batch is looked at, counted from 0.", most=1_023
+        0, "Sequence", "The sequence of the batch that is shown, counted from 0.", most=1_023
     )
-    watched_head: int = setting(0, "Head", "The head that is looked at, counted from 0.", most=MOST_HEADS - 1)
-    watched_query: int = setting(0, "Query", "The token that looks, counted from 0.", most=MOST_TOKENS - 1)
-    watched_key: int = setting(0, "Key", "The token that is looked at, counted from 0.", most=MOST_TOKENS - 1)
+    watched_head: int = setting(0, "Head", "The head shown, counted from 0.", most=MOST_HEADS - 1)
+    watched_query: int = setting(0, "Query", "The token that attends, counted from 0.", most=MOST_TOKENS - 1)
+    watched_key: int = setting(0, "Key", "The token that is attended to, counted from 0.", most=MOST_TOKENS - 1)
     watched_first_query: int = setting(
         0,
         "First query drawn",
-        "Of a long text a part of the heads is drawn: the number of its first query, counted from 0.",
+        "The first query that is drawn of a long text, counted from 0.",
         most=MOST_TOKENS - 1,
     )
     watched_first_key: int = setting(
         0,
         "First key drawn",
-        "Of a long text a part of the heads is drawn: the number of its first key, counted from 0.",
+        "The first key that is drawn of a long text, counted from 0.",
         most=MOST_TOKENS - 1,
     )
     watched_mask: str = setting(
         "k <= q",
         "Another mask: allowed where",
-        "An expression of the positions q and k, such as k <= q or abs(q - k) < 4. The weights are computed again "
-        "from the recorded queries, keys and biases, in this attention alone.",
+        "An expression of the positions q and k, such as k <= q or abs(q - k) < 4. The weights of this attention "
+        "alone are computed again, from its recorded queries, keys and biases.",
     )
-    watched_stage: str = setting("", "Operation", "The operation that is looked at, by its path.")
-    watched_row: int = setting(
-        0, "Row", "The row of the number that is looked at, counted from 0.", most=MOST_PLACES
-    )
-    watched_column: int = setting(
-        0, "Column", "The column of the number that is looked at, counted from 0.", most=MOST_PLACES
-    )
+    watched_stage: str = setting("", "Operation", "The operation shown, by its path.")
+    watched_row: int = setting(0, "Row", "The row of the chosen number, counted from 0.", most=MOST_PLACES)
+    watched_column: int = setting(0, "Column", "The column of the chosen number, counted from 0.", most=MOST_PLACES)
     pretrained_model: str = setting(
         "", "Checkpoint", "A name on the hub, a folder, or a GGUF file. What is on this machine stands first."
     )
@@ -111,21 +107,20 @@ class WatchedChoice:
     pretrained_second: str = setting(
         "",
         "Second text",
-        "For an encoder the second of a pair of texts, for an encoder-decoder what the decoder has written so far.",
+        "For an encoder the second of a pair of texts, for an encoder-decoder the decoder's text so far.",
     )
     pretrained_chat: bool = setting(
-        False, "As a chat", "The text is what is said to an assistant, in the template that the checkpoint has."
+        False, "As a chat", "The text is a message to an assistant, in the checkpoint's chat template."
     )
     pretrained_batch: bool = setting(
         False,
         "Lines as a batch",
-        "Each line of the text is a sequence of its own; all are filled up to one length, on the side that the "
-        "tokenizer fills, and read at once.",
+        "Each line of the text is one sequence; all are padded to one length, on the side that the tokenizer pads.",
     )
     pretrained_dtype: NumberType = setting(
         "float32",
         "Number type",
-        "The type of the weights in memory: bfloat16 takes half as much, and is less exact.",
+        "Of the weights in memory: bfloat16 takes half as much and is less exact.",
         choices={"float32": "float32", "bfloat16": "bfloat16"},
     )
     pretrained_device: str = setting("cpu", "Device", "Where the model is computed.")
@@ -133,23 +128,23 @@ class WatchedChoice:
         "k <= q and q - k < 4",
         "Another mask",
         "Which keys a query may see, as in the Mask lab: a condition of the query's position q, the key's k and "
-        "the head h, such as k <= q, abs(q - k) < 3 or k == 0 or k == q.",
+        "the head h, such as k <= q or abs(q - k) < 3.",
     )
     pretrained_under: Under = setting(
         "own",
         "Under",
-        "Whether the claim is proved under the masks that the model itself has, or under another one.",
+        "Prove it under the model's own masks or under another one.",
         choices={"own": "Its own masks", "other": "Another mask"},
     )
     pretrained_sampling: bool = setting(
         False,
         "Sampling",
-        "Each token is drawn by its probability, after temperature, top-k and top-p. Else always the likeliest.",
+        "Draw each token by its probability, after temperature, top-k and top-p. Off: take the likeliest.",
     )
     pretrained_where: Where = setting(
         "decoder",
         "In",
-        "Which attentions of an encoder-decoder the other mask is for.",
+        "The attentions of an encoder-decoder that the other mask is for.",
         choices={"encoder": "The encoder", "decoder": "The decoder", "cross": "The cross-attention"},
     )
     pretrained_steps: int = setting(

@@ -190,41 +190,18 @@ ENTRIES: tuple[StageEntry, ...] = (
         "Input of the queries",
         "residual",
         formula=r"X_q \in \mathbb{R}^{T_q \times d_{model}}",
-        plain="""self: [Attention] is a library. The cards enter as readers: each token will write down what it
-            looks for. It has a book on the shelf too, so its card serves three times.
-            cross: [Attention] is a library, and here two texts meet in it. The tokens of the target are
-            the readers: each will write down what it looks for in the source.""",
-        exact="""The vectors that ask.
-            self: In [self-attention] the same tensor also serves the [keys](key) and the [values](value).
-            cross: In [cross-attention] they are those of the target: each of its tokens asks about the
-            source.""",
     ),
     _detail(
         "key_input",
         "Input of the keys",
         "residual",
         formula=r"X_k \in \mathbb{R}^{T_k \times d_{model}}",
-        plain="""self: The same cards once more: from each will be made what stands on the spine of the token's
-            book.
-            cross: The cards of the source, whose tokens have the books.
-            cross and memory: They come as the [encoder] left them.
-            cross: From each will be made what stands on the spine.""",
-        exact="""The vectors that are looked up.
-            self: In [self-attention] this is the very tensor that the [queries](query) come from.
-            cross: In [cross-attention] they are those of the source, one for each source token.
-            cross and memory: They are the output of the [encoder].""",
     ),
     _detail(
         "value_input",
         "Input of the values",
         "residual",
         formula=r"X_v \in \mathbb{R}^{T_k \times d_{model}}",
-        plain="""self: The same cards a third time: from each will be made what stands in the token's book.
-            cross: The cards of the source once more: from each will be made what stands in the book.""",
-        exact="""The vectors whose content is passed on.
-            self: In [self-attention] this is the same tensor once more.
-            cross: In [cross-attention] they are those of the source.
-            cross and memory: They are the output of the [encoder] once more.""",
     ),
     _detail(
         "qkv",
@@ -232,11 +209,6 @@ ENTRIES: tuple[StageEntry, ...] = (
         "neutral",
         formula=linear_formula(r"[Q \; K \; V]", "X", "W^{QKV}", "b^{QKV}"),
         parts=("q_proj", "k_proj", "v_proj"),
-        plain="""From its card every token makes all three at once: its slip, the spine of its book and the
-            book, side by side in one row. They are its [query], its [key] and its [value].""",
-        exact="""One matrix makes [queries](query), [keys](key) and [values](value) at once: it holds the
-            three matrices side by side, and so does its result. One large product is faster than three, and gives
-            the same numbers. Most code is written so; in nn.MultiheadAttention the matrix is in_proj_weight.""",
     ),
     _detail(
         "kv",
@@ -244,99 +216,57 @@ ENTRIES: tuple[StageEntry, ...] = (
         "neutral",
         formula=linear_formula(r"[K \; V]", "X_k", "W^{KV}", "b^{KV}"),
         parts=("k_proj", "v_proj"),
-        plain="""From its card every token of the source makes two things at once, side by side in one row:
-            the spine of its book, its [key], and the book, its [value].""",
-        exact="""Two thirds of the one matrix for [queries](query), [keys](key) and [values](value) make the
-            keys and values of the source in one product. The queries come from the other sequence, so they have a
-            product of their own, with the first third. nn.MultiheadAttention does the same.""",
     ),
     _detail(
         "q_proj",
         "Query projection",
         "query",
+        texts="q_proj_part",
         formula=_part_formula,
         numpy=_part_line,
         checks=_part_checks,
         derive=_part_of,
         when=_is_part,
-        plain="""The first part of each row is the token's slip, its [query]: what it looks for.
-            several_heads: It is {n_heads} slips side by side: one for each [head].""",
-        exact="""The first columns of the product that made [keys](key) and [values](value) too: for the token
-            of each row its [query], what it looks for. Nothing is computed.
-            several_heads: Each of the {n_heads} [heads](head) owns {d_k} neighbouring
-            columns.""",
     ),
     _detail(
         "q_proj",
         "Query projection",
         "query",
         formula=linear_formula("Q", "X_q", "W^{Q}", "b^{Q}"),
-        plain="""From its card every token makes a slip, its [query]: what it looks for.
-            several_heads: It makes {n_heads} of them, side by side: one for each [head].""",
-        exact="""One [linear layer] turns the vector of every token that asks into its [query], what it looks
-            for.
-            several_heads: It does so for all {n_heads} [heads](head) at once: each owns {d_k} neighbouring
-            columns.""",
     ),
     _detail(
         "k_proj",
         "Key projection",
         "key",
+        texts="k_proj_part",
         formula=_part_formula,
         numpy=_part_line,
         checks=_part_checks,
         derive=_part_of,
         when=_is_part,
-        plain="""The part of each row before the last is what stands on the spine of the token's book, its
-            [key]: what it is found by.
-            several_heads: It is {n_heads} spines side by side: one for each [head].""",
-        exact="""The columns before those of the [values](value), of the product that made both: for the token
-            of each row its [key], what it is found by. Nothing is computed.
-            several_heads: Each of the {n_heads} [heads](head) owns {d_k} neighbouring
-            columns.""",
     ),
     _detail(
         "k_proj",
         "Key projection",
         "key",
         formula=linear_formula("K", "X_k", "W^{K}", "b^{K}"),
-        plain="""From its card every token makes what stands on the spine of its book, its [key]: what it is
-            found by.
-            several_heads: It makes {n_heads} spines, one for each [head].""",
-        exact="""One [linear layer] turns the vector of every token that can be attended to into its [key],
-            what it is found by.
-            several_heads: It does so for all {n_heads} [heads](head) at once: each owns {d_k} neighbouring
-            columns.""",
     ),
     _detail(
         "v_proj",
         "Value projection",
         "value",
+        texts="v_proj_part",
         formula=_part_formula,
         numpy=_part_line,
         checks=_part_checks,
         derive=_part_of,
         when=_is_part,
-        plain="""The last part of each row is what stands in the token's book, its [value]: what a reader
-            takes home.
-            several_heads: It is {n_heads} books side by side: one for each [head].""",
-        exact="""The last columns of the product that made the [keys](key) too: for the token of each row its
-            [value], what it hands over. Nothing is computed.
-            several_heads: Each of the {n_heads} [heads](head) owns {d_v} neighbouring
-            columns.""",
     ),
     _detail(
         "v_proj",
         "Value projection",
         "value",
         formula=linear_formula("V", "X_v", "W^{V}", "b^{V}"),
-        plain="""From its card every token makes what stands in its book, its [value]: what a reader takes
-            home.
-            several_heads: It makes {n_heads} books, one for each [head].""",
-        exact="""One [linear layer] turns the vector of every token that can be attended to into its [value],
-            what it hands over.
-            several_heads: It does so for all {n_heads} [heads](head) at once: each owns {d_v} neighbouring
-            columns.""",
     ),
     _stage(
         "q",
@@ -347,13 +277,6 @@ ENTRIES: tuple[StageEntry, ...] = (
         checks=_heads_checks,
         derive=_in_head,
         charts=("directions",),
-        plain="""several_heads: The slips are handed to {n_heads} librarians, the [heads](head), each with a
-            question of its own. Row t is what token t asks the one shown.
-            one_head: The slips go to the only librarian, the [head]. Row t is what token t asks.""",
-        exact="""several_heads: The projection cut into {n_heads} [heads](head). Nothing is computed: the same
-            numbers, with an axis for the head. Row t is what token t asks in this head.
-            one_head: There is one [head], so nothing is cut: the same numbers, with an axis for the head. Row t is
-            what token t asks, its [query].""",
     ),
     _stage(
         "k",
@@ -364,13 +287,6 @@ ENTRIES: tuple[StageEntry, ...] = (
         checks=_heads_checks,
         derive=_in_head,
         charts=("directions",),
-        plain="""several_heads: Each librarian, a [head], has spines of its own. Row t is what stands on the
-            spine of token t for the one shown.
-            one_head: The spines as the only librarian, the [head], sees them. Row t is that of token t.""",
-        exact="""several_heads: The projection cut into {n_heads} [heads](head). Row t is what token t offers
-            to be found by in this head.
-            one_head: There is one [head], so nothing is cut. Row t is what token t offers to be found by, its
-            [key].""",
     ),
     _stage(
         "v",
@@ -380,12 +296,6 @@ ENTRIES: tuple[StageEntry, ...] = (
         numpy=_heads_line,
         checks=_heads_checks,
         derive=_in_head,
-        plain="""several_heads: Each librarian, a [head], hands out books of its own. Row t is what stands in
-            the book of token t for the one shown.
-            one_head: The books that the only librarian, the [head], hands out. Row t is that of token t.""",
-        exact="""several_heads: The projection cut into {n_heads} [heads](head). Row t is what token t passes
-            on in this head.
-            one_head: There is one [head], so nothing is cut. Row t is what token t passes on, its [value].""",
     ),
     _detail(
         "concat",
@@ -395,12 +305,6 @@ ENTRIES: tuple[StageEntry, ...] = (
         numpy=from_inputs("np.concatenate(np.moveaxis({0}, 1, 0), axis=-1)"),
         checks=agreeing(_concat_checks),
         derive=_side_by_side,
-        plain="""several_heads: What a reader got from its {n_heads} librarians, the [heads](head), is laid
-            side by side.
-            one_head: There is one librarian, the [head], so there is nothing to lay beside it.""",
-        exact="""several_heads: The [contexts](context) of all {n_heads} [heads](head), laid next to each
-            other in one row per token. Nothing is computed.
-            one_head: The [context] of the one [head], in one row per token. Nothing is computed.""",
     ),
     _stage(
         "output",
@@ -409,16 +313,5 @@ ENTRIES: tuple[StageEntry, ...] = (
         formula=_output_formula,
         checks=agreeing(_output_checks),
         on_the_stream=True,
-        plain="""projected: What was carried home is put into the language of the cards: {d_out} numbers for
-            each token.
-            projected and in_layer: So it can be added to them.
-            unprojected: Nothing more is done to it: what was carried home goes out as it is.""",
-        exact="""projected and several_heads: The [output projection] mixes what the [heads](head) found into
-            {d_out} numbers per token.
-            projected and one_head: The [output projection] turns what the [head] found into {d_out} numbers per
-            token.
-            projected and in_layer: That is the width of the [residual stream].
-            unprojected: This attention has no [output projection]: it puts out what stands side by side
-            as it is.""",
     ),
 )

@@ -26,7 +26,7 @@ MOST_ROWS = 64
 
 @dataclass(frozen=True)
 class Check:
-    """One statement about a stage; ``holds`` is None for a remark that nothing hinges on."""
+    """One statement about a stage; ``holds`` is None for a remark that nothing depends on."""
 
     text: str
     holds: bool | None

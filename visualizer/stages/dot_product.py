@@ -270,13 +270,6 @@ ENTRIES: tuple[StageEntry, ...] = (
         checks=agreeing(_scores_checks),
         derive=_score,
         charts=_OF_SCORES,
-        plain="""Every slip (row) is compared with every spine (column). The better what is asked for and
-            what is offered agree, the larger the [score](scores).""",
-        exact="""One [dot product] for every [query] (row) and every [key] (column): how well the two fit.
-            Only differences within a row will matter.
-            unmasked: The key with the largest score gets the largest weight.
-            blocks_nothing: The key with the largest score gets the largest weight.
-            masked: Of the keys that are not blocked, that with the largest score gets the largest weight.""",
     ),
     _detail(
         "scaled_scores",
@@ -287,15 +280,6 @@ ENTRIES: tuple[StageEntry, ...] = (
         checks=agreeing(_scaled_checks),
         derive=_score,
         charts=_OF_SCORES,
-        plain="""A long slip gives large [scores] merely because it is long, and large scores make the choice
-            all or nothing.
-            scaled: Dividing by {root_d_k} makes up for the length.
-            unscaled: That would be made up for by scaling, but it is off: the scores stay as they are.""",
-        exact="""scaled: Dot products of random vectors grow with √d_k, and where scores are large the
-            [softmax] has almost no gradient. Dividing by [√d_k](scaling) = {root_d_k} makes up for it, so that long
-            vectors score like short ones.
-            unscaled: [Scaling](scaling) is off, so the scores stay as they are. Dot products of random vectors grow
-            with √d_k, and where scores are large the [softmax] has almost no gradient.""",
     ),
     _stage(
         "modified_scores",
@@ -306,12 +290,6 @@ ENTRIES: tuple[StageEntry, ...] = (
         checks=agreeing(score_changes.checks),
         derive=_score,
         charts=_OF_SCORES,
-        plain="""Before anything is locked, every [score](scores) is changed by one rule, the same for all books:
-            by how far book and reader stand apart, by which librarian, the [head], compares them, or by how large
-            the score is.""",
-        exact="""The change of scores that was chosen, {change}, computed for every [query] (row), [key] (column)
-            and [head]. It comes after [scaling](scaling) and before the [mask], as a score_mod of FlexAttention
-            does.""",
     ),
     _stage(
         "mask",
@@ -324,22 +302,6 @@ ENTRIES: tuple[StageEntry, ...] = (
         charts=_OF_SCORES,
         numbers="shares",
         marks_blocked=True,
-        plain="""The [mask] says which books (columns) a reader (row) may open; hatched ones are locked.
-            causal: [Causal](causal): no reader opens a book that stands after its own place.
-            padding: [Padding](padding): books that only fill the shelf stay shut.
-            sliding_window: [Sliding window](sliding window): only books near the reader's own place are open.
-            prefix: [Prefix](prefix): the first books are open to all, later ones only to those who stand at them or
-            after.
-            strided: [Strided](strided): counted from its own place, only one book in so many is open.
-            custom: [Painted](painted mask): locked cell by cell, as painted, written or given.
-            several_masks: A book is open only where all of them allow it.
-            blocks_nothing: Here nothing is locked.""",
-        exact="""Which [query] (row) may attend to which [key] (column): hatched cells are blocked by the
-            [mask], here {masks}.
-            several_masks: They combine with and.
-            blocks_nothing: None of the cells is blocked.
-            always: True (1) = may attend, as in F.scaled_dot_product_attention; attn_mask and key_padding_mask of
-            nn.MultiheadAttention mean the opposite, True = blocked.""",
     ),
     _detail(
         "masked_scores",
@@ -351,22 +313,6 @@ ENTRIES: tuple[StageEntry, ...] = (
         derive=_score,
         charts=_OF_SCORES,
         marks_blocked=True,
-        plain="""masked: Where the [mask] locks a book, its score becomes minus infinity: however well its
-            spine fits, it cannot win.
-            unmasked: There is no [mask]: every book is open, and the scores stay as they were.
-            blocks_nothing: The [mask] locks no book here, so the scores stay as they were.
-            scores_zeroed: Here is a mistake, made on purpose: the score of a locked book becomes 0, not minus
-            infinity. That is a score like any other, so it can still win.
-            masked_late: Here is a mistake, made on purpose: locked books keep their scores, and are struck out only
-            after the shares were given.""",
-        exact="""masked: Cells that the [mask] blocks become minus infinity, so that the [softmax] gives them
-            exactly zero. The others stay as they are.
-            unmasked: There is no [mask]: all scores stay as they are.
-            blocks_nothing: The [mask] blocks no cell here: all scores stay as they are.
-            scores_zeroed: The mask bug at work: the scores are multiplied by the [mask], so a blocked score becomes
-            0, a score like any other, instead of minus infinity.
-            masked_late: The mask bug at work: the scores stay as they are, and the [mask] is multiplied onto the
-            weights after the [softmax].""",
     ),
     _stage(
         "weights",
@@ -381,19 +327,6 @@ ENTRIES: tuple[StageEntry, ...] = (
         marks_blocked=True,
         is_telling=True,
         left_out=("mask",),
-        plain="""Every reader has one whole of attention to give, and shares it out among the books: the
-            better the fit, the larger the share, its [weight](attention weights).
-            masked: A locked book gets exactly nothing.
-            masked and keyless: A reader to whom every book is locked gives nothing at all.
-            scores_zeroed: By the mask bug, locked books get a share too.
-            masked_late: By the mask bug, locked books are struck out only now, so that what is left of a row no
-            longer makes a whole.""",
-        exact="""The [softmax] turns each row of scores into shares that sum to one: how much of its attention
-            a [query] (row) gives to each [key] (column).
-            masked and keyless: A query with no key left gets a row of exact zeros.
-            scores_zeroed: By the mask bug, blocked cells have a score of 0 and so a weight.
-            masked_late: By the mask bug the [mask] is multiplied onto these shares, so that rows with blocked cells
-            sum to less than one.""",
     ),
     _detail(
         "dropped_weights",
@@ -405,11 +338,6 @@ ENTRIES: tuple[StageEntry, ...] = (
         derive=dropout,
         numbers="shares",
         marks_blocked=True,
-        plain="""As in training, [dropout] strikes out each share with a chance of {p}, and enlarges the
-            others to make up for it on average. So that no reader learns to rely on one book alone.""",
-        exact="""[Dropout](dropout) sets each weight to zero with probability {p} and divides the others by 1
-            - {p}, as in training. A row then sums to one only on average. Set it to 0 to see the model as it is
-            used.""",
     ),
     _stage(
         "context",
@@ -418,13 +346,5 @@ ENTRIES: tuple[StageEntry, ...] = (
         formula=_beside("dropped_weights", r"C_h = \tilde A V_h", "C_h = A V_h"),
         checks=agreeing(_context_checks),
         derive=_context,
-        plain="""Every reader takes from each book as much as its share says, and carries the mixture home:
-            its [context]. Only here does anything pass from one token to another.""",
-        exact="""no_dropout: For each [query], the mixture of all [values](value) in the proportions of its
-            weights.
-            dropout: For each [query], the mixture of all [values](value) in the proportions of its weights after
-            [dropout].
-            always: Here information moves from one token to another, and nowhere but in an [attention] does it do
-            so.""",
     ),
 )

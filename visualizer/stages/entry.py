@@ -33,14 +33,15 @@ Numbers = Literal["signed", "shares", "distribution"]
 class StageEntry:
     """Everything that is known of a kind of stage.
 
-    Its texts are written as ``told`` reads them.
+    Its texts are written as ``told`` reads them, in ``texts.toml``.
 
     Attributes:
         name: what the stage is called where it is tapped, without a number.
         title: its name in words.
         role: its colour.
-        plain: the sentences of the story; those of the operation where there are none.
-        exact: the sentences that say what is computed; those of the operation where there are none.
+        plain: what it is in few words; the sentence on its operation where there are none.
+        exact: what is computed; the sentence on its operation where there are none.
+        texts: the name of its texts, where another entry has those of its own name.
         facts: what may be told of it is true in a run.
         formula: LaTeX in the symbols of the paper, as a function where it varies.
         numpy: the line of NumPy; that of the operation unless given.
@@ -63,6 +64,7 @@ class StageEntry:
     role: Role = "neutral"
     plain: str = ""
     exact: str = ""
+    texts: str = ""
     facts: Callable[[StageInRun], Facts] = lambda stage: Facts()
     formula: str | Callable[[StageInRun], str] = ""
     numpy: Callable[[StageInRun], NumpyLine] | None = None

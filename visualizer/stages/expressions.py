@@ -34,11 +34,11 @@ def words_on(run: Run, path: str) -> str:
 def words_on_node(node: Node) -> str:
     """The same of an expression."""
     if isinstance(node, Constant):
-        return "This stage comes from outside: the model was given it."
+        return "This stage is an input of the model."
     inputs = dict.fromkeys(part.path if isinstance(part, StageInput) else part.name for part in inputs_of(node))
     operations = list(operations_of(node))
     if not operations:
-        return f"This stage is the very tensor of {', '.join(inputs)}."
+        return f"This stage is the same tensor as {', '.join(inputs)}."
     return f"This stage is computed from {', '.join(inputs) or 'what is given'} by {', then '.join(operations)}."
 
 

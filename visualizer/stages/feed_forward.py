@@ -76,10 +76,6 @@ ENTRIES: tuple[StageEntry, ...] = (
         "feed_forward",
         formula="h = x W_1 + b_1",
         checks=_checks,
-        plain="""At its own desk, every token thinks by itself: its card is held against {d_ff} patterns, and
-            each gets a number for how well it fits.""",
-        exact="""Each token by itself is spread over {d_ff} [hidden units](hidden unit). The same matrix
-            serves every position, and no token sees another here.""",
     ),
     _stage(
         "activation",
@@ -88,11 +84,6 @@ ENTRIES: tuple[StageEntry, ...] = (
         formula=_activation_formula,
         checks=_activation_checks,
         is_telling=True,
-        plain="""relu: Patterns that fit stay; those that do not, below zero, become zero.
-            gelu: Patterns that fit stay; those that do not, below zero, fade to almost zero.""",
-        exact="""relu: [ReLU](relu) cuts negative units to zero.
-            gelu: [GELU](gelu) brings negative units close to zero, with a smooth bend.
-            always: Without an [activation] two linear layers would be no more than one.""",
     ),
     _stage(
         "dropped_activation",
@@ -102,10 +93,6 @@ ENTRIES: tuple[StageEntry, ...] = (
         numpy=with_dropout("{0}"),
         checks=dropout_check("hidden units"),
         derive=dropout,
-        plain="""As in training, [dropout] strikes out each pattern with a chance of {p} and enlarges the
-            others to make up for it on average.""",
-        exact="""[Dropout](dropout) sets each [hidden unit] to zero with probability {p} and divides the
-            others by 1 - {p}, as in training. Set it to 0 to see the model as it is used.""",
     ),
     _stage(
         "output",
@@ -114,9 +101,5 @@ ENTRIES: tuple[StageEntry, ...] = (
         formula=_output_formula,
         checks=_checks,
         on_the_stream=True,
-        plain="""From the patterns that fit, every token writes itself a note, {d_model} numbers long like its
-            card.""",
-        exact="""A second [linear layer] mixes the {d_ff} [hidden units](hidden unit) back into {d_model}
-            numbers per token.""",
     ),
 )

@@ -181,16 +181,6 @@ ENTRIES: tuple[StageEntry, ...] = (
         formula=r"E = W_E[\text{id}]",
         numpy=_embedding_line,
         derive=_looked_up,
-        plain="""Every [token] gets a card: a list of {d_model} numbers, fetched from a table by the token's
-            id. Equal tokens get equal cards, wherever they stand.
-            trained: Training wrote this table.
-            hand_built: This table was written by hand.
-            random: This table is random: nothing was learned yet.""",
-        exact="""Each token's id picks one row of the [embedding] table, which has {d_model} numbers for each
-            of the {vocab_size} tokens of the [vocabulary]. Nothing here knows where a token stands.
-            trained: The table was learned.
-            hand_built: The table was filled by hand.
-            random: The table was drawn at random.""",
     ),
     _stage(
         "scaled_embedding",
@@ -200,11 +190,6 @@ ENTRIES: tuple[StageEntry, ...] = (
         numpy=from_inputs("np.sqrt({0}.shape[-1]) * {0}"),
         checks=_scaled_checks,
         derive=_scaled,
-        plain="""The numbers of every card are multiplied by {root_d_model}.
-            some_positions: So what the token is will not drown in where it stands, which is added next.""",
-        exact="""The [embeddings](embedding) are multiplied by √d_model = {root_d_model} (section 3.4).
-            some_positions: The entries of such a table are usually about 1/√d_model in size, and this brings them
-            to the size of the positions.""",
     ),
     _stage(
         "positional_encoding",
@@ -216,25 +201,6 @@ ENTRIES: tuple[StageEntry, ...] = (
         derive=position,
         charts=("positions",),
         left_out=("table",),
-        plain="""some_positions: A card does not say where its token stands, so every place gets a stamp of
-            its own, its [position](positional encoding).
-            sinusoidal: It is made of waves, quick ones on the left and slow ones on the right, like the hands of a
-            clock.
-            learned and trained: Training wrote these stamps.
-            learned and hand_built: The stamps could be learned; here they are filled with waves by hand.
-            learned and random: The stamps could be learned; here they are still random.
-            without_positions: No place gets a stamp here, its [position](positional encoding): all zeros. A card
-            does not say where its token stands.""",
-        exact="""some_positions: Attention by itself does not see order, so every position gets a vector.
-            sinusoidal: These are [sinusoids](positional encoding): sines in the even columns and cosines in the odd
-            ones, fast on the left and slow on the right (section 3.5).
-            learned: Each is a row of a table with one [vector per position](positional encoding).
-            learned and trained: The table was learned.
-            learned and hand_built: The table is filled with the sinusoids by hand: nothing was learned.
-            learned and random: The table was drawn at random.
-            without_positions: [Positions](positional encoding) are left out, which is all zeros: nothing in a
-            vector says where its token stands.
-            counted_from_first: Positions count from the first token that is no [padding].""",
     ),
     _stage(
         "embedded",
@@ -246,17 +212,5 @@ ENTRIES: tuple[StageEntry, ...] = (
         derive=_embedded,
         on_the_stream=True,
         is_telling=True,
-        plain="""some_positions: Card and stamp are added: one list of numbers says what a token is and where
-            it stands.
-            without_positions: The stamps are zero, so the cards stay as they were.
-            dropout: Then [dropout] strikes out some of the numbers by chance, as in training.
-            in_layer: The card goes with its token through all layers, and what is found on the way is added to it.
-            alone: From this card each token asks, and is found.""",
-        exact="""some_positions: The sum of what a token is and where it stands.
-            without_positions: The scaled embedding plus zero, since positions are left out.
-            dropout: [Dropout](dropout) follows: it sets each number to zero with probability {p} and divides the
-            others by 1 - {p}.
-            in_layer: Here the [residual stream] begins: every sub-layer reads it and adds its output to it.
-            alone: It is all that the attention reads.""",
     ),
 )

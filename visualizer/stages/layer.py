@@ -74,13 +74,6 @@ ENTRIES: tuple[StageEntry, ...] = (
         checks=dropout_check("numbers"),
         derive=dropout,
         block="add",
-        plain="""after_self_attention: Of what a token brought home from the library,
-            after_cross_attention: Of what a token found in the books of the source,
-            after_feed_forward: Of the note that a token wrote itself,
-            always: [dropout] strikes out each number with a chance of {p}, and enlarges the others to make up for
-            it on average.""",
-        exact="""[Dropout](dropout) sets each number of the sub-layer's output to zero with probability {p}
-            and divides the others by 1 - {p}, before it is added to the [residual stream].""",
     ),
     StageEntry(
         "residual",
@@ -92,15 +85,6 @@ ENTRIES: tuple[StageEntry, ...] = (
         derive=_residual,
         on_the_stream=True,
         block="add",
-        plain="""after_self_attention: What a token brought home from the library is added to its card.
-            after_cross_attention: What a token found in the books of the source is added to its card.
-            after_feed_forward: The note that a token wrote itself is added to its card.
-            dropout: [Dropout](dropout) has struck out some of it by chance.
-            always: What stood there before stays in the sum: this is a [residual](residual stream) addition.""",
-        exact="""no_dropout: What the sub-layer found is added to the [residual stream], x.
-            dropout: What the sub-layer found is added to the [residual stream], x, after [dropout] with probability
-            {p}.
-            always: So information and gradients also have a way around every sub-layer.""",
     ),
     StageEntry(
         "norm",
@@ -110,13 +94,5 @@ ENTRIES: tuple[StageEntry, ...] = (
         formula=r"\operatorname{LayerNorm}(x) = \gamma \, \frac{x - \mu}{\sqrt{\sigma^2 + \varepsilon}} + \beta",
         on_the_stream=True,
         block="norm",
-        plain="""post_norm: [Layer norm](layer norm) writes every card anew on one scale, so that none speaks
-            louder than the others.
-            pre_norm: [Layer norm](layer norm) makes a copy of every card on one scale, for what comes next to read.
-            The card itself stays as it is.""",
-        exact="""[Layer norm](layer norm) shifts each token's vector to mean zero and scales it to variance
-            one, then multiplies it by γ and adds β, which training learns.
-            pre_norm: What comes next reads this; the [residual stream] itself is not normalised.
-            post_norm: What comes next reads vectors of like size, whatever was added before.""",
     ),
 )

@@ -31,16 +31,14 @@ def compare_orders(typed: Run, shuffled: Run) -> Check:
     difference, size = _largest_difference(typed, shuffled)
     reasons = _what_goes_by_place(typed, shuffled)
     if reasons:
-        return Check(
-            f"{' '.join(reasons)} The vectors of a token before and after differ by up to {difference:.2g}.", None
-        )
+        return Check(f"{' '.join(reasons)} The vectors of a token differ by up to {difference:.2g}.", None)
     found = (
-        "the encoder's vectors are the same, shuffled, and the decoder's are the same"
+        "the encoder's vectors are the same, reordered, and the decoder's are the same"
         if "target" in typed.batches
-        else "the vectors are the same, shuffled"
+        else "the vectors are the same, reordered"
     )
     return Check(
-        f"Nothing here tells this order from the typed one: {found}, max |difference| = {difference:.1e}",
+        f"The model cannot tell this order from the typed one: {found}, max |difference| = {difference:.1e}",
         difference <= ORDER_OF_SUMS * size,
     )
 
@@ -82,14 +80,13 @@ def _what_goes_by_place(typed: Run, shuffled: Run) -> list[str]:
     """One sentence for each part of the model that knows where a token stands."""
     found = []
     if shuffled.settings.positions != "none":
-        found.append("Positions give each place a vector of its own, so the order counts.")
+        found.append("Each position has another vector, so the order counts.")
     if names := _masks_by_place(typed, shuffled):
         labels = " and ".join(FIELDS["mask"].choices[name].lower() for name in names)
         masks = f"The {labels} mask goes" if len(names) == 1 else f"The {labels} masks go"
-        by = "by place, not by token: elsewhere a token sees other keys"
-        found.append(f"{masks} {by}, so the order counts {'too' if found else 'even without positions'}.")
+        found.append(f"{masks} by position, so the order counts {'too' if found else 'even without positions'}.")
     if shuffled.settings.dropout > 0:
-        found.append("Dropout hits other numbers of a token elsewhere.")
+        found.append("Dropout sets other numbers of a token to zero.")
     return found
 
 

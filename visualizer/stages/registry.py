@@ -6,6 +6,7 @@ everything here is said all the same: it follows from the operations that comput
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from model import Trace
@@ -21,15 +22,27 @@ from visualizer.stages.expressions import is_its_expression, reckon, words_on
 from visualizer.stages.facts import common_facts
 from visualizer.stages.numpy_lines import NumpyLine
 from visualizer.stages.operands import Operand
-from visualizer.stages.texts import Facts
+from visualizer.stages.texts import TEXTS, Facts
+
+
+def _with_texts(part: str, entries: Iterable[StageEntry]) -> tuple[StageEntry, ...]:
+    """The entries of a part of the paper with their texts."""
+    found = ((entry, TEXTS[part][entry.texts or entry.name]) for entry in entries)
+    return tuple(replace(entry, plain=text["plain"], exact=text["exact"]) for entry, text in found)
+
+
+_PROJECTIONS = _with_texts("attention", attention.ENTRIES)
 
 ENTRIES: dict[str, tuple[StageEntry, ...]] = {
-    "model/transformer.py": (*inputs.ENTRIES, *model_output.ENTRIES),
-    "model/attention.py": (*attention.ENTRIES, *dot_product.ENTRIES),
-    "model/fused_projection.py": attention.ENTRIES,
-    "model/feed_forward.py": feed_forward.ENTRIES,
-    "model/layers.py": layer.ENTRIES,
-    "model/sources/worked_examples.py": given.ENTRIES,
+    "model/transformer.py": (
+        *_with_texts("inputs", inputs.ENTRIES),
+        *_with_texts("model_output", model_output.ENTRIES),
+    ),
+    "model/attention.py": (*_PROJECTIONS, *_with_texts("attention", dot_product.ENTRIES)),
+    "model/fused_projection.py": _PROJECTIONS,
+    "model/feed_forward.py": _with_texts("feed_forward", feed_forward.ENTRIES),
+    "model/layers.py": _with_texts("layer", layer.ENTRIES),
+    "model/sources/worked_examples.py": _with_texts("given", given.ENTRIES),
 }
 """The entries of the stages that each source file taps."""
 

@@ -1,16 +1,13 @@
-"""What is told about a stage: texts with sentences that are told only where facts of the run hold.
-
-The plain text of each stage is part of one story, of a library: every token has a *card* (its vector), writes a
-*slip* with what it looks for (its query), and has a *book* with a label on its *spine* (its key) and its content
-(its value); a *head* is a librarian with a question of its own. The exact text says what is computed.
-"""
+"""What is told about a stage: texts with sentences that are told only where facts of the run hold."""
 
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
 OfAttention = Literal[
@@ -32,6 +29,11 @@ Fact = OfAttention | OfMask | OfPart | OfPositions | OfWeights | OfOutput
 """What may be true of a stage in a run, and so may be told."""
 
 
+TEXTS: Mapping[str, Mapping[str, Mapping[str, str]]] = tomllib.loads(
+    (Path(__file__).parent / "texts.toml").read_text(encoding="utf-8")
+)
+"""The plain and the exact text of every stage, by part of the paper and name."""
+
 _FACTS = frozenset(fact for facts in get_args(Fact) for fact in get_args(facts))
 _CONDITION = re.compile(r"([a-z_]+(?: and [a-z_]+)*): (.*)")
 
@@ -51,7 +53,7 @@ def sentences(text: str) -> tuple[Sentence, ...]:
         ValueError: a line begins with what is no fact.
     """
     found: list[Sentence] = []
-    for line in text.split("\n"):
+    for line in text.strip().split("\n"):
         condition = _CONDITION.match(line.strip())
         if condition:
             facts = frozenset(condition[1].split(" and ")) - {"always"}

@@ -42,7 +42,7 @@ _ROLES: Mapping[str, Role] = {
     **dict.fromkeys(("relu", "gelu", "silu", "tanh", "sigmoid"), "feed_forward"),
 }
 
-_NOT_A_NUMBER = "The numbers are not what their expression gives"
+_NOT_A_NUMBER = "These numbers are not what their expression gives"
 
 
 def role_of(operation: str) -> Role:
@@ -71,13 +71,13 @@ def told(stage: Stage) -> str:
     if stage.operation == "fused":
         inside = f"{stage.module} as a whole" if stage.module else "the whole model"
         return (
-            f"PyTorch computed {inside} in one fused step, and the model went on with this. The operations inside "
-            "were computed beside it, to be seen; they differ in the last digits at most."
+            f"PyTorch computed {inside} in one fused step. The operations inside were computed a second time, "
+            "to be seen; they differ in the last digits at most."
         )
     if stage.operation == GIVEN and not stage.inputs:
-        return "This stage comes from outside: the model was given it."
+        return "This stage is an input of the model."
     if stage.operation == ALIAS:
-        return f"This stage is the very tensor of {', '.join(stage.inputs)}."
+        return f"This stage is the same tensor as {', '.join(stage.inputs)}."
     if stage.node is not None:
         return words_on_node(stage.node)
     inputs = ", ".join(dict.fromkeys(stage.inputs)) or "what is given"
@@ -87,7 +87,7 @@ def told(stage: Stage) -> str:
 def told_of_step(folded: Folded) -> str:
     """One sentence on which operations are one step."""
     names = [path.removeprefix(f"{folded.module}.") for path in folded.stages]
-    which = f"{len(names)} operations are this one step" if len(names) > 1 else "One operation is this step"
+    which = f"{len(names)} operations make this step" if len(names) > 1 else "One operation makes this step"
     return f"{which}: {', '.join(names)}."
 
 
@@ -105,11 +105,11 @@ def _decimal(value: float) -> str:
 def check_of_step(folded: Folded) -> Check:
     """How far some operations are from the formula of the step that they are."""
     if folded.difference is None:
-        return Check("each of its operations is the one that the formula has", True)
+        return Check("its operations are those of the formula", True)
     recorded = f"to {folded.difference:.1e}" if folded.difference else "exactly"
     return Check(
-        f"the formula gives the recorded numbers {recorded}; with random numbers in the place of its inputs, the "
-        f"formula and the operations agree to {TOLERANCE:.0e}",
+        f"the formula gives the recorded numbers {recorded}; with random inputs, formula and operations agree to "
+        f"{TOLERANCE:.0e}",
         True,
     )
 

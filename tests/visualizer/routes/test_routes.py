@@ -33,7 +33,7 @@ from visualizer.settings.fields import fields_of
 from visualizer.settings.link import read_query
 from visualizer.settings.settings import FIELDS, Selection
 
-README = (Path(__file__).parents[3] / "README.md").read_text(encoding="utf-8")
+LINK_PAGE = (Path(__file__).parents[3] / "docs" / "link.md").read_text(encoding="utf-8")
 LINK = {"text": "the cat sat", "n_heads": "2", "d_model": "16", "weights": "random", "mask": "causal"}
 WEIGHTS = "encoder.layers.1.self_attention.weights"
 SCORES = "encoder.layers.1.self_attention.masked_scores"
@@ -298,8 +298,8 @@ def test_a_request_that_nobody_waits_for_is_not_computed(monkeypatch):
     assert not computed
 
 
-def test_the_line_of_the_readme_gives_what_it_says(client):
-    line = re.search(r"curl -o weights\.npy '(http://localhost:8501)?([^']*)'", README)
+def test_the_line_of_the_page_on_links_gives_what_it_says(client):
+    line = re.search(r"curl -o weights\.npy '(http://localhost:8501)?([^']*)'", LINK_PAGE)
     assert line is not None
     found = np.load(io.BytesIO(client.get(line[2]).content))
     settings_, _, notices = read_query(

@@ -53,7 +53,7 @@ def test_without_positions_the_vectors_are_shuffled(architecture, order):
     for masks in ((), ("padding",)):
         check, typed, shuffled = compared(replace(settings, mask=masks))
         assert check.holds is True
-        assert check.text.startswith("Nothing here tells this order from the typed one")
+        assert check.text.startswith("The model cannot tell this order from the typed one")
         path = "encoder.layers.1.norm2" if "target" in typed.batches else "logits"
         origin = torch.tensor(places(order, 5))
         before, after = typed.trace[path].value[0], shuffled.trace[path].value[0]
@@ -69,8 +69,8 @@ def test_with_positions_they_are_others_and_the_difference_is_that_of_the_runs(p
     assert difference > 0.05
     assert check.holds is None
     assert check.text == (
-        "Positions give each place a vector of its own, so the order counts. "
-        f"The vectors of a token before and after differ by up to {difference:.2g}."
+        "Each position has another vector, so the order counts. "
+        f"The vectors of a token differ by up to {difference:.2g}."
     )
 
 
@@ -79,11 +79,11 @@ def test_with_positions_they_are_others_and_the_difference_is_that_of_the_runs(p
     [
         (
             {"mask": ("causal",)},
-            "The causal mask goes by place, not by token: elsewhere a token sees other keys, so",
+            "The causal mask goes by position, so",
         ),
-        ({"mask": ("causal", "padding", "strided")}, "The causal and strided masks go by place"),
-        ({"mask": ("custom",), "custom": "q == 0"}, "The painted mask goes by place"),
-        ({"dropout": 0.5}, "Dropout hits other numbers"),
+        ({"mask": ("causal", "padding", "strided")}, "The causal and strided masks go by position"),
+        ({"mask": ("custom",), "custom": "q == 0"}, "The painted mask goes by position"),
+        ({"dropout": 0.5}, "Dropout sets other numbers"),
     ],
 )
 def test_what_goes_by_place_is_named(change, said):
@@ -118,7 +118,7 @@ def test_one_click_shuffles_and_one_brings_the_typed_order_back():
     assert in_link(app, "order") == "1"
     assert in_link(app, "text") == "I love AI"
     told = next(caption.value for caption in app.caption if "another order" in caption.value)
-    assert ":green[:material/check_circle:] Nothing here tells this order from the typed one" in told
+    assert ":green[:material/check_circle:] The model cannot tell this order from the typed one" in told
     app.button(key="shuffle").click().run()
     assert in_link(app, "order") == "2"
     app.button(key="as_typed").click().run()

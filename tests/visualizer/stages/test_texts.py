@@ -6,17 +6,20 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
+from typing import get_args
 
 import pytest
 
 from model.names import MASK_NAMES
 from tests.visualizer.sample_runs import BASE, VARIANTS, run_of, unmarked
+from visualizer.glossary import GLOSSARY
 from visualizer.runs.compute import compute_run
 from visualizer.runs.run import Run
 from visualizer.settings.fields import TRAINED, WORKED_EXAMPLES
 from visualizer.settings.fitting import fitted
 from visualizer.settings.settings import FIELDS, Settings
-from visualizer.stages.registry import facts_of, told
+from visualizer.stages.registry import ENTRIES, facts_of, told
+from visualizer.stages.texts import TEXTS, Fact, sentences
 
 DEPTHS = tuple(FIELDS["depth"].choices)
 
@@ -75,7 +78,7 @@ def has_fault(run: Run, path: str) -> bool:
 
 SAYS_ONLY_WHERE: dict[str, Callable[[Run, str], bool]] = {
     r"[Dd]ropout": lambda run, path: run.settings.dropout > 0 and run.example is None,
-    r"(?<!no )\bmask\b|\block(s|ed)\b|hatched": has_mask,
+    r"(?<!no )\bmask\b|\bblock(s|ed)\b|hatched": has_mask,
     r"no mask": lambda run, path: not has_mask(run, path),
     r"[Cc]ausal": is_under("causal"),
     r"(?<!key_)[Pp]adding": lambda run, path: is_under("padding")(run, path) or run.settings.pad_side == "left",
@@ -89,18 +92,21 @@ SAYS_ONLY_WHERE: dict[str, Callable[[Run, str], bool]] = {
         (run.is_cross_attention(module_of(path)) or run.trace[path].name == "residual2") and "target" in run.tokens
     ),
     r"[Ss]elf-attention": lambda run, path: (
-        "self_attention" in path or run.settings.architecture == "attention" or run.example is not None
+        "self_attention" in path
+        or run.trace[path].name == "residual1"
+        or run.settings.architecture == "attention"
+        or run.example is not None
     ),
     r"residual stream|all layers": lambda run, path: any("residual" in stage for stage in run.trace),
     r"\bencoder\b": lambda run, path: run.settings.architecture == "encoder-decoder",
-    r"\bheads\b|librarians": lambda run, path: run.trace[f"{module_of(path)}.q"].value.shape[1] > 1,
-    r"only librarian|one \[?head": lambda run, path: run.trace[f"{module_of(path)}.q"].value.shape[1] == 1,
+    r"\bheads\b": lambda run, path: run.trace[f"{module_of(path)}.q"].value.shape[1] > 1,
+    r"one head": lambda run, path: run.trace[f"{module_of(path)}.q"].value.shape[1] == 1,
     r"ReLU": lambda run, path: run.activation(path) == "relu",
     r"GELU|fade": lambda run, path: run.activation(path) == "gelu",
     r"pre-norm|makes a copy|only copies": lambda run, path: run.settings.norm == "pre" and run.example is None,
-    r"anew on one scale|nn\.Transformer\.": lambda run, path: run.settings.norm == "post",
-    r"sines|waves, quick": lambda run, path: run.settings.positions == "sinusoidal",
-    r"table with one vector|stamps could be|these stamps": lambda run, path: run.settings.positions == "learned",
+    r"to one scale before|nn\.Transformer\.": lambda run, path: run.settings.norm == "post",
+    r"sines|waves, fast": lambda run, path: run.settings.positions == "sinusoidal",
+    r"table with one vector|[Tt]hese vectors": lambda run, path: run.settings.positions == "learned",
     r"(but it is|\) is|Scaling is) off": lambda run, path: not run.settings.scale_scores,
     r"Dividing by": lambda run, path: run.settings.scale_scores,
     r"[Tt]raining wrote|(?<!nothing )was learned|trained on": weights_come_from(TRAINED),
@@ -136,23 +142,30 @@ def test_what_may_be_said_is_said_somewhere():
     assert [words for words in SAYS_ONLY_WHERE if not re.search(words, texts)] == []
 
 
-def test_the_story_has_its_readers_slips_spines_and_books_all_along():
-    run = run_of("encoder")
-    attention = "encoder.layers.0.self_attention"
-    words = {
-        "query_input": "readers",
-        "q_proj": "slip",
-        "k_proj": "spine",
-        "v_proj": "book",
-        "scores": "slip",
-        "mask": "reader",
-        "weights": "reader",
-        "context": "book",
-        "concat": "librarians",
-        "output": "cards",
-    }
-    for stage, word in words.items():
-        assert word in told(run, f"{attention}.{stage}", "plain")
+def test_every_text_of_the_file_is_that_of_an_entry_and_says_no_fact_in_vain():
+    entries = [entry for entries in ENTRIES.values() for entry in entries]
+    used = {text for entry in entries for text in (entry.plain, entry.exact)}
+    written = [text for part in TEXTS.values() for stage in part.values() for text in stage.values()]
+    assert [text for text in written if text not in used] == []
+    assert [entry.name for entry in entries if not (entry.plain and entry.exact)] == []
+    said = {fact for text in written for sentence in sentences(text) for fact in sentence.facts}
+    assert said == {fact for facts in get_args(Fact) for fact in get_args(facts)}
+
+
+def test_the_plain_text_of_a_model_is_shorter_than_the_exact_one():
+    for name in EVERY:
+        run = run_named(name)
+        plain, exact = (sum(len(told(run, path, depth).split()) for path in run.trace) for depth in DEPTHS)
+        assert plain < exact, name
+
+
+def test_no_text_is_an_allegory():
+    """The library of readers and books stands once, at query, key and value in the glossary."""
+    words = re.compile(r"\b(librar(y|ian)|reader|slip|spine|shelf|book|card|stamp)s?\b", re.IGNORECASE)
+    assert not [
+        text for part in TEXTS.values() for stage in part.values() for text in stage.values() if words.search(text)
+    ]
+    assert [entry.name for entry in GLOSSARY.values() if words.search(entry.text)] == ["query", "key", "value"]
 
 
 @pytest.mark.parametrize(

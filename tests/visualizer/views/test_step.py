@@ -36,7 +36,7 @@ def test_the_depth_of_the_text_is_chosen_and_in_the_link():
     app = open_app(stage="encoder.self_attention.mask", depth="exact")
     assert "Which query (row) may attend to which key" in stage_text(app)
     app.button(key="other_depth").click().run()
-    assert "The mask says which books" in stage_text(app)
+    assert "The mask says which keys" in stage_text(app)
     assert "depth" not in app.query_params
     app.button(key="other_depth").click().run()
     assert "Which query (row) may attend to which key" in stage_text(app)

@@ -75,7 +75,7 @@ def choose_recipe(choice: TrainingChoice) -> None:
         for index, name in enumerate(NUMBERS):
             with columns[index % 2]:
                 widgets.number(f"train_{name}", **_STEPS.get(name, {}))
-        st.caption("The controls beside the page are those of the other views: what is trained is chosen here.")
+        st.caption("The sidebar is for the other views: what is trained is chosen here.")
 
 
 def summary(recipe: Recipe) -> str:

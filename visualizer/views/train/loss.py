@@ -33,8 +33,8 @@ def lay_open(found: Sequence[Moment], look: Look) -> None:
             st.markdown("##### Its gradient, layer by layer")
             st.html(_norms(loss))
             st.caption(
-                "The norm of the derivative of this loss by all parameters of a layer, from a backward pass "
-                "through a copy of the model at this step. A training step takes the gradient of its whole batch."
+                "The norm of the derivative of this loss by the parameters of each layer, from a backward pass "
+                "through the model at this step. A training step uses the gradient of its whole batch."
             )
 
 
@@ -53,8 +53,8 @@ def account(loss: SampleLoss, recipe: Recipe) -> str:
     return (
         f"The loss of this text is the mean of −log p over the {loss.n_counted} positions with a "
         f"label{of_padding}: {_number(sum(counted))} / {loss.n_counted} = {_number(loss.mean)} nats. It is padded "
-        "as it would be in the first batch of this training. A training step takes one mean over all labels of its "
-        f"{recipe.batch_size} texts together, so that a long text weighs more; padding is left out there too."
+        "as in the first batch of this training. A training step takes one mean over all labels of its "
+        f"{recipe.batch_size} texts, so that a long text weighs more."
     )
 
 

@@ -38,8 +38,8 @@ def render(choice: TrainingChoice, plan: Plan, look: Look) -> None:
         st.markdown(f"##### {markdown_safe(plan.question)}")
     if session.is_started(choice, plan) and found.value[0].origin != "trained":
         st.info(
-            "This server does not know the training that was started: it was restarted meanwhile, or it has "
-            "forgotten the training. Start repeats it.",
+            "This server does not know the training that was started: it was restarted or dropped the training. "
+            "Start repeats it.",
             icon=":material/history:",
         )
     if found.is_running:
@@ -84,8 +84,8 @@ def _go_through(choice: TrainingChoice, plan: Plan, seen: Seen[Trainings], look:
     _onwards(found, look)
     if seen.value[0].origin == "trained":
         st.caption(
-            "The link carries what was trained and what is looked at, not the weights: opened again, it finds this "
-            "training as long as the server remembers it; then Start repeats it."
+            "The link has the settings of the training, not its weights. It finds them as long as the server keeps "
+            "them; after that, Start repeats the training."
         )
     lay_open(found, look)
 
@@ -126,16 +126,14 @@ def _how_it_ended(seen: Seen[Trainings]) -> str:
     both = "both " if len(trainings) > 1 else ""
     origin = trainings[0].origin
     return {
-        "recorded": f"Recorded: {both}{steps} steps with seed {seeds}, {seen.seconds:.0f} s of one core. Start "
-        "repeats it live, which takes longer where the page or others use the same cores. Go to any moment whose "
-        "weights were kept, in half precision:",
-        "untrained": "Not trained yet: this is what the random weights do that Start begins with.",
-        "finished": f"Trained {steps} steps in {seen.seconds:.0f} s. Go back to any moment:",
-        "stopped": f"Stopped after {steps} steps. What was learned until then is kept. Go back to any moment:",
+        "recorded": f"Recorded: {both}{steps} steps with seed {seeds}, {seen.seconds:.0f} s on one core. Start "
+        "repeats it live. Go to any moment whose weights were kept, in half precision:",
+        "untrained": "Not trained yet: these are the random weights that Start begins with.",
+        "finished": f"Trained {steps} steps in {seen.seconds:.0f} s. Go to any moment:",
+        "stopped": f"Stopped after {steps} steps, and kept. Go to any moment:",
         "unwatched": f"Stopped after {steps} steps, since this view was closed for more than "
-        f"{UNWATCHED_SECONDS:.0f} s. What was learned until then is kept. Go back to any moment:",
-        "failed": f"The training failed ({markdown_safe(seen.failure)}): start it again, or choose a smaller "
-        "model.",
+        f"{UNWATCHED_SECONDS:.0f} s, and kept. Go to any moment:",
+        "failed": f"The training failed ({markdown_safe(seen.failure)}): start it again or choose a smaller model.",
     }[seen.phase if origin == "trained" else origin]
 
 

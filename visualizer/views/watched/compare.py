@@ -53,11 +53,11 @@ def _choose() -> None:
 def _say(found: OtherMask) -> None:
     moved = float((found.other - found.recorded).abs().sum(-1).mean()) / 2
     keyless = int((~found.allowed.any(-1)).any(0).sum())
-    without = f" {keyless} queries have no key left: their weights are zero." if keyless else ""
+    have = "query has" if keyless == 1 else "queries have"
+    without = f" {keyless} {have} no key left in some head: zero weights." if keyless else ""
     st.caption(
-        f"On average {moved:.1%} of a query's weight goes to other keys under the other mask.{without} What "
-        "follows in the model is not computed. The recorded weights, computed again in the same way, differ by "
-        f"{found.difference:.1e}."
+        f"Under the other mask {moved:.1%} of a query's weight goes to other keys, on average.{without} Later "
+        f"stages are not computed. The recorded weights, recomputed, differ by {found.difference:.1e}."
     )
 
 

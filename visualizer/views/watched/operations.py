@@ -111,7 +111,7 @@ def _introduction(run: WatchedRun, stage: Stage, folded: Folded | None) -> None:
             _to_the_heads(run, stage)
     with facts:
         if stage.value is None:
-            st.caption("The model wrote over its numbers in a way that could not be foreseen: they are not known.")
+            st.caption("The model overwrote these numbers: they are not known.")
             return
         if not stage.value.is_complex():
             summary = run.once(("summary", stage.path), partial(summarize, stage.value))

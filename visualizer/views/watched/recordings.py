@@ -71,11 +71,11 @@ def _open(choices: Choices) -> tuple[WatchedRun | None, str]:
             kept = drafts.put_by_before(_OPEN)
             if isinstance(kept, WatchedRun):
                 return kept, ""
-            return None, "The link is of a file that was uploaded in another session: open the file again."
+            return None, "This link needs a file that was uploaded in another session: open the file again."
         case "example":
             return _of_file(EXAMPLE, "the example")
         case "given" if given_recording() is None:
-            return None, "The link is of a file that the app was started with: this one was started without."
+            return None, "This link needs a file that the app was started with; this one was started without."
     file = _file_of(choices)
     return (None, "") if file is None or _is_waiting(file) else _of_file(file, file.name)
 
@@ -104,8 +104,8 @@ def cost_of_opening(name: str, n_bytes: int, times: int) -> str:
     taken, most = times * n_bytes, most_bytes()
     if taken > most:
         raise ValueError(
-            f"{visible(name)} has {in_bytes(n_bytes)}: opening it takes up to {in_bytes(taken)} of memory, and "
-            f"{in_bytes(most)} may be taken. Record fewer layers of it, or set HEADLIGHT_MEMORY_GB"
+            f"{visible(name)} has {in_bytes(n_bytes)}: opening it takes up to {in_bytes(taken)} of memory; the "
+            f"limit is {in_bytes(most)}. Record fewer layers of it, or set HEADLIGHT_MEMORY_GB"
         )
     then = f", then {in_bytes(n_bytes)}" if times > 1 else ""
     cost = f"It takes up to {in_bytes(taken)} of memory while it is opened{then}."
@@ -155,7 +155,7 @@ def _of_file(path: Path, title: str) -> tuple[WatchedRun | None, str]:
         key = (str(path), title, about.st_mtime_ns, about.st_size)
         return _FILES.get(key) or _FILES.keep(key, _checked(headlight.load(path), title)), ""
     except OSError:
-        return None, f"{visible(title)} cannot be opened: there is no such file, or it may not be read."
+        return None, f"{visible(title)} cannot be opened: there is no such file, or reading it is not allowed."
     except ValueError as error:
         return None, f"{visible(title)}: {error}."
 
@@ -187,12 +187,12 @@ def _upload() -> None:
         key=key,
         max_upload_size=MOST_BYTES // 2**20,
         on_change=state.on_change(key, _take),
-        help="A file that trace.save wrote. It stays in this session, and nothing in it is run.",
+        help="A file that trace.save wrote. It stays in this session; nothing in it is run.",
     )
     st.caption(
-        "While it is opened it takes three times its size in memory, then as much as it is long. What takes more "
-        f"than {in_bytes(ASKS_FROM)} is opened once you have seen how much. A file of more than "
-        f"{in_bytes(MOST_BYTES)} opens by its path, here or as `headlight FILE`, and takes its size once."
+        f"Opening it takes three times its size in memory; above {in_bytes(ASKS_FROM)} you are asked first. By "
+        "its path, here or as `headlight FILE`, a file takes its size once, and may be larger than "
+        f"{in_bytes(MOST_BYTES)}."
     )
     field, key = WATCHED["watched_path"], f"watched_path_{n_uploads}"
     st.text_input(
@@ -249,11 +249,11 @@ def _how_to_make_one(source: str) -> None:
     """What a recording is, how one is made, and one that is ready."""
     made, opened = st.columns([3, 2], gap="large")
     with made:
-        st.markdown("**See every attention of your own model.** These five lines record a pass of it into a file:")
+        st.markdown("**See every attention of your own model.** These five lines record one pass into a file:")
         st.code(_RECIPE, language="python")
         st.caption(
-            "Any PyTorch model, unchanged: nn.Transformer, transformers, FlexAttention, or a softmax that you "
-            'wrote out. Without keep="all" the file holds weights and masks alone, and is small.'
+            "Any PyTorch model works unchanged: nn.Transformer, transformers, FlexAttention, or your own softmax. "
+            'Without keep="all" the file has only weights and masks, and is small.'
         )
     with opened:
         _upload()

@@ -89,10 +89,16 @@ def _choose_panel(run: WatchedRun, choices: Choices) -> str:
 
 def _summary(run: WatchedRun) -> str:
     """What holds of all attentions, as a line of Markdown."""
-    n_ahead, n_seen = len(run.looking_ahead), len(run.trace)
-    sees = "sees" if n_ahead == 1 else "see"
-    ahead = f"**{n_ahead or 'None'} of {n_seen} attention{'' if n_seen == 1 else 's'} {sees} later tokens.**"
-    return f"{ahead} {_counts(run)}"
+    return f"**{attentions_that_look_ahead(len(run.looking_ahead), len(run.trace))}** {_counts(run)}"
+
+
+def attentions_that_look_ahead(n_ahead: int, n_seen: int) -> str:
+    """How many of ``n_seen`` attentions see later tokens, as a sentence."""
+    if n_seen == 1:
+        return f"The attention sees {'' if n_ahead else 'no '}later tokens."
+    if n_ahead in (0, n_seen):
+        return f"{'All' if n_ahead else 'None of the'} {n_seen} attentions see later tokens."
+    return f"{n_ahead} of {n_seen} attentions {'sees' if n_ahead == 1 else 'see'} later tokens."
 
 
 def _verdict(run: WatchedRun) -> None:
@@ -115,7 +121,7 @@ def _counts(run: WatchedRun) -> str:
         for severity in ("error", "warning")
         if severity in found
     ]
-    return f"{', '.join(parts).capitalize()}." if parts else "No mask is wrong by itself."
+    return f"{', '.join(parts).capitalize()}." if parts else "No errors, no warnings."
 
 
 def _finding(paths: tuple[str, ...], finding: Finding) -> None:
@@ -183,7 +189,7 @@ def _about(run: WatchedRun, attention: Attention, choices: Choices) -> None:
     parts = [heads, sizes, f"mask: {mask}", bias, _exactness(attention)]
     st.caption(" · ".join(markdown_safe(part) for part in parts if part))
     if choices.watched.watched_item >= n_items(attention):
-        st.caption(f"There are {n_items(attention)} sequences: the last one is drawn.")
+        st.caption(f"It has {n_items(attention)} sequences: the last one is drawn.")
 
 
 def _exactness(attention: Attention) -> str:
@@ -191,12 +197,12 @@ def _exactness(attention: Attention) -> str:
     if attention.difference is None:
         return ""
     how = f"to {attention.difference:.1e}" if attention.difference else "exactly"
-    return f"times the values, they give what the model went on with {how}"
+    return f"weights times values give its output {how}"
 
 
 def _attention(run: WatchedRun, attention: Attention, choices: Choices) -> None:
     if attention.weights is None:
-        st.info("Only sizes were kept of it: there are no weights to draw.", icon=":material/info:")
+        st.info("Only its sizes were kept: there are no weights to draw.", icon=":material/info:")
         return
     picture = chosen_heads(run, attention.path, choices)
     head = min(choices.watched.watched_head, picture.weights.shape[1] - 1)

@@ -202,7 +202,7 @@ def stopped_after_a_while(**query: str) -> AppTest:
     wait_for_a_picture(app)
     app.button(key="stop_training").click().run()
     wait_for_the_end(app)
-    assert "What was learned until then is kept" in said(app)
+    assert "Stopped after" in said(app)
     return app
 
 

@@ -46,7 +46,7 @@ def test_a_link_loads_nothing_until_it_is_asked_to(tiny):
     drawn = pictures(app)
     strip = next(header for header in drawn.values() if header["key"] == "pretrained_strip")
     assert [token["label"] for token in strip["sequences"][0]["tokens"]] == ["the", "·", "c", "a", "t"]
-    assert "None of 2 attentions see later tokens" in said(app)
+    assert "None of the 2 attentions see later tokens" in said(app)
     assert any(header["key"].startswith("watched_heads") for header in drawn.values())
     assert link_of(app)["pretrained_model"] == tiny
 
@@ -126,7 +126,7 @@ def test_a_long_proof_is_begun_by_a_button_and_done_in_the_background(tiny, monk
     checkpoint = open_checkpoint(cost_of(tiny), lambda *_: None)
     query = {"pretrained_model": tiny, "pretrained_text": "cat the", "watched_panel": "prove"}
     app = open_app(watched_door="pretrained", **query)
-    assert f"through {checkpoint.n_weights:,} weights. It can be stopped." in said(app)
+    assert f"through {checkpoint.n_weights:,} weights. You can stop it." in said(app)
     assert not app.success
     app.button(key="begin_pretrained_proof").click().run()
     app.session_state["_pretrained_proof"]._thread.join()
@@ -144,7 +144,7 @@ def test_lines_are_a_batch_with_its_padding(tiny):
     assert [token["padding"] for token in line["tokens"]] == [False, True, True, True, True]
     app.segmented_control(key="watched_panel").set_value("prove").run()
     assert "The batch: No output of a real token depends on what stands in the padding" in app.success[0].value
-    assert "There is one token" in app.info[0].value
+    assert "There is only one token" in app.info[0].value
     assert checkpoint.tokenizer.padding_side == "right"
     assert not app.exception
 

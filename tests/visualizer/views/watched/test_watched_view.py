@@ -21,6 +21,7 @@ from visualizer.safe_text import markdown_safe
 from visualizer.stages.watched import check, operands_of
 from visualizer.views.watched import operations, recordings
 from visualizer.views.watched.make_example import TOKENS, example_trace
+from visualizer.views.watched.trace import attentions_that_look_ahead
 
 APP = str(Path(__file__).parents[4] / "app.py")
 
@@ -67,6 +68,21 @@ def test_the_example_is_what_its_script_makes():
         torch.testing.assert_close(one.value, other.value, rtol=0, atol=1e-4)
 
 
+@pytest.mark.parametrize(
+    ("n_ahead", "n_seen", "sentence"),
+    [
+        (0, 1, "The attention sees no later tokens."),
+        (1, 1, "The attention sees later tokens."),
+        (0, 3, "None of the 3 attentions see later tokens."),
+        (1, 3, "1 of 3 attentions sees later tokens."),
+        (2, 3, "2 of 3 attentions see later tokens."),
+        (3, 3, "All 3 attentions see later tokens."),
+    ],
+)
+def test_how_many_attentions_look_ahead_is_a_sentence(n_ahead, n_seen, sentence):
+    assert attentions_that_look_ahead(n_ahead, n_seen) == sentence
+
+
 def test_the_example_opens_by_a_click_on_its_mistake():
     app = open_app()
     assert "headlight.watch(model" in app.code[0].value
@@ -89,7 +105,7 @@ def test_an_upload_opens_and_a_bad_one_leaves_it_open(tmp_path):
     app = open_app()
     upload(app, "mine.headlight", (tmp_path / "mine.headlight").read_bytes())
     assert "mine.headlight" in said(app)
-    assert "**1 of 1 attention sees later tokens.** No mask is wrong by itself." in said(app)
+    assert "**The attention sees later tokens.** No errors, no warnings." in said(app)
     upload(app, "bad.headlight", b"\x10" + bytes(40))
     assert "bad" in app.error[0].value
     assert "mine.headlight" in said(app)
@@ -125,7 +141,7 @@ def test_the_file_that_the_app_was_started_with_is_open(monkeypatch):
 
 def test_a_file_of_this_machine_opens_by_its_path():
     app = open_app()
-    assert any("opens by its path, here or as `headlight FILE`" in caption.value for caption in app.caption)
+    assert any("By its path, here or as `headlight FILE`" in caption.value for caption in app.caption)
     (path,) = [field for field in app.text_input if field.label == "Or the path of one on this machine"]
     path.set_value(str(recordings.EXAMPLE)).run()
     assert not app.exception
@@ -269,5 +285,5 @@ def test_a_large_file_is_opened_once_its_memory_was_seen(monkeypatch, link):
     assert not app.exception
     assert "headlight_attention_heads" in pictures(app)
     monkeypatch.setenv("HEADLIGHT_MEMORY_GB", "0.0001")
-    with pytest.raises(ValueError, match=r"opening it takes up to 300\.0 MiB of memory, and 98 KiB may be taken"):
+    with pytest.raises(ValueError, match=r"opening it takes up to 300\.0 MiB of memory; the limit is 98 KiB"):
         recordings.cost_of_opening("a.headlight", 100 * 2**20, 3)

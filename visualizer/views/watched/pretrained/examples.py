@@ -37,15 +37,15 @@ READY_TEXTS = (
     ReadyText(
         "sink",
         "The first token takes more and more",
-        "From layer to layer the queries give more of their weight to the first token, whatever it is: on the "
-        "average over heads about 0.07 in layer 0 and 0.86 in layer 24. Compare the first columns of the layers.",
+        "From layer to layer the queries give more of their weight to the first token, whatever it is: averaged "
+        "over heads about 0.07 in layer 0 and 0.86 in layer 24. Compare the first columns.",
         MappingProxyType({"watched_attention": "model.layers.24.self_attn", "watched_query": 12, "watched_key": 0}),
     ),
     ReadyText(
         "phrase",
         "A phrase said three times",
-        "Head 17.5 looks from each word of the repeated phrase to the word after its earlier occurrence, which is "
-        "the one to come next: a stripe beside the diagonal, one phrase away. Head 18.6 does the same.",
+        "Head 17.5 attends from each word of the repeated phrase to the word that followed it before, which comes "
+        "next: a stripe one phrase from the diagonal. Head 18.6 does the same.",
         MappingProxyType(
             {
                 "pretrained_text": f"The{PHRASE * 3}",
@@ -59,8 +59,8 @@ READY_TEXTS = (
     ReadyText(
         "mary",
         "Who gets the drink",
-        "The model writes “ Mary”, the name that was not said twice. Step through the tokens, and see what each "
-        "was chosen from.",
+        "The model writes “ Mary”, the name that is not repeated. Step through the tokens and see the "
+        "candidates of each.",
         MappingProxyType({"watched_panel": "write"}),
     ),
 )

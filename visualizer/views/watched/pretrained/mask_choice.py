@@ -117,8 +117,8 @@ def choose(run: WatchedRun, checkpoint: Checkpoint, masked: Masked, choices: Cho
                 "Open in the Mask lab",
                 icon=":material/science:",
                 key="pretrained_to_lab",
-                help="This mask over as many words, to translate it, to load an array, or to count its blocks. It "
-                "replaces the text and the mask that are chosen there, and a button there brings it back.",
+                help="Translate this mask, compare an array with it or count its blocks. It replaces the text "
+                "and the mask there; a button there brings it back.",
                 on_click=state.callback(_open_in_lab, checkpoint, masked.keys, source),
                 disabled=len(masked.keys) > MAX_TOKENS,
             )
@@ -181,7 +181,7 @@ def paint(masked: Masked, allowed: Tensor, weights: np.ndarray, choices: Choices
         if (place := parse_select(event, n_queries, n_keys)) is not None:
             state.watch(watched_query=place[0], watched_key=place[1])
 
-    of_heads = f" Head {head} is shown; a stroke makes it the mask of all heads." if len(allowed) > 1 else ""
+    of_heads = f" Head {head} is shown; a stroke makes its mask that of all heads." if len(allowed) > 1 else ""
     st.caption(f"This mask: {markdown_safe(name_of(cells, context))}.{of_heads}")
     mount(
         mask_painter(

@@ -88,14 +88,14 @@ def _said(both: _Both, masked: Masked, allowed: Tensor) -> None:
     meant = attentions_of(both.other.trace, masked.where)
     if holds(meant, allowed):
         all_of = f"All {len(meant)} attentions keep" if len(meant) > 1 else "The attention keeps"
-        kept = f"{all_of} to it: no weight stands on a cell that it blocks."
+        kept = f"{all_of} to it: every blocked cell has weight 0."
     else:
-        kept = "The model does not keep to it: some weight stands on cells that it blocks."
+        kept = "The model does not keep to it: some blocked cells have weight."
     without = int((~allowed.any(-1)).any(0).sum())
     if without:
         kept += (
             f" {without} {'query has' if without == 1 else 'queries have'} no key left in some head: transformers "
-            "adds the least number there is in place of -∞, so their weights are the same for all keys."
+            "adds the least number in place of -∞, so their weights are the same for all keys."
         )
     st.caption(f"{kept} {_farthest(both)}")
 
@@ -109,7 +109,9 @@ def _farthest(both: _Both) -> str:
     ]
     place = int(np.argmax(changes))
     path = markdown_safe(both.own.trace[place].path)
-    return f"A weight changed most in {path}: by {changes[place]:.2f}." if changes[place] else "No weight changed."
+    return (
+        f"Largest change of a weight: {changes[place]:.2f}, in {path}." if changes[place] else "No weight changed."
+    )
 
 
 def _grids(both: _Both, masked: Masked, attention: Attention, allowed: Tensor, choices: Choices) -> None:

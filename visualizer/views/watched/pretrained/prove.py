@@ -58,7 +58,7 @@ def render(run: WatchedRun, choices: Choices) -> None:
     given = tokenized(checkpoint, words_of(choices.watched), MOST_TOKENS)
     judged = given.target or given.pieces
     if len(judged) < 2:
-        st.info("There is one token, and nothing to keep from it: write more.", icon=":material/info:")
+        st.info("There is only one token: write more.", icon=":material/info:")
         return
     widgets.segments("pretrained_under", required=True)
     is_other = choices.watched.pretrained_under == "other"
@@ -117,8 +117,8 @@ def _measured(
     n_bytes = memory_of_run(checkpoint, given, "all")
     if n_bytes > MOST_TRACE_BYTES:
         st.error(
-            f"All stages of this pass take {in_words(n_bytes)}: {in_words(MOST_TRACE_BYTES)} is the most. "
-            "Take a shorter text.",
+            f"All stages of this pass take {in_words(n_bytes)}; the limit is {in_words(MOST_TRACE_BYTES)}. "
+            "Use a shorter text.",
             icon=":material/error:",
         )
         return None
@@ -129,13 +129,13 @@ def _measured(
         kept.keep((words, source), _Measured(found, time.perf_counter() - started))
 
     n_tokens, n_weights = len(promised), checkpoint.n_weights
-    said = "Differentiating each row of the output by every token …"
+    said = "Differentiating the output by every token …"
     if n_weights * n_tokens**2 <= AT_ONCE:
         background.at_once(work, said)
         return kept.get((words, source))
     st.caption(
-        f"To measure it, the rows of the output are followed back to {n_tokens:,} tokens, one after the other, "
-        f"through {weights_in_words(n_weights)}. It can be stopped."
+        f"This differentiates the rows of the output by {n_tokens:,} tokens, one after the other, through "
+        f"{weights_in_words(n_weights)}. You can stop it."
     )
     background.offer("pretrained_proof", (checkpoint.name, words, source), "Measure", work, said)
     return kept.get((words, source))
@@ -154,7 +154,7 @@ def _causal(found: Dependence, pieces: tuple[Piece, ...]) -> None:
         f"**Fails.** A later token changes an earlier row: {_leak(found.ahead, pieces)}", icon=":material/close:"
     )
     if bool((found.later & ~found.forbidden).any()):
-        st.caption("The mask in force lets later tokens through, so this is as it should be.")
+        st.caption("The mask allows later tokens, so this is correct.")
 
 
 def _promised(found: Dependence, pieces: tuple[Piece, ...], *, is_other: bool) -> None:
@@ -162,25 +162,25 @@ def _promised(found: Dependence, pieces: tuple[Piece, ...], *, is_other: bool) -
     n_forbidden = int(found.forbidden.sum())
     if n_forbidden == 0:
         st.info(
-            "Over all layers the masks let every token through to every row, so they forbid nothing that could be "
-            "proved.",
+            "Over all layers the masks let every token reach every row: there is nothing to prove.",
             icon=":material/info:",
         )
     elif found.beyond_masks is not None:
         st.error(
-            f"**Fails.** Something passes where the masks forbid it: {_leak(found.beyond_masks, pieces)}",
+            f"**Fails.** A row depends on a token that the masks block: {_leak(found.beyond_masks, pieces)}",
             icon=":material/close:",
         )
     elif is_other:
         st.success(
-            f"**Passes.** Nothing passes where the other mask, layer upon layer, forbids it: all {n_forbidden:,} "
-            "derivatives that must be zero are exactly zero.",
+            f"**Passes.** No row depends on a token that the other mask blocks over all layers: all "
+            f"{n_forbidden:,} derivatives that must be zero are exactly zero.",
             icon=":material/check:",
         )
     else:
         st.info(
-            f"**Holds by construction.** Nothing passes where its own masks forbid it: all {n_forbidden:,} "
-            "derivatives are exactly zero. The claim is made of these very masks, so a wrong mask keeps it too.",
+            "**Holds by construction.** No row depends on a token that the model's own masks block: all "
+            f"{n_forbidden:,} derivatives are exactly zero. The claim follows from these masks, so a wrong mask "
+            "passes too.",
             icon=":material/info:",
         )
 
@@ -217,7 +217,7 @@ def _how(measured: _Measured) -> str:
         else f"{len(found.rows)} of {found.n_tokens} rows, a sample,"
     )
     return (
-        f"A random direction of {rows} of the output is followed back to the embedding of every token by the exact "
-        "derivative: it is zero only where nothing passes. How large it is elsewhere estimates the Frobenius norm "
-        f"of the Jacobian from this one direction. Measured in {measured.seconds:.1f} s."
+        f"Shown: the exact derivative of a random direction of {rows} of the output by the embedding of every "
+        "token. Where it is not zero, its size estimates the Frobenius norm of the Jacobian. Measured in "
+        f"{measured.seconds:.1f} s."
     )

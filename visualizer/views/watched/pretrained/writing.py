@@ -37,7 +37,9 @@ def render(_run: WatchedRun, choices: Choices) -> None:
         widgets.switch("pretrained_sampling", width="content")
         if choices.watched.pretrained_sampling:
             widgets.slider("temperature", step=0.1, width=_SLIDER)
-            widgets.number("top_k", help="Only so many of the most likely tokens are left; 0: all.", width=130)
+            widgets.number(
+                "top_k", help="Only this many of the most likely tokens can be drawn; 0: all.", width=130
+            )
             widgets.slider("top_p", step=0.05, width=_SLIDER)
             widgets.number("draws", width=130)
     words, sampling = words_of(choices.watched), sampling_of(choices)
@@ -80,7 +82,7 @@ def why_it_stops(checkpoint: Checkpoint, steps: tuple[Step, ...], n_steps: int, 
     if steps[-1].ended:
         end = markdown_safe(visible(steps[-1].token.text))
         return f"It stopped by itself, with the end token “{end}”. {with_cache}"
-    by_itself = f"it would stop by itself at {names}" if names else "it knows no end token"
+    by_itself = f"by itself it stops at {names}" if names else "it has no end token"
     if n_steps == longest:
         return f"It stops where its positions end; {by_itself}. {with_cache}"
     return f"It stops after {n_steps} tokens, as asked; {by_itself}. {with_cache}"
@@ -152,6 +154,6 @@ def _sentence(step: Step, *, sampled: bool) -> str:
         return f"Only {label} is left to draw."
     n_tokens = len(step.likely) + step.n_others
     return (
-        f"{step.n_possible:,} of {n_tokens:,} tokens can be drawn. The seed drew {step.draw:.4f}: the shares, "
-        f"added up from the most likely token on, first exceed it at {label}."
+        f"{step.n_possible:,} of {n_tokens:,} tokens can be drawn. The seed drew {step.draw:.4f}: added up from "
+        f"the most likely token on, the shares first exceed it at {label}."
     )
