@@ -23,7 +23,7 @@ _CANVASES_WITHOUT_TEXT = """() => {
   const hasText = (canvas) => {
     const isHidden = canvas.getAttribute("aria-hidden") === "true";
     if (!isHidden) return canvas.getAttribute("role") === "img" && isNamed(canvas);
-    const around = canvas.closest("button, figure, [role=group], [role=img], [role=application]");
+    const around = canvas.closest("button, figure, [role=group], [role=img], [role=application], [role=listbox]");
     return isNamed(around) || Boolean(around?.querySelector("canvas[role=img][aria-label], [role=application]"));
   };
   const roots = [...document.querySelectorAll(".picture > div")].map(({ shadowRoot }) => shadowRoot);

@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.pictures.static_page import panels
-from tests.reading import point_at, tooltip, tooltip_numbers
+from tests.reading import open_fold, point_at, tooltip, tooltip_numbers
 from visualizer.settings.painted_mask import encode_cells
 
 HEADS = "attention_heads_encoder_self_attention"
@@ -25,5 +25,6 @@ def test_a_query_without_a_key_is_shown_as_such(show_link, view, key):
     expect(tooltip(page)).to_contain_text("every key is blocked: no key left")
     assert tooltip_numbers(page) == [0]
     if view == "heads":
+        open_fold(page, "View")
         page.get_by_role("button", name="Lines", exact=True).click()
         expect(page.locator(".lines-query .lines-empty-note")).to_have_text(["", "", "no key left", ""])

@@ -25,7 +25,6 @@ from visualizer.settings.fields import (
 )
 from visualizer.settings.fitting import fitted, usual_mask, width_to_come_back_to
 from visualizer.settings.painted_mask import read_planes, write_planes
-from visualizer.settings.published import PUBLISHED
 from visualizer.settings.settings import FIELDS, Selection, Settings, default_stage, in_mask_order
 from visualizer.settings.trained_models import TRAINED_MODELS
 
@@ -65,10 +64,6 @@ def read_query(query: Mapping[str, Sequence[str]]) -> tuple[Settings, Selection,
         notices["d_model"] = _notice("d_model", given, complaint, f"{chosen.d_model} is used")
     defaults = Selection(stage=default_stage(chosen.architecture))
     selection, more_notices = read_part(query, defaults)
-    published = PUBLISHED.get(chosen.weights)
-    if selection.view == "heads" and published and not published.has_attention:
-        more_notices["view"] = _notice("view", "heads", "has nothing to show without attention", "step is used")
-        selection = replace(selection, view="step")
     asked = width_to_come_back_to(settings) or selection.asked_width
     wish = replace(chosen, d_model=asked)
     if asked and not (width_to_come_back_to(wish) and fitted(wish) == chosen):

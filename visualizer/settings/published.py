@@ -21,7 +21,6 @@ class PublishedExample:
         source: where it was published.
         recipe: the seeds and calls that make its numbers.
         has_mask: whether it was published with a mask.
-        has_attention: whether there is an attention in it.
     """
 
     name: str
@@ -29,7 +28,6 @@ class PublishedExample:
     source: str
     recipe: str
     has_mask: bool
-    has_attention: bool
 
 
 def examples_in(folder: Path) -> dict[str, PublishedExample]:
@@ -41,9 +39,7 @@ def examples_in(folder: Path) -> dict[str, PublishedExample]:
 def _read(path: Path) -> PublishedExample:
     content = json.loads(path.read_text(encoding="utf-8"))
     title, source, recipe = (str(content[key]) for key in ("title", "source", "recipe"))
-    return PublishedExample(
-        path.stem, title, source, recipe, "mask" in content, bool({"q", "n_heads"} & content.keys())
-    )
+    return PublishedExample(path.stem, title, source, recipe, "mask" in content)
 
 
 def _place(example: PublishedExample) -> tuple[str, list[int], str]:

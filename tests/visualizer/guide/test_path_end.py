@@ -59,12 +59,6 @@ def test_a_token_of_the_text_is_in_focus_when_a_shorter_text_comes_into_sight():
     assert open_app(text="a dog", pad="9", pad_side="left").session_state["query"] == 9
 
 
-def test_a_worked_example_without_attention_does_not_open_in_heads():
-    app = open_app(weights="positional_encoding", view="heads")
-    assert_healthy(app)
-    assert app.session_state["view"] == "step"
-
-
 def test_a_trained_model_has_no_order_to_shuffle():
     for link in ({}, {"order": "3"}):
         app = open_app(weights="trained", task=OPENING.settings.task, **link)
