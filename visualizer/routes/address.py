@@ -30,19 +30,10 @@ _NAME = re.compile(r"([a-z_0-9.]{1,100})\.(npy|csv|packed|headlight)")
 class Part:
     """Which part of an array, and how: the parameters of an address beside those of the link."""
 
-    layers: tuple[int, ...] = setting(
-        (), "Layers", "The layers wanted, counted from 0; all where none are named.", kind="places", most=11
-    )
-    precision: StepsOrExact = setting(
-        "exact",
-        "Precision",
-        "Every number as it is, in float32, or from 0 to 1 in steps: 16 bits, or 8 bits that are finer near 0.",
-        choices={"exact": "Exact", "16": "16 bits", "8": "8 bits"},
-    )
-    at: str = setting("", "At", "The first places of the array, one for each axis, counted from 0, such as 0,2.")
-    version: str = setting(
-        "", "Version", "The version that computes it, whose numbers may be kept forever.", kind="identifier"
-    )
+    layers: tuple[int, ...] = setting((), kind="places", most=11)
+    precision: StepsOrExact = setting("exact", choices=("exact", "16", "8"))
+    at: str = setting("")
+    version: str = setting("", kind="identifier")
 
     @property
     def places(self) -> tuple[int, ...]:

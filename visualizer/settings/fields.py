@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import dataclasses
+import tomllib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cache
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -101,31 +104,41 @@ class Field:
 
 Value = TypeVar("Value")
 
+_NONE: Mapping[str, str] = MappingProxyType({})
+
 _KINDS: Mapping[type, Kind] = {int: "integer", float: "fraction", bool: "switch", str: "text", tuple: "names"}
 
 
 def setting(
     default: Value,
-    label: str,
-    help: str,
     *,
     kind: Kind | None = None,
-    choices: Mapping[str, str] = MappingProxyType({}),
+    choices: Sequence[str] | Mapping[str, str] = (),
     least: float = 0,
     most: float = 0,
     offered: tuple[float, ...] = (),
 ) -> Value:
-    """A field of a dataclass that is a parameter of the link, with all that ``Field`` says of it.
+    """A field of a dataclass that is a parameter of the link. Its words stand in ``texts.toml``.
 
-    Its kind follows from the default and the choices, unless it is given.
+    Its kind follows from the default and the choices, unless given. Choices with computed names are a mapping.
     """
     follows: Kind = "choice" if choices and isinstance(default, str) else _KINDS[type(default)]
-    described = {"kind": kind or follows, "label": label, "help": help, "choices": choices}
-    bounds = {"least": least, "most": most, "offered": offered}
-    return field(default=default, metadata=described | bounds)
+    described = {"kind": kind or follows, "choices": choices}
+    return field(default=default, metadata={**described, "least": least, "most": most, "offered": offered})
 
 
 @cache
 def fields_of(kind: type[DataclassInstance]) -> Mapping[str, Field]:
     """The parameters of a dataclass whose fields are settings, by name and in their order."""
-    return {each.name: Field(each.name, each.default, **each.metadata) for each in fields(kind)}
+    return {each.name: _described(each, **TEXTS[kind.__name__][each.name]) for each in fields(kind)}
+
+
+def _described(each: dataclasses.Field[Any], label: str, help: str, choices: Mapping[str, str] = _NONE) -> Field:
+    named = each.metadata["choices"]
+    names = named if isinstance(named, Mapping) else {value: choices[value] for value in named}
+    return Field(each.name, each.default, **{**each.metadata, "label": label, "help": help, "choices": names})
+
+
+_FILE = Path(__file__).with_name("texts.toml")
+TEXTS: Mapping[str, Mapping[str, Any]] = tomllib.loads(_FILE.read_text(encoding="utf-8"))
+"""The words of every setting, by the class and the name of its field."""

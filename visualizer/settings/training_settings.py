@@ -60,71 +60,26 @@ _REVERSE = TRAINED_MODELS["reverse"]
 class TrainingChoice:
     """What is trained, and what is looked at there."""
 
-    train_task: str = setting(
-        "reverse",
-        "Task",
-        "What the model learns.",
-        choices={task: trained.title for task, trained in TRAINED_MODELS.items()},
-    )
+    train_task: str = setting("reverse", choices={task: trained.title for task, trained in TRAINED_MODELS.items()})
     train_experiment: str = setting(
         NO_EXPERIMENT,
-        "Break it",
-        "Two trainings that differ in one thing, side by side.",
         choices={NO_EXPERIMENT: "Intact"} | {name: each.title for name, each in EXPERIMENT_TITLES.items()},
     )
-    train_n_heads: int = setting(
-        _REVERSE.recipe["n_heads"], "Heads", "How many attention heads each layer has.", least=1, most=16
-    )
-    train_n_layers: int = setting(
-        _REVERSE.recipe["n_layers"],
-        "Layers",
-        "How many layers each stack has.",
-        least=1,
-        most=4,
-    )
-    train_d_model: int = setting(
-        _REVERSE.recipe["d_model"],
-        "Model width",
-        "The length of each token's vector (d_model). The heads share it evenly.",
-        least=2,
-        most=128,
-    )
-    train_d_ff: int = setting(
-        _REVERSE.recipe["d_ff"],
-        "Feed-forward width",
-        "The length of the hidden vector of the feed-forward network (d_ff).",
-        least=1,
-        most=512,
-    )
-    train_steps: int = setting(
-        _REVERSE.recipe["steps"], "Steps", "How many times the weights are updated.", least=1, most=LAST_STEP
-    )
-    train_seed: int = setting(
-        _REVERSE.recipe["seed"],
-        "Seed",
-        "For the first weights and the texts: the same seed gives the same model.",
-        most=2**32 - 1,
-    )
-    train_learning_rate: float = setting(
-        _REVERSE.recipe["learning_rate"],
-        "Learning rate",
-        "The highest one, reached after a warm-up; then it falls along half a cosine.",
-        most=0.1,
-    )
-    train_text: str = setting(_REVERSE.example, "Ask it", "The text that the model answers while it learns.")
+    train_n_heads: int = setting(_REVERSE.recipe["n_heads"], least=1, most=16)
+    train_n_layers: int = setting(_REVERSE.recipe["n_layers"], least=1, most=4)
+    train_d_model: int = setting(_REVERSE.recipe["d_model"], least=2, most=128)
+    train_d_ff: int = setting(_REVERSE.recipe["d_ff"], least=1, most=512)
+    train_steps: int = setting(_REVERSE.recipe["steps"], least=1, most=LAST_STEP)
+    train_seed: int = setting(_REVERSE.recipe["seed"], most=2**32 - 1)
+    train_learning_rate: float = setting(_REVERSE.recipe["learning_rate"], most=0.1)
+    train_text: str = setting(_REVERSE.example)
     train_attention: str = setting(
         "decoder.cross_attention",
-        "Attention",
-        "The attention that is drawn.",
-        choices={
-            "decoder.cross_attention": "Cross-attention",
-            "decoder.self_attention": "Decoder self",
-            "encoder.self_attention": "Encoder self",
-        },
+        choices=("decoder.cross_attention", "decoder.self_attention", "encoder.self_attention"),
     )
-    train_layer: int = setting(_REVERSE.recipe["n_layers"] - 1, "Layer", "The layer shown, counted from 0.", most=3)
-    train_step: int = setting(LAST_STEP, "Moment", "The step that is shown.", most=LAST_STEP)
-    train_started: str = setting("", "Started", "The training that was started here.", kind="identifier")
+    train_layer: int = setting(_REVERSE.recipe["n_layers"] - 1, most=3)
+    train_step: int = setting(LAST_STEP, most=LAST_STEP)
+    train_started: str = setting("", kind="identifier")
 
 
 TRAINING: Mapping[str, Field] = fields_of(TrainingChoice)

@@ -10,11 +10,13 @@ from hypothesis import strategies as st
 from model.mask_tools.destinations import DESTINATIONS
 from model.mask_tools.translations import TRANSLATIONS
 from model.names import MASK_NAMES
-from visualizer.settings.fields import WORKED_EXAMPLES, fields_of
+from visualizer.routes.address import Part
+from visualizer.settings.fields import TEXTS, WORKED_EXAMPLES, fields_of
 from visualizer.settings.fitting import fitted, offered, width_to_come_back_to, widths
 from visualizer.settings.link import MAX_URL_TEXT, chosen_in, left_out_of_link, read_query, write_query
 from visualizer.settings.settings import FIELDS, Selection, Settings, default_stage, in_mask_order
 from visualizer.settings.training_settings import TrainingChoice
+from visualizer.settings.watched_settings import WatchedChoice
 
 modest = settings(derandomize=True, max_examples=60, deadline=None)
 
@@ -423,3 +425,13 @@ def test_a_list_of_heads_that_is_none_is_told(given, value, notice):
     assert taken == value
     assert said.startswith(f"shown={given} is not")
     assert said.endswith(notice)
+
+
+@pytest.mark.parametrize("kind", [Settings, Selection, TrainingChoice, WatchedChoice, Part])
+def test_the_texts_are_those_of_the_settings_and_of_their_choices(kind):
+    texts = TEXTS[kind.__name__]
+    assert texts.keys() == fields_of(kind).keys()
+    for name, field in fields_of(kind).items():
+        assert texts[name].get("choices", {}).keys() <= field.choices.keys()
+        assert field.label
+        assert field.help.endswith((".", "?"))
