@@ -101,6 +101,7 @@ def test_nothing_is_shown_before_it_is_written(show_link):
 
 def test_the_mask_grows_by_one_row_and_the_new_row_is_lit(show_link):
     page = show_link(**DECODER)
+    expect(page.locator(".part-note", has_text="The next token is read from")).to_have_count(1)
     mask = page.locator(".growing-mask .matrix")
     for n_read in (4, 5, 6):
         expect(mask.locator(".light-name-row")).to_be_visible()

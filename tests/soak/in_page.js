@@ -76,6 +76,7 @@
     for (const element of within(document.body)) {
       if (element.localName === "dialog" && element.open) element.close();
       if (element.matches("[data-testid=stPopoverButton][aria-expanded=true]")) element.click();
+      if (element.matches(".stage-map .all:not([aria-pressed=true])")) element.click();
     }
     if (document.fullscreenElement) document.exitFullscreen();
   }

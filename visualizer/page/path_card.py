@@ -86,8 +86,18 @@ def _card(run: Run, selection: Selection, path: GuidedPath, numbers: tuple[int, 
     )
 
 
+_OF_EXAMPLES: tuple[tuple[View, str], ...] = (
+    ("step", "All stages"),
+    ("heads", "All heads"),
+    ("compare", "Compare masks"),
+)
+
+
 def _onward(run: Run) -> tuple[tuple[View, str], ...]:
-    """Where the path leads in the end: three views to try a text of one's own in."""
+    """Where the path leads in the end: to try a text of one's own; of a worked example, to what it has."""
+    if (example := run.example) is not None:
+        has = {"step": True, "heads": example.attends, "compare": example.mask is not None}
+        return tuple((view, label) for view, label in _OF_EXAMPLES if has[view])
     writes = run.settings.architecture in ("decoder", "encoder-decoder")
     last: tuple[View, str] = ("generate", "Generate text") if writes else ("compare", "Compare masks")
     return ("lab", "Mask lab"), ("heads", "Heads of your own text"), last

@@ -64,3 +64,14 @@ def test_a_trained_model_has_no_order_to_shuffle():
         app = open_app(weights="trained", task=OPENING.settings.task, **link)
         assert_healthy(app)
         assert not {"shuffle", "as_typed"} & {button.key for button in app.button}
+
+
+@pytest.mark.parametrize(
+    ("example", "views"),
+    [("three_heads", ["step", "heads"]), ("two_causal_heads", ["step", "heads", "compare"])],
+)
+def test_a_worked_example_leads_on_to_what_it_has(example, views):
+    app = open_app(weights=example, guided="on", stop="14", stage="attention.weights")
+    assert [one for one, _ in card_of(app)["onward"]] == views
+    for view in views:
+        assert_healthy(open_app(weights=example, view=view))

@@ -211,8 +211,9 @@ class GenerationSteps extends Picture {
       blocked.set(data.arrays.blocked.data.subarray(row * size, row * size + nRead), row * nRead);
     }
     const labels = data.labels.slice(0, nRead);
-    const newRow = `The row of “\u2068${labels.at(-1)}\u2069” is new`;
-    setText(this.maskNote, `${nRead} by ${nRead}. ${newRow}; the others are as they were in the step before.`);
+    const last = `the row of “\u2068${labels.at(-1)}\u2069”`;
+    const isNew = `Only ${last} is new: the others are as in the step before.`;
+    setText(this.maskNote, `${nRead} by ${nRead}. ${index ? isNew : `The next token is read from ${last}.`}`);
     const matrix = {
       values,
       blocked,

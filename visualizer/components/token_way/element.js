@@ -50,7 +50,10 @@ class TokenWay extends Picture {
     this.svg.onpointerleave = () => this.leave();
     this.svg.onclick = (event) => this.open(this.targetOf(event.target));
     this.frame.onkeydown = (event) => this.onKey(event);
-    this.frame.onblur = () => this.leave();
+    this.frame.onblur = () => {
+      this.leave();
+      setText(this.live, "");
+    };
     const onPageKey = (event) => event.key in PAGE_STEPS && isForPage(event) && this.onKey(event);
     document.addEventListener("keydown", onPageKey); // also where nothing of the picture has the focus
     this.endings.push(() => document.removeEventListener("keydown", onPageKey));
@@ -290,7 +293,8 @@ class TokenWay extends Picture {
   go(token) {
     if (!this.follow(token)) return;
     this.leave();
-    setText(this.live, this.heading.textContent);
+    const isReached = this.root.getRootNode().activeElement === this.frame;
+    if (isReached) setText(this.live, this.heading.textContent);
     this.events.changed();
   }
 
