@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from streamlit.proto.WidgetStates_pb2 import WidgetState
 
 from tests.test_app import assert_healthy, in_link, open_app
 from tests.visualizer.told import tell
@@ -84,3 +85,17 @@ def test_a_capital_letter_goes_back():
     for key, act in KEYS.items():
         if act.endswith("_next"):
             assert KEYS[key.upper()] == act.replace("_next", "_back")
+
+
+def test_what_a_closed_menu_says_of_its_switches_turns_nothing():
+    app = open_app(text="a b")
+    app.session_state["audience"] = True
+    app.run()
+    switches = [switch.proto.id for switch in app.toggle if switch.key in ("present_off", "hidden_off")]
+    assert len(switches) == 2
+    app.session_state["audience"] = False
+    app.run()
+    states = app._tree.get_widget_states()
+    states.widgets.extend(WidgetState(id=switch, bool_value=False) for switch in switches)
+    app._run(states)
+    assert dict(app.query_params) == {"text": "a b"}

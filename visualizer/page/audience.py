@@ -46,12 +46,18 @@ def _switch(name: str) -> None:
     value has a switch of its own.
     """
     field, is_on = FIELDS[name], bool(getattr(state.chosen().selection, name))
+    key = f"{name}_{'on' if is_on else 'off'}"
+
+    def turn(value: object) -> None:
+        if bool(value) is not is_on:  # a menu that has just closed says once more what its switches have
+            state.select(**{name: not is_on})
+
     st.toggle(
         field.label,
         value=is_on,
         help=field.help,
-        key=f"{name}_{'on' if is_on else 'off'}",
-        on_change=state.callback(state.select, **{name: not is_on}),
+        key=key,
+        on_change=state.on_change(key, turn),
     )
 
 
