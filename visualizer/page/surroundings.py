@@ -82,6 +82,7 @@ def draw(picture: Callable[[], None], *, picture_first: bool) -> None:
         picture_first: whether it is sent before what stands around it, in the place that it has.
     """
     drafts.put_by(_DRAWN, None)  # until all is drawn: a run can be broken off
+    catching_up.begin_to_tell()
     header.style()
     sidebar.title()
     top = st.container(key="top")

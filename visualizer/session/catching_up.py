@@ -38,9 +38,17 @@ def replaced(key: str, value: object) -> None:
     memory[_REPLACED] = known | {key: [*known.get(key, ()), value]}
 
 
+def is_unheard(key: str) -> bool:
+    """Whether the control ``key`` was given a value that the browser has not heard of.
+
+    It is given once more then: a run that is broken off sends nothing.
+    """
+    return key in memory.get(_REPLACED, {})
+
+
 def is_read_as(key: str, value: object) -> None:
     """The control ``key`` reads what it does not offer as this, which may be what it offered to the browser."""
-    if key in memory.get(_REPLACED, {}):
+    if is_unheard(key):
         replaced(key, value)
 
 
@@ -50,22 +58,32 @@ def caught_up() -> None:
         memory.pop(record, None)
 
 
+def begin_to_tell() -> None:
+    """Count a run that draws all controls, before it does: one that is broken off was not heard."""
+    if memory.get(_REPLACED):
+        memory[_TOLD] = 1 + max(memory.get(name, 0) for name in (_TOLD, _HEARD))
+
+
 def tell() -> None:
     """Draw, after all controls, the number that the browser says with their values when it has taken these over."""
     if memory.get(_REPLACED):
-        memory[_HEARD] = memory[_TOLD] = 1 + max(memory.get(name, 0) for name in (_TOLD, _HEARD))
+        memory[_HEARD] = memory.get(_TOLD, 0)
     st.number_input("Heard", step=1, key=_HEARD, label_visibility="collapsed")
+
+
+def has_old_values() -> bool:
+    """Whether the browser spoke before its controls had the values of the last change."""
+    return memory.get(_HEARD, 0) < memory.get(_TOLD, 0) or address() in _left()
 
 
 def is_behind() -> bool:
     """Whether the browser spoke before it heard of the last change. Back and Forward mean where they go to."""
-    has_old_values = memory.get(_HEARD, 0) < memory.get(_TOLD, 0)
-    return (has_old_values or address() in _left()) and not has_gone_back()
+    return has_old_values() and not has_gone_back()
 
 
 def is_old(key: str, value: object) -> bool:
     """Whether a browser that is behind has not heard that the control ``key`` no longer has this value."""
-    return value in memory.get(_REPLACED, {}).get(key, ()) and is_behind()
+    return value in memory.get(_REPLACED, {}).get(key, ()) and has_old_values()
 
 
 def without_old(values: Mapping[str, Any]) -> dict[str, Any]:

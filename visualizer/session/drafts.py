@@ -30,11 +30,11 @@ def fill(key: str, value: object) -> None:
 
     Call it before the widget is drawn, or in a callback.
     """
-    if key not in memory:
-        memory[key] = value
-    elif (before := memory[key]) != value:
-        catching_up.replaced(key, before)
-        memory[key] = value
+    if key not in memory or memory[key] != value:
+        catching_up.replaced(key, memory.get(key))
+    elif not catching_up.is_unheard(key):
+        return
+    memory[key] = value
 
 
 def put_by(name: str, value: object) -> None:

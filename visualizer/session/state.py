@@ -48,6 +48,7 @@ _ACTED = "_acted"
 _OPENED = "_examples_opened"
 _FAILURE = "_failure"
 _PARTS = ("settings", "selection", "training", "watched")
+_NAMES = [field.name for part in (Settings, Selection, TrainingChoice, WatchedChoice) for field in fields(part)]
 
 
 @dataclass(frozen=True)
@@ -103,8 +104,9 @@ def load() -> Choices:
     choices = _from_address() if before is None else _with_widgets(before)
     if before is not None and not acted and choices == before and _address_is_chosen(before):
         choices = _from_address()
-        catching_up.caught_up()
     save(choices)
+    for name in filter(catching_up.is_unheard, _NAMES):
+        memory[name] = memory[name]
     return choices
 
 
@@ -303,7 +305,7 @@ def _chooses_nothing(given: Iterable[str]) -> bool:
 def _with_widgets(before: Choices) -> Choices:
     """The choices with the values of those widgets that were on the page."""
     known = memory.to_dict()
-    if catching_up.is_behind():
+    if catching_up.has_old_values():
         known = catching_up.without_old(known)
     elif _address_is(before):
         catching_up.caught_up()

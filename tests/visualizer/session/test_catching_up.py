@@ -106,3 +106,15 @@ def test_back_leads_to_the_address_that_was_left_last_and_all_can_be_chosen_ther
         say_with(app, address)
         assert app.pills(key="mask_a_pills").value == ["causal"]
         monkeypatch.undo()
+
+
+def test_a_control_that_was_given_its_value_in_a_run_that_never_reached_the_browser_is_given_it_again(monkeypatch):
+    app = open_app(view="step", guided="on")  # without the controls of our own model
+    said = app._tree.get_widget_states()
+    lab = {"view": "lab", "architecture": "decoder", "text": "one two three", "n_heads": "2"}
+    for _ in range(2):  # the first time, the run is broken off before anything of it is sent
+        monkeypatch.setattr(app._tree, "get_widget_states", lambda: said)
+        say_with(app, lab)
+    text, model = app.text_area(key="text"), app.selectbox(key="model")
+    assert (text.value, text.proto.set_value) == ("one two three", True)
+    assert (model.value, model.proto.set_value) == ("hand_built", True)
