@@ -15,9 +15,10 @@ from visualizer.runs.trained import masks_of_training
 from visualizer.session import state
 from visualizer.session.cache import cached_run
 from visualizer.session.state import Choices
+from visualizer.session.widgets import mask_title
 from visualizer.settings.attentions import MaskedAttention, unpadded
 from visualizer.settings.fields import TRAINED, WORKED_EXAMPLES
-from visualizer.settings.settings import FIELDS, Selection, Settings
+from visualizer.settings.settings import Selection, Settings
 from visualizer.stages.check_line import check_line
 from visualizer.stages.order import compare_orders
 
@@ -92,8 +93,7 @@ def _but_not_in(attentions: Sequence[MaskedAttention]) -> str:
 
 def _named(masks: tuple[str, ...]) -> str:
     """``the causal and padding masks``, ``the causal mask`` or ``no mask``."""
-    names = " and ".join(FIELDS["mask"].choices[mask].lower() for mask in masks)
-    return f"the {names} mask{'s' if len(masks) > 1 else ''}" if masks else "no mask"
+    return f"the {mask_title(masks)} mask{'s' if len(masks) > 1 else ''}" if masks else "no mask"
 
 
 def another_order(run: Run, choices: Choices) -> None:

@@ -71,15 +71,16 @@ def thumbnail(settings: Settings, selection: Selection) -> str:
     """The weights of the head that is looked at, as the address of a picture; "" where there is no attention."""
     from PIL import Image  # not needed for the first picture
 
-    from visualizer.runs.paths import attention_modules, in_layer, without_layer
+    from visualizer.pictures.heads import attention_of
+    from visualizer.runs.paths import attention_modules, with_layer
     from visualizer.session.cache import cached_run
 
-    trace = cached_run(settings).at(0).trace
+    trace = cached_run(settings, is_passing=True).at(0).trace
     modules = attention_modules(trace)
     if not modules:
         return ""
-    looked_at = in_layer(without_layer(selection.stage.rpartition(".")[0]), selection.layer)
-    weights = trace[f"{looked_at if looked_at in modules else modules[0]}.weights"].value[0].detach().numpy()
+    looked_at = with_layer(trace, f"{attention_of(modules, selection.stage)}.weights", selection.layer)
+    weights = trace[looked_at].value[0].detach().numpy()
     head = weights[min(selection.head, len(weights) - 1)]
     ink = np.empty((*head.shape, 4), np.uint8)
     ink[..., :3] = _INK

@@ -54,7 +54,7 @@ def _beside(path: GuidedPath | None, *, has_card: bool) -> None:
     """What a person needs who walks: their text, another path, and the way out where no card has it."""
     choices = state.chosen()
     with st.container(key="beside_path", gap="xsmall", width="content"):
-        if texts := sidebar.texts_for(choices.settings, choices.selection).always:
+        if texts := sidebar.texts_for(choices.settings, choices.selection):
             with st.popover("Your text", width="stretch"):
                 sidebar.draw(texts, lambda name, value: None)
         _other_paths(path)

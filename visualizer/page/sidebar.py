@@ -76,8 +76,8 @@ def draw(lines: Sequence[Line], changed: Callable[[str, object], None]) -> None:
 
 def _on_change(name: str, changed: Callable[[str, object], None]) -> Callable[[], None]:
     def take(value: object) -> None:
-        if name in _TAKEN_WITH:
-            _TAKEN_WITH[name](value)
+        if name == "text":
+            _retype(value)
         changed(name, value)
 
     return state.on_change(name, take)
@@ -88,9 +88,9 @@ def lines_for(settings: Settings, selection: Selection) -> Lines:
     return Lines(()) if is_walked(selection) else _lines(settings, selection)
 
 
-def texts_for(settings: Settings, selection: Selection) -> Lines:
+def texts_for(settings: Settings, selection: Selection) -> tuple[Line, ...]:
     """The texts of a person alone; none where they are given."""
-    return Lines(tuple(line for line in _lines(settings, selection).always if line.field in ("text", "target")))
+    return tuple(line for line in _lines(settings, selection).always if line.field in ("text", "target"))
 
 
 def _lines(settings: Settings, selection: Selection) -> Lines:
@@ -222,13 +222,9 @@ def _other_heads(n_heads: int) -> None:
         f"{n_heads} heads: choose another number",
         key="other_heads",
         help="This model was trained with its heads. Hand-built heads can be as many as you like.",
-        on_click=state.callback(state.change, weights="hand_built"),
+        on_click=state.callback(_take, "hand_built"),
         type="tertiary",
     )
-
-
-_TAKEN_WITH: Mapping[str, Callable[[object], None]] = {"text": _retype}
-"""What else a new value of a setting changes."""
 
 
 def _more(settings: Settings) -> tuple[Line, ...]:

@@ -23,7 +23,7 @@ StepsOrExact = Literal["exact", "16", "8"]
 
 _MOST_AXES = 5
 _AT = re.compile(rf"\d{{1,6}}(,\d{{1,6}}){{0,{_MOST_AXES - 1}}}")
-_NAME = re.compile(r"([a-z_0-9.]{1,100})\.(npy|csv|packed|headlight)")
+_NAME = re.compile(rf"([a-z_0-9.]{{1,100}})\.({'|'.join(get_args(Format))})")
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Part:
     """Which part of an array, and how: the parameters of an address beside those of the link."""
 
     layers: tuple[int, ...] = setting((), kind="places", most=11)
-    precision: StepsOrExact = setting("exact", choices=("exact", "16", "8"))
+    precision: StepsOrExact = setting("exact")
     at: str = setting("")
     version: str = setting("", kind="identifier")
 
@@ -115,6 +115,7 @@ def picture_address(
     return _address(f"pictures/{view}", settings, shown, {"precision": precision} if precision else {})
 
 
+@lru_cache(maxsize=256)
 def recording_address(settings: Settings, batch: int) -> str | None:
     """The address of a sequence's stages as a recording, from the page's own; None where no link carries it."""
     return _address("numbers/run.headlight", settings, Selection(batch=batch), {})

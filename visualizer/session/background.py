@@ -45,10 +45,10 @@ def _refusal(kind: str) -> str:
     return f"{kind}_refused"
 
 
-def is_running(kind: str, subject: object) -> bool:
-    """Whether the last job of a kind is about this subject, and has not ended."""
+def running(kind: str, subject: object) -> Job[None] | None:
+    """The last job of a kind, if it is about this subject and has not ended."""
     job = last(kind)
-    return job is not None and job.subject == subject and job.peek().is_running
+    return job if job is not None and job.subject == subject and job.peek().is_running else None
 
 
 def say_refusal(kind: str) -> None:
@@ -84,12 +84,11 @@ def offer(kind: str, subject: object, label: str, work: Callable[[Progress], obj
         work: as ``begin`` takes it.
         said: what it does, in words.
     """
-    job = last(kind)
-    if job is not None and is_running(kind, subject):
+    if (job := running(kind, subject)) is not None:
         show(kind, job, lambda seen: how_far(said, seen.fraction, seen.seconds_left))
         return
     say_refusal(kind)
-    if job is not None and job.subject == subject and job.peek().phase == "failed":
+    if (job := last(kind)) is not None and job.subject == subject and job.peek().phase == "failed":
         st.error(f"It failed: {markdown_safe(job.peek().failure)}.", icon=":material/error:")
     st.button(
         label,

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, fields
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from visualizer.settings.published import PUBLISHED
 
@@ -120,7 +120,8 @@ def setting(
 ) -> Value:
     """A field of a dataclass that is a parameter of the link. Its words stand in ``texts.toml``.
 
-    Its kind follows from the default and the choices, unless given. Choices with computed names are a mapping.
+    Its kind follows from the default and the choices, unless given. Choices with computed names are a mapping; a
+    field that is a ``Literal`` offers that.
     """
     follows: Kind = "choice" if choices and isinstance(default, str) else _KINDS[type(default)]
     described = {"kind": kind or follows, "choices": choices}
@@ -130,13 +131,21 @@ def setting(
 @cache
 def fields_of(kind: type[DataclassInstance]) -> Mapping[str, Field]:
     """The parameters of a dataclass whose fields are settings, by name and in their order."""
-    return {each.name: _described(each, **TEXTS[kind.__name__][each.name]) for each in fields(kind)}
+    types = get_type_hints(kind)
+    return {
+        each.name: _described(each, types[each.name], **TEXTS[kind.__name__][each.name]) for each in fields(kind)
+    }
 
 
-def _described(each: dataclasses.Field[Any], label: str, help: str, choices: Mapping[str, str] = _NONE) -> Field:
-    named = each.metadata["choices"]
-    names = named if isinstance(named, Mapping) else {value: choices[value] for value in named}
-    return Field(each.name, each.default, **{**each.metadata, "label": label, "help": help, "choices": names})
+def _described(
+    each: dataclasses.Field[Any], type_: object, label: str, help: str, choices: Mapping[str, str] = _NONE
+) -> Field:
+    told = {**each.metadata, "label": label, "help": help}
+    if get_origin(type_) is Literal and not told["choices"]:
+        told |= {"kind": "choice", "choices": get_args(type_)}
+    if not isinstance(told["choices"], Mapping):
+        told["choices"] = {value: choices[value] for value in told["choices"]}
+    return Field(each.name, each.default, **told)
 
 
 _FILE = Path(__file__).with_name("texts.toml")

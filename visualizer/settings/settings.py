@@ -82,10 +82,10 @@ _WEIGHT_LABELS = {
 class Settings:
     """What a forward pass depends on."""
 
-    architecture: Architecture = setting("encoder", choices=("encoder", "decoder", "encoder-decoder", "attention"))
+    architecture: Architecture = setting("encoder")
     text: str = setting("The cat sat on the mat because the cat was tired")
     target: str = setting("Die Katze saß auf der Matte")
-    tokens: TokenKind = setting("words", choices=("words", "characters", "bytes"))
+    tokens: TokenKind = setting("words")
     weights: str = setting("hand_built", choices=_WEIGHT_LABELS)
     task: str = setting("reverse", choices={name: trained.title for name, trained in TRAINED_MODELS.items()})
     checkpoint: str = setting("", kind="identifier")
@@ -100,9 +100,9 @@ class Settings:
     d_ff: int = setting(
         128, least=1, most=4096, offered=(1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 3072, 4096)
     )
-    norm: Norm = setting("post", choices=("post", "pre"))
-    positions: Positions = setting("sinusoidal", choices=("sinusoidal", "learned", "none"))
-    activation: Activation = setting("relu", choices=("relu", "gelu"))
+    norm: Norm = setting("post")
+    positions: Positions = setting("sinusoidal")
+    activation: Activation = setting("relu")
     scale_scores: bool = setting(True)
     final_norm: bool = setting(False)
     qkv_bias: bool = setting(True)
@@ -117,10 +117,8 @@ class Settings:
     stride: int = setting(3, least=1, most=MAX_TOKENS)
     order: int = setting(0, most=MAX_ORDER)
     pad: int = setting(0, most=64)
-    pad_side: PadSide = setting("right", choices=("right", "left"))
-    fault: Fault = setting(
-        "none", choices=("none", "after_softmax", "before_softmax", "left_out", "padding_counted")
-    )
+    pad_side: PadSide = setting("right")
+    fault: Fault = setting("none")
     custom: str = setting("", kind="cells")
     custom_encoder: str = setting("", kind="cells")
     custom_cross: str = setting("", kind="cells")
@@ -153,7 +151,7 @@ class Selection:
     second "cat" of the default text, which the same-token head joins to the first.
     """
 
-    view: View = setting("step", choices=("way", "step", "heads", "compare", "lab", "train", "generate", "watched"))
+    view: View = setting("step")
     layer: int = setting(0, most=11)
     head: int = setting(2, most=15)
     stage: str = setting("encoder.self_attention.weights", kind="stage")
@@ -162,11 +160,9 @@ class Selection:
     batch: int = setting(0, most=MAX_SEQUENCES - 1)
     mask_a: tuple[str, ...] = setting((), choices=_MASK_LABELS)
     mask_b: tuple[str, ...] = setting(("causal",), choices=_MASK_LABELS)
-    scope: PaintScope = setting("all", choices=("all", "layer", "head", "layer_head"))
-    attention: AttentionName = setting("decoder", choices=("encoder", "decoder", "cross"))
-    panel: LabPanel = setting(
-        "translate", choices=("translate", "load", "apply", "scores", "blocks", "reach", "prove")
-    )
+    scope: PaintScope = setting("all")
+    attention: AttentionName = setting("decoder")
+    panel: LabPanel = setting("translate")
     block_size: str = setting("128", choices={str(size): str(size) for size in (2, 4, 8, 16, 32, 64, 128, 256)})
     block_tokens: str = setting(
         "8192", choices={"text": "As the text", **{str(n): f"{n:,}" for n in (512, 2048, 8192, 32768)}}
@@ -186,22 +182,22 @@ class Selection:
             "numpy",
         ),
     )
-    depth: Depth = setting("plain", choices=("plain", "exact"))
+    depth: Depth = setting("plain")
     hidden: bool = setting(False)
     present: bool = setting(False)
-    question: Question = setting("usual", choices=("usual", "seen", "most"))
+    question: Question = setting("usual")
     class_code: str = setting("", kind="identifier")
-    claim: Claim = setting("intended", choices=("intended", "promised", "causal"))
-    embeddings: Embeddings = setting("target", choices=("target", "source"))
+    claim: Claim = setting("intended")
+    embeddings: Embeddings = setting("target")
     cell: bool = setting(False)
     guided: bool = setting(False)
     stop: int = setting(0, most=40)
     path: str = setting("", kind="identifier")
     numbers: bool = setting(False)
     relative: bool = setting(False)
-    drawn: Drawn = setting("grids", choices=("grids", "lines"))
+    drawn: Drawn = setting("grids")
     shown: tuple[int, ...] = setting((), kind="places", most=15)
-    curve: Curve = setting("auto", choices=("auto", "linear", "root"))
+    curve: Curve = setting("auto")
     least_weight: float = setting(0.01, most=0.5)
     pinned: str = setting("", kind="identifier")
     chart: Chart = setting(
@@ -217,7 +213,7 @@ class Selection:
             "measures": "Measures of all heads",
         },
     )
-    strategy: Strategy = setting("greedy", choices=("greedy", "sampling", "beam"))
+    strategy: Strategy = setting("greedy")
     limit: int = setting(0, most=32)
     temperature: float = setting(1.0, least=0.1, most=3)
     top_k: int = setting(0, most=10_000)
@@ -235,25 +231,10 @@ class Selection:
     intent_array: str = setting(UNSAID, kind="intent")
     array_documents: str = setting("")
     array_padding: str = setting("")
-    passed_to: PassedTo = setting(
-        "ask",
-        choices=(
-            "ask",
-            "sdpa",
-            "mha_attn_mask",
-            "mha_key_padding",
-            "transformer",
-            "hugging_face_2d",
-            "hugging_face_4d",
-            "flex",
-            "keras",
-            "jax",
-            "added",
-        ),
-    )
+    passed_to: PassedTo = setting("ask")
     against_intent: bool = setting(False)
     array_heads: int = setting(0, most=128)
-    one_row: OneRow = setting("usual", choices=("usual", "one", "all"))
+    one_row: OneRow = setting("usual")
     keys_before: int = setting(-1, least=-1, most=2_048)
     plane: int = setting(0, most=65_535)
     crop_query: int = setting(0, most=2_047)

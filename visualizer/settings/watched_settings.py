@@ -30,10 +30,10 @@ class WatchedChoice:
     The places may lie beyond what a trace has; whoever looks them up takes the nearest.
     """
 
-    watched_door: Door = setting("recording", choices=("recording", "pretrained"))
-    watched_source: Source = setting("none", choices=("none", "example", "given", "path", "uploaded"))
+    watched_door: Door = setting("recording")
+    watched_source: Source = setting("none")
     watched_path: str = setting("")
-    watched_panel: Panel = setting("heads", choices=("heads", "compare", "operations", "write", "mask", "prove"))
+    watched_panel: Panel = setting("heads")
     watched_attention: str = setting("")
     watched_item: int = setting(0, most=1_023)
     watched_head: int = setting(0, most=MOST_HEADS - 1)
@@ -50,12 +50,12 @@ class WatchedChoice:
     pretrained_second: str = setting("")
     pretrained_chat: bool = setting(False)
     pretrained_batch: bool = setting(False)
-    pretrained_dtype: NumberType = setting("float32", choices=("float32", "bfloat16"))
+    pretrained_dtype: NumberType = setting("float32")
     pretrained_device: str = setting("cpu")
     pretrained_mask: str = setting("k <= q and q - k < 4")
-    pretrained_under: Under = setting("own", choices=("own", "other"))
+    pretrained_under: Under = setting("own")
     pretrained_sampling: bool = setting(False)
-    pretrained_where: Where = setting("decoder", choices=("encoder", "decoder", "cross"))
+    pretrained_where: Where = setting("decoder")
     pretrained_steps: int = setting(8, least=1, most=MOST_WRITTEN)
 
 

@@ -1,4 +1,4 @@
-"""What holds for the whole page: keys and their overview, full screen, and how long a text may be."""
+"""What holds for the whole page: keys and their overview, and how long a text may be."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ MOST_ACTS = 50
 
 
 def page_keys(*, longest: Mapping[str, int], seq: int, key: str, run: str = "") -> Picture:
-    """The button of the overview and that of the full screen; keys pressed, and texts put in, anywhere on the page.
+    """The button of the overview; keys pressed, and texts put in, anywhere on the page.
 
     longest: how many characters a field takes, by its key; those of all others under "".
     seq: the number of the last act that was done. ``act`` is {"acts": [[number, act], ...], "seq"} with every act

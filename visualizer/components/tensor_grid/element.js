@@ -101,7 +101,7 @@ class TensorGrid extends FetchedPicture {
     item.panel.show(matrix, {
       scale: makeScale(this.theme, panel.palette, panel.bounds),
       title: panel.title,
-      subtitle: this.data.light ? [] : panel.subtitle, // a path speaks of no shapes
+      subtitle: this.data.light ? "" : panel.subtitle, // a path speaks of no shapes
       axesInWords: panel.axes_in_words,
       hint: panel.hint,
       valueName: panel.name.split(".").at(-1),

@@ -27,7 +27,7 @@ def measurement_of(case: Case, sequence: SequenceName) -> Measurement | None:
     n_tokens = len(case.run.tokens[sequence])
     if effort(subject.settings, n_tokens) <= AT_ONCE:
         return background.at_once(lambda progress: measure_and_keep(measured, progress), _SAID)
-    if not background.is_running(_JOB, measured):
+    if background.running(_JOB, measured) is None:
         _say_how_long(measured, n_tokens)
     background.offer(_JOB, measured, "Measure", lambda progress: measure_and_keep(measured, progress), _SAID)
     return None
