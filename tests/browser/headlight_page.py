@@ -96,7 +96,8 @@ function until(condition, named = condition) {
     const look = () => {
       if (condition()) return done();
       if (performance.now() < end) return setTimeout(look, 10);
-      fail(new Error(`not within two minutes: ${named} (${whatIsUnsettled() || "settled"})`));
+      const counted = JSON.stringify({ ...probe, now: performance.now() });
+      fail(new Error(`not within two minutes: ${named} (${whatIsUnsettled() || "settled"}; ${counted})`));
     };
     look();
   });
