@@ -11,9 +11,11 @@ from model.mask_tools.application import APPLICATIONS, DTYPES, AppliedRow, appli
 from visualizer.components.row_bars import BarCell, BarRow, Remark, row_bars
 from visualizer.safe_text import markdown_safe
 from visualizer.session.mount import mount
+from visualizer.texts import texts_of
 from visualizer.views.lab.case import Case
 
 _KEY = "row_bars"
+say = texts_of(__name__)
 
 
 def render(case: Case) -> None:
@@ -23,11 +25,16 @@ def render(case: Case) -> None:
     scores = case.scores[0, selection.head, selection.query]
     found = applied(scores, allowed)
     rows, keys = case.axes
-    label = markdown_safe(rows.labels[selection.query])
     st.markdown(
-        f"The {case.scores_called} of query {selection.query} “{label}”, layer {selection.layer}, "
-        f"{markdown_safe(case.run.head_label(selection.head))}, masked in {len(APPLICATIONS)} ways. Click a token "
-        "in the strip above, or a cell with Look, for another query."
+        say(
+            "row",
+            scores=case.scores_called,
+            query=selection.query,
+            label=markdown_safe(rows.labels[selection.query]),
+            layer=selection.layer,
+            head=markdown_safe(case.run.head_label(selection.head)),
+            n_ways=len(APPLICATIONS),
+        )
     )
     n_types, has_key = len(DTYPES), bool(allowed.any())
     reference = [row.weights.numpy() for row in found if row.application == _RIGHT]
@@ -63,14 +70,13 @@ def _cell(cell: AppliedRow, *, has_key: bool) -> BarCell:
 
 def _remarks(cell: AppliedRow, *, has_key: bool) -> list[Remark]:
     """How much leaks through one row, and what else is wrong with it."""
-    found = [Remark(f"leak {_number(cell.leak)}", warning=cell.leak != 0)]
+    found = [Remark(say("leak", amount=_number(cell.leak)), warning=cell.leak != 0)]
     if cell.taken and not cell.leak:
-        found.append(Remark(f"taken from the others {_number(cell.taken)}", warning=True))
+        found.append(Remark(say("taken", amount=_number(cell.taken)), warning=True))
     if has_key and not cell.sums_to_one:
-        found.append(Remark(f"row sum {_number(cell.row_sum)}", warning=True))
+        found.append(Remark(say("row_sum", amount=_number(cell.row_sum)), warning=True))
     if cell.fill_overflows:
-        refused = "; masked_fill refuses it" if cell.refusal else ""
-        found.append(Remark(f"the fill is −∞ here{refused}", warning=True))
+        found.append(Remark(say("fill_refused") if cell.refusal else say("fill"), warning=True))
     return found
 
 
@@ -79,10 +85,10 @@ def _number(value: float) -> str:
 
 
 _OUTCOMES = {
-    "NaN": Remark("NaN", warning=True),
-    "zero": Remark("zero"),
-    "uniform": Remark("uniform", warning=True),
-    "unmasked": Remark("as if nothing were blocked", warning=True),
-    "other": Remark("uneven", warning=True),
+    "NaN": Remark(say("outcome_nan"), warning=True),
+    "zero": Remark(say("outcome_zero")),
+    "uniform": Remark(say("outcome_uniform"), warning=True),
+    "unmasked": Remark(say("outcome_unmasked"), warning=True),
+    "other": Remark(say("outcome_other"), warning=True),
 }
 """What a row without a key gives, in words."""

@@ -1,0 +1,40 @@
+"""What the screen says: sentences, labels and helps stand in ``texts.toml`` beside the modules that say them.
+
+A table of such a file is called like its module; ``{n_heads}`` in a text is a number or a word of the run.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+_ROOT = Path(__file__).parents[1]
+
+
+@dataclass(frozen=True)
+class Texts:
+    """The texts of one module, by name."""
+
+    named: Mapping[str, str]
+
+    def __call__(self, name: str, /, **given: object) -> str:
+        """A text, with what it leaves open.
+
+        Raises:
+            KeyError: no text has the name, or something that it leaves open is not given.
+        """
+        return self.named[name].format(**given)
+
+
+def texts_of(module: str) -> Texts:
+    """The texts of a module, for ``say = texts_of(__name__)``."""
+    package, _, name = module.rpartition(".")
+    return Texts(_of_package(package)[name])
+
+
+@cache
+def _of_package(package: str) -> Mapping[str, Mapping[str, str]]:
+    return tomllib.loads(_ROOT.joinpath(*package.split("."), "texts.toml").read_text(encoding="utf-8"))
