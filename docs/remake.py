@@ -1,19 +1,17 @@
-"""Writes what follows from the code in ``link.md`` and ``library.md``: ``python -m docs.remake``."""
+"""Writes the tables of ``link.md``, which follow from the settings: ``python -m docs.remake``."""
 
 from __future__ import annotations
 
-import inspect
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-import headlight
 from visualizer.settings.fields import NO_MASK, Field
 from visualizer.settings.settings import FIELDS
 from visualizer.settings.training_settings import TRAINING
 from visualizer.settings.watched_settings import WATCHED
 
-DOCS = Path(__file__).parent
+PAGE = Path(__file__).with_name("link.md")
 _MADE = re.compile(r"(<!-- made -->\n).*?(<!-- end -->)", re.DOTALL)
 _PARTS: Mapping[str, Iterable[Field]] = {
     "Model, masks and view": FIELDS.values(),
@@ -29,11 +27,9 @@ _FREE = {
 }
 
 
-def with_made(page: Path) -> str:
-    """A page whose made part is as the code is now."""
-    text = page.read_text(encoding="utf-8")
-    made = {"link.md": parameters, "library.md": library}[page.name]
-    return _MADE.sub(lambda found: f"{found[1]}{made()}{found[2]}", text)
+def with_parameters(page: str) -> str:
+    """A page whose tables are as the settings are now."""
+    return _MADE.sub(lambda found: f"{found[1]}{parameters()}{found[2]}", page)
 
 
 def parameters() -> str:
@@ -85,71 +81,5 @@ def _cell(text: str) -> str:
     return text.replace("|", r"\|").replace("<pad>", "`<pad>`").replace("<s>", "`<s>`").replace(" * ", r" \* ")
 
 
-def library() -> str:
-    """The public names of ``headlight`` with their docstrings, in Markdown."""
-    functions = [name for name in headlight.__all__ if inspect.isfunction(getattr(headlight, name))]
-    classes = [name for name in headlight.__all__ if name not in functions]
-    return "\n".join(line for name in (*functions, *classes) for line in _entry(name))
-
-
-def _entry(name: str) -> Iterator[str]:
-    described = getattr(headlight, name)
-    yield f"### `headlight.{name}`\n"
-    if inspect.isfunction(described):
-        yield f"```text\nheadlight.{name}({', '.join(_signature(described))})\n```\n"
-    yield _in_markdown(described)
-    if not inspect.isclass(described):
-        return
-    members = [(key, value) for key, value in vars(described).items() if not key.startswith("_")]
-    for key, member in members:
-        documented = member.fget if isinstance(member, property) else member
-        if inspect.isfunction(documented):
-            first = (inspect.getdoc(documented) or "").partition("\n\n")[0].replace("\n", " ")
-            call = "" if isinstance(member, property) else f"({', '.join(_signature(member))})"
-            yield f"- `{key}{call}`: {first}"
-    if members:
-        yield ""
-
-
-def _signature(function: object) -> Iterator[str]:
-    """The parameters of a function without their types."""
-    found = inspect.signature(function)  # type: ignore[arg-type]
-    is_by_name = False
-    for parameter in found.parameters.values():
-        if parameter.name == "self":
-            continue
-        if parameter.kind is parameter.KEYWORD_ONLY and not is_by_name:
-            is_by_name = True
-            if not any(each.kind is each.VAR_POSITIONAL for each in found.parameters.values()):
-                yield "*"
-        stars = "*" if parameter.kind is parameter.VAR_POSITIONAL else ""
-        stars = "**" if parameter.kind is parameter.VAR_KEYWORD else stars
-        default = "" if parameter.default is parameter.empty else f"={parameter.default!r}"
-        yield f"{stars}{parameter.name}{default}"
-
-
-_SECTION = re.compile(r"^(Args|Attributes|Returns|Yields|Raises):$")
-
-
-def _in_markdown(described: object) -> str:
-    """A docstring whose sections are lists."""
-    lines: list[str] = []
-    section = ""
-    for line in (inspect.getdoc(described) or "").split("\n"):
-        if found := _SECTION.match(line):
-            section = found[1]
-            lines += [f"**{'Arguments' if section == 'Args' else section}**", ""]
-        elif section and line.startswith("        "):
-            lines[-1] += f" {line.strip()}"
-        elif section and line.startswith("    "):
-            name, colon, text = line.strip().partition(": ")
-            is_named = section not in ("Returns", "Yields") and colon
-            lines.append(f"- `{name}`: {text}" if is_named else f"- {line.strip()}")
-        else:
-            lines.append(line)
-    return "\n".join(lines) + "\n"
-
-
 if __name__ == "__main__":
-    for page in (DOCS / "link.md", DOCS / "library.md"):
-        page.write_text(with_made(page), encoding="utf-8")
+    PAGE.write_text(with_parameters(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
