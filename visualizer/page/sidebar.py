@@ -186,8 +186,8 @@ def _model(chosen: str) -> None:
     """The choice of the model: trained on a task, with hand-built or random weights, or a worked example."""
     drafts.fill(_MODEL, chosen)
     offered = [name for name in _MODELS if name not in WORKED_EXAMPLES or name == chosen]
-    heard = state.on_change(_MODEL, _take)
-    st.selectbox(say("model"), offered, format_func=_MODELS.__getitem__, key=_MODEL, on_change=heard)
+    take = state.on_change(_MODEL, _take)
+    st.selectbox(say("model"), offered, format_func=_MODELS.__getitem__, key=_MODEL, on_change=take)
 
 
 def _model_of(settings: Settings) -> str:
