@@ -16,6 +16,9 @@ from visualizer.runs.run import Run
 from visualizer.settings.fields import TRAINED, WORKED_EXAMPLES
 from visualizer.settings.settings import Selection, default_stage
 from visualizer.stages.informative import cell_at
+from visualizer.texts import texts_of
+
+say = texts_of(__name__)
 
 
 def facts_at(run: Run, path: str, selection: Selection, *, on_its_way: bool = False) -> PathFacts:
@@ -180,14 +183,14 @@ def _predicted(run: Run, selection: Selection) -> dict[str, str] | None:
 
 def where_repeated(axis: Axis, place: int) -> str:
     """`` at position 5``, where the token at a place stands at others too."""
-    return f" at position {place}" if axis.labels.count(axis.labels[place]) > 1 else ""
+    return say("at_position", place=place) if axis.labels.count(axis.labels[place]) > 1 else ""
 
 
 def percent(share: float) -> str:
     """``62 %``; a share that is neither nothing nor everything is never written as such."""
     if 0 < share < 0.005:
-        return "less than 1 %"
-    return "more than 99 %" if 0.995 <= share < 1 else f"{100 * share:.0f} %"
+        return say("under_one")
+    return say("over_99") if 0.995 <= share < 1 else f"{100 * share:.0f} %"
 
 
 def number(value: float) -> str:

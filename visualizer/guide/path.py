@@ -10,6 +10,9 @@ from typing import Any
 from visualizer.guide.words import problem_of_condition, problem_of_line
 from visualizer.safe_text import visible
 from visualizer.settings.settings import View
+from visualizer.texts import texts_of
+
+say = texts_of(__name__)
 
 FORMAT = 1
 MAX_BYTES = 100_000
@@ -75,23 +78,24 @@ def read_path(data: bytes) -> GuidedPath:
         ValueError: one sentence on what is wrong with it, and where.
     """
     if len(data) > MAX_BYTES:
-        raise ValueError(f"A path has at most {MAX_BYTES:,} bytes, and this file has {len(data):,}.")
+        raise ValueError(say("too_long", most=MAX_BYTES, n_bytes=len(data)))
     try:
         given = json.loads(data.decode("utf-8-sig"))
     except UnicodeDecodeError:
-        raise ValueError("A path is a text file in UTF-8, and this is none.") from None
-    except (json.JSONDecodeError, RecursionError) as error:
-        where = f" (line {error.lineno}: {error.msg})" if isinstance(error, json.JSONDecodeError) else ""
-        raise ValueError(f"A path is a JSON file, and this cannot be read as one{where}.") from None
+        raise ValueError(say("not_utf8")) from None
+    except json.JSONDecodeError as error:
+        raise ValueError(say("not_json_at", line=error.lineno, problem=error.msg)) from None
+    except RecursionError:
+        raise ValueError(say("not_json")) from None
     if not isinstance(given, dict) or given.get("headlight_path") != FORMAT:
-        raise ValueError(f'A path begins with {{"headlight_path": {FORMAT}, "title": ..., "stops": [...]}}.')
+        raise ValueError(say("beginning", format=FORMAT))
     if extra := given.keys() - {"headlight_path", "title", "stops"}:
-        raise ValueError(f"A path has a title and stops, but no “{visible(min(extra))}”.")
+        raise ValueError(say("extra", name=visible(min(extra))))
     stops = given.get("stops")
     if not isinstance(stops, list) or not 1 <= len(stops) <= MOST_STOPS:
-        raise ValueError(f"“stops” is a list of 1 to {MOST_STOPS} stops.")
-    title = _title(given.get("title"), "The path")
-    return GuidedPath(title, tuple(_stop(stop, f"Stop {i}") for i, stop in enumerate(stops, start=1)))
+        raise ValueError(say("stops", most=MOST_STOPS))
+    title = _title(given.get("title"), say("path_title", most=LONGEST_TITLE))
+    return GuidedPath(title, tuple(_stop(stop, i) for i, stop in enumerate(stops, start=1)))
 
 
 def write_path(path: GuidedPath) -> str:
@@ -100,38 +104,36 @@ def write_path(path: GuidedPath) -> str:
     return json.dumps({"headlight_path": FORMAT, "title": path.title, "stops": stops}, ensure_ascii=False, indent=2)
 
 
-def _stop(given: object, where: str) -> Stop:
+def _stop(given: object, number: int) -> Stop:
     if not isinstance(given, dict):
-        raise ValueError(f"{where} is not an object with a title, a view and words.")
+        raise ValueError(say("no_object", number=number))
     if extra := given.keys() - set(_FIELDS):
-        raise ValueError(f"{where} has “{visible(min(extra))}”, which is none of {', '.join(_FIELDS)}.")
-    title = _title(given.get("title"), where)
+        raise ValueError(say("extra_of_stop", number=number, name=visible(min(extra)), fields=", ".join(_FIELDS)))
+    title = _title(given.get("title"), say("stop_title", number=number, most=LONGEST_TITLE))
     view = next((view for view in LIGHTS if view == given.get("view")), None)
     if view is None:
-        raise ValueError(f"The view of {where.lower()} is none of {', '.join(LIGHTS)}.")
+        raise ValueError(say("view", number=number, views=", ".join(LIGHTS)))
     light = given.get("light", LIGHTS[view][0])
     if light not in LIGHTS[view]:
-        raise ValueError(f"What {where.lower()} lights is none of {', '.join(LIGHTS[view])}.")
+        raise ValueError(say("light", number=number, lights=", ".join(LIGHTS[view])))
     stage, condition = given.get("stage", ""), given.get("if", "")
     if not isinstance(stage, str) or len(stage) > LONGEST_TITLE or (view == "step" and not stage):
-        raise ValueError(f"{where} needs the name of a stage, such as self_attention.weights.")
-    if not isinstance(condition, str) or (condition and problem_of_condition(condition)):
-        raise ValueError(f"The “if” of {where.lower()} {_about_condition(condition)}.")
-    words = _lines(given.get("words"), f"“words” of {where.lower()}")
+        raise ValueError(say("stage", number=number))
+    if not isinstance(condition, str):
+        raise ValueError(say("condition_no_text", number=number))
+    if condition and (problem := problem_of_condition(condition)):
+        raise ValueError(say("condition", number=number, problem=problem))
+    words = _lines(given.get("words"), say("words", number=number))
     if not words:
-        raise ValueError(f"{where} has no words.")
-    trial = _lines(given.get("try", ()), f"“try” of {where.lower()}")
-    places = {name: _place(given[name], name, where) for name in _PLACES if name in given}
+        raise ValueError(say("no_words", number=number))
+    trial = _lines(given.get("try", ()), say("trial", number=number))
+    places = {name: _place(given[name], name, number) for name in _PLACES if name in given}
     return Stop(title, view, light, words, trial, stage, condition, **places)
 
 
-def _about_condition(condition: object) -> str:
-    return problem_of_condition(condition) if isinstance(condition, str) else "is no text"
-
-
-def _title(given: object, where: str) -> str:
+def _title(given: object, refusal: str) -> str:
     if not isinstance(given, str) or not given.strip() or len(given) > LONGEST_TITLE:
-        raise ValueError(f"{where} needs a title of at most {LONGEST_TITLE} characters.")
+        raise ValueError(refusal)
     return given.strip()
 
 
@@ -139,18 +141,18 @@ def _lines(given: object, where: str) -> tuple[str, ...]:
     """One text, or several."""
     lines = [given] if isinstance(given, str) else given
     if not isinstance(lines, list | tuple) or not all(isinstance(line, str) for line in lines):
-        raise ValueError(f"{where} is neither a text nor a list of texts.")
+        raise ValueError(say("no_texts", where=where))
     if len(lines) > MOST_LINES or any(len(line) > LONGEST_LINE for line in lines):
-        raise ValueError(f"{where} has over {MOST_LINES} texts, or one of over {LONGEST_LINE} characters.")
+        raise ValueError(say("too_many", where=where, most=MOST_LINES, longest=LONGEST_LINE))
     for line in lines:
         if problem := problem_of_line(line):
-            raise ValueError(f"{where} {problem}.")
+            raise ValueError(say("line", where=where, problem=problem))
     return tuple(lines)
 
 
-def _place(given: object, name: str, where: str) -> int:
+def _place(given: object, name: str, number: int) -> int:
     if not isinstance(given, int) or isinstance(given, bool) or not 0 <= given <= _PLACES[name]:
-        raise ValueError(f"The {name} of {where.lower()} is no whole number from 0 to {_PLACES[name]:,}.")
+        raise ValueError(say("place", name=name, number=number, most=_PLACES[name]))
     return given
 
 

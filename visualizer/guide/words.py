@@ -8,6 +8,9 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, get_args
 
 from visualizer.glossary import Piece, pieces
+from visualizer.texts import texts_of
+
+say = texts_of(__name__)
 
 Condition = Literal[
     "expects_next", "answers_in_place", "hand_built", "random", "trained", "untrained", "repeated", "positions",
@@ -50,18 +53,18 @@ def problem_of_line(line: str) -> str:
     """What is wrong with a line, as the end of a sentence; empty where nothing is."""
     condition, text = _parts(line)
     if unknown := sorted(condition - CONDITIONS):
-        return f"asks for “{unknown[0]}”, which cannot hold; these can: {', '.join(sorted(CONDITIONS))}"
+        return say("unknown_condition", name=unknown[0], known=", ".join(sorted(CONDITIONS)))
     for name in _BRACES.findall(text):
         if name not in VALUES:
-            return f"has {{{name}}} in it, which is no value of a run; these are: {', '.join(sorted(VALUES))}"
+            return say("unknown_value", name=name, known=", ".join(sorted(VALUES)))
     if re.search(r"[{}]", _BRACES.sub("", text)):
-        return "has a brace that is not closed or not opened"
+        return say("brace")
     return ""
 
 
 def problem_of_condition(condition: str) -> str:
     """The same for what stands behind ``"if"`` in a stop."""
-    return problem_of_line(f"if {condition}: ") if _CONDITION.match(f"if {condition}: ") else "is no condition"
+    return problem_of_line(f"if {condition}: ") if _CONDITION.match(f"if {condition}: ") else say("no_condition")
 
 
 def holds(condition: str, facts: PathFacts) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import streamlit as st
@@ -16,11 +15,14 @@ from visualizer.session import state
 from visualizer.session.cache import cached_run
 from visualizer.session.state import Choices
 from visualizer.session.widgets import mask_title
-from visualizer.settings.attentions import MaskedAttention, unpadded
+from visualizer.settings.attentions import unpadded
 from visualizer.settings.fields import TRAINED, WORKED_EXAMPLES
 from visualizer.settings.settings import Selection, Settings
 from visualizer.stages.check_line import check_line
 from visualizer.stages.order import compare_orders
+from visualizer.texts import texts_of
+
+say = texts_of(__name__)
 
 
 def broken_on_purpose(run: Run) -> None:
@@ -34,26 +36,24 @@ def broken_on_purpose(run: Run) -> None:
         return
     elif settings.fault == "left_out":
         left_out, of_decoder = layer_left_out(settings.n_layers), layer_left_out(settings.depth)
-        what = f"Layer {left_out} has no mask."
-        if left_out != of_decoder:
-            what = f"Layer {of_decoder} of the decoder has no mask."
-            if "padding" in settings.mask:
-                what = f"Layer {left_out} of the encoder and layer {of_decoder} of the decoder have no mask."
+        if left_out == of_decoder:
+            what = say("layer_left_out", layer=left_out)
+        elif "padding" in settings.mask:
+            what = say("both_layers_left_out", layer=left_out, of_decoder=of_decoder)
+        else:
+            what = say("decoder_layer_left_out", layer=of_decoder)
     else:
         what = FAULTS[settings.fault].note
-    st.warning(f"This model is broken on purpose (More, Mask bug). {what}", icon=":material/bug_report:")
+    st.warning(say("broken", what=what), icon=":material/bug_report:")
 
 
 def _padding_counted(run: Run) -> str:
     n_before = max(sequence.is_padding.index(False) for sequence in run.tokens.values())
     if n_before == 0:
-        return "Positions count the padding on the left, but there is none, so nothing is wrong yet."
+        return say("nothing_counted")
     if run.settings.positions == "none":
-        return "Positions count the padding on the left, but this model has no positions."
-    return (
-        f"Positions count the padding: the text begins at position {n_before} instead of 0, so its words get other "
-        "vectors than without padding."
-    )
+        return say("no_positions")
+    return say("padding_counted", n_before=n_before)
 
 
 def not_as_trained(run: Run, choices: Choices) -> None:
@@ -67,13 +67,16 @@ def not_as_trained(run: Run, choices: Choices) -> None:
     if same_masks(here, in_training):
         return
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        learned, masks = _named(as_trained.mask), _named(settings.mask)
+        bare = listed([one.called for one in unpadded(run.settings)])
         st.warning(
-            f"This model learned its task with {_named(as_trained.mask)}; here it runs with "
-            f"{_named(settings.mask)}{_but_not_in(unpadded(run.settings))}.",
+            say("other_masks_and_unpadded", learned=learned, here=masks, unpadded=bare)
+            if bare
+            else say("other_masks", learned=learned, here=masks),
             icon=":material/model_training:",
         )
         st.button(
-            f"Back to {_named(as_trained.mask)}",
+            say("back", masks=learned),
             icon=":material/undo:",
             key="mask_of_training",
             on_click=state.callback(state.change_masks, as_trained),
@@ -86,21 +89,18 @@ def _with_masks_of_training(settings: Settings) -> Settings:
     return replace(settings, mask=masks, encoder_padding=True, cross_padding=True)
 
 
-def _but_not_in(attentions: Sequence[MaskedAttention]) -> str:
-    """``, but without padding in the encoder``; "" where there is none."""
-    return f", but without padding in {listed([one.called for one in attentions])}" if attentions else ""
-
-
 def _named(masks: tuple[str, ...]) -> str:
     """``the causal and padding masks``, ``the causal mask`` or ``no mask``."""
-    return f"the {mask_title(masks)} mask{'s' if len(masks) > 1 else ''}" if masks else "no mask"
+    if len(masks) > 1:
+        return say("several_masks", masks=mask_title(masks))
+    return say("one_mask", mask=mask_title(masks)) if masks else say("no_mask")
 
 
 def another_order(run: Run, choices: Choices) -> None:
     """What the model makes of the same tokens in another order, where they stand in one."""
     if run.settings.order == 0 or run.settings.weights == TRAINED or run.example is not None:
         return
-    told = "The tokens are in another order than typed."
+    told = say("another_order")
     if choices.selection.view in ("step", "heads"):  # elsewhere other masks, or no whole text, are looked at
         typed = cached_run(replace(run.settings, order=0))
         compared = run.once("orders", lambda: compare_orders(typed, run))
@@ -112,16 +112,15 @@ def about_batch(run: Run, selection: Selection) -> None:
     """What brings the sequences to one length, and who hides it."""
     if run.settings.weights in WORKED_EXAMPLES:
         return
-    n_padded = sum(any(sequence.is_padding) for sequence in run.batches["source"])
-    length = len(run.tokens["source"])
-    if not n_padded:
-        about = "They are equally long: no padding."
-    elif selection.view == "generate" and run.settings.architecture == "decoder":
-        about = "Each is continued without its padding."
+    if not any(any(sequence.is_padding) for sequence in run.batches["source"]):
+        st.caption(say("batch", n_sequences=run.n_batch_items))
+        return
+    if selection.view == "generate" and run.settings.architecture == "decoder":
+        about = say("continued")
     else:
         about = _who_hides_padding(run, selection)
-    shorter = f", padded to {length} tokens" if n_padded else ""
-    st.caption(f"A batch of {run.n_batch_items} sequences, one per line{shorter}. {about}")
+    length = len(run.tokens["source"])
+    st.caption(say("padded_batch", n_sequences=run.n_batch_items, length=length, about=about))
 
 
 def _who_hides_padding(run: Run, selection: Selection) -> str:
@@ -129,15 +128,13 @@ def _who_hides_padding(run: Run, selection: Selection) -> str:
     if selection.view == "compare":
         hiding = [name for name, masks in (("A", selection.mask_a), ("B", selection.mask_b)) if "padding" in masks]
         bare = listed([attention.called for attention in unpadded(replace(run.settings, mask=("padding",)))])
-        but = f", but not in {bare}" if bare else ""
-        return f"It is hidden in {' and '.join(hiding)}{but}." if hiding else "It is hidden in neither A nor B."
+        if not hiding:
+            return say("hidden_in_neither")
+        sides = listed(hiding)
+        return say("hidden_in_but", sides=sides, bare=bare) if bare else say("hidden_in", sides=sides)
     seen = padding_is_seen(run.promised, run.batches)
     if switched_off := unpadded(run.settings):
-        named = listed([attention.called for attention in switched_off])
-        return f"The padding mask is switched off in {named}."
+        return say("switched_off", attentions=listed([attention.called for attention in switched_off]))
     if "padding" in run.settings.mask:
-        without = "Take it off to see what goes wrong" if seen else "The other masks alone would hide it too"
-        return f"The padding mask hides the padding. {without}."
-    if seen:
-        return "The padding mask is off: words see the padding too."
-    return "The padding mask is off, but the other masks hide the padding from all words."
+        return say("hides") if seen else say("hides_too")
+    return say("off") if seen else say("off_but_hidden")

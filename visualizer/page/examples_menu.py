@@ -15,6 +15,9 @@ from visualizer.session import drafts, state
 from visualizer.settings.examples import EXAMPLES
 from visualizer.settings.published import PUBLISHED, PublishedExample
 from visualizer.settings.settings import Selection, Settings
+from visualizer.texts import texts_of
+
+say = texts_of(__name__)
 
 KEY = "examples_menu"
 """Of the menu."""
@@ -25,7 +28,7 @@ _SIDE = 44  # pixels
 
 def examples_menu() -> None:
     """A button that opens the menu; what is in the menu is drawn when it opens."""
-    menu = st.popover("Examples", key=KEY, on_change="rerun")
+    menu = st.popover(say("examples"), key=KEY, on_change="rerun")
     if not menu.open:
         return
     with menu, st.container(key="examples", gap="small"):
@@ -37,7 +40,7 @@ def examples_menu() -> None:
                 thumbnail(example.settings, example.selection),
                 partial(state.choose, example.settings, example.selection),
             )
-        st.caption("**Published numbers**: inputs, weights and masks are given, and what is computed is compared.")
+        st.caption(say("published"))
         for published in PUBLISHED.values():
             _entry(
                 f"open_{published.name}",

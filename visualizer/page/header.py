@@ -24,6 +24,9 @@ from visualizer.settings.fields import WORKED_EXAMPLES
 from visualizer.settings.gallery import GALLERY
 from visualizer.settings.link import left_out_of_link
 from visualizer.settings.settings import Selection, View
+from visualizer.texts import texts_of
+
+say = texts_of(__name__)
 
 ICON = str(Path(__file__).parent / "icon.svg")
 """The picture of the browser's tab, a file of our own: Streamlit fetches its icons from another host."""
@@ -36,8 +39,8 @@ _WITHOUT_PATH: tuple[View, ...] = ("train", "watched")
 """The views of other models than the one that the path leads through."""
 
 _SPECIALS = ("<pad>", "<s>", "<sos>", "<eos>")
-_TITLES: Mapping[SequenceName, str] = {"source": "Source", "target": "Target"}
-_TITLES_OF_VECTORS: Mapping[SequenceName, str] = {"source": "Keys", "target": "Queries"}
+_TITLES: Mapping[SequenceName, str] = {"source": say("source"), "target": say("target")}
+_TITLES_OF_VECTORS: Mapping[SequenceName, str] = {"source": say("keys"), "target": say("queries")}
 
 
 def style() -> None:
@@ -72,7 +75,7 @@ def header(begin: Callable[[], None], changed: Callable[[str, object], None], ex
         with st.container(horizontal=True, gap="small", width="content", key="beside_views"):
             kind: Literal["primary", "secondary"] = "secondary" if selection.stop else "primary"
             st.button(
-                "Go on" if selection.stop else "Start here",
+                say("go_on") if selection.stop else say("begin"),
                 key="begin",
                 on_click=state.callback(begin),
                 type=kind,
@@ -89,11 +92,9 @@ def remarks(choices: Choices) -> None:
     """What was changed in the link, what the link cannot carry, and where to look."""
     notices(choices.notices)
     if code := state.failure():
-        st.error(
-            f"Headlight failed to do what you asked for. The server's log has the cause under the code {code}."
-        )
+        st.error(say("failed", code=code))
     for name in left_out_of_link(choices.settings):
-        st.info(f"The {name} is too long for a link, so the address bar does not carry it.")
+        st.info(say("left_out", name=name))
     if is_walked(choices.selection) or choices.selection.hidden:  # the note tells what comes out
         return
     if what_to_see := note_on((OPENING, USUAL, *EXAMPLES, *GALLERY), choices.settings, choices.selection):
@@ -117,7 +118,7 @@ def strip(
         queried: the sequence that the rows of the picture run over; None where there is no query to choose.
         sizes: what the glossary says of this run.
     """
-    only = "Input" if choices.settings.weights in WORKED_EXAMPLES else "Text"
+    only = say("input") if choices.settings.weights in WORKED_EXAMPLES else say("text")
     has_ids = choices.settings.weights not in WORKED_EXAMPLES
     titles = (_TITLES if has_ids else _TITLES_OF_VECTORS) if len(sequences) > 1 else {"source": only}
     drawn = [_drawn(name, titles[name], tokens, has_ids=has_ids) for name, tokens in sequences.items()]
@@ -159,7 +160,7 @@ FEW = 6
 
 def loading() -> AbstractContextManager[object]:
     """A sign of life while the model is being loaded."""
-    return st.spinner("Loading the model …")
+    return st.spinner(say("loading"))
 
 
 def _drawn(name: SequenceName, title: str, sequence: Tokens, *, has_ids: bool) -> TokenSequence:

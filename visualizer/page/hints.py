@@ -10,6 +10,9 @@ from visualizer.session import state
 from visualizer.session.state import Choices
 from visualizer.settings.fields import TRAINED
 from visualizer.settings.settings import View
+from visualizer.texts import texts_of
+
+say = texts_of(__name__)
 
 MORE_PADDING = 3
 """The padding tokens that one click adds, so that a padding mask has something to hide."""
@@ -38,24 +41,20 @@ def sentences(run: Run, view: View = "step") -> tuple[str, ...]:
     """What is true of positions and dropout that their names do not say; a model that writes has no dropout."""
     settings, found = run.settings, []
     if settings.positions == "learned" and settings.weights != TRAINED:
-        filled = "the sinusoids" if settings.weights == "hand_built" else "random numbers"
-        found.append(f"Nothing was learned here: the table of learned positions has {filled}.")
+        found.append(say("table_of_sinusoids") if settings.weights == "hand_built" else say("table_of_random"))
     knows_letters = settings.weights == TRAINED and not TASKS[settings.task].has_words
     if knows_letters and settings.text != settings.text.lower():
-        found.append("This model knows only small letters: capitals are read as small letters.")
+        found.append(say("small_letters"))
     if settings.dropout > 0 and settings.weights == "hand_built" and view != "generate":
-        found.append(
-            f"Dropout sets {settings.dropout:.0%} of the numbers to zero by chance, so that a hand-built head "
-            "no longer does exactly what its name says."
-        )
+        found.append(say("dropout", share=settings.dropout))
     return tuple(found)
 
 
 def _padding() -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="no_padding"):
-        st.caption("The padding mask blocks nothing: there is no padding.", width="content")
+        st.caption(say("no_padding"), width="content")
         st.button(
-            f"+{MORE_PADDING} padding",
+            say("more_padding", n=MORE_PADDING),
             key="more_padding",
             on_click=state.callback(state.change, pad=MORE_PADDING),
             type="tertiary",

@@ -20,6 +20,9 @@ from visualizer.safe_text import markdown_safe
 from visualizer.session import drafts, state
 from visualizer.session.mount import mount
 from visualizer.settings.settings import Selection, View
+from visualizer.texts import texts_of
+
+say = texts_of(__name__)
 
 _KEY = "path_card"
 _FILE = "path_file"
@@ -32,9 +35,9 @@ def walk(run: Run, selection: Selection) -> None:
     numbers = stops_of(run, path, selection) if path else ()
     with _line():
         if path is None:
-            st.warning("The path of this link is a file that is not open here: open it under “Paths”.")
+            st.warning(say("not_open"))
         elif not numbers:
-            st.info("What is run here has none of the places of this path: leave it, and choose another model.")
+            st.info(say("no_places"))
         else:
             _card(run, selection, path, numbers)
         _beside(path, has_card=bool(numbers))
@@ -55,13 +58,12 @@ def _beside(path: GuidedPath | None, *, has_card: bool) -> None:
     choices = state.chosen()
     with st.container(key="beside_path", gap="xsmall", width="content"):
         if texts := sidebar.texts_for(choices.settings, choices.selection):
-            with st.popover("Your text", width="stretch"):
+            with st.popover(say("your_text"), width="stretch"):
                 sidebar.draw(texts, lambda name, value: None)
         _other_paths(path)
         if not has_card:
-            st.button(
-                "Leave", key="leave_path", on_click=state.callback(state.select, guided=False), width="stretch"
-            )
+            leave = state.callback(state.select, guided=False)
+            st.button(say("leave"), key="leave_path", on_click=leave, width="stretch")
 
 
 def _card(run: Run, selection: Selection, path: GuidedPath, numbers: tuple[int, ...]) -> None:
@@ -87,9 +89,9 @@ def _card(run: Run, selection: Selection, path: GuidedPath, numbers: tuple[int, 
 
 
 _OF_EXAMPLES: tuple[tuple[View, str], ...] = (
-    ("step", "All stages"),
-    ("heads", "All heads"),
-    ("compare", "Compare masks"),
+    ("step", say("all_stages")),
+    ("heads", say("all_heads")),
+    ("compare", say("compare")),
 )
 
 
@@ -99,8 +101,8 @@ def _onward(run: Run) -> tuple[tuple[View, str], ...]:
         has = {"step": True, "heads": example.attends, "compare": example.mask is not None}
         return tuple((view, label) for view, label in _OF_EXAMPLES if has[view])
     writes = run.settings.architecture in ("decoder", "encoder-decoder")
-    last: tuple[View, str] = ("generate", "Generate text") if writes else ("compare", "Compare masks")
-    return ("lab", "Mask lab"), ("heads", "Heads of your own text"), last
+    last: tuple[View, str] = ("generate", say("generate")) if writes else ("compare", say("compare"))
+    return ("lab", say("lab")), ("heads", say("heads")), last
 
 
 def _leave_for(event: object, onward: Sequence[tuple[View, str]]) -> None:
@@ -111,21 +113,17 @@ def _leave_for(event: object, onward: Sequence[tuple[View, str]]) -> None:
 
 def _other_paths(path: GuidedPath | None) -> None:
     """Open a path from a file, save the one that is open, or go back to the one that comes with Headlight."""
-    with st.popover("Paths", width="stretch"):
-        st.caption(
-            "A path is a small file of stops, each with a view, a stage and words. Save this one, write stops of "
-            "your own in it, and open it here."
-        )
+    with st.popover(say("paths"), width="stretch"):
+        st.caption(say("about_paths"))
         if path is not None:
             st.markdown(f"**{markdown_safe(path.title)}**")
-            st.download_button("Save this path", write_path(path), "path.json", "application/json", key="save_path")
-        st.file_uploader(
-            f"Open a path, up to {MAX_BYTES // 1000} kB", key=_FILE, on_change=state.on_change(_FILE, _open_file)
-        )
+            st.download_button(say("save"), write_path(path), "path.json", "application/json", key="save_path")
+        heard = state.on_change(_FILE, _open_file)
+        st.file_uploader(say("open", n_kilobytes=MAX_BYTES // 1000), key=_FILE, on_change=heard)
         if refused := drafts.put_by_before(_REFUSED):
             st.error(markdown_safe(str(refused)), icon=":material/error:")
         if path is not FIRST_PATH:
-            st.button("Back to the path of Headlight", key="first_path", on_click=state.callback(_open_path, ""))
+            st.button(say("back"), key="first_path", on_click=state.callback(_open_path, ""))
 
 
 def _open_file(upload: Any) -> None:  # noqa: ANN401 - Streamlit's file, None when it was taken away

@@ -25,7 +25,10 @@ from visualizer.settings.fields import WORKED_EXAMPLES
 from visualizer.settings.lines import lines_of
 from visualizer.settings.settings import Selection
 from visualizer.stages.sizes import sizes_of
+from visualizer.texts import texts_of
 from visualizer.views import VIEWS, VIEWS_OF_BATCH, VIEWS_WITHOUT_RUN
+
+say = texts_of(__name__)
 
 
 def show(choices: Choices) -> None:
@@ -107,7 +110,7 @@ def _where_to_paint(choices: Choices) -> None:
     if selection.view == "lab" or "custom" not in in_use or choices.settings.weights in WORKED_EXAMPLES:
         return
     st.button(
-        "Paint the mask" if any(painted.values()) else "Nothing is painted yet: paint the mask",
+        say("paint") if any(painted.values()) else say("paint_first"),
         icon=":material/brush:",
         key="to_the_lab",
         on_click=state.callback(state.select, view="lab"),
@@ -121,7 +124,7 @@ def _back_to_the_way(selection: Selection) -> None:
         token_way_events.forget_visit()
     elif token_way_events.is_visit() and not header.is_walked(selection):
         st.button(
-            "Back to Follow a token",
+            say("back"),
             icon=":material/arrow_back:",
             key="back_to_the_way",
             on_click=state.callback(state.select, view="way"),
@@ -179,7 +182,7 @@ def in_run(run: Run, choices: Choices) -> tuple[Choices, list[str]]:
         if getattr(nearest, name, None) != getattr(before, name, None)
     }
     notices = [
-        f"{name}={getattr(before, name)} is not in this run: {shown} is shown."
+        say("not_in_run", name=name, asked=getattr(before, name), shown=shown)
         for name, shown in changes.items()
         if name in choices.given
     ]

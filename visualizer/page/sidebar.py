@@ -16,6 +16,9 @@ from visualizer.settings.fitting import offered, widths
 from visualizer.settings.lines import lines_of
 from visualizer.settings.settings import FIELDS, Selection, Settings, in_mask_order
 from visualizer.settings.trained_models import CONTINUED, TRAINED_MODELS
+from visualizer.texts import texts_of
+
+say = texts_of(__name__)
 
 
 @dataclass(frozen=True)
@@ -29,7 +32,7 @@ class Line:
         field: the setting whose control it is; "" where it is none.
     """
 
-    draw: Callable[..., None]
+    draw: Callable[..., object]
     given: tuple[object, ...] = ()
     named: tuple[tuple[str, object], ...] = ()
     field: str = ""
@@ -63,7 +66,7 @@ def controls(lines: Lines, changed: Callable[[str, object], None]) -> None:
     with st.sidebar:
         draw(lines.always, changed)
         if lines.more:
-            with st.expander("More", icon=":material/tune:", key="more"):
+            with st.expander(say("more"), icon=":material/tune:", key="more"):
                 draw(lines.more, changed)
 
 
@@ -95,19 +98,19 @@ def texts_for(settings: Settings, selection: Selection) -> tuple[Line, ...]:
 
 def _lines(settings: Settings, selection: Selection) -> Lines:
     if selection.view == "train":
-        return Lines((_caption(_TRAINED_APART),))
+        return Lines((_caption(say("training_apart")),))
     if selection.view == "watched":
-        return Lines((_caption(_WATCHED_APART),))
+        return Lines((_caption(say("watched_apart")),))
     model = Line(_model, (_model_of(settings),))
     if settings.weights in WORKED_EXAMPLES:
-        return Lines((model, _caption(_ALL_IS_GIVEN)))
+        return Lines((model, _caption(say("all_given"))))
     text = _control(widgets.text, "text", height=92, help=None)
     masks = _masks(settings, selection)
     order = Line(_order, (settings.order,))
     if settings.weights == TRAINED:
         is_answered = settings.architecture != "encoder" and settings.task not in CONTINUED
-        answered = [_caption("What follows the text is what the model itself writes.")] if is_answered else []
-        here = [_caption("This model was trained here, under Train.")] if settings.checkpoint else []
+        answered = [_caption(say("answered"))] if is_answered else []
+        here = [_caption(say("trained_here"))] if settings.checkpoint else []
         always = (text, *answered, model, *here, Line(_other_heads, (settings.n_heads,)), *masks)
         return Lines(always, (*_padding(settings), _control(widgets.choice, "fault")))
     target = [_control(widgets.text, "target", height=68)]
@@ -131,51 +134,36 @@ _MODELS: Mapping[str, str] = {
 }
 """What a model is called: trained on a task, with given weights, or published."""
 
-_TRAINED_APART = "A training has settings of its own: they stand beside it. What was chosen here is kept."
-_WATCHED_APART = "Another model is looked at: nothing that is chosen here is in it. What was chosen is kept."
-_ALL_IS_GIVEN = (
-    "A published worked example: its inputs, weights and mask are given, so there is nothing else to choose. Take "
-    "other weights to type a text of your own."
-)
 
-
-def _control(draw: Callable[..., None], name: str, *given: object, **named: object) -> Line:
+def _control(draw: Callable[..., object], name: str, *given: object, **named: object) -> Line:
     return Line(draw, (name, *given), tuple(named.items()), name)
 
 
 def _caption(sentence: str) -> Line:
-    return Line(_say, (sentence,))
-
-
-def _say(sentence: str) -> None:
-    st.caption(sentence)
+    return Line(st.caption, (sentence,))
 
 
 def _other_width(settings: Settings, selection: Selection) -> list[Line]:
     """That the model is not as wide as was asked for, where it is not."""
     if not (width := selection.asked_width):
         return []
-    sentence = (
-        f":material/swap_horiz: {settings.n_heads} heads cannot share a width of {width} evenly, so the "
-        f"model is {settings.d_model} wide. It is {width} again as soon as the heads can share that."
-    )
-    return [_caption(sentence)]
+    return [_caption(say("other_width", n_heads=settings.n_heads, asked=width, width=settings.d_model))]
 
 
 def _order(order: int) -> None:
     """The way to another order of the tokens, and back."""
     with st.container(horizontal=True, gap="small", key="order_of_tokens"):
         st.button(
-            "Shuffle",
+            say("shuffle"),
             icon=":material/shuffle:",
             key="shuffle",
-            help="Put the tokens of the text in another order, and see whether the model can tell.",
+            help=say("shuffle_help"),
             on_click=state.callback(state.change, order=order % MAX_ORDER + 1),
             type="tertiary",
         )
         if order:
             st.button(
-                "As typed",
+                say("as_typed"),
                 icon=":material/undo:",
                 key="as_typed",
                 on_click=state.callback(state.change, order=0),
@@ -198,9 +186,8 @@ def _model(chosen: str) -> None:
     """The choice of the model: trained on a task, with hand-built or random weights, or a worked example."""
     drafts.fill(_MODEL, chosen)
     offered = [name for name in _MODELS if name not in WORKED_EXAMPLES or name == chosen]
-    st.selectbox(
-        "Model", offered, format_func=_MODELS.__getitem__, key=_MODEL, on_change=state.on_change(_MODEL, _take)
-    )
+    take = state.on_change(_MODEL, _take)
+    st.selectbox(say("model"), offered, format_func=_MODELS.__getitem__, key=_MODEL, on_change=take)
 
 
 def _model_of(settings: Settings) -> str:
@@ -219,9 +206,9 @@ def _take(model: str) -> None:
 def _other_heads(n_heads: int) -> None:
     """How many heads a trained model has, and the way to a model that can have any number."""
     st.button(
-        f"{n_heads} heads: choose another number",
+        say("other_heads", n_heads=n_heads),
         key="other_heads",
-        help="This model was trained with its heads. Hand-built heads can be as many as you like.",
+        help=say("other_heads_help"),
         on_click=state.callback(_take, "hand_built"),
         type="tertiary",
     )
@@ -230,12 +217,12 @@ def _other_heads(n_heads: int) -> None:
 def _more(settings: Settings) -> tuple[Line, ...]:
     has_layers = settings.architecture != "attention"
     possible = widths(1 if settings.head_dim else settings.n_heads, settings.d_model)
-    d_out = _control(widgets.option, "d_out", offered("d_out", settings.d_out), zero="model width")
+    d_out = _control(widgets.option, "d_out", offered("d_out", settings.d_out), zero=say("model_width"))
     return (
         _control(widgets.segments, "tokens"),
         *(_depths(settings) if has_layers else []),
         _control(widgets.option, "d_model", possible),
-        _control(widgets.option, "head_dim", offered("head_dim", settings.head_dim), zero="model width / heads"),
+        _control(widgets.option, "head_dim", offered("head_dim", settings.head_dim), zero=say("width_shared")),
         *(_feed_forward_and_norms(settings) if has_layers else [d_out]),
         _control(widgets.segments, "positions"),
         *_padding(settings),
@@ -252,7 +239,7 @@ def _depths(settings: Settings) -> list[Line]:
     if settings.architecture != "encoder-decoder":
         return [layers]
     possible = tuple(range(int(FIELDS["n_decoder_layers"].most) + 1))
-    of_decoder = _control(widgets.option, "n_decoder_layers", possible, zero="as many")
+    of_decoder = _control(widgets.option, "n_decoder_layers", possible, zero=say("as_many"))
     return [layers, of_decoder, _control(widgets.switch, "shared_vocabulary")]
 
 
@@ -273,15 +260,12 @@ def _padding(settings: Settings) -> list[Line]:
 
 def _masks(settings: Settings, selection: Selection) -> list[Line]:
     """The masks, and the sizes of those that have one."""
-    beside = _caption("The masks A and B are chosen beside the pictures.")
-    of_decoder = _caption(
-        "They mask the decoder's self-attention; padding also masks the encoder and the cross-attention, and "
-        "each of the three can be painted."
-    )
     is_compared = selection.view == "compare"
     in_use = {*selection.mask_a, *selection.mask_b} if is_compared else {*settings.mask}
     return [
-        beside if is_compared else _control(widgets.mask_pills, "mask", help=masks_explained()),
-        *([of_decoder] if settings.architecture == "encoder-decoder" else []),
+        _caption(say("masks_beside"))
+        if is_compared
+        else _control(widgets.mask_pills, "mask", help=masks_explained()),
+        *([_caption(say("masks_of_decoder"))] if settings.architecture == "encoder-decoder" else []),
         *(_control(widgets.number, size) for mask, size in SIZES.items() if mask in in_use),
     ]

@@ -10,6 +10,9 @@ import streamlit as st
 from visualizer.safe_text import markdown_safe
 from visualizer.session import drafts, state
 from visualizer.session.jobs import Job, Seen, duration, watch
+from visualizer.texts import texts_of
+
+say = texts_of(__name__)
 
 Value = TypeVar("Value")
 Progress = Callable[[float], None]
@@ -64,7 +67,7 @@ def show(kind: str, job: Job[None], words: Callable[[Seen[None]], str]) -> None:
         with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
             st.progress(min(1.0, seen.fraction), text=words(seen))
             st.button(
-                "Stop",
+                say("stop"),
                 icon=":material/stop:",
                 key=f"stop_{kind}",
                 on_click=state.callback(job.stop),
@@ -89,7 +92,7 @@ def offer(kind: str, subject: object, label: str, work: Callable[[Progress], obj
         return
     say_refusal(kind)
     if (job := last(kind)) is not None and job.subject == subject and job.peek().phase == "failed":
-        st.error(f"It failed: {markdown_safe(job.peek().failure)}.", icon=":material/error:")
+        st.error(say("failed", why=markdown_safe(job.peek().failure)), icon=":material/error:")
     st.button(
         label,
         icon=":material/science:",
@@ -112,5 +115,6 @@ def at_once(work: Callable[[Progress], Value], said: str) -> Value:
 
 def how_far(said: str, done: float, seconds_left: float | None = None) -> str:
     """``Counting … 40%, about 3 seconds left``."""
-    left = "" if seconds_left is None else f", about {duration(seconds_left)} left"
-    return f"{said} {done:.0%}{left}"
+    if seconds_left is None:
+        return say("how_far", said=said, done=done)
+    return say("how_far_and_left", said=said, done=done, left=duration(seconds_left))

@@ -20,6 +20,9 @@ from visualizer.session.allocator import give_back_freed_memory
 from visualizer.session.garbage import freeze_imports
 from visualizer.session.streamlit_internals import is_page
 from visualizer.settings.settings import Settings
+from visualizer.texts import texts_of
+
+say = texts_of(__name__)
 
 SMALL_RUN = 64 * 2**20
 """Bytes up to which a run is worth keeping in numbers."""
@@ -112,7 +115,7 @@ def cached_run(settings: Settings, *, is_passing: bool = False) -> Run:
 
 def _sign_of_work() -> AbstractContextManager[object]:
     """A spinner on the page that waits; nothing where no page does, as when the server answers an address."""
-    return st.spinner("Computing every stage …") if is_page() else nullcontext()
+    return st.spinner(say("computing")) if is_page() else nullcontext()
 
 
 def recalled(run: Run) -> Callable[[], Run]:

@@ -12,6 +12,9 @@ from visualizer.session import state
 from visualizer.settings.settings import Settings
 from visualizer.stages.check_line import check_line
 from visualizer.stages.checks import PUBLISHED_TOLERANCE, Check, published_difference, short
+from visualizer.texts import texts_of
+
+say = texts_of(__name__)
 
 
 def citation(run: Run) -> None:
@@ -21,10 +24,10 @@ def citation(run: Run) -> None:
         return
     with st.container(key="citation", horizontal=True, vertical_alignment="center", gap="small"):
         st.markdown(f"**{markdown_safe(example.title)}**", width="content")
-        st.caption(f"Published in: {markdown_safe(example.source)}", width="content")
-        with st.popover("Recipe", type="tertiary"):
+        st.caption(say("source", source=markdown_safe(example.source)), width="content")
+        with st.popover(say("recipe"), type="tertiary"):
             st.markdown(markdown_safe(example.description))
-            st.caption(f"Made by: {as_code(example.recipe)}")
+            st.caption(say("made_by", recipe=as_code(example.recipe)))
         if run.published:
             st.caption(check_line(summary(run)), width="content")
     if not run.published:
@@ -39,15 +42,12 @@ def verdicts(run: Run) -> Mapping[str, bool]:
 def summary(run: Run) -> Check:
     """Whether all published numbers come out, and where they do not."""
     found, count = verdicts(run), sum(numbers.numel() for numbers in run.published.values())
-    wrong = [_name(path) for path, comes_out in found.items() if not comes_out]
-    where = "1 stage" if len(found) == 1 else f"{len(found)} stages"
-    which = f"Not all of the {count:,}" if wrong else f"All {count:,}"
-    but = f"; other numbers in {', '.join(wrong)}" if wrong else ""
-    return Check(
-        f"{which} published numbers, in {where}, come out to 1e-9, max |difference| = "
-        f"{short(max(_differences(run).values()))}{but}",
-        not wrong,
-    )
+    wrong = ", ".join(_name(path) for path, comes_out in found.items() if not comes_out)
+    where = say("one_stage") if len(found) == 1 else say("stages", n=len(found))
+    largest = short(max(_differences(run).values()))
+    if wrong:
+        return Check(say("not_all", n=count, where=where, largest=largest, wrong=wrong), holds=False)
+    return Check(say("all", n=count, where=where, largest=largest), holds=True)
 
 
 def _differences(run: Run) -> Mapping[str, float]:
@@ -62,11 +62,8 @@ def _compared(run: Run) -> Iterator[tuple[str, float]]:
 def _without_its_mask() -> None:
     """What is shown where the mask of the example was left out, and the way back."""
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.warning(
-            "Its mask is left out here, so nothing is held against the published numbers.",
-            icon=":material/visibility_off:",
-        )
-        st.button("With its mask, as published", key="as_published", on_click=state.callback(_put_mask_back))
+        st.warning(say("without_mask"), icon=":material/visibility_off:")
+        st.button(say("with_mask"), key="as_published", on_click=state.callback(_put_mask_back))
 
 
 def _put_mask_back() -> None:

@@ -13,6 +13,9 @@ from typing import Generic, Literal, TypeVar
 import streamlit as st
 
 from visualizer.session.visitors import has_page
+from visualizer.texts import texts_of
+
+say = texts_of(__name__)
 
 AT_ONCE = 4
 """How many jobs of this server may run at the same time."""
@@ -101,7 +104,7 @@ class Job(Generic[Value]):
         slots: threading.Semaphore = SLOTS,
     ) -> None:
         if not slots.acquire(blocking=False):
-            raise ValueError("As much as this server has room for is being computed: try again in a minute.")
+            raise ValueError(say("no_room"))
         self.subject = subject
         self._work, self._clock, self._slots = work, clock, slots
         self._lock, self._stop = threading.Lock(), ended or threading.Event()
@@ -226,5 +229,5 @@ def duration(seconds: float) -> str:
     elif seconds < 90:
         number = 5 * round(seconds / 5)
     else:
-        return f"{round(seconds / 60)} minutes"
-    return f"{number} second{'s' if number > 1 else ''}"
+        return say("minutes", n=round(seconds / 60))
+    return say("seconds", n=number) if number > 1 else say("second")

@@ -17,6 +17,9 @@ from visualizer.settings.fields import NO_MASK
 from visualizer.settings.settings import FIELDS, in_mask_order
 from visualizer.settings.training_settings import TRAINING
 from visualizer.settings.watched_settings import WATCHED
+from visualizer.texts import texts_of
+
+say = texts_of(__name__)
 
 
 def notices(sentences: Sequence[str]) -> None:
@@ -137,7 +140,7 @@ def compared_mask(name: str, drawn: tuple[str, ...]) -> None:
             field.label,
             [NO_MASK, *field.choices],
             selection_mode="multi",
-            format_func=({NO_MASK: "No mask"} | dict(field.choices)).__getitem__,
+            format_func=({NO_MASK: say("no_mask")} | dict(field.choices)).__getitem__,
             key=key,
             help=field.help,
             on_change=state.on_change(key, choose),
@@ -146,4 +149,4 @@ def compared_mask(name: str, drawn: tuple[str, ...]) -> None:
 
 def mask_title(names: Sequence[str]) -> str:
     """``causal and padding``, or ``no mask``."""
-    return " and ".join(FIELDS["mask"].choices[name].lower() for name in names) or "no mask"
+    return say("separator").join(FIELDS["mask"].choices[name].lower() for name in names) or say("none")

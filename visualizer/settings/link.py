@@ -27,6 +27,9 @@ from visualizer.settings.fitting import fitted, usual_mask, width_to_come_back_t
 from visualizer.settings.painted_mask import read_planes, write_planes
 from visualizer.settings.settings import FIELDS, Selection, Settings, default_stage, in_mask_order
 from visualizer.settings.trained_models import TRAINED_MODELS
+from visualizer.texts import texts_of
+
+say = texts_of(__name__)
 
 MAX_URL_TEXT = 8_000
 """The longest text in a link, counted percent-encoded: six of them stay below the 64 KB servers accept."""
@@ -59,16 +62,16 @@ def read_query(query: Mapping[str, Sequence[str]]) -> tuple[Settings, Selection,
     chosen = fitted(settings)
     if chosen.d_model != settings.d_model and query.get("d_model"):
         given = _values_of(query, "d_model")[0]
-        shared = f"is not a width that n_heads={settings.n_heads} can share evenly"
-        complaint = "is not even" if settings.head_dim else shared
-        notices["d_model"] = _notice("d_model", given, complaint, f"{chosen.d_model} is used")
+        shared = say("width_not_shared", n_heads=settings.n_heads)
+        complaint = say("width_not_even") if settings.head_dim else shared
+        notices["d_model"] = _notice("d_model", given, complaint, say("used", value=chosen.d_model))
     defaults = Selection(stage=default_stage(chosen.architecture))
     selection, more_notices = read_part(query, defaults)
     asked = width_to_come_back_to(settings) or selection.asked_width
     wish = replace(chosen, d_model=asked)
     if asked and not (width_to_come_back_to(wish) and fitted(wish) == chosen):
-        complaint = f"is not a width that d_model={chosen.d_model} can stand for"
-        more_notices["asked_width"] = _notice("asked_width", str(asked), complaint, "it is left out")
+        complaint = say("width_not_stood_for", width=chosen.d_model)
+        more_notices["asked_width"] = _notice("asked_width", str(asked), complaint, say("left_out"))
         asked = 0
     return chosen, replace(selection, asked_width=asked), (*notices.values(), *more_notices.values())
 
@@ -100,12 +103,14 @@ def _problem_in(query: Mapping[str, Sequence[str]], fields: Iterable[Field]) -> 
             continue
         if name not in known:
             nearest = _nearest(name, known)
-            return f"There is no parameter {_shown(name)}{f': did you mean {nearest}?' if nearest else '.'}"
+            near = say("unknown_but_near", name=_shown(name), nearest=nearest)
+            return near if nearest else say("unknown", name=_shown(name))
         if len(given) > 1:
-            return f"{name} is given more than once."
+            return say("repeated", name=name)
         default = getattr(Settings(), name, getattr(Selection(), name, None))
         if complaint := _READERS[known[name].kind](known[name], given[0], default).complaint:
-            return f"{name}={_shown(given[0])} {complaint}." if given[0] else f"{name} is empty."
+            bad = say("bad", name=name, given=_shown(given[0]), complaint=complaint)
+            return bad if given[0] else say("empty", name=name)
     return None
 
 
@@ -194,39 +199,40 @@ def _read_field(field: Field, given: Sequence[str], default: Any) -> tuple[Any, 
     if len(given) == 1 and not reading.complaint:
         return reading.value, ""
     shown = _shown(_written(field, reading.value))
-    taken = reading.taken or f"{shown} is used"
+    taken = reading.taken or say("used", value=shown)
     if len(given) == 1:
         return reading.value, _notice(field.name, given[0], reading.complaint, taken)
     if reading.complaint:
-        return reading.value, f"{field.name} is given more than once and never as a good value: {taken}."
-    return reading.value, f"{field.name} is given more than once: the first good value, {shown}, is used."
+        return reading.value, say("repeated_and_bad", name=field.name, taken=taken)
+    return reading.value, say("repeated_and_good", name=field.name, value=shown)
 
 
 def _notice(name: str, given: str, complaint: str, taken: str) -> str:
-    return f"{name}={_shown(given)} {complaint}: {taken}." if given else f"{name} is empty: {taken}."
+    bad = say("bad_so", name=name, given=_shown(given), complaint=complaint, taken=taken)
+    return bad if given else say("empty_so", name=name, taken=taken)
 
 
 def _shown(text: str) -> str:
     if not text:
-        return "none"
+        return say("none")
     return visible_whole(text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…")
 
 
 def _read_integer(field: Field, given: str, default: int) -> _Reading:
     number = _number(given)
     if number is None:
-        return _Reading(default, "is not a number")
+        return _Reading(default, say("no_number"))
     clamped = _clamped(field, number)
     nearest = round(clamped)
     if nearest != clamped:
-        return _Reading(nearest, "is not a whole number")
+        return _Reading(nearest, say("no_whole_number"))
     return _Reading(nearest, _range_complaint(field, number))
 
 
 def _read_fraction(field: Field, given: str, default: float) -> _Reading:
     number = _number(given)
     if number is None:
-        return _Reading(default, "is not a number")
+        return _Reading(default, say("no_number"))
     return _Reading(_clamped(field, number), _range_complaint(field, number))
 
 
@@ -243,13 +249,13 @@ def _clamped(field: Field, number: float) -> float:
 
 
 def _range_complaint(field: Field, number: float) -> str:
-    return "" if field.least <= number <= field.most else f"is not between {field.least:,} and {field.most:,}"
+    return "" if field.least <= number <= field.most else say("out_of_range", least=field.least, most=field.most)
 
 
 def _read_choice(field: Field, given: str, default: str) -> _Reading:
     if given in field.choices:
         return _Reading(given)
-    return _Reading(_nearest(given, field.choices) or default, f"is not one of {', '.join(field.choices)}")
+    return _Reading(_nearest(given, field.choices) or default, say("no_choice", choices=", ".join(field.choices)))
 
 
 def _nearest(given: str, choices: Iterable[str]) -> str | None:
@@ -267,7 +273,7 @@ _LOOSE_SWITCH = {"true": True, "yes": True, "1": True, "false": False, "no": Fal
 def _read_switch(_field: Field, given: str, default: bool) -> _Reading:
     if given in _SWITCH:
         return _Reading(_SWITCH[given])
-    return _Reading(_LOOSE_SWITCH.get(given.strip().casefold(), default), "is not on or off")
+    return _Reading(_LOOSE_SWITCH.get(given.strip().casefold(), default), say("no_switch"))
 
 
 def _read_names(field: Field, given: str, _default: tuple[str, ...]) -> _Reading:
@@ -277,7 +283,7 @@ def _read_names(field: Field, given: str, _default: tuple[str, ...]) -> _Reading
     nearest = in_mask_order(name for name in (_nearest(name, field.choices) for name in names) if name)
     if sorted(names) == sorted(nearest):
         return _Reading(nearest)
-    return _Reading(nearest, f"is not {NO_MASK} or a list of different names from {', '.join(field.choices)}")
+    return _Reading(nearest, say("no_masks", none=NO_MASK, choices=", ".join(field.choices)))
 
 
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
@@ -286,9 +292,9 @@ _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 def _read_text(_field: Field, given: str, _default: str) -> _Reading:
     if len(given) > MAX_URL_TEXT:
         first = _without_surrogates(given[:MAX_URL_TEXT])
-        return _Reading(first, "is too long for a link", f"its first {MAX_URL_TEXT:,} characters are used")
+        return _Reading(first, say("too_long"), say("first_used", most=MAX_URL_TEXT))
     text = _without_surrogates(given)
-    return _Reading(text, "" if text == given else "holds halves of characters")
+    return _Reading(text, "" if text == given else say("halves"))
 
 
 def _without_surrogates(text: str) -> str:
@@ -298,12 +304,12 @@ def _without_surrogates(text: str) -> str:
 
 def _read_cells(_field: Field, given: str, default: str) -> _Reading:
     if len(given) > MAX_URL_TEXT:
-        return _Reading(default, "is too long for a link")
+        return _Reading(default, say("too_long"))
     try:
         canonical = write_planes(read_planes(given))
     except ValueError as error:
         return _Reading(default, str(error))
-    return _Reading(canonical, "" if canonical == given else "is not in its shortest form")
+    return _Reading(canonical, "" if canonical == given else say("not_shortest"))
 
 
 _STAGE = re.compile(r"[a-z_0-9.]{1,100}")
@@ -313,7 +319,7 @@ def _read_stage(_field: Field, given: str, default: str) -> _Reading:
     if _STAGE.fullmatch(given):
         return _Reading(given)
     lower = given.strip().lower()
-    return _Reading(lower if _STAGE.fullmatch(lower) else default, "is not the name of a stage")
+    return _Reading(lower if _STAGE.fullmatch(lower) else default, say("no_stage"))
 
 
 _IDENTIFIER = re.compile(r"[a-z0-9]{0,40}")
@@ -322,7 +328,7 @@ _IDENTIFIER = re.compile(r"[a-z0-9]{0,40}")
 def _read_identifier(_field: Field, given: str, default: str) -> _Reading:
     if _IDENTIFIER.fullmatch(given):
         return _Reading(given)
-    return _Reading(default, "is not the name of one")
+    return _Reading(default, say("no_identifier"))
 
 
 _PLACES = re.compile(r"\d{1,3}(,\d{1,3}){0,63}")
@@ -330,12 +336,12 @@ _PLACES = re.compile(r"\d{1,3}(,\d{1,3}){0,63}")
 
 def _read_places(field: Field, given: str, default: tuple[int, ...]) -> _Reading:
     if not _PLACES.fullmatch(given):
-        return _Reading(default, "is not a list of whole numbers", "all are used")
+        return _Reading(default, say("no_places"), say("all_used"))
     places = sorted({int(place) for place in given.split(",") if field.least <= int(place) <= field.most})
     if ",".join(map(str, places)) == given:
         return _Reading(tuple(places))
-    complaint = f"is not a list of different numbers from {field.least} to {field.most}, the smallest first"
-    return _Reading(tuple(places), complaint, "" if places else "all are used")
+    complaint = say("places_not_in_order", least=field.least, most=field.most)
+    return _Reading(tuple(places), complaint, "" if places else say("all_used"))
 
 
 _INTENT = re.compile(r"([a-z_]{1,20})(?::(\d{1,3}))?(\+documents)?(\+padding)?")
@@ -347,16 +353,16 @@ def _read_intent(_field: Field, given: str, default: str) -> _Reading:
         return _Reading(given)
     if given.startswith(EXPRESSION):
         condition = _without_surrogates(given[:MAX_URL_TEXT])
-        return _Reading(condition, "" if condition == given else "is too long for a link")
+        return _Reading(condition, "" if condition == given else say("too_long"))
     found = _INTENT.fullmatch(given)
     if found is None or found[1] not in INTENT_KINDS:
-        return _Reading(default, "is not what a mask can be meant to be")
+        return _Reading(default, say("no_intent"))
     kind = INTENT_KINDS[found[1]]
     if found[2] and not (kind.number and kind.least <= int(found[2]) <= MAX_TOKENS):
-        return _Reading(default, "has no number that it can have")
+        return _Reading(default, say("no_number_for_intent"))
     number = "" if found[2] is None else f":{int(found[2])}"
     canonical = f"{found[1]}{number}{found[3] or ''}{found[4] or ''}"
-    return _Reading(canonical, "" if canonical == given else "is not in its shortest form")
+    return _Reading(canonical, "" if canonical == given else say("not_shortest"))
 
 
 _READERS: Mapping[Kind, Callable[[Field, str, Any], _Reading]] = {
