@@ -10,6 +10,7 @@ from functools import lru_cache, partial
 import numpy as np
 import streamlit as st
 
+from visualizer.page.beginning import begin
 from visualizer.safe_text import as_code, markdown_safe
 from visualizer.session import drafts, state
 from visualizer.settings.examples import EXAMPLES
@@ -26,12 +27,14 @@ _INK = (124, 58, 237)  # seen on a light and on a dark page
 _SIDE = 44  # pixels
 
 
-def examples_menu() -> None:
-    """A button that opens the menu; what is in the menu is drawn when it opens."""
+def examples_menu(*, offers_path: bool) -> None:
+    """A button that opens the menu; what is in the menu is drawn when it opens: first the path, where offered."""
     menu = st.popover(say("examples"), key=KEY, on_change="rerun")
     if not menu.open:
         return
     with menu, st.container(key="examples", gap="small"):
+        if offers_path:
+            _entry("begin", say("path"), say("about_path"), "", begin)
         for example in EXAMPLES:
             _entry(
                 f"example_{example.name}",

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Literal
 
 import streamlit as st
 
@@ -13,6 +12,8 @@ from visualizer.components.axis import SequenceName
 from visualizer.components.glossary import glossary
 from visualizer.components.token_strip import Token, TokenSequence, parse_token, token_strip
 from visualizer.page.audience import audience_menu, keys
+from visualizer.page.beginning import begin
+from visualizer.page.examples_menu import examples_menu
 from visualizer.runs.tokens import TokenSequence as Tokens
 from visualizer.safe_text import markdown_safe
 from visualizer.session import state, widgets
@@ -53,18 +54,19 @@ def style() -> None:
 
 def depends_on(selection: Selection) -> tuple[object, ...]:
     """What the header and the looks of the page follow, but for the value of the choice of the view."""
-    return (selection.present, is_walked(selection), bool(selection.stop))
+    return (selection.present, is_walked(selection), bool(selection.stop), offers_path(selection))
 
 
-def header(begin: Callable[[], None], changed: Callable[[str, object], None], examples: Callable[[], None]) -> None:
+def offers_path(selection: Selection) -> bool:
+    """Whether the guided path has a button of its own: where the app opens, and when the path was left."""
+    return selection.view == "way" or bool(selection.stop)
+
+
+def header(changed: Callable[[str, object], None]) -> None:
     """The choice of the view and, beside it, the door to the guided path and the menu of the examples.
 
-    The path does without them.
-
-    Args:
-        begin: what starts the path.
-        changed: called with ``view`` and its new value when a person chose another one, in a callback.
-        examples: draws the menu of the examples.
+    The path does without them. ``changed`` is called with ``view`` and its new value when a person chose another
+    one, in a callback.
     """
     selection = state.chosen().selection
     if is_walked(selection):
@@ -73,14 +75,11 @@ def header(begin: Callable[[], None], changed: Callable[[str, object], None], ex
         heard = state.on_change("view", lambda view: changed("view", view))
         widgets.segments("view", help=None, label_visibility="collapsed", wrap=True, on_change=heard)
         with st.container(horizontal=True, gap="small", width="content", key="beside_views"):
-            kind: Literal["primary", "secondary"] = "secondary" if selection.stop else "primary"
-            st.button(
-                say("go_on") if selection.stop else say("begin"),
-                key="begin",
-                on_click=state.callback(begin),
-                type=kind,
-            )
-            examples()
+            if selection.stop:
+                st.button(say("go_on"), key="begin", on_click=state.callback(begin))
+            elif offers_path(selection):
+                st.button(say("begin"), key="begin", on_click=state.callback(begin), type="primary")
+            examples_menu(offers_path=not offers_path(selection))
 
 
 def is_walked(selection: Selection) -> bool:

@@ -111,8 +111,9 @@ def _lines(settings: Settings, selection: Selection) -> Lines:
         is_answered = settings.architecture != "encoder" and settings.task not in CONTINUED
         answered = [_caption(say("answered"))] if is_answered else []
         here = [_caption(say("trained_here"))] if settings.checkpoint else []
-        always = (text, *answered, model, *here, Line(_other_heads, (settings.n_heads,)), *masks)
-        return Lines(always, (*_padding(settings), _control(widgets.choice, "fault")))
+        heads = Line(_other_heads, (settings.n_heads,))
+        always = (text, *answered, model, *here, *masks)
+        return Lines(always, (heads, *_padding(settings), _control(widgets.choice, "fault")))
     target = [_control(widgets.text, "target", height=68)]
     always = (
         text,

@@ -14,8 +14,7 @@ from typing import Any
 
 import streamlit as st
 
-from visualizer.page import beginning, header, sidebar
-from visualizer.page.examples_menu import examples_menu
+from visualizer.page import header, sidebar
 from visualizer.page.warming import is_warm
 from visualizer.session import catching_up, drafts, state
 from visualizer.session.garbage import freeze_imports
@@ -93,7 +92,7 @@ def draw(picture: Callable[[], None], *, picture_first: bool) -> None:
         drawn = around(choices)
         sidebar.controls(drawn.lines, changed)
         with top:
-            header.header(beginning.begin, changed, examples_menu)
+            header.header(changed)
             catching_up.tell()
     drafts.put_by(_DRAWN, drawn)
     if not picture_first:

@@ -74,7 +74,7 @@ def render(run: Run, selection: Selection) -> None:
     _head_note(run, cell)
     charts(run, cell, () if selection.hidden else charts_at(run, path), selection.chart)
     _derivation(run, cell)
-    _computation(run, path, with_facts=not selection.hidden)
+    _computation(run, path, selection.depth, with_facts=not selection.hidden)
     if not selection.hidden:  # other heads are questions of their own
         _every_part(run, cell, selection)
         _every_head(run, cell, selection)
@@ -198,9 +198,8 @@ def _looking_at(selection: Selection, cell: Cell) -> Selection:
 def _introduction(run: Run, path: str, depth: Depth) -> None:
     """The stage in words, at the depth chosen, and in a formula: side by side, to be low."""
     title, text, formula = st.columns([3, 8, 5], gap="medium", vertical_alignment="center")
-    with title, st.container(key="introduction", gap="xsmall"):
+    with title, st.container(key="introduction"):
         st.markdown(f"#### {entry_of(run, path).title}")
-        _depth(depth)
     with text:
         mount(words([pieces(told(run, path, depth))], look="prose", key="stage_text"))
     with formula, st.container(key="formula"):
@@ -240,14 +239,15 @@ def _head_note(run: Run, cell: Cell) -> None:
         st.caption(f"{run.head_label(cell.head)}: {note}")
 
 
-def _computation(run: Run, path: str, *, with_facts: bool) -> None:
+def _computation(run: Run, path: str, depth: Depth, *, with_facts: bool) -> None:
     """How it was computed, in shapes and in code, and what must hold of it: one line that opens.
 
-    The facts are those of every head and row.
+    The facts are those of every head and row. The way to the other words for the stage stands there too.
     """
     found = checks(run, path) if with_facts else ()
     summary = f"{summary_line(found)} · shapes and code" if found else "Shapes and code"
     with st.expander(summary, expanded=not all_hold(found)):
+        _depth(depth)
         if with_facts:
             numbers = summarize(run.trace[path].value)
             st.markdown(

@@ -33,9 +33,7 @@ class PageKeys extends Picture {
     const title = makeElement("h2", "page-keys-title", {}, ["Keys"]);
     this.dialog = makeElement("dialog", "page-keys-overview", { "aria-label": "Keys" }, [title, this.list, close]);
     close.addEventListener("click", () => this.dialog.close());
-    const open = makeElement("button", "page-keys-button", { type: "button", title: "Keys (?)", "aria-label": "Keys" }, ["?"]);
-    open.addEventListener("click", () => this.toggleOverview());
-    this.root.prepend(makeElement("div", "page-keys", {}, [open, this.dialog]));
+    this.root.prepend(this.dialog);
   }
 
   /** Python has done all acts up to this number. */

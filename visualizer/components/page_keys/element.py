@@ -60,7 +60,7 @@ MOST_ACTS = 50
 
 
 def page_keys(*, longest: Mapping[str, int], seq: int, key: str, run: str = "") -> Picture:
-    """The button of the overview; keys pressed, and texts put in, anywhere on the page.
+    """The overview of the keys; keys pressed, and texts put in, anywhere on the page.
 
     longest: how many characters a field takes, by its key; those of all others under "".
     seq: the number of the last act that was done. ``act`` is {"acts": [[number, act], ...], "seq"} with every act
