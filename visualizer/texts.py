@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-_ROOT = Path(__file__).parents[1]
+_ROOT = Path(__file__).parents[__name__.count(".")]  # in the wheel a package stands around ours
 
 
 @dataclass(frozen=True)

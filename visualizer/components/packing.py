@@ -14,6 +14,10 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from visualizer.texts import texts_of
+
+say = texts_of(__name__)
+
 Array = npt.NDArray[Any]
 
 Precision = Literal["fit", "exact", "16", "8"]
@@ -63,7 +67,7 @@ def in_precision(array: Array, precision: Precision) -> Array | Scaled:
     if precision == "exact":
         return single
     if not (single.min() >= 0.0 and single.max() <= 1.0):  # not a number is neither
-        raise ValueError("Steps are for numbers from 0 to 1, and here are others: precision=exact gives them all.")
+        raise ValueError(say("no_steps"))
     return _in_steps(single) if precision == "16" else _in_root_steps(single)
 
 

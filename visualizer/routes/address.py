@@ -17,6 +17,9 @@ from visualizer.settings.link import read_part, read_query, read_unchanged, writ
 from visualizer.settings.settings import FIELDS, Selection, Settings
 from visualizer.settings.training_settings import TRAINING
 from visualizer.settings.watched_settings import WATCHED
+from visualizer.texts import texts_of
+
+say = texts_of(__name__)
 
 Format = Literal["npy", "csv", "packed", "headlight"]
 StepsOrExact = Literal["exact", "16", "8"]
@@ -79,10 +82,7 @@ def read_stage_address(file: str, query: Mapping[str, Sequence[str]]) -> Address
     """
     found = _NAME.fullmatch(file)
     if found is None or (found[2] == "headlight" and found[1] != "run"):
-        raise ValueError(
-            f"A stage's numbers have the address of a stage and one of {', '.join(get_args(Format))} behind it, as "
-            "in encoder.layers.0.self_attention.weights.npy."
-        )
+        raise ValueError(say("stage", formats=", ".join(get_args(Format))))
     return _read(found[1], found[2], query)
 
 
@@ -93,7 +93,7 @@ def read_picture_address(view: str, query: Mapping[str, Sequence[str]]) -> Addre
         ValueError: one sentence on what is wrong with it.
     """
     if view not in _COUNTS:
-        raise ValueError(f"The pictures that have an address are {', '.join(_COUNTS)}.")
+        raise ValueError(say("pictures", names=", ".join(_COUNTS)))
     return _read(view, "packed", query)
 
 
@@ -151,19 +151,19 @@ def _read(name: str, format_: str, query: Mapping[str, Sequence[str]]) -> Addres
     settings, selection = read_unchanged(query, _FIELDS)
     part, _ = read_part(query, Part())
     if part.at and not _AT.fullmatch(part.at):
-        raise ValueError(f"at is one place for each of the first axes, {_MOST_AXES} at most, as in at=0,2.")
+        raise ValueError(say("at", most=_MOST_AXES))
     chosen_format: Format = next(known for known in get_args(Format) if known == format_)
     if part.precision != "exact" and chosen_format != "packed":
-        raise ValueError(f"Numbers of a .{chosen_format} are exact: leave out precision={part.precision}.")
+        raise ValueError(say("exact", format=chosen_format, precision=part.precision))
     return Address(name, chosen_format, settings, selection, part)
 
 
 @cache
 def version_here() -> str:
-    """What computes the numbers: a hash of the sources, the trained weights, and the libraries' versions."""
+    """What computes the numbers: a hash of sources, texts, trained weights and versions of libraries."""
     found = hashlib.sha256(f"{version('torch')} {version('numpy')}".encode())
     root = Path(__file__).parents[2]
-    for folder, kinds in (("model", ("py", "json", "safetensors")), ("visualizer", ("py",))):
+    for folder, kinds in (("model", ("py", "json", "safetensors")), ("visualizer", ("py", "toml"))):
         for kind in kinds:
             for file in sorted((root / folder).rglob(f"*.{kind}")):
                 found.update(file.read_bytes())

@@ -22,6 +22,9 @@ from visualizer.runs.run import Run
 from visualizer.runs.saved import as_file
 from visualizer.session.cache import cached_run
 from visualizer.settings.settings import Selection, Settings
+from visualizer.texts import texts_of
+
+say = texts_of(__name__)
 
 MOST_IN_CSV = 1_000_000
 """The most numbers that are written as text."""
@@ -74,7 +77,7 @@ def answer_picture(address: Address) -> Answer:
     if not address.part.at:
         return Answer(picture.packed(address.part.precision))
     if isinstance(picture, StepPicture):
-        raise ValueError("A cell of a stage is at the address of its numbers: leave out at.")
+        raise ValueError(say("cell"))
     return Answer(pack({}, picture.exact_at(address.part.places)))
 
 
@@ -94,11 +97,11 @@ def _of_stage(draw: Callable[[Run, Place], StepPicture]) -> Callable[[Address], 
 
     def drawn(address: Address) -> StepPicture:
         if address.part.layers:
-            raise ValueError("A stage is in one layer: leave out layers, and name it by layer.")
+            raise ValueError(say("stage_in_one_layer"))
         seen = _seen(_run_of(address.settings), address.selection)
         picture = draw(seen, place_in(seen, address.selection))
         if not picture.panels:
-            raise ValueError(f"There is nothing of the kind to draw of {address.selection.stage}.")
+            raise ValueError(say("nothing_to_draw", stage=address.selection.stage))
         return picture
 
     return drawn
@@ -116,7 +119,7 @@ _PICTURES: Mapping[str, Callable[[Address], HeadsPicture | ComparePicture | Step
 def _seen(run: Run, selection: Selection) -> Run:
     """The sequence that is looked at, as the only one of its batch."""
     if selection.batch >= run.n_batch_items:
-        raise ValueError(f"There is no sequence {selection.batch}: there are {run.n_batch_items}, counted from 0.")
+        raise ValueError(say("no_sequence", sequence=selection.batch, n_sequences=run.n_batch_items))
     return run.at(selection.batch).alone()
 
 
@@ -126,7 +129,7 @@ def _of_attention(run: Run, address: Address) -> HeadsPicture:
     seen = _seen(run, selection)
     modules = attention_modules(run.trace)
     if not modules:
-        raise ValueError("This worked example has no attention, so there are no heads to draw.")
+        raise ValueError(say("no_attention"))
     return heads_picture(seen, attention_of(modules, selection.stage), selection, address.part.layers)
 
 
@@ -142,7 +145,7 @@ def _found(trace: Trace, name: str, layers: Sequence[int]) -> tuple[NDArray[np.g
     """A stage by its path; or one that stands in several layers, by its path without them, in a first axis L."""
     if name in trace:
         if layers:
-            raise ValueError(f"{name} is in one layer: leave out layers, or the layer in the path.")
+            raise ValueError(say("in_one_layer", name=name))
         stage = trace[name]
         return _numbers(stage.value), stage.dims, ()
     alike = [stage for path, stage in trace.items() if without_layer(path) == name]
@@ -150,9 +153,10 @@ def _found(trace: Trace, name: str, layers: Sequence[int]) -> tuple[NDArray[np.g
         try:
             trace[name]
         except TraceError as error:
-            raise ValueError(f"There is {error}{'' if str(error).endswith('?') else '.'}") from None
+            near = say("no_stage_but_near", problem=error)
+            raise ValueError(near if near.endswith("?") else say("no_stage", problem=error)) from None
     if missing := [layer for layer in layers if layer >= len(alike)]:
-        raise ValueError(f"There is no layer {missing[0]}: {name} is in {len(alike)}, counted from 0.")
+        raise ValueError(say("no_layer", layer=missing[0], name=name, n_layers=len(alike)))
     chosen = tuple(layers) or tuple(range(len(alike)))
     values = np.stack([_numbers(alike[layer].value) for layer in chosen])
     return values, (("L", len(chosen)), *alike[0].dims), chosen
@@ -166,10 +170,10 @@ def _numbers(value: Tensor) -> NDArray[np.generic]:
 def _at(values: NDArray[np.generic], dims: Dims, places: tuple[int, ...]) -> tuple[NDArray[np.generic], Dims]:
     """What stands at the first places of an array."""
     if len(places) > len(dims):
-        raise ValueError(f"at has {len(places)} places and the array {len(dims)} axes.")
+        raise ValueError(say("too_many_places", n_places=len(places), n_axes=len(dims)))
     for place, (symbol, size) in zip(places, dims, strict=False):
         if place >= size:
-            raise ValueError(f"at asks for {symbol} {place}, and {symbol} has {size}, counted from 0.")
+            raise ValueError(say("no_place", symbol=symbol, place=place, size=size))
     return np.asarray(values[places]), dims[len(places) :]
 
 
@@ -182,10 +186,7 @@ def _as_npy(values: NDArray[np.generic]) -> bytes:
 def _as_csv(values: NDArray[np.generic], dims: Dims) -> bytes:
     """One line for each row, with its place in the axes before the last; a lone number by itself."""
     if values.size > MOST_IN_CSV:
-        raise ValueError(
-            f"This array has {values.size:,} numbers and {MOST_IN_CSV:,} is the most that is written as text: take "
-            "the .npy, or a part of it with at."
-        )
+        raise ValueError(say("too_many_numbers", n_numbers=values.size, most=MOST_IN_CSV))
     return "".join(_lines(values, dims)).encode()
 
 

@@ -27,9 +27,12 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from visualizer.routes.address import Address, Format, read_picture_address, read_stage_address, version_here
 from visualizer.session.mount import script
+from visualizer.texts import texts_of
 
 if TYPE_CHECKING:  # it brings torch, which takes a second
     from visualizer.routes.answers import Answer
+
+say = texts_of(__name__)
 
 LONGEST_ADDRESS = 2**16
 """Characters of an address that is asked for on a line, as many as a request may have."""
@@ -47,8 +50,6 @@ _FOREVER = "private, max-age=31536000, immutable"
 _ASK_AGAIN = "private, no-cache"
 _PLAIN = {"Content-Encoding": "identity", "X-Content-Type-Options": "nosniff"}
 """Streamlit would compress everything else, which takes longer than sending it to the same machine."""
-
-_TOO_MUCH = "The server has too much to compute: ask again in a second."
 
 _Read = Callable[[str, Mapping[str, Sequence[str]]], Address]
 
@@ -69,7 +70,7 @@ async def scripts(request: Request) -> Response:
     """A script of the page. Its name is that of its text, so that it may be kept forever."""
     found = script()
     if request.path_params["file"] != found.name:
-        return _refused(ValueError(f"The script of the page is {found.name}."), status=404)
+        return _refused(ValueError(say("script", name=found.name)), status=404)
     packs = "gzip" in request.headers.get("accept-encoding", "")
     return Response(
         found.packed if packs else found.text,
@@ -170,11 +171,11 @@ async def _body_of(text: str) -> bytes:
         ValueError: one sentence on what is wrong with it, or on why nothing was computed.
     """
     if len(text) > LONGEST_ADDRESS:
-        raise ValueError(f"An address has at most {LONGEST_ADDRESS:,} characters.")
+        raise ValueError(say("too_long", most=LONGEST_ADDRESS))
     path, _, query = text.partition("?")
     address = read_picture_address(path.removeprefix("pictures/"), parse_qs(query, keep_blank_values=True))
     if _has_too_much_to_do():
-        raise ValueError(_TOO_MUCH)
+        raise ValueError(say("too_much"))
     async with _turns:
         return (await to_thread.run_sync(_picture, address)).body
 
@@ -194,11 +195,8 @@ def _refused(error: ValueError, status: int = 400) -> Response:
 
 
 def _busy() -> Response:
-    return PlainTextResponse(
-        f"{_TOO_MUCH}\n",
-        status_code=503,
-        headers={**_PLAIN, "Cache-Control": "no-store", "Retry-After": "1"},
-    )
+    headers = {**_PLAIN, "Cache-Control": "no-store", "Retry-After": "1"}
+    return PlainTextResponse(f"{say('too_much')}\n", status_code=503, headers=headers)
 
 
 def _stage(address: Address) -> Answer:

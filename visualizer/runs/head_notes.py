@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from visualizer.texts import texts_of
+
+say = texts_of(__name__)
+
 
 def head_note(name: str, masks: tuple[str, ...], *, is_cross: bool, two_vocabularies: bool = False) -> str:
     """Where a hand-built head cannot do what its name says, in one sentence; empty where it can everywhere.
@@ -13,26 +17,23 @@ def head_note(name: str, masks: tuple[str, ...], *, is_cross: bool, two_vocabula
         two_vocabularies: whether source and target have one each.
     """
     if name.endswith(")"):  # its name says what the model lacks for it
-        return "The model lacks what this head needs, so it gives every allowed key the same weight."
+        return say("lacks")
     if _reads_itself(name, masks, is_cross=is_cross):
-        return "The causal mask blocks the next token, so this head reads its own token."
+        return say("reads_itself")
     target = _target(name)
     if target == "same token" and is_cross and two_vocabularies:
-        return (
-            "Source and target have vocabularies of their own, so that to the model no token of the one is a token "
-            f"of the other: the weight of “{name}” falls on whatever is least unlike."
-        )
+        return say("two_vocabularies", name=name)
     if target == "ahead" and "causal" in masks:
-        return f"The causal mask blocks what “{name}” looks for, so its weight falls on what is left."
-    reasons = [_MISSING[target, is_cross]] if (target, is_cross) in _MISSING else []
+        return say("blocked_ahead", name=name)
+    missing = _MISSING.get((target, is_cross))
     if not _BLOCKERS.get(target, frozenset()).isdisjoint(masks):
-        reasons.append("a mask blocks what it looks for")
-    return f"Where {' or '.join(reasons)}, the weight of “{name}” falls elsewhere." if reasons else ""
+        return say("missing_or_blocked", missing=missing, name=name) if missing else say("blocked", name=name)
+    return say("missing", missing=missing, name=name) if missing else ""
 
 
 def noted_name(name: str, masks: tuple[str, ...], *, is_cross: bool) -> str:
     """The name of a head, with what it does instead where its masks leave it only that."""
-    return f"{name} (causal: reads itself)" if _reads_itself(name, masks, is_cross=is_cross) else name
+    return say("name_reads_itself", name=name) if _reads_itself(name, masks, is_cross=is_cross) else name
 
 
 def _reads_itself(name: str, masks: tuple[str, ...], *, is_cross: bool) -> bool:
@@ -47,12 +48,12 @@ def _target(name: str) -> str:
 
 
 _MISSING = {
-    ("ahead", False): "there is nothing that far ahead",
-    ("back", False): "there is nothing that far back",
-    ("ahead", True): "the source has no token at that place",
-    ("back", True): "the source has no token at that place",
-    ("itself", True): "the source has no token at that place",
-    ("same token", True): "the source has no equal token",
+    ("ahead", False): say("nothing_ahead"),
+    ("back", False): say("nothing_back"),
+    ("ahead", True): say("no_token"),
+    ("back", True): say("no_token"),
+    ("itself", True): say("no_token"),
+    ("same token", True): say("no_equal_token"),
 }
 """What there may be none of, by what a head looks for and whether in cross-attention."""
 

@@ -9,8 +9,11 @@ from model.mask_tools.intents import Intent
 from visualizer.settings.attentions import MaskedAttention, changed_for, seen_by
 from visualizer.settings.fields import EXPRESSION, UNSAID
 from visualizer.settings.settings import Selection, Settings
+from visualizer.texts import texts_of
 
-EXTRAS = {"documents": "Documents isolated", "padding": "Padding ignored"}
+say = texts_of(__name__)
+
+EXTRAS = {"documents": say("documents"), "padding": say("padding")}
 """What can be said beside the kind of an intention, by its name in a link."""
 
 

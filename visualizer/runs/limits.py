@@ -12,6 +12,9 @@ from visualizer.settings.fields import MAX_SEQUENCES, MAX_TEXT, MAX_TOKENS, TRAI
 from visualizer.settings.lines import lines_of
 from visualizer.settings.painted_mask import asks_for_head, read_planes
 from visualizer.settings.settings import Settings, TokenKind
+from visualizer.texts import texts_of
+
+say = texts_of(__name__)
 
 MAX_BYTES = 2**30
 """The most memory that one recorded run may take."""
@@ -23,7 +26,7 @@ _MIB = 2**20
 def problem_with_size(settings: Settings, encoded: Encoded) -> str | None:
     """Why these tokens cannot be run, and what to do, in one sentence; None where they can."""
     if not encoded.sources[0]:
-        return "There is nothing to run yet: type at least one word into the text."
+        return say("nothing")
     return _too_much_memory(settings, encoded)
 
 
@@ -32,10 +35,7 @@ def problem_with_text(settings: Settings) -> str | None:
     for name in ("text", "target"):
         length = len(getattr(settings, name))
         if length > MAX_TEXT:
-            return (
-                f"The {name} has {length:,} characters and {MAX_TEXT:,} is the most that is read: at most "
-                f"{MAX_TOKENS:,} tokens of a line are drawn, so shorten it."
-            )
+            return say("too_long", name=name, length=length, most=MAX_TEXT, most_tokens=MAX_TOKENS)
     if problem := _too_many_lines(settings) or _lines_without_partner(settings):
         return problem
     return None if settings.weights == TRAINED else _too_many_tokens(settings)
@@ -54,8 +54,9 @@ def way_out(settings: Settings) -> WayOut | None:
     if not changes:
         return None
     if n_lines < len(lines_of(settings.text)):
-        return WayOut(f"Use the first {n_lines} lines", changes)
-    return WayOut(f"Use the first {n_most:,} tokens{' of each line' if n_lines > 1 else ''}", changes)
+        return WayOut(say("use_lines", n=n_lines), changes)
+    label = say("use_tokens_of_each", n=n_most) if n_lines > 1 else say("use_tokens", n=n_most)
+    return WayOut(label, changes)
 
 
 def _tokens_that_fit(settings: Settings) -> int:
@@ -262,12 +263,7 @@ def _n_masks(settings: Settings, n_layers: int) -> int:
 
 def _too_many_lines(settings: Settings) -> str | None:
     n_lines = len(lines_of(settings.text))
-    if n_lines <= MAX_SEQUENCES:
-        return None
-    return (
-        f"The text has {n_lines:,} lines, each of them a sequence of its own, and {MAX_SEQUENCES} is the most: "
-        "leave out some, or join them to one line."
-    )
+    return say("too_many_lines", n_lines=n_lines, most=MAX_SEQUENCES) if n_lines > MAX_SEQUENCES else None
 
 
 def _lines_without_partner(settings: Settings) -> str | None:
@@ -286,12 +282,11 @@ def _too_many_tokens(settings: Settings) -> str | None:
         lines = lines_of(getattr(settings, name))
         n_tokens = max(_count_if_many(line, settings.tokens) for line in lines) + n_start + settings.pad
         if n_tokens > MAX_TOKENS:
-            longest = "" if len(lines) == 1 else "longest line of the "
-            with_padding = " with its padding" if settings.pad else ""
-            return (
-                f"The {longest}{name} has {n_tokens:,} tokens{with_padding} and {MAX_TOKENS:,} is the most "
-                f"that is drawn: shorten it{_COARSER[settings.tokens]}."
-            )
+            what = name if len(lines) == 1 else say("longest_line", name=name)
+            how = _SHORTEN[settings.tokens]
+            if settings.pad:
+                return say("too_many_padded", what=what, n_tokens=n_tokens, most=MAX_TOKENS, how=how)
+            return say("too_many_tokens", what=what, n_tokens=n_tokens, most=MAX_TOKENS, how=how)
     return None
 
 
@@ -302,10 +297,10 @@ def _count_if_many(line: str, kind: TokenKind) -> int:
 
 
 _MOST_BYTES = 4  # of a character in UTF-8
-_COARSER = {
-    "words": "",
-    "characters": " or choose words instead of characters",
-    "bytes": " or choose words or characters instead of bytes",
+_SHORTEN = {
+    "words": say("shorten"),
+    "characters": say("shorten_or_words"),
+    "bytes": say("shorten_or_coarser"),
 }
 
 
@@ -314,11 +309,12 @@ def _too_much_memory(settings: Settings, encoded: Encoded) -> str | None:
     if needed <= MAX_BYTES:
         return None
     n_lines, n_fitting = len(encoded.sources), _sequences_that_fit(settings, encoded)
-    keep = f"keep {n_fitting} of the {n_lines} lines, or " if n_fitting < n_lines else ""
-    return (
-        f"This run would take about {needed / _MIB:,.0f} MiB of memory and {MAX_BYTES // _MIB:,} MiB is the most: "
-        f"{keep or _fewer_layers(settings, encoded)}choose fewer heads, a smaller d_ff or a shorter text."
-    )
+    if n_fitting < n_lines:
+        advice = say("fewer_lines", n_fitting=n_fitting, n_lines=n_lines)
+    else:
+        changes = _fewer_layers(settings, encoded)
+        advice = say("fewer_layers", changes=changes) if changes else say("less")
+    return say("too_much_memory", needed=needed / _MIB, most=MAX_BYTES // _MIB, advice=advice)
 
 
 def _fewer_layers(settings: Settings, encoded: Encoded) -> str:
@@ -326,9 +322,10 @@ def _fewer_layers(settings: Settings, encoded: Encoded) -> str:
     deepest = max(settings.n_layers, settings.depth)
     fewer = (_at_most(settings, n_layers) for n_layers in range(deepest - 1, 0, -1))
     less = next((less for less in fewer if bytes_for(less, encoded) <= MAX_BYTES), _at_most(settings, 1))
-    names = [name for name in ("n_layers", "n_decoder_layers") if getattr(less, name) != getattr(settings, name)]
-    changes = [f"{name} from {getattr(settings, name)} to {getattr(less, name)}" for name in names]
-    return f"lower {' and '.join(changes)}, or " if changes else ""
+    numbers = ((name, getattr(settings, name), getattr(less, name)) for name in ("n_layers", "n_decoder_layers"))
+    return say("separator").join(
+        say("change", name=name, now=now, less=to) for name, now, to in numbers if now != to
+    )
 
 
 def _at_most(settings: Settings, n_layers: int) -> Settings:

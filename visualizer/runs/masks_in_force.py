@@ -26,6 +26,9 @@ from visualizer.settings.painted_mask import (
     write_planes,
 )
 from visualizer.settings.settings import Settings
+from visualizer.texts import texts_of
+
+say = texts_of(__name__)
 
 Masks = Mapping[str, tuple[CombinedMask, ...]]
 """The masks of each layer, by the attention's path without the layer's number."""
@@ -172,13 +175,16 @@ def readable_painting(
     for attention in attentions_of(settings.architecture):
         planes = read_planes(getattr(settings, attention.painting))
         context = mask_context(batches[attention.queries][0], batches[attention.keys][0])
-        where = "" if attention.has_the_list else f" of {attention.called}"
         for scope, source in list(planes.items()):
             try:
                 painted_cells(source, context)
             except MaskExpressionError as error:
                 del planes[scope]
-                complaints.append(f"The expression “{source}” is left out of the painted mask{where}: {error}")
+                complaints.append(
+                    say("left_out", source=source, error=error)
+                    if attention.has_the_list
+                    else say("left_out_of", source=source, attention=attention.called, error=error)
+                )
         readable: dict[str, Any] = {attention.painting: write_planes(planes)}
         if readable[attention.painting] != getattr(settings, attention.painting):
             settings = replace(settings, **readable)

@@ -25,6 +25,9 @@ from visualizer.runs.paths import layer_of, with_layer, without_layer
 from visualizer.runs.tokens import TokenSequence
 from visualizer.settings.lines import lines_of
 from visualizer.settings.settings import Selection, Settings
+from visualizer.texts import texts_of
+
+say = texts_of(__name__)
 
 
 class Subject(NamedTuple):
@@ -190,7 +193,7 @@ class Run(KeepsResults):
     def head_label(self, head: int) -> str:
         """``head 2 · same token``."""
         name = self.names_of(head + 1)[head]
-        return f"head {head} · {name}" if name else f"head {head}"
+        return say("named_head", head=head, name=name) if name else say("head", head=head)
 
     def position(self, path: str, row: int, batch: int) -> int:
         """Where the token in a row of a stage stands, as the model counts."""

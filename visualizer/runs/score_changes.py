@@ -8,6 +8,9 @@ from model import MultiHeadAttention, TracedModule
 from model.mask_tools.language import MaskExpressionError, parse_score
 from visualizer.runs.paths import in_layer
 from visualizer.settings.settings import Settings, masked_attention
+from visualizer.texts import texts_of
+
+say = texts_of(__name__)
 
 
 def change_scores(model: TracedModule, settings: Settings) -> None:
@@ -33,5 +36,5 @@ def readable_change(settings: Settings) -> tuple[Settings, tuple[str, ...]]:
     try:
         parse_score(settings.score)
     except MaskExpressionError as error:
-        return replace(settings, score=""), (f"The change of scores “{settings.score}” is left out: {error}",)
+        return replace(settings, score=""), (say("left_out", change=settings.score, error=error),)
     return settings, ()

@@ -16,9 +16,12 @@ from typing import TYPE_CHECKING
 
 from visualizer.safe_text import _EMOJI, graphemes, visible
 from visualizer.settings.lines import lines_of
+from visualizer.texts import texts_of
 
 if TYPE_CHECKING:  # settings quotes what a link holds with `visible_whole`
     from visualizer.settings.settings import PadSide, Settings, TokenKind
+
+say = texts_of(__name__)
 
 PADDING, START = "<pad>", "<s>"
 SPECIALS = (PADDING, START)
@@ -260,15 +263,12 @@ def target_lines(settings: Settings) -> tuple[str, ...]:
     """
     n_lines, lines = len(lines_of(settings.text)), lines_of(settings.target)
     if len(lines) != n_lines and any(line.strip() for line in lines):
-        raise ValueError(
-            f"The text has {_count(n_lines, 'line')} and the target {_count(len(lines), 'line')}: each line of the "
-            "text needs one line of the target, or empty the target to begin each with <s> alone."
-        )
+        raise ValueError(say("other_lines", of_text=_count(n_lines), of_target=_count(len(lines))))
     return lines if len(lines) == n_lines else ("",) * n_lines
 
 
-def _count(n: int, what: str) -> str:
-    return f"{n} {what}" if n == 1 else f"{n:,} {what}s"
+def _count(n_lines: int) -> str:
+    return say("one_line") if n_lines == 1 else say("lines", n=n_lines)
 
 
 def padded_batch(

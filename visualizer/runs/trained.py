@@ -21,6 +21,9 @@ from visualizer.settings.fitting import PLAIN
 from visualizer.settings.lines import lines_of
 from visualizer.settings.settings import Settings
 from visualizer.settings.trained_models import TRAINED_MODELS
+from visualizer.texts import texts_of
+
+say = texts_of(__name__)
 
 KEPT = 32
 """How many models the process remembers."""
@@ -57,10 +60,7 @@ def checkpoint_of(settings: Settings) -> Checkpoint:
     with _lock:
         found = _kept.get(settings.checkpoint)
     if found is None or found.recipe.task != settings.task:
-        raise ValueError(
-            "This model was trained on a server that has forgotten it: train it again under Train, or choose a "
-            "task for the model that comes with Headlight."
-        )
+        raise ValueError(say("forgotten"))
     return found
 
 
@@ -114,9 +114,8 @@ def _check_positions(settings: Settings, longest: int) -> None:
     if settings.pad <= room or not takes_positions:
         return
     raise RefusedError(
-        f"This model was trained with {MAX_LEN} positions, of which {longest} are taken: lower the padding tokens "
-        f"from {settings.pad} to {room}.",
-        WayOut(f"Lower the padding to {room}", {"pad": room}),
+        say("positions", n_positions=MAX_LEN, n_taken=longest, pad=settings.pad, room=room),
+        WayOut(say("lower", room=room), {"pad": room}),
     )
 
 

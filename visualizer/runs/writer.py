@@ -20,6 +20,9 @@ from visualizer.runs.tokens import PADDING_ID, START_ID, TokenSequence
 from visualizer.runs.trained import LONGEST_ANSWER
 from visualizer.settings.fields import FAULTS_OF_MASKS, TRAINED, WORKED_EXAMPLES
 from visualizer.settings.settings import FIELDS, Settings
+from visualizer.texts import texts_of
+
+say = texts_of(__name__)
 
 USUAL_LIMIT = 12
 """How many tokens a model without an end token writes, unless told otherwise."""
@@ -100,11 +103,11 @@ def writer_of(run: Run) -> Writer:
         ValueError: it cannot write; the message is one sentence.
     """
     if run.settings.weights in WORKED_EXAMPLES:
-        raise ValueError("A worked example is a single computation and writes nothing.")
+        raise ValueError(say("worked_example"))
     if not isinstance(run.model, Transformer):
-        raise ValueError("An attention alone gives each token a vector: it has no logits, and writes nothing.")
+        raise ValueError(say("attention"))
     if run.model.config.architecture == "encoder":
-        raise ValueError("An encoder only reads: it gives each token a vector and writes nothing.")
+        raise ValueError(say("encoder"))
     has_encoder = run.model.config.architecture == "encoder-decoder"
     start = _prompt(run)
     longest = min(MOST_TOKENS, run.model.config.max_len - len(start) + 1)
@@ -208,23 +211,14 @@ def _leaves_out_painting(settings: Settings) -> bool:
     )
 
 
-def _of_decoder(settings: Settings) -> str:
-    """Which of several painted masks: the encoder's stays."""
-    return " of the decoder" if settings.architecture == "encoder-decoder" else ""
-
-
 def _remarks(run: Run) -> tuple[str, ...]:
     settings = run.settings
+    has_encoder = settings.architecture == "encoder-decoder"  # whose own painting stays
     said = {
-        f"The painted mask{_of_decoder(settings)} is left out here: it is painted for tokens that are there, and "
-        "these are new ones.": _leaves_out_painting(settings),
-        "The target beside the text is left out here: the model writes its own.": (
-            settings.architecture == "encoder-decoder" and settings.weights != TRAINED
-        ),
-        "Dropout is off while the model writes.": run.model.training,
-        "The mask bug is left out here.": settings.fault in FAULTS_OF_MASKS and bool(settings.mask),
-        "The padding is left out here, so there is none to count.": (
-            settings.fault == "padding_counted" and settings.architecture == "decoder"
-        ),
+        say("painting_of_decoder") if has_encoder else say("painting"): _leaves_out_painting(settings),
+        say("target"): has_encoder and settings.weights != TRAINED,
+        say("dropout"): run.model.training,
+        say("mask_bug"): settings.fault in FAULTS_OF_MASKS and bool(settings.mask),
+        say("padding"): settings.fault == "padding_counted" and settings.architecture == "decoder",
     }
     return tuple(sentence for sentence, holds in said.items() if holds)

@@ -13,6 +13,9 @@ from visualizer.colors import Role
 from visualizer.components.axis import SequenceName
 from visualizer.components.packing import pack
 from visualizer.components.picture import Picture
+from visualizer.texts import texts_of
+
+say = texts_of(__name__)
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,10 +111,10 @@ def describe_derivation(content: Derivation, key: str) -> dict[str, Any]:
 def verdict(content: Derivation) -> str:
     """One sentence that sets the result beside the model's own number."""
     if not content.agrees:
-        return f"differs from the model's number by {content.difference:.2g}"
+        return say("differs", difference=content.difference)
     if content.difference == 0:
-        return "equals the model's number exactly"
-    return f"equals the model's number to {content.difference:.0e}"
+        return say("equals_exactly")
+    return say("equals", difference=content.difference)
 
 
 def format_number(value: float) -> str:
@@ -154,4 +157,4 @@ def _steps(content: Derivation) -> tuple[Step, ...]:
     """The steps, the last of which always gives the result."""
     if content.steps and format_number(content.steps[-1].value) == format_number(content.result):
         return content.steps
-    return (*content.steps, Step("result", content.result))
+    return (*content.steps, Step(say("result"), content.result))

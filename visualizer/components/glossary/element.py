@@ -8,6 +8,9 @@ from functools import lru_cache
 from visualizer.components.packing import pack
 from visualizer.components.picture import Picture
 from visualizer.glossary import GLOSSARY, Entry, pieces
+from visualizer.texts import texts_of
+
+say = texts_of(__name__)
 
 
 def glossary(sizes: Mapping[str, str], *, key: str) -> Picture:
@@ -32,9 +35,7 @@ def _described(entry: Entry) -> dict[str, object]:
         "symbol": entry.symbol,
         "text": pieces(entry.text),
         "size": entry.size,
-        "source": f"Attention Is All You Need, section {entry.section}"
-        if entry.section[:1].isdigit()
-        else entry.section,
+        "source": say("section", section=entry.section) if entry.section[:1].isdigit() else entry.section,
         "search": " ".join((entry.name, entry.symbol, *entry.also)).lower(),
     }
 

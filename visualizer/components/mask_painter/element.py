@@ -14,6 +14,9 @@ from visualizer.components.axis import Axis
 from visualizer.components.bits import cells_of
 from visualizer.components.packing import Array, pack
 from visualizer.components.picture import Picture
+from visualizer.texts import texts_of
+
+say = texts_of(__name__)
 
 Cells = NDArray[np.bool_]
 Bits = NDArray[np.uint8]
@@ -35,7 +38,7 @@ class Reason:
     label: str
 
 
-PAINTED = Reason("custom", "painted")
+PAINTED = Reason("custom", say("painted"))
 """The painting as a reason."""
 
 

@@ -7,6 +7,9 @@ from typing import Literal
 
 from visualizer.components.packing import pack
 from visualizer.components.picture import Picture
+from visualizer.texts import texts_of
+
+say = texts_of(__name__)
 
 Act = Literal[
     "view_next",
@@ -38,20 +41,20 @@ KEYS: Mapping[str, Act] = {
 """What a key does; besides, ``?`` opens the overview and ``f`` fills the screen, which the browser does alone."""
 
 OVERVIEW: tuple[tuple[str, str], ...] = (
-    ("?", "this overview"),
-    ("V", "next view, with Shift the one before"),
-    ("T", "next token, with Shift the one before"),
-    ("L", "next layer, with Shift the one before"),
-    ("H", "next head, with Shift the one before"),
-    ("← →", "Follow a token: another token; Step through, Generate: one step; in a matrix: another cell"),
-    ("Page ↑ ↓", "Step through: to another part of the model"),
-    ("Enter", "in a matrix: choose the cell"),
-    ("X", "hide the result, or stop predicting"),
-    ("R", "reveal what is hidden, or cover it again"),
-    ("Ctrl Z", "Mask lab, Predict: undo"),
-    ("P", "present, or leave it"),
-    ("F", "full screen"),
-    ("Esc", "close what is open"),
+    ("?", say("overview")),
+    ("V", say("view")),
+    ("T", say("token")),
+    ("L", say("layer")),
+    ("H", say("head")),
+    ("← →", say("arrows")),
+    ("Page ↑ ↓", say("page")),
+    ("Enter", say("enter")),
+    ("X", say("hide")),
+    ("R", say("reveal")),
+    ("Ctrl Z", say("undo")),
+    ("P", say("present")),
+    ("F", say("full_screen")),
+    ("Esc", say("close")),
 )
 """The keys and what they do, as the overview lists them."""
 

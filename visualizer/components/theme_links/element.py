@@ -7,11 +7,14 @@ from collections.abc import Mapping
 from visualizer.colors import ThemeName
 from visualizer.components.packing import pack
 from visualizer.components.picture import Picture
+from visualizer.texts import texts_of
+
+say = texts_of(__name__)
 
 PARAMETER = "embed_options"
 """The parameter of the address that Streamlit reads when the page is loaded."""
 
-THEMES = (("", "System"), ("light_theme", "Light"), ("dark_theme", "Dark"))
+THEMES = (("", say("system")), ("light_theme", say("light")), ("dark_theme", say("dark")))
 """The values of the parameter, none for what the system has, and what they are called."""
 
 
