@@ -11,7 +11,9 @@ from headlight.attention import Attention
 from headlight.words import Tokens
 from model.mask_tools.language import parse
 from visualizer.runs.watched import plane
+from visualizer.texts import texts_of
 
+say = texts_of(__name__)
 SAME = 1e-4
 """Largest difference at which weights that are computed again count as the recorded ones."""
 
@@ -40,19 +42,16 @@ def under_another_mask(attention: Attention, expression: str, item: int) -> Othe
         ValueError: the expression is none, or the recording does not hold what the weights are computed from.
     """
     if attention.sinks:
-        raise ValueError("a sink takes a share of each row, so another mask cannot be tried on these weights")
+        raise ValueError(say("sink"))
     allowed = _allowed(attention, expression, item)
     scores = _scores(attention, item)
     if scores is None or attention.weights is None:
-        raise ValueError('queries and keys were not recorded: watch with keep="all"')
+        raise ValueError(say("not_recorded"))
     recorded = plane(attention.weights, item)
     again = _softmax(scores, _own_mask(attention, item))
     difference = float((again - recorded).abs().nan_to_num(nan=torch.inf).max())
     if difference > SAME:
-        raise ValueError(
-            "these weights are not the softmax of the recorded queries and keys under the recorded mask alone: "
-            f"computed so they differ by {difference:.1e}, so another mask cannot be tried on them"
-        )
+        raise ValueError(say("other_weights", difference=difference))
     return OtherMask(recorded, _softmax(scores, allowed), allowed, difference)
 
 

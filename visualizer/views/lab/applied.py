@@ -28,7 +28,7 @@ def render(case: Case) -> None:
     st.markdown(
         say(
             "row",
-            scores=case.scores_called,
+            scores=say("modified_scores") if case.has_changed_scores else say("scaled_scores"),
             query=selection.query,
             label=markdown_safe(rows.labels[selection.query]),
             layer=selection.layer,

@@ -26,9 +26,11 @@ from visualizer.session import background, state, widgets
 from visualizer.session.cache import Kept
 from visualizer.session.jobs import Job, Seen, duration
 from visualizer.session.mount import mount
+from visualizer.texts import texts_of
 from visualizer.views.lab import mask_edits
 from visualizer.views.lab.case import Case
 
+say = texts_of(__name__)
 _OF_TOKENS = frozenset(f"{side}_{fact}" for side in ("query", "key") for fact in ("token", "segment", "is_padding"))
 
 
@@ -40,14 +42,11 @@ def render(case: Case) -> None:
     size, n_tokens = int(case.selection.block_size), _n_tokens(case)
     expression = expression_of(case)
     if expression is None and n_tokens is not None:
-        st.caption(
-            f"This mask is painted cell by cell, so there is none for {n_tokens:,} tokens: these are the blocks of "
-            f"the text, {case.size[0]} queries and {case.size[1]} keys."
-        )
+        st.caption(say("of_the_text", n_tokens=n_tokens, n_queries=case.size[0], n_keys=case.size[1]))
     try:
         found = blocks_of(case, expression, n_tokens, size)
     except MaskExpressionError as error:
-        st.caption(markdown_safe(f"With {n_tokens or case.size[0]:,} tokens, {error}."))
+        st.caption(markdown_safe(say("impossible", n_tokens=n_tokens or case.size[0], error=error)))
         return
     if found is None:
         return
@@ -147,43 +146,40 @@ def _in_background(asked: Asked) -> None:
     if seen.is_running:
         background.show(_JOB, job, _how_far)
         return
-    ended = {"failed": f"It failed: {seen.failure}.", "finished": "They were worked out, but are forgotten."}
-    st.caption(markdown_safe(ended.get(seen.phase, f"Stopped at {seen.fraction:.0%}: nothing is shown of it.")))
-    st.button("Work it out", icon=":material/grid_on:", key="work_out_blocks", on_click=state.callback(begin))
+    ended = {"failed": say("failed", failure=seen.failure), "finished": say("forgotten")}
+    st.caption(markdown_safe(ended.get(seen.phase, say("stopped", fraction=seen.fraction))))
+    st.button(say("work_out"), icon=":material/grid_on:", key="work_out_blocks", on_click=state.callback(begin))
 
 
 def _how_far(seen: Seen[None]) -> str:
-    left = "" if seen.seconds_left is None else f", at most about {duration(seen.seconds_left)} left"
-    return f"Working out the cells that no bound decides … {seen.fraction:.0%}{left}"
+    if seen.seconds_left is None:
+        return say("working", fraction=seen.fraction)
+    return say("working_with_time", fraction=seen.fraction, left=duration(seen.seconds_left))
 
 
 def summary(found: Blocks) -> str:
     """How many blocks of which kind, and what is saved."""
-    counts = [
-        f"{found.count(kind):,} {name}" for kind, name in ((EMPTY, "empty"), (PARTIAL, "partial"), (FULL, "full"))
-    ]
-    return (
-        f"{' · '.join(counts)} of {found.kinds.numel():,} blocks: **{found.share_skipped:.1%}** of the compute is "
-        f"saved, and {_share(found, PARTIAL)} of the blocks ask the mask for every cell."
+    return say(
+        "summary",
+        n_empty=found.count(EMPTY),
+        n_partial=found.count(PARTIAL),
+        n_full=found.count(FULL),
+        n_blocks=found.kinds.numel(),
+        saved=found.share_skipped,
+        asking=found.count(PARTIAL) / found.kinds.numel(),
     )
-
-
-def _share(found: Blocks, kind: int) -> str:
-    return f"{found.count(kind) / found.kinds.numel():.1%}"
 
 
 def _how(found: Blocks, expression: str | None) -> str:
-    said = "Hatched: 0, empty, skipped. 1: partial. 2: full, computed without asking the mask."
-    if expression is None:
-        return said
-    decided = found.kinds.numel() - found.n_looked_into
-    how = f"Of the blocks, {decided:,} follow from the bounds of “{expression}” over a whole block"
-    text = f"{said} {how}" + (
-        f"; of {found.n_looked_into:,} cells were worked out." if found.n_looked_into else "."
-    )
-    if parse(expression).names & _OF_TOKENS:
-        text += " Documents, padding and tokens are those of the text, stretched to the length."
-    return text
+    said = [say("legend")]
+    if expression is not None:
+        n_decided = found.kinds.numel() - found.n_looked_into
+        said.append(say("bounds", n_decided=n_decided, expression=expression))
+        if found.n_looked_into:
+            said.append(say("cells", n_blocks=found.n_looked_into))
+        if parse(expression).names & _OF_TOKENS:
+            said.append(say("stretched"))
+    return " ".join(said)
 
 
 def _panel(found: Blocks) -> Panel:
@@ -191,15 +187,15 @@ def _panel(found: Blocks) -> Panel:
     rows, columns = ([str(block * found.size) for block in range(length)] for length in kinds.shape)
     return Panel(
         name="block",
-        title=f"Blocks of {found.size} × {found.size}",
-        subtitle="0 = empty, 1 = partial, 2 = full",
+        title=say("title", size=found.size),
+        subtitle=say("kinds"),
         array=kinds.astype(np.float32),
         rows=Axis("query", tuple(rows)),
         columns=Axis("key", tuple(columns)),
         role="weights",
         bounds=(0.0, 2.0),
         blocked=(kinds == EMPTY).astype(np.uint8),
-        blocked_by=("the mask in all of its cells",),
+        blocked_by=(say("blocked_by"),),
     )
 
 

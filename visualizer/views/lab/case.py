@@ -100,15 +100,15 @@ class Case:
         return allowed[0].expand(-1, *self.size)
 
     @property
-    def scores_called(self) -> str:
-        """What the scores are called that the mask is laid on."""
-        changed = f"{self.module}.modified_scores" in self.run.trace
-        return "modified scores" if changed else "scaled scores"
+    def has_changed_scores(self) -> bool:
+        """Whether the mask is laid on scores that were changed after scaling."""
+        return f"{self.module}.modified_scores" in self.run.trace
 
     @property
     def scores(self) -> Tensor:
         """The scores that the mask is laid on, (1, H, Tq, Tk)."""
-        return self.run.trace[f"{self.module}.{self.scores_called.replace(' ', '_')}"].value
+        name = "modified_scores" if self.has_changed_scores else "scaled_scores"
+        return self.run.trace[f"{self.module}.{name}"].value
 
     @property
     def axes(self) -> tuple[Axis, Axis]:

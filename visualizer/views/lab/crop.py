@@ -13,8 +13,10 @@ from visualizer.components.tensor_grid.element import Panel, tensor_grid
 from visualizer.session import widgets
 from visualizer.session.mount import mount
 from visualizer.settings.fields import MAX_TOKENS
+from visualizer.texts import texts_of
 from visualizer.views.lab.case import Case
 
+say = texts_of(__name__)
 LARGEST = MAX_TOKENS
 """The most queries or keys that are drawn at once."""
 
@@ -42,14 +44,14 @@ class Crop:
         )
         panel = Panel(
             name="loaded",
-            title="May attend",
+            title=say("title"),
             array=self.cells.float().numpy(),
             rows=rows,
             columns=columns,
             role="weights",
             bounds=(0.0, 1.0),
             blocked=(~self.cells).numpy().astype(np.uint8),
-            blocked_by=("the array",),
+            blocked_by=(say("blocked_by"),),
         )
         mount(tensor_grid([panel], key="loaded_mask"))
 
@@ -67,11 +69,11 @@ def crop_of(case: Case, allowed: Tensor) -> Crop:
     query = min(case.selection.crop_query, max(0, n_queries - LARGEST))
     key = min(case.selection.crop_key, max(0, n_keys - LARGEST))
     cells = allowed[query : query + LARGEST, key : key + LARGEST]
-    last_query, last_key = query + cells.shape[0] - 1, key + cells.shape[1] - 1
-    st.caption(
-        f"Drawn are queries {query:,} to {last_query:,} of {n_queries:,} and keys {key:,} to {last_key:,} of "
-        f"{n_keys:,}. What is said of the mask is of all of it."
-    )
+    drawn = [
+        say("part", first=first, last=first + count - 1, size=size)
+        for first, count, size in zip((query, key), cells.shape, allowed.shape, strict=True)
+    ]
+    st.caption(say("drawn", queries=drawn[0], keys=drawn[1]))
     return Crop(cells, query, key)
 
 

@@ -16,10 +16,13 @@ from visualizer.session import state
 from visualizer.session.cache import cached_run
 from visualizer.settings.attentions import attentions_of
 from visualizer.settings.painted_mask import asks_for_head
+from visualizer.texts import texts_of
 from visualizer.views.lab.case import Case, case_in
 from visualizer.views.lab.findings_of_array import draw_finding
 from visualizer.views.lab.intent import chosen_intent, given_cells, padding_of
 from visualizer.views.lab.planes import Found, Plane, index_of, judged
+
+say = texts_of(__name__)
 
 
 def found_everywhere(case: Case, shown: tuple[Finding, ...]) -> tuple[Found, ...]:
@@ -53,9 +56,9 @@ def render(case: Case, shown: tuple[Finding, ...]) -> None:
     if not found:
         return
     with st.container(key="found_elsewhere", gap="small"):
-        st.caption("In masks that are not shown here")
+        st.caption(say("elsewhere"))
         for index, (of, one) in enumerate(found):
-            name = "" if of is case else f"In {of.attention.called}. "
+            name = "" if of is case else say("in_attention", attention=of.attention.called)
             _draw(of, one, name, index)
 
 
@@ -63,8 +66,8 @@ def _draw(case: Case, one: Found, name: str, index: int) -> None:
     draw_finding(one, name)
     place = dict(one.planes[0].index)  # without axes of which there is only one
     layer, head, item = (place.get(axis, 0) for axis in ("layer", "head", "sequence"))
-    there = {"layer": layer, "head": head, "batch": item, "attention": case.attention.name}
-    st.button("Show it", key=f"show_found_{index}", on_click=state.callback(state.select, **there), type="tertiary")
+    to = {"layer": layer, "head": head, "batch": item, "attention": case.attention.name}
+    st.button(say("show"), key=f"show_found_{index}", on_click=state.callback(state.select, **to), type="tertiary")
 
 
 def _planes(case: Case) -> Iterator[Plane]:

@@ -12,18 +12,20 @@ from safetensors.torch import save
 from torch import Tensor
 
 from model.mask_tools.translations import TRANSLATIONS, MaskToTranslate
+from visualizer.texts import texts_of
 
+say = texts_of(__name__)
 CONVENTION = "True = may attend"
 
 
 def render(given: MaskToTranslate, layer: int) -> None:
     """Draw the buttons that save the mask of a layer."""
     shape = "(H, Tq, Tk)" if given.is_per_head else "(Tq, Tk)"
-    with st.popover("Save", key="export"):
-        st.caption(f"As booleans {shape}, {CONVENTION}")
+    with st.popover(say("save"), key="export"):
+        st.caption(say("booleans", shape=shape, convention=CONVENTION))
         _button(".npy", as_npy(given), f"mask_of_layer_{layer}.npy")
         _button(".safetensors", as_safetensors(given), f"mask_of_layer_{layer}.safetensors")
-        _button("all translations", as_scripts(given), f"mask_of_layer_{layer}.zip")
+        _button(say("translations"), as_scripts(given), f"mask_of_layer_{layer}.zip")
 
 
 def _button(title: str, data: bytes, name: str) -> None:
@@ -31,7 +33,7 @@ def _button(title: str, data: bytes, name: str) -> None:
         title,
         data,
         file_name=name,
-        key=f"export_{title}",
+        key=f"export_{name.rpartition('.')[2]}",
         on_click="ignore",
         type="tertiary",
         icon=":material/download:",

@@ -17,11 +17,13 @@ from model.mask_tools.naming import name_of
 from model.mask_tools.planes import Passed
 from visualizer.safe_text import markdown_safe
 from visualizer.settings.painted_mask import asks_for_head
+from visualizer.texts import texts_of
 from visualizer.views.lab.case import Case
 from visualizer.views.lab.intent import given_cells, intent_of_array, padding_of
-from visualizer.views.lab.planes import ICONS, Found, Plane, judged
+from visualizer.views.lab.planes import CALLED, ICONS, Found, Plane, judged
 from visualizer.views.lab.tokens_said import TokensSaid
 
+say = texts_of(__name__)
 _MANY_CELLS = 256 * 256
 
 
@@ -29,11 +31,11 @@ def draw_findings(
     case: Case, passed: Passed, planes: Sequence[Plane], shown: Plane, destination: Destination
 ) -> None:
     """What the masks are, and, once it is said what they should be, everything that is wrong with any of them."""
-    with st.spinner("Comparing every cell …") if shown.allowed.numel() > _MANY_CELLS else st.container():
+    with st.spinner(say("comparing")) if shown.allowed.numel() > _MANY_CELLS else st.container():
         try:
             _judge(case, passed, planes, shown, destination)
         except ValueError as error:
-            st.warning(markdown_safe(f"Nothing is compared: {error}."), icon=":material/warning:")
+            st.warning(markdown_safe(say("not_compared", error=error)), icon=":material/warning:")
 
 
 def _judge(case: Case, passed: Passed, planes: Sequence[Plane], shown: Plane, destination: Destination) -> None:
@@ -52,8 +54,7 @@ def _judge(case: Case, passed: Passed, planes: Sequence[Plane], shown: Plane, de
     found = judged(planes, judge)
     if intent is None:
         _draw(found, "")
-        what = "its padding is" if destination.rows == "sequences" else "it should be"
-        st.caption(f"Say above what {what}, and every cell is compared.")
+        st.caption(say("say_padding") if destination.rows == "sequences" else say("say_intent"))
     else:
         _draw(found, all_clear(intent, shown.allowed, context, cells))
 
@@ -73,7 +74,7 @@ def _said_of(case: Case, plane: Plane, destination: Destination) -> tuple[MaskCo
 
 def _described(mask: MaskCase, context: MaskContext, destination: Destination) -> Sequence[Finding]:
     """What a mask is, and which of its rows have no key, as notes."""
-    name = Finding("name", f"this is {name_of(mask.allowed, context)}", "note", mask.allowed, "", "")
+    name = Finding("name", say("this_is", name=name_of(mask.allowed, context)), "note", mask.allowed, "", "")
     keyless = without_key(mask, destination.keyless)
     return [name] if keyless is None else [name, replace(keyless, severity="note")]
 
@@ -95,7 +96,7 @@ def _draw(found: Sequence[Found], all_clear: str) -> None:
 def draw_finding(one: Found, attention: str = "") -> None:
     """Draw what is found in masks of an attention, with its severity in front."""
     finding = one.finding
-    head = markdown_safe(f"{finding.severity.capitalize()}: {finding.title}")
+    head = markdown_safe(f"{CALLED[finding.severity]}: {finding.title}")
     st.markdown(f"{ICONS[finding.severity]} **{head}.** {markdown_safe(attention + one.where + finding.why)}")
 
 
@@ -111,8 +112,9 @@ def elsewhere(given: Tensor, place: str, here: Tensor | None, n_heads: int) -> N
         if (words := _name_of(allowed)) is not None:
             places.setdefault(words, []).append(destination.title)
     for words, titles in places.items():
-        first = titles[0] if len(titles) == 1 else f"{titles[0]} and {len(titles) - 1} more"
-        st.caption(markdown_safe(f"Under {first} this would be {words}."))
+        only = say("would_be", place=titles[0], name=words)
+        several = say("would_be_under_several", place=titles[0], n_more=len(titles) - 1, name=words)
+        st.caption(markdown_safe(only if len(titles) == 1 else several))
 
 
 def _same_cells(one: Tensor, other: Tensor) -> bool:

@@ -16,10 +16,12 @@ from visualizer.runs.intended import EXTRAS, keys_before, kind_of, read_intent, 
 from visualizer.session import drafts, state
 from visualizer.settings.fields import EXPRESSION, MAX_TOKENS, UNSAID
 from visualizer.settings.settings import FIELDS
+from visualizer.texts import texts_of
 from visualizer.views.lab.case import Case
 from visualizer.views.lab.mask_files import pasted
 from visualizer.views.lab.pointing import complain
 
+say = texts_of(__name__)
 _CONDITION = "expected_condition"
 _ARRAY = "expected_array"
 
@@ -66,7 +68,7 @@ def given_cells(intent: Intent, name: str, painting: Tensor | None = None) -> Te
     if intent.kind == "array":
         text = drafts.text_in(f"{_ARRAY}_{name}")
         if not text.strip():
-            raise ValueError("paste the array that it should be, above")
+            raise ValueError(say("no_array"))
         return _as_cells(pasted(text))
     return painting if intent.kind == "painted" else None
 
@@ -75,12 +77,12 @@ def _as_cells(array: Tensor) -> Tensor:
     """An array that says what is open: True or 1, or 0 beside numbers that block when they are added."""
     array = array.reshape(array.shape[-2:]) if array.numel() == array.shape[-2:].numel() else array
     if array.dim() != 2:
-        raise ValueError(f"what it should be has shape {tuple(array.shape)}: give one mask, queries by keys")
+        raise ValueError(say("no_plane", shape=tuple(array.shape)))
     if array.dtype is torch.bool or bool(((array == 0) | (array == 1)).all()):
         return array.bool()
     if bool(((array == 0) | (array < -1)).all()):
         return array == 0
-    raise ValueError("what it should be has True and False, 1 and 0, or 0 and -inf, and nothing else")
+    raise ValueError(say("no_cells"))
 
 
 def render(case: Case) -> None:
@@ -119,7 +121,7 @@ def question(name: str, said: str, context: MaskContext | None, extras: str) -> 
         field.label,
         options,
         index=options.index(kind),
-        format_func=lambda one: "Say what it should be" if one == UNSAID else INTENT_KINDS[one].title,
+        format_func=lambda one: say("unsaid") if one == UNSAID else INTENT_KINDS[one].title,
         key=key,
         width=200,
         on_change=state.on_change(key, choose),
@@ -145,10 +147,10 @@ def _condition(name: str, said: str, context: MaskContext | None) -> None:
 
     with st.container(width=320):
         st.text_input(
-            "It should be open where",
+            say("condition"),
             key=key,
-            placeholder="for example: k <= q and segment(q) == segment(k)",
-            help="In the words of “Allowed where”; a mask_mod can be pasted as it is.",
+            placeholder=say("condition_example"),
+            help=say("condition_help"),
             on_change=state.on_change(key, write),
         )
         complain(drafts.text_in(key), context)
@@ -156,11 +158,11 @@ def _condition(name: str, said: str, context: MaskContext | None) -> None:
 
 def _array(name: str) -> None:
     st.text_area(
-        "The array that it should be",
+        say("array"),
         key=f"{_ARRAY}_{name}",
         height=80,
         placeholder="[[1, 0], [1, 1]]",
-        help="True or 1 where it should be open, or 0 beside -inf. An axis with one entry is for all.",
+        help=say("array_help"),
         persist_state="page",
         width=320,
     )
@@ -180,7 +182,7 @@ def _number(name: str, said: str) -> None:
         min_value=kind.least,
         max_value=MAX_TOKENS,
         value=int(given) if given else None,
-        placeholder="how many",
+        placeholder=say("how_many"),
         step=1,
         key=key,
         width=170,
@@ -206,11 +208,10 @@ def ask_for_past(context: MaskContext, intent: Intent) -> None:
         width=190,
         on_change=state.on_change(key, lambda number: state.select(keys_before=number)),
     )
-    st.caption(
-        f"{n_queries} queries, {n_keys} keys: query 0 stands beside key {before}, query {n_queries - 1} beside key "
-        f"{n_queries - 1 + before}.",
-        width="content",
-    )
+    last = n_queries - 1
+    one = say("one_stands", n_keys=n_keys, key=before)
+    several = say("stand", n_queries=n_queries, n_keys=n_keys, key=before, last=last, last_key=last + before)
+    st.caption(several if last else one, width="content")
 
 
 def compare(case: Case) -> None:
@@ -229,7 +230,7 @@ def compare(case: Case) -> None:
         )
 
     st.button(
-        "Compare with what it should be",
+        say("compare"),
         icon=":material/compare:",
         key="compare_intent",
         type="tertiary",

@@ -12,6 +12,9 @@ from visualizer.components.axis import SequenceName
 from visualizer.runs.promises import Measurement, estimate, measure
 from visualizer.runs.run import Run, Subject
 from visualizer.session.cache import Kept, cached_run
+from visualizer.texts import texts_of
+
+say = texts_of(__name__)
 
 
 class Measured(NamedTuple):
@@ -51,7 +54,7 @@ def estimated_seconds(measured: Measured) -> float:
     timed = _SECONDS.get(measured)
     if timed is not None:
         return timed
-    with st.spinner("Timing the first derivatives …"), _timing:
+    with st.spinner(say("timing")), _timing:
         seconds = estimate(_run_of(measured), measured.sequence, of_encoder=measured.of_encoder)
         return _SECONDS.keep(measured, seconds)
 

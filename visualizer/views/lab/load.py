@@ -18,14 +18,16 @@ from visualizer.session import state, widgets
 from visualizer.settings.attentions import attention_named
 from visualizer.settings.fields import TRAINED
 from visualizer.settings.settings import FIELDS
+from visualizer.texts import texts_of
 from visualizer.views.lab import mask_edits
 from visualizer.views.lab.case import Case, case_in
 from visualizer.views.lab.crop import Crop, crop_of
 from visualizer.views.lab.findings_of_array import draw_findings, elsewhere
 from visualizer.views.lab.intent import ask_for_past, question
 from visualizer.views.lab.mask_files import ENDINGS, MAX_BYTES, pasted, uploaded
-from visualizer.views.lab.planes import ICONS, Plane, planes_of
+from visualizer.views.lab.planes import CALLED, ICONS, Plane, planes_of
 
+say = texts_of(__name__)
 _EXAMPLE = "[[1, 0, 0],\n [1, 1, 0],\n [1, 1, 1]]"
 
 
@@ -33,19 +35,18 @@ def render(case: Case) -> None:
     """Draw the fields for an array, the place that it is for, and what it means there."""
     pasting, uploading = st.columns(2)
     text = pasting.text_area(
-        "Paste an array",
+        say("paste"),
         key="pasted_mask",
         height=100,
         placeholder=_EXAMPLE,
-        help="Nested lists, JSON, CSV, what NumPy, PyTorch or JAX prints, or what Translate writes. The last two "
-        "axes are queries and keys.",
+        help=say("paste_help"),
         persist_state="page",
     )
     upload = uploading.file_uploader(
-        f"Or upload a file, up to {MAX_BYTES // 2**20} MiB",
+        say("upload", most=MAX_BYTES // 2**20),
         key="mask_file",
         max_upload_size=2 * MAX_BYTES // 2**20,  # a file that is refused here stays in the list
-        help=f"Its name ends in one of {', '.join(ENDINGS)}.",
+        help=say("upload_help", endings=", ".join(ENDINGS)),
     )
     questions = st.container(horizontal=True, vertical_alignment="bottom", gap="medium", key="array_meant")
     with questions:
@@ -53,7 +54,7 @@ def render(case: Case) -> None:
     try:
         if upload is not None:
             if text.strip():
-                st.caption("What is shown is the file: remove it to read what is pasted.")
+                st.caption(say("both_given"))
             array = _one_of(uploaded(upload.name, upload.getvalue()))
         elif text.strip():
             array = pasted(text)
@@ -71,7 +72,7 @@ def _one_of(arrays: Mapping[str, Tensor]) -> Tensor:
     if len(names) == 1:
         return arrays[names[0]]
     chosen = st.selectbox(
-        "Array in the file",
+        say("array_in_file"),
         names,
         format_func=lambda name: f"{markdown_safe(name)}: {_shape(arrays[name])}, {_type_of(arrays[name])}",
         key="array_in_file",
@@ -86,9 +87,9 @@ def _refuse(error: ValueError) -> None:
 
 def _array(case: Case, given: Tensor, questions: AbstractContextManager[object]) -> None:
     place = case.selection.passed_to
-    described = f"An array of **{_shape(given)}**, {_type_of(given)}."
+    described = say("array", shape=_shape(given), dtype=_type_of(given))
     if place == "ask":
-        st.markdown(f"{described} What it means depends on where it goes.")
+        st.markdown(f"{described} {say('depends')}")
         elsewhere(given, place, None, 1)
         return
     destination = DESTINATIONS[place]
@@ -120,7 +121,7 @@ def _heads_in(case: Case, given: Tensor, place: str) -> int:
 
 def _remark(remark: Remark) -> None:
     draw = {"error": st.error, "warning": st.warning, "note": st.info}[remark.severity]
-    draw(f"**{remark.severity.capitalize()}.** {markdown_safe(remark.text)}", icon=ICONS[remark.severity])
+    draw(f"**{CALLED[remark.severity]}.** {markdown_safe(remark.text)}", icon=ICONS[remark.severity])
 
 
 def _judged(
@@ -170,7 +171,7 @@ def _choose_plane(case: Case, planes: tuple[Plane, ...]) -> Plane:
         return planes[0]
     widgets.number("plane", width=200)
     plane = planes[min(case.selection.plane, len(planes) - 1)]
-    st.caption(f"{plane.name.capitalize()}, of {len(planes)} masks. All of them are judged." if plane.name else "")
+    st.caption(say("plane", plane=plane.name.capitalize(), n_planes=len(planes)) if plane.name else "")
     return plane
 
 
@@ -189,22 +190,21 @@ def _paint_button(case: Case, crop: Crop) -> None:
     name = "cross" if size[0] != size[1] else case.selection.attention
     painted = case_in(case.run, case.selection, attention_named(name, settings.architecture))
     if size[0] != size[1] and not painted.attention.crosses:
-        st.caption(
-            "It cannot be painted in self-attention, where a text attends to itself, with as many queries as keys: "
-            "choose an encoder-decoder, to paint it in the cross-attention."
-        )
+        st.caption(say("not_square"))
         return
-    tokens = "" if size == painted.size else f" over {_needed(painted, size)} tokens"
     st.button(
-        f"Paint this mask{tokens}",
+        _paint_label(painted, size),
         icon=":material/brush:",
         key="paint_loaded",
         on_click=state.callback(_paint, painted, crop.cells),
     )
 
 
-def _needed(case: Case, size: tuple[int, ...]) -> str:
-    return f"a target of {size[0]} and a text of {size[1]}" if case.attention.crosses else f"a text of {size[0]}"
+def _paint_label(case: Case, size: tuple[int, ...]) -> str:
+    if size == case.size:
+        return say("paint")
+    crossing = say("paint_crossing", n_queries=size[0], n_keys=size[1])
+    return crossing if case.attention.crosses else say("paint_over", n_tokens=size[0])
 
 
 def _paint(case: Case, allowed: Tensor) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import streamlit as st
 
@@ -11,11 +12,12 @@ from visualizer.runs.promises import AT_ONCE, Measurement, effort, layers_passed
 from visualizer.runs.run import Subject
 from visualizer.session import background
 from visualizer.session.jobs import duration
+from visualizer.texts import texts_of
 from visualizer.views.lab.case import Case
 from visualizer.views.lab.kept import Measured, estimated_seconds, measure_and_keep, measurement
 
+say = texts_of(__name__)
 _JOB = "measuring"
-_SAID = "Differentiating every output by every embedding …"
 
 
 def measurement_of(case: Case, sequence: SequenceName) -> Measurement | None:
@@ -26,20 +28,23 @@ def measurement_of(case: Case, sequence: SequenceName) -> Measurement | None:
         return found
     n_tokens = len(case.run.tokens[sequence])
     if effort(subject.settings, n_tokens) <= AT_ONCE:
-        return background.at_once(lambda progress: measure_and_keep(measured, progress), _SAID)
+        return background.at_once(partial(measure_and_keep, measured), say("doing"))
     if background.running(_JOB, measured) is None:
         _say_how_long(measured, n_tokens)
-    background.offer(_JOB, measured, "Measure", lambda progress: measure_and_keep(measured, progress), _SAID)
+    background.offer(_JOB, measured, say("measure"), partial(measure_and_keep, measured), say("doing"))
     return None
 
 
 def _say_how_long(measured: Measured, n_tokens: int) -> None:
     """Say how much there is to do."""
     settings = measured.subject.settings
-    n_layers = layers_passed(settings, measured.sequence, of_encoder=measured.of_encoder)
-    n_directions = n_tokens * settings.d_model
     st.caption(
-        f"To measure it, {n_directions:,} directions ({n_tokens} tokens × {settings.d_model} numbers) go "
-        f"through {n_layers} layers. By the first of them, timed here, that takes "
-        f"about {duration(estimated_seconds(measured))}; it can be stopped."
+        say(
+            "how_long",
+            n_directions=n_tokens * settings.d_model,
+            n_tokens=n_tokens,
+            d_model=settings.d_model,
+            n_layers=layers_passed(settings, measured.sequence, of_encoder=measured.of_encoder),
+            time=duration(estimated_seconds(measured)),
+        )
     )

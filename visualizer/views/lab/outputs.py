@@ -9,11 +9,14 @@ from visualizer.components.axis import Axis, SequenceName
 from visualizer.components.tensor_grid.element import Panel
 from visualizer.runs.paths import layer_of
 from visualizer.runs.run import Run
+from visualizer.texts import texts_of
+
+say = texts_of(__name__)
 
 
 def output_title(path: str) -> str:
     """``after layer 1`` or ``logits``."""
-    return f"after layer {layer_of(path)}" if "layers." in path else path
+    return say("after_layer", layer=layer_of(path)) if "layers." in path else path
 
 
 def influence_panel(

@@ -29,10 +29,12 @@ from visualizer.settings.attentions import changed_for
 from visualizer.settings.painted_mask import Scope, encode_cells, read_planes
 from visualizer.settings.settings import FIELDS, Selection
 from visualizer.stages.panels import to_array
-from visualizer.views.lab import everywhere, mask_edits, say
+from visualizer.texts import texts_of
+from visualizer.views.lab import everywhere, in_words, mask_edits
 from visualizer.views.lab.case import Case
 from visualizer.views.lab.intent import chosen_intent, given_cells, padding_of
 
+say = texts_of(__name__)
 _KEY = "mask_painter"
 _MARK = encode_cells(np.ones((1, 1), dtype=np.bool_))
 """Stands in an address where a painting will be."""
@@ -49,12 +51,12 @@ def render(case: Case) -> None:
 def heads(case: Case) -> None:
     """Draw the choice of the heads that are painted, of the one that is looked at, and of a mask to start from."""
     chosen = FIELDS["scope"].choices[case.selection.scope].lower()
-    with st.popover(f"Paint for: {chosen}", key="paint_for"):
+    with st.popover(say("paint_for", heads=chosen), key="paint_for"):
         widgets.segments("scope", wrap=True)
         with st.container(horizontal=True):
             _place("layer", case.selection.layer, case.n_layers)
             _place("head", case.selection.head, case.settings.n_heads)
-        say.start_from(case)
+        in_words.start_from(case)
 
 
 def _place(name: str, current: int, count: int) -> None:
@@ -84,16 +86,19 @@ def _narrower(case: Case) -> Scope | None:
 
 
 def _say_what_holds(scope: Scope) -> None:
-    places = {"layer": scope.layer, "head": scope.head}
-    narrowed = [kind for kind, index in places.items() if index is not None]
-    place = " and ".join(f"{kind} {places[kind]}" for kind in narrowed)
+    narrowed = "_".join(kind for kind in ("layer", "head") if getattr(scope, kind) is not None)
+    said = {
+        "layer": say("other_in_layer", layer=scope.layer),
+        "head": say("other_for_head", head=scope.head),
+        "layer_head": say("other_for_both", layer=scope.layer, head=scope.head),
+    }
 
     def show() -> None:
-        state.select(scope="_".join(narrowed))
+        state.select(scope=narrowed)
 
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="narrower"):
-        st.caption(f"For {place} another painting holds, not this one.", width="content")
-        st.button("Show it", key="show_narrower", on_click=state.callback(show), type="tertiary")
+        st.caption(said[narrowed], width="content")
+        st.button(say("show"), key="show_narrower", on_click=state.callback(show), type="tertiary")
 
 
 def _painter(case: Case, *, is_in_force: bool) -> None:
@@ -155,8 +160,10 @@ def _painter(case: Case, *, is_in_force: bool) -> None:
 
 
 def _weights_title(case: Case) -> str:
-    of = "" if case.attention.has_the_list else f" of {case.attention.called}"
-    return f"weights of layer {case.selection.layer}{of}, {case.run.head_label(case.selection.head)}"
+    layer, head = case.selection.layer, case.run.head_label(case.selection.head)
+    if case.attention.has_the_list:
+        return say("weights", layer=layer, head=head)
+    return say("weights_of", layer=layer, attention=case.attention.called, head=head)
 
 
 def _heads_to_follow(case: Case) -> PaintedHeads | None:
@@ -194,13 +201,12 @@ def judged(case: Case, allowed: torch.Tensor) -> tuple[tuple[Finding, ...], str]
     """What is wrong with a mask, (Tq, Tk), True = may attend, and what is said where nothing is or nobody asked."""
     intent = chosen_intent(case)
     if intent is None:
-        name = name_of(case.allowed, case.context)
-        return (), f"This is {name}. Say above what it should be, and every cell is compared."
+        return (), say("unsaid", name=name_of(case.allowed, case.context))
     try:
         cells = given_cells(intent, case.attention.intent)
         return findings_of(case, allowed, intent), all_clear(intent, allowed, case.context, cells)
     except ValueError as error:
-        return (), f"Nothing is compared: {error}."
+        return (), say("not_compared", error=error)
 
 
 def findings_of(case: Case, allowed: torch.Tensor, intent: Intent) -> tuple[Finding, ...]:

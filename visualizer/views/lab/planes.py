@@ -11,7 +11,10 @@ from torch import Tensor
 
 from model.mask_tools.mask_case import SEVERITIES, Finding, listed
 from model.mask_tools.planes import Passed
+from visualizer.texts import texts_of
 
+say = texts_of(__name__)
+CALLED = {"error": say("error"), "warning": say("warning"), "note": say("note")}
 ICONS = {"error": ":material/error:", "warning": ":material/warning:", "note": ":material/info:"}
 
 _MOST_NAMED = 3
@@ -115,11 +118,11 @@ def where(some: Sequence[Index], every: Sequence[Index]) -> str:
     chosen, given = _by_axis(some), _by_axis(every)
     if math.prod(map(len, chosen.values())) == len(some):
         named = [_of_axis(axis, at) for axis, at in chosen.items() if at != given[axis]]
-        return f"In {', '.join(named)}: "
+        return say("in", places=", ".join(named))
     names = [", ".join(f"{axis} {at}" for axis, at in index) for index in some]
     more = len(names) - _MOST_NAMED
-    shown = [*names[:_MOST_NAMED], f"{more} more"] if more > 0 else names
-    return f"In {'; '.join(shown)}: "
+    shown = [*names[:_MOST_NAMED], say("more", n_more=more)] if more > 0 else names
+    return say("in", places="; ".join(shown))
 
 
 def _by_axis(indices: Sequence[Index]) -> dict[str, list[int]]:
@@ -135,5 +138,5 @@ def _of_axis(axis: str, at: Sequence[int]) -> str:
     if len(at) == 1:
         return f"{axis} {at[0]}"
     more = len(at) - _MOST_NAMED
-    shown = [*map(str, at[:_MOST_NAMED]), f"{more} more"] if more > 0 else [*map(str, at)]
+    shown = [*map(str, at[:_MOST_NAMED]), say("more", n_more=more)] if more > 0 else [*map(str, at)]
     return f"{axis}s {listed(shown)}"

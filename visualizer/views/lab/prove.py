@@ -17,20 +17,22 @@ from visualizer.session import state, widgets
 from visualizer.session.mount import mount
 from visualizer.settings.settings import Claim
 from visualizer.stages.registry import entry_of
+from visualizer.texts import texts_of
 from visualizer.views.lab.case import Case
 from visualizer.views.lab.intent import chosen_intent
 from visualizer.views.lab.measure import measurement_of
 from visualizer.views.lab.outputs import influence_panel, output_title
 
+say = texts_of(__name__)
 _KEPT: dict[Claim, str] = {
-    "intended": "The model does what the mask should be",
-    "promised": "Nothing passes where the masks forbid it",
-    "causal": "No later token changes an earlier output",
+    "intended": say("intended_kept"),
+    "promised": say("promised_kept"),
+    "causal": say("causal_kept"),
 }
 _BROKEN: dict[Claim, str] = {
-    "intended": "Something passes that should not:",
-    "promised": "Something passes where the masks forbid it:",
-    "causal": "A later token changes an earlier output:",
+    "intended": say("intended_broken"),
+    "promised": say("promised_broken"),
+    "causal": say("causal_broken"),
 }
 
 
@@ -43,11 +45,10 @@ def render(case: Case) -> None:
         intent = chosen_intent(case)
         cells = None if intent is None else intent.expected(case.context)
         if intent is None or cells is None:
-            st.info("The claim is what the mask should be: say above that it is causal, a window or an expression.")
+            st.info(say("no_claim"))
             return
         intended = Intended(case.attention.path, cells, intent.padding)
-        words = intent.words_over(case.context)
-        st.caption(markdown_safe(f"The claim: {words}, in every layer and head{_of_others(case, intent)}."))
+        st.caption(markdown_safe(_claimed(case, intent)))
     measurement = measurement_of(case, sequence)
     if measurement is None:
         return
@@ -55,19 +56,15 @@ def render(case: Case) -> None:
     _verdict(case, proof, claim)
     _leak(case, proof, sequence)
     _grids(case, measurement, proof, sequence)
-    st.caption(
-        "Each cell is the Frobenius norm of the Jacobian of one row's output with respect to one token's "
-        "embedding, exact and over every number of both: it is zero only where nothing passes. Measured in "
-        f"{measurement.seconds:.1f} s."
-    )
+    st.caption(say("how", seconds=measurement.seconds))
 
 
-def _of_others(case: Case, intent: Intent) -> str:
-    """What the claim takes of the attentions that it is not about."""
+def _claimed(case: Case, intent: Intent) -> str:
+    """The claim, and what it takes of the attentions that it is not about."""
+    words = intent.words_over(case.context)
     if case.attention.has_the_list or case.of_encoder:
-        return ", and so over all layers"
-    but = ", but none should let padding through" if intent.padding else ""
-    return f", and so over all layers; the other attentions let through what their masks say{but}"
+        return say("claim", words=words)
+    return say("claim_but_padding", words=words) if intent.padding else say("claim_beside", words=words)
 
 
 def _padding(case: Case) -> None:
@@ -75,24 +72,19 @@ def _padding(case: Case) -> None:
     effect = effect_of_padding(case.run)
     if effect is None:
         return
-    what = "the logits" if effect.output == "logits" else "the output"
+    what = say("logits") if effect.output == "logits" else say("output")
     if not effect.changes:
-        st.success(
-            f"**Passes.** Padding changes nothing: run without it, {what} of every token are the same: the largest "
-            f"difference is {effect.largest:.2g}.",
-            icon=":material/check:",
-        )
+        st.success(say("padding_ignored", what=what, largest=effect.largest), icon=":material/check:")
         return
     rows = case.run.tokens["target" if "target" in case.run.tokens else "source"]
     label = markdown_safe(rows.labels[effect.row])
     settings = case.run.settings
     is_hidden = settings.score and "padding" in settings.mask
-    seen = "the change of scores counts it" if is_hidden else "the masks let tokens see it"
-    whys = {"padding_counted": "positions count the padding", "none": seen}
-    why = whys.get(settings.fault, "the mask bug lets it through")
+    seen = say("padding_scored") if is_hidden else say("padding_seen")
+    whys = {"padding_counted": say("padding_counted"), "none": seen}
+    why = whys.get(settings.fault, say("padding_let_through"))
     st.error(
-        f"**Fails.** Padding changes {what}: run without it, they differ by up to {effect.largest:.3g}, most at "
-        f"token {effect.row} “{label}”: {why}.",
+        say("padding_matters", what=what, largest=effect.largest, row=effect.row, label=label, why=why),
         icon=":material/close:",
     )
 
@@ -119,50 +111,40 @@ def _verdict(case: Case, proof: Proof, claim: Claim) -> None:
     leaking = [verdict for verdict in proof.verdicts if not verdict.passes]
     n_forbidden = proof.verdicts[-1].n_forbidden
     if leaking:
-        st.error(f"**Fails.** {_BROKEN[claim]} {_where(leaking)}.", icon=":material/close:")
+        st.error(say("fails", broken=_BROKEN[claim], where=_where(leaking)), icon=":material/close:")
     if proof.cut_off.any():
         n_cut_off = int(proof.cut_off.sum())
         row, token = proof.cut_off.nonzero()[0].tolist()
-        st.error(
-            f"**Fails.** The masks cut off what should get through: {n_cut_off:,} "
-            f"{'cell' if n_cut_off == 1 else 'cells'} of {_named(proof.output)}, such as row {row} from token "
-            f"{token}.",
-            icon=":material/close:",
-        )
+        output = _named(proof.output)
+        one = say("cut_off_one", output=output, row=row, token=token)
+        many = say("cut_off_many", n_cut_off=n_cut_off, output=output, row=row, token=token)
+        st.error(one if n_cut_off == 1 else many, icon=":material/close:")
     if not leaking and not proof.cut_off.any():
         _kept(proof, claim, n_forbidden)
     if proof.unmeasured.any():
-        st.caption(
-            f"Of what should get through, {int(proof.unmeasured.sum()):,} cells measure 0 though the masks leave a "
-            "way: this model's weights there are too small for its numbers, or pass nothing on."
-        )
+        st.caption(say("unmeasured", n_cells=int(proof.unmeasured.sum())))
     if claim == "causal" and leaking and not _is_causal(case):
-        st.caption("No causal mask was chosen for this model, so this is as it should be.")
+        st.caption(say("no_causal_mask"))
 
 
 def _kept(proof: Proof, claim: Claim, n_forbidden: int) -> None:
     """A claim that holds: green only if it could have failed, and what holds by construction is said to."""
-    counted = (
-        f"all {n_forbidden:,} cells of {_named(proof.output)} that must be zero are exactly zero, and so are those "
-        "of every stage before."
-    )
+    output = _named(proof.output)
     if n_forbidden == 0:
-        st.info("Nothing to prove: the claim forbids nothing over all layers, so it could not have failed.")
+        st.info(say("nothing_forbidden"))
     elif claim == "promised":
-        why = "The claim is made of these very masks, so a wrong mask keeps it too: it tests the model alone."
-        st.info(f"**Holds by construction.** {_KEPT[claim]}: {counted} {why}", icon=":material/info:")
+        st.info(say("holds", kept=_KEPT[claim], n_cells=n_forbidden, output=output), icon=":material/info:")
     else:
-        st.success(f"**Passes.** {_KEPT[claim]}: {counted}", icon=":material/check:")
+        st.success(say("passes", kept=_KEPT[claim], n_cells=n_forbidden, output=output), icon=":material/check:")
     if claim == "intended":
         n_through = int((proof.allowed[proof.output] & ~proof.unmeasured).sum())
-        output = _named(proof.output)
-        st.caption(f"Everything that should get through has a way; {n_through:,} cells of {output} do.")
+        st.caption(say("gets_through", n_cells=n_through, output=output))
 
 
 def _named(output: str) -> str:
     if output == "logits":
-        return "the logits"
-    return "the encoder's output" if output.startswith("encoder.") else "the output"
+        return say("the_logits")
+    return say("the_encoders_output") if output.startswith("encoder.") else say("the_output")
 
 
 def _is_causal(case: Case) -> bool:
@@ -174,8 +156,8 @@ def _is_causal(case: Case) -> bool:
 
 def _where(leaking: list[Verdict]) -> str:
     return ", ".join(
-        f"{output_title(verdict.path)} ({verdict.n_leaking:,} of {verdict.n_forbidden:,} cells)"
-        for verdict in leaking
+        say("leaking", output=output_title(each.path), n_leaking=each.n_leaking, n_cells=each.n_forbidden)
+        for each in leaking
     )
 
 
@@ -189,15 +171,13 @@ def _leak(case: Case, proof: Proof, sequence: SequenceName) -> None:
     row = f"{leak.row} “{markdown_safe(rows[leak.row])}”"
     token = f"{leak.token} “{markdown_safe(columns[leak.token])}”"
     title = entry_of(case.run, path).title
-    st.markdown(
-        f"It begins in **{markdown_safe(path)}** ({title}): there row {row} first depends on token {token}."
-    )
+    st.markdown(say("begins", path=markdown_safe(path), title=title, row=row, token=token))
 
     def go() -> None:
         stage, layer = without_layer(path), layer_of(path)
         state.select(view="step", stage=stage, layer=layer, query=leak.row, key=leak.token)
 
-    st.button("Go to this stage", icon=":material/arrow_forward:", key="go_to_leak", on_click=state.callback(go))
+    st.button(say("go"), icon=":material/arrow_forward:", key="go_to_leak", on_click=state.callback(go))
 
 
 def _grids(case: Case, measurement: Measurement, proof: Proof, sequence: SequenceName) -> None:
@@ -213,7 +193,7 @@ def _grids(case: Case, measurement: Measurement, proof: Proof, sequence: Sequenc
                 f"{'✓' if verdict.passes else '✗'} {output_title(path)}",
                 norms,
                 held,
-                "the claim (it measures exactly 0)",
+                say("blocked_by"),
                 sequence=sequence,
                 of_encoder=case.of_encoder,
                 subtitle=_of_leaks(verdict),
@@ -223,11 +203,11 @@ def _grids(case: Case, measurement: Measurement, proof: Proof, sequence: Sequenc
             panels.append(
                 influence_panel(
                     case.run,
-                    f"Leaks · {output_title(path)}",
+                    say("leaks", output=output_title(path)),
                     np.where(forbidden, norms, 0.0),
                     sequence=sequence,
                     of_encoder=case.of_encoder,
-                    subtitle="the cells that must be zero and are not",
+                    subtitle=say("leaks_subtitle"),
                 )
             )
     mount(tensor_grid(panels, key="proof", layout="wrap"))
@@ -235,6 +215,6 @@ def _grids(case: Case, measurement: Measurement, proof: Proof, sequence: Sequenc
 
 def _of_leaks(verdict: Verdict) -> str:
     if verdict.where is None:
-        return f"{verdict.n_forbidden:,} cells must be 0 and are" if verdict.n_forbidden else "no cell must be 0"
+        return say("all_zero", n_cells=verdict.n_forbidden) if verdict.n_forbidden else say("none_forbidden")
     row, token = verdict.where
-    return f"largest leak {verdict.largest:.3g}: row {row}, token {token}"
+    return say("largest_leak", largest=verdict.largest, row=row, token=token)

@@ -14,9 +14,12 @@ from visualizer.components.tensor_grid.element import Panel, tensor_grid
 from visualizer.runs.paths import without_layer
 from visualizer.safe_text import markdown_safe
 from visualizer.session.mount import mount
+from visualizer.texts import texts_of
 from visualizer.views.lab.case import Case
 from visualizer.views.lab.measure import measurement_of
 from visualizer.views.lab.outputs import influence_panel
+
+say = texts_of(__name__)
 
 
 def render(case: Case) -> None:
@@ -33,13 +36,13 @@ def render(case: Case) -> None:
         panels.append(
             influence_panel(
                 case.run,
-                f"Measured after layer {layer}",
+                say("measured", layer=layer),
                 norms,
                 ~may & (norms == 0),
-                "the masks: no way leads here",
+                say("blocked_by"),
                 sequence=case.attention.keys,
                 of_encoder=case.of_encoder,
-                subtitle="norm of the Jacobian",
+                subtitle=say("norm"),
             )
         )
     mount(tensor_grid(panels, key="reach", layout="wrap"))
@@ -65,15 +68,20 @@ def reached_in(case: Case) -> Tensor:
 def _in_words(case: Case, may: NDArray[np.bool_], n_layers: int) -> None:
     selection = case.selection
     row = may[selection.query]
-    label = markdown_safe(case.queries.labels[selection.query])
     tokens = np.flatnonzero(row)
-    if case.attention.crosses:
-        what, furthest = "tokens of the source", ""
-    else:
-        what, furthest = "tokens", f", the furthest {int(np.abs(tokens - selection.query).max())} away"
     st.markdown(
-        f"After layer {selection.layer} (of {n_layers}), query {selection.query} “{label}” can depend on "
-        f"**{len(tokens)} of {len(row)}** {what}{furthest}."
+        say(
+            "depends",
+            layer=selection.layer,
+            n_layers=n_layers,
+            query=selection.query,
+            label=markdown_safe(case.queries.labels[selection.query]),
+            n_reached=len(tokens),
+            n_tokens=len(row),
+            what=say("of_source")
+            if case.attention.crosses
+            else say("of_text", furthest=int(np.abs(tokens - selection.query).max())),
+        )
     )
 
 
@@ -81,8 +89,8 @@ def _steps_panel(case: Case, steps: NDArray[np.int64], n_layers: int) -> Panel:
     rows, columns = case.axes
     return Panel(
         name="layers",
-        title="Layers until it is reached",
-        subtitle="layers of the decoder" if case.attention.crosses else "0 is the token itself",
+        title=say("steps"),
+        subtitle=say("of_decoder") if case.attention.crosses else say("of_itself"),
         array=np.maximum(steps, 0).astype(np.float32),
         rows=rows,
         columns=columns,
@@ -90,18 +98,14 @@ def _steps_panel(case: Case, steps: NDArray[np.int64], n_layers: int) -> Panel:
         palette="sequential",
         bounds=(0.0, float(n_layers)),
         blocked=(steps < 0).astype(np.uint8),
-        blocked_by=("the masks: no way leads here",),
+        blocked_by=(say("blocked_by"),),
     )
 
 
 def _agreement(may: NDArray[np.bool_], norms: NDArray[np.floating]) -> None:
     """Whether the measured influence stays within the reach."""
     outside, n_passing = int((norms[~may] != 0).sum()), int((norms[may] != 0).sum())
-    n_inside = int(may.sum())
     if outside:
-        st.error(f"{outside:,} cells without a way are not zero: the masks are not what the model was given.")
+        st.error(say("disagrees", n_cells=outside))
         return
-    st.caption(
-        f":material/check: Every cell without a way measures exactly 0; of the {n_inside:,} with one, "
-        f"{n_passing:,} measure more than 0."
-    )
+    st.caption(say("agrees", n_inside=int(may.sum()), n_passing=n_passing))

@@ -15,29 +15,24 @@ from visualizer.components.tensor_grid.element import Panel, tensor_grid
 from visualizer.safe_text import markdown_safe
 from visualizer.session import drafts, state, widgets
 from visualizer.session.mount import mount
+from visualizer.texts import texts_of
 from visualizer.views.lab.case import Case
 from visualizer.views.lab.pointing import point_out
 from visualizer.views.lab.translate import mask_to_translate
 
+say = texts_of(__name__)
 _TEXT = "score_text"
 
 
 def render(case: Case) -> None:
     """Draw it."""
     if not case.attention.has_the_list:
-        st.caption(
-            "A change of the scores is made in the decoder's self-attention alone: those of "
-            f"{case.attention.called} go to the mask as they are. Choose the decoder above to change its scores."
-        )
+        st.caption(say("not_here", attention=case.attention.called))
         return
     _start_from()
     _expression(case)
     if not case.run.settings.score:
-        st.caption(
-            "The scores go to the mask as they are. A change is worked out for each query and key after scaling "
-            "and before the mask, as a score_mod of FlexAttention: the mask says which cells count, the change how "
-            "much."
-        )
+        st.caption(say("unchanged"))
         return
     change = parse_score(case.run.settings.score)
     _picture(case)
@@ -46,11 +41,11 @@ def render(case: Case) -> None:
 
 def _start_from() -> None:
     widgets.menu(
-        "Change the scores",
+        say("start"),
         {f"{one.title}: {one.text}": partial(state.change, score=one.text) for one in READY_SCORES},
         key="score_start",
-        placeholder="a change of the literature",
-        help="Takes over a change of the scores, to go on from there.",
+        placeholder=say("start_which"),
+        help=say("start_help"),
     )
 
 
@@ -64,13 +59,10 @@ def _expression(case: Case) -> None:
             state.change(score=change.text)
 
     st.text_input(
-        "Score becomes",
+        say("becomes"),
         key=_TEXT,
-        placeholder="score, as it is",
-        help="From `score`, the scaled score; `q` and `k`, the positions; `h`, the head; `n_heads`, `n_keys`. Use "
-        "`+ - * / // % **`, `abs`, `tanh`, `sigmoid`, `exp`, `log`, `sqrt`, `min`, `max`, `a if condition else b`; "
-        "`slope(h)` is ALiBi's, `bucket(k - q)` and `causal_bucket(k - q)` are T5's, `bias(h, n)` is a drawn "
-        "number. A `score_mod` of FlexAttention can be pasted. An empty line changes nothing.",
+        placeholder=say("becomes_itself"),
+        help=say("becomes_help"),
         on_change=state.on_change(_TEXT, write),
     )
     text = drafts.text_in(_TEXT)
@@ -112,27 +104,27 @@ def _picture(case: Case) -> None:
             role="weights",
             palette="diverging",
             blocked=blocked if is_masked else None,
-            blocked_by=("the mask",) if is_masked else (),
+            blocked_by=(say("blocked_by"),) if is_masked else (),
             operator=operator,
         )
 
-    st.markdown(f"Layer {case.selection.layer}, {markdown_safe(case.run.head_label(head))}:")
+    st.markdown(say("place", layer=case.selection.layer, head=markdown_safe(case.run.head_label(head))))
     panels = [
-        panel("scaled_scores", "Scaled scores", before),
-        panel("change", "Change", after - before, "+"),
-        panel("modified_scores", "Under the mask", after, "=", is_masked=True),
+        panel("scaled_scores", say("before"), before),
+        panel("change", say("change"), after - before, "+"),
+        panel("modified_scores", say("after"), after, "=", is_masked=True),
     ]
     mount(tensor_grid(panels, key="score_change", layout="wrap"))
     allowed = case.allowed
     if bool(allowed.any()):
         largest = float((after - before)[allowed].abs().max())
-        st.caption(f"No score that the mask leaves is changed by more than {largest:.4g}.")
+        st.caption(say("largest", largest=largest))
 
 
 def _code(case: Case, change: ScoreExpression) -> None:
-    st.caption("FlexAttention: the change beside the mask.")
+    st.caption(say("flex_attention"))
     st.code(flex_code(case, change), language="python")
-    st.caption("The same in plain PyTorch.")
+    st.caption(say("plain_pytorch"))
     st.code(plain_code(case, change), language="python")
 
 

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 
 from model.mask_tools.intents import plain_context
 from model.mask_tools.language import MaskContext
+from visualizer.texts import texts_of
 
+say = texts_of(__name__)
 _NUMBER = re.compile(r"\d+")
 
 
@@ -58,7 +60,7 @@ def _row(text: str, sequence: int) -> list[int]:
     rows = [[int(number) for number in _NUMBER.findall(row)] for row in re.split(r"[;\n]|\]\s*,\s*\[", text)]
     given = [row for row in rows if row]
     if len(given) > 1 and sequence >= len(given):
-        raise ValueError(f"“{text}” is of {len(given)} sequences, and the array has more")
+        raise ValueError(say("too_few_sequences", text=text, n_sequences=len(given)))
     return given[sequence if len(given) > 1 else 0] if given else []
 
 
@@ -68,10 +70,7 @@ def _documents(given: Sequence[int], n_keys: int) -> list[int]:
         return list(given) or [0] * n_keys
     if sum(given) == n_keys:
         return [document for document, length in enumerate(given) for _ in range(length)]
-    raise ValueError(
-        f"the documents are {len(given)} numbers that sum to {sum(given)}: write {n_keys} numbers, one for each "
-        f"key, or lengths that sum to {n_keys}"
-    )
+    raise ValueError(say("documents", n_numbers=len(given), sum=sum(given), n_keys=n_keys))
 
 
 def _padding(given: Sequence[int], n_keys: int, sequence: int, *, is_left: bool) -> list[bool]:
@@ -84,7 +83,4 @@ def _padding(given: Sequence[int], n_keys: int, sequence: int, *, is_left: bool)
     if are_lengths and max(given) <= n_keys:
         pads = [key >= given[sequence % len(given)] for key in range(n_keys)]
         return pads[::-1] if is_left else pads
-    raise ValueError(
-        f"the padding is {len(given)} numbers: write how many of the {n_keys} keys are tokens, or {n_keys} "
-        "numbers, 1 for a token and 0 for padding"
-    )
+    raise ValueError(say("padding", n_numbers=len(given), n_keys=n_keys))

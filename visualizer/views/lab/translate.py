@@ -9,10 +9,12 @@ from model.mask_tools.translations import TRANSLATIONS, MaskToTranslate
 from visualizer.safe_text import markdown_safe
 from visualizer.session import widgets
 from visualizer.settings.painted_mask import read_planes
+from visualizer.texts import texts_of
 from visualizer.views.lab import export, mask_edits
 from visualizer.views.lab.case import Case
 from visualizer.views.lab.intent import padding_of
 
+say = texts_of(__name__)
 MOST_SHOWN = 300_000
 """The most characters of code that a page shows: a mask of 512 by 512, cell by cell."""
 
@@ -23,12 +25,12 @@ def render(case: Case) -> None:
     translation = TRANSLATIONS[case.selection.library]
     st.caption(markdown_safe(translation.note))
     if _layers_differ(case):
-        st.caption(f"This is the mask of layer {case.selection.layer}; other layers have another one.")
+        st.caption(say("of_layer", layer=case.selection.layer))
     given = mask_to_translate(case)
     try:
         _show(translation.write(given))
     except ValueError as error:
-        st.info(markdown_safe(f"Not for this mask: {error}."), icon=":material/info:")
+        st.info(markdown_safe(say("not_for_this", error=error)), icon=":material/info:")
     export.render(given, case.selection.layer)
 
 
@@ -36,11 +38,7 @@ def _show(code: str) -> None:
     if len(code) <= MOST_SHOWN:
         st.code(code, language="python", wrap_lines=True)
         return
-    st.info(
-        f"No short expression says this mask: cell by cell the code has {len(code):,} characters, too many to be "
-        "shown. It is among all translations below; the .npy is shorter.",
-        icon=":material/info:",
-    )
+    st.info(say("too_long", n_characters=len(code)), icon=":material/info:")
 
 
 def _layers_differ(case: Case) -> bool:

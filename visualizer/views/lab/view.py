@@ -13,10 +13,12 @@ from visualizer.session import state, widgets
 from visualizer.settings.fields import WORKED_EXAMPLES
 from visualizer.settings.gallery import GALLERY
 from visualizer.settings.settings import Selection
-from visualizer.views.lab import applied, blocks, intent, load, paint, prove, reach, say, score, translate
+from visualizer.texts import texts_of
+from visualizer.views.lab import applied, blocks, in_words, intent, load, paint, prove, reach, score, translate
 from visualizer.views.lab.case import Case, case_of
 from visualizer.views.predict.covered import covered, say_covered
 
+say = texts_of(__name__)
 PANELS = {
     "translate": translate.render,
     "apply": applied.render,
@@ -28,9 +30,9 @@ PANELS = {
 """What can be done with a mask that is painted, in the order of the menu."""
 
 _OF_RESULTS = {
-    "apply": "The weights of a row under every way of masking",
-    "scores": "The scores of a head",
-    "prove": "How each output depends on each token",
+    "apply": say("result_of_apply"),
+    "scores": say("result_of_scores"),
+    "prove": say("result_of_prove"),
 }
 """The tools that show what was computed, and what that is."""
 
@@ -42,17 +44,15 @@ def render(run: Run, selection: Selection) -> None:
         if not is_example:
             _doors(case_of(run, selection))
         widgets.menu(
-            "Cases",
+            say("cases"),
             {one.title: partial(state.choose, one.settings, one.selection) for one in GALLERY},
             key="gallery",
-            placeholder="Show me a case",
+            placeholder=say("show_case"),
             label_visibility="collapsed",
             width=200,
         )
     if is_example:
-        st.info(
-            "A worked example is shown as it was published: to paint a mask, take other weights, or a case above."
-        )
+        st.info(say("worked_example"))
     elif selection.panel == "load":
         load.render(case_of(run, selection))
     else:
@@ -62,8 +62,8 @@ def render(run: Run, selection: Selection) -> None:
 def _doors(case: Case) -> None:
     panel = case.selection.panel
     for name, title, icon, leads_to in (
-        ("array", "I have an array", "upload_file", "load"),
-        ("say", "I can say or paint it", "edit", "translate" if panel == "load" else panel),
+        ("array", say("array"), "upload_file", "load"),
+        ("say", say("say_or_paint"), "edit", "translate" if panel == "load" else panel),
     ):
         shown = f":material/{icon}: {title}"
         if leads_to == panel:
@@ -86,10 +86,10 @@ def _to_pretrained(case: Case) -> None:
         state.select(view="watched")
 
     st.button(
-        f"Apply in {markdown_safe(visible_whole(name))}",
+        say("apply", model=markdown_safe(visible_whole(name))),
         icon=":material/arrow_forward:",
         key="door_pretrained",
-        help="The mask of the head that is looked at becomes the other mask of the pretrained model, in all heads.",
+        help=say("apply_help"),
         on_click=state.callback(apply),
     )
 
@@ -98,14 +98,14 @@ def _painting(case: Case) -> None:
     """The mask in words and what it should be, then the painter with one tool beside it."""
     _which_mask(case)
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium", key="meant"):
-        say.expression(case)
+        in_words.expression(case)
         intent.render(case)
         paint.heads(case)
-    say.beside(case)
+    in_words.beside(case)
     painting, tools = st.columns([6, 5], gap="medium")
     with painting:
         if case.selection.hidden:
-            covered("The weights that the mask leaves")
+            covered(say("weights"))
         paint.render(case)
         intent.compare(case)
     with tools:

@@ -17,8 +17,10 @@ from visualizer.session.mount import mount
 from visualizer.session.state import Choices
 from visualizer.settings.looks import looks_in, looks_of
 from visualizer.settings.watched_settings import WATCHED
+from visualizer.texts import texts_of
 from visualizer.views.watched.window import choose_window, chosen_heads
 
+say = texts_of(__name__)
 _OFFERED = ("everything", "causal", "strictly_before", "causal_window")
 
 
@@ -52,13 +54,10 @@ def _choose() -> None:
 
 def _say(found: OtherMask) -> None:
     moved = float((found.other - found.recorded).abs().sum(-1).mean()) / 2
-    keyless = int((~found.allowed.any(-1)).any(0).sum())
-    have = "query has" if keyless == 1 else "queries have"
-    without = f" {keyless} {have} no key left in some head: zero weights." if keyless else ""
-    st.caption(
-        f"Under the other mask {moved:.1%} of a query's weight goes to other keys, on average.{without} Later "
-        f"stages are not computed. The recorded weights, recomputed, differ by {found.difference:.1e}."
-    )
+    said = [say("moved", moved=moved)]
+    if keyless := int((~found.allowed.any(-1)).any(0).sum()):
+        said.append(say("one_keyless") if keyless == 1 else say("keyless", n_queries=keyless))
+    st.caption(" ".join((*said, say("recomputed", difference=found.difference))))
 
 
 def _grids(run: WatchedRun, attention: Attention, found: OtherMask, choices: Choices) -> None:
@@ -79,7 +78,7 @@ def _grids(run: WatchedRun, attention: Attention, found: OtherMask, choices: Cho
             blocked_b=(~found.allowed).numpy().astype(np.uint8)[None][cut],
             blocked_by_a=BLOCKED_BY,
             blocked_by_b=BLOCKED_BY,
-            title_a="as recorded",
+            title_a=say("as_recorded"),
             title_b=choices.watched.watched_mask,
             rows=alone.rows,
             columns=alone.columns,

@@ -21,6 +21,9 @@ from visualizer.session.state import Choices
 from visualizer.stages import watched
 from visualizer.stages.check_line import check_line
 from visualizer.stages.checks import Check, summarize
+from visualizer.texts import texts_of
+
+say = texts_of(__name__)
 
 
 @dataclass(frozen=True)
@@ -111,13 +114,11 @@ def _introduction(run: WatchedRun, stage: Stage, folded: Folded | None) -> None:
             _to_the_heads(run, stage)
     with facts:
         if stage.value is None:
-            st.caption("The model overwrote these numbers: they are not known.")
+            st.caption(say("overwritten"))
             return
         if not stage.value.is_complex():
             summary = run.once(("summary", stage.path), partial(summarize, stage.value))
-            st.markdown(
-                f"min **{summary.least:.4g}** · max **{summary.greatest:.4g}** · mean **{summary.mean:.4g}**"
-            )
+            st.markdown(say("range", least=summary.least, greatest=summary.greatest, mean=summary.mean))
         kind = str(stage.value.dtype).removeprefix("torch.")
         st.caption(f"{watched.shape_of(stage)} · {kind} · {in_bytes(stage.value.nbytes)}")
         check = _check(run, stage) if folded is None else watched.check_of_step(folded)
@@ -134,7 +135,8 @@ def _known_step(folded: Folded) -> None:
     st.markdown(f"#### {folded.pattern.title}")
     numbers = watched.numbers_of_step(folded)
     st.latex(rf"{folded.formula} \qquad {numbers}" if numbers else folded.formula)
-    st.caption(f"{markdown_safe(watched.told_of_step(folded))} Source: {folded.pattern.source}.")
+    told = markdown_safe(watched.told_of_step(folded))
+    st.caption(say("step", told=told, source=folded.pattern.source))
 
 
 def _title(stage: Stage) -> str:
@@ -148,7 +150,7 @@ def _to_the_heads(run: WatchedRun, stage: Stage) -> None:
     ]
     if inside:
         st.button(
-            "See its heads",
+            say("see_heads"),
             icon=":material/grid_view:",
             key="watched_to_heads",
             on_click=state.callback(state.watch, watched_panel="heads", watched_attention=inside[0]),
@@ -232,12 +234,12 @@ def _window(value: Tensor | None, run: WatchedRun, place: _Place) -> None:
             widgets.number("watched_row", width=140)
         if n_columns > watched.MOST_COLUMNS:
             widgets.number("watched_column", width=140)
-        last_row = min(n_rows, sheet.first_row + watched.MOST_ROWS) - 1
-        last_column = min(n_columns, sheet.first_column + watched.MOST_COLUMNS) - 1
-        st.caption(
-            f"Drawn: rows {sheet.first_row:,} to {last_row:,} of {n_rows:,}, columns {sheet.first_column:,} to "
-            f"{last_column:,} of {n_columns:,}."
-        )
+        rows = _part(sheet.first_row, watched.MOST_ROWS, n_rows)
+        st.caption(say("drawn", rows=rows, columns=_part(sheet.first_column, watched.MOST_COLUMNS, n_columns)))
+
+
+def _part(first: int, most: int, size: int) -> str:
+    return say("part", first=first, last=min(size, first + most) - 1, size=size)
 
 
 def _derivation(run: WatchedRun, stage: Stage, place: _Place, folded: Folded | None) -> None:
@@ -246,7 +248,7 @@ def _derivation(run: WatchedRun, stage: Stage, place: _Place, folded: Folded | N
     sheet = watched.sheet_of(run, stage.value, item=place.item, head=place.head)
     found = watched.derivation(run, stage, sheet.index(place.row, place.column), folded)
     if found is not None:
-        st.markdown("##### How this number is computed")
+        st.markdown(f"##### {say('derivation')}")
         mount(derivation_picture(found, key="watched_derivation"))
 
 
@@ -261,5 +263,5 @@ def _every_head(run: WatchedRun, stage: Stage, place: _Place) -> None:
             state.watch(watched_row=state.index_in(event, "row"), watched_column=state.index_in(event, "column"))
 
     key = "watched_every_head"
-    st.markdown("##### Every head")
+    st.markdown(f"##### {say('every_head')}")
     mount(tensor_grid(panels, layout="wrap", key=key), select=select)

@@ -15,7 +15,9 @@ from visualizer.session.cache import Kept
 from visualizer.session.given import given_recording
 from visualizer.session.state import Choices
 from visualizer.settings.watched_settings import MOST_HEADS, MOST_TOKENS, WATCHED
+from visualizer.texts import texts_of
 
+say = texts_of(__name__)
 MOST_BYTES = 2**28
 """The longest file that can be uploaded."""
 
@@ -55,11 +57,15 @@ def render(choices: Choices) -> WatchedRun | None:
         _how_to_make_one(choices.watched.watched_source)
         return None
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="watched_file"):
-        st.markdown(f"{as_code(run.title)} · {in_bytes(run.n_bytes)} in memory", width="content")
-        with st.popover("Open another", icon=":material/folder_open:", type="tertiary"):
+        st.markdown(say("open", title=as_code(run.title), size=in_bytes(run.n_bytes)), width="content")
+        with st.popover(say("open_another"), icon=":material/folder_open:", type="tertiary"):
             _upload()
         st.button(
-            "Close", icon=":material/close:", key="watched_close", type="tertiary", on_click=state.callback(_close)
+            say("close"),
+            icon=":material/close:",
+            key="watched_close",
+            type="tertiary",
+            on_click=state.callback(_close),
         )
     return run
 
@@ -71,11 +77,11 @@ def _open(choices: Choices) -> tuple[WatchedRun | None, str]:
             kept = drafts.put_by_before(_OPEN)
             if isinstance(kept, WatchedRun):
                 return kept, ""
-            return None, "This link needs a file that was uploaded in another session: open the file again."
+            return None, say("uploaded_elsewhere")
         case "example":
-            return _of_file(EXAMPLE, "the example")
+            return _of_file(EXAMPLE, say("example_title"))
         case "given" if given_recording() is None:
-            return None, "This link needs a file that the app was started with; this one was started without."
+            return None, say("started_without")
     file = _file_of(choices)
     return (None, "") if file is None or _is_waiting(file) else _of_file(file, file.name)
 
@@ -104,12 +110,11 @@ def cost_of_opening(name: str, n_bytes: int, times: int) -> str:
     taken, most = times * n_bytes, most_bytes()
     if taken > most:
         raise ValueError(
-            f"{visible(name)} has {in_bytes(n_bytes)}: opening it takes up to {in_bytes(taken)} of memory; the "
-            f"limit is {in_bytes(most)}. Record fewer layers of it, or set HEADLIGHT_MEMORY_GB"
+            say("too_large", name=visible(name), size=in_bytes(n_bytes), taken=in_bytes(taken), most=in_bytes(most))
         )
-    then = f", then {in_bytes(n_bytes)}" if times > 1 else ""
-    cost = f"It takes up to {in_bytes(taken)} of memory while it is opened{then}."
-    return f"{visible(name)} has {in_bytes(n_bytes)}. {cost}"
+    once = say("cost", name=visible(name), size=in_bytes(n_bytes), taken=in_bytes(taken))
+    more = say("cost_and_then", name=visible(name), size=in_bytes(n_bytes), taken=in_bytes(taken))
+    return more if times > 1 else once
 
 
 def _is_waiting(file: Path) -> bool:
@@ -135,11 +140,13 @@ def _ask(choices: Choices) -> None:
     st.info(markdown_safe(cost), icon=":material/memory:")
     with st.container(horizontal=True, gap="small", key="watched_waiting"):
         if upload is not None:
-            st.button("Open it", key="watched_open", on_click=state.callback(_open_upload, upload), type="primary")
-            st.button("Leave it", key="watched_leave", on_click=state.callback(drafts.put_by, _WAITING, None))
+            st.button(
+                say("open_it"), key="watched_open", on_click=state.callback(_open_upload, upload), type="primary"
+            )
+            st.button(say("leave_it"), key="watched_leave", on_click=state.callback(drafts.put_by, _WAITING, None))
         else:
             st.button(
-                "Open it",
+                say("open_it"),
                 key="watched_open",
                 on_click=state.callback(drafts.put_by, _AGREED, str(file)),
                 type="primary",
@@ -149,13 +156,13 @@ def _ask(choices: Choices) -> None:
 def _of_file(path: Path, title: str) -> tuple[WatchedRun | None, str]:
     """A recording of this machine, read once for all sessions."""
     if path.suffix != EXAMPLE.suffix:
-        return None, f"{visible(title)} is no recording: its name must end in {EXAMPLE.suffix}."
+        return None, say("no_recording", title=visible(title), ending=EXAMPLE.suffix)
     try:
         about = path.stat()
         key = (str(path), title, about.st_mtime_ns, about.st_size)
         return _FILES.get(key) or _FILES.keep(key, _checked(headlight.load(path), title)), ""
     except OSError:
-        return None, f"{visible(title)} cannot be opened: there is no such file, or reading it is not allowed."
+        return None, say("cannot_open", title=visible(title))
     except ValueError as error:
         return None, f"{visible(title)}: {error}."
 
@@ -167,13 +174,20 @@ def _checked(trace: headlight.Trace, title: str) -> WatchedRun:
         ValueError: it has too many tokens or heads.
     """
     if max(map(len, (*trace.paths, *trace.stages)), default=0) > _LONGEST_PATH:
-        raise ValueError(f"a name in it is longer than {_LONGEST_PATH} characters")
+        raise ValueError(say("long_name", most=_LONGEST_PATH))
     for attention in trace:
-        _, n_heads, *sides = attention.shape
-        if max(sides) > MOST_TOKENS or n_heads > MOST_HEADS:
+        _, n_heads, n_queries, n_keys = attention.shape
+        if max(n_queries, n_keys) > MOST_TOKENS or n_heads > MOST_HEADS:
             raise ValueError(
-                f"{visible(attention.path)} has {n_heads:,} heads, {sides[0]:,} queries and {sides[1]:,} keys, and "
-                f"{MOST_HEADS} heads and {MOST_TOKENS:,} tokens are the most that are drawn"
+                say(
+                    "too_many",
+                    path=visible(attention.path),
+                    n_heads=n_heads,
+                    n_queries=n_queries,
+                    n_keys=n_keys,
+                    most_heads=MOST_HEADS,
+                    most_tokens=MOST_TOKENS,
+                )
             )
     return WatchedRun(trace, title)
 
@@ -182,18 +196,14 @@ def _upload() -> None:
     n_uploads = drafts.put_by_before(_N_UPLOADS) or 0
     key = f"watched_upload_{n_uploads}"  # another one after each, so that none of them keeps its file
     st.file_uploader(
-        f"A recording, up to {MOST_BYTES // 2**20} MiB",
+        say("upload", most=MOST_BYTES // 2**20),
         type="headlight",
         key=key,
         max_upload_size=MOST_BYTES // 2**20,
         on_change=state.on_change(key, _take),
-        help="A file that trace.save wrote. It stays in this session; nothing in it is run.",
+        help=say("upload_help"),
     )
-    st.caption(
-        f"Opening it takes three times its size in memory; above {in_bytes(ASKS_FROM)} you are asked first. By "
-        "its path, here or as `headlight FILE`, a file takes its size once, and may be larger than "
-        f"{in_bytes(MOST_BYTES)}."
-    )
+    st.caption(say("upload_cost", asked_from=in_bytes(ASKS_FROM), most=in_bytes(MOST_BYTES)))
     field, key = WATCHED["watched_path"], f"watched_path_{n_uploads}"
     st.text_input(
         field.label,
@@ -249,24 +259,21 @@ def _how_to_make_one(source: str) -> None:
     """What a recording is, how one is made, and one that is ready."""
     made, opened = st.columns([3, 2], gap="large")
     with made:
-        st.markdown("**See every attention of your own model.** These five lines record one pass into a file:")
+        st.markdown(say("how_to_make_one"))
         st.code(_RECIPE, language="python")
-        st.caption(
-            "Any PyTorch model works unchanged: nn.Transformer, transformers, FlexAttention, or your own softmax. "
-            'Without keep="all" the file has only weights and masks, and is small.'
-        )
+        st.caption(say("any_model"))
     with opened:
         _upload()
         st.button(
-            "Open the example",
+            say("example"),
             icon=":material/play_arrow:",
             key="watched_example",
             on_click=state.callback(_show, "example"),
-            help="A small nn.TransformerEncoderLayer model with a mistake in one of its masks.",
+            help=say("example_help"),
         )
         if given_recording() is not None and source != "given":
             st.button(
-                "Open the file that the app was started with",
+                say("given"),
                 key="watched_given",
                 on_click=state.callback(_show, "given"),
             )

@@ -19,9 +19,11 @@ from visualizer.session import state, widgets
 from visualizer.session.mount import mount
 from visualizer.session.state import Choices
 from visualizer.settings.looks import looks_in, looks_of
+from visualizer.texts import texts_of
 from visualizer.views.watched import compare, operations
 from visualizer.views.watched.window import choose_window, chosen_heads
 
+say = texts_of(__name__)
 _ICONS: dict[Severity, str] = {
     "error": ":red[:material/error:]",
     "warning": ":orange[:material/warning:]",
@@ -43,7 +45,7 @@ def show_trace(
         more: what draws a panel that is neither its heads nor its operations, by the name of the panel.
     """
     if not run.trace:
-        st.info("No attention was seen in it.", icon=":material/info:")
+        st.info(say("no_attention"), icon=":material/info:")
         _notes(run)
         if run.trace.stages:
             operations.render(run, choices)
@@ -95,10 +97,11 @@ def _summary(run: WatchedRun) -> str:
 def attentions_that_look_ahead(n_ahead: int, n_seen: int) -> str:
     """How many of ``n_seen`` attentions see later tokens, as a sentence."""
     if n_seen == 1:
-        return f"The attention sees {'' if n_ahead else 'no '}later tokens."
+        return say("it_sees_later") if n_ahead else say("it_sees_none")
     if n_ahead in (0, n_seen):
-        return f"{'All' if n_ahead else 'None of the'} {n_seen} attentions see later tokens."
-    return f"{n_ahead} of {n_seen} attentions {'sees' if n_ahead == 1 else 'see'} later tokens."
+        return say("all_see_later", n_seen=n_seen) if n_ahead else say("none_sees_later", n_seen=n_seen)
+    one, some = say("one_sees_later", n_seen=n_seen), say("some_see_later", n_ahead=n_ahead, n_seen=n_seen)
+    return one if n_ahead == 1 else some
 
 
 def _verdict(run: WatchedRun) -> None:
@@ -107,8 +110,8 @@ def _verdict(run: WatchedRun) -> None:
     said = said_once(run.findings)
     for paths, finding in said[:_FEW]:
         _finding(paths, finding)
-    if said[_FEW:] or run.notes:
-        with st.expander(f"{len(said[_FEW:]) + len(run.notes)} more remarks"):
+    if n_more := len(said[_FEW:]) + len(run.notes):
+        with st.expander(say("one_more") if n_more == 1 else say("more", n_more=n_more)):
             for paths, finding in said[_FEW:]:
                 _finding(paths, finding)
             _notes(run)
@@ -116,12 +119,11 @@ def _verdict(run: WatchedRun) -> None:
 
 def _counts(run: WatchedRun) -> str:
     found = [finding.severity for _, finding in run.findings]
-    parts = [
-        f"{found.count(severity)} {severity}{'' if found.count(severity) == 1 else 's'}"
-        for severity in ("error", "warning")
-        if severity in found
-    ]
-    return f"{', '.join(parts).capitalize()}." if parts else "No errors, no warnings."
+    n_errors, n_warnings = found.count("error"), found.count("warning")
+    errors = say("one_error") if n_errors == 1 else say("errors", n_errors=n_errors)
+    warnings = say("one_warning") if n_warnings == 1 else say("warnings", n_warnings=n_warnings)
+    parts = [part for part, count in ((errors, n_errors), (warnings, n_warnings)) if count]
+    return f"{', '.join(parts)}." if parts else say("nothing_found")
 
 
 def _finding(paths: tuple[str, ...], finding: Finding) -> None:
@@ -140,12 +142,12 @@ def _table(run: WatchedRun) -> None:
     paths, heads, sizes, masks, biases = zip(*map(cells_of, run.judged), strict=True)
     worst = [judged.findings[0].title if judged.findings else "" for judged in run.judged]
     columns = {
-        "Attention": [visible_whole(path) for path in paths],
-        "Heads": heads,
-        "Queries and keys": sizes,
-        "Mask": masks,
-        "Bias": biases,
-        "Finding": worst,
+        say("attention"): [visible_whole(path) for path in paths],
+        say("heads"): heads,
+        say("sizes"): sizes,
+        say("mask"): masks,
+        say("bias"): biases,
+        say("finding"): worst,
     }
     key = "watched_table"
 
@@ -170,7 +172,7 @@ def _pick(run: WatchedRun, attention: Attention) -> None:
     key = f"watched_path_{attention.path}"
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="watched_pick"):
         st.selectbox(
-            "Attention",
+            say("attention"),
             paths,
             index=paths.index(attention.path),
             format_func=visible_whole,
@@ -186,23 +188,22 @@ def _pick(run: WatchedRun, attention: Attention) -> None:
 def _about(run: WatchedRun, attention: Attention, choices: Choices) -> None:
     """The attention in words."""
     heads, sizes, mask, bias = cells_of(run.judged_of(attention))[1:]
-    parts = [heads, sizes, f"mask: {mask}", bias, _exactness(attention)]
+    parts = [heads, sizes, say("its_mask", mask=mask), bias, _exactness(attention)]
     st.caption(" · ".join(markdown_safe(part) for part in parts if part))
     if choices.watched.watched_item >= n_items(attention):
-        st.caption(f"It has {n_items(attention)} sequences: the last one is drawn.")
+        st.caption(say("last_sequence", n_sequences=n_items(attention)))
 
 
 def _exactness(attention: Attention) -> str:
     """How far the weights that are drawn are from what the model went on with."""
     if attention.difference is None:
         return ""
-    how = f"to {attention.difference:.1e}" if attention.difference else "exactly"
-    return f"weights times values give its output {how}"
+    return say("within", difference=attention.difference) if attention.difference else say("exactly")
 
 
 def _attention(run: WatchedRun, attention: Attention, choices: Choices) -> None:
     if attention.weights is None:
-        st.info("Only its sizes were kept: there are no weights to draw.", icon=":material/info:")
+        st.info(say("no_weights"), icon=":material/info:")
         return
     picture = chosen_heads(run, attention.path, choices)
     head = min(choices.watched.watched_head, picture.weights.shape[1] - 1)

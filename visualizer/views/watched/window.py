@@ -9,7 +9,9 @@ from visualizer.runs.watched import WatchedRun
 from visualizer.safe_text import as_code
 from visualizer.session import state, widgets
 from visualizer.session.state import Choices
+from visualizer.texts import texts_of
 
+say = texts_of(__name__)
 _STEP = 256
 
 
@@ -30,12 +32,12 @@ def choose_window(picture: WatchedHeads, head: int, choices: Choices) -> None:
         if n_keys > picture.n_keys:
             widgets.number("watched_first_key", step=_STEP, width=170)
         drawn_queries, drawn_keys = picture.window
-        st.caption(f"Drawn: {_range('queries', drawn_queries, n_queries)}, {_range('keys', drawn_keys, n_keys)}.")
+        st.caption(say("drawn", queries=_part(drawn_queries, n_queries), keys=_part(drawn_keys, n_keys)))
     _say_largest(picture, head, min(choices.watched.watched_query, n_queries - 1))
 
 
-def _range(name: str, drawn: slice, size: int) -> str:
-    return f"{name} {drawn.start:,} to {drawn.stop - 1:,} of {size:,}"
+def _part(drawn: slice, size: int) -> str:
+    return say("part", first=drawn.start, last=drawn.stop - 1, size=size)
 
 
 def _say_largest(picture: WatchedHeads, head: int, query: int) -> None:
@@ -45,14 +47,13 @@ def _say_largest(picture: WatchedHeads, head: int, query: int) -> None:
         return
     key, weight = found
     queries, keys = picture.run.labels(picture.attention, picture.item)
-    from_query, to_key = _named(query, queries), _named(key, keys)
-    said = f"Query {from_query} gives its largest weight in head {head}, {weight:.3f}, to key {to_key}"
+    said = say("largest", query=_named(query, queries), head=head, weight=weight, key=_named(key, keys))
     is_drawn = picture.cell(query, key) is not None
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="watched_largest"):
-        st.caption(f"{said}{'.' if is_drawn else ', which is not drawn.'}", width="content")
+        st.caption(f"{said}." if is_drawn else say("not_drawn", said=said), width="content")
         if not is_drawn:
             st.button(
-                "Go there",
+                say("go"),
                 key="watched_go_to_largest",
                 on_click=state.callback(
                     state.watch,

@@ -19,9 +19,11 @@ from safetensors.torch import load
 from torch import Tensor
 
 from model.safetensors_header import read_header
+from visualizer.texts import texts_of
 from visualizer.views.lab.mask_files.entries import check_shape, quoted
 from visualizer.views.lab.mask_files.npy import read_npy
 
+say = texts_of(__name__)
 _MAX_UNPACKED = 2**25
 _MAX_MEMBERS = 64
 _MAX_PICKLE = _MAX_HEADER = 2**16
@@ -50,7 +52,7 @@ def read_safetensors(data: bytes) -> Arrays:
     Raises:
         ValueError: it is none, or holds no mask.
     """
-    damaged = "this is no .safetensors file, or a damaged one"
+    damaged = say("no_archive", ending=".safetensors")
     read_header(io.BytesIO(data), damaged=damaged, most_bytes=_MAX_HEADER, most_tensors=_MAX_MEMBERS)
     try:
         tensors = load(data)
@@ -68,12 +70,12 @@ def read_pt(data: bytes) -> Arrays:
     members = _members(data, ".pt")
     pickled = next((name for name in members if name.rpartition("/")[2] == "data.pkl"), None)
     if pickled is None:
-        raise ValueError("this is no .pt file of torch.save: save the tensor anew with PyTorch 1.6 or later")
+        raise ValueError(say("old_pt"))
     _check_pickle(members, pickled)
     try:
         loaded = torch.load(io.BytesIO(data), map_location="cpu", weights_only=True)
     except Exception as error:  # a damaged file can fail in many ways
-        raise ValueError("the .pt file is damaged, or holds more than tensors") from error
+        raise ValueError(say("bad_pt")) from error
     return _masks({name: partial(_as_is, tensor) for name, tensor in _tensors(loaded)})
 
 
@@ -95,11 +97,11 @@ def _members(data: bytes, ending: str) -> dict[str, bytes]:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             infos = archive.infolist()
             if len({info.filename for info in infos}) < len(infos):
-                raise ValueError(f"the {ending} file holds two parts of one name")
+                raise ValueError(say("same_names", ending=ending))
             if len(infos) > _MAX_MEMBERS:
-                raise ValueError(f"the {ending} file holds {len(infos)} parts, and {_MAX_MEMBERS} are the most")
+                raise ValueError(say("many_parts", ending=ending, n_parts=len(infos), most=_MAX_MEMBERS))
             if sum(info.file_size for info in infos) > _MAX_UNPACKED:
-                raise ValueError(f"the {ending} file unpacks to more than {_MAX_UNPACKED // 2**20} MiB")
+                raise ValueError(say("too_large", ending=ending, most=_MAX_UNPACKED // 2**20))
             return {info.filename: _unpacked(archive, info, ending) for info in infos}
     except (
         zipfile.BadZipFile,
@@ -109,14 +111,14 @@ def _members(data: bytes, ending: str) -> dict[str, bytes]:
         OSError,
         zipfile.LargeZipFile,
     ) as error:
-        raise ValueError(f"this is no {ending} file, or a damaged one") from error
+        raise ValueError(say("no_archive", ending=ending)) from error
 
 
 def _unpacked(archive: zipfile.ZipFile, info: zipfile.ZipInfo, ending: str) -> bytes:
     with archive.open(info) as member:
         found = member.read(info.file_size + 1)
     if len(found) != info.file_size:
-        raise ValueError(f"the {ending} file does not hold what it says it holds")
+        raise ValueError(say("other_size", ending=ending))
     return found
 
 
@@ -129,7 +131,7 @@ def _masks(readers: Mapping[str, Callable[[], Tensor]]) -> Arrays:
         except ValueError as error:
             refused = refused or f"{quoted(name)}: {error}"
     if not found:
-        raise ValueError(refused or "there is no array in the file")
+        raise ValueError(refused or say("no_array"))
     return found
 
 
@@ -137,9 +139,7 @@ def _checked(tensor: Tensor) -> Tensor:
     check_shape(tensor.shape)
     is_plain = tensor.layout is torch.strided and not tensor.is_quantized and not tensor.is_meta
     if not is_plain or tensor.is_complex() or tensor.dtype not in _TYPES:
-        raise ValueError(
-            f"it is of {str(tensor.dtype).removeprefix('torch.')}: a mask has booleans, integers or floats"
-        )
+        raise ValueError(say("no_mask", dtype=str(tensor.dtype).removeprefix("torch.")))
     return tensor.detach().contiguous()
 
 
@@ -178,13 +178,17 @@ _WIDTHS = {
 """The storages of a .pt file, and the bytes of one of their entries."""
 
 
+class _MoreThanTensorsError(ValueError):
+    """A .pt file asks for something that is no tensor."""
+
+
 def _check_pickle(members: Mapping[str, bytes], pickled: str) -> None:
     """Refuse a file that names anything but tensors, or storages that are not as long as they say.
 
     Only the names of the operations are read here; nothing is carried out.
     """
     if len(members[pickled]) > _MAX_PICKLE:
-        raise ValueError("the .pt file holds more than tensors")
+        raise _MoreThanTensorsError(say("more_than_tensors"))
     folder = pickled.rpartition("/")[0]
     pushed: list[object] = []
     memo: dict[int, object] = {}
@@ -192,7 +196,7 @@ def _check_pickle(members: Mapping[str, bytes], pickled: str) -> None:
         for operation, given, _ in pickletools.genops(members[pickled]):
             name = operation.name
             if name in ("STACK_GLOBAL", "INST", "OBJ", "NEWOBJ", "NEWOBJ_EX", "EXT1", "EXT2", "EXT4", "PERSID"):
-                raise ValueError("the .pt file holds more than tensors")  # noqa: TRY301 - as those it calls
+                raise _MoreThanTensorsError(say("more_than_tensors"))
             if name == "GLOBAL":
                 _check_global(str(given))
             if name == "BINPERSID":
@@ -204,13 +208,13 @@ def _check_pickle(members: Mapping[str, bytes], pickled: str) -> None:
             elif name in ("GLOBAL", "BINUNICODE", "SHORT_BINUNICODE", "BININT", "BININT1", "BININT2", "LONG1"):
                 pushed.append(given)
     except (ValueError, IndexError) as error:
-        raise ValueError(str(error) if "more than tensors" in str(error) else "the .pt file is damaged") from None
+        raise ValueError(str(error) if isinstance(error, _MoreThanTensorsError) else say("damaged_pt")) from None
 
 
 def _check_global(name: str) -> None:
     module, _, kind = name.partition(" ")
     if name not in _KNOWN and not (module == "torch" and kind in _WIDTHS):
-        raise ValueError(f"the .pt file holds more than tensors: it names {quoted(name)}")
+        raise _MoreThanTensorsError(say("names_more", name=quoted(name)))
 
 
 def _check_storage(members: Mapping[str, bytes], folder: str, described: list[object]) -> None:

@@ -9,6 +9,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from visualizer.texts import texts_of
+
+say = texts_of(__name__)
 MAX_SIDE = 2048
 """The most rows of one mask, and the most entries in a row."""
 
@@ -51,10 +54,10 @@ def read_entry_at(text: str, row: int, column: int) -> Entry:
         ValueError: it is neither a number nor True or False.
     """
     if not text:
-        raise ValueError(f"row {row}, column {column} is empty")
+        raise ValueError(say("empty_entry", row=row, column=column))
     entry = read_entry(text)
     if entry is None:
-        raise ValueError(f"row {row}, column {column} has {quoted(text)}, which is no number and not True or False")
+        raise ValueError(say("no_entry", row=row, column=column, text=quoted(text)))
     return entry
 
 
@@ -69,10 +72,10 @@ def check_side(n_rows: int, n_columns: int) -> None:
     Raises:
         ValueError: it has.
     """
-    if max(n_rows, n_columns) > MAX_SIDE:
-        kind, part = ("rows", "[:{0}]") if n_rows > MAX_SIDE else ("columns", "[:, :{0}]")
-        part = f"mask{part.format(MAX_SIDE)}"
-        raise ValueError(f"the array has more than {MAX_SIDE:,} {kind}, which is the most: give a part, as {part}")
+    if n_rows > MAX_SIDE:
+        raise ValueError(say("many_rows", most=MAX_SIDE))
+    if n_columns > MAX_SIDE:
+        raise ValueError(say("many_columns", most=MAX_SIDE))
 
 
 def check_entries(count: int) -> None:
@@ -82,9 +85,7 @@ def check_entries(count: int) -> None:
         ValueError: they have.
     """
     if count > MAX_ENTRIES:
-        raise ValueError(
-            f"the array has more than {MAX_ENTRIES:,} entries, which is the most: give some of its masks"
-        )
+        raise ValueError(say("many_entries", most=MAX_ENTRIES))
 
 
 def check_shape(shape: Sequence[int]) -> None:
@@ -94,12 +95,12 @@ def check_shape(shape: Sequence[int]) -> None:
         ValueError: it is one.
     """
     if not shape:
-        raise ValueError("this is a single number: a mask has one entry for each query and key")
+        raise ValueError(say("single_number"))
     if len(shape) > MAX_AXES:
-        raise ValueError(f"the array has {len(shape)} axes, and a mask has at most {MAX_AXES}: (B, H, Tq, Tk)")
+        raise ValueError(say("many_axes", n_axes=len(shape), most=MAX_AXES))
     check_side(shape[-2] if len(shape) > 1 else 1, shape[-1])
     if 0 in shape:
-        raise ValueError(f"the array is empty: its shape is {tuple(shape)}")
+        raise ValueError(say("empty_shape", shape=tuple(shape)))
     check_entries(math.prod(shape))
 
 
@@ -111,17 +112,14 @@ def array_of(rows: Sequence[Sequence[Entry]]) -> Array:
     """
     for row, entries in enumerate(rows, start=1):
         if len(entries) != len(rows[0]):
-            raise ValueError(f"row {row} has {len(entries)} values and row 1 has {len(rows[0])}")
+            raise ValueError(say("uneven_rows", row=row, n_values=len(entries), n_first=len(rows[0])))
     if not rows[0]:
-        raise ValueError("the array is empty")
+        raise ValueError(say("empty"))
     is_boolean = isinstance(rows[0][0], bool)
     for row, entries in enumerate(rows, start=1):
         for column, entry in enumerate(entries, start=1):
             if isinstance(entry, bool) != is_boolean:
-                raise ValueError(
-                    f"row {row}, column {column} is {entry} and row 1, column 1 is {rows[0][0]}: True and False "
-                    "do not mix with numbers"
-                )
+                raise ValueError(say("mixed", row=row, column=column, entry=entry, first=rows[0][0]))
     if is_boolean:
         return np.array(rows, dtype=np.bool_)
     is_integer = all(isinstance(entry, int) for entries in rows for entry in entries)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
+from visualizer.texts import texts_of
 from visualizer.views.lab.mask_files.entries import (
     MAX_AXES,
     Array,
@@ -17,6 +18,7 @@ from visualizer.views.lab.mask_files.entries import (
     read_entry_at,
 )
 
+say = texts_of(__name__)
 _CALL = re.compile(
     r"(?:\w{1,40}\s*=\s*)?(?:(?:np|numpy|torch|jnp|jax\.numpy)\.)?(?:as)?(?:array|tensor)\s*\(", re.IGNORECASE
 )
@@ -49,17 +51,14 @@ def read_nested(text: str) -> Array:
 def _without_call(text: str) -> str:
     """The brackets alone, without ``tensor(`` and what follows the array, such as ``, dtype=torch.bool)``."""
     if "..." in text:
-        raise ValueError(
-            "the array was printed with ... in place of entries: print it whole, in NumPy after "
-            "np.set_printoptions(threshold=sys.maxsize), in PyTorch after torch.set_printoptions(profile='full')"
-        )
+        raise ValueError(say("shortened"))
     call = _CALL.match(text)
     if call is None:
         assigned = _ASSIGNED.match(text)
         return text[assigned.end() :] if assigned else text
     end = text.rfind("]") + 1
     if end == 0 or not _AFTER_ARRAY.fullmatch(text, end):
-        raise ValueError(f"after {quoted(call.group())} comes no array in brackets that ends with the text")
+        raise ValueError(say("no_array_after", call=quoted(call.group())))
     return text[call.end() : end]
 
 
@@ -85,14 +84,14 @@ class _Lists:
     def take(self, token: str) -> None:
         """Read one bracket, comma or entry."""
         if self.rows and not self.open:
-            raise ValueError(f"after the array comes {quoted(token)}")
+            raise ValueError(say("after_array", text=quoted(token)))
         if token in _CLOSING:
             self._open(token)
         elif token in _CLOSING.values():
             self._close(token)
         elif token == ",":
             if self.previous in ("", ",", *_CLOSING):
-                raise ValueError(f"row {self._row} has a comma without a value before it")
+                raise ValueError(say("lone_comma", row=self._row))
         else:
             self._add(token)
         self.previous = token
@@ -100,7 +99,7 @@ class _Lists:
     def array(self) -> Array:
         """The array, once all is read."""
         if self.open:
-            raise ValueError(f"a {self.open[-1].bracket!r} is never closed")
+            raise ValueError(say("never_closed", bracket=self.open[-1].bracket))
         array = array_of(self.rows or [[]])
         shape = [*(self.sizes[depth] for depth in range(1, self.row_depth)), array.shape[1]]
         while len(shape) > MAX_AXES and shape[0] == 1:
@@ -114,37 +113,34 @@ class _Lists:
 
     def _open(self, bracket: str) -> None:
         if len(self.open) == _DEEPEST:
-            raise ValueError(f"row {self._row} is nested deeper than {_DEEPEST} brackets")
+            raise ValueError(say("too_deep", row=self._row, most=_DEEPEST))
         if self.open:
             if self.open[-1].entries:
-                raise ValueError(f"row {self._row} has a list beside a value")
+                raise ValueError(say("list_beside_value", row=self._row))
             self.open[-1].n_lists += 1
         self.open.append(_List(bracket))
 
     def _close(self, bracket: str) -> None:
         if not self.open or _CLOSING[self.open[-1].bracket] != bracket:
-            raise ValueError(f"row {self._row} has a {bracket!r} that closes nothing")
+            raise ValueError(say("closes_nothing", row=self._row, bracket=bracket))
         closed, depth = self.open[-1], len(self.open)
         if closed.n_lists == 0:
             if self.rows and depth != self.row_depth:
-                raise ValueError(f"row {self._row} is nested in {depth} brackets and row 1 in {self.row_depth}")
+                raise ValueError(say("uneven_depth", row=self._row, depth=depth, first=self.row_depth))
             self.rows.append(closed.entries)
             self.row_depth = depth
             check_entries(len(self.rows) * max(1, len(closed.entries)))
         elif self.sizes.setdefault(depth, closed.n_lists) != closed.n_lists:
-            raise ValueError(
-                f"before row {self._row} a list of {closed.n_lists} ends, and the first of its kind has "
-                f"{self.sizes[depth]}"
-            )
+            raise ValueError(say("uneven_lists", row=self._row, size=closed.n_lists, first=self.sizes[depth]))
         self.open.pop()
         if self.open:
             check_side(self.open[-1].n_lists, 0)
 
     def _add(self, text: str) -> None:
         if not self.open:
-            raise ValueError(f"before the array comes {quoted(text)}")
+            raise ValueError(say("before_array", text=quoted(text)))
         if self.open[-1].n_lists:
-            raise ValueError(f"row {self._row} has the value {quoted(text)} beside lists")
+            raise ValueError(say("value_beside_lists", row=self._row, value=quoted(text)))
         entries = self.open[-1].entries
         entries.append(read_entry_at(text, self._row, len(entries) + 1))
         check_side(0, len(entries))

@@ -10,8 +10,10 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
+from visualizer.texts import texts_of
 from visualizer.views.lab.mask_files.entries import Array, check_shape, quoted
 
+say = texts_of(__name__)
 _LONGEST_HEADER = 1024
 _VERSIONS = (1, 2, 3)
 _LARGEST_NUMBER = 8  # bytes
@@ -29,7 +31,7 @@ def read_npy(data: bytes) -> Array:
     entries = data[file.tell() :]
     size = math.prod(shape) * kind.itemsize
     if len(entries) != size:
-        raise ValueError(f"the header promises {size:,} bytes of entries and the file has {len(entries):,}")
+        raise ValueError(say("other_size", promised=size, n_bytes=len(entries)))
     order: Literal["C", "F"] = "F" if is_fortran else "C"
     if kind.kind == "b":  # a byte other than 0 and 1 is True
         return np.frombuffer(entries, np.uint8).reshape(shape, order=order).astype(np.bool_)
@@ -49,28 +51,25 @@ def _header(file: BytesIO) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
     try:
         version, _ = npy.read_magic(file)
     except ValueError:
-        raise ValueError("this is no .npy file: it does not begin like one") from None
+        raise ValueError(say("no_npy")) from None
     if version not in _VERSIONS:
-        raise ValueError(f"this .npy file is of version {version}, and 1 to 3 are known")
+        raise ValueError(say("unknown_version", version=version))
     read = npy.read_array_header_1_0 if version == 1 else npy.read_array_header_2_0
     try:
         shape, is_fortran, kind = read(file, max_header_size=_LONGEST_HEADER)
     except Exception as error:  # what a header does to NumPy's parser is not only a ValueError
         reason = str(error).partition("\n")[0].rstrip(".")
-        raise ValueError(f"the header of the .npy file cannot be read: {quoted(reason)}") from error
+        raise ValueError(say("unreadable_header", reason=quoted(reason))) from error
     _check_type(kind)
     if any(length < 0 for length in shape):
-        raise ValueError(f"the header of the .npy file says a shape that no array has: {shape}")
+        raise ValueError(say("impossible_shape", shape=shape))
     check_shape(shape)
     return shape, is_fortran, kind
 
 
 def _check_type(kind: np.dtype[Any]) -> None:
     if kind.names is not None:
-        raise ValueError("the .npy file holds records of several fields: a mask has booleans, integers or floats")
+        raise ValueError(say("records"))
     if kind.kind not in "biuf" or kind.itemsize > _LARGEST_NUMBER:
-        objects = " (Python objects)" if kind.hasobject else ""
-        raise ValueError(
-            f"the .npy file has entries of type {quoted(kind.str)}{objects}: a mask has booleans, integers or "
-            "floats"
-        )
+        objects, others = say("objects", dtype=quoted(kind.str)), say("other_type", dtype=quoted(kind.str))
+        raise ValueError(objects if kind.hasobject else others)

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from visualizer.settings.fields import MAX_TYPED
+from visualizer.texts import texts_of
 from visualizer.views.lab.mask_files.archives import ARCHIVES
 from visualizer.views.lab.mask_files.entries import Array, quoted
 from visualizer.views.lab.mask_files.nested import is_nested, read_nested
@@ -18,6 +19,7 @@ from visualizer.views.lab.mask_files.npy import read_npy
 from visualizer.views.lab.mask_files.snippets import is_snippet, read_snippet
 from visualizer.views.lab.mask_files.table import read_table
 
+say = texts_of(__name__)
 MAX_BYTES = 2**24
 """The largest file."""
 
@@ -79,7 +81,7 @@ def read_upload(name: str, data: bytes) -> Array:
     if ending == ".npy":
         return read_npy(data)
     if ending not in _TEXTS:
-        raise ValueError(f"the file ends in {quoted(ending)}: it must end in one of {', '.join(ENDINGS)}")
+        raise ValueError(say("other_ending", ending=quoted(ending), endings=", ".join(ENDINGS)))
     return _read_text(_decoded(data))
 
 
@@ -102,7 +104,7 @@ def read_pasted(text: str) -> Array:
 
 def _check_bytes(size: int, most: int) -> None:
     if size > most:
-        raise ValueError(f"this is {size / 2**20:.1f} MiB, and {most // 2**20} MiB is the most")
+        raise ValueError(say("too_large", size=size / 2**20, most=most // 2**20))
 
 
 def _decoded(data: bytes) -> str:
@@ -110,15 +112,15 @@ def _decoded(data: bytes) -> str:
     try:
         return data.decode(encoding)
     except UnicodeDecodeError:
-        raise ValueError("the file is not text in UTF-8") from None
+        raise ValueError(say("no_text")) from None
 
 
 def _read_text(text: str) -> Array:
     stripped = text.strip()
     if not stripped:
-        raise ValueError("there is nothing in it")
+        raise ValueError(say("empty"))
     if stripped.startswith("{"):
-        raise ValueError("this is an object in braces: give the nested lists in it alone")
+        raise ValueError(say("braces"))
     if is_snippet(stripped):
         return read_snippet(stripped)
     return read_nested(stripped) if is_nested(stripped) else read_table(stripped)

@@ -11,8 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from model.mask_tools.language import MaskContext, MaskExpressionError, from_mask_mod, parse
+from visualizer.texts import texts_of
 from visualizer.views.lab.mask_files.entries import Array, check_side
 
+say = texts_of(__name__)
 Cells = NDArray[np.bool_]
 
 _ROWS = re.compile(r'"""\s*([1.]+(?:\s+[1.]+)*)\s*"""')
@@ -76,7 +78,7 @@ def _picture(text: str) -> Cells:
     lines = text.split()
     check_side(len(lines), len(lines[0]))
     if len({len(line) for line in lines}) > 1:
-        raise ValueError("the rows of the picture are not of one length")
+        raise ValueError(say("uneven_rows"))
     return np.array([[cell == "1" for cell in line] for line in lines])
 
 
@@ -88,7 +90,7 @@ def _pictured(text: str) -> Cells:
         return pictures[0]
     chosen = [int(index) for index in heads[1].split(", ")]
     if len({picture.shape for picture in pictures}) > 1 or max(chosen) >= len(pictures):
-        raise ValueError("the pictures of the heads do not fit together")
+        raise ValueError(say("uneven_heads"))
     return np.stack([pictures[index] for index in chosen])
 
 
@@ -97,7 +99,7 @@ def _computed(text: str) -> Cells:
     size = _SIZE.search(text)
     condition = _RETURNED.search(text) or _ALLOWED.search(text)
     if size is None or condition is None:
-        raise ValueError("the code does not say how many queries and keys there are, as T = 6 does")
+        raise ValueError(say("no_size"))
     numbers = [int(number) for number in size.groups() if number]
     n_queries, n_keys = (numbers * 2)[:2]
     check_side(n_queries, n_keys)
@@ -107,7 +109,7 @@ def _computed(text: str) -> Cells:
     try:
         return parse(from_mask_mod(source)).evaluate(_context(text, n_queries, n_keys)).numpy()
     except MaskExpressionError as error:
-        raise ValueError(f"the condition of the code cannot be read: {error}") from None
+        raise ValueError(say("no_condition", error=error)) from None
 
 
 def _context(text: str, n_queries: int, n_keys: int) -> MaskContext:
@@ -128,7 +130,7 @@ def _context(text: str, n_queries: int, n_keys: int) -> MaskContext:
             key_segments=facts.get("key_segment", keys),
         )
     except ValueError:
-        raise ValueError("the code does not say as much of each token") from None
+        raise ValueError(say("uneven_tokens")) from None
 
 
 def _padding_of(text: str) -> str:

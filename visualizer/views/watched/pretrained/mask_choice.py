@@ -29,7 +29,9 @@ from visualizer.settings.fields import MAX_TOKENS
 from visualizer.settings.painted_mask import asks_for_head, read_planes, source_at
 from visualizer.settings.settings import Selection, Settings, default_stage
 from visualizer.settings.watched_settings import WATCHED
+from visualizer.texts import texts_of
 
+say = texts_of(__name__)
 _EXPRESSION = "pretrained_expression"
 _PAINTER = "pretrained_painter"
 
@@ -99,26 +101,25 @@ def choose(run: WatchedRun, checkpoint: Checkpoint, masked: Masked, choices: Cho
             field.label,
             key=_EXPRESSION,
             help=field.help,
-            placeholder="painted cell by cell: too irregular for a short expression",
+            placeholder=say("irregular"),
             width=400,
             on_change=state.on_change(_EXPRESSION, lambda text: state.watch(pretrained_mask=text)),
         )
         _start_from_own(run, masked, choices)
         if painted := source_at(read_planes(choices.settings.custom), 0, 0):
             st.button(
-                "Take the painted mask",
+                say("take_painted"),
                 icon=":material/brush:",
                 key="pretrained_take_painted",
-                help="The mask that is painted in the Mask lab.",
+                help=say("take_painted_help"),
                 on_click=state.callback(state.watch, pretrained_mask=painted),
             )
         if masked.where == "self":
             st.button(
-                "Open in the Mask lab",
+                say("to_lab"),
                 icon=":material/science:",
                 key="pretrained_to_lab",
-                help="Translate this mask, compare an array with it or count its blocks. It replaces the text "
-                "and the mask there; a button there brings it back.",
+                help=say("to_lab_help"),
                 on_click=state.callback(_open_in_lab, checkpoint, masked.keys, source),
                 disabled=len(masked.keys) > MAX_TOKENS,
             )
@@ -132,10 +133,10 @@ def _start_from_own(run: WatchedRun, masked: Masked, choices: Choices) -> None:
         own = plane(attention.allowed, 0).expand(-1, *attention.shape[2:])
     allowed = own[min(choices.watched.watched_head, len(own) - 1)]
     st.button(
-        "Start from its own",
+        say("own"),
         icon=":material/restart_alt:",
         key="pretrained_own_mask",
-        help=f"The mask that {markdown_safe(attention.path)} had.",
+        help=say("own_help", path=markdown_safe(attention.path)),
         on_click=state.callback(state.watch, pretrained_mask=as_source(allowed, masked.context()) or "True"),
     )
 
@@ -181,15 +182,15 @@ def paint(masked: Masked, allowed: Tensor, weights: np.ndarray, choices: Choices
         if (place := parse_select(event, n_queries, n_keys)) is not None:
             state.watch(watched_query=place[0], watched_key=place[1])
 
-    of_heads = f" Head {head} is shown; a stroke makes its mask that of all heads." if len(allowed) > 1 else ""
-    st.caption(f"This mask: {markdown_safe(name_of(cells, context))}.{of_heads}")
+    name = markdown_safe(name_of(cells, context))
+    st.caption(say("this_head", name=name, head=head) if len(allowed) > 1 else say("this_mask", name=name))
     mount(
         mask_painter(
             ~cells.numpy(),
             others=np.zeros(masked.size, np.uint8),
             reasons=(),
             weights=weights,
-            weights_title=f"weights of head {looked.watched_head} under it",
+            weights_title=say("weights", head=looked.watched_head),
             findings=(),
             all_clear="",
             selected=(min(looked.watched_query, n_queries - 1), min(looked.watched_key, n_keys - 1)),

@@ -21,9 +21,11 @@ from visualizer.session.cache import Kept
 from visualizer.session.mount import mount
 from visualizer.session.state import Choices
 from visualizer.stages.panels import to_array
+from visualizer.texts import texts_of
 from visualizer.views.watched.pretrained.door import MOST_TOKENS, opened, words_of
 from visualizer.views.watched.pretrained.mask_choice import Masked, allowed_by, axes_of, choose, masked_by, paint
 
+say = texts_of(__name__)
 N_LIKELY = 5
 """How many of the likeliest tokens are named."""
 
@@ -78,7 +80,7 @@ def _pass(checkpoint: Checkpoint, given: Tokenized, words: Words, source: str) -
     kept = _PASSES.setdefault(checkpoint, Kept(_ROOM_BYTES, lambda each: each.trace.nbytes + each.output.nbytes))
     found = kept.get((words, source))
     if found is None:
-        with st.spinner("Computing …"):
+        with st.spinner(say("computing")):
             found = kept.keep((words, source), run(checkpoint, given))
     return found
 
@@ -87,17 +89,12 @@ def _said(both: _Both, masked: Masked, allowed: Tensor) -> None:
     """Whether the model kept to the mask, and how far it went from its own."""
     meant = attentions_of(both.other.trace, masked.where)
     if holds(meant, allowed):
-        all_of = f"All {len(meant)} attentions keep" if len(meant) > 1 else "The attention keeps"
-        kept = f"{all_of} to it: every blocked cell has weight 0."
+        said = [say("all_keep", n_attentions=len(meant)) if len(meant) > 1 else say("it_keeps")]
     else:
-        kept = "The model does not keep to it: some blocked cells have weight."
-    without = int((~allowed.any(-1)).any(0).sum())
-    if without:
-        kept += (
-            f" {without} {'query has' if without == 1 else 'queries have'} no key left in some head: transformers "
-            "adds the least number in place of -∞, so their weights are the same for all keys."
-        )
-    st.caption(f"{kept} {_farthest(both)}")
+        said = [say("not_kept")]
+    if without := int((~allowed.any(-1)).any(0).sum()):
+        said.append(say("one_keyless") if without == 1 else say("keyless", n_queries=without))
+    st.caption(" ".join((*said, _farthest(both))))
 
 
 def _farthest(both: _Both) -> str:
@@ -109,9 +106,7 @@ def _farthest(both: _Both) -> str:
     ]
     place = int(np.argmax(changes))
     path = markdown_safe(both.own.trace[place].path)
-    return (
-        f"Largest change of a weight: {changes[place]:.2f}, in {path}." if changes[place] else "No weight changed."
-    )
+    return say("changed", change=changes[place], path=path) if changes[place] else say("unchanged")
 
 
 def _grids(both: _Both, masked: Masked, attention: Attention, allowed: Tensor, choices: Choices) -> None:
@@ -126,11 +121,11 @@ def _grids(both: _Both, masked: Masked, attention: Attention, allowed: Tensor, c
     blocked = blocked_of(allowed, own.shape, head)
     own_blocked = None if own.allowed is None else blocked_of(own.allowed, own.shape, head)
     panels = (
-        Panel("own", "Its own mask", before, *axes, f"{path} · head {head}", "weights",
+        Panel("own", say("own"), before, *axes, say("of_head", path=path, head=head), "weights",
               bounds=(0.0, 1.0), blocked=own_blocked, blocked_by=("mask",)),
-        Panel("other", "Another mask", after, *axes, f"{path} · head {head}", "weights",
+        Panel("other", say("other"), after, *axes, say("of_head", path=path, head=head), "weights",
               bounds=(0.0, 1.0), blocked=blocked, blocked_by=("mask",)),
-        Panel("difference", "Difference", difference, *axes, "another mask minus its own",
+        Panel("difference", say("difference"), difference, *axes, say("difference_of_what"),
               palette="diverging", bounds=(-most, most)),
     )  # fmt: skip
     mount(tensor_grid(panels, layout="wrap", key="pretrained_masks"))
@@ -139,7 +134,7 @@ def _grids(both: _Both, masked: Masked, attention: Attention, allowed: Tensor, c
         paths = [each.path for each in attentions_of(both.own.trace, masked.where)]
         key = f"pretrained_mask_path_{path}"
         st.selectbox(
-            "Attention",
+            say("attention"),
             paths,
             index=paths.index(path),
             format_func=visible_whole,
@@ -164,10 +159,10 @@ def blocked_of(allowed: Tensor, shape: tuple[int, ...], head: int) -> np.ndarray
 def _answers(checkpoint: Checkpoint, both: _Both) -> None:
     """The likeliest tokens at the last place under both masks."""
     columns = {}
-    for title, each in (("Its own mask", both.own), ("Another mask", both.other)):
+    for title, each in ((say("own"), both.own), (say("other"), both.other)):
         shares, ids = each.output[0, -1].double().softmax(0).topk(N_LIKELY)
         pieces = pieces_of_ids(checkpoint.tokenizer, ids.tolist())
         columns[title] = [visible(piece.text) for piece in pieces]
-        columns[f"{title}: probability"] = [f"{share:.1%}" for share in shares.tolist()]
-    st.caption("The likeliest tokens at the last place:")
+        columns[say("probability", mask=title)] = [f"{share:.1%}" for share in shares.tolist()]
+    st.caption(say("likeliest"))
     st.dataframe(columns, hide_index=True, width="content")

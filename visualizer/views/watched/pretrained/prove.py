@@ -25,6 +25,7 @@ from visualizer.session.background import Progress
 from visualizer.session.cache import Kept
 from visualizer.session.mount import mount
 from visualizer.session.state import Choices
+from visualizer.texts import texts_of
 from visualizer.views.watched.pretrained.door import (
     MOST_TOKENS,
     MOST_TRACE_BYTES,
@@ -35,6 +36,7 @@ from visualizer.views.watched.pretrained.door import (
 )
 from visualizer.views.watched.pretrained.mask_choice import allowed_by, choose, masked_by
 
+say = texts_of(__name__)
 AT_ONCE = 6e10
 """Weights times tokens times rows up to which nobody has to ask: about two seconds on one core."""
 
@@ -58,7 +60,7 @@ def render(run: WatchedRun, choices: Choices) -> None:
     given = tokenized(checkpoint, words_of(choices.watched), MOST_TOKENS)
     judged = given.target or given.pieces
     if len(judged) < 2:
-        st.info("There is only one token: write more.", icon=":material/info:")
+        st.info(say("one_token"), icon=":material/info:")
         return
     widgets.segments("pretrained_under", required=True)
     is_other = choices.watched.pretrained_under == "other"
@@ -98,13 +100,13 @@ def _padding(checkpoint: Checkpoint, words: Words) -> None:
     kept = _PADDING.setdefault(checkpoint, Kept(room=16))
     found = kept.get(words)
     if found is None:
-        with st.spinner("Computing …"):
+        with st.spinner(say("computing")):
             found = kept.keep(words, padding_ignored(checkpoint, given))
     holds, sentence = found
     if holds:
-        st.success(f"**Passes.** The batch: {markdown_safe(sentence)}", icon=":material/check:")
+        st.success(say("batch_passes", why=markdown_safe(sentence)), icon=":material/check:")
     else:
-        st.error(f"**Fails.** The batch: {markdown_safe(sentence)}", icon=":material/close:")
+        st.error(say("batch_fails", why=markdown_safe(sentence)), icon=":material/close:")
 
 
 def _measured(
@@ -116,11 +118,7 @@ def _measured(
         return found
     n_bytes = memory_of_run(checkpoint, given, "all")
     if n_bytes > MOST_TRACE_BYTES:
-        st.error(
-            f"All stages of this pass take {in_words(n_bytes)}; the limit is {in_words(MOST_TRACE_BYTES)}. "
-            "Use a shorter text.",
-            icon=":material/error:",
-        )
+        st.error(say("too_large", size=in_words(n_bytes), most=in_words(MOST_TRACE_BYTES)), icon=":material/error:")
         return None
 
     def work(progress: Progress) -> None:
@@ -129,65 +127,40 @@ def _measured(
         kept.keep((words, source), _Measured(found, time.perf_counter() - started))
 
     n_tokens, n_weights = len(promised), checkpoint.n_weights
-    said = "Differentiating the output by every token …"
     if n_weights * n_tokens**2 <= AT_ONCE:
-        background.at_once(work, said)
+        background.at_once(work, say("doing"))
         return kept.get((words, source))
-    st.caption(
-        f"This differentiates the rows of the output by {n_tokens:,} tokens, one after the other, through "
-        f"{weights_in_words(n_weights)}. You can stop it."
-    )
-    background.offer("pretrained_proof", (checkpoint.name, words, source), "Measure", work, said)
+    st.caption(say("how_long", n_tokens=n_tokens, weights=weights_in_words(n_weights)))
+    background.offer("pretrained_proof", (checkpoint.name, words, source), say("measure"), work, say("doing"))
     return kept.get((words, source))
 
 
 def _causal(found: Dependence, pieces: tuple[Piece, ...]) -> None:
     """Whether no row depends on a later token: the claim of every decoder."""
     if found.ahead is None:
-        st.success(
-            f"**Passes.** No later token changes an earlier row: all {int(found.later.sum()):,} derivatives that "
-            "must be zero are exactly zero.",
-            icon=":material/check:",
-        )
+        st.success(say("causal", n_derivatives=int(found.later.sum())), icon=":material/check:")
         return
-    st.error(
-        f"**Fails.** A later token changes an earlier row: {_leak(found.ahead, pieces)}", icon=":material/close:"
-    )
+    st.error(say("looks_ahead", leak=_leak(found.ahead, pieces)), icon=":material/close:")
     if bool((found.later & ~found.forbidden).any()):
-        st.caption("The mask allows later tokens, so this is correct.")
+        st.caption(say("allowed_ahead"))
 
 
 def _promised(found: Dependence, pieces: tuple[Piece, ...], *, is_other: bool) -> None:
     """Whether nothing passes where the masks forbid it."""
     n_forbidden = int(found.forbidden.sum())
     if n_forbidden == 0:
-        st.info(
-            "Over all layers the masks let every token reach every row: there is nothing to prove.",
-            icon=":material/info:",
-        )
+        st.info(say("nothing_forbidden"), icon=":material/info:")
     elif found.beyond_masks is not None:
-        st.error(
-            f"**Fails.** A row depends on a token that the masks block: {_leak(found.beyond_masks, pieces)}",
-            icon=":material/close:",
-        )
+        st.error(say("beyond_masks", leak=_leak(found.beyond_masks, pieces)), icon=":material/close:")
     elif is_other:
-        st.success(
-            f"**Passes.** No row depends on a token that the other mask blocks over all layers: all "
-            f"{n_forbidden:,} derivatives that must be zero are exactly zero.",
-            icon=":material/check:",
-        )
+        st.success(say("other_kept", n_derivatives=n_forbidden), icon=":material/check:")
     else:
-        st.info(
-            "**Holds by construction.** No row depends on a token that the model's own masks block: all "
-            f"{n_forbidden:,} derivatives are exactly zero. The claim follows from these masks, so a wrong mask "
-            "passes too.",
-            icon=":material/info:",
-        )
+        st.info(say("own_kept", n_derivatives=n_forbidden), icon=":material/info:")
 
 
 def _leak(leak: Leak, pieces: tuple[Piece, ...]) -> str:
     row, token = (f"{place} “{markdown_safe(visible(pieces[place].text))}”" for place in (leak.row, leak.token))
-    return f"row {row} depends on token {token}. {markdown_safe(leak.stage)}."
+    return say("leak", row=row, token=token, stage=markdown_safe(leak.stage))
 
 
 def _grid(found: Dependence, pieces: tuple[Piece, ...]) -> None:
@@ -196,28 +169,21 @@ def _grid(found: Dependence, pieces: tuple[Piece, ...]) -> None:
     held = (found.forbidden & (found.sizes == 0)).numpy()
     panel = Panel(
         name="influence",
-        title="Which rows of the output depend on which tokens",
-        subtitle=f"{len(found.rows)} rows, {len(labels)} tokens",
+        title=say("title"),
+        subtitle=say("subtitle", n_rows=len(found.rows), n_tokens=len(labels)),
         array=sizes,
         rows=Axis("query", tuple(labels[row] for row in found.rows), None),
         columns=Axis("key", labels, None),
         role="residual",
         bounds=(0.0, float(sizes.max()) or 1.0),
         blocked=held.astype(np.uint8),
-        blocked_by=("the masks (it measures exactly 0)",),
+        blocked_by=(say("blocked_by"),),
     )
     mount(tensor_grid((panel,), key="pretrained_proof_grid"))
 
 
 def _how(measured: _Measured) -> str:
     found = measured.found
-    rows = (
-        "every row"
-        if len(found.rows) == found.n_tokens
-        else f"{len(found.rows)} of {found.n_tokens} rows, a sample,"
-    )
-    return (
-        f"Shown: the exact derivative of a random direction of {rows} of the output by the embedding of every "
-        "token. Where it is not zero, its size estimates the Frobenius norm of the Jacobian. Measured in "
-        f"{measured.seconds:.1f} s."
-    )
+    sample = say("sample", n_rows=len(found.rows), n_tokens=found.n_tokens)
+    rows = say("every_row") if len(found.rows) == found.n_tokens else sample
+    return say("how", rows=rows, seconds=measured.seconds)

@@ -21,8 +21,10 @@ from visualizer.session.mount import mount
 from visualizer.session.state import Choices
 from visualizer.settings.link import chosen_in
 from visualizer.stages.panels import to_array
+from visualizer.texts import texts_of
 from visualizer.views.watched.pretrained.door import MOST_TOKENS, opened, words_of
 
+say = texts_of(__name__)
 _WRITTEN: WeakKeyDictionary[Checkpoint, Kept[tuple[Words, int, Sampling], tuple[Step, ...]]] = WeakKeyDictionary()
 _SLIDER = 170
 
@@ -37,9 +39,7 @@ def render(_run: WatchedRun, choices: Choices) -> None:
         widgets.switch("pretrained_sampling", width="content")
         if choices.watched.pretrained_sampling:
             widgets.slider("temperature", step=0.1, width=_SLIDER)
-            widgets.number(
-                "top_k", help="Only this many of the most likely tokens can be drawn; 0: all.", width=130
-            )
+            widgets.number("top_k", help=say("top_k"), width=130)
             widgets.slider("top_p", step=0.05, width=_SLIDER)
             widgets.number("draws", width=130)
     words, sampling = words_of(choices.watched), sampling_of(choices)
@@ -50,7 +50,7 @@ def render(_run: WatchedRun, choices: Choices) -> None:
     kept = _WRITTEN.setdefault(checkpoint, Kept(room=8))
     steps = kept.get((words, n_steps, sampling))
     if steps is None:
-        with st.spinner("The model writes …"):
+        with st.spinner(say("writing")):
             steps = kept.keep((words, n_steps, sampling), tuple(write_on(checkpoint, given, n_steps, sampling)))
     st.caption(why_it_stops(checkpoint, steps, n_steps, longest))
     key = "pretrained_steps_picture"
@@ -77,15 +77,13 @@ def sampling_of(choices: Choices) -> Sampling:
 def why_it_stops(checkpoint: Checkpoint, steps: tuple[Step, ...], n_steps: int, longest: int) -> str:
     """What ended the text, and what else would; a line of Markdown."""
     ends = pieces_of_ids(checkpoint.tokenizer, sorted(end_ids(checkpoint)))
-    names = " or ".join(f"“{markdown_safe(visible(piece.text))}”" for piece in ends)
-    with_cache = "Keys and values of earlier tokens are kept."
+    names = say("or").join(f"“{markdown_safe(visible(piece.text))}”" for piece in ends)
     if steps[-1].ended:
-        end = markdown_safe(visible(steps[-1].token.text))
-        return f"It stopped by itself, with the end token “{end}”. {with_cache}"
-    by_itself = f"by itself it stops at {names}" if names else "it has no end token"
+        return say("ended", token=markdown_safe(visible(steps[-1].token.text)))
+    by_itself = say("stops_at", tokens=names) if names else say("no_end")
     if n_steps == longest:
-        return f"It stops where its positions end; {by_itself}. {with_cache}"
-    return f"It stops after {n_steps} tokens, as asked; {by_itself}. {with_cache}"
+        return say("positions_end", by_itself=by_itself)
+    return say("as_asked", n_tokens=n_steps, by_itself=by_itself)
 
 
 def picture_of(given: Tokenized, steps: tuple[Step, ...], *, sampled: bool) -> StepsPicture:
@@ -110,9 +108,9 @@ def picture_of(given: Tokenized, steps: tuple[Step, ...], *, sampled: bool) -> S
         steps=tuple(_step(step, sampled=sampled) for step in steps),
         weights=weights,
         keys=Axis("key", keys, "source" if has_source else None),
-        heads=tuple(f"Head {head}" for head in range(n_heads)),
+        heads=tuple(say("head", head=head) for head in range(n_heads)),
         own=not has_source,
-        title="Cross-attention over the source" if has_source else "Self-attention over the tokens so far",
+        title=say("cross_attention") if has_source else say("self_attention"),
         keys_blocked=np.zeros(len(keys) if has_source else 0, np.uint8),
         blocked=blocked,
         blocked_by=("mask",),
@@ -149,11 +147,8 @@ def _step(step: Step, *, sampled: bool) -> StepPicture:
 def _sentence(step: Step, *, sampled: bool) -> str:
     label = f"“\u2068{visible(step.token.text)}\u2069”"
     if not sampled:
-        return f"{label} is the most likely token, so it is chosen."
+        return say("likeliest", token=label)
     if step.n_possible == 1:
-        return f"Only {label} is left to draw."
+        return say("only_one", token=label)
     n_tokens = len(step.likely) + step.n_others
-    return (
-        f"{step.n_possible:,} of {n_tokens:,} tokens can be drawn. The seed drew {step.draw:.4f}: added up from "
-        f"the most likely token on, the shares first exceed it at {label}."
-    )
+    return say("drawn", n_possible=step.n_possible, n_tokens=n_tokens, draw=step.draw, token=label)

@@ -13,10 +13,12 @@ from model.mask_tools.mask_case import listed
 from visualizer.runs.masks_in_force import as_expression
 from visualizer.session import drafts, state, widgets
 from visualizer.settings.settings import FIELDS, Settings, in_mask_order
+from visualizer.texts import texts_of
 from visualizer.views.lab import mask_edits
 from visualizer.views.lab.case import Case
 from visualizer.views.lab.pointing import complain
 
+say = texts_of(__name__)
 _EXPRESSION = "expression"
 _REPLACED = "replaced_masks"
 
@@ -40,13 +42,10 @@ def expression(case: Case) -> None:
             _replace(case, found if found.custom else replace(found, mask=_replaced() or found.mask))
 
     st.text_input(
-        "Allowed where",
+        say("allowed_where"),
         key=_EXPRESSION,
         placeholder=_placeholder(case),
-        help="q and k are the positions of query and key, h and b the numbers of the head and of the sequence. Use "
-        "+ - * // %, comparisons, and, or, not, abs(), is_pad(), segment(), token(), same_token. A mask_mod of "
-        "FlexAttention can be pasted as it is, with q_idx, kv_idx, &, |, ~, its comments and constants. It "
-        "replaces the masks in force; an empty line takes away what is painted for these heads.",
+        help=say("allowed_where_help"),
         on_change=state.on_change(_EXPRESSION, write),
     )
 
@@ -59,9 +58,7 @@ def beside(case: Case) -> None:
 
 
 def _placeholder(case: Case) -> str:
-    if mask_edits.source_in(case.settings, case.scope):
-        return "painted cell by cell: too irregular for a short expression"
-    return "for example: k <= q and not is_pad(k)"
+    return say("irregular") if mask_edits.source_in(case.settings, case.scope) else say("example")
 
 
 def _replace(case: Case, settings: Settings) -> None:
@@ -94,10 +91,9 @@ def _also_under(case: Case) -> None:
 
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="also_under"):
         st.toggle(
-            f"Also under: {said}", value=bool(beside), key=key, on_change=state.callback(turn), width="content"
+            say("also", masks=said), value=bool(beside), key=key, on_change=state.callback(turn), width="content"
         )
-        both = f"A cell is open where your mask and {said} allow it."
-        st.caption(both if beside else "Your mask is in force alone.", width="content")
+        st.caption(say("both", masks=said) if beside else say("alone"), width="content")
 
 
 def _force(case: Case) -> None:
@@ -110,8 +106,8 @@ def _force(case: Case) -> None:
         case.change_masks(replace(settings, mask=in_mask_order((*settings.mask, "custom"))))
 
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="not_in_force"):
-        st.caption("This painting is not in force.", width="content")
-        st.button("Put it in force", key="put_in_force", on_click=state.callback(put_in_force), type="tertiary")
+        st.caption(say("not_in_force"), width="content")
+        st.button(say("put_in_force"), key="put_in_force", on_click=state.callback(put_in_force), type="tertiary")
 
 
 def start_from(case: Case) -> None:
@@ -126,9 +122,9 @@ def start_from(case: Case) -> None:
     }
     ready = {one.title: one.text for one in READY if one.text not in masks.values()}
     widgets.menu(
-        "Start from",
+        say("start_from"),
         {f"{title}: {text}": partial(start, text) for title, text in (masks | ready).items()},
         key="start_from",
-        placeholder="a ready mask",
-        help="Puts a ready mask in the place of those in force, to go on from there.",
+        placeholder=say("start_from_which"),
+        help=say("start_from_help"),
     )
