@@ -153,10 +153,6 @@ def test_a_run_is_computed_without_streamlit():
     assert not bring(modules, "streamlit")
 
 
-def test_the_page_stands_before_torch_is_loaded():
-    assert not bring(["visualizer.page.header", "visualizer.session.state", "visualizer.page.sidebar"], "torch")
-
-
 def test_what_is_chosen_and_the_page_bring_no_torch():
     page = ("header", "opening", "sidebar", "examples_menu", "warming")
     modules = [

@@ -70,11 +70,10 @@ def render(run: Run, selection: Selection) -> None:
             _picture(run, cell, selection)
         if not selection.hidden and (said := largest_score(run, cell)):
             st.caption(markdown_safe(said))
-    _symbols(run, path)
     _head_note(run, cell)
-    charts(run, cell, () if selection.hidden else charts_at(run, path), selection.chart)
     _derivation(run, cell)
     _computation(run, path, selection.depth, with_facts=not selection.hidden)
+    charts(run, cell, () if selection.hidden else charts_at(run, path), selection.chart)
     if not selection.hidden:  # other heads are questions of their own
         _every_part(run, cell, selection)
         _every_head(run, cell, selection)
@@ -248,6 +247,7 @@ def _computation(run: Run, path: str, depth: Depth, *, with_facts: bool) -> None
     summary = f"{summary_line(found)} · shapes and code" if found else "Shapes and code"
     with st.expander(summary, expanded=not all_hold(found)):
         _depth(depth)
+        _symbols(run, path)
         if with_facts:
             numbers = summarize(run.trace[path].value)
             st.markdown(

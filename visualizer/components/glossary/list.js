@@ -15,7 +15,7 @@ export class EntryList {
     this.items = makeElement("div", "entry-items", { tabindex: "0", role: "region", "aria-label": "Entries" });
     const title = makeElement("h2", "entry-title", {}, ["Glossary"]);
     const head = makeElement("div", "entry-head", {}, [title, this.search, this.close]);
-    const keys = makeElement("div", "entry-count", {}, ["Press ? on the page for its keys."]);
+    const keys = makeElement("div", "entry-keys", {}, ["Press ? on the page for its keys."]);
     this.element = makeElement("dialog", "entry-list", { "aria-label": "Glossary" }, [head, this.count, this.items, keys]);
     this.search.oninput = () => this.filter();
     this.close.onclick = () => this.element.close();
