@@ -72,7 +72,7 @@ def render(run: Run, selection: Selection) -> None:
     if selection.hidden:
         if _is_revealed(a, b, same, selection):
             _say_opened(a, b, module, batch, selection.head)
-            _where_the_head_took_it(a, b, module, selection, batch)
+            st.markdown(_account(a, b, module, _selected(a, module, selection), batch))
         return
     _grids(run, picture, selection)
     with above:  # after the picture has left
@@ -220,11 +220,6 @@ def _where_it_went(a: Run, b: Run, module: str, selection: Selection, batch: int
     st.markdown(_account(a, b, module, selected, batch))
 
 
-def _where_the_head_took_it(a: Run, b: Run, module: str, selection: Selection, batch: int) -> None:
-    """What happened to the weight of the selected query, in the selected head."""
-    st.markdown(_account(a, b, module, _selected(a, module, selection), batch))
-
-
 def _selected(run: Run, module: str, selection: Selection) -> tuple[int, int]:
     """The head and the query that are looked at, or the last that the run has."""
     n_heads, n_queries, _ = run.trace[f"{module}.weights"].value.shape[1:]
@@ -246,6 +241,7 @@ def _say_opened(a: Run, b: Run, module: str, batch: int, head: int) -> None:
 
 
 def _account(a: Run, b: Run, module: str, place: tuple[int, int], batch: int) -> str:
+    """What happened to the weight of one query, in one head."""
     head, query = place
     rows, columns = a.axes(f"{module}.weights")
     moved = shift(a, b, module, batch=batch, head=head, query=query)
