@@ -118,7 +118,7 @@ def product_curve(mean: Numbers, least: Numbers, greatest: Numbers, *, theme: Th
         line={"color": color, "width": 2.5},
         hovertemplate=say(
             "apart", distance="%{x}", mean="%{y:.4f}", least="%{customdata[0]:.4f}", greatest="%{customdata[1]:.4f}"
-        ),
+        )
     )
     figure.update_xaxes(title=say("distance"))
     figure.update_yaxes(title=say("product"), zeroline=True)

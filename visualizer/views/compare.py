@@ -251,7 +251,7 @@ def _account(a: Run, b: Run, module: str, place: tuple[int, int], batch: int) ->
         head=a.head_label(head),
         query=query,
         label=markdown_safe(rows.labels[query]),
-        said=_sentence(moved, columns),
+        said=_sentence(moved, columns)
     )
 
 

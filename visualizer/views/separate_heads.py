@@ -46,7 +46,7 @@ def separate_heads(run: Run, path: str, *, batch: int) -> None:
             "sizes",
             d_model=attention.w_q.in_features,
             width=attention.head_dim,
-            together=attention.w_q.out_features,
+            together=attention.w_q.out_features
         )
     )
     mount(tensor_grid(both_ways(run, path, found[name], batch=batch), key="separate_heads", layout="row"))

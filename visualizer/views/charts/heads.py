@@ -62,7 +62,7 @@ def draw_directions(run: Run, cell: Cell) -> None:
             head=name_of_head(run, cell),
             share=found.shares.sum(),
             query=query,
-            label=markdown_safe(rows.labels[query]),
+            label=markdown_safe(rows.labels[query])
         )
     )
     alt = say("directions_alt", n_queries=len(queries), n_keys=len(keys))

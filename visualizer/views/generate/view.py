@@ -133,7 +133,7 @@ def _beam(run: Run, writer: Writer, how: Beam, selection: Selection) -> None:
             n_hypotheses=len(nodes) - 1,
             n_kept=sum(node.kept for node in nodes) - 1,
             n_finished=sum(nodes[index].finished for index in best),
-            never=say("and").join(markdown_safe(run.vocabulary[token]) for token in writer.never),
+            never=say("and").join(markdown_safe(run.vocabulary[token]) for token in writer.never)
         )
         + (f" {say('without_cache')}" if selection.cached else "")
     )
@@ -171,6 +171,6 @@ def cache_check(difference: Difference) -> Check:
         "cache_check",
         probabilities=difference.probabilities,
         logits=difference.logits,
-        largest=difference.largest_logit,
+        largest=difference.largest_logit
     )
     return Check(found, holds=difference.is_rounding)

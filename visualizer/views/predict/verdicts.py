@@ -94,7 +94,7 @@ def _on_most(question: CellQuestion, expected: Flags, found: Codes) -> str:
         n_right=int(is_right.sum()),
         rows=_counted(len(answered), row_name),
         answer=_largest_of(question, row),
-        said=_position(question.panel.columns, int(expected[row].argmax())),
+        said=_position(question.panel.columns, int(expected[row].argmax()))
     )
 
 

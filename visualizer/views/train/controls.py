@@ -90,7 +90,7 @@ def summary(recipe: Recipe) -> str:
         width=recipe.d_model,
         feed_forward=recipe.d_ff,
         steps=say("one_step") if recipe.steps == 1 else say("steps", count=recipe.steps),
-        seed=recipe.seed,
+        seed=recipe.seed
     )
 
 

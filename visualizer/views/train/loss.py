@@ -59,7 +59,7 @@ def account(loss: SampleLoss, recipe: Recipe) -> str:
         of_padding=say("of_padding", n_left_out=n_left_out) if n_left_out else "",
         total=_number(sum(counted)),
         mean=_number(loss.mean),
-        n_texts=recipe.batch_size,
+        n_texts=recipe.batch_size
     )
 
 
