@@ -15,7 +15,6 @@ ROOT = Path(visualizer.__file__).parent
 SAID = {
     (path, module): texts
     for path in sorted(ROOT.rglob("texts.toml"))
-    if path.parent.name != "stages"  # which has tests of its own
     for module, texts in tomllib.loads(path.read_text(encoding="utf-8")).items()
     if module.islower()  # not the texts of the fields of a class
 }

@@ -12,6 +12,9 @@ from numpy.typing import NDArray
 from visualizer.colors import DASHES, HEADS, N_HEAD_COLORS, ThemeName
 from visualizer.figures.looks import LEGEND_BELOW, MARGIN
 from visualizer.safe_text import plotly_safe
+from visualizer.texts import texts_of
+
+say = texts_of(__name__)
 
 Numbers = NDArray[np.floating[Any]]
 
@@ -67,8 +70,8 @@ def attention_distance(
             name=name,
             hovertemplate=f"%{{x:+d}}: %{{y:.4f}}<extra>{name}</extra>",
         )
-    figure.update_xaxes(title="from the query to the key (negative: before it)", zeroline=True)
-    figure.update_yaxes(title="mean weight", rangemode="tozero")
+    figure.update_xaxes(title=say("distance"), zeroline=True)
+    figure.update_yaxes(title=say("mean_weight"), rangemode="tozero")
     figure.update_layout(height=400, margin=MARGIN, legend=LEGEND_BELOW, hovermode="closest", showlegend=True)
     return figure
 

@@ -8,6 +8,9 @@ from dataclasses import dataclass
 import plotly.graph_objects as go
 
 from visualizer.safe_text import plotly_safe
+from visualizer.texts import texts_of
+
+say = texts_of(__name__)
 
 _HEIGHT = 250
 _HIGHEST_SHARE = 1.05  # room for a line at 100 %
@@ -49,9 +52,9 @@ def loss_curve(curves: Sequence[Curve], *, n_steps: int, guessing: float, moment
     figure.add_hline(
         guessing,
         line={"dash": "dot", "width": 1, "color": _GREY},
-        annotation={"text": f"guessing: {guessing:.2f}", "font_size": 11, "yanchor": "bottom"},
+        annotation={"text": say("guessing", loss=guessing), "font_size": 11, "yanchor": "bottom"},
     )
-    figure.update_yaxes(title="loss (nats per token)", rangemode="tozero")
+    figure.update_yaxes(title=say("loss"), rangemode="tozero")
     return figure
 
 
@@ -64,9 +67,7 @@ def match_curve(curves: Sequence[Curve], *, n_steps: int, moment: int | None) ->
         moment: the step to mark; None for none.
     """
     figure = _over_steps(curves, n_steps, moment, mode="lines+markers", number="%{y:.1%}")
-    figure.update_yaxes(
-        title="held-out texts right", range=[0, _HIGHEST_SHARE], tickformat=".0%", tickvals=[0, 0.5, 1]
-    )
+    figure.update_yaxes(title=say("held_out"), range=[0, _HIGHEST_SHARE], tickformat=".0%", tickvals=[0, 0.5, 1])
     return figure
 
 
@@ -83,7 +84,7 @@ def in_words(what: str, curves: Sequence[Curve], number: str) -> str:
         last = len(curve.steps) - 1
         n_said = min(len(curve.steps), MOST_SAID)
         places = sorted({round(i * last / max(1, n_said - 1)) for i in range(n_said)})
-        points = ", ".join(f"step {curve.steps[i]}: {curve.values[i]:{number}}" for i in places)
+        points = ", ".join(say("point", step=curve.steps[i], value=format(curve.values[i], number)) for i in places)
         lines.append(f"{what}{f', {curve.name}' if curve.name else ''}: {points}")
     return ". ".join(lines)
 
@@ -102,7 +103,7 @@ def _over_steps(curves: Sequence[Curve], n_steps: int, moment: int | None, *, mo
         )
     if moment is not None:
         figure.add_vline(moment, line={"width": 1.5, "color": _GREY})
-    figure.update_xaxes(title="step", title_standoff=4, range=[0, n_steps], showgrid=False)
+    figure.update_xaxes(title=say("step"), title_standoff=4, range=[0, n_steps], showgrid=False)
     has_names = any(curve.name for curve in curves)
     figure.update_layout(
         height=_HEIGHT,

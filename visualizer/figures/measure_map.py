@@ -14,6 +14,9 @@ from plotly.subplots import make_subplots
 
 from visualizer.colors import N_STEPS, ROLES, SEQUENTIAL, ThemeName, contrast
 from visualizer.safe_text import plotly_safe
+from visualizer.texts import texts_of
+
+say = texts_of(__name__)
 
 Numbers = NDArray[np.floating[Any]]
 
@@ -66,8 +69,8 @@ def measure_map(
         figure.add_trace(_mark(layer, head, side, theme), **place)
         figure.add_trace(_squares(measure, names, side, theme), **place)
     plain = {"title_standoff": 6, "zeroline": False, "showgrid": False}
-    figure.update_xaxes(title="head", range=[-0.6, n_heads - 0.4], tickvals=_ticks(n_heads), **plain)
-    figure.update_yaxes(title="layer", range=[n_layers - 0.4, -0.6], tickvals=_ticks(n_layers), **plain)
+    figure.update_xaxes(title=say("head"), range=[-0.6, n_heads - 0.4], tickvals=_ticks(n_heads), **plain)
+    figure.update_yaxes(title=say("layer"), range=[n_layers - 0.4, -0.6], tickvals=_ticks(n_layers), **plain)
     figure.update_annotations(font_size=12)
     margin = {"l": 0, "r": 0, "t": 60, "b": 50}
     figure.update_layout(height=inside + margin["t"] + margin["b"], margin=margin, showlegend=False)
@@ -88,7 +91,7 @@ def _squares(measure: Measured, names: Sequence[str], side: int, theme: ThemeNam
         y=[layer for layer, _ in places],
         customdata=[list(place) for place in places],
         hovertext=[
-            f"layer {layer}, {plotly_safe(names[head])}<br>{title}: {_number(value, 3)}"
+            say("place", layer=layer, head=plotly_safe(names[head]), measure=title, value=_number(value, 3))
             for (layer, head), value in zip(places, values, strict=True)
         ],
         hovertemplate="%{hovertext}<extra></extra>",

@@ -12,6 +12,9 @@ from numpy.typing import NDArray
 
 from visualizer.colors import N_STEPS, ROLES, SEQUENTIAL_NEUTRAL, ThemeName
 from visualizer.figures.looks import LEGEND_BELOW, MARGIN, hover_names, token_ticks
+from visualizer.texts import texts_of
+
+say = texts_of(__name__)
 
 Numbers = NDArray[np.floating[Any]]
 
@@ -54,12 +57,12 @@ def position_curves(encoding: Numbers, labels: Sequence[str], *, selected: int, 
             y=encoding[:, dimension],
             customdata=names,
             mode="lines",
-            name=f"dim {dimension}",
+            name=say("dimension", dimension=dimension),
             line=_line(dimension, n_dimensions, is_selected=dimension == selected, theme=theme),
-            hovertemplate=f"dimension {dimension} at %{{customdata}}: %{{y:.4f}}<extra></extra>",
+            hovertemplate=say("value_at", dimension=dimension, position="%{customdata}", value="%{y:.4f}"),
         )
-    figure.update_xaxes(title="position", **token_ticks(labels))
-    figure.update_yaxes(title="value", zeroline=True)
+    figure.update_xaxes(title=say("position"), **token_ticks(labels))
+    figure.update_yaxes(title=say("value"), zeroline=True)
     figure.update_layout(height=_HEIGHT, margin=MARGIN, legend=LEGEND_BELOW | {"y": -0.35}, hovermode="closest")
     return figure
 
@@ -113,10 +116,11 @@ def product_curve(mean: Numbers, least: Numbers, greatest: Numbers, *, theme: Th
         customdata=np.stack([least, greatest], axis=1),
         mode="lines+markers" if len(mean) <= 64 else "lines",
         line={"color": color, "width": 2.5},
-        hovertemplate="%{x} apart: mean %{y:.4f}<br>from %{customdata[0]:.4f} to %{customdata[1]:.4f}"
-        "<extra></extra>",
+        hovertemplate=say(
+            "apart", distance="%{x}", mean="%{y:.4f}", least="%{customdata[0]:.4f}", greatest="%{customdata[1]:.4f}"
+        ),
     )
-    figure.update_xaxes(title="distance between two positions")
-    figure.update_yaxes(title="dot product", zeroline=True)
+    figure.update_xaxes(title=say("distance"))
+    figure.update_yaxes(title=say("product"), zeroline=True)
     figure.update_layout(height=_HEIGHT, margin=MARGIN, showlegend=False, hovermode="closest")
     return figure

@@ -12,6 +12,9 @@ from numpy.typing import NDArray
 
 from visualizer.colors import ROLES, ThemeName
 from visualizer.figures.looks import LEGEND_BELOW, MARGIN, hover_names, shortened
+from visualizer.texts import texts_of
+
+say = texts_of(__name__)
 
 Numbers = NDArray[np.floating[Any]]
 
@@ -83,7 +86,7 @@ def direction_map(
         ("key", found.keys, key_labels, "diamond", 7 + 15 * weights / largest, "bottom center", weights),
         ("query", found.queries, query_labels, "circle", np.full(len(query_labels), 9.0), "top center", None),
     ):
-        weight_note = "" if note is None else "<br>weight from the selected query %{customdata[1]:.4f}"
+        at, weight = "%{customdata[0]}", "%{customdata[1]:.4f}"
         figure.add_scatter(
             x=places[:, 0],
             y=places[:, 1],
@@ -96,8 +99,8 @@ def direction_map(
             textfont={"size": 11, "color": colors["query" if name == "query" else "key"]},
             marker={"color": colors["query" if name == "query" else "key"], "symbol": symbol, "size": sizes},
             opacity=0.85,
-            name="queries" if name == "query" else "keys",
-            hovertemplate=f"{name} %{{customdata[0]}}{weight_note}<extra></extra>",
+            name=say("queries") if name == "query" else say("keys"),
+            hovertemplate=say("query_at", query=at) if note is None else say("key_at", key=at, weight=weight),
         )
     figure.add_scatter(
         x=[found.queries[query, 0]],
@@ -105,20 +108,18 @@ def direction_map(
         mode="markers",
         marker={"color": colors["query"], "symbol": "circle-open", "size": 20, "line": {"width": 2.5}},
         hoverinfo="skip",
-        name="the selected query",
+        name=say("selected_query"),
     )
     figure.add_scatter(
         x=found.origin[:1],
         y=found.origin[1:],
         mode="markers",
         marker={"color": colors["neutral"], "symbol": "cross-thin-open", "size": 14, "line": {"width": 2}},
-        hovertemplate="the vector of zeros<extra></extra>",
-        name="zero",
+        hovertemplate=say("zeros"),
+        name=say("zero"),
     )
-    for update, number, share in zip(
-        (figure.update_xaxes, figure.update_yaxes), ("first", "second"), found.shares, strict=True
-    ):
-        update(title=f"{number} principal direction: {share:.1%} of the variance", zeroline=False)
-    figure.update_yaxes(scaleanchor="x", scaleratio=1)
+    first, second = found.shares
+    figure.update_xaxes(title=say("first", share=first), zeroline=False)
+    figure.update_yaxes(title=say("second", share=second), zeroline=False, scaleanchor="x", scaleratio=1)
     figure.update_layout(height=520, margin=MARGIN, legend=LEGEND_BELOW | {"y": -0.16}, hovermode="closest")
     return figure

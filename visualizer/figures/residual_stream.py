@@ -14,6 +14,9 @@ from plotly.subplots import make_subplots
 from visualizer.colors import ROLES, Role, ThemeName
 from visualizer.figures.looks import LEGEND_BELOW, MARGIN
 from visualizer.safe_text import plotly_safe
+from visualizer.texts import texts_of
+
+say = texts_of(__name__)
 
 Numbers = NDArray[np.floating[Any]]
 SubLayer = Literal["attention", "feed_forward"]
@@ -68,15 +71,15 @@ def residual_stream(
     shares = np.stack([share_of_sum(addition.before, addition.after) for addition in additions])
     colors = ROLES[theme]
     figure = make_subplots(rows=2, cols=1, shared_xaxes=True, vertical_spacing=0.08)
-    mean, one = "mean of all tokens", plotly_safe(f"{selected} {token}")
+    one = plotly_safe(f"{selected} {token}")
     stream = {"color": colors["residual"], "width": 3}
     figure.add_scatter(
         x=places,
         y=lengths[:, counted].mean(1),
         mode="lines+markers",
         line=stream,
-        name=f"length, {mean}",
-        hovertemplate="%{y:.3f}<extra>length after the sum, mean</extra>",
+        name=say("mean_length"),
+        hovertemplate=say("mean_length_at", length="%{y:.3f}"),
         row=1,
         col=1,
     )
@@ -85,8 +88,8 @@ def residual_stream(
         y=lengths[:, selected],
         mode="lines+markers",
         line={"color": colors["neutral"], "width": 1.5, "dash": "dot"},
-        name=f"length, token {one}",
-        hovertemplate=f"%{{y:.3f}}<extra>length after the sum, token {one}</extra>",
+        name=say("length_of_token", token=one),
+        hovertemplate=say("length_of_token_at", length="%{y:.3f}", token=one),
         row=1,
         col=1,
     )
@@ -96,8 +99,8 @@ def residual_stream(
             y=entering[:, counted].mean(1),
             mode="markers",
             marker={"color": colors["residual"], "symbol": "diamond-open", "size": 9},
-            name=f"length as it comes to the sum, {mean}",
-            hovertemplate="%{y:.3f}<extra>length as it comes to the sum, mean</extra>",
+            name=say("mean_length_before"),
+            hovertemplate=say("mean_length_before_at", length="%{y:.3f}"),
             row=1,
             col=1,
         )
@@ -110,7 +113,7 @@ def residual_stream(
                 "pattern": {"shape": _PATTERN_OF[addition.kind], "fillmode": "overlay", "size": 6},
             },
             name=addition.title,
-            hovertemplate=f"%{{y:.1%}} of the sum<extra>{addition.title}, mean</extra>",
+            hovertemplate=say("mean_share_at", share="%{y:.1%}", part=addition.title),
             showlegend=False,
             row=2,
             col=1,
@@ -120,15 +123,15 @@ def residual_stream(
         y=shares[:, selected],
         mode="markers",
         marker={"color": colors["neutral"], "symbol": "line-ew-open", "size": 22, "line": {"width": 2.5}},
-        name=f"share, token {one}",
-        hovertemplate=f"%{{y:.1%}} of the sum<extra>token {one}</extra>",
+        name=say("share_of_token", token=one),
+        hovertemplate=say("share_of_token_at", share="%{y:.1%}", token=one),
         row=2,
         col=1,
     )
-    titles = ["enters", *(addition.title for addition in additions)]
+    titles = [say("enters"), *(addition.title for addition in additions)]
     figure.update_xaxes(range=[-0.6, len(titles) - 0.4], tickvals=places, ticktext=titles)
-    figure.update_yaxes(title="length", rangemode="tozero", row=1, col=1)
-    figure.update_yaxes(title="sub-layer's share", tickformat=".0%", zeroline=True, row=2, col=1)
+    figure.update_yaxes(title=say("length"), rangemode="tozero", row=1, col=1)
+    figure.update_yaxes(title=say("share"), tickformat=".0%", zeroline=True, row=2, col=1)
     figure.update_layout(height=520, margin=MARGIN, legend=LEGEND_BELOW | {"y": -0.3}, hovermode="closest")
     return figure
 

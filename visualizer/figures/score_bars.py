@@ -12,6 +12,9 @@ from plotly.subplots import make_subplots
 
 from visualizer.colors import HATCH, ROLES, ThemeName
 from visualizer.figures.looks import MARGIN, hover_names, token_ticks
+from visualizer.texts import texts_of
+
+say = texts_of(__name__)
 
 Numbers = NDArray[np.floating[Any]]
 
@@ -39,12 +42,13 @@ def score_bars(
     """
     is_blocked = np.array([bool(reason) for reason in blocked_by])
     names = hover_names(labels)
-    said = [f"blocked by {reason}" if reason else "may be attended to" for reason in blocked_by]
+    said = [say("blocked", masks=reason) if reason else say("open") for reason in blocked_by]
     shared: dict[str, Any] = {
         "x": np.arange(len(scores)),
         "customdata": np.array([names, said], dtype=object).T.tolist(),
     }
-    score_hover = f"key %{{customdata[0]}}<br>{score_name} %{{y:.4g}}<br>%{{customdata[1]}}<extra></extra>"
+    key, why = "%{customdata[0]}", "%{customdata[1]}"
+    score_hover = say("score_of_key", key=key, score_name=score_name, score="%{y:.4g}", why=why)
     colors = ROLES[theme]
     figure = make_subplots(rows=2, cols=1, shared_xaxes=True, vertical_spacing=0.08)
     open_bars = go.Bar(
@@ -60,15 +64,15 @@ def score_bars(
     weight_bars = go.Bar(
         y=weights,
         marker_color=colors["weights"],
-        hovertemplate="key %{customdata[0]}<br>weight %{y:.4f}<br>%{customdata[1]}<extra></extra>",
+        hovertemplate=say("weight_of_key", key=key, weight="%{y:.4f}", why=why),
         **shared,
     )
     figure.add_traces([open_bars, blocked_bars, weight_bars], rows=[1, 1, 2], cols=[1, 1, 1])
     figure.add_vrect(selected - 0.5, selected + 0.5, fillcolor=colors["key"], opacity=0.14, line_width=0)
     figure.update_xaxes(range=[-0.6, len(scores) - 0.4], **token_ticks(labels))
-    figure.update_xaxes(title="key", row=2, col=1)
+    figure.update_xaxes(title=say("key"), row=2, col=1)
     figure.update_yaxes(title=score_name, row=1, col=1)
-    figure.update_yaxes(title="weight", rangemode="tozero", row=2, col=1)
+    figure.update_yaxes(title=say("weight"), rangemode="tozero", row=2, col=1)
     figure.update_layout(
         height=420,
         margin=MARGIN,

@@ -15,6 +15,9 @@ from plotly.subplots import make_subplots
 from visualizer.colors import N_STEPS, ROLES, SEQUENTIAL, ThemeName
 from visualizer.figures.looks import LEGEND_BELOW, MARGIN
 from visualizer.safe_text import plotly_safe
+from visualizer.texts import texts_of
+
+say = texts_of(__name__)
 
 Numbers = NDArray[np.floating[Any]]
 
@@ -80,10 +83,10 @@ def temperature_curves(scores: Numbers, names: Sequence[str], *, own: float, the
         _add_curve(figure, 1, plotly_safe(names[key]), found.temperatures, found.weights[:, key], line, ".4f")
     if len(others := order[MOST_KEYS:]):
         line = {"color": ROLES[theme]["residual"], "dash": "solid", "width": 1.5}
-        name = f"the other {len(others)} together"
+        name = say("others", count=len(others))
         _add_curve(figure, 1, name, found.temperatures, found.weights[:, others].sum(axis=1), line, ".4f")
     line = {"color": ROLES[theme]["neutral"], "dash": "solid", "width": 2.5}
-    _add_curve(figure, 2, "entropy", found.temperatures, found.entropy, line, ".3f", in_legend=False)
+    _add_curve(figure, 2, say("entropy"), found.temperatures, found.entropy, line, ".3f", in_legend=False)
     highest = math.log2(len(scores))
     for row, top in ((1, 1.0), (2, highest or 1.0)):
         _add_own(figure, row, own, top, theme)
@@ -92,16 +95,16 @@ def temperature_curves(scores: Numbers, names: Sequence[str], *, own: float, the
         y=at_own.entropy,
         mode="markers",
         marker={"color": ROLES[theme]["neutral"], "size": 10},
-        hovertemplate=f"this run: τ = {own:.4g}<br>%{{y:.3f}} bits<extra></extra>",
+        hovertemplate=say("entropy_here", tau=own, bits="%{y:.3f}"),
         showlegend=False,
         row=2,
         col=1,
     )
     figure.add_hline(highest, line={"dash": "dot", "width": 1, "color": ROLES[theme]["residual"]}, row=2, col=1)
     figure.update_xaxes(type="log", dtick="D2")
-    figure.update_xaxes(title="temperature τ", row=2, col=1)
-    figure.update_yaxes(title="weight", range=[-0.02, 1.04], row=1, col=1)
-    figure.update_yaxes(title="entropy (bits)", rangemode="tozero", row=2, col=1)
+    figure.update_xaxes(title=say("temperature"), row=2, col=1)
+    figure.update_yaxes(title=say("weight"), range=[-0.02, 1.04], row=1, col=1)
+    figure.update_yaxes(title=say("bits"), rangemode="tozero", row=2, col=1)
     figure.update_layout(height=480, margin=MARGIN, legend=LEGEND_BELOW, hovermode="closest")
     return figure
 
@@ -128,9 +131,9 @@ def _add_own(figure: go.Figure, row: int, own: float, top: float, theme: ThemeNa
         x=[own, own],
         y=[0, top],
         mode="lines",
-        name="this run",
+        name=say("this_run"),
         line={"color": ROLES[theme]["neutral"], "width": 1.5, "dash": "dot"},
-        hovertemplate=f"this run: τ = {own:.4g}<extra></extra>",
+        hovertemplate=say("here", tau=own),
         showlegend=row == 1,
         row=row,
         col=1,

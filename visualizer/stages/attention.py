@@ -18,6 +18,9 @@ from visualizer.stages.derivations import Cell
 from visualizer.stages.entry import StageEntry, StageInRun, beside
 from visualizer.stages.numpy_lines import NumpyLine
 from visualizer.stages.texts import Fact, Facts
+from visualizer.texts import texts_of
+
+say = texts_of(__name__)
 
 # What is true of an attention.
 
@@ -80,7 +83,10 @@ _BROKEN: dict[str, Fact] = {"before_softmax": "scores_zeroed", "after_softmax": 
 _FUSED = {"qkv": ("q_proj", "k_proj", "v_proj"), "kv": ("k_proj", "v_proj")}
 """Stages of one matrix for several projections, which lie side by side in it."""
 
-_PLACES = {2: ("first half", "second half"), 3: ("first third", "second third", "last third")}
+_PLACES = {
+    2: (say("first_half"), say("second_half")),
+    3: (say("first_third"), say("second_third"), say("last_third")),
+}
 
 
 def _fused(trace: Trace, path: str) -> str:
@@ -112,7 +118,7 @@ def _part_line(stage: StageInRun) -> NumpyLine:
 
 def _part_checks(stage: StageInRun) -> Iterable[Check]:
     whole, part, n_parts = _part(stage)
-    text = f"part {part + 1} of the {n_parts} that lie side by side in {whole.name}"
+    text = say("part", part=part + 1, n_parts=n_parts, whole=whole.name)
     yield equal(text, stage.value, whole.value.chunk(n_parts, -1)[part])
 
 
@@ -120,7 +126,7 @@ def _part_of(stage: StageInRun, cell: Cell) -> Derivation:
     whole, part, _ = _part(stage)
     width = stage.value.shape[-1]
     column = part * width + cell.column
-    origin = f"column {column} of {whole.name}: part {part} × {width} + {cell.column}"
+    origin = say("column_of_part", column=column, whole=whole.name, part=part, width=width, place=cell.column)
     return moved(stage, cell, origin, float(whole.value[cell.batch, cell.row, column]))
 
 
@@ -135,28 +141,29 @@ def _heads_line(stage: StageInRun) -> NumpyLine:
 def _heads_checks(stage: StageInRun) -> Iterable[Check]:
     """The columns of a projection, cut into heads."""
     value, (projection,) = stage.value, stage.inputs
-    text = f"the {value.numel()} numbers of {projection.name}, {value.shape[-1]} columns to each head"
+    text = say("cut", count=value.numel(), projection=projection.name, width=value.shape[-1])
     yield equal(text, value, torch.unflatten(projection.value, -1, (value.shape[1], -1)).transpose(1, 2))
 
 
 def _in_head(stage: StageInRun, cell: Cell) -> Derivation:
     (projection,), head_dim = stage.inputs, stage.run.head_dim(stage.path)
     column = cell.head * head_dim + cell.column
-    origin = f"column {column} of {projection.name}: head {cell.head} × {head_dim} + {cell.column}"
+    origin = say(
+        "column_of_head", column=column, whole=projection.name, head=cell.head, width=head_dim, place=cell.column
+    )
     return moved(stage, cell, origin, float(projection.value[cell.batch, cell.row, column]))
 
 
 def _concat_checks(stage: StageInRun) -> Iterable[Check]:
     value, (context,) = stage.value, stage.inputs
-    text = f"the {value.numel()} numbers of context, head after head in each row"
-    yield equal(text, value, context.value.transpose(1, 2).flatten(-2))
+    yield equal(say("side_by_side", count=value.numel()), value, context.value.transpose(1, 2).flatten(-2))
 
 
 def _side_by_side(stage: StageInRun, cell: Cell) -> Derivation:
     (context,) = stage.inputs
     head, column = divmod(cell.column, stage.run.head_dim(stage.path))
     number = float(context.value[cell.batch, head, cell.row, column])
-    return moved(stage, cell, f"head {head}, column {column} of context", number)
+    return moved(stage, cell, say("column_of_context", head=head, column=column), number)
 
 
 def _output_formula(stage: StageInRun) -> str:
@@ -168,7 +175,7 @@ def _output_checks(stage: StageInRun) -> Iterable[Check]:
     if stage.operation:
         return by_operation.checks(stage)
     (before,) = stage.inputs
-    return (equal(f"no projection: equal to {before.name}", stage.value, before.value),)
+    return (equal(say("no_projection", before=before.name), stage.value, before.value),)
 
 
 def agreeing(own: Callable[[StageInRun], Iterable[Check]]) -> Callable[[StageInRun], Iterable[Check]]:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from visualizer.stages.checks import Check
+from visualizer.texts import texts_of
+
+say = texts_of(__name__)
 
 _MARKS = {True: ":green[:material/check_circle:]", False: ":red[:material/cancel:]", None: ":material/info:"}
 
@@ -18,18 +21,13 @@ def summary_line(checks: Sequence[Check]) -> str:
     """``✓ 5 checks passed``, or ``✗ 1 of 5 checks failed``, and how many remarks stand beside them."""
     held = [check.holds for check in checks if check.holds is not None]
     failed, n_remarks = held.count(False), len(checks) - len(held)
-    if failed:
-        said = f":red[**{failed} of {_counted(len(held), 'check')} failed**]"
-    else:
-        said = f"{_counted(len(held), 'check')} passed"
-    beside = f" · {_counted(n_remarks, 'remark')}" if n_remarks else ""
-    return f"{_MARKS[not failed]} {said}{beside}"
+    checks_said = say("one_check") if len(held) == 1 else say("checks", count=len(held))
+    found = say("failed", count=failed, checks=checks_said) if failed else say("passed", checks=checks_said)
+    if n_remarks:
+        found += say("one_remark") if n_remarks == 1 else say("remarks", count=n_remarks)
+    return f"{_MARKS[not failed]} {found}"
 
 
 def all_hold(checks: Sequence[Check]) -> bool:
     """Whether no check fails; a remark cannot."""
     return all(check.holds is not False for check in checks)
-
-
-def _counted(number: int, thing: str) -> str:
-    return f"{number} {thing}{'' if number == 1 else 's'}"

@@ -10,6 +10,9 @@ from torch import Tensor
 
 from model import Trace
 from model.analysis.references import sdpa_difference
+from visualizer.texts import texts_of
+
+say = texts_of(__name__)
 
 TOLERANCE = 1e-5
 """Largest rounding error, in float32, of what holds exactly on paper; relative to the size of what is computed."""
@@ -59,12 +62,10 @@ def equals_published(value: Tensor, published: Tensor) -> Check:
     """Whether a stage is what was published, number for number."""
     difference = published_difference(value, published)
     count = published.numel()
-    which = "the published number" if count == 1 else f"the {count} published numbers"
-    return Check(
-        f"equals {which} to {PUBLISHED_TOLERANCE:.0e}".replace("e-0", "e-")
-        + f", max |difference| = {short(difference)}",
-        difference <= PUBLISHED_TOLERANCE,
-    )
+    which = say("published_number") if count == 1 else say("published_numbers", count=count)
+    tolerance = f"{PUBLISHED_TOLERANCE:.0e}".replace("e-0", "e-")
+    text = say("published", which=which, tolerance=tolerance, difference=short(difference))
+    return Check(text, difference <= PUBLISHED_TOLERANCE)
 
 
 def published_difference(value: Tensor, published: Tensor) -> float:
@@ -79,11 +80,9 @@ def attention_agreement(trace: Trace, module: str) -> Check:
     q, k, v = (trace[f"{module}.{name}"].value for name in ("q", "k", "v"))
     largest_score = q.norm(dim=-1).max() * k.norm(dim=-1).max()  # its rounding error shifts the weights by as much
     size = (1 + v.abs().max().item()) * (1 + largest_score.item() / 20)
-    compared = " with the weights before dropout" if f"{module}.dropped_weights" in trace else ""
-    return Check(
-        f"matches PyTorch's F.scaled_dot_product_attention{compared}, max |difference| = {short(difference)}",
-        difference <= TOLERANCE * size,
-    )
+    dropped_out = say("before_dropout") if f"{module}.dropped_weights" in trace else ""
+    text = say("pytorch", before_dropout=dropped_out, difference=short(difference))
+    return Check(text, difference <= TOLERANCE * size)
 
 
 def equal(what: str, value: Tensor, expected: Tensor) -> Check:
@@ -105,7 +104,7 @@ def again(what: str, where: str, value: Tensor, expected: Tensor, size: Tensor |
     """Whether a stage is what float64 gives, up to rounding errors relative to ``size``."""
     difference = (value.double() - expected).abs()
     return Check(
-        f"{what} recomputed in float64{where}, max |difference| = {short(difference.max())}",
+        say("recomputed", what=what, where=where, difference=short(difference.max())),
         bool((difference <= TOLERANCE * size + _TINY).all()),
     )
 
@@ -115,15 +114,15 @@ def some_rows(value: Tensor) -> tuple[Tensor, str]:
     n_rows = value.shape[-2]
     if n_rows <= MOST_ROWS:
         return torch.arange(n_rows), ""
-    return torch.linspace(0, n_rows - 1, MOST_ROWS).long(), f" on {MOST_ROWS} of {n_rows} rows"
+    return torch.linspace(0, n_rows - 1, MOST_ROWS).long(), say("some_rows", count=MOST_ROWS, n_rows=n_rows)
 
 
 def dropped(what: str, value: Tensor, before: Tensor, p: float) -> Check:
     """Whether every number was either set to zero or divided by 1 - p."""
     dropped = (value == 0) & (before != 0)
     holds = dropped | near(value, before / (1 - p))
-    text = f"dropout set {int(dropped.sum())} of {int((before != 0).sum())} nonzero {what} to zero"
-    return Check(f"{text} and divided the others by 1 - {p:g}", bool(holds.all()))
+    text = say("dropped", count=int(dropped.sum()), total=int((before != 0).sum()), what=what, p=p)
+    return Check(text, bool(holds.all()))
 
 
 def near(a: Tensor, b: Tensor) -> Tensor:

@@ -29,6 +29,9 @@ from visualizer.stages.checks import TOLERANCE, Check, equal, product, square_ro
 from visualizer.stages.derivations import Cell, Reckoning, as_numbers
 from visualizer.stages.entry import StageEntry, StageInRun
 from visualizer.stages.numpy_lines import NumpyLine
+from visualizer.texts import texts_of
+
+say = texts_of(__name__)
 
 # Scores.
 
@@ -51,10 +54,9 @@ def _scaled_line(stage: StageInRun) -> NumpyLine:
 def _scaled_checks(stage: StageInRun) -> Iterable[Check]:
     scores, width = stage.beside("scores").value, stage.beside("q").value.shape[-1]
     if not stage.run.scales_scores(stage.module):
-        yield equal("scaling is off: equal to the scores", stage.value, scores)
+        yield equal(say("not_scaled"), stage.value, scores)
     else:
-        text = f"every score was divided by √d_k = {square_root(width)}"
-        yield equal(text, stage.value, scores / math.sqrt(width))
+        yield equal(say("scaled", root=square_root(width)), stage.value, scores / math.sqrt(width))
 
 
 def _masked_line(stage: StageInRun) -> NumpyLine:
@@ -76,40 +78,40 @@ def _unmasked(stage: StageInRun) -> StageInRun:
 def _masked_checks(stage: StageInRun) -> Iterable[Check]:
     before = _unmasked(stage)
     if not stage.has_beside("mask"):
-        yield equal(f"no mask: equal to the {before.entry.title.lower()}", stage.value, before.value)
+        yield equal(say("not_masked", scores=before.entry.title.lower()), stage.value, before.value)
     else:
         expected = torch.where(stage.beside("mask").value, before.value, -math.inf)
-        yield equal("every blocked cell is -∞, every other cell as it was", stage.value, expected)
+        yield equal(say("masked"), stage.value, expected)
 
 
 def _score(stage: StageInRun, cell: Cell) -> Derivation:
     """A score and what follows from it alone, up to the stage."""
     q = row_of(stage.beside("q"), cell)
     k = as_numbers(stage.beside("k").value[cell.batch, cell.head, cell.column])
-    left, right = Terms(f"query {cell.row}", "query", q), Terms(f"key {cell.column}", "key", k)
+    left, right = Terms(say("query", query=cell.row), "query", q), Terms(say("key", key=cell.column), "key", k)
     is_scaled = stage.name != "scores" and stage.run.scales_scores(stage.module)
     found = derivations.dot(left, right, root_of=len(q) if is_scaled else None, role="weights")
     formula, steps = "s = q · k / √d_k" if is_scaled else "s = q · k", list(found.steps)
     if stage.name != "scores" and not is_scaled:
-        steps.append(Step("scaling is off: the same number", found.value))
+        steps.append(Step(say("not_scaled_number"), found.value))
     if stage.name in ("modified_scores", "masked_scores") and stage.has_beside("modified_scores"):
-        formula = f"{formula}, then {score_changes.change_of(stage).text}"
+        formula = say("then", formula=formula, change=score_changes.change_of(stage).text)
         steps += score_changes.steps(stage, cell)
     if stage.name == "masked_scores":
         steps.append(_masked(stage, cell, steps[-1].value))
-        formula += ", or -∞ where a mask blocks" if stage.has_beside("mask") else ""
+        formula += say("or_blocked") if stage.has_beside("mask") else ""
     found = Reckoning(tuple(steps), steps[-1].value, found.rows)
-    return framed(stage, cell, "query times key", formula, found, word="score")
+    return framed(stage, cell, say("query_times_key"), formula, found, word="score")
 
 
 def _masked(stage: StageInRun, cell: Cell, score: float) -> Step:
     """What the mask makes of a score."""
     if not stage.has_beside("mask"):
-        return Step(f"no mask: a copy of the {_unmasked(stage).entry.title.lower().removesuffix('s')}", score)
+        return Step(say("copy", score=_unmasked(stage).entry.title.lower().removesuffix("s")), score)
     if number_at(stage.beside("mask"), cell):
-        return Step("mask: may attend", score)
+        return Step(say("may_attend"), score)
     blockers = _blockers(stage, cell)
-    return Step(f"mask: blocked by {', '.join(blockers)}" if blockers else "mask: blocked", -math.inf)
+    return Step(say("blocked_by", masks=", ".join(blockers)) if blockers else say("blocked"), -math.inf)
 
 
 # The mask.
@@ -127,32 +129,35 @@ def _mask_line(stage: StageInRun) -> NumpyLine:
 def _verdicts(stage: StageInRun, cell: Cell) -> Derivation:
     blockers = _blockers(stage, cell)
     verdicts = [
-        Step(f"{name}: {'blocks' if name in blockers else 'allows'}", float(name not in blockers))
+        Step(say("blocks", mask=name), 0.0) if name in blockers else Step(say("allows", mask=name), 1.0)
         for name in stage.run.mask_of(stage.module).names
     ]
-    formula = "1 = may attend, 0 = blocked"
-    return in_steps(stage, cell, "all masks must allow it", formula, verdicts, float(not blockers))
+    return in_steps(stage, cell, say("all_must_allow"), say("one_and_zero"), verdicts, float(not blockers))
 
 
 def _mask_checks(stage: StageInRun) -> Iterable[Check]:
     """How many cells are blocked, counted once where every head has the same, and how many of them by each mask."""
     mask, masks = stage.value, stage.run.mask_of(stage.module)
     blocked = _distinct_heads(~mask)
-    text = f"{_of_cells(blocked)} are blocked"
+    text = say("cells_blocked", cells=_of_cells(blocked))
     agrees = None
     if masks.names:
         n_batch, _, n_queries, n_keys = mask.shape
         bits = torch.stack([masks.blocked_bits(n_queries, n_keys, batch) for batch in range(n_batch)])
         counts = [int((bits >> i & 1).sum()) for i in range(len(masks.names))]
-        by_each = [f"{n} by {name.replace('_', ' ')}" for n, name in zip(counts, masks.names, strict=True)]
+        by_each = [
+            say("by_mask", count=n, mask=name.replace("_", " "))
+            for n, name in zip(counts, masks.names, strict=True)
+        ]
         several = int((bits & (bits - 1) != 0).sum())
-        overlap = f", {several} of them by {'both' if len(counts) == 2 else 'more than one'}" if several else ""
+        if several:
+            by_each.append(say("by_both", count=several) if len(counts) == 2 else say("by_several", count=several))
         agrees = torch.equal((bits != 0).expand_as(blocked), blocked)
-        text = f"{text}: {', '.join(by_each)}{overlap}"
+        text = f"{text}: {', '.join(by_each)}"
     yield Check(text, agrees)
     keyless = blocked.all(-1)
     if keyless.any():
-        yield Check(f"{_queries(keyless)} can attend to no key at all", None)
+        yield Check(say("keyless", queries=_queries(keyless)), None)
 
 
 def _rows_without_key(stage: StageInRun) -> Tensor:
@@ -172,17 +177,17 @@ def _queries(keyless: Tensor) -> str:
     """How many queries (B, H, Tq) marks, counted once where they are the same ones for every head."""
     marked = _distinct_heads(keyless)
     count = int(marked.sum())
-    return f"{count} {'query' if count == 1 else 'queries'}{_in_heads(marked)}"
+    return (say("one_query") if count == 1 else say("queries", count=count)) + _in_heads(marked)
 
 
 def _of_cells(blocked: Tensor) -> str:
     """``24 of 49 cells``, and in how many sequences and heads where that is more than one."""
-    sequences = f" in {len(blocked)} sequences" if len(blocked) > 1 else ""
-    return f"{int(blocked.sum())} of {blocked.numel()} cells{_in_heads(blocked)}{sequences}"
+    cells = say("cells", count=int(blocked.sum()), total=blocked.numel()) + _in_heads(blocked)
+    return cells + say("in_sequences", count=len(blocked)) if len(blocked) > 1 else cells
 
 
 def _in_heads(of_heads: Tensor) -> str:
-    return f" in {of_heads.shape[1]} heads" if of_heads.shape[1] > 1 else ""
+    return say("in_heads", count=of_heads.shape[1]) if of_heads.shape[1] > 1 else ""
 
 
 # Weights, and what they mix.
@@ -206,10 +211,10 @@ def _weights_checks(stage: StageInRun) -> Iterable[Check]:
     yield sum_to_one
     if keyless.any():
         zero = bool((stage.value[keyless] == 0).all())
-        yield Check(f"{_queries(keyless)} with every key blocked: zero everywhere", zero)
+        yield Check(say("keyless_zero", queries=_queries(keyless)), zero)
     if stage.has_beside("mask"):
         leaked = stage.value.masked_fill(stage.beside("mask").value, 0.0).count_nonzero()
-        yield Check("every blocked cell is exactly zero", int(leaked) == 0)
+        yield Check(say("blocked_zero"), int(leaked) == 0)
     yield is_softmax
 
 
@@ -220,9 +225,9 @@ def _weight(stage: StageInRun, cell: Cell) -> tuple[Derivation, ...]:
 
 
 def _dropped_checks(stage: StageInRun) -> Iterable[Check]:
-    yield from dropout_check("weights")(stage)
+    yield from dropout_check(say("weights"))(stage)
     off = ((stage.value.sum(-1) - 1).abs() > TOLERANCE) & ~_rows_without_key(stage)
-    yield Check(f"{int(off.sum())} of {off.numel()} rows do not sum to one: dropout keeps only their mean", None)
+    yield Check(say("off", count=int(off.sum()), total=off.numel()), None)
 
 
 def _context_checks(stage: StageInRun) -> Iterable[Check]:
@@ -232,18 +237,18 @@ def _context_checks(stage: StageInRun) -> Iterable[Check]:
         margin = TOLERANCE * (1 + v.abs().max())
         between = (value >= v.amin(-2, keepdim=True) - margin) & (value <= v.amax(-2, keepdim=True) + margin)
         inside = bool(between[~_rows_without_key(stage)].all())
-        yield Check("every number lies between the smallest and the largest value of its column", inside)
+        yield Check(say("between"), inside)
 
 
 def _context(stage: StageInRun, cell: Cell) -> Derivation:
     weights, v = stage.inputs
     values = as_numbers(v.value[cell.batch, cell.head, :, cell.column])
     found = derivations.dot(
-        Terms(f"{weights.entry.title.lower()}, query {cell.row}", "weights", row_of(weights, cell)),
-        Terms(f"values, column {cell.column}", "value", values),
+        Terms(say("row", weights=weights.entry.title.lower(), query=cell.row), "weights", row_of(weights, cell)),
+        Terms(say("column", column=cell.column), "value", values),
     )
-    formula, keys = "c = Σ a · v over the keys", stage.run.axes(weights.path)[1]
-    return framed(stage, cell, "weights times values", formula, found, columns=keys)
+    formula, keys = say("over_the_keys"), stage.run.axes(weights.path)[1]
+    return framed(stage, cell, say("weights_times_values"), formula, found, columns=keys)
 
 
 def _beside(name: str, with_it: str, without: str) -> Callable[[StageInRun], str]:

@@ -33,7 +33,7 @@ Numbers = Literal["signed", "shares", "distribution"]
 class StageEntry:
     """Everything that is known of a kind of stage.
 
-    Its texts are written as ``told`` reads them, in ``texts.toml``.
+    Its texts are written as ``told`` reads them, in ``told.toml``.
 
     Attributes:
         name: what the stage is called where it is tapped, without a number.

@@ -24,6 +24,9 @@ from model.dataflow import (
 from visualizer.components.derivation import Step, Terms
 from visualizer.runs.run import Run
 from visualizer.stages.derivations import Reckoning, as_numbers, dot, layer_norm, softmax
+from visualizer.texts import texts_of
+
+say = texts_of(__name__)
 
 
 def words_on(run: Run, path: str) -> str:
@@ -34,12 +37,19 @@ def words_on(run: Run, path: str) -> str:
 def words_on_node(node: Node) -> str:
     """The same of an expression."""
     if isinstance(node, Constant):
-        return "This stage is an input of the model."
+        return say("input")
     inputs = dict.fromkeys(part.path if isinstance(part, StageInput) else part.name for part in inputs_of(node))
     operations = list(operations_of(node))
     if not operations:
-        return f"This stage is the same tensor as {', '.join(inputs)}."
-    return f"This stage is computed from {', '.join(inputs) or 'what is given'} by {', then '.join(operations)}."
+        return say("same_tensor", inputs=", ".join(inputs))
+    return words_of(inputs, operations)
+
+
+def words_of(inputs: Iterable[str], operations: Iterable[str]) -> str:
+    """The same of the names of what goes in and of the operations."""
+    return say(
+        "computed", inputs=", ".join(inputs) or say("what_is_given"), operations=say("then").join(operations)
+    )
 
 
 def is_its_expression(run: Run, path: str) -> tuple[str, bool]:
@@ -47,9 +57,10 @@ def is_its_expression(run: Run, path: str) -> tuple[str, bool]:
     node = run.dataflow[path]
     with torch.no_grad():
         again = evaluate(node, run.trace, run.model)
-    operations = " → ".join(operations_of(node)) or "no operation"
-    same = torch.equal(again, run.trace[path].value)
-    return f"computed again from its inputs by {operations}: {'equal' if same else 'different'}", same
+    operations = " → ".join(operations_of(node)) or say("no_operation")
+    if torch.equal(again, run.trace[path].value):
+        return say("equal", operations=operations), True
+    return say("different", operations=operations), False
 
 
 _SHAPE_ONLY = frozenset(
@@ -164,7 +175,7 @@ class _Reader:
         if self.values(node).shape != (*before.shape[:-1], 1):
             return self._by_element(node, index)
         row = Terms(_words(part), "neutral", as_numbers(before[index[:-1]]))
-        return Reckoning((Step(f"mean of the {len(row.values)} numbers", value),), value, (row,))
+        return Reckoning((Step(say("mean", count=len(row.values)), value),), value, (row,))
 
     def _joined(self, node: Operation, index: tuple[int, ...]) -> Reckoning:
         """Which of the joined tensors a number stands in, and where."""
@@ -240,7 +251,9 @@ def _shown(argument: object, numbers: dict[int, str]) -> str:
 
 
 def _words(node: Node) -> str:
-    return f"{', '.join(operations_of(node))} of inputs" if isinstance(node, Operation) else _name(node)
+    return (
+        say("of_inputs", operations=", ".join(operations_of(node))) if isinstance(node, Operation) else _name(node)
+    )
 
 
 def _name(node: Node) -> str:
@@ -248,7 +261,7 @@ def _name(node: Node) -> str:
         return node.path.rpartition(".")[2]
     if isinstance(node, ParameterInput):
         return ".".join(node.name.split(".")[-2:])
-    return "given from outside"
+    return say("given")
 
 
 def _place(index: tuple[int, ...]) -> str:

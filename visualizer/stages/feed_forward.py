@@ -14,6 +14,9 @@ from visualizer.stages.by_operation import dropout, dropout_check, with_dropout
 from visualizer.stages.checks import TOLERANCE, Check, short, some_rows
 from visualizer.stages.entry import StageEntry, StageInRun
 from visualizer.stages.texts import Facts
+from visualizer.texts import texts_of
+
+say = texts_of(__name__)
 
 
 def facts(stage: StageInRun) -> Facts:
@@ -36,7 +39,7 @@ def _output_formula(stage: StageInRun) -> str:
 def _activation_checks(stage: StageInRun) -> Iterable[Check]:
     yield from by_operation.checks(stage)
     inactive = (stage.value <= 0).double().mean().item()
-    yield Check(f"{inactive:.0%} of the hidden units are not positive after it", None)
+    yield Check(say("inactive", share=inactive), None)
     yield from _position_wise(stage)
 
 
@@ -55,9 +58,8 @@ def _position_wise(stage: StageInRun) -> Iterable[Check]:
         each = [_alone(feed_forward, x.value[..., row : row + 1, :], stage.name) for row in rows]
     alone = torch.cat(each, dim=-2)
     difference = (alone - stage.value[..., rows, :]).abs()
-    text = f"position-wise: each token sent through alone gives the same row{where}"
     holds = bool((difference <= TOLERANCE * (1 + alone.abs().max())).all())
-    yield Check(f"{text}, max |difference| = {short(difference.max())}", holds)
+    yield Check(say("position_wise", where=where, difference=short(difference.max())), holds)
 
 
 def _alone(feed_forward: FeedForward, x: Tensor, name: str) -> Tensor:
@@ -91,7 +93,7 @@ ENTRIES: tuple[StageEntry, ...] = (
         "feed_forward",
         formula=r"\tilde a = \operatorname{dropout}(a)",
         numpy=with_dropout("{0}"),
-        checks=dropout_check("hidden units"),
+        checks=dropout_check(say("hidden_units")),
         derive=dropout,
     ),
     _stage(

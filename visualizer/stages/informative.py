@@ -12,6 +12,9 @@ from visualizer.runs.run import Run
 from visualizer.settings.settings import Selection
 from visualizer.stages.derivations import Cell
 from visualizer.stages.panels import matrix
+from visualizer.texts import texts_of
+
+say = texts_of(__name__)
 
 _WINNERS = ("logits", "probabilities")
 _SCORES = ("scores", "scaled_scores", "modified_scores", "masked_scores")
@@ -61,10 +64,14 @@ def largest_score(run: Run, cell: Cell) -> str:
         return ""
     queries, keys = run.axes(cell.path)
     key = int(row.argmax())
-    which = "every score is below zero, and the largest" if largest < 0 else "the largest score"
-    return (
-        f"In the row of “{queries.labels[cell.row]}” ({cell.row}) {which}, {largest:.4g}, is for the key "
-        f"“{keys.labels[key]}” ({key}). The colours show the distance from zero."
+    return say(
+        "largest",
+        label=queries.labels[cell.row],
+        query=cell.row,
+        which=say("below_zero") if largest < 0 else say("above_zero"),
+        largest=largest,
+        key_label=keys.labels[key],
+        key=key,
     ).replace(" -", " −")
 
 

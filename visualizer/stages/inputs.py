@@ -17,6 +17,9 @@ from visualizer.stages.derivations import Cell, plus
 from visualizer.stages.entry import StageEntry, StageInRun
 from visualizer.stages.numpy_lines import NumpyLine
 from visualizer.stages.texts import Fact, Facts
+from visualizer.texts import texts_of
+
+say = texts_of(__name__)
 
 # What is true of the inputs.
 
@@ -49,21 +52,20 @@ def _embedding_line(stage: StageInRun) -> NumpyLine:
 
 def _looked_up(stage: StageInRun, cell: Cell) -> Derivation:
     (table,), token_id = parameters(stage), stage.run.token_id(stage.path, cell.row)
-    text = f"row {token_id} of the embedding table, column {cell.column}"
-    return in_steps(stage, cell, "looked up", text, [Step(text, float(table[token_id, cell.column]))])
+    text = say("row_of_embedding", row=token_id, column=cell.column)
+    return in_steps(stage, cell, say("looked_up"), text, [Step(text, float(table[token_id, cell.column]))])
 
 
 def _scaled_checks(stage: StageInRun) -> Iterable[Check]:
     (before,), width = stage.inputs, stage.value.shape[-1]
-    text = f"every number was multiplied by √d_model = {square_root(width)}"
-    yield equal(text, stage.value, before.value * math.sqrt(width))
+    yield equal(say("multiplied", root=square_root(width)), stage.value, before.value * math.sqrt(width))
 
 
 def _scaled(stage: StageInRun, cell: Cell) -> Derivation:
     number, width = number_at(stage.inputs[0], cell), stage.value.shape[-1]
     root = math.sqrt(width)
-    steps = [Step("embedding", number), Step(f"× √{width} ({root:.4g})", number * root)]
-    return in_steps(stage, cell, "scaled", "e · √d_model", steps)
+    steps = [Step(say("embedding"), number), Step(f"× √{width} ({root:.4g})", number * root)]
+    return in_steps(stage, cell, say("scaled"), "e · √d_model", steps)
 
 
 # Positions.
@@ -114,36 +116,36 @@ def positions_checks(stage: StageInRun) -> Iterable[Check]:
     if isinstance(positions, LearnedPositions):
         return
     if isinstance(positions, NoPositions):
-        yield Check("no positions: zero everywhere", not bool(value.any()))
+        yield Check(say("all_zero"), not bool(value.any()))
         return
     if value.dim() == 3:
-        yield Check("positions count from the first token that is no padding", None)
+        yield Check(say("counted"), None)
     n_pairs = value.shape[-1] // 2
     pairs: Tensor = value[..., 0 : 2 * n_pairs : 2] ** 2 + value[..., 1 : 2 * n_pairs : 2] ** 2
-    yield Check("sin² + cos² = 1 in every pair of columns", bool(near(pairs, pairs.new_ones(())).all()))
+    yield Check(say("pairs"), bool(near(pairs, pairs.new_ones(())).all()))
 
 
 def position(stage: StageInRun, cell: Cell) -> Derivation:
     """A number of a position: of a wave or of a table."""
     place, before_it = stage.run.position(stage.path, cell.row, cell.batch), []
     if place != cell.row:
-        text = f"position of row {cell.row}, counted from the first token after the padding"
+        text = say("position_of_row", row=cell.row)
         before_it = [Step(text, place)]
     positions = _positions(stage)
     if isinstance(positions, NoPositions):
-        return in_steps(stage, cell, "no positions", "p = 0", [Step("zero for every position", 0.0)])
+        return in_steps(stage, cell, say("no_positions"), "p = 0", [Step(say("zero"), 0.0)])
     if isinstance(positions, LearnedPositions):
-        text = f"row {place} of the position table, column {cell.column}"
-        return in_steps(stage, cell, "looked up", text, [*before_it, Step(text, number_at(stage, cell))])
+        text = say("row_of_positions", row=place, column=cell.column)
+        return in_steps(stage, cell, say("looked_up"), text, [*before_it, Step(text, number_at(stage, cell))])
     width, even = stage.value.shape[-1], cell.column - cell.column % 2
     angle = place / 10000.0 ** (even / width)
     wave = "cos" if cell.column % 2 else "sin"
     steps = [
         *before_it,
-        Step(f"angle = {place} / 10000^({even}/{width})", angle),
+        Step(say("angle", place=place, even=even, width=width), angle),
         Step(f"{wave}(angle)", getattr(math, wave)(angle)),
     ]
-    return in_steps(stage, cell, "a wave", f"{wave}(t / 10000^(2i/d_model))", steps)
+    return in_steps(stage, cell, say("wave"), f"{wave}(t / 10000^(2i/d_model))", steps)
 
 
 # Their sum.
@@ -156,19 +158,19 @@ def _embedded_formula(stage: StageInRun) -> str:
 def _embedded_checks(stage: StageInRun) -> Iterable[Check]:
     embedding, positions = (before.value for before in stage.inputs)
     if stage.dropout == 0:
-        yield equal("exactly scaled_embedding + positional_encoding", stage.value, embedding + positions)
+        yield equal(say("sum_exact"), stage.value, embedding + positions)
     else:
-        yield dropped("sums", stage.value, embedding + positions, stage.dropout)
+        yield dropped(say("sums"), stage.value, embedding + positions, stage.dropout)
 
 
 def _embedded(stage: StageInRun, cell: Cell) -> Derivation:
     token, place = (number_at(before, cell) for before in stage.inputs)
-    steps = [*plus(Step("scaled embedding", token), "positional encoding", place)]
+    steps = [*plus(Step(say("scaled_embedding"), token), say("positional_encoding"), place)]
     if stage.dropout == 0:
-        return in_steps(stage, cell, "sum", "e · √d_model + p", steps)
+        return in_steps(stage, cell, say("sum"), "e · √d_model + p", steps)
     is_zero = number_at(stage, cell) == 0.0
     steps.append(derivations.dropout(token + place, stage.dropout, is_zero=is_zero))
-    return in_steps(stage, cell, "sum", "dropout(e · √d_model + p)", steps)
+    return in_steps(stage, cell, say("sum"), "dropout(e · √d_model + p)", steps)
 
 
 _stage = partial(StageEntry, facts=_facts, block="inputs")

@@ -9,6 +9,10 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from visualizer.texts import texts_of
+
+say = texts_of(__name__)
+
 
 @dataclass(frozen=True)
 class NumpyLine:
@@ -28,17 +32,17 @@ class NumpyLine:
 def notes(line: NumpyLine) -> str:
     """What has to be said of the variables of a line; empty where nothing has."""
     matrices = [name for name in line.reads if re.search(rf"\b{name}(\[.*?\])?\.T", line.code)]
-    found = [f"{' and '.join(matrices)} as nn.Linear stores it, (d_out, d_in)"] if matrices else []
+    found = [say("stored", matrices=say("and").join(matrices))] if matrices else []
     found += [_GIVEN[name] for name in line.given if name in _GIVEN]
     return "; ".join(found)
 
 
 _GIVEN = {
-    "keep": "keep is True where dropout's generator kept a number",
-    "ids": "ids are the numbers of the tokens",
-    "mask": "mask is True where a query may attend",
-    "bias": "bias holds a number for each head and bucket",
-    "positions": "positions count from the first token that is no padding",
+    "keep": say("keep"),
+    "ids": say("ids"),
+    "mask": say("mask"),
+    "bias": say("bias"),
+    "positions": say("positions"),
 }
 """What variables from outside are."""
 

@@ -12,6 +12,9 @@ from visualizer.runs.run import Run
 from visualizer.runs.tokens import places
 from visualizer.settings.settings import FIELDS
 from visualizer.stages.checks import TOLERANCE, Check
+from visualizer.texts import texts_of
+
+say = texts_of(__name__)
 
 ORDER_OF_SUMS = 10 * TOLERANCE
 """Largest rounding error, relative to the largest number: keys in another order are summed in another order."""
@@ -31,16 +34,10 @@ def compare_orders(typed: Run, shuffled: Run) -> Check:
     difference, size = _largest_difference(typed, shuffled)
     reasons = _what_goes_by_place(typed, shuffled)
     if reasons:
-        return Check(f"{' '.join(reasons)} The vectors of a token differ by up to {difference:.2g}.", None)
-    found = (
-        "the encoder's vectors are the same, reordered, and the decoder's are the same"
-        if "target" in typed.batches
-        else "the vectors are the same, reordered"
-    )
-    return Check(
-        f"The model cannot tell this order from the typed one: {found}, max |difference| = {difference:.1e}",
-        difference <= ORDER_OF_SUMS * size,
-    )
+        return Check(say("counts", reasons=" ".join(reasons), difference=difference), None)
+    has_target = "target" in typed.batches
+    same = say("same_in_both", difference=difference) if has_target else say("same", difference=difference)
+    return Check(same, difference <= ORDER_OF_SUMS * size)
 
 
 def _largest_difference(typed: Run, shuffled: Run) -> tuple[float, float]:
@@ -80,13 +77,13 @@ def _what_goes_by_place(typed: Run, shuffled: Run) -> list[str]:
     """One sentence for each part of the model that knows where a token stands."""
     found = []
     if shuffled.settings.positions != "none":
-        found.append("Each position has another vector, so the order counts.")
+        found.append(say("positions"))
     if names := _masks_by_place(typed, shuffled):
-        labels = " and ".join(FIELDS["mask"].choices[name].lower() for name in names)
-        masks = f"The {labels} mask goes" if len(names) == 1 else f"The {labels} masks go"
-        found.append(f"{masks} by position, so the order counts {'too' if found else 'even without positions'}.")
+        labels = say("and").join(FIELDS["mask"].choices[name].lower() for name in names)
+        masks = say("mask", label=labels) if len(names) == 1 else say("masks", labels=labels)
+        found.append(say("too", masks=masks) if found else say("without_positions", masks=masks))
     if shuffled.settings.dropout > 0:
-        found.append("Dropout sets other numbers of a token to zero.")
+        found.append(say("dropout"))
     return found
 
 

@@ -16,6 +16,9 @@ from visualizer.runs.run import Run, side_by_side
 from visualizer.stages.entry import Numbers, StageEntry
 from visualizer.stages.operands import Operand, used
 from visualizer.stages.registry import entry_of, stage_of
+from visualizer.texts import texts_of
+
+say = texts_of(__name__)
 
 
 def stage_panel(run: Run, path: str, *, head: int, batch: int, operator: str = "") -> Panel:
@@ -26,7 +29,7 @@ def stage_panel(run: Run, path: str, *, head: int, batch: int, operator: str = "
     n_heads = run.n_heads(path)
     return Panel(
         name=stage.name,
-        title=entry.title if n_heads is None else f"{entry.title} · head {head}",
+        title=entry.title if n_heads is None else say("head", title=entry.title, head=head),
         subtitle=f"{stage.name} {stage.shape_text}",
         array=values,
         rows=rows,
@@ -68,8 +71,8 @@ def part_panels(run: Run, path: str, *, batch: int) -> tuple[Panel, ...]:
     for part, projection in enumerate(stage.entry.parts):
         panel = stage_panel(run, stage.beside(projection).path, head=0, batch=batch)
         first = part * len(panel.columns.labels)
-        title = f"{panel.title}: columns {first} to {first + len(panel.columns.labels) - 1}"
-        panels.append(replace(panel, title=title, hint=f"click: go to {projection}"))
+        title = say("columns", title=panel.title, first=first, last=first + len(panel.columns.labels) - 1)
+        panels.append(replace(panel, title=title, hint=say("go_to", stage=projection)))
     return tuple(panels)
 
 
@@ -78,12 +81,12 @@ def operand_panel(run: Run, operand: Operand, *, head: int, batch: int) -> Panel
     if operand.is_parameter:
         return _parameter_panel(run, operand)
     panel = stage_panel(run, operand.source, head=head, batch=batch, operator=operand.operator)
-    panel = replace(panel, hint=f"click: go to {run.trace[operand.source].name}")
+    panel = replace(panel, hint=say("go_to", stage=run.trace[operand.source].name))
     return _transposed(panel) if operand.transposed else panel
 
 
 def _transposed(panel: Panel) -> Panel:
-    title = f"{panel.title}, transposed"
+    title = say("transposed", title=panel.title)
     return replace(panel, title=title, array=panel.array.T, rows=panel.columns, columns=panel.rows)
 
 
@@ -190,12 +193,12 @@ _PER_TOKEN = ("unembedding", "b_u")
 """Parameters with one column for each token of the vocabulary."""
 
 _OWNERS = {
-    **{"q": "Query", "k": "Key", "v": "Value", "qkv": "Query, key and value"},
-    **{"o": "Output", "1": "First", "2": "Second", "u": "Unembedding"},
+    **{"q": say("query"), "k": say("key"), "v": say("value"), "qkv": say("query_key_and_value")},
+    **{"o": say("output"), "1": say("first"), "2": say("second"), "u": say("unembedding")},
 }
 _PARAMETERS = {
-    **{"tokens": "Embedding table", "unembedding": "Unembedding matrix"},
-    **{f"w_{letter}": f"{owner} matrix" for letter, owner in _OWNERS.items()},
-    **{f"b_{letter}": f"{owner} bias" for letter, owner in _OWNERS.items()},
+    **{"tokens": say("embedding_table"), "unembedding": say("unembedding_matrix")},
+    **{f"w_{letter}": say("matrix", owner=owner) for letter, owner in _OWNERS.items()},
+    **{f"b_{letter}": say("bias", owner=owner) for letter, owner in _OWNERS.items()},
 }
 """The titles of parameters, by their names."""

@@ -23,6 +23,9 @@ from visualizer.stages.facts import common_facts
 from visualizer.stages.numpy_lines import NumpyLine
 from visualizer.stages.operands import Operand
 from visualizer.stages.texts import TEXTS, Facts
+from visualizer.texts import texts_of
+
+say = texts_of(__name__)
 
 
 def _with_texts(part: str, entries: Iterable[StageEntry]) -> tuple[StageEntry, ...]:
@@ -96,8 +99,8 @@ def checks(run: Run, path: str) -> tuple[Check, ...]:
         found.append(Check(*is_its_expression(run, path)))
     found += (entry.checks or by_operation.checks)(stage)
     if stage.stage.edited:
-        found.append(Check("changed on purpose by the mask bug that is chosen", None))
-    return (*found, Check("no NaN", not bool(stage.value.isnan().any())))
+        found.append(Check(say("mask_bug"), None))
+    return (*found, Check(say("no_nan"), not bool(stage.value.isnan().any())))
 
 
 def derive(run: Run, cell: Cell) -> tuple[Derivation, ...]:
@@ -124,7 +127,7 @@ def on_map(run: Run) -> tuple[StageRef, ...]:
     return tuple(found)
 
 
-_INPUTS = {"query_input": "queries", "key_input": "keys", "value_input": "values"}
+_INPUTS = {"query_input": say("queries"), "key_input": say("keys"), "value_input": say("values")}
 
 
 def _is_same_input(trace: Trace, before: str, path: str) -> bool:
@@ -138,5 +141,6 @@ def _joined(first: StageRef, path: str) -> StageRef:
     """The stage that stands for another one too."""
     also = (*first.also, path)
     names = [one.rpartition(".")[2] for one in (first.path, *also)]
-    title = "Input" if len(names) == len(_INPUTS) else f"Input of {' and '.join(_INPUTS[name] for name in names)}"
+    what = say("and").join(_INPUTS[name] for name in names)
+    title = say("input") if len(names) == len(_INPUTS) else say("input_of", what=what)
     return replace(first, also=also, label=" = ".join(names), title=title)

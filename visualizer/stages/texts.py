@@ -30,7 +30,7 @@ Fact = OfAttention | OfMask | OfPart | OfPositions | OfWeights | OfOutput
 
 
 TEXTS: Mapping[str, Mapping[str, Mapping[str, str]]] = tomllib.loads(
-    (Path(__file__).parent / "texts.toml").read_text(encoding="utf-8")
+    (Path(__file__).parent / "told.toml").read_text(encoding="utf-8")
 )
 """The plain and the exact text of every stage, by part of the paper and name."""
 

@@ -23,9 +23,12 @@ from visualizer.runs.watched import WatchedRun
 from visualizer.safe_text import markdown_safe, visible, visible_whole
 from visualizer.stages import derivations
 from visualizer.stages.checks import Check
-from visualizer.stages.expressions import reckon_node, words_on_node
+from visualizer.stages.expressions import reckon_node, words_of, words_on_node
 from visualizer.stages.operands import Operand, operands_in
 from visualizer.stages.panels import to_array
+from visualizer.texts import texts_of
+
+say = texts_of(__name__)
 
 MOST_ROWS, MOST_COLUMNS = 256, 512
 """The most rows and columns of a tensor that are drawn."""
@@ -41,8 +44,6 @@ _ROLES: Mapping[str, Role] = {
     **dict.fromkeys(("add", "iadd", "radd"), "residual"),
     **dict.fromkeys(("relu", "gelu", "silu", "tanh", "sigmoid"), "feed_forward"),
 }
-
-_NOT_A_NUMBER = "These numbers are not what their expression gives"
 
 
 def role_of(operation: str) -> Role:
@@ -69,26 +70,22 @@ def shape_of(stage: Stage) -> str:
 def told(stage: Stage) -> str:
     """One sentence on what a stage was computed from, and by which operations."""
     if stage.operation == "fused":
-        inside = f"{stage.module} as a whole" if stage.module else "the whole model"
-        return (
-            f"PyTorch computed {inside} in one fused step. The operations inside were computed a second time, "
-            "to be seen; they differ in the last digits at most."
-        )
+        return say("fused_module", module=stage.module) if stage.module else say("fused_model")
     if stage.operation == GIVEN and not stage.inputs:
-        return "This stage is an input of the model."
+        return say("input")
     if stage.operation == ALIAS:
-        return f"This stage is the same tensor as {', '.join(stage.inputs)}."
+        return say("same_tensor", inputs=", ".join(stage.inputs))
     if stage.node is not None:
         return words_on_node(stage.node)
-    inputs = ", ".join(dict.fromkeys(stage.inputs)) or "what is given"
-    return f"This stage is computed from {inputs} by {', then '.join((*stage.folded, stage.operation))}."
+    return words_of(dict.fromkeys(stage.inputs), (*stage.folded, stage.operation))
 
 
 def told_of_step(folded: Folded) -> str:
     """One sentence on which operations are one step."""
     names = [path.removeprefix(f"{folded.module}.") for path in folded.stages]
-    which = f"{len(names)} operations make this step" if len(names) > 1 else "One operation makes this step"
-    return f"{which}: {', '.join(names)}."
+    if len(names) == 1:
+        return say("one_operation", name=names[0])
+    return say("operations", count=len(names), names=", ".join(names))
 
 
 def numbers_of_step(folded: Folded) -> str:
@@ -105,13 +102,10 @@ def _decimal(value: float) -> str:
 def check_of_step(folded: Folded) -> Check:
     """How far some operations are from the formula of the step that they are."""
     if folded.difference is None:
-        return Check("its operations are those of the formula", True)
-    recorded = f"to {folded.difference:.1e}" if folded.difference else "exactly"
-    return Check(
-        f"the formula gives the recorded numbers {recorded}; with random inputs, formula and operations agree to "
-        f"{TOLERANCE:.0e}",
-        True,
-    )
+        return Check(say("those_of_formula"), True)
+    if not folded.difference:
+        return Check(say("formula_exact", tolerance=TOLERANCE), True)
+    return Check(say("formula", difference=folded.difference, tolerance=TOLERANCE), True)
 
 
 @dataclass(frozen=True)
@@ -230,8 +224,8 @@ def operand_panel(run: WatchedRun, operand: Operand, *, item: int, head: int) ->
     panel = _panel(run, operand.source, value, item=item, head=head, row=0, column=0)
     if operand.transposed:
         panel = replace(panel, array=panel.array.T, rows=panel.columns, columns=panel.rows)
-        panel = replace(panel, title=f"{panel.title}, transposed")
-    hint = "" if operand.is_parameter else "click: go to it"
+        panel = replace(panel, title=say("transposed", title=panel.title))
+    hint = "" if operand.is_parameter else say("go_to_it")
     return replace(panel, operator=operand.operator, hint=hint)
 
 
@@ -261,10 +255,10 @@ def read_by_step(run: WatchedRun, folded: Folded, *, item: int, head: int) -> tu
             continue
         first = next(iter(inputs_of(node)), None)
         path = first.path if isinstance(first, StageInput) else None
-        name = first.name if isinstance(first, ParameterInput) else path or "given from outside"
+        name = first.name if isinstance(first, ParameterInput) else path or say("given")
         panel = _panel(run, name, value, item=item, head=head, row=0, column=0)
         panel = replace(panel, title=f"{symbol} = {panel.title}", operator="," if found else "")
-        panel = replace(panel, hint="click: go to it" if path else "")
+        panel = replace(panel, hint=say("go_to_it") if path else "")
         if symbol.partition("_")[0] == "M":
             panel = _with_blocked(panel)
         found.append(Read(path, panel, isinstance(node, StageInput)))
@@ -298,7 +292,7 @@ def head_panels(run: WatchedRun, stage: Stage, *, item: int) -> tuple[Panel, ...
     least = min((float(numbers.min()) for numbers in finite if numbers.size), default=0.0)
     bounds = (-greatest, greatest) if least < 0 else (0.0, greatest)
     return tuple(
-        replace(panel, title=f"head {head}", subtitle="", bounds=bounds, role=role_of(stage.operation))
+        replace(panel, title=say("head", head=head), subtitle="", bounds=bounds, role=role_of(stage.operation))
         for head, panel in enumerate(panels)
     )
 
@@ -318,7 +312,7 @@ def _panel(run: WatchedRun, name: str, value: Tensor, *, item: int, head: int, r
         name=name,
         title=visible(name.rpartition(".")[2] or name),
         subtitle=f"{visible(name)}  {' × '.join(f'{size:,}' for size in value.shape)}"
-        + ("" if array.shape == (n_rows, n_columns) else f", {array.shape[0]} × {array.shape[1]} drawn"),
+        + ("" if array.shape == (n_rows, n_columns) else say("drawn", rows=array.shape[0], columns=array.shape[1])),
         array=array,
         rows=_axis("row", tokens, n_rows, sheet.first_row, array.shape[0]),
         columns=_axis("column", tokens if is_square else (), n_columns, sheet.first_column, array.shape[1]),
@@ -346,12 +340,12 @@ def check(run: WatchedRun, stage: Stage) -> Check | None:
         return None
     by = " → ".join(markdown_safe(name) for name in (*stage.folded, stage.operation))  # a file can say anything
     if torch.equal(again, stage.value):
-        return Check(f"computed again from its inputs by {by}: equal", True)
+        return Check(say("equal", operations=by), True)
     if again.shape != stage.value.shape:
-        return Check(f"{_NOT_A_NUMBER}: its shape is {tuple(again.shape)} by {by}", False)
+        return Check(say("other_shape", shape=tuple(again.shape), operations=by), False)
     difference = float((again - stage.value).abs().nan_to_num(nan=torch.inf).max())
     return Check(
-        f"computed again from its inputs by {by}: equal to {difference:.1e}",
+        say("nearly_equal", operations=by, difference=difference),
         difference <= derivations.TOLERANCE * max(1.0, float(stage.value.abs().max())),
     )
 

@@ -7,6 +7,9 @@ import streamlit as st
 from visualizer.pictures.heads import attention_of
 from visualizer.runs.paths import without_layer
 from visualizer.session import state
+from visualizer.texts import texts_of
+
+say = texts_of(__name__)
 
 
 def attention_kind(modules: tuple[str, ...], stage: str, *, is_chosen: bool = True) -> str:
@@ -20,7 +23,7 @@ def attention_kind(modules: tuple[str, ...], stage: str, *, is_chosen: bool = Tr
         return current
     key = f"attention_{current}"
     st.segmented_control(
-        "Attention",
+        say("attention"),
         kinds,
         default=current,
         format_func=_kind_title,

@@ -35,6 +35,7 @@ from visualizer.settings.published import PUBLISHED
 from visualizer.settings.settings import Selection, Settings, in_mask_order
 from visualizer.stages.check_line import check_line
 from visualizer.stages.panels import stage_panel
+from visualizer.texts import texts_of
 from visualizer.views.attention_picker import attention_kind
 from visualizer.views.comparison import (
     Downstream,
@@ -50,6 +51,8 @@ from visualizer.views.comparison import (
 from visualizer.views.head_measures import agreement
 from visualizer.views.predict.ask import ask_cells, asked_bar, is_revealed
 from visualizer.views.predict.questions import asked_of_layers
+
+say = texts_of(__name__)
 
 
 def render(run: Run, selection: Selection) -> None:
@@ -69,7 +72,7 @@ def render(run: Run, selection: Selection) -> None:
     if selection.hidden:
         if _is_revealed(a, b, same, selection):
             _say_opened(a, b, module, batch, selection.head)
-            _where_the_head_took_it(a, b, module, selection, batch)
+            st.markdown(_account(a, b, module, _selected(a, module, selection), batch))
         return
     _grids(run, picture, selection)
     with above:  # after the picture has left
@@ -77,7 +80,7 @@ def render(run: Run, selection: Selection) -> None:
     with st.container(horizontal=True, key="agreement", gap="medium"):
         for name, compared in (("A", a), ("B", b)):
             line = check_line(agreement(compared, module))
-            st.caption(f"{name}, layer {layer_of(module)}: {line}", width="content")
+            st.caption(say("agreement", name=name, layer=layer_of(module), check=line), width="content")
     _downstream(a, b, kind, batch, selection)
     if "probabilities" in a.trace:
         _predictions(a, b, batch)
@@ -85,10 +88,9 @@ def render(run: Run, selection: Selection) -> None:
 
 def _nothing_to_compare(example: WorkedExample) -> None:
     """Why there are no two runs, and the examples of which there are."""
-    what = "no mask" if example.attends else "no attention, and so no mask"
-    st.info(f"This worked example was published with {what}: there is nothing to compare.")
+    st.info(say("without_mask") if example.attends else say("without_attention"))
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="examples_with_a_mask"):
-        st.caption("Examples with a mask", width="content")
+        st.caption(say("with_mask"), width="content")
         for other in PUBLISHED.values():
             if other.has_mask:
                 st.button(
@@ -101,7 +103,7 @@ def _nothing_to_compare(example: WorkedExample) -> None:
 
 def _choose_masks(run: Run, selection: Selection) -> None:
     if run.example is not None:
-        st.caption("A is the example without its mask, B the example as published.", width="content")
+        st.caption(say("of_example"), width="content")
         return
     widgets.compared_mask("mask_a", selection.mask_a)
     intent = intent_of_b(run.settings, selection)
@@ -135,8 +137,7 @@ def _is_revealed(a: Run, b: Run, modules: Sequence[str], selection: Selection) -
 
 def _covered_a(*, same: bool) -> None:
     """Why A is not in sight either."""
-    why = "it is the same as B" if same else "it is asked about under Heads or Step through"
-    st.caption(f":material/visibility_off: A is covered too: {why}.")
+    st.caption(say("covered_as_b") if same else say("covered_elsewhere"))
 
 
 def _grids(run: Run, picture: ComparePicture, selection: Selection) -> None:
@@ -197,8 +198,8 @@ def dials_of_both(run: Run, picture: ComparePicture, selection: Selection) -> tu
 
 def _title_of_b(b: Run, names: tuple[str, ...], intent: Intent | None) -> str:
     if intent is not None:
-        return f"as it should be: {intent.words}"
-    return mask_title(names) if b.example is None else "as published"
+        return say("as_it_should_be", words=intent.words)
+    return mask_title(names) if b.example is None else say("as_published")
 
 
 def _what_changed(a: Run, b: Run, module: str, selection: Selection, batch: int) -> None:
@@ -206,7 +207,7 @@ def _what_changed(a: Run, b: Run, module: str, selection: Selection, batch: int)
     if has_same_mask(a, b, module):
         st.markdown(same_mask_note(a, b, module, mask_title(a.mask_of(module).names)))
         return
-    with st.expander("What changed", key="what_changed"):
+    with st.expander(say("changed"), key="what_changed"):
         _say_opened(a, b, module, batch, selection.head)
         _where_it_went(a, b, module, selection, batch)
 
@@ -215,13 +216,8 @@ def _where_it_went(a: Run, b: Run, module: str, selection: Selection, batch: int
     selected = _selected(a, module, selection)
     most = most_freed(a, b, module, batch=batch)
     if most != selected and shift(a, b, module, batch=batch, head=most[0], query=most[1]).freed > 0:
-        st.markdown(f"Largest change. {_account(a, b, module, most, batch)}")
+        st.markdown(say("largest_change", account=_account(a, b, module, most, batch)))
     st.markdown(_account(a, b, module, selected, batch))
-
-
-def _where_the_head_took_it(a: Run, b: Run, module: str, selection: Selection, batch: int) -> None:
-    """What happened to the weight of the selected query, in the selected head."""
-    st.markdown(_account(a, b, module, _selected(a, module, selection), batch))
 
 
 def _selected(run: Run, module: str, selection: Selection) -> tuple[int, int]:
@@ -236,37 +232,44 @@ def _say_opened(a: Run, b: Run, module: str, batch: int, head: int) -> None:
     head = min(head, n_heads - 1)
     only_a, only_b = opened(a, b, module, batch=batch, head=head)
     parts = [
-        f"{name} opens {_counted(count, 'cell')} that {other} blocks"
+        say("opens_one", run=name, other=other) if count == 1 else say("opens", run=name, count=count, other=other)
         for name, count, other in (("A", only_a, "B"), ("B", only_b, "A"))
         if count
     ]
-    said = ", ".join(parts) if parts else "A and B open the same cells"
-    st.markdown(f"Layer {layer_of(module)}, {a.head_label(head)}: **{said}**.")
+    said = ", ".join(parts) if parts else say("opens_same")
+    st.markdown(say("opened", layer=layer_of(module), head=a.head_label(head), said=said))
 
 
 def _account(a: Run, b: Run, module: str, place: tuple[int, int], batch: int) -> str:
+    """What happened to the weight of one query, in one head."""
     head, query = place
     rows, columns = a.axes(f"{module}.weights")
     moved = shift(a, b, module, batch=batch, head=head, query=query)
-    where = f"Layer {layer_of(module)}, {a.head_label(head)}, query {query} {_quoted(rows, query)}"
-    return f"**{where}.** {_sentence(moved, columns)}"
+    return say(
+        "account",
+        layer=layer_of(module),
+        head=a.head_label(head),
+        query=query,
+        label=markdown_safe(rows.labels[query]),
+        said=_sentence(moved, columns),
+    )
 
 
 def _sentence(moved: Shift, keys: Axis) -> str:
     """What happened to the weight of one query, in words."""
     if not moved.has_key:
-        return "B leaves this query no key at all: its weights are all zero and it takes nothing from any token."
+        return say("no_key")
     freed, lost = in_hundredths([moved.freed, sum(moved.other_losses)])
     gains = _gains(moved, keys, freed + lost)
-    other_losses = f"{_counted(len(moved.other_losses), 'open key')} lost {lost / 100:.2f}"
+    n_lost = len(moved.other_losses)
+    losses = say("one_lost", lost=lost / 100) if n_lost == 1 else say("some_lost", count=n_lost, lost=lost / 100)
     if not moved.blocked_keys:
-        changed = f"It gave more to {gains}; {other_losses}." if gains else "Its weights are the same."
-        return f"B blocks no key of this query that A leaves open. {changed}"
-    blocked = "this key" if moved.blocked_keys == 1 else f"these {moved.blocked_keys} keys"
-    freed_here = f"Blocking {blocked} freed {freed / 100:.2f} of its weight"
+        return say("none_blocked", gains=gains, losses=losses) if gains else say("same_weights")
+    blocked = say("this_key") if moved.blocked_keys == 1 else say("these_keys", count=moved.blocked_keys)
+    taken = say("freed", blocked=blocked, freed=freed / 100)
     if lost:
-        freed_here = f"{freed_here}, and {other_losses}"
-    return f"{freed_here}; it went to {gains}." if gains else f"{freed_here}; no other key gained."
+        taken = say("freed_and_lost", freed=taken, losses=losses)
+    return say("went_to", freed=taken, gains=gains) if gains else say("none_gained", freed=taken)
 
 
 def _gains(moved: Shift, keys: Axis, total: int) -> str:
@@ -276,14 +279,15 @@ def _gains(moved: Shift, keys: Axis, total: int) -> str:
         total = round(100 * sum(parts))  # a row that does not sum to one, in a model broken on purpose
     shown = in_hundredths(parts, total)
     named = [
-        f"key {key} {_quoted(keys, key)} (+{hundredths / 100:.2f})"
+        say("gain", key=key, label=markdown_safe(keys.labels[key]), gain=hundredths / 100)
         for (key, _), hundredths in zip(moved.gains, shown, strict=False)
     ]
     if not moved.other_gains:
         return ", ".join(named)
-    together = " together" if len(moved.other_gains) > 1 else ""
-    rest = f"+{shown[-1] / 100:.2f}" if shown[-1] else "less than +0.01"
-    return f"{', '.join(named)} and {_counted(len(moved.other_gains), 'other')} ({rest}{together})"
+    rest = f"+{shown[-1] / 100:.2f}" if shown[-1] else say("little")
+    if len(moved.other_gains) == 1:
+        return say("gains_and_one", named=", ".join(named), rest=rest)
+    return say("gains_and_others", named=", ".join(named), count=len(moved.other_gains), rest=rest)
 
 
 _ROUNDED = 0.01
@@ -298,23 +302,13 @@ def in_hundredths(parts: Sequence[float], total: int | None = None) -> list[int]
     return [part + (i in most_cut[:missing]) for i, part in enumerate(down)]
 
 
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}{'' if count == 1 else 's'}"
-
-
-def _quoted(axis: Axis, index: int) -> str:
-    return f"“{markdown_safe(axis.labels[index])}”"
-
-
 def _downstream(a: Run, b: Run, kind: str, batch: int, selection: Selection) -> None:
     prefix = "" if kind == "attention" or "." not in kind else kind.partition(".")[0]
     found = downstream(a, b, batch=batch, prefix=prefix)
     if found is None:
         return
-    st.markdown("##### What it did downstream")
-    st.caption(
-        "How far B is from A, stage by stage and token by token: the length of the difference of their vectors."
-    )
+    st.markdown(say("downstream"))
+    st.caption(say("distance"))
     widgets.switch("relative")
     panel = _downstream_panel(a, found, found.relative if selection.relative else found.norms)
     key = "downstream"
@@ -349,17 +343,17 @@ def stage_title(path: str) -> str:
 
 
 def _predictions(a: Run, b: Run, batch: int) -> None:
-    st.markdown("##### Most likely tokens, before and after")
+    st.markdown(say("likely"))
     found = predictions(a, b, batch=batch)
     rows, _ = a.axes("probabilities")
     changed = sum(prediction.changed for prediction in found)
-    st.caption(f"The most likely token is another one at {changed} of {len(found)} positions.")
+    st.caption(say("n_changed", count=changed, total=len(found)))
     widgets.table(
         {
-            "token": [f"{i} {label}" for i, label in enumerate(rows.labels)],
+            say("token"): [f"{i} {label}" for i, label in enumerate(rows.labels)],
             "A": [_listed(a, prediction.before) for prediction in found],
             "B": [_listed(b, prediction.after) for prediction in found],
-            "Changed": ["yes" if prediction.changed else "" for prediction in found],
+            say("is_changed"): [say("yes") if prediction.changed else "" for prediction in found],
         }
     )
 

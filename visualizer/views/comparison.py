@@ -13,6 +13,9 @@ from model import Trace
 from visualizer.runs.paths import attention_modules, without_layer
 from visualizer.runs.run import Run
 from visualizer.stages.registry import entry_of
+from visualizer.texts import texts_of
+
+say = texts_of(__name__)
 
 Numbers = NDArray[np.float32]
 
@@ -111,18 +114,17 @@ def same_mask_note(a: Run, b: Run, module: str, masks: str) -> str:
     modules = attention_modules(a.trace)
     other = [path for path in modules if not has_same_mask(a, b, path)]
     before = [path for path in other if modules.index(path) < modules.index(module)]
-    same = f"In A and in B this attention has {masks}"
     if not other:
-        alone = "there is no other" if len(modules) == 1 else f"so it is with each of the {len(modules)}"
-        return f"{same}, and {alone}: the two runs are the same. Choose other masks for A or for B."
-    paper = " Beside a decoder only padding applies to the encoder and to the cross-attention, as in the paper."
-    if "target" not in a.tokens or without_layer(module) == "decoder.self_attention":
-        paper = ""
+        return say("alone", masks=masks) if len(modules) == 1 else say("all", masks=masks, count=len(modules))
     if not before:
-        return f"{same}, and no attention before it has other masks in B: nothing differs here.{paper}"
-    few = "the one attention" if len(before) == 1 else f"the {len(before)} attentions"
-    have = "has" if len(before) == 1 else "have"
-    return f"{same}: what differs here comes from {few} before it that {have} other masks in B.{paper}"
+        note = say("none_before", masks=masks)
+    elif len(before) == 1:
+        note = say("one_before", masks=masks)
+    else:
+        note = say("some_before", masks=masks, count=len(before))
+    if "target" not in a.tokens or without_layer(module) == "decoder.self_attention":
+        return note
+    return f"{note} {say('paper')}"
 
 
 def most_freed(a: Run, b: Run, module: str, *, batch: int) -> tuple[int, int]:

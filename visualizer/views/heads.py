@@ -21,6 +21,7 @@ from visualizer.settings.looks import looks_in, looks_of
 from visualizer.settings.settings import Selection
 from visualizer.stages.check_line import check_line
 from visualizer.stages.derivations import Cell
+from visualizer.texts import texts_of
 from visualizer.views.attention_picker import attention_kind
 from visualizer.views.charts.section import charts, charts_of_heads
 from visualizer.views.head_measures import agreement, applying, measure_heads
@@ -28,12 +29,14 @@ from visualizer.views.predict.ask import ask_cells, asked_bar
 from visualizer.views.predict.questions import asked_of_layers
 from visualizer.views.save_run import save_run
 
+say = texts_of(__name__)
+
 
 def render(run: Run, selection: Selection) -> None:
     """Draw the view."""
     modules = attention_modules(run.trace)
     if not modules:
-        st.info("This worked example has no attention, so there are no heads to draw.")
+        st.info(say("no_attention"))
         return
     light = light_at(run, selection)
     kind = attention_kind(modules, selection.stage, is_chosen=not light)
@@ -92,7 +95,7 @@ def render(run: Run, selection: Selection) -> None:
     )
     if light:  # the card says what is seen
         return
-    st.caption(f"Layer {layer}: {check_line(agreement(run, same[layer]))}")
+    st.caption(say("agreement", layer=layer, check=check_line(agreement(run, same[layer]))))
     cell = Cell(
         f"{same[layer]}.weights",
         batch=min(selection.batch, run.batch_size(f"{same[0]}.weights") - 1),
@@ -119,12 +122,11 @@ def _measures(run: Run, modules: list[str]) -> None:
     found = measure_heads(run, modules)
     names = run.names_of(1 + max(one.head for one in found))
     table: dict[str, list[Any]] = {
-        "Layer": [one.layer for one in found],
-        "Head": [one.head for one in found],
-        "Built to": [names[one.head] for one in found],
+        say("layer"): [one.layer for one in found],
+        say("head"): [one.head for one in found],
     }
-    if not any(names):
-        del table["Built to"]
+    if any(names):
+        table[say("built_to")] = [names[one.head] for one in found]
     shown = {name: METRICS[name] for name in applying(found)}
     table |= {metric.title: [one.values[name] for one in found] for name, metric in shown.items()}
     key = f"measures_{modules[0]}_{len(modules)}"
@@ -133,20 +135,11 @@ def _measures(run: Run, modules: list[str]) -> None:
         if rows := event.selection.rows:
             state.select(layer=found[rows[0]].layer, head=found[rows[0]].head)
 
-    st.caption(
-        "Means over the queries of this text. Click a column to sort by it, a line to show its head."
-        + (
-            " The expected token is the one that the right answer is read from."
-            if "expected_token" in shown
-            else ""
-        )
-    )
+    st.caption(say("measures_of_task") if "expected_token" in shown else say("measures"))
     widgets.table(
         table,
         column_config={
-            metric.title: st.column_config.NumberColumn(
-                format="%.3f", help=f"Mean over the queries of ${metric.formula}$"
-            )
+            metric.title: st.column_config.NumberColumn(format="%.3f", help=say("mean", formula=metric.formula))
             for metric in shown.values()
         },
         selection_mode="single-row",

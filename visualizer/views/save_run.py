@@ -8,13 +8,15 @@ import streamlit as st
 
 from visualizer.routes.address import recording_address
 from visualizer.runs.run import Run
+from visualizer.texts import texts_of
+
+say = texts_of(__name__)
 
 
 def save_run(run: Run) -> None:
     """The link that saves a run; the file is written when it is followed. None where no link carries the run."""
     if address := recording_address(*run.subject):
-        says = "Every stage with its parameters, as a file that opens under Any model and in your own code."
         st.html(
-            f'<a href="{escape(address)}" download="run.headlight" title="{says}">Save as a recording</a>',
+            f'<a href="{escape(address)}" download="run.headlight" title="{say("help")}">{say("save")}</a>',
             width="content",
         )

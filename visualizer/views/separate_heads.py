@@ -18,6 +18,9 @@ from visualizer.session.mount import mount
 from visualizer.stages.check_line import check_line
 from visualizer.stages.checks import Check, short
 from visualizer.stages.panels import head_panels, stage_panel, to_array
+from visualizer.texts import texts_of
+
+say = texts_of(__name__)
 
 TOLERANCE = 1e-12
 """Largest difference between both ways, in float64."""
@@ -36,12 +39,15 @@ def separate_heads(run: Run, path: str, *, batch: int) -> None:
     found = apart(run, module) if attention is not None else {}
     if attention is None or name not in found:
         return
-    st.markdown(f"##### {attention.n_heads} separate heads, or one fused matrix")
+    st.markdown(say("title", n_heads=attention.n_heads))
     st.markdown(check_line(same_both_ways(run, module, found)))
-    d_model, width, together = attention.w_q.in_features, attention.head_dim, attention.w_q.out_features
     st.caption(
-        f"Before the equals sign every head runs by itself, with a w_q, w_k and w_v of its own ({d_model} × "
-        f"{width}); after it all heads share one of each ({d_model} × {together}), which holds theirs side by side."
+        say(
+            "sizes",
+            d_model=attention.w_q.in_features,
+            width=attention.head_dim,
+            together=attention.w_q.out_features,
+        )
     )
     mount(tensor_grid(both_ways(run, path, found[name], batch=batch), key="separate_heads", layout="row"))
 
@@ -79,11 +85,8 @@ def same_both_ways(run: Run, module: str, found: Parts) -> Check:
         for path, parts in ((f"{module}.{name}", parts) for name, parts in found.items())
     ]
     largest = max(differences)
-    return Check(
-        f"The heads apart, concatenated, equal the fused matrix to 1e-12 in all {len(differences)} stages from "
-        f"q_proj to output, max |difference| = {short(largest)}",
-        largest <= TOLERANCE,
-    )
+    found_same = say("same", n_stages=len(differences), difference=short(largest))
+    return Check(found_same, largest <= TOLERANCE)
 
 
 def both_ways(run: Run, path: str, parts: Sequence[Tensor], *, batch: int) -> list[Panel]:
@@ -92,7 +95,7 @@ def both_ways(run: Run, path: str, parts: Sequence[Tensor], *, batch: int) -> li
     whole = stage_panel(run, path, head=0, batch=batch)
     fused = list(head_panels(run, path, batch=batch)) or [whole]
     if name == "output":
-        before = [replace(whole, name="apart", title="Heads apart, concatenated", array=to_array(parts[0][batch]))]
+        before = [replace(whole, name="apart", title=say("concatenated"), array=to_array(parts[0][batch]))]
     else:
         before = [_part(fused[head % len(fused)], part[batch], head) for head, part in enumerate(parts)]
     after = [replace(panel, name="fused", subtitle="") for panel in fused]
@@ -106,7 +109,7 @@ def _part(fused: Panel, part: Tensor, head: int) -> Panel:
     columns = fused.columns
     if len(columns.labels) != n_columns:  # the head's own columns
         columns = Axis(columns.name, tuple(str(column) for column in range(n_columns)))
-    title = f"head {head} alone"
+    title = say("alone", head=head)
     return replace(
         fused, name="apart", title=title, subtitle="", array=array, columns=columns, operator="|" if head else ""
     )

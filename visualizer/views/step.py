@@ -35,11 +35,14 @@ from visualizer.stages.operands import Operand, used
 from visualizer.stages.panels import matrix, operand_panel, to_array
 from visualizer.stages.registry import checks, derive, entry_of, formula_of, numpy_line, on_map, operands_of, told
 from visualizer.stages.source_lines import code_line
+from visualizer.texts import texts_of
 from visualizer.views.charts.section import charts, charts_at
 from visualizer.views.predict.ask import ask_cells, ask_token, asked_bar, is_revealed
 from visualizer.views.predict.questions import OF_TOKENS, TokenQuestion, asked_at, gives_away, result_at
 from visualizer.views.save_run import save_run
 from visualizer.views.separate_heads import separate_heads
+
+say = texts_of(__name__)
 
 MOST_IN_MESSAGE = 2**14
 """The most numbers of a picture that travel with the message that mounts it: to ask for them would take longer."""
@@ -133,10 +136,7 @@ def _inputs(run: Run, cell: Cell) -> None:
     given = [operand for operand in inputs if operand not in hidden]
     panels = [operand_panel(run, operand, head=cell.head, batch=cell.batch) for operand in given]
     for operand in hidden:
-        st.caption(
-            f":material/visibility_off: {entry_of(run, operand.source).title}, an input, is covered: it is asked "
-            "about at its own stage. Reveal shows it too."
-        )
+        st.caption(say("covered", title=entry_of(run, operand.source).title))
     if panels:
         mount(tensor_grid([replace(panel, hint="") for panel in panels], key="inputs"))
 
@@ -219,7 +219,8 @@ def _depth(depth: Depth) -> None:
     field = FIELDS["depth"]
     (other,) = (name for name in field.choices if name != depth)
     step = state.callback(state.select, depth=other)
-    st.button(f"{field.choices[other]} text", key="other_depth", help=field.help, on_click=step, type="tertiary")
+    label = say("other_text", depth=field.choices[other])
+    st.button(label, key="other_depth", help=field.help, on_click=step, type="tertiary")
 
 
 def _head_note(run: Run, cell: Cell) -> None:
@@ -244,15 +245,13 @@ def _computation(run: Run, path: str, depth: Depth, *, with_facts: bool) -> None
     The facts are those of every head and row. The way to the other words for the stage stands there too.
     """
     found = checks(run, path) if with_facts else ()
-    summary = f"{summary_line(found)} · shapes and code" if found else "Shapes and code"
+    summary = say("checked", checks=summary_line(found)) if found else say("unchecked")
     with st.expander(summary, expanded=not all_hold(found)):
         _depth(depth)
         _symbols(run, path)
         if with_facts:
             numbers = summarize(run.trace[path].value)
-            st.markdown(
-                f"min **{numbers.least:.4g}** · max **{numbers.greatest:.4g}** · mean **{numbers.mean:.4g}**"
-            )
+            st.markdown(say("numbers", least=numbers.least, greatest=numbers.greatest, mean=numbers.mean))
             st.markdown("\n\n".join(check_line(check) for check in found))
         mount(words(_shapes(run, path), look="code", key="shapes"))
         _code(run, path)
@@ -263,13 +262,12 @@ def _code(run: Run, path: str) -> None:
     pytorch, numpy = st.columns(2, gap="medium")
     code, same = code_line(run.trace[path]), numpy_line(run, path)
     with pytorch:
-        st.caption(f"**PyTorch** · the line that computed it: {code.place}")
+        st.caption(say("pytorch", place=code.place))
         st.code(code.code, language="python", wrap_lines=True)
     if same is None:
         return
     with numpy:
-        said = notes(same)
-        st.caption(f"**NumPy** · the same{f': {said}' if said else ''}")
+        st.caption(say("numpy_with_notes", notes=said) if (said := notes(same)) else say("numpy"))
         st.code(same.code, language="python", wrap_lines=True)
 
 
@@ -294,7 +292,7 @@ def _shape(run: Run, operand: Operand) -> tuple[str, str]:
         return name, str(tuple(reversed(sizes) if operand.transposed else sizes))
     stage = run.trace[operand.source]
     if operand.transposed:
-        return f"{stage.name} transposed", replace(
+        return say("transposed", name=stage.name), replace(
             stage, dims=(*stage.dims[:-2], stage.dims[-1], stage.dims[-2])
         ).shape_text
     return stage.name, stage.shape_text
@@ -315,7 +313,7 @@ def _every_part(run: Run, cell: Cell, selection: Selection) -> None:
             state.select_cell(state.index_in(event, "row"), state.index_in(event, "column"))
 
     key = "every_part"
-    st.markdown("##### Side by side in it")
+    st.markdown(say("parts"))
     shown = _address("step_parts", run, selection, cell, picture) or panels
     mount(tensor_grid(shown, layout="wrap", key=key), select=select)
 
@@ -331,7 +329,7 @@ def _every_head(run: Run, cell: Cell, selection: Selection) -> None:
             state.select_cell(state.index_in(event, "row"), state.index_in(event, "column"))
 
     key = "every_head"
-    st.markdown("##### Every head")
+    st.markdown(say("heads"))
     mount(
         tensor_grid(
             _address("step_heads", run, selection, cell, picture) or picture.panels,
@@ -353,22 +351,22 @@ def _likely_tokens(run: Run, cell: Cell) -> None:
     st.markdown(f"##### {likely_of_what(run, cell.row)}")
     figure = likely_tokens(tokens, best.values.tolist(), color=ROLES[theme()]["neutral"])
     pairs = zip(tokens, best.values.tolist(), strict=True)
-    alt = f"The most likely tokens: {', '.join(f'{token} {share:.1%}' for token, share in pairs)}"
+    alt = say("likely", tokens=", ".join(f"{token} {share:.1%}" for token, share in pairs))
     st.plotly_chart(figure, key="likely_tokens", config=config("likely-tokens"), alt=alt)
 
 
 def likely_of_what(run: Run, row: int) -> str:
     """What the probabilities of a row are of: the token after it or, in an encoder, an answer in its place."""
-    of_encoder = run.settings.architecture == "encoder"
     sequence = run.tokens["source" if run.settings.architecture != "encoder-decoder" else "target"]
-    token = f"“{markdown_safe(sequence.labels[row])}” (position {row})"
-    if not of_encoder:
-        return f"The next token after {token}"
-    return f"The answer at {token}" if run.settings.weights == TRAINED else f"The most likely tokens at {token}"
+    label = markdown_safe(sequence.labels[row])
+    if run.settings.architecture != "encoder":
+        return say("next", label=label, row=row)
+    is_trained = run.settings.weights == TRAINED
+    return say("answer_at", label=label, row=row) if is_trained else say("likely_at", label=label, row=row)
 
 
 def _derivation(run: Run, cell: Cell) -> None:
-    st.markdown("##### How this number is computed")
+    st.markdown(say("derivation"))
     for i, content in enumerate(derive(run, cell)):
         mount(derivation(content, key=f"derivation_{i}"))
 

@@ -15,16 +15,17 @@ from visualizer.session.token_way_events import listeners
 from visualizer.settings.settings import Selection
 from visualizer.stages.check_line import check_line
 from visualizer.stages.checks import TOLERANCE, Check
+from visualizer.texts import texts_of
 from visualizer.views.predict.covered import covered
 
-_WITHOUT = "There is no way to follow here: this model has no residual stream from an embedding to a prediction."
+say = texts_of(__name__)
 
 
 def render(run: Run, selection: Selection) -> None:
     """Draw the view."""
     stack = stack_of(run, selection.stage)
     if stack is None:
-        st.info(_WITHOUT)
+        st.info(say("no_way"))
         return
     if selection.hidden:
         _covered(run)
@@ -38,18 +39,15 @@ def render(run: Run, selection: Selection) -> None:
     mount(token_way(way, selected=query, seq=state.last_seq(key), key=key, light=light), **listeners(way.paths))
     if light != "":  # a path shows the picture alone
         return
-    check = Check(
-        f"{len(way.parts)} parts sum to the residual stream at each of {taken.n_places} places, "
-        f"max |difference| = {taken.difference:.1e} of its largest number",
-        taken.difference <= TOLERANCE,
-    )
+    sums = say("sums", n_parts=len(way.parts), n_places=taken.n_places, difference=taken.difference)
+    check = Check(sums, taken.difference <= TOLERANCE)
     st.caption(f"{check_line(check)}{_part_of(way.first, way.norms.shape[1], n_tokens)}")
 
 
 def _covered(run: Run) -> None:
     """Every head and every prediction is in the picture, so that there is nothing to ask with it in sight."""
     there = {"view": "step", "stage": "probabilities"} if "probabilities" in run.trace else {"view": "heads"}
-    covered("The way shows what every head reads and what comes of it", ask="Ask me", there=there)
+    covered(say("covered"), ask=say("ask"), there=there)
 
 
 def _lit(run: Run, way: TokenWay, selection: Selection) -> str | int:
@@ -66,4 +64,4 @@ def _part_of(first: int, n_drawn: int, n_tokens: int) -> str:
     """Which tokens the arrow keys reach, where these are not all."""
     if n_drawn == n_tokens:
         return ""
-    return f" · arrow keys reach tokens {first} to {first + n_drawn - 1}; the strip above reaches every token"
+    return say("arrow_keys", first=first, last=first + n_drawn - 1)

@@ -11,7 +11,10 @@ from visualizer.safe_text import markdown_safe
 from visualizer.session.theme import theme
 from visualizer.stages.derivations import Cell
 from visualizer.stages.panels import matrix, to_array
+from visualizer.texts import texts_of
 from visualizer.views.charts.row import name_of_head
+
+say = texts_of(__name__)
 
 
 def draw_distance(run: Run, cell: Cell) -> None:
@@ -23,15 +26,13 @@ def draw_distance(run: Run, cell: Cell) -> None:
     weights = to_array(run.trace[f"{module}.weights"].value[cell.batch])
     distances, means = weight_by_distance(weights, counted_queries(run, module, weights))
     if not np.isfinite(means).any():
-        st.caption("No query has a key left, so there is no distance to draw.")
+        st.caption(say("no_key"))
         return
     names = [run.head_label(head) for head in range(len(weights))]
     figure = attention_distance(distances, means, names, selected=cell.head, theme=theme())
-    layer = f"Layer {layer_of(module)}: " if "layers." in module else ""
-    st.caption(
-        f"{layer}where the weight of each head lies, from the query on: the mean of its queries. {_one(means)}"
-    )
-    alt = f"the mean weight of {len(names)} heads over the distance from query to key, as curves"
+    lies = say("distance_in_layer", layer=layer_of(module)) if "layers." in module else say("distance")
+    st.caption(f"{lies} {_one(means)}")
+    alt = say("distance_alt", n_heads=len(names))
     st.plotly_chart(figure, key="chart_distance", config=config("distance"), alt=alt)
 
 
@@ -56,12 +57,15 @@ def draw_directions(run: Run, cell: Cell) -> None:
     found = principal_directions(queries, keys)
     figure = direction_map(found, rows.labels, columns.labels, weights=weights[query], query=query, theme=theme())
     st.caption(
-        f"{name_of_head(run, cell)}: queries and keys in the two directions in which they differ most, which hold "
-        f"{found.shares.sum():.1%} of their variance. A score is a product of two vectors as seen "
-        "from zero (the cross), not their nearness. The larger a key, the more weight it gets from query "
-        f"{query} “{markdown_safe(rows.labels[query])}”, ringed."
+        say(
+            "directions",
+            head=name_of_head(run, cell),
+            share=found.shares.sum(),
+            query=query,
+            label=markdown_safe(rows.labels[query]),
+        )
     )
-    alt = f"{len(queries)} queries and {len(keys)} keys of one head as points in two principal directions"
+    alt = say("directions_alt", n_queries=len(queries), n_keys=len(keys))
     st.plotly_chart(figure, key="chart_directions", config=config("directions"), alt=alt)
 
 
@@ -70,9 +74,7 @@ def _one(means: np.ndarray) -> str:
     at_one = [head for head, curve in enumerate(means) if np.nanmax(np.nan_to_num(curve)) > 0.99]
     if not at_one:
         return ""
-    return f"Nearly all weight of head{'s' * (len(at_one) > 1)} {_listed(at_one)} lies at one distance."
-
-
-def _listed(heads: list[int]) -> str:
-    *others, last = map(str, heads)
-    return f"{', '.join(others)} and {last}" if others else last
+    *others, last = map(str, at_one)
+    if not others:
+        return say("one_at_one_distance", head=last)
+    return say("several_at_one_distance", heads=", ".join(others), last=last)

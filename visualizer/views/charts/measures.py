@@ -14,7 +14,10 @@ from visualizer.runs.run import Run
 from visualizer.session import state
 from visualizer.session.theme import theme
 from visualizer.stages.derivations import Cell
+from visualizer.texts import texts_of
 from visualizer.views.head_measures import measure_heads
+
+say = texts_of(__name__)
 
 if TYPE_CHECKING:
     from visualizer.figures.measure_map import Measured
@@ -29,8 +32,7 @@ def draw(run: Run, cell: Cell) -> None:
     same = [other for other in attention_modules(run.trace) if without_layer(other) == without_layer(module)]
     found = measured(run, same)
     names = [run.head_label(head) for head in range(found[0].values.shape[1])]
-    more = "darker" if theme() == "light" else "brighter"
-    st.caption(f"Click a square to choose its head; the {more}, the more.")
+    st.caption(say("darker") if theme() == "light" else say("brighter"))
     n_left = -(-len(found) // (2 * N_COLUMNS)) * N_COLUMNS
     halves = [half for half in (found[:n_left], found[n_left:]) if half]
     for index, (column, half) in enumerate(zip(st.columns(len(halves), gap="medium"), halves, strict=True)):
@@ -43,7 +45,7 @@ def draw(run: Run, cell: Cell) -> None:
                 config=config("measures"),
                 on_select=state.on_change(key, _choose),
                 selection_mode="points",
-                alt=f"{', '.join(measure.title for measure in half)}: a square for each layer and head",
+                alt=say("alt", measures=", ".join(measure.title for measure in half)),
             )
 
 

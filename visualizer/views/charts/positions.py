@@ -9,6 +9,9 @@ from visualizer.runs.run import Run
 from visualizer.session.theme import theme
 from visualizer.stages.derivations import Cell
 from visualizer.stages.panels import matrix
+from visualizer.texts import texts_of
+
+say = texts_of(__name__)
 
 ALIKE = 1e-4
 """How far dot products at one distance may differ, relative to the largest, and still count as one number."""
@@ -22,23 +25,19 @@ def draw(run: Run, cell: Cell) -> None:
     tokens, _ = run.axes(cell.path)
     encoding = matrix(run.trace[cell.path].value, head=cell.head, batch=cell.batch)
     if not encoding.any():
-        st.caption("Every value is zero: this model is given no positions, so there is no curve to draw.")
+        st.caption(say("all_zero"))
         return
     left, right = st.columns(2, gap="medium")
     with left:
-        st.caption(
-            f"Single dimensions over the positions: even ones solid, odd ones dashed; dimension {cell.column}, the "
-            "selected one, is thick."
-        )
+        st.caption(say("dimensions", selected=cell.column))
         figure = position_curves(encoding, tokens.labels, selected=cell.column, theme=theme())
-        alt = f"{len(figure.data)} dimensions of the positional encoding at {len(encoding)} positions, as curves"
+        alt = say("dimensions_alt", n_curves=len(figure.data), n_positions=len(encoding))
         st.plotly_chart(figure, key="chart_positions", config=config("positions"), alt=alt)
     with right:
         products = products_by_distance(encoding[_is_text(run, cell)])
-        st.caption(f"The dot product of two positions, by how far apart they are. {_said(*products)}")
+        st.caption(_said(*products))
         figure = product_curve(*products, theme=theme())
-        alt = "the dot product of two positions over the distance between them, as a curve"
-        st.plotly_chart(figure, key="chart_products", config=config("position-products"), alt=alt)
+        st.plotly_chart(figure, key="chart_products", config=config("position-products"), alt=say("products_alt"))
 
 
 def _is_text(run: Run, cell: Cell) -> np.ndarray:
@@ -52,5 +51,5 @@ def _is_text(run: Run, cell: Cell) -> np.ndarray:
 
 def _said(mean: np.ndarray, least: np.ndarray, greatest: np.ndarray) -> str:
     if (greatest - least).max() <= ALIKE * np.abs(mean).max():
-        return "All pairs that are equally far apart have the same: it says how far, and not where."
-    return "Pairs that are equally far apart differ: the band is from least to greatest, the line is the mean."
+        return say("same_products")
+    return say("other_products")

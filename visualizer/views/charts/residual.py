@@ -15,6 +15,9 @@ from visualizer.stages.derivations import Cell
 from visualizer.stages.layer import sublayer_output
 from visualizer.stages.panels import matrix
 from visualizer.stages.registry import stage_of
+from visualizer.texts import texts_of
+
+say = texts_of(__name__)
 
 if TYPE_CHECKING:
     from visualizer.figures.residual_stream import Addition
@@ -40,12 +43,9 @@ def draw(run: Run, cell: Cell) -> None:
     found = additions(run, paths, cell.batch)
     figure = residual_stream(found, counted, selected=selected, token=tokens.labels[selected], theme=theme())
     st.caption(
-        "Above, how long the tokens' vectors are after every sum; below, which share of that sum the sub-layer put "
-        "in (its projection on the sum; the rest to 100 % is what the stream brought). Line and bars: the mean of "
-        f"{int(counted.sum())} tokens; dots and dashes: token {selected} "
-        f"“{markdown_safe(tokens.labels[selected])}”."
+        say("stream", n_tokens=int(counted.sum()), token=selected, label=markdown_safe(tokens.labels[selected]))
     )
-    alt = f"the length of the residual stream after each of {len(paths)} sums, and each sub-layer's share of it"
+    alt = say("alt", n_sums=len(paths))
     st.plotly_chart(figure, key="chart_residual", config=config("residual-stream"), alt=alt)
 
 

@@ -16,6 +16,9 @@ from visualizer.session.theme import theme
 from visualizer.settings.settings import FIELDS
 from visualizer.stages.derivations import Cell
 from visualizer.stages.panels import blocked_cells, to_array
+from visualizer.texts import texts_of
+
+say = texts_of(__name__)
 
 Numbers = NDArray[np.floating[Any]]
 
@@ -38,8 +41,8 @@ def draw_bars(run: Run, cell: Cell) -> None:
         selected=cell.column,
         theme=theme(),
     )
-    st.caption(f"{_whose(run, cell)}: the scores, and the weights that softmax makes of them. {_said(run, cell)}")
-    alt = f"{_whose(run, cell)}: scores above and weights below, a bar for each key"
+    st.caption(say("bars", row=_whose(run, cell), note=_said(run, cell)))
+    alt = say("bars_alt", row=_whose(run, cell))
     st.plotly_chart(figure, key="chart_row", config=config("row"), alt=alt)
 
 
@@ -47,7 +50,7 @@ def draw_temperature(run: Run, cell: Cell) -> None:
     """Draw the softmax of the selected query's scores over the temperature."""
     allowed = np.flatnonzero(np.isfinite(_row(run, cell, "masked_scores")))
     if not len(allowed):
-        st.caption(f"{_whose(run, cell)}: no key is left, so there is no softmax to draw.")
+        st.caption(say("no_softmax", row=_whose(run, cell)))
         return
 
     from visualizer.figures.looks import config
@@ -58,22 +61,20 @@ def draw_temperature(run: Run, cell: Cell) -> None:
     labels = run.axes(f"{cell.path.rpartition('.')[0]}.weights")[1].labels
     figure = temperature_curves(scores, [f"{key} {labels[key]}" for key in allowed], own=own, theme=theme())
     here, unscaled = softmax_at(scores, np.array([own, 1.0])).entropy
-    divided = f"√{own**2:.0f} = {own:.4g}" if own != 1 else "1, since the scores are not scaled"
-    said = (
-        f"Softmax of the scores divided by τ. This run has τ = {divided}: {here:.2f} of at most "
-        f"{math.log2(len(allowed)):.2f} bits, which is {len(allowed)} keys alike."
-    )
-    if own != 1:
-        said += f" Undivided, τ = 1, it would be {unscaled:.2f}."
+    most, n_keys = math.log2(len(allowed)), len(allowed)
+    if own == 1:
+        said = say("not_scaled", bits=here, most=most, n_keys=n_keys)
+    else:
+        said = say("scaled", width=own**2, tau=own, bits=here, most=most, n_keys=n_keys, undivided=unscaled)
     st.caption(f"{_whose(run, cell)}. {said}")
-    alt = f"{_whose(run, cell)}: the weights of its keys and their entropy over the temperature, as curves"
+    alt = say("temperature_alt", row=_whose(run, cell))
     st.plotly_chart(figure, key="chart_temperature", config=config("temperature"), alt=alt)
 
 
 def name_of_head(run: Run, cell: Cell) -> str:
     """``Layer 1, head 2 · same token``; without the layer where there is but one attention."""
     label = run.head_label(cell.head)
-    return f"Layer {layer_of(cell.path)}, {label}" if "layers." in cell.path else f"H{label[1:]}"
+    return say("head", layer=layer_of(cell.path), head=label) if "layers." in cell.path else f"H{label[1:]}"
 
 
 def temperature_of(run: Run, cell: Cell) -> float:
@@ -97,7 +98,9 @@ def reasons(run: Run, cell: Cell) -> list[str]:
         return [""] * n_keys
     titles = [FIELDS["mask"].choices.get(name, name).lower() for name in names]
     row = bits[min(cell.head, len(bits) - 1), cell.row]
-    return [" and ".join(title for bit, title in enumerate(titles) if value >> bit & 1) for value in row.tolist()]
+    return [
+        say("and").join(title for bit, title in enumerate(titles) if value >> bit & 1) for value in row.tolist()
+    ]
 
 
 def _row(run: Run, cell: Cell, stage: str) -> Numbers:
@@ -108,18 +111,20 @@ def _row(run: Run, cell: Cell, stage: str) -> Numbers:
 def _whose(run: Run, cell: Cell) -> str:
     queries, _ = run.axes(f"{cell.path.rpartition('.')[0]}.weights")
     label = markdown_safe(queries.labels[cell.row])
-    return f"{name_of_head(run, cell)}, query {cell.row} “{label}”"
+    return say("row", head=name_of_head(run, cell), query=cell.row, label=label)
 
 
 def _said(run: Run, cell: Cell) -> str:
     """What must be known to read the bars, as far as it holds of this row."""
     masked, weights = _row(run, cell, "masked_scores").astype(np.float64), _row(run, cell, "weights")
     blocked = [bool(reason) for reason in reasons(run, cell)]
-    counts = "" if np.isneginf(masked[blocked]).all() else ", which count all the same"
-    hatched = f"Hatched: the scores of blocked keys ({sum(blocked)}){counts}. " if any(blocked) else ""
+    hatched = ""
+    if any(blocked):
+        left_out = np.isneginf(masked[blocked]).all()
+        hatched = say("hatched", count=sum(blocked)) if left_out else say("hatched_counts", count=sum(blocked))
     if not np.isfinite(masked).any():
-        return f"{hatched}No key is left, so every weight is zero."
+        return f"{hatched}{say('no_key')}"
     exponentials = np.exp(masked - masked.max())
     if np.allclose(exponentials / exponentials.sum(), weights, atol=1e-5):
-        return f"{hatched}One more in the number that enters softmax is {math.e:.2f} times the weight."
-    return f"{hatched}These weights are not the softmax of the masked scores."
+        return f"{hatched}{say('one_more')}"
+    return f"{hatched}{say('no_softmax_of_these')}"

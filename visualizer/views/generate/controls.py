@@ -9,6 +9,9 @@ from visualizer.runs.writer import Writer
 from visualizer.runs.written import Beam, OneByOne
 from visualizer.session import drafts, state, widgets
 from visualizer.settings.settings import FIELDS, Selection
+from visualizer.texts import texts_of
+
+say = texts_of(__name__)
 
 
 def chosen_strategy(selection: Selection, writer: Writer, n_tokens: int) -> OneByOne | Beam:
@@ -33,7 +36,7 @@ def choose_strategy(selection: Selection, writer: Writer, n_tokens: int) -> None
     """Draw the controls of what ``chosen_strategy`` gives."""
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="how_it_writes"):
         widgets.segments("strategy", required=True, width="content", label_visibility="collapsed", help=None)
-        with st.expander("Options", key="options"):  # there from the start: its fields have their values
+        with st.expander(say("options"), key="options"):  # there from the start: its fields have their values
             _choose_limit(selection, writer)
             if selection.strategy == "sampling":
                 widgets.slider("temperature", step=0.1)
@@ -53,7 +56,6 @@ def _limit(selection: Selection, writer: Writer) -> int:
 
 def _choose_limit(selection: Selection, writer: Writer) -> None:
     """The usual number is no choice: another model has another one."""
-    stops = "The model stops by itself at <eos>." if writer.end is not None else "This model knows no end token."
     key = "most_tokens"
 
     def take(limit: int) -> None:
@@ -64,7 +66,7 @@ def _choose_limit(selection: Selection, writer: Writer) -> None:
         FIELDS["limit"].label,
         min_value=1,
         max_value=writer.longest,
-        help=stops.replace("<", "\\<"),
+        help=say("knows_no_end") if writer.end is None else say("ends_by_itself"),
         key=key,
         on_change=state.on_change(key, take),
     )
@@ -83,7 +85,7 @@ def _choose_top_k(selection: Selection, n_tokens: int) -> None:
         min_value=1,
         max_value=n_tokens,
         value=None,
-        placeholder="all",
+        placeholder=say("all_tokens"),
         help=field.help,
         key=key,
         on_change=state.on_change(key, take),

@@ -8,7 +8,10 @@ from visualizer.runs.run import Subject
 from visualizer.runs.writer import Writer
 from visualizer.runs.written import OneByOne, Written, write
 from visualizer.session import drafts
+from visualizer.texts import texts_of
 from visualizer.views.generate.kept import WRITINGS
+
+say = texts_of(__name__)
 
 _KEY = "generation"
 
@@ -54,17 +57,14 @@ def account_of(written: Written) -> str:
     """How often the model runs, or what a change of the settings left as it was."""
     total, kept = len(written.steps), written.n_kept
     if kept == 0:
-        return f"The model runs once for each token, {_times(total)}."
+        return say("once_for_each_token", times=_times(total))
     if written.differs_at is None:
         if total == kept:
-            return "With these settings each step chooses the token that it chose before: the model did not run."
-        same = f"The tokens up to step {kept} are those of before"
-        return f"{same}; the model ran {_times(total - kept)} more (underlined)."
-    other = f"At step {written.differs_at + 1} another token is chosen now, though with the same logits"
+            return say("all_as_before")
+        return say("first_as_before", kept=kept, times=_times(total - kept))
     if total == kept:
-        return f"{other}; it is the last one, so the model did not run."
-    again = f"ran again (underlined), {_times(total - kept)}"
-    return f"{other}; from step {kept + 1} on the model reads other tokens and {again}."
+        return say("last_differs", step=written.differs_at + 1)
+    return say("differs_from", step=written.differs_at + 1, next=kept + 1, times=_times(total - kept))
 
 
 def _before(last: Shown | None, subject: Subject, how: OneByOne) -> Written | None:
@@ -79,4 +79,4 @@ def _last() -> Shown | None:
 
 
 def _times(count: int) -> str:
-    return {1: "once", 2: "twice"}.get(count, f"{count} times")
+    return {1: say("once"), 2: say("twice")}.get(count, say("many_times", count=count))

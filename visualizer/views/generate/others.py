@@ -11,6 +11,9 @@ from visualizer.settings.fields import TRAINED, WORKED_EXAMPLES
 from visualizer.settings.fitting import fitted
 from visualizer.settings.settings import Selection, Settings, default_stage
 from visualizer.settings.trained_models import TRAINED_MODELS
+from visualizer.texts import texts_of
+
+say = texts_of(__name__)
 
 
 @dataclass(frozen=True)
@@ -31,13 +34,13 @@ class Offer:
 def offers(settings: Settings) -> tuple[Offer, ...]:
     """What to offer beside a model that cannot write: its text continued by a decoder, and tasks with an answer."""
     trained = tuple(
-        Offer(task, f"Trained: {TRAINED_MODELS[task].title}", _trained(task)) for task in _WRITTEN_TASKS
+        Offer(task, say("trained", title=TRAINED_MODELS[task].title), _trained(task)) for task in _WRITTEN_TASKS
     )
     if settings.weights in (*WORKED_EXAMPLES, TRAINED):
-        return (*trained, Offer("decoder", "A decoder with hand-built heads", Settings(architecture="decoder")))
+        return (*trained, Offer("decoder", say("decoder"), Settings(architecture="decoder")))
     mask = settings.mask if "causal" in settings.mask else ("causal", *settings.mask)
     same = fitted(replace(settings, architecture="decoder", mask=mask))
-    return (Offer("decoder", "Continue this text with a decoder", same), *trained)
+    return (Offer("decoder", say("decoder_of_this_text"), same), *trained)
 
 
 _WRITTEN_TASKS = ("reverse", "repeat_block")

@@ -15,6 +15,9 @@ from visualizer.runs.run import Run
 from visualizer.runs.writer import Writer
 from visualizer.runs.written import OneByOne, Written
 from visualizer.stages.panels import to_array
+from visualizer.texts import texts_of
+
+say = texts_of(__name__)
 
 N_BARS = 10
 """How many of the most likely tokens have a bar of their own."""
@@ -37,7 +40,7 @@ def steps_picture(run: Run, writer: Writer, how: OneByOne, written: Written) -> 
         keys=_keys(run, writer, labels[:n_read]),
         heads=tuple(run.head_label(head) for head in range(n_heads)),
         own=not writer.has_encoder,
-        title="Cross-attention over the source" if writer.has_encoder else "Self-attention over the tokens so far",
+        title=say("over_the_source") if writer.has_encoder else say("over_the_tokens"),
         keys_blocked=_blocked_keys(writer),
         blocked=_blocked(writer, n_read),
         blocked_by=writer.masks.names,
@@ -148,28 +151,17 @@ def _sentence(run: Run, writer: Writer, how: OneByOne, step: Step) -> str:
     """How the token was chosen; isolated, so that a label of another direction turns nothing else around."""
     label = _quoted(run, step.token)
     if how.sampling.temperature == 0:
-        passed_over = [token for token in writer.never if step.logits[token] > step.logits[step.token]]
-        if passed_over:
-            names = " and ".join(_quoted(run, token) for token in passed_over)
-            return f"{label} is chosen: {names} would be more likely, but {_is(passed_over)} never written."
-        return f"{label} is the most likely token, so it is chosen."
+        over = [_quoted(run, token) for token in writer.never if step.logits[token] > step.logits[step.token]]
+        if len(over) > 1:
+            return say("some_passed_over", label=label, others=say("and").join(over))
+        return say("one_passed_over", label=label, other=over[0]) if over else say("most_likely", label=label)
     n_possible, n_tokens = int((step.probabilities > 0).sum()), len(step.probabilities) - len(writer.never)
     if n_possible == 1:
-        return f"Only {label} is left to draw, of {n_tokens} tokens that can be written."
-    among = (
-        f"Each of the {n_tokens} tokens that can be written can be drawn"
-        if n_possible == n_tokens
-        else f"{n_possible} of the {n_tokens} tokens that can be written can be drawn"
-    )
-    return (
-        f"{among}. The seed drew {step.draw:.4f}: the shares, added up from the most likely token on, first exceed "
-        f"it at {label}."
-    )
+        return say("only_one_left", label=label, n_tokens=n_tokens)
+    if n_possible == n_tokens:
+        return say("drawn_from_all", n_tokens=n_tokens, draw=step.draw, label=label)
+    return say("drawn_from_some", n_possible=n_possible, n_tokens=n_tokens, draw=step.draw, label=label)
 
 
 def _quoted(run: Run, token: int) -> str:
     return f"“\u2068{run.vocabulary[token]}\u2069”"
-
-
-def _is(tokens: list[int]) -> str:
-    return "is" if len(tokens) == 1 else "are"

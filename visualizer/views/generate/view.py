@@ -21,6 +21,7 @@ from visualizer.settings.settings import Selection, Settings
 from visualizer.stages.check_line import check_line
 from visualizer.stages.checks import Check
 from visualizer.stages.panels import to_array
+from visualizer.texts import texts_of
 from visualizer.views.generate.controls import choose_strategy, chosen_strategy
 from visualizer.views.generate.kept import searched
 from visualizer.views.generate.last_written import written_now
@@ -30,13 +31,15 @@ from visualizer.views.predict.ask import ask_token, asked_bar
 from visualizer.views.predict.covered import covered, say_covered
 from visualizer.views.predict.questions import TokenQuestion, result_at
 
+say = texts_of(__name__)
+
 
 def render(run: Run, selection: Selection) -> None:
     """Draw the view."""
     try:
         writer = writer_of(run)
     except ValueError as error:
-        st.info(f"{markdown_safe(str(error))} These can:")
+        st.info(say("these_can", why=markdown_safe(str(error))))
         offer(run.settings)
         return
     for remark in writer.remarks:
@@ -46,8 +49,7 @@ def render(run: Run, selection: Selection) -> None:
     try:
         if isinstance(how, Beam):
             if selection.hidden:
-                ask = {"strategy": "greedy"}
-                covered("The tree of the beam search, which shows the next tokens", ask="Ask me", there=ask)
+                covered(say("tree"), ask=say("ask"), there={"strategy": "greedy"})
                 return
             _beam(run, writer, how, selection)
         else:
@@ -57,7 +59,7 @@ def render(run: Run, selection: Selection) -> None:
 
 
 def _one_by_one(run: Run, writer: Writer, how: OneByOne, selection: Selection) -> None:
-    with st.spinner("The model writes …"):
+    with st.spinner(say("writes")):
         shown = written_now(run.subject, writer, how)
     if selection.hidden:
         _predict(run, writer, how, shown.written, selection)
@@ -96,16 +98,16 @@ def _predict(run: Run, writer: Writer, how: OneByOne, written: Written, selectio
     )
     asked_bar(question, run.subject)
     so_far = " ".join(markdown_safe(run.vocabulary[token]) for token in step.tokens)
-    if ask_token(question, run.subject, f"The next token after “{so_far}”"):
+    if ask_token(question, run.subject, say("next_token", so_far=so_far)):
         return
     if _heads_are_asked_about(run):
-        say_covered("The weights that led to it, asked about under Heads or Step through")
+        say_covered(say("weights"))
     else:
         upto = replace(written, steps=written.steps[: index + 1])
         _steps(run, writer, how, upto, replace(selection, step=index))
     if index + 1 < len(written.steps):
         st.button(
-            "Predict the token after it",
+            say("predict_next"),
             icon=":material/arrow_forward:",
             key="predict_next",
             on_click=state.callback(state.select, step=index + 1),
@@ -122,24 +124,21 @@ def _heads_are_asked_about(run: Run) -> bool:
 
 
 def _beam(run: Run, writer: Writer, how: Beam, selection: Selection) -> None:
-    with st.spinner("The model writes …"):
+    with st.spinner(say("writes")):
         tree = searched(run.subject, how, writer)
     nodes, best = tree_picture(run, writer, tree)
-    n_finished = sum(nodes[index].finished for index in best)
-    cache = f" {_WITHOUT_CACHE}" if selection.cached else ""
     st.caption(
-        f"{len(nodes) - 1} hypotheses were looked at, {sum(node.kept for node in nodes) - 1} kept and {n_finished} "
-        "finished. The number in a node is the sum of the log-probabilities so far; what is finished or cut off is "
-        f"compared by its score, that sum over the length penalty. {_never_written(run, writer)}{cache}"
+        say(
+            "hypotheses",
+            n_hypotheses=len(nodes) - 1,
+            n_kept=sum(node.kept for node in nodes) - 1,
+            n_finished=sum(nodes[index].finished for index in best),
+            never=say("and").join(markdown_safe(run.vocabulary[token]) for token in writer.never),
+        )
+        + (f" {say('without_cache')}" if selection.cached else "")
     )
     key = "generation_tree"
     mount(generation_tree(nodes, best, node=selection.node, key=key, seq=state.last_seq(key)), shown=_take)
-
-
-_WITHOUT_CACHE = (
-    "Beam search leaves out the key/value cache, which is switched on: the model reads each hypothesis from its "
-    "first token."
-)
 
 
 def _take(event: object) -> None:
@@ -147,21 +146,15 @@ def _take(event: object) -> None:
     state.select(**chosen_in(event, ("step", "row_layer", "node")))
 
 
-def _never_written(run: Run, writer: Writer) -> str:
-    names = " and ".join(markdown_safe(run.vocabulary[token]) for token in writer.never)
-    return f"{names} are in the vocabulary for other purposes and are never written."
-
-
 def _how_it_ended(writer: Writer, written: Written) -> str:
     count = len(written.steps)
     if writer.end is None:
-        return f"These weights know no end token, so it stops at the limit of {count}."
+        return say("no_end", count=count)
     if written.tokens[-1] != writer.end:
-        return f"Stopped at the limit of {count} tokens, before it ended."
+        return say("stopped_at_limit", count=count)
     if writer.answer is None:
-        return "It ended by itself."
-    is_right = written.tokens[:-1] == writer.answer
-    return f"It ended by itself, and the answer is {'right' if is_right else 'wrong'}."
+        return say("ended")
+    return say("ended_right") if written.tokens[:-1] == writer.answer else say("ended_wrong")
 
 
 def why_cache_differs(settings: Settings, difference: Difference) -> str:
@@ -169,16 +162,15 @@ def why_cache_differs(settings: Settings, difference: Difference) -> str:
     counts = {"n_keys", "n_queries"}
     if difference.is_rounding or not settings.score or counts.isdisjoint(parse_score(settings.score).names):
         return ""
-    return (
-        "They differ since the change of scores asks how many tokens there are: with the cache an earlier token "
-        "keeps what it was given while there were fewer; without it every token is computed again among them all."
-    )
+    return say("why_cache_differs")
 
 
 def cache_check(difference: Difference) -> Check:
     """Whether the key/value cache changes no number."""
-    return Check(
-        f"With the cache as without: probabilities differ by at most {difference.probabilities:.1g}, logits by "
-        f"{difference.logits:.1g} (the largest is {difference.largest_logit:.3g})",
-        holds=difference.is_rounding,
+    found = say(
+        "cache_check",
+        probabilities=difference.probabilities,
+        logits=difference.logits,
+        largest=difference.largest_logit,
     )
+    return Check(found, holds=difference.is_rounding)

@@ -12,10 +12,13 @@ from visualizer.session import drafts, state
 from visualizer.session.expectations import Expectation, expect, expectation_at, now_asked, reveal
 from visualizer.session.mount import mount
 from visualizer.settings.settings import FIELDS
+from visualizer.texts import texts_of
 from visualizer.views.predict.class_answers import class_answers
 from visualizer.views.predict.covered import hide_nothing
 from visualizer.views.predict.questions import CellQuestion, Kind, TokenQuestion, codes
 from visualizer.views.predict.verdicts import verdict, verdict_on_token
+
+say = texts_of(__name__)
 
 MOST_BUTTONS = 40
 """Up to so many tokens have a button each."""
@@ -117,9 +120,8 @@ def _class(question: CellQuestion | TokenQuestion, of: Hashable) -> None:
 def _task(question: CellQuestion) -> str:
     rows, columns = question.panel.rows.name, question.panel.columns.name
     if question.kind == "seen":
-        return f"Mark every cell whose {rows} sees the {columns}. Drag to mark several; Reveal shows the answer."
-    wanted = f"the {columns} that the {rows} looks at most" if question.of_weights else "the largest number"
-    return f"Mark in each row {wanted}; rows without a mark are not counted. Reveal shows the answer."
+        return say("mark_seen", row=rows, column=columns)
+    return say("mark_most", row=rows, column=columns) if question.of_weights else say("mark_largest")
 
 
 def _choose_token(
@@ -145,7 +147,7 @@ def _reveal(of: Hashable, results: Sequence[Hashable]) -> None:
     now_asked(of, results)
     revealed = expectation_at(of, results[0]).revealed
     st.button(
-        "Cover it again" if revealed else "Reveal",
+        say("cover") if revealed else say("reveal"),
         icon=":material/visibility_off:" if revealed else ":material/visibility:",
         key="reveal",
         type="secondary" if revealed else "primary",

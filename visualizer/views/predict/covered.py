@@ -7,6 +7,9 @@ from typing import Any
 import streamlit as st
 
 from visualizer.session import state
+from visualizer.texts import texts_of
+
+say = texts_of(__name__)
 
 
 def covered(what: str, *, ask: str = "", there: dict[str, Any] | None = None) -> None:
@@ -28,11 +31,9 @@ def covered(what: str, *, ask: str = "", there: dict[str, Any] | None = None) ->
 
 def say_covered(what: str) -> None:
     """The sentence alone, where the ways out stand already."""
-    st.caption(f":material/visibility_off: {what}: covered while results are hidden.", width="content")
+    st.caption(say("covered", what=what), width="content")
 
 
 def hide_nothing() -> None:
     """The button that uncovers everything."""
-    st.button(
-        "Stop predicting", key="hide_nothing", on_click=state.callback(state.select, hidden=False), type="tertiary"
-    )
+    st.button(say("stop"), key="hide_nothing", on_click=state.callback(state.select, hidden=False), type="tertiary")

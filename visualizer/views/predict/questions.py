@@ -13,6 +13,9 @@ from visualizer.components.tensor_grid.element import Panel
 from visualizer.runs.run import Run
 from visualizer.settings.settings import Selection
 from visualizer.stages.panels import stage_panel
+from visualizer.texts import texts_of
+
+say = texts_of(__name__)
 
 Kind = Literal["seen", "most"]
 Flags = NDArray[np.bool_]
@@ -167,7 +170,7 @@ def asked_of_layers(run: Run, modules: Sequence[str], selection: Selection, *, m
     head = min(selection.head, (run.n_heads(path) or 1) - 1)
     batch = min(selection.batch, run.batch_size(path) - 1)
     asked = asked_at(run, path, selection, head=head, batch=batch, masks_first=masks_first)
-    layers = [f"layer {index}" for index in range(len(modules))]
+    layers = [say("layer", layer=index) for index in range(len(modules))]
     head_alone = (head, [run.head_label(head)])
     return replace(asked, places={"layer": (layer, layers), "head": head_alone, **asked.places})
 

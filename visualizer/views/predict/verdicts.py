@@ -6,6 +6,7 @@ import numpy as np
 
 from visualizer.components.axis import Axis
 from visualizer.safe_text import markdown_safe
+from visualizer.texts import texts_of
 from visualizer.views.predict.questions import (
     AS_EXPECTED,
     MISSED,
@@ -16,6 +17,8 @@ from visualizer.views.predict.questions import (
     TokenQuestion,
     codes,
 )
+
+say = texts_of(__name__)
 
 _MOST_NAMED = 4
 """So many places that share the largest number are named, more are counted."""
@@ -32,13 +35,13 @@ def verdict_on_token(question: TokenQuestion, expected: int | None) -> str:
     best = question.best
     likeliest = f"“{markdown_safe(question.labels[best])}” ({question.shares[best]:.1%})"
     if expected is None:
-        return f"You chose no token; the most likely is {likeliest}."
-    share = float(question.shares[expected])
+        return say("no_token", likeliest=likeliest)
+    token, share = markdown_safe(question.labels[expected]), float(question.shares[expected])
     if share >= float(question.shares[best]):
-        return f"As you expected: the most likely is “{markdown_safe(question.labels[expected])}” ({share:.1%})."
-    place = 1 + sum(float(question.shares[token]) > share for token in question.offered)
-    said = f"“{markdown_safe(question.labels[expected])}” has {share:.1%}, place {place} of {len(question.offered)}"
-    return f"The most likely is {likeliest}; the one that you expected, {said}."
+        return say("likeliest_expected", token=token, share=share)
+    place = 1 + sum(float(question.shares[other]) > share for other in question.offered)
+    count = len(question.offered)
+    return say("another_expected", likeliest=likeliest, token=token, share=share, place=place, count=count)
 
 
 def answer_in_words(question: CellQuestion, expected: Flags) -> str:
@@ -61,32 +64,38 @@ def right_answers(question: CellQuestion | TokenQuestion) -> frozenset[str]:
 
 
 def _on_seen(question: CellQuestion, found: Codes) -> str:
+    cells = _counted(found.size, say("cell"))
     wrong = np.argwhere((found == NOT_SO) | (found == MISSED))
     if not len(wrong):
-        return f"All {_counted(found.size, 'cell')} as you expected."
+        return say("all_cells", cells=cells)
     row, column = min(wrong.tolist(), key=lambda place: (place[0] != question.row, place))
-    rows, columns = question.panel.rows, question.panel.columns
-    sees = found[row, column] == MISSED
-    said = f"{_position(rows, row)} {'sees' if sees else 'does not see'} {_position(columns, column)}"
-    objection = "you said it does not" if sees else "you said it does"
-    return f"{found.size - len(wrong)} of {_counted(found.size, 'cell')} as you expected; {said}, {objection}."
+    query, key = _position(question.panel.rows, row), _position(question.panel.columns, column)
+    if found[row, column] == MISSED:
+        return say("sees", n_right=found.size - len(wrong), cells=cells, row=query, column=key)
+    return say("does_not_see", n_right=found.size - len(wrong), cells=cells, row=query, column=key)
 
 
 def _on_most(question: CellQuestion, expected: Flags, found: Codes) -> str:
     answered = np.flatnonzero(expected.any(axis=1))
     row_name = question.panel.rows.name
     if not len(answered):
-        return f"You marked nothing. {_capitalized(_largest_of(question, question.row))}."
+        return say("nothing_marked", answer=_capitalized(_largest_of(question, question.row)))
     is_right = (found[answered] == AS_EXPECTED).any(axis=1)
     if is_right.all():
         tied = [row for row in answered.tolist() if question.right[row].sum() > 1]
         said = f" {_capitalized(_largest_of(question, _of_these(tied, question.row)))}." if tied else ""
-        return f"{_all_of(len(answered), row_name)} as you expected.{said}"
+        if len(answered) == 1:
+            return say("one_row", row=row_name) + said
+        return say("all_rows", rows=_counted(len(answered), row_name)) + said
     wrong = answered[~is_right].tolist()
     row = _of_these(wrong, question.row)
-    said = _position(question.panel.columns, int(expected[row].argmax()))
-    counted = f"{int(is_right.sum())} of {_counted(len(answered), row_name)} as you expected"
-    return f"{counted}; {_largest_of(question, row)}, you said {said}."
+    return say(
+        "some_rows",
+        n_right=int(is_right.sum()),
+        rows=_counted(len(answered), row_name),
+        answer=_largest_of(question, row),
+        said=_position(question.panel.columns, int(expected[row].argmax())),
+    )
 
 
 def _largest_of(question: CellQuestion, row: int) -> str:
@@ -95,19 +104,19 @@ def _largest_of(question: CellQuestion, row: int) -> str:
     subject = _position(panel.rows, row)
     places = np.flatnonzero(question.right[row])
     if not len(places):
-        return f"{subject} has no {panel.columns.name} left"
+        return say("none_left", row=subject, column=panel.columns.name)
     values = panel.array[row, places]
     each = [f"{float(value):.3g}".replace("-", "−") for value in (values.max(), values.min())]
-    value = " to ".join(dict.fromkeys(reversed(each)))
+    value = say("to").join(dict.fromkeys(reversed(each)))
     if len(places) > _MOST_NAMED:
-        where = f"{len(places)} {_plural(panel.columns.name)}"
+        where = _counted(len(places), panel.columns.name)
     else:
-        where = " and ".join(_position(panel.columns, int(place)) for place in places)
+        where = say("and").join(_position(panel.columns, int(place)) for place in places)
     if len(places) > 1:
-        value = f"a tie, {value}"
+        value = say("tie", value=value)
     if question.of_weights:
-        return f"{subject} looks most at {where} ({value})"
-    return f"the largest number of {subject} is that of {where} ({value})"
+        return say("looks_most", row=subject, where=where, value=value)
+    return say("largest", row=subject, where=where, value=value)
 
 
 def _of_these(rows: list[int], preferred: int) -> int:
@@ -121,12 +130,6 @@ def _position(axis: Axis, index: int, *, is_markdown: bool = True) -> str:
     if label in ("", str(index)):
         return f"{axis.name} {index}"
     return f"{axis.name} {index} “{markdown_safe(label) if is_markdown else label}”"
-
-
-def _all_of(count: int, noun: str) -> str:
-    return (
-        f"The one {noun} that you marked is" if count == 1 else f"All {_counted(count, noun)} that you marked are"
-    )
 
 
 def _counted(count: int, noun: str) -> str:

@@ -30,6 +30,9 @@ from model.transformer import Transformer
 from visualizer.components.axis import Axis
 from visualizer.runs.tokens import read_then_predicted
 from visualizer.settings.training_settings import ATTENTIONS
+from visualizer.texts import texts_of
+
+say = texts_of(__name__)
 
 _TOKENS_TOO_MANY = 2
 
@@ -79,7 +82,7 @@ def trained_model(recipe: Recipe, weights: Weights) -> Transformer:
         ValueError: its weights are no numbers any more.
     """
     if not all(bool(weight.isfinite().all()) for weight in weights.values()):
-        raise ValueError("the weights grew beyond every number: choose a smaller learning rate")
+        raise ValueError(say("no_numbers"))
     return model_with(recipe, weights)
 
 
@@ -103,7 +106,8 @@ def compared(task: Task, text: str, written: tuple[str, ...], ended: bool) -> An
     right = task.right_tokens(text)
     judged = tuple(right[place : place + 1] == (token,) for place, token in enumerate(written))
     is_right = ended and written == right
-    return Answer(written, judged, is_right, ended, "right" if is_right else f"{task.joined(right)} is right")
+    note = say("right") if is_right else say("right_is", right=task.joined(right))
+    return Answer(written, judged, is_right, ended, note)
 
 
 def continued(task: Task, text: str, written: tuple[str, ...], ended: bool) -> Answer:
@@ -112,7 +116,7 @@ def continued(task: Task, text: str, written: tuple[str, ...], ended: bool) -> A
     first = len(words) - len(written)
     judged = tuple(words[place] in next_words(words[:place]) for place in range(first, len(words)))
     is_right = ended and all(judged) and END in next_words(words)
-    return Answer(written, judged, is_right, ended, "a sentence" if is_right else "no sentence of the grammar")
+    return Answer(written, judged, is_right, ended, say("sentence") if is_right else say("no_sentence"))
 
 
 def heads(model: Transformer, recipe: Recipe, text: str, kind: str, layer: int) -> Heads:

@@ -20,6 +20,9 @@ from visualizer.settings.training_settings import (
     TrainingChoice,
     usual_choice,
 )
+from visualizer.texts import texts_of
+
+say = texts_of(__name__)
 
 _ASKED = "asked"
 
@@ -70,24 +73,25 @@ def choose_recipe(choice: TrainingChoice) -> None:
     """The numbers of the recipe; an experiment has its own."""
     if choice.train_experiment != NO_EXPERIMENT:
         return
-    with st.popover("Change the model", icon=":material/tune:", width="content", key="recipe"):
+    with st.popover(say("change"), icon=":material/tune:", width="content", key="recipe"):
         columns = st.columns(2)
         for index, name in enumerate(NUMBERS):
             with columns[index % 2]:
                 widgets.number(f"train_{name}", **_STEPS.get(name, {}))
-        st.caption("The sidebar is for the other views: what is trained is chosen here.")
+        st.caption(say("chosen_here"))
 
 
 def summary(recipe: Recipe) -> str:
     """The sizes of a model and its training in one line."""
-    return (
-        f"{_count(recipe.n_heads, 'head')} · {_count(recipe.n_layers, 'layer')} · width {recipe.d_model}, "
-        f"feed-forward {recipe.d_ff} · {_count(recipe.steps, 'step')} · seed {recipe.seed}"
+    return say(
+        "summary",
+        heads=say("one_head") if recipe.n_heads == 1 else say("heads", count=recipe.n_heads),
+        layers=say("one_layer") if recipe.n_layers == 1 else say("layers", count=recipe.n_layers),
+        width=recipe.d_model,
+        feed_forward=recipe.d_ff,
+        steps=say("one_step") if recipe.steps == 1 else say("steps", count=recipe.steps),
+        seed=recipe.seed,
     )
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}" + ("" if number == 1 else "s")
 
 
 def choose_look(choice: TrainingChoice, task: Task) -> Look:
@@ -95,7 +99,7 @@ def choose_look(choice: TrainingChoice, task: Task) -> Look:
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="look"):
         st.caption(TRAINING["train_text"].label, width="content")
         typed = st.text_input(
-            f"Ask it: type {task.texts.allowed}",
+            say("ask_it", allowed=task.texts.allowed),
             label_visibility="collapsed",
             key="train_text",
             persist_state="page",
@@ -115,17 +119,17 @@ def _asked(task: Task, typed: str) -> str:
     try:
         text = task.read(typed)
     except ValueError as error:
-        refusal(error, f" “{last}” is asked meanwhile.")
+        refusal(error, say("asked_meanwhile", text=last))
         return str(last)
     if not task.has_words and text != "".join(typed.split()):
-        st.caption(markdown_safe(f"“{typed}” is read as “{text}”: this model knows small letters only."))
+        st.caption(markdown_safe(say("read_as", typed=typed, text=text)))
     drafts.put_by(_ASKED, (task.name, text))
     return text
 
 
 def _segments(name: str, options: Any, choose: Any = None, **layout: Any) -> None:  # noqa: ANN401
     field = TRAINING[name]
-    label = (lambda layer: f"Layer {layer}") if field.kind == "integer" else field.choices.__getitem__
+    label = (lambda layer: say("layer", layer=layer)) if field.kind == "integer" else field.choices.__getitem__
     widgets.segments(
         name,
         options,
@@ -140,4 +144,4 @@ def _segments(name: str, options: Any, choose: Any = None, **layout: Any) -> Non
 
 def refusal(error: ValueError, what_then: str = "") -> None:
     """One sentence on what was refused."""
-    st.error(markdown_safe(f"{error}.{what_then}" if what_then else str(error)), icon=":material/error:")
+    st.error(markdown_safe(f"{error}. {what_then}" if what_then else str(error)), icon=":material/error:")

@@ -11,12 +11,19 @@ from model.learning.sample_loss import SampleLoss, layer_of, sample_loss
 from model.learning.tasks import PAD, TASKS, sequences
 from model.learning.training import Recipe, texts_of_step
 from visualizer.safe_text import markdown_safe, visible_whole
+from visualizer.texts import texts_of
 from visualizer.views.train.controls import Look
 from visualizer.views.train.one_moment import Moment
 
-_PARTS = {"self_attention": "self-attention", "cross_attention": "cross-attention", "feed_forward": "feed-forward"}
+say = texts_of(__name__)
+
+_PARTS = {
+    "self_attention": say("self_attention"),
+    "cross_attention": say("cross_attention"),
+    "feed_forward": say("feed_forward"),
+}
 _NEARLY_ONE = 0.9999
-_OUTSIDE = {"inputs": "embedding", "norm": "final norm", "unembedding": "final linear layer"}
+_OUTSIDE = {"inputs": say("embedding"), "norm": say("final_norm"), "unembedding": say("final_linear")}
 
 
 def lay_open(found: Sequence[Moment], look: Look) -> None:
@@ -27,15 +34,12 @@ def lay_open(found: Sequence[Moment], look: Look) -> None:
         recipe = moment.training.recipe
         loss = sample_loss(recipe, moment.progress.weights, look.text, n_padding=padding_of(recipe, look.text))
         with column:
-            st.markdown(f"##### The loss of “{markdown_safe(look.text)}” at step {moment.progress.step:,}")
+            st.markdown(say("loss_at_step", text=markdown_safe(look.text), step=moment.progress.step))
             st.html(_table(loss, TASKS[recipe.task].vocabulary))
             st.caption(markdown_safe(account(loss, recipe)))
-            st.markdown("##### Its gradient, layer by layer")
+            st.markdown(say("gradient"))
             st.html(_norms(loss))
-            st.caption(
-                "The norm of the derivative of this loss by the parameters of each layer, from a backward pass "
-                "through the model at this step. A training step uses the gradient of its whole batch."
-            )
+            st.caption(say("norms"))
 
 
 def padding_of(recipe: Recipe, text: str) -> int:
@@ -49,12 +53,13 @@ def account(loss: SampleLoss, recipe: Recipe) -> str:
     """How the loss follows from the losses of the tokens."""
     counted = [each for label, each in zip(loss.labels, loss.losses, strict=True) if label != PAD]
     n_left_out = len(loss.labels) - loss.n_counted
-    of_padding = f", the {n_left_out} without one count 0" if n_left_out else ""
-    return (
-        f"The loss of this text is the mean of −log p over the {loss.n_counted} positions with a "
-        f"label{of_padding}: {_number(sum(counted))} / {loss.n_counted} = {_number(loss.mean)} nats. It is padded "
-        "as in the first batch of this training. A training step takes one mean over all labels of its "
-        f"{recipe.batch_size} texts, so that a long text weighs more."
+    return say(
+        "account",
+        n_counted=loss.n_counted,
+        of_padding=say("of_padding", n_left_out=n_left_out) if n_left_out else "",
+        total=_number(sum(counted)),
+        mean=_number(loss.mean),
+        n_texts=recipe.batch_size,
     )
 
 
@@ -62,8 +67,8 @@ def _table(loss: SampleLoss, vocabulary: Sequence[str]) -> str:
     counts = [label != PAD for label in loss.labels]
     highest = max(loss.losses) or 1.0
     rows = {
-        "reads": [_cell(vocabulary[token]) for token in loss.read],
-        "label": [_cell(vocabulary[token]) for token in loss.labels],
+        say("reads"): [_cell(vocabulary[token]) for token in loss.read],
+        say("label"): [_cell(vocabulary[token]) for token in loss.labels],
         "p(label)": [
             _cell(_probability(probability) if is_label else "")
             for probability, is_label in zip(loss.probabilities, counts, strict=True)
@@ -89,7 +94,7 @@ def _norms(loss: SampleLoss) -> str:
         f"<td>{_parts(loss, layer)}</td></tr>"
         for layer, norm in loss.layers.items()
     )
-    whole = f"<tr><th scope=row>all parameters</th><td>{_number(loss.whole_gradient)}</td><td></td></tr>"
+    whole = f"<tr><th scope=row>{say('all_parameters')}</th><td>{_number(loss.whole_gradient)}</td><td></td></tr>"
     return f'<div class="sample-loss gradient"><table>{rows}{whole}</table></div>'
 
 
@@ -102,7 +107,7 @@ def _parts(loss: SampleLoss, layer: str) -> str:
 def _called(layer: str) -> str:
     stack, _, rest = layer.partition(".")
     if rest.startswith("layers."):
-        return f"{stack} layer {rest.removeprefix('layers.')}"
+        return say("layer", stack=stack, layer=rest.removeprefix("layers."))
     return f"{stack} {_OUTSIDE.get(rest, rest)}" if rest else _OUTSIDE.get(stack, stack)
 
 

@@ -20,9 +20,12 @@ from visualizer.session.mount import mount
 from visualizer.session.theme import theme
 from visualizer.settings.fields import TRAINED
 from visualizer.settings.settings import Selection, Settings
+from visualizer.texts import texts_of
 from visualizer.views.train.answers import Answer, Heads, answer, heads, trained_model
 from visualizer.views.train.controls import Look
 from visualizer.views.train.job import Training
+
+say = texts_of(__name__)
 
 _STYLE = (Path(__file__).parent / "train.css").read_text(encoding="utf-8")
 
@@ -64,8 +67,8 @@ def style() -> None:
 def numbers(moment: Moment) -> None:
     """How good it is."""
     st.html(
-        f'<div class="training-numbers"><span><b>{moment.exact_match:.0%}</b>of held-out texts right</span>'
-        f"<span><b>{_short(moment.progress.loss)}</b>loss</span></div>"
+        f'<div class="training-numbers"><span><b>{moment.exact_match:.0%}</b>{say("held_out")}</span>'
+        f"<span><b>{_short(moment.progress.loss)}</b>{say('loss')}</span></div>"
     )
 
 
@@ -90,7 +93,7 @@ def _answer(task: Task, text: str, given: Answer) -> None:
         html.escape(token) if token_is_right else f'<span class="wrong">{html.escape(token)}</span>'
         for token, token_is_right in zip(given.written, given.judged, strict=True)
     )
-    written = tokens if given.written else '<span class="note">nothing</span>'
+    written = tokens if given.written else f'<span class="note">{say("nothing")}</span>'
     note = f"{'✓' if given.is_right else '✗'} {given.note}"
     st.html(
         f'<div class="training-answer" style="--wrong: {WARNING[theme()]}">'
@@ -103,8 +106,8 @@ def _attention(found: Heads, key: str) -> None:
     panels = [
         Panel(
             name="weights",
-            title=f"head {head}",
-            subtitle="" if found.expected is None else f"{found.expected[head]:.0%} where the answer is",
+            title=say("head", head=head),
+            subtitle="" if found.expected is None else say("expected", share=found.expected[head]),
             array=weights,
             rows=found.rows,
             columns=found.columns,
@@ -129,14 +132,14 @@ def onwards(moment: Moment, look: Look, key: str) -> None:
 
     with st.container(horizontal=True):
         st.button(
-            "Step through this model",
+            say("step_through"),
             icon=":material/footprint:",
             type="primary",
             key=f"step_through_{key}",
             on_click=state.callback(step_through),
         )
         st.download_button(
-            "Download its weights",
+            say("download"),
             data=lambda: dump(checkpoint),
             file_name=f"{checkpoint.recipe.task}_step_{checkpoint.step}.safetensors",
             mime="application/octet-stream",

@@ -16,12 +16,15 @@ from visualizer.session import drafts, state
 from visualizer.session.jobs import UNWATCHED_SECONDS, Seen, duration, watch
 from visualizer.session.theme import theme
 from visualizer.settings.training_settings import LAST_STEP, TrainingChoice
+from visualizer.texts import texts_of
 from visualizer.views.train import one_moment, session
 from visualizer.views.train.controls import Look, summary
 from visualizer.views.train.job import Trainings
 from visualizer.views.train.loss import lay_open
 from visualizer.views.train.one_moment import Moment, moment_at
 from visualizer.views.train.plan import Plan
+
+say = texts_of(__name__)
 
 if TYPE_CHECKING:
     from visualizer.figures.loss_curve import Curve
@@ -37,11 +40,7 @@ def render(choice: TrainingChoice, plan: Plan, look: Look) -> None:
     if plan.question:
         st.markdown(f"##### {markdown_safe(plan.question)}")
     if session.is_started(choice, plan) and found.value[0].origin != "trained":
-        st.info(
-            "This server does not know the training that was started: it was restarted or dropped the training. "
-            "Start repeats it.",
-            icon=":material/history:",
-        )
+        st.info(say("unknown"), icon=":material/history:")
     if found.is_running:
         _stop(choice, plan)
         watch(lambda: session.found(choice, plan), lambda seen: _live(plan, seen, look))
@@ -59,11 +58,11 @@ def elsewhere(choice: TrainingChoice, plan: Plan) -> None:
             return mine.job.peek() if still_here and session.elsewhere(plan) else None
 
         with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="elsewhere"):
-            said = f"Training goes on: {markdown_safe(mine.plan.title)}."
+            said = say("goes_on", title=markdown_safe(mine.plan.title))
             with st.container(width="stretch"):
                 watch(look, lambda seen: st.progress(seen.fraction, text=f"{said} {_how_far(seen)}"))
             st.button(
-                "Show it", key="show_training", on_click=state.callback(state.train, mine.choice), width="content"
+                say("show"), key="show_training", on_click=state.callback(state.train, mine.choice), width="content"
             )
             _stop(mine.choice, mine.plan)
 
@@ -77,16 +76,13 @@ def _live(plan: Plan, seen: Seen[Trainings], look: Look) -> None:
 def _go_through(choice: TrainingChoice, plan: Plan, seen: Seen[Trainings], look: Look) -> None:
     """Draw the moment that is chosen, and offer the others."""
     if any(not training.snapshots for training in seen.value):
-        st.caption(_how_it_ended(seen) if seen.phase == "failed" else "Stopped before the first step.")
+        st.caption(_how_it_ended(seen) if seen.phase == "failed" else say("stopped_at_once"))
         return
     step = _choose_step(choice, seen)
     found = _draw(plan, seen.value, look, step)
     _onwards(found, look)
     if seen.value[0].origin == "trained":
-        st.caption(
-            "The link has the settings of the training, not its weights. It finds them as long as the server keeps "
-            "them; after that, Start repeats the training."
-        )
+        st.caption(say("link"))
     lay_open(found, look)
 
 
@@ -103,7 +99,7 @@ def _draw(plan: Plan, trainings: Trainings, look: Look, step: int | None) -> lis
 def _stop(choice: TrainingChoice, plan: Plan) -> None:
     """The way to end it, outside of what is drawn again and again: there Streamlit drops a late click."""
     st.button(
-        "Stop",
+        say("stop"),
         icon=":material/stop:",
         key="stop_training",
         on_click=state.callback(session.stop, choice, plan),
@@ -115,25 +111,24 @@ def _how_far(seen: Seen[Trainings]) -> str:
     left = seen.seconds_left
     done = sum(training.latest.step for training in seen.value if training.latest is not None)
     steps = sum(training.recipe.steps for training in seen.value)
-    return f"Step {done:,} of {steps:,}" + ("" if left is None else f" · about {duration(left)} left")
+    if left is None:
+        return say("how_far", done=done, steps=steps)
+    return say("how_far_and_left", done=done, steps=steps, left=duration(left))
 
 
 def _how_it_ended(seen: Seen[Trainings]) -> str:
     trainings = seen.value
     done = sorted({training.latest.step for training in trainings if training.latest is not None})
-    steps = " and ".join(f"{step:,}" for step in done) or "0"
-    seeds = " and ".join(str(seed) for seed in sorted({training.recipe.seed for training in trainings}))
-    both = "both " if len(trainings) > 1 else ""
-    origin = trainings[0].origin
+    steps = say("and").join(f"{step:,}" for step in done) or "0"
+    seeds = say("and").join(str(seed) for seed in sorted({training.recipe.seed for training in trainings}))
+    both, origin = say("both") if len(trainings) > 1 else "", trainings[0].origin
     return {
-        "recorded": f"Recorded: {both}{steps} steps with seed {seeds}, {seen.seconds:.0f} s on one core. Start "
-        "repeats it live. Go to any moment whose weights were kept, in half precision:",
-        "untrained": "Not trained yet: these are the random weights that Start begins with.",
-        "finished": f"Trained {steps} steps in {seen.seconds:.0f} s. Go to any moment:",
-        "stopped": f"Stopped after {steps} steps, and kept. Go to any moment:",
-        "unwatched": f"Stopped after {steps} steps, since this view was closed for more than "
-        f"{UNWATCHED_SECONDS:.0f} s, and kept. Go to any moment:",
-        "failed": f"The training failed ({markdown_safe(seen.failure)}): start it again or choose a smaller model.",
+        "recorded": say("recorded", both=both, steps=steps, seeds=seeds, seconds=seen.seconds),
+        "untrained": say("untrained"),
+        "finished": say("finished", steps=steps, seconds=seen.seconds),
+        "stopped": say("stopped", steps=steps),
+        "unwatched": say("unwatched", steps=steps, seconds=UNWATCHED_SECONDS),
+        "failed": say("failed", why=markdown_safe(seen.failure)),
     }[seen.phase if origin == "trained" else origin]
 
 
@@ -153,7 +148,7 @@ def _choose_step(choice: TrainingChoice, seen: Seen[Trainings]) -> int:
     chosen: int = st.select_slider(
         _how_it_ended(seen),
         steps,
-        format_func=lambda step: f"step {step:,}",
+        format_func=lambda step: say("step", step=step),
         key=_MOMENT,
         on_change=state.on_change(_MOMENT, go_to),
     )
@@ -194,7 +189,7 @@ def _losses(found: Sequence[Moment], step: int | None) -> None:
     ]
     guessing = math.log(len(TASKS[found[0].training.recipe.task].vocabulary))
     figure = loss_curve(curves, n_steps=_n_steps(found), guessing=guessing, moment=step)
-    alt = in_words("The loss while it trained", curves, ".3f")
+    alt = in_words(say("loss"), curves, ".3f")
     st.plotly_chart(figure, key="training_losses", config=config("training-losses"), alt=alt)
 
 
@@ -207,7 +202,7 @@ def _matches(found: Sequence[Moment], step: int | None) -> None:
         for index, moment in enumerate(found)
     ]
     figure = match_curve(curves, n_steps=_n_steps(found), moment=step)
-    alt = in_words("The held-out texts that are right", curves, ".0%")
+    alt = in_words(say("held_out"), curves, ".0%")
     st.plotly_chart(figure, key="training_matches", config=config("training-matches"), alt=alt)
 
 

@@ -10,6 +10,9 @@ from typing import Any
 from model.learning.tasks import TASKS, Task
 from model.learning.training import EXPERIMENTS, RECIPES, Recipe
 from visualizer.settings.training_settings import NO_EXPERIMENT, NUMBERS, TrainingChoice
+from visualizer.texts import texts_of
+
+say = texts_of(__name__)
 
 
 @dataclass(frozen=True)
@@ -60,15 +63,15 @@ def usual_plan(task: str) -> Plan:
 
 def difference(one: Recipe, other: Recipe) -> tuple[str, str]:
     """What to call two recipes that differ in one thing."""
-    for name, say in _NAMES.items():
+    for name, called in _NAMES.items():
         if getattr(one, name) != getattr(other, name):
-            return say(getattr(one, name)), say(getattr(other, name))
-    return "One", "Other"
+            return called(getattr(one, name)), called(getattr(other, name))
+    return say("one"), say("other")
 
 
 _NAMES: Mapping[str, Callable[[Any], str]] = {
-    "is_causal": lambda is_causal: "With the causal mask" if is_causal else "Without the causal mask",
-    "positions": lambda positions: "Without positions" if positions == "none" else f"With {positions} positions",
-    "scale_scores": lambda scaled: "Scores divided by √d_k" if scaled else "Scores not divided",
-    "n_heads": lambda n_heads: "One head" if n_heads == 1 else f"{n_heads} heads",
+    "is_causal": lambda is_causal: say("causal") if is_causal else say("not_causal"),
+    "positions": lambda positions: say("no_positions") if positions == "none" else say("positions", kind=positions),
+    "scale_scores": lambda scaled: say("scaled") if scaled else say("unscaled"),
+    "n_heads": lambda n_heads: say("one_head") if n_heads == 1 else say("heads", n_heads=n_heads),
 }

@@ -7,8 +7,11 @@ import streamlit as st
 from visualizer.safe_text import markdown_safe
 from visualizer.session import drafts, state
 from visualizer.settings.training_settings import TrainingChoice
+from visualizer.texts import texts_of
 from visualizer.views.train import controls, one_moment, picture, session
 from visualizer.views.train.plan import Plan, plan_of, usual_plan
+
+say = texts_of(__name__)
 
 _REFUSED = "training_refused"
 
@@ -33,7 +36,7 @@ def _plan(choice: TrainingChoice) -> Plan:
         st.caption(f"{markdown_safe(plan.task.description)} {markdown_safe(controls.summary(plan.recipes[0]))}")
     with first:
         st.button(
-            "Start",
+            say("start"),
             icon=":material/play_arrow:",
             type="primary",
             key="start_training",
@@ -42,7 +45,7 @@ def _plan(choice: TrainingChoice) -> Plan:
             on_click=state.callback(_start, choice, plan),  # heard even where something newer breaks its run off
         )
     if error is not None:
-        controls.refusal(error, " The usual model is shown.")
+        controls.refusal(error, say("usual"))
     if isinstance(refused := drafts.put_by_before(_REFUSED), ValueError):
         controls.refusal(refused)
         drafts.put_by(_REFUSED, None)

@@ -145,7 +145,7 @@ def test_the_next_token_in_words():
     question = TokenQuestion("place", ("a", "*b*", "c", "d"), shares, offered=(0, 1, 2, 3))
     assert verdict_on_token(question, 1) == "As you expected: the most likely is “\\*b\\*” (50.0%)."
     assert verdict_on_token(question, 3) == (
-        "The most likely is “\\*b\\*” (50.0%); the one that you expected, “d” has 12.5%, place 3 of 4."
+        "The most likely is “\\*b\\*” (50.0%); the one that you expected, “d”, has 12.5%, place 3 of 4."
     )
     assert verdict_on_token(question, None) == "You chose no token; the most likely is “\\*b\\*” (50.0%)."
     assert verdict_on_token(replace(question, offered=(0, 2, 3)), 2).startswith(
