@@ -56,7 +56,7 @@ def test_every_mask_that_blocks_a_key_is_named():
         ),
         ({"chart": "row", "mask": "custom", "custom": "k > q + 99"}, "No key is left"),
         ({"chart": "temperature", "mask": "custom", "custom": "k > q + 99"}, "no key is left"),
-        ({"chart": "temperature"}, "τ = √16 = 4: 1.00 of at most 3.17 bits, which is 9 keys alike"),
+        ({"chart": "temperature"}, "τ = √16 = 4: 1.00 of at most 3.17 bits for equal weights on all its keys (9)"),
         ({"chart": "temperature", "scale_scores": "off"}, "τ = 1, since the scores are not scaled"),
     ],
 )
