@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-_ROOT = Path(__file__).parents[1]
+_ROOT = Path(__file__).parent
 
 
 @dataclass(frozen=True)
@@ -37,4 +37,5 @@ def texts_of(module: str) -> Texts:
 
 @cache
 def _of_package(package: str) -> Mapping[str, Mapping[str, str]]:
-    return tomllib.loads(_ROOT.joinpath(*package.split("."), "texts.toml").read_text(encoding="utf-8"))
+    folders = package.removeprefix(f"{__package__}.").split(".")  # installed, all is a part of `headlight`
+    return tomllib.loads(_ROOT.joinpath(*folders, "texts.toml").read_text(encoding="utf-8"))
