@@ -132,6 +132,7 @@ export interface Cell {
 export interface Limits {
   width: number;
   height: number;
+  tallest?: number;
   cell: number;
   cellHeight?: number;
   cellWidth?: number;

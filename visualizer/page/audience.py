@@ -18,6 +18,9 @@ from visualizer.session.state import Choices
 from visualizer.session.theme import look_of
 from visualizer.settings.fields import MAX_TEXT, MAX_TYPED
 from visualizer.settings.settings import FIELDS, View
+from visualizer.texts import texts_of
+
+say = texts_of(__name__)
 
 _DONE = "keys_done"
 OF_OTHER_MODELS = ("train", "watched")
@@ -27,7 +30,7 @@ OF_OTHER_MODELS = ("train", "watched")
 def audience_menu(view: View) -> None:
     """A button that opens the settings, beside the token strip; they are drawn when it is open."""
     icon = ":material/co_present:"
-    menu = st.popover("Teach", icon=icon, type="tertiary", width="content", key="audience", on_change="rerun")
+    menu = st.popover(say("menu"), icon=icon, type="tertiary", width="content", key="audience", on_change="rerun")
     if not menu.open:
         return
     with menu:
@@ -35,7 +38,7 @@ def audience_menu(view: View) -> None:
         mount(theme_links({"light": look_of("light"), "dark": look_of("dark")}, key="theme_links"))
         _switch("hidden")
         if view in OF_OTHER_MODELS:
-            st.caption("This view shows other models, of which nothing is covered.")
+            st.caption(say("not_covered"))
         _class(state.chosen().selection.class_code)
 
 
@@ -105,18 +108,13 @@ def _class(code: str) -> None:
     """The code of a class, or the button that makes one."""
     if not code:
         st.button(
-            "Count a class's answers",
+            say("begin_class"),
             icon=":material/groups:",
             key="begin_class",
             on_click=state.callback(lambda: state.select(hidden=True, class_code=new_code())),
-            help="Puts a short code in the link. What everybody expects who opens that link on this server is "
-            "counted: without names, for an hour.",
+            help=say("begin_class_help"),
         )
         return
-    st.caption(
-        f"Class **{markdown_safe(code)}**: send the address of this page. What everybody expects who opens it "
-        "on this server is counted, without names, for an hour."
-    )
-    st.button(
-        "Leave the class", key="leave_class", on_click=state.callback(state.select, class_code=""), type="tertiary"
-    )
+    st.caption(say("class_made", code=markdown_safe(code)))
+    leave = state.callback(state.select, class_code="")
+    st.button(say("leave_class"), key="leave_class", on_click=leave, type="tertiary")

@@ -10,11 +10,13 @@ import { MaskPlanes } from "../shared/mask_planes.js";
 import { makeReady } from "../shared/matrix_pixels.js";
 import { Overview } from "../shared/overview.js";
 import { startPicture } from "../shared/picture.js";
+import { tallestGrid } from "../shared/room.js";
 import { headColor } from "../shared/theme.js";
 import { tooltipLine } from "../shared/tooltip.js";
 import { LinesView } from "./lines.js";
 
 const HEADS_GALLERY = { gap: 24, smallest: 190, height: 860 };
+const TITLE = 22; // the height of what a head is called
 const WIDEST_FOR_LABELS = 300; // how large the smallest grid may become so that its rows have labels
 
 /** Every head of every layer. Layer, heads and mode change here without a message to Python. */
@@ -105,10 +107,10 @@ class AttentionHeads extends LayeredPicture {
     this.grids.hidden = !asGrids;
     this.lines.element.hidden = asGrids;
     controls.chips.element.classList.toggle("chips-of-lines", !asGrids);
-    if (asGrids) this.drawGrids();
-    else this.drawLines();
     const isOther = this.overviewed?.data !== this.data || this.overviewed?.width !== this.width;
     if (isOther && (this.data.isWhole ?? true)) this.drawOverview();
+    if (asGrids) this.drawGrids();
+    else this.drawLines();
   }
 
   drawOverview() {
@@ -161,10 +163,12 @@ class AttentionHeads extends LayeredPicture {
     const { rows, columns } = this.controls.size;
     const aspect = clamp(rows / columns, 0.3, 2) * 1.05;
     const smallest = this.smallestGrid();
-    const side = galleryColumns(count, this.width, { ...HEADS_GALLERY, smallest, aspect });
+    const tallest = tallestGrid(this.grids, rows) - TITLE;
+    const height = Math.min(HEADS_GALLERY.height, tallest);
+    const side = galleryColumns(count, this.width, { ...HEADS_GALLERY, smallest, aspect, height });
     const width = Math.min((this.width - HEADS_GALLERY.gap * (side - 1)) / side, 760);
     this.grids.style.setProperty("--columns", side);
-    return { width, height: 680, cell: 52, labelled: width >= 150 };
+    return { width, height: 680, tallest, cell: 52, labelled: width >= 150 };
   }
 
   /** The narrowest grid whose rows have labels; the usual one where that would be too wide. */

@@ -8,10 +8,12 @@ import { MaskPlanes } from "../shared/mask_planes.js";
 import { makeScale, storedNumbers } from "../shared/matrix_pixels.js";
 import { cellText } from "../shared/payload.js";
 import { startPicture } from "../shared/picture.js";
+import { tallestGrid } from "../shared/room.js";
 import { headColor } from "../shared/theme.js";
 import { blockedText, cellPositionLine, tooltipLine } from "../shared/tooltip.js";
 
 const COMPARE_GAP = 24;
+const TITLES = 60; // the height of what a head and its grids are called
 const SIDES = ["a", "b", "difference"];
 
 /** For each head three grids, A, B and B − A, whose cells are locked together; the head that changed most is first. */
@@ -183,7 +185,8 @@ class CompareGrids extends LayeredPicture {
     const side = this.width < 560 ? 1 : 3;
     const width = Math.min((this.width - COMPARE_GAP * (side - 1)) / side, 420);
     this.rows.style.setProperty("--columns", side);
-    return { width, height: 420, cell: 44 };
+    const tallest = tallestGrid(this.rows, this.controls.size.rows) - TITLES;
+    return { width, height: 420, tallest, cell: 44 };
   }
 
   drawSection({ head, dot, text, moved, panels }, matrices, scales, limits) {

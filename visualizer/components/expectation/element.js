@@ -10,12 +10,13 @@ import { makeLegend } from "../shared/legend.js";
 import { makeScale } from "../shared/matrix_pixels.js";
 import { floats } from "../shared/payload.js";
 import { Picture, startPicture } from "../shared/picture.js";
+import { tallestGrid } from "../shared/room.js";
 import { nameOf } from "../shared/rows.js";
 import { cellPositionLine, tooltipLine } from "../shared/tooltip.js";
 import { countRows, withOneInRow } from "./marks.js";
 import { ComputedPanel, drawnSign, MarksPanel } from "./panels.js";
 
-const ROOM = { gap: 28, height: 560, widest: 900, narrow: 640 };
+const ROOM = { gap: 28, height: 560, widest: 900, narrow: 640, title: 22 };
 const CELL = { usual: 44, high: 64, window: 900 }; // the largest cell, by the height of the window
 const MARKED = [0, 1.6]; // the scale on which a mark has a middling colour, under a sign that can be read
 const SIGNS = [[1, "as expected"], [2, "marked, but wrong"], [3, "right, but not marked"]];
@@ -99,7 +100,12 @@ class Expectation extends Picture {
     const isBeside = this.isRevealed && isWide;
     const width = isBeside ? Math.floor((this.width - ROOM.gap) / 2) - 2 : this.width; // without the frame's padding
     this.panels.classList.toggle("beside", isBeside);
-    this.limits = { width: Math.min(width, ROOM.widest), height: ROOM.height, cell: innerHeight < CELL.window ? CELL.usual : CELL.high };
+    this.limits = {
+      width: Math.min(width, ROOM.widest),
+      height: ROOM.height,
+      tallest: tallestGrid(this.panels, rowAxis.labels.length) - ROOM.title,
+      cell: innerHeight < CELL.window ? CELL.usual : CELL.high,
+    };
     this.axes = { rows: rowAxis.labels.length, columns: columnAxis.labels.length, rowAxis, columnAxis };
     this.tools.hidden = this.isRevealed;
     this.computed.element.hidden = this.legend.element.hidden = this.signs.hidden = !computed;

@@ -3,6 +3,7 @@ import { makeElement } from "../shared/dom.js";
 import { drawEmptyRows, drawLabels, MatrixPanel } from "../shared/grid.js";
 import { panelGeometry } from "../shared/grid_layout.js";
 import { stepOfKey } from "../shared/keys.js";
+import { tallestGrid } from "../shared/room.js";
 import { pixelRatioOf, zoomOf } from "../shared/zoom.js";
 import { CellPicture, devicePixels, drawFound, drawLines } from "./picture.js";
 
@@ -65,7 +66,7 @@ export class MaskSurface extends MatrixPanel {
     const size = { rows: axes.rowAxis.labels.length, columns: axes.columnAxis.labels.length };
     this.theme = look.theme;
     this.matrix = { ...size, ...axes };
-    this.look = { limits: { width, ...PAINTING } };
+    this.look = { limits: { width, ...PAINTING, tallest: tallestGrid(this.element, size.rows) } };
     this.pixelRatio = pixelRatioOf(this.element);
     const options = { labelled: true, font: look.theme.font, pixelRatio: this.pixelRatio };
     this.geometry = panelGeometry(this.matrix, this.look.limits, options);

@@ -51,9 +51,9 @@ export function tickStep(cellSize, distance) {
 
 /**
  * Where everything of a panel goes, in CSS pixels.
- * limits: {width, height, cell, cellHeight, cellWidth, top}: the most that the whole panel, its plot's height and one
- * cell may take; the height and the width of large cells where they are not to be square, and the least room above the
- * plot, if given.
+ * limits: {width, height, tallest, cell, cellHeight, cellWidth, top}: the most that the width of the whole panel, the
+ * height of its plot, that with the labels and one cell may take; the height and the width of large cells where they
+ * are not to be square, and the least room above the plot, if given.
  * labelled: false for small pictures without any text.
  * @param {Pick<Matrix, 'rows' | 'columns' | 'rowAxis' | 'columnAxis'>} matrix
  * @param {Limits} limits
@@ -111,7 +111,8 @@ export function readsUpwards(label, columnLabels) {
 /** The size of one cell: square where that is readable, else as large as each side allows. */
 function cellSize({ rows, columns, rowAxis, columnAxis }, limits, margins, pixelRatio) {
   const widest = Math.max(limits.width - margins.left, 40) / columns;
-  const highest = limits.height / rows;
+  const above = Math.max(margins.top, limits.top ?? 0);
+  const highest = Math.min(limits.height, (limits.tallest ?? Infinity) - above) / rows;
   const square = Math.min(widest, highest, limits.cell);
   const sized = (width, height) => ({
     width: wholePixels(Math.min(widest, width), pixelRatio),

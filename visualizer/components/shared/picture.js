@@ -3,11 +3,12 @@
 import { announcePainted, oncePerFrame } from "./dom.js";
 import { publishHover, subscribeHover } from "./hover.js";
 import { unpack } from "./payload.js";
+import { around, isPresented, roomBelow } from "./room.js";
 import { applyTheme } from "./theme.js";
 import { makeTooltip } from "./tooltip.js";
 
 /**
- * What every picture does alike: it takes bytes and the theme, draws anew when its width changes, has a note beside the
+ * What every picture does alike: it takes bytes and the theme, draws anew when its room changes, has a note beside the
  * pointer, hears what is pointed at elsewhere on the page, and ends.
  *
  * A picture says how it takes over `this.data` (`receive`), how it draws (`draw`), what it lights (`onHover`), and what
@@ -24,9 +25,10 @@ export class Picture {
     this.name = name;
     this.data = null;
     this.width = 0;
+    this.height = 0;
     this.tooltip = makeTooltip(root);
-    const resize = new ResizeObserver(oncePerFrame(() => this.data && root.clientWidth !== this.width && this.redraw()));
-    resize.observe(root);
+    const resize = new ResizeObserver(oncePerFrame(() => this.data && this.hasOtherRoom() && this.redraw()));
+    for (const element of [root, ...around(root)]) resize.observe(element); // what stands above makes these higher
     this.endings = [
       () => resize.disconnect(),
       subscribeHover(({ marks, origin }) => origin !== this && this.data && this.hear(marks)),
@@ -51,7 +53,17 @@ export class Picture {
   /** Draw, unless there is no room, as on a page that is not shown. */
   redraw() {
     this.width = this.root.clientWidth;
+    this.height = this.roomBelow();
     if (this.width) this.draw();
+  }
+
+  hasOtherRoom() {
+    return this.root.clientWidth !== this.width || this.roomBelow() !== this.height;
+  }
+
+  /** The height that the picture has on a page that is presented; elsewhere it takes what it wants. */
+  roomBelow() {
+    return isPresented(this.root) ? Math.round(roomBelow(this.root)) : 0;
   }
 
   receive() {}

@@ -11,6 +11,7 @@ import { hasModifier, isForPage } from "../shared/keys.js";
 import { Picture, startPicture } from "../shared/picture.js";
 import { tooltipLine } from "../shared/tooltip.js";
 import { walkButton } from "../shared/walk.js";
+import { zoomOf } from "../shared/zoom.js";
 import { drawMap } from "./draw.js";
 import { layoutMap } from "./layout.js";
 
@@ -166,7 +167,9 @@ function drawPicture(map) {
 /** The tracks that are drawn as one low line: on a low screen those in which nothing is looked at or open. */
 function slimNames(map, openLayers) {
   const { tracks } = map.model;
-  if (tracks.length === 1 || (window.innerHeight >= LOW_SCREEN && map.nodes.scroller.clientWidth >= NARROW)) return [];
+  const { scroller } = map.nodes;
+  const isLarge = window.innerHeight / zoomOf(scroller) >= LOW_SCREEN && scroller.clientWidth >= NARROW;
+  if (tracks.length === 1 || isLarge) return [];
   const current = map.stages[map.index].track ?? tracks.at(-1);
   const isOpen = (track) => track.layers.some(({ id }) => openLayers.has(id));
   return tracks.filter((track) => track.name !== current.name && !isOpen(track)).map(({ name }) => name);

@@ -8,8 +8,11 @@ import { makeLegend } from "../shared/legend.js";
 import { makeScale } from "../shared/matrix_pixels.js";
 import { floats } from "../shared/payload.js";
 import { startPicture } from "../shared/picture.js";
+import { tallestGrid } from "../shared/room.js";
 import { tooltipLine } from "../shared/tooltip.js";
 import { isWord, layoutEquation, layoutGallery, operatorRoom } from "./layout.js";
+
+const TITLE = 42; // the height of what a matrix is called, on two lines
 
 /** Several matrices: in a row like an equation, or as a gallery of small ones. */
 class TensorGrid extends FetchedPicture {
@@ -83,11 +86,15 @@ class TensorGrid extends FetchedPicture {
     const { lines, limits } =
       layout === "wrap"
         ? layoutGallery(this.matrices, this.width)
-        : layoutEquation(panels, this.matrices, this.width, this.theme, this.data.above);
+        : layoutEquation(panels, this.matrices, this.width, this.theme, { above: this.data.above, tallest: this.tallest() });
     this.arrange(lines);
     panels.forEach((panel, index) => this.drawPanel(panel, index, limits[index]));
     for (const line of this.lines) for (const group of line) this.drawLegend(group);
     if (layout === "row") for (const line of lines) this.alignLine(line.map((index) => this.items[index]));
+  }
+
+  tallest() {
+    return tallestGrid(this.list, Math.max(...this.matrices.map(({ rows }) => rows))) - TITLE;
   }
 
   drawPanel(panel, index, limits) {

@@ -16,10 +16,10 @@ const GALLERY = { gap: 20, smallest: 150, aspect: 1.15, height: 820, labelled: 1
 /**
  * How an equation is set: on one line where every panel's text fits, else on as many as that needs. An operator stands
  * before its panel, so that it never ends a line.
- * `above` is how many pixels more than usual stand above it.
+ * `above` is how many pixels more than usual stand above it, `tallest` the most height of a grid with its labels.
  * Returns {lines: lists of indices, limits: for each panel what `panelGeometry` takes}.
  */
-export function layoutEquation(panels, matrices, width, theme, above = 0) {
+export function layoutEquation(panels, matrices, width, theme, { above = 0, tallest = Infinity } = {}) {
   const pieces = panels.map((panel, index) => ({
     index,
     matrix: matrices[index],
@@ -31,7 +31,9 @@ export function layoutEquation(panels, matrices, width, theme, above = 0) {
   const limits = [];
   for (const line of lines) {
     const tops = [];
-    for (const [index, limit] of lineLimits(line, width, above)) limits[index] = { ...limit, labelled: true };
+    for (const [index, limit] of lineLimits(line, width, above, tallest)) {
+      limits[index] = { ...limit, tallest, labelled: true };
+    }
     const options = { labelled: true, font: theme.font, pixelRatio: window.devicePixelRatio || 1 };
     for (const { index } of line) tops.push(panelGeometry(matrices[index], limits[index], options).top);
     for (const { index } of line) limits[index].top = Math.max(...tops);
@@ -86,10 +88,10 @@ function fillLines(pieces, width, most) {
 }
 
 /** Pairs of an index and its limits: one size of cell for the line where it is readable, else all room for each panel. */
-function lineLimits(line, width, above) {
+function lineLimits(line, width, above, tallestGrid) {
   const available = width - total(line.map(({ operator }) => operator)) - GAP * (line.length - 1);
   const rows = Math.max(...line.map(({ matrix }) => matrix.rows));
-  const height = tallestPlot(rows, above);
+  const height = Math.min(tallestPlot(rows, above), tallestGrid);
   const tallest = height / rows;
   const widths = (cell) => line.map(({ least, left, matrix }) => Math.max(least, left + cell * matrix.columns + 1));
   const widest = largestThat((cell) => total(widths(cell)) <= available, LARGEST_CELL.most);

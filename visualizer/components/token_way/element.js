@@ -15,8 +15,8 @@ import { hasModifier, isForPage } from "../shared/keys.js";
 import { floats, formatNumber } from "../shared/payload.js";
 import { Picture, startPicture } from "../shared/picture.js";
 import { Reading } from "../shared/reading.js";
+import { roomBelow } from "../shared/room.js";
 import { tooltipLine } from "../shared/tooltip.js";
-import { zoomOf } from "../shared/zoom.js";
 import { drawWay } from "./draw.js";
 import { layoutWay } from "./layout.js";
 import { chance, percent, shortNorm, strongest } from "./words.js";
@@ -128,8 +128,7 @@ class TokenWay extends Picture {
   room() {
     const size = `${innerWidth} ${innerHeight} ${this.width}`;
     if (size !== this.measured?.size) {
-      const above = Math.max(0, this.svg.getBoundingClientRect().top);
-      this.measured = { size, room: (innerHeight - above) / zoomOf(this.svg) - BELOW };
+      this.measured = { size, room: roomBelow(this.svg) - BELOW };
     }
     return this.measured.room;
   }

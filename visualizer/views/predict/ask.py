@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 
 import streamlit as st
 
@@ -13,7 +14,7 @@ from visualizer.session.expectations import Expectation, expect, expectation_at,
 from visualizer.session.mount import mount
 from visualizer.settings.settings import FIELDS
 from visualizer.texts import texts_of
-from visualizer.views.predict.class_answers import class_answers
+from visualizer.views.predict.class_answers import beside_answers
 from visualizer.views.predict.covered import hide_nothing
 from visualizer.views.predict.questions import CellQuestion, Kind, TokenQuestion, codes
 from visualizer.views.predict.verdicts import verdict, verdict_on_token
@@ -70,23 +71,23 @@ def ask_cells(question: CellQuestion, of: Hashable) -> bool:
             expect(of, question.place, cells=cells)
 
     key = "expectation"
-    mount(
-        expectation(
-            expected,
-            rows=question.panel.rows,
-            columns=question.panel.columns,
-            kind=question.kind,
-            row=question.row,
-            computed=question.panel if revealed else None,
-            codes=codes(question, expected) if revealed else None,
-            blocked=None if question.kind == "seen" else question.panel.blocked,
-            scope=question.scope,
-            seq=state.last_seq(key),
-            key=key,
-        ),
-        mark=mark,
-    )
-    _class(question, of)
+    with _beside_class(question, of):
+        mount(
+            expectation(
+                expected,
+                rows=question.panel.rows,
+                columns=question.panel.columns,
+                kind=question.kind,
+                row=question.row,
+                computed=question.panel if revealed else None,
+                codes=codes(question, expected) if revealed else None,
+                blocked=None if question.kind == "seen" else question.panel.blocked,
+                scope=question.scope,
+                seq=state.last_seq(key),
+                key=key,
+            ),
+            mark=mark,
+        )
     return not revealed
 
 
@@ -104,17 +105,18 @@ def ask_token(question: TokenQuestion, of: Hashable, title: str) -> bool:
         title: the question, in Markdown.
     """
     kept, revealed = expectation_at(of, question.place), is_revealed(question, of)
-    if revealed:
-        _say(verdict_on_token(question, kept.token))
-    else:
-        _choose_token(question, kept, title, lambda token: expect(of, question.place, token=token))
-    _class(question, of)
+    with _beside_class(question, of):
+        if revealed:
+            _say(verdict_on_token(question, kept.token))
+        else:
+            _choose_token(question, kept, title, lambda token: expect(of, question.place, token=token))
     return not revealed
 
 
-def _class(question: CellQuestion | TokenQuestion, of: Hashable) -> None:
-    if code := state.chosen().selection.class_code:
-        class_answers(question, of, code, revealed=is_revealed(question, of))
+def _beside_class(question: CellQuestion | TokenQuestion, of: Hashable) -> AbstractContextManager[None]:
+    """What is drawn meanwhile stands beside the answers of a class, where there is one."""
+    code = state.chosen().selection.class_code
+    return beside_answers(question, of, code, revealed=is_revealed(question, of)) if code else nullcontext()
 
 
 def _task(question: CellQuestion) -> str:

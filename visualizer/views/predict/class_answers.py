@@ -1,54 +1,105 @@
-"""What a class expects: this person's answer counted, and the counts in sight of who asks for them."""
+"""What a class expects: this person's answer counted; for who asks the way to join and the counts."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from html import escape
+from urllib.parse import urlencode, urlsplit
 
+import segno
 import streamlit as st
 
 from visualizer.safe_text import markdown_safe
-from visualizer.session import drafts
+from visualizer.session import drafts, state
 from visualizer.session.classroom import CLASSROOM, name_of_question, new_person
 from visualizer.session.expectations import expectation_at
+from visualizer.session.state import Choices
+from visualizer.texts import texts_of
 from visualizer.views.predict.questions import CellQuestion, TokenQuestion
 from visualizer.views.predict.verdicts import answer_in_words, right_answers
+
+say = texts_of(__name__)
 
 EVERY_SECONDS = 2.0
 """How often the counts are looked up while they are in sight."""
 
 MOST_BARS = 12
 _PERSON = "person_of_class"
+_ONLY_HERE = ("localhost", "127.0.0.1", "::1")
 
 Question = CellQuestion | TokenQuestion
 
 
-def class_answers(question: Question, of: Hashable, code: str, *, revealed: bool) -> None:
-    """Count what is expected now; on demand a bar for each answer of the class, looked up again and again.
+@contextmanager
+def beside_answers(question: Question, of: Hashable, code: str, *, revealed: bool) -> Iterator[None]:
+    """Count what is expected now. On demand the answers of the class stand beside what is drawn meanwhile.
 
-    Once the result is revealed, the answers that are right are marked.
+    Until the result is revealed, the way to the question for students stands there too; then the answers that are
+    right are marked.
     """
     name = _name(question, of)
     CLASSROOM.answer(code, name, _person(), _answer(question, of))
-    with st.container(key="class_answers"):
-        shown = st.toggle(f"What class {code} expects", key="show_class", persist_state="page")
+    with st.container(horizontal=True, vertical_alignment="center", key="class_answers"):
+        shown = st.toggle(say("show", code=code), key="show_class", persist_state="page", width="content")
         if not shown:
-            st.caption(f"Your answer{_asked_for(question)} is counted, without a name, for an hour.")
+            st.caption(say("counted", asked_for=_asked_for(question)), width="content")
+    if not shown:
+        yield
+        return
+    drawn, *way, answers = st.columns([2, 1] if revealed else [2, 1, 1])
+    for column in way:
+        with column:
+            _way_to_join(code)
+    right = right_answers(question) if revealed else frozenset()
+    with answers, st.container(key="tally"):
+        st.fragment(_tally, run_every=EVERY_SECONDS)(code, name, _asked_for(question), right)
+    with drawn:
+        yield
+
+
+def _way_to_join(code: str) -> None:
+    """The code in large letters, and the address that students open as a QR code."""
+    page = st.context.url or ""
+    with st.container(key="join_class"):
+        st.html(f"<p>{escape(code)}</p>")
+        try:
+            drawn = segno.make(address_for_students(page, state.chosen()), error="l", micro=False)
+        except segno.DataOverflowError:
+            st.caption(say("too_long"))
             return
-        right = right_answers(question) if revealed else frozenset()
-        st.fragment(_bars, run_every=EVERY_SECONDS)(code, name, _asked_for(question), right)
+        picture = drawn.svg_data_uri(dark="#000", light="#fff", omitsize=True)
+        st.html(f'<img src="{escape(picture)}" alt="{escape(say("scan"))}">')
+        if urlsplit(page).hostname in _ONLY_HERE:
+            st.caption(say("only_here"))
 
 
-def _bars(code: str, name: str, asked_for: str, right: frozenset[str]) -> None:
+def address_for_students(page: str, choices: Choices) -> str:
+    """The address of what is chosen on a page, as a student sees it: covered, and on a screen of their own."""
+    selection = replace(choices.selection, hidden=True, present=False)
+    return f"{page}?{urlencode(replace(choices, selection=selection).link)}"
+
+
+def _tally(code: str, name: str, asked_for: str, right: frozenset[str]) -> None:
+    """A bar for each answer of the class, looked up again and again."""
     counts = CLASSROOM.counts(code, name)
     total = sum(counts.values())
-    people = "person has" if total == 1 else "people have"
-    st.caption(f"{total} {people} answered{asked_for}." if total else f"Nobody has answered{asked_for} yet.")
+    st.caption(_total(total, asked_for))
     for text, count in list(counts.items())[:MOST_BARS]:
         tick = ":material/check: " if text in right else ""
-        st.progress(count / total, text=f"{tick}{markdown_safe(text)}: **{count}**")
+        st.progress(count / total, text=say("answer", tick=tick, text=markdown_safe(text), count=count))
     if len(counts) > MOST_BARS:
-        left_out = sum(list(counts.values())[MOST_BARS:])
-        st.caption(f"{len(counts) - MOST_BARS} more answers, of {left_out} people.")
+        people = sum(list(counts.values())[MOST_BARS:])
+        st.caption(say("more", more=len(counts) - MOST_BARS, people=people))
+
+
+def _total(total: int, asked_for: str) -> str:
+    if total == 0:
+        return say("nobody", asked_for=asked_for)
+    if total == 1:
+        return say("one_person", asked_for=asked_for)
+    return say("people", total=total, asked_for=asked_for)
 
 
 def _asked_for(question: Question) -> str:
@@ -57,8 +108,9 @@ def _asked_for(question: Question) -> str:
         return ""
     rows = question.panel.rows
     label = rows.labels[question.row]
-    named = f" “{markdown_safe(label)}”" if label != str(question.row) else ""
-    return f" for {rows.name} {question.row}{named}"
+    if label == str(question.row):
+        return say("row", name=rows.name, row=question.row)
+    return say("row_named", name=rows.name, row=question.row, label=markdown_safe(label))
 
 
 def _answer(question: Question, of: Hashable) -> str:

@@ -1,0 +1,89 @@
+"""The poll of a class: the way of the students to the question, and the tally beside the grid."""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import replace
+from urllib.parse import parse_qs, urlsplit
+
+import numpy as np
+from streamlit.testing.v1 import AppTest
+
+from tests.test_app import assert_healthy, components, open_app
+from tests.visualizer.told import tell
+from visualizer.session import state
+from visualizer.session.state import Choices
+from visualizer.settings.settings import Selection, Settings
+from visualizer.views.predict.class_answers import address_for_students
+
+LINK = {"text": "the cat sat", "view": "heads", "query": "1", "hidden": "on"}
+
+
+def in_class(code: str, **link: str) -> AppTest:
+    return open_app(**LINK, class_code=code, **link)
+
+
+def poll(app: AppTest) -> AppTest:
+    """Open the poll, as a teacher does."""
+    return app.toggle(key="show_class").set_value(True).run()
+
+
+def in_html(app: AppTest) -> str:
+    return "".join(element.proto.body for element in app.get("html"))
+
+
+def captions(app: AppTest) -> str:
+    return " ".join(caption.value for caption in app.caption)
+
+
+def test_a_student_sees_the_grid_and_that_the_answer_counts():
+    app = in_class("quiet")
+    assert_healthy(app)
+    assert "headlight_expectation" in components(app)
+    assert "counts your answer for query 1 “cat”" in captions(app)
+    assert "data:image/svg+xml" not in in_html(app)
+
+
+def test_the_poll_has_code_and_picture_beside_the_grid_until_the_result_is_revealed():
+    app = poll(in_class("open2"))
+    assert_healthy(app)
+    assert "<p>open2</p>" in in_html(app)
+    assert in_html(app).count("data:image/svg+xml") == 1
+    grid, join, tally = app.columns[-3:]
+    assert [element.proto.component_name for element in grid.get("bidi_component")] == ["headlight_expectation"]
+    assert join.get("html")
+    assert "Nobody has answered for query 1 “cat” yet." in tally.caption[0].value
+
+    app.button(key="reveal").click().run()
+    assert_healthy(app)
+    assert "<p>open2</p>" not in in_html(app), "the marks and what was computed need the room"
+    assert app.columns[-1].caption[0].value.startswith("Nobody has answered")
+
+
+def test_the_tally_counts_each_answer_also_when_the_result_is_revealed():
+    marks = {"cells": base64.b64encode(np.packbits(np.eye(3, dtype=bool))).decode(), "seq": 1}
+    for _ in range(2):
+        tell(in_class("count"), "expectation", "mark", marks)
+    app = poll(in_class("count"))
+    tally = app.columns[-1]
+    assert "2 people have answered" in tally.caption[0].value
+    assert [bar.proto.text for bar in tally.get("progress")] == ["key 1 “cat”: **2**"]
+    app.button(key="reveal").click().run()
+    (bar,) = app.columns[-1].get("progress")
+    assert bar.proto.text.endswith("key 1 “cat”: **2**")
+
+
+def test_students_open_the_question_covered_and_on_a_screen_of_their_own():
+    selection = Selection(view="heads", query=1, present=True, hidden=False, class_code="bcd23")
+    choices = Choices(Settings(text="50 % & +1"), selection)
+    address = address_for_students("https://example.org/app/", choices)
+    assert address.startswith("https://example.org/app/?")
+    found = state.read(parse_qs(urlsplit(address).query))
+    assert found.settings == choices.settings
+    assert found.selection == replace(selection, present=False, hidden=True)
+
+
+def test_an_address_too_long_for_a_qr_code_is_said_to_be():
+    app = poll(open_app(**LINK | {"text": "漢字" * 200}, class_code="lengthy"))
+    assert_healthy(app)
+    assert "too long for a QR code" in captions(app)

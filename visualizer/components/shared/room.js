@@ -1,0 +1,38 @@
+/** How much of the window a picture has. On a page that is presented, every grid fits the window. */
+
+import { LABEL_CELL } from "./grid_layout.js";
+import { zoomOf } from "./zoom.js";
+
+const ABOVE_ROWS = 56; // what the title and the labels of a grid take
+const STRIP = 80; // the tokens, which stay in sight while the page is scrolled
+const FOOT = 8;
+
+/** All that is around an element, from the inside, hosts of shadows included. */
+export function around(element) {
+  const outer = element.parentElement ?? element.getRootNode().host;
+  return outer ? [outer, ...around(outer)] : [];
+}
+
+/** Whether the page is presented: its style sheet says so. */
+export function isPresented(element) {
+  return getComputedStyle(element).getPropertyValue("--hl-presented") !== "";
+}
+
+/** The height from the top of an element to the foot of the window, while the page is at its top. */
+export function roomBelow(element) {
+  let { top } = element.getBoundingClientRect();
+  for (const node of around(element)) top += node.scrollTop;
+  return (window.innerHeight - top) / zoomOf(element);
+}
+
+/**
+ * The most height of a grid of so many rows, with its title and labels: where `element` is, down to the foot of the
+ * window, on a page that is presented, and else as much as the grid wants. Rows that would be too low for their labels
+ * there have the whole window, to which a person scrolls.
+ */
+export function tallestGrid(element, rows) {
+  if (!isPresented(element)) return Infinity;
+  const below = roomBelow(element);
+  const whole = window.innerHeight / zoomOf(element) - STRIP;
+  return (below >= ABOVE_ROWS + rows * LABEL_CELL ? below : whole) - FOOT;
+}
