@@ -10,8 +10,8 @@ import streamlit as st
 from visualizer.page import header, opening, surroundings
 from visualizer.page.warming import is_warm, warmed
 from visualizer.routes.served import ROUTES
-from visualizer.session import state
-from visualizer.session.garbage import freeze_imports
+from visualizer.server.garbage import freeze_imports
+from visualizer.state import state
 
 
 def picture() -> None:

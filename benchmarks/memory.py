@@ -34,12 +34,12 @@ def main() -> None:
 
 def measure(*, is_set: bool, n_sessions: int) -> None:
     """Compute the runs, and print the memory after every two hundred."""
-    from visualizer.session.allocator import keep_freed_memory
+    from visualizer.server.allocator import keep_freed_memory
 
     if is_set:
         keep_freed_memory()
-    from visualizer.session.cache import cached_run
     from visualizer.settings.settings import Settings
+    from visualizer.work.cache import cached_run
 
     chance = random.Random(0)
 

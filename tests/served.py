@@ -59,7 +59,7 @@ def main() -> dict[str, Any]:
     usual_turn = sys.getswitchinterval()
     import app
     from visualizer.page import warming
-    from visualizer.session import garbage
+    from visualizer.server import garbage
 
     seen: dict[str, Any] = {"torch is imported with the app": "torch" in sys.modules}
     garbage.EVERY_SECONDS = 0.01

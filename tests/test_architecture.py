@@ -30,7 +30,8 @@ ROOMS = (
     *("model", "model.mask_tools", "model.sources", "model.learning", "model.analysis"),
     *("headlight", "headlight.pretrained"),
     *("visualizer", "visualizer.components", "visualizer.figures"),
-    *("visualizer.settings", "visualizer.runs", "visualizer.stages", "visualizer.pictures", "visualizer.session"),
+    *("visualizer.settings", "visualizer.runs", "visualizer.stages", "visualizer.pictures"),
+    *("visualizer.state", "visualizer.server", "visualizer.work"),
     "visualizer.guide",
     *("visualizer.routes", "visualizer.views", "visualizer.page", "app"),
 )
@@ -178,11 +179,16 @@ def test_the_model_has_no_other_names():
 
 def test_what_lasts_knows_neither_the_page_nor_what_a_view_keeps():
     kept = ("visualizer.runs.writer", "visualizer.runs.written")
-    assert not refused(within("visualizer.session"), "visualizer.page", "visualizer.views", *kept)
+    assert not refused(
+        within("visualizer.state", "visualizer.server", "visualizer.work"),
+        "visualizer.page",
+        "visualizer.views",
+        *kept,
+    )
 
 
 def test_what_is_computed_knows_nothing_of_what_is_said_of_it():
-    later = (f"visualizer.{name}" for name in ("stages", "session", "page", "views"))
+    later = (f"visualizer.{name}" for name in ("stages", "state", "server", "work", "page", "views"))
     assert not refused(within("visualizer.runs"), *later)
 
 
@@ -193,10 +199,10 @@ def test_a_view_does_not_know_the_page():
 @pytest.mark.parametrize(
     ("start", "places"),
     [
-        ("session_state", {"visualizer.session.memory"}),
-        ("query_params", {"visualizer.session.memory", "visualizer.session.state"}),
+        ("session_state", {"visualizer.state.memory"}),
+        ("query_params", {"visualizer.state.memory", "visualizer.state.state"}),
         ("cache_", set()),
-        ("rerun", {"visualizer.session.jobs", "visualizer.session.part"}),
+        ("rerun", {"visualizer.work.jobs", "visualizer.state.part"}),
     ],
 )
 def test_streamlits_memory_has_one_place(start, places):

@@ -12,9 +12,9 @@ from tests.visualizer.told import tell
 from tests.visualizer.views.watched.test_watched_view import pictures
 from visualizer.components.page_keys.element import KEYS, MOST_ACTS, acts_in
 from visualizer.page.audience import changes_by
-from visualizer.session.state import Choices
 from visualizer.settings.fields import MAX_TEXT, MAX_TYPED
 from visualizer.settings.settings import FIELDS, Selection, Settings
+from visualizer.state.state import Choices
 
 
 def chosen(**selection):

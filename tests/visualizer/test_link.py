@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 from tests.test_app import assert_healthy, bytes_of, open_app
 from tests.visualizer.told import tell
 from visualizer.components.packing import header_of
-from visualizer.session import catching_up
+from visualizer.state import catching_up
 
 TEXT = "one two three one"
 WRITING = {"view": "generate", "architecture": "decoder", "weights": "random", "text": TEXT}

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from tests.test_app import VIEWS, assert_healthy, in_link, open_app
 from visualizer.page.show import in_run
-from visualizer.session import state
-from visualizer.session.cache import cached_run
-from visualizer.session.state import Choices
 from visualizer.settings.examples import EXAMPLES
 from visualizer.settings.fields import TRAINED, WORKED_EXAMPLES
 from visualizer.settings.gallery import GALLERY
 from visualizer.settings.settings import FIELDS, Selection, Settings
+from visualizer.state import state
+from visualizer.state.state import Choices
+from visualizer.work.cache import cached_run
 
 _TEXTS = (
     "a",

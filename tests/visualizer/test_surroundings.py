@@ -14,9 +14,9 @@ import pytest
 from tests.test_app import assert_healthy, components, in_link, open_app
 from visualizer.page import surroundings
 from visualizer.page.surroundings import around, foreseen
-from visualizer.session.state import Choices
-from visualizer.session.turns import Turns
+from visualizer.server.turns import Turns
 from visualizer.settings.settings import Selection, Settings
+from visualizer.state.state import Choices
 
 CHOICES = Choices(Settings(text="a b c", weights="random"), Selection(view="heads"))
 

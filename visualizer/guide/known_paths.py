@@ -6,7 +6,7 @@ import hashlib
 from pathlib import Path
 
 from visualizer.guide.path import GuidedPath, read_path, write_path
-from visualizer.session.cache import Kept
+from visualizer.work.cache import Kept
 
 FIRST_PATH = read_path((Path(__file__).parent / "first_path.json").read_bytes())
 

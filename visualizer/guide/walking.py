@@ -11,10 +11,10 @@ from visualizer.guide.words import PathFacts, holds
 from visualizer.pictures.token_way import stack_of
 from visualizer.runs.paths import attention_modules, layer_of, with_layer, without_layer
 from visualizer.runs.run import Run
-from visualizer.session import drafts, state
-from visualizer.session.cache import cached_run
 from visualizer.settings.settings import Selection, default_stage
 from visualizer.stages.informative import cell_at
+from visualizer.state import drafts, state
+from visualizer.work.cache import cached_run
 
 _TOKEN = "token_of_target"
 _PLACES = ("guided", "hidden", "stop", "view", "stage", "layer", "head", "query", "key", "cell")

@@ -11,16 +11,16 @@ from model.mask_tools.mask_case import listed
 from visualizer.runs.masks_in_force import layer_left_out, padding_is_seen, promised_masks, same_masks
 from visualizer.runs.run import Run
 from visualizer.runs.trained import masks_of_training
-from visualizer.session import state
-from visualizer.session.cache import cached_run
-from visualizer.session.state import Choices
-from visualizer.session.widgets import mask_title
 from visualizer.settings.attentions import unpadded
 from visualizer.settings.fields import TRAINED, WORKED_EXAMPLES
 from visualizer.settings.settings import Selection, Settings
 from visualizer.stages.check_line import check_line
 from visualizer.stages.order import compare_orders
+from visualizer.state import state
+from visualizer.state.state import Choices
+from visualizer.state.widgets import mask_title
 from visualizer.texts import texts_of
+from visualizer.work.cache import cached_run
 
 say = texts_of(__name__)
 

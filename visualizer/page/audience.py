@@ -10,15 +10,15 @@ import streamlit as st
 from visualizer.components.page_keys.element import Act, acts_in, page_keys
 from visualizer.components.theme_links.element import theme_links
 from visualizer.safe_text import markdown_safe
-from visualizer.session import drafts, state
-from visualizer.session.classroom import new_code
-from visualizer.session.expectations import reveal_or_cover
-from visualizer.session.mount import mount
-from visualizer.session.state import Choices
-from visualizer.session.theme import look_of
+from visualizer.server.mount import mount
 from visualizer.settings.fields import MAX_TEXT, MAX_TYPED
 from visualizer.settings.settings import FIELDS, View
+from visualizer.state import drafts, state
+from visualizer.state.expectations import reveal_or_cover
+from visualizer.state.state import Choices
+from visualizer.state.theme import look_of
 from visualizer.texts import texts_of
+from visualizer.work.classroom import new_code
 
 say = texts_of(__name__)
 

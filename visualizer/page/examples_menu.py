@@ -12,10 +12,10 @@ import streamlit as st
 
 from visualizer.page.beginning import begin
 from visualizer.safe_text import as_code, markdown_safe
-from visualizer.session import drafts, state
 from visualizer.settings.examples import EXAMPLES
 from visualizer.settings.published import PUBLISHED, PublishedExample
 from visualizer.settings.settings import Selection, Settings
+from visualizer.state import drafts, state
 from visualizer.texts import texts_of
 
 say = texts_of(__name__)
@@ -79,7 +79,7 @@ def thumbnail(settings: Settings, selection: Selection) -> str:
 
     from visualizer.pictures.heads import attention_of
     from visualizer.runs.paths import attention_modules, with_layer
-    from visualizer.session.cache import cached_run
+    from visualizer.work.cache import cached_run
 
     trace = cached_run(settings, is_passing=True).at(0).trace
     modules = attention_modules(trace)

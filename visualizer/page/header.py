@@ -16,15 +16,15 @@ from visualizer.page.beginning import begin
 from visualizer.page.examples_menu import examples_menu
 from visualizer.runs.tokens import TokenSequence as Tokens
 from visualizer.safe_text import markdown_safe
-from visualizer.session import state, widgets
-from visualizer.session.mount import mount
-from visualizer.session.state import Choices
-from visualizer.session.widgets import notices
+from visualizer.server.mount import mount
 from visualizer.settings.examples import EXAMPLES, OPENING, USUAL, note_on
 from visualizer.settings.fields import WORKED_EXAMPLES
 from visualizer.settings.gallery import GALLERY
 from visualizer.settings.link import left_out_of_link
 from visualizer.settings.settings import Selection, View
+from visualizer.state import state, widgets
+from visualizer.state.state import Choices
+from visualizer.state.widgets import notices
 from visualizer.texts import texts_of
 
 say = texts_of(__name__)

@@ -6,10 +6,10 @@ import streamlit as st
 
 from model.learning.tasks import TASKS
 from visualizer.runs.run import Run
-from visualizer.session import state
-from visualizer.session.state import Choices
 from visualizer.settings.fields import TRAINED
 from visualizer.settings.settings import View
+from visualizer.state import state
+from visualizer.state.state import Choices
 from visualizer.texts import texts_of
 
 say = texts_of(__name__)

@@ -14,10 +14,10 @@ from visualizer.components.token_way.element import packed_way, paths_in
 from visualizer.page import header
 from visualizer.page.warming import is_warm, is_warming, picture_is_there, wait_for_picture
 from visualizer.runs.tokens import TokenSequence
-from visualizer.session.jobs import rerun_when
-from visualizer.session.mount import mount
-from visualizer.session.state import FIRST, Choices
-from visualizer.session.token_way_events import listeners
+from visualizer.server.mount import mount
+from visualizer.state.state import FIRST, Choices
+from visualizer.state.token_way_events import listeners
+from visualizer.work.jobs import rerun_when
 
 FILE = Path(__file__).with_name("opening.packed")
 TOKENS = Path(__file__).with_name("opening_tokens.json")

@@ -17,9 +17,9 @@ from visualizer.guide.words import told
 from visualizer.page import sidebar
 from visualizer.runs.run import Run
 from visualizer.safe_text import markdown_safe
-from visualizer.session import drafts, state
-from visualizer.session.mount import mount
+from visualizer.server.mount import mount
 from visualizer.settings.settings import Selection, View
+from visualizer.state import drafts, state
 from visualizer.texts import texts_of
 
 say = texts_of(__name__)

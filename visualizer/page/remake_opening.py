@@ -12,7 +12,7 @@ from visualizer.components.token_way.element import token_way
 from visualizer.page.opening import FILE, TOKENS
 from visualizer.pictures.token_way import stack_of, taken_at
 from visualizer.runs.compute import compute_run
-from visualizer.session.state import FIRST
+from visualizer.state.state import FIRST
 
 
 def opening_data() -> bytes:

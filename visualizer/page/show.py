@@ -16,17 +16,17 @@ from visualizer.runs.refusals import RefusedError
 from visualizer.runs.run import Run
 from visualizer.runs.writer import tokens_given
 from visualizer.safe_text import markdown_safe, visible
-from visualizer.session import drafts, state, token_way_events, widgets
-from visualizer.session.cache import cached_run, prepare_process
-from visualizer.session.citation import citation
-from visualizer.session.state import Choices
 from visualizer.settings.attentions import attention_named, paintings_in
 from visualizer.settings.fields import WORKED_EXAMPLES
 from visualizer.settings.lines import lines_of
 from visualizer.settings.settings import Selection
 from visualizer.stages.sizes import sizes_of
+from visualizer.state import drafts, state, token_way_events, widgets
+from visualizer.state.state import Choices
 from visualizer.texts import texts_of
 from visualizer.views import VIEWS, VIEWS_OF_BATCH, VIEWS_WITHOUT_RUN
+from visualizer.views.citation import citation
+from visualizer.work.cache import cached_run, prepare_process
 
 say = texts_of(__name__)
 

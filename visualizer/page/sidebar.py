@@ -9,13 +9,13 @@ import streamlit as st
 
 from visualizer.glossary import masks_explained
 from visualizer.page.header import is_walked
-from visualizer.session import drafts, state, widgets
 from visualizer.settings.dials import SIZES
 from visualizer.settings.fields import MAX_ORDER, TRAINED, WORKED_EXAMPLES
 from visualizer.settings.fitting import offered, widths
 from visualizer.settings.lines import lines_of
 from visualizer.settings.settings import FIELDS, Selection, Settings, in_mask_order
 from visualizer.settings.trained_models import CONTINUED, TRAINED_MODELS
+from visualizer.state import drafts, state, widgets
 from visualizer.texts import texts_of
 
 say = texts_of(__name__)

@@ -16,12 +16,12 @@ import streamlit as st
 
 from visualizer.page import header, sidebar
 from visualizer.page.warming import is_warm
-from visualizer.session import catching_up, drafts, state
-from visualizer.session.garbage import freeze_imports
-from visualizer.session.part import draw_all, draw_alone, part
-from visualizer.session.state import Choices
-from visualizer.session.turns import Turns
+from visualizer.server.garbage import freeze_imports
+from visualizer.server.turns import Turns
 from visualizer.settings.settings import Selection, Settings
+from visualizer.state import catching_up, drafts, state
+from visualizer.state.part import draw_all, draw_alone, part
+from visualizer.state.state import Choices
 
 _PICTURE = "picture"
 _DRAWN = "surroundings_drawn"

@@ -6,11 +6,11 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from threading import Event, Thread
 
-from visualizer.session.allocator import keep_freed_memory
-from visualizer.session.connections import send_at_once
-from visualizer.session.garbage import collect_at_intervals
-from visualizer.session.interpreter import take_short_turns
-from visualizer.session.mount import script
+from visualizer.server.allocator import keep_freed_memory
+from visualizer.server.connections import send_at_once
+from visualizer.server.garbage import collect_at_intervals
+from visualizer.server.interpreter import take_short_turns
+from visualizer.server.mount import script
 from visualizer.settings.examples import OPENING
 
 FOR_A_VISITOR = 1.0
@@ -60,7 +60,7 @@ def _warm() -> None:
     if not _HAS_PICTURE.wait(FOR_A_VISITOR) and _HAS_VISITOR.is_set():
         _HAS_PICTURE.wait(FOR_A_PICTURE)
     import visualizer.page.show  # noqa: F401 - the import is what is wanted
-    from visualizer.session.cache import cached_run
+    from visualizer.work.cache import cached_run
 
     cached_run(OPENING.settings)
     _IS_WARM.set()

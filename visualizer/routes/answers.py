@@ -20,9 +20,9 @@ from visualizer.routes.address import Address
 from visualizer.runs.paths import attention_modules, without_layer
 from visualizer.runs.run import Run
 from visualizer.runs.saved import as_file
-from visualizer.session.cache import cached_run
 from visualizer.settings.settings import Selection, Settings
 from visualizer.texts import texts_of
+from visualizer.work.cache import cached_run
 
 say = texts_of(__name__)
 

@@ -26,7 +26,7 @@ from starlette.status import WS_1003_UNSUPPORTED_DATA, WS_1008_POLICY_VIOLATION
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from visualizer.routes.address import Address, Format, read_picture_address, read_stage_address, version_here
-from visualizer.session.mount import script
+from visualizer.server.mount import script
 from visualizer.texts import texts_of
 
 if TYPE_CHECKING:  # it brings torch, which takes a second

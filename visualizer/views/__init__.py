@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from visualizer.runs.run import Run
-from visualizer.session.state import Choices
 from visualizer.settings.settings import Selection
+from visualizer.state.state import Choices
 from visualizer.views import compare, heads, step, token_way
 from visualizer.views.generate import view as generate
 from visualizer.views.lab import view as lab

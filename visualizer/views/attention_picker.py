@@ -6,7 +6,7 @@ import streamlit as st
 
 from visualizer.pictures.heads import attention_of
 from visualizer.runs.paths import without_layer
-from visualizer.session import state
+from visualizer.state import state
 from visualizer.texts import texts_of
 
 say = texts_of(__name__)

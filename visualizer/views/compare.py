@@ -23,11 +23,7 @@ from visualizer.runs.intended import chosen_intent
 from visualizer.runs.paths import attention_modules, layer_of, without_layer
 from visualizer.runs.run import Run
 from visualizer.safe_text import markdown_safe
-from visualizer.session import state, widgets
-from visualizer.session.cache import cached_run
-from visualizer.session.expectations import is_covered
-from visualizer.session.mount import mount
-from visualizer.session.widgets import mask_title
+from visualizer.server.mount import mount
 from visualizer.settings.attentions import attention_named
 from visualizer.settings.dials import before_turning, dials_of, turned
 from visualizer.settings.looks import looks_in, looks_of
@@ -35,6 +31,9 @@ from visualizer.settings.published import PUBLISHED
 from visualizer.settings.settings import Selection, Settings, in_mask_order
 from visualizer.stages.check_line import check_line
 from visualizer.stages.panels import stage_panel
+from visualizer.state import state, widgets
+from visualizer.state.expectations import is_covered
+from visualizer.state.widgets import mask_title
 from visualizer.texts import texts_of
 from visualizer.views.attention_picker import attention_kind
 from visualizer.views.comparison import (
@@ -51,6 +50,7 @@ from visualizer.views.comparison import (
 from visualizer.views.head_measures import agreement
 from visualizer.views.predict.ask import ask_cells, asked_bar, is_revealed
 from visualizer.views.predict.questions import asked_of_layers
+from visualizer.work.cache import cached_run
 
 say = texts_of(__name__)
 

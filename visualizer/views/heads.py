@@ -14,13 +14,13 @@ from visualizer.pictures.heads import heads_picture, modules_of
 from visualizer.routes.address import MOST_EXACT, MOST_WRITTEN, picture_address
 from visualizer.runs.paths import attention_modules
 from visualizer.runs.run import Run
-from visualizer.session import state, widgets
-from visualizer.session.mount import mount
+from visualizer.server.mount import mount
 from visualizer.settings.dials import before_turning, dials_of, turned
 from visualizer.settings.looks import looks_in, looks_of
 from visualizer.settings.settings import Selection
 from visualizer.stages.check_line import check_line
 from visualizer.stages.derivations import Cell
+from visualizer.state import state, widgets
 from visualizer.texts import texts_of
 from visualizer.views.attention_picker import attention_kind
 from visualizer.views.charts.section import charts, charts_of_heads

@@ -14,7 +14,7 @@ from model.analysis.separate_heads import SeparateHeads
 from visualizer.components.axis import Axis
 from visualizer.components.tensor_grid.element import Panel, tensor_grid
 from visualizer.runs.run import Run
-from visualizer.session.mount import mount
+from visualizer.server.mount import mount
 from visualizer.stages.check_line import check_line
 from visualizer.stages.checks import Check, short
 from visualizer.stages.panels import head_panels, stage_panel, to_array

@@ -19,11 +19,7 @@ from visualizer.runs.head_notes import head_note
 from visualizer.runs.paths import layer_of, with_layer, without_layer
 from visualizer.runs.run import Run
 from visualizer.safe_text import markdown_safe
-from visualizer.session import state, widgets
-from visualizer.session.citation import verdicts
-from visualizer.session.expectations import is_covered
-from visualizer.session.mount import mount
-from visualizer.session.theme import theme
+from visualizer.server.mount import mount
 from visualizer.settings.fields import TRAINED
 from visualizer.settings.settings import FIELDS, Depth, Selection
 from visualizer.stages.check_line import all_hold, check_line, summary_line
@@ -35,8 +31,12 @@ from visualizer.stages.operands import Operand, used
 from visualizer.stages.panels import matrix, operand_panel, to_array
 from visualizer.stages.registry import checks, derive, entry_of, formula_of, numpy_line, on_map, operands_of, told
 from visualizer.stages.source_lines import code_line
+from visualizer.state import state, widgets
+from visualizer.state.expectations import is_covered
+from visualizer.state.theme import theme
 from visualizer.texts import texts_of
 from visualizer.views.charts.section import charts, charts_at
+from visualizer.views.citation import verdicts
 from visualizer.views.predict.ask import ask_cells, ask_token, asked_bar, is_revealed
 from visualizer.views.predict.questions import OF_TOKENS, TokenQuestion, asked_at, gives_away, result_at
 from visualizer.views.save_run import save_run

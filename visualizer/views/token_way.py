@@ -9,12 +9,12 @@ from visualizer.guide.walking import light_at
 from visualizer.pictures.token_way import stack_of, taken_at
 from visualizer.runs.paths import layer_of
 from visualizer.runs.run import Run
-from visualizer.session import state
-from visualizer.session.mount import mount
-from visualizer.session.token_way_events import listeners
+from visualizer.server.mount import mount
 from visualizer.settings.settings import Selection
 from visualizer.stages.check_line import check_line
 from visualizer.stages.checks import TOLERANCE, Check
+from visualizer.state import state
+from visualizer.state.token_way_events import listeners
 from visualizer.texts import texts_of
 from visualizer.views.predict.covered import covered
 

@@ -17,9 +17,9 @@ from visualizer.guide.path import read_path, write_path
 from visualizer.guide.walking import facts_of_stop, is_at, light_at, nearest_stop, place_of, stage_in, stops_of
 from visualizer.guide.words import Said, told
 from visualizer.runs.compute import compute_run
-from visualizer.session.state import Choices
 from visualizer.settings.examples import OPENING
 from visualizer.settings.settings import Selection, Settings
+from visualizer.state.state import Choices
 
 ENTRIES = frozenset(GLOSSARY)
 STOP = {"title": "A stop", "view": "step", "stage": "weights", "words": "Look."}

@@ -27,11 +27,11 @@ from visualizer.pictures.heads import heads_picture
 from visualizer.routes import served
 from visualizer.routes.address import Part, version_here
 from visualizer.routes.served import ROUTES
-from visualizer.session.cache import cached_run
-from visualizer.session.mount import script
+from visualizer.server.mount import script
 from visualizer.settings.fields import fields_of
 from visualizer.settings.link import read_query
 from visualizer.settings.settings import FIELDS, Selection
+from visualizer.work.cache import cached_run
 
 LINK_PAGE = (Path(__file__).parents[3] / "docs" / "link.md").read_text(encoding="utf-8")
 LINK = {"text": "the cat sat", "n_heads": "2", "d_model": "16", "weights": "random", "mask": "causal"}

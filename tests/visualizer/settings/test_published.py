@@ -4,8 +4,8 @@ from dataclasses import replace
 import pytest
 
 from tests.visualizer.sample_runs import run_of
-from visualizer.session.citation import summary, verdicts
 from visualizer.settings.published import PUBLISHED, examples_in
+from visualizer.views.citation import summary, verdicts
 
 
 def test_a_new_file_is_a_new_example(tmp_path):

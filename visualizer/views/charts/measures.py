@@ -11,9 +11,9 @@ import streamlit as st
 from model.analysis.metrics import METRICS
 from visualizer.runs.paths import attention_modules, layer_of, without_layer
 from visualizer.runs.run import Run
-from visualizer.session import state
-from visualizer.session.theme import theme
 from visualizer.stages.derivations import Cell
+from visualizer.state import state
+from visualizer.state.theme import theme
 from visualizer.texts import texts_of
 from visualizer.views.head_measures import measure_heads
 

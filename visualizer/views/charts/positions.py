@@ -6,9 +6,9 @@ import numpy as np
 import streamlit as st
 
 from visualizer.runs.run import Run
-from visualizer.session.theme import theme
 from visualizer.stages.derivations import Cell
 from visualizer.stages.panels import matrix
+from visualizer.state.theme import theme
 from visualizer.texts import texts_of
 
 say = texts_of(__name__)

@@ -10,11 +10,11 @@ import streamlit as st
 from visualizer.runs.paths import layer_of
 from visualizer.runs.run import Run
 from visualizer.safe_text import markdown_safe
-from visualizer.session.theme import theme
 from visualizer.stages.derivations import Cell
 from visualizer.stages.layer import sublayer_output
 from visualizer.stages.panels import matrix
 from visualizer.stages.registry import stage_of
+from visualizer.state.theme import theme
 from visualizer.texts import texts_of
 
 say = texts_of(__name__)

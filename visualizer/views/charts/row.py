@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from visualizer.runs.paths import layer_of
 from visualizer.runs.run import Run
 from visualizer.safe_text import markdown_safe
-from visualizer.session.theme import theme
 from visualizer.settings.settings import FIELDS
 from visualizer.stages.derivations import Cell
 from visualizer.stages.panels import blocked_cells, to_array
+from visualizer.state.theme import theme
 from visualizer.texts import texts_of
 
 say = texts_of(__name__)

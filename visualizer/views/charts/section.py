@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 import streamlit as st
 
 from visualizer.runs.run import Run
-from visualizer.session import drafts, state
 from visualizer.settings.fields import NO_CHART, WORKED_EXAMPLES
 from visualizer.settings.settings import FIELDS
 from visualizer.stages.derivations import Cell
 from visualizer.stages.registry import entry_of
+from visualizer.state import drafts, state
 from visualizer.views.charts import heads, measures, positions, residual, row
 
 CHARTS: Mapping[str, Callable[[Run, Cell], None]] = {

@@ -7,8 +7,8 @@ import streamlit as st
 from model.decoding import GREEDY, Sampling
 from visualizer.runs.writer import Writer
 from visualizer.runs.written import Beam, OneByOne
-from visualizer.session import drafts, state, widgets
 from visualizer.settings.settings import FIELDS, Selection
+from visualizer.state import drafts, state, widgets
 from visualizer.texts import texts_of
 
 say = texts_of(__name__)

@@ -6,7 +6,7 @@ from model.decoding import BeamTree
 from visualizer.runs.run import Subject
 from visualizer.runs.writer import Writer
 from visualizer.runs.written import Beam, OneByOne, Written, search
-from visualizer.session.cache import Kept
+from visualizer.work.cache import Kept
 
 WRITTEN_BYTES = 128 * 2**20
 """The most memory that what was written may take together; the newest is always kept."""

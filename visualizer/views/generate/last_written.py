@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from visualizer.runs.run import Subject
 from visualizer.runs.writer import Writer
 from visualizer.runs.written import OneByOne, Written, write
-from visualizer.session import drafts
+from visualizer.state import drafts
 from visualizer.texts import texts_of
 from visualizer.views.generate.kept import WRITINGS
 

@@ -13,14 +13,14 @@ from visualizer.runs.run import Run
 from visualizer.runs.writer import Writer, writer_of
 from visualizer.runs.written import Beam, Difference, OneByOne, Written
 from visualizer.safe_text import markdown_safe
-from visualizer.session import state
-from visualizer.session.expectations import is_covered
-from visualizer.session.mount import mount
+from visualizer.server.mount import mount
 from visualizer.settings.link import chosen_in
 from visualizer.settings.settings import Selection, Settings
 from visualizer.stages.check_line import check_line
 from visualizer.stages.checks import Check
 from visualizer.stages.panels import to_array
+from visualizer.state import state
+from visualizer.state.expectations import is_covered
 from visualizer.texts import texts_of
 from visualizer.views.generate.controls import choose_strategy, chosen_strategy
 from visualizer.views.generate.kept import searched

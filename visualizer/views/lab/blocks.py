@@ -22,13 +22,14 @@ from model.mask_tools.language import MaskContext, MaskExpressionError, parse
 from visualizer.components.axis import Axis
 from visualizer.components.tensor_grid.element import Panel, tensor_grid
 from visualizer.safe_text import markdown_safe
-from visualizer.session import background, state, widgets
-from visualizer.session.cache import Kept
-from visualizer.session.jobs import Job, Seen, duration
-from visualizer.session.mount import mount
+from visualizer.server.mount import mount
+from visualizer.state import state, widgets
 from visualizer.texts import texts_of
 from visualizer.views.lab import mask_edits
 from visualizer.views.lab.case import Case
+from visualizer.work import background
+from visualizer.work.cache import Kept
+from visualizer.work.jobs import Job, Seen, duration
 
 say = texts_of(__name__)
 _OF_TOKENS = frozenset(f"{side}_{fact}" for side in ("query", "key") for fact in ("token", "segment", "is_padding"))

@@ -15,12 +15,12 @@ from visualizer.runs.masks_in_force import mask_context
 from visualizer.runs.paths import in_layer
 from visualizer.runs.run import Run
 from visualizer.runs.tokens import TokenSequence
-from visualizer.session import state
-from visualizer.session.cache import recalled
 from visualizer.settings.attentions import MaskedAttention, attention_named, changed_for, seen_by
 from visualizer.settings.painted_mask import Scope
 from visualizer.settings.settings import Selection, Settings
+from visualizer.state import state
 from visualizer.views.lab.mask_edits import scope_of
+from visualizer.work.cache import recalled
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,9 +10,9 @@ from torch import Tensor
 
 from visualizer.components.axis import Axis
 from visualizer.components.tensor_grid.element import Panel, tensor_grid
-from visualizer.session import widgets
-from visualizer.session.mount import mount
+from visualizer.server.mount import mount
 from visualizer.settings.fields import MAX_TOKENS
+from visualizer.state import widgets
 from visualizer.texts import texts_of
 from visualizer.views.lab.case import Case
 

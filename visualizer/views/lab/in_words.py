@@ -11,8 +11,8 @@ import streamlit as st
 from model.mask_tools.language import READY, MaskExpressionError
 from model.mask_tools.mask_case import listed
 from visualizer.runs.masks_in_force import as_expression
-from visualizer.session import drafts, state, widgets
 from visualizer.settings.settings import FIELDS, Settings, in_mask_order
+from visualizer.state import drafts, state, widgets
 from visualizer.texts import texts_of
 from visualizer.views.lab import mask_edits
 from visualizer.views.lab.case import Case

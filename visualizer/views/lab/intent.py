@@ -13,9 +13,9 @@ from model.mask_tools.intents import Intent
 from model.mask_tools.language import MaskContext, MaskExpressionError, from_mask_mod
 from visualizer.runs import intended
 from visualizer.runs.intended import EXTRAS, keys_before, kind_of, read_intent, write_intent
-from visualizer.session import drafts, state
 from visualizer.settings.fields import EXPRESSION, MAX_TOKENS, UNSAID
 from visualizer.settings.settings import FIELDS
+from visualizer.state import drafts, state
 from visualizer.texts import texts_of
 from visualizer.views.lab.case import Case
 from visualizer.views.lab.mask_files import pasted

@@ -11,8 +11,8 @@ import streamlit as st
 from visualizer.components.axis import SequenceName
 from visualizer.runs.promises import Measurement, estimate, measure
 from visualizer.runs.run import Run, Subject
-from visualizer.session.cache import Kept, cached_run
 from visualizer.texts import texts_of
+from visualizer.work.cache import Kept, cached_run
 
 say = texts_of(__name__)
 

@@ -10,11 +10,11 @@ import streamlit as st
 from visualizer.components.axis import SequenceName
 from visualizer.runs.promises import AT_ONCE, Measurement, effort, layers_passed
 from visualizer.runs.run import Subject
-from visualizer.session import background
-from visualizer.session.jobs import duration
 from visualizer.texts import texts_of
 from visualizer.views.lab.case import Case
 from visualizer.views.lab.kept import Measured, estimated_seconds, measure_and_keep, measurement
+from visualizer.work import background
+from visualizer.work.jobs import duration
 
 say = texts_of(__name__)
 _JOB = "measuring"

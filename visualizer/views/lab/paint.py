@@ -23,12 +23,12 @@ from visualizer.components.mask_painter.element import (
 from visualizer.pictures.painter import mark_of
 from visualizer.routes.address import picture_address
 from visualizer.runs.masks_in_force import as_source, painted_cells
-from visualizer.session import state, widgets
-from visualizer.session.mount import mount
+from visualizer.server.mount import mount
 from visualizer.settings.attentions import changed_for
 from visualizer.settings.painted_mask import Scope, encode_cells, read_planes
 from visualizer.settings.settings import FIELDS, Selection
 from visualizer.stages.panels import to_array
+from visualizer.state import state, widgets
 from visualizer.texts import texts_of
 from visualizer.views.lab import everywhere, in_words, mask_edits
 from visualizer.views.lab.case import Case

@@ -13,10 +13,10 @@ from visualizer.runs.padding import effect_of_padding
 from visualizer.runs.paths import layer_of, without_layer
 from visualizer.runs.promises import Intended, Measurement, Proof, prove
 from visualizer.safe_text import markdown_safe
-from visualizer.session import state, widgets
-from visualizer.session.mount import mount
+from visualizer.server.mount import mount
 from visualizer.settings.settings import Claim
 from visualizer.stages.registry import entry_of
+from visualizer.state import state, widgets
 from visualizer.texts import texts_of
 from visualizer.views.lab.case import Case
 from visualizer.views.lab.intent import chosen_intent

@@ -13,8 +13,8 @@ from model.mask_tools.language.score_code import by_hand, flex_score_mod
 from model.mask_tools.translations import TRANSLATIONS
 from visualizer.components.tensor_grid.element import Panel, tensor_grid
 from visualizer.safe_text import markdown_safe
-from visualizer.session import drafts, state, widgets
-from visualizer.session.mount import mount
+from visualizer.server.mount import mount
+from visualizer.state import drafts, state, widgets
 from visualizer.texts import texts_of
 from visualizer.views.lab.case import Case
 from visualizer.views.lab.pointing import point_out

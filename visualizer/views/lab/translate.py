@@ -7,8 +7,8 @@ import streamlit as st
 from model.mask_tools.language import parse
 from model.mask_tools.translations import TRANSLATIONS, MaskToTranslate
 from visualizer.safe_text import markdown_safe
-from visualizer.session import widgets
 from visualizer.settings.painted_mask import read_planes
+from visualizer.state import widgets
 from visualizer.texts import texts_of
 from visualizer.views.lab import export, mask_edits
 from visualizer.views.lab.case import Case

@@ -9,10 +9,10 @@ import streamlit as st
 from visualizer.runs.masks_in_force import as_source
 from visualizer.runs.run import Run
 from visualizer.safe_text import markdown_safe, visible_whole
-from visualizer.session import state, widgets
 from visualizer.settings.fields import WORKED_EXAMPLES
 from visualizer.settings.gallery import GALLERY
 from visualizer.settings.settings import Selection
+from visualizer.state import state, widgets
 from visualizer.texts import texts_of
 from visualizer.views.lab import applied, blocks, in_words, intent, load, paint, prove, reach, score, translate
 from visualizer.views.lab.case import Case, case_of

@@ -12,13 +12,13 @@ import segno
 import streamlit as st
 
 from visualizer.safe_text import markdown_safe
-from visualizer.session import drafts, state
-from visualizer.session.classroom import CLASSROOM, name_of_question, new_person
-from visualizer.session.expectations import expectation_at
-from visualizer.session.state import Choices
+from visualizer.state import drafts, state
+from visualizer.state.expectations import expectation_at
+from visualizer.state.state import Choices
 from visualizer.texts import texts_of
 from visualizer.views.predict.questions import CellQuestion, TokenQuestion
 from visualizer.views.predict.verdicts import answer_in_words, right_answers
+from visualizer.work.classroom import CLASSROOM, name_of_question, new_person
 
 say = texts_of(__name__)
 

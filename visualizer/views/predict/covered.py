@@ -6,7 +6,7 @@ from typing import Any
 
 import streamlit as st
 
-from visualizer.session import state
+from visualizer.state import state
 from visualizer.texts import texts_of
 
 say = texts_of(__name__)

@@ -11,7 +11,6 @@ import streamlit as st
 from model.learning.tasks import TASKS, Task
 from model.learning.training import Recipe
 from visualizer.safe_text import markdown_safe
-from visualizer.session import drafts, state, widgets
 from visualizer.settings.training_settings import (
     ATTENTIONS,
     NO_EXPERIMENT,
@@ -20,6 +19,7 @@ from visualizer.settings.training_settings import (
     TrainingChoice,
     usual_choice,
 )
+from visualizer.state import drafts, state, widgets
 from visualizer.texts import texts_of
 
 say = texts_of(__name__)

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from model.learning.training import Progress, Recipe
 from model.learning.worker import Trainer, reports_of_a_process
-from visualizer.session.jobs import Job, Report
+from visualizer.work.jobs import Job, Report
 
 Origin = Literal["trained", "recorded", "untrained"]
 """Where numbers come from: a training on this server, a recording, or weights that no training has touched."""

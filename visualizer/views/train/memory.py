@@ -12,8 +12,8 @@ from functools import lru_cache
 from model.learning.recordings import recorded
 from model.learning.training import Progress, Recipe, train
 from model.learning.worker import Trainer, reports_of_a_process
-from visualizer.session.jobs import Job, Seen
 from visualizer.views.train.job import Training, Trainings, start_job
+from visualizer.work.jobs import Job, Seen
 
 Recipes = tuple[Recipe, ...]
 

@@ -15,11 +15,11 @@ from visualizer.colors import WARNING
 from visualizer.components.tensor_grid.element import Panel, tensor_grid
 from visualizer.runs.trained import keep, shape_of
 from visualizer.safe_text import markdown_safe
-from visualizer.session import state
-from visualizer.session.mount import mount
-from visualizer.session.theme import theme
+from visualizer.server.mount import mount
 from visualizer.settings.fields import TRAINED
 from visualizer.settings.settings import Selection, Settings
+from visualizer.state import state
+from visualizer.state.theme import theme
 from visualizer.texts import texts_of
 from visualizer.views.train.answers import Answer, Heads, answer, heads, trained_model
 from visualizer.views.train.controls import Look

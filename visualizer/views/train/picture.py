@@ -12,10 +12,9 @@ import streamlit as st
 from model.learning.tasks import TASKS
 from visualizer.colors import DIVERGING
 from visualizer.safe_text import markdown_safe
-from visualizer.session import drafts, state
-from visualizer.session.jobs import UNWATCHED_SECONDS, Seen, duration, watch
-from visualizer.session.theme import theme
 from visualizer.settings.training_settings import LAST_STEP, TrainingChoice
+from visualizer.state import drafts, state
+from visualizer.state.theme import theme
 from visualizer.texts import texts_of
 from visualizer.views.train import one_moment, session
 from visualizer.views.train.controls import Look, summary
@@ -23,6 +22,7 @@ from visualizer.views.train.job import Trainings
 from visualizer.views.train.loss import lay_open
 from visualizer.views.train.one_moment import Moment, moment_at
 from visualizer.views.train.plan import Plan
+from visualizer.work.jobs import UNWATCHED_SECONDS, Seen, duration, watch
 
 say = texts_of(__name__)
 

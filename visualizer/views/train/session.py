@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from visualizer.session import drafts
-from visualizer.session.jobs import Job, Seen
-from visualizer.session.visitors import name_of_session
 from visualizer.settings.training_settings import TrainingChoice
+from visualizer.state import drafts
+from visualizer.state.visitors import name_of_session
 from visualizer.views.train.job import Trainings
 from visualizer.views.train.memory import MEMORY, recorded_state, untrained_state
 from visualizer.views.train.plan import Plan
+from visualizer.work.jobs import Job, Seen
 
 _KEY = "training"
 

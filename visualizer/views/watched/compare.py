@@ -12,11 +12,11 @@ from visualizer.pictures.watched_heads import BLOCKED_BY
 from visualizer.runs.watched import WatchedRun
 from visualizer.runs.watched_masks import OtherMask, under_another_mask
 from visualizer.safe_text import markdown_safe
-from visualizer.session import state
-from visualizer.session.mount import mount
-from visualizer.session.state import Choices
+from visualizer.server.mount import mount
 from visualizer.settings.looks import looks_in, looks_of
 from visualizer.settings.watched_settings import WATCHED
+from visualizer.state import state
+from visualizer.state.state import Choices
 from visualizer.texts import texts_of
 from visualizer.views.watched.window import choose_window, chosen_heads
 

@@ -15,12 +15,12 @@ from visualizer.components.module_tree.element import CalledOperation, KnownStep
 from visualizer.components.tensor_grid.element import tensor_grid
 from visualizer.runs.watched import WatchedRun, in_bytes
 from visualizer.safe_text import markdown_safe, visible_whole
-from visualizer.session import state, widgets
-from visualizer.session.mount import mount
-from visualizer.session.state import Choices
+from visualizer.server.mount import mount
 from visualizer.stages import watched
 from visualizer.stages.check_line import check_line
 from visualizer.stages.checks import Check, summarize
+from visualizer.state import state, widgets
+from visualizer.state.state import Choices
 from visualizer.texts import texts_of
 
 say = texts_of(__name__)

@@ -10,12 +10,12 @@ import headlight
 from headlight.pretrained.sizes import most_bytes
 from visualizer.runs.watched import WatchedRun, in_bytes
 from visualizer.safe_text import as_code, markdown_safe, visible
-from visualizer.session import drafts, state
-from visualizer.session.cache import Kept
-from visualizer.session.given import given_recording
-from visualizer.session.state import Choices
 from visualizer.settings.watched_settings import MOST_HEADS, MOST_TOKENS, WATCHED
+from visualizer.state import drafts, state
+from visualizer.state.given import given_recording
+from visualizer.state.state import Choices
 from visualizer.texts import texts_of
+from visualizer.work.cache import Kept
 
 say = texts_of(__name__)
 MOST_BYTES = 2**28

@@ -15,10 +15,10 @@ from visualizer.components.tensor_grid.element import tensor_grid
 from visualizer.pictures.watched_heads import BLOCKED_BY, WatchedHeads
 from visualizer.runs.watched import WatchedRun, n_items
 from visualizer.safe_text import markdown_safe, visible_whole
-from visualizer.session import state, widgets
-from visualizer.session.mount import mount
-from visualizer.session.state import Choices
+from visualizer.server.mount import mount
 from visualizer.settings.looks import looks_in, looks_of
+from visualizer.state import state, widgets
+from visualizer.state.state import Choices
 from visualizer.texts import texts_of
 from visualizer.views.watched import compare, operations
 from visualizer.views.watched.window import choose_window, chosen_heads

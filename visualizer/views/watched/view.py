@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from visualizer.runs.watched import WatchedRun
-from visualizer.session import widgets
-from visualizer.session.state import Choices
+from visualizer.state import widgets
+from visualizer.state.state import Choices
 from visualizer.views.watched import recordings
 from visualizer.views.watched.pretrained import door as pretrained
 from visualizer.views.watched.pretrained import other_mask, prove, writing

@@ -7,8 +7,8 @@ import streamlit as st
 from visualizer.pictures.watched_heads import WatchedHeads, watched_heads
 from visualizer.runs.watched import WatchedRun
 from visualizer.safe_text import as_code
-from visualizer.session import state, widgets
-from visualizer.session.state import Choices
+from visualizer.state import state, widgets
+from visualizer.state.state import Choices
 from visualizer.texts import texts_of
 
 say = texts_of(__name__)

@@ -11,9 +11,9 @@ from streamlit.testing.v1 import AppTest
 
 from tests.test_app import assert_healthy, components, open_app
 from tests.visualizer.told import tell
-from visualizer.session import state
-from visualizer.session.state import Choices
 from visualizer.settings.settings import Selection, Settings
+from visualizer.state import state
+from visualizer.state.state import Choices
 from visualizer.views.predict.class_answers import address_for_students
 
 LINK = {"text": "the cat sat", "view": "heads", "query": "1", "hidden": "on"}

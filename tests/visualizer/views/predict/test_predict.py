@@ -14,8 +14,8 @@ from tests.test_app import assert_healthy, components, open_app
 from tests.visualizer.sample_runs import run_of
 from visualizer.components.expectation.element import expectation, parse_marks
 from visualizer.runs.compute import compute_run
-from visualizer.session.expectations import Expectation
 from visualizer.settings.settings import Settings
+from visualizer.state.expectations import Expectation
 from visualizer.views.predict.questions import (
     AS_EXPECTED,
     MISSED,

@@ -18,8 +18,8 @@ import torch
 
 from model.learning.training import Recipe, milestones, train
 from model.learning.worker import packed, reports_in_turns, reports_of_a_process, unpacked
-from visualizer.session.jobs import Job, Seen
 from visualizer.views.train.job import Trainings, start_job
+from visualizer.work.jobs import Job, Seen
 
 TINY = Recipe("copy", d_model=8, n_heads=2, d_ff=8, batch_size=4, steps=30)
 ENDLESS = Recipe("copy", d_model=8, n_heads=2, d_ff=8, batch_size=4, steps=20_000)

@@ -13,13 +13,13 @@ from headlight.pretrained.opening import cost_of, open_checkpoint
 from headlight.pretrained.tokens import Piece
 from tests.headlight.pretrained.tiny_checkpoints import saved
 from tests.visualizer.views.watched.test_watched_view import link_of, open_app, pictures, said
-from visualizer.session.jobs import Seen
 from visualizer.settings.painted_mask import encode_cells
 from visualizer.settings.watched_settings import NOTHING_WATCHED
 from visualizer.views.watched.pretrained import jobs, prove
 from visualizer.views.watched.pretrained.examples import READY_TEXTS, ready_text_of
 from visualizer.views.watched.pretrained.mask_choice import Masked, allowed_by
 from visualizer.views.watched.pretrained.other_mask import blocked_of
+from visualizer.work.jobs import Seen
 
 
 @pytest.fixture

@@ -20,16 +20,16 @@ from headlight.pretrained.tokens import Piece, Tokenized, Words, tokenized
 from visualizer.components.token_strip import Token, TokenSequence, parse_token, token_strip
 from visualizer.runs.watched import WatchedRun
 from visualizer.safe_text import as_code, markdown_safe, visible, visible_whole
-from visualizer.session import drafts, state, widgets
-from visualizer.session.cache import Kept
-from visualizer.session.jobs import Seen, duration, watch
-from visualizer.session.mount import mount
-from visualizer.session.state import Choices
+from visualizer.server.mount import mount
 from visualizer.settings.watched_settings import WatchedChoice
+from visualizer.state import drafts, state, widgets
+from visualizer.state.state import Choices
 from visualizer.texts import texts_of
 from visualizer.views.watched.pretrained import jobs
 from visualizer.views.watched.pretrained.examples import MODEL, READY_TEXTS, ReadyText, ready_text_of
 from visualizer.views.watched.pretrained.jobs import Wanted
+from visualizer.work.cache import Kept
+from visualizer.work.jobs import Seen, duration, watch
 
 say = texts_of(__name__)
 MOST_TOKENS = 512

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from headlight.pretrained.checkpoint import SHELF, Checkpoint, Key
 from headlight.pretrained.opening import Cost, open_checkpoint
-from visualizer.session import drafts
-from visualizer.session.cache import Kept
-from visualizer.session.jobs import Job, Report, Seen
-from visualizer.session.visitors import name_of_session
+from visualizer.state import drafts
+from visualizer.state.visitors import name_of_session
 from visualizer.texts import texts_of
+from visualizer.work.cache import Kept
+from visualizer.work.jobs import Job, Report, Seen
 
 say = texts_of(__name__)
 _LOCK = threading.Lock()

@@ -22,13 +22,13 @@ from visualizer.runs.masks_in_force import as_expression, as_source, painted_cel
 from visualizer.runs.tokens import tokenize
 from visualizer.runs.watched import WatchedRun, plane
 from visualizer.safe_text import markdown_safe, visible
-from visualizer.session import drafts, state
-from visualizer.session.mount import mount
-from visualizer.session.state import Choices
+from visualizer.server.mount import mount
 from visualizer.settings.fields import MAX_TOKENS
 from visualizer.settings.painted_mask import asks_for_head, read_planes, source_at
 from visualizer.settings.settings import Selection, Settings, default_stage
 from visualizer.settings.watched_settings import WATCHED
+from visualizer.state import drafts, state
+from visualizer.state.state import Choices
 from visualizer.texts import texts_of
 
 say = texts_of(__name__)

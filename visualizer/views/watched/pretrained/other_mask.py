@@ -16,14 +16,14 @@ from headlight.pretrained.tokens import Tokenized, Words, pieces_of_ids, tokeniz
 from visualizer.components.tensor_grid.element import Panel, tensor_grid
 from visualizer.runs.watched import WatchedRun, plane
 from visualizer.safe_text import markdown_safe, visible, visible_whole
-from visualizer.session import state, widgets
-from visualizer.session.cache import Kept
-from visualizer.session.mount import mount
-from visualizer.session.state import Choices
+from visualizer.server.mount import mount
 from visualizer.stages.panels import to_array
+from visualizer.state import state, widgets
+from visualizer.state.state import Choices
 from visualizer.texts import texts_of
 from visualizer.views.watched.pretrained.door import MOST_TOKENS, opened, words_of
 from visualizer.views.watched.pretrained.mask_choice import Masked, allowed_by, axes_of, choose, masked_by, paint
+from visualizer.work.cache import Kept
 
 say = texts_of(__name__)
 N_LIKELY = 5

@@ -20,11 +20,9 @@ from visualizer.components.axis import Axis
 from visualizer.components.tensor_grid.element import Panel, tensor_grid
 from visualizer.runs.watched import WatchedRun
 from visualizer.safe_text import markdown_safe, visible, visible_whole
-from visualizer.session import background, widgets
-from visualizer.session.background import Progress
-from visualizer.session.cache import Kept
-from visualizer.session.mount import mount
-from visualizer.session.state import Choices
+from visualizer.server.mount import mount
+from visualizer.state import widgets
+from visualizer.state.state import Choices
 from visualizer.texts import texts_of
 from visualizer.views.watched.pretrained.door import (
     MOST_TOKENS,
@@ -35,6 +33,9 @@ from visualizer.views.watched.pretrained.door import (
     words_of,
 )
 from visualizer.views.watched.pretrained.mask_choice import allowed_by, choose, masked_by
+from visualizer.work import background
+from visualizer.work.background import Progress
+from visualizer.work.cache import Kept
 
 say = texts_of(__name__)
 AT_ONCE = 6e10

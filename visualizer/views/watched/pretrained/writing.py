@@ -15,14 +15,14 @@ from visualizer.components.axis import Axis
 from visualizer.components.generation.element import Bar, StepPicture, StepsPicture, Tail, generation_steps
 from visualizer.runs.watched import WatchedRun
 from visualizer.safe_text import markdown_safe, visible
-from visualizer.session import state, widgets
-from visualizer.session.cache import Kept
-from visualizer.session.mount import mount
-from visualizer.session.state import Choices
+from visualizer.server.mount import mount
 from visualizer.settings.link import chosen_in
 from visualizer.stages.panels import to_array
+from visualizer.state import state, widgets
+from visualizer.state.state import Choices
 from visualizer.texts import texts_of
 from visualizer.views.watched.pretrained.door import MOST_TOKENS, opened, words_of
+from visualizer.work.cache import Kept
 
 say = texts_of(__name__)
 _WRITTEN: WeakKeyDictionary[Checkpoint, Kept[tuple[Words, int, Sampling], tuple[Step, ...]]] = WeakKeyDictionary()

@@ -1,0 +1,1 @@
+"""How a page is served: its pictures, whose turn it is, and what tunes the process."""

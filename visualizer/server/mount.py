@@ -1,0 +1,92 @@
+"""Pictures on the page: the one place where components and Streamlit meet, with ``mount.js`` in the browser."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+import streamlit as st
+from streamlit.components.v2.types import ComponentRenderer
+
+from visualizer.components.bundle import bundled, every_picture
+from visualizer.components.modules import style_sheet
+from visualizer.components.picture import Picture
+from visualizer.state import state
+
+_FOLDER = Path(__file__).parent
+_ROOT = '<div class="headlight"></div>'
+_ENTRY = """import { mounting } from "./mount.js";
+export const mountingOf = (module) => mounting(PICTURES[module], HOST_STYLE, COLORS);
+"""
+_LOADER = """const {{ mountingOf }} = await import(new URL({address}, document.baseURI).href);
+export default mountingOf({module});
+"""
+"""What a message carries of the script: where it is, for a browser that loads it once."""
+
+
+def mount(
+    picture: Picture, *, width: Literal["stretch", "content"] = "stretch", **heard: Callable[[object], None]
+) -> None:
+    """Put a picture on the page.
+
+    heard: by the name of one of the picture's events, what hears of it before the next run.
+
+    Raises:
+        TypeError: the picture has no event of a name.
+    """
+    if unknown := heard.keys() - set(picture.events):
+        raise TypeError(f"{picture.module} has no event {', '.join(sorted(unknown))}: {', '.join(picture.events)}")
+    # Streamlit gives a component only the events that have a callback.
+    callbacks: dict[str, Any] = {
+        f"on_{event}_change": state.on_event(picture.key, event, heard.get(event, _ignore))
+        for event in picture.events
+    }
+    _renderer(picture.module)(key=picture.key, data=picture.data, width=width, **callbacks)
+
+
+@dataclass(frozen=True)
+class Script:
+    """What the browser runs.
+
+    Attributes:
+        name: another one for another text.
+        text: an ES module.
+    """
+
+    name: str
+    text: str
+
+    @property
+    def address(self) -> str:
+        """Where the server has it, from the page's own address."""
+        return f"scripts/{self.name}"
+
+    @cached_property
+    def packed(self) -> bytes:
+        """The text, made small once: the server would do it again for every browser."""
+        return gzip.compress(self.text.encode())
+
+
+@cache
+def script() -> Script:
+    """What draws every picture of the page, in this version of the app."""
+    of_host = f"const HOST_STYLE = {json.dumps(style_sheet(_ENTRY, _FOLDER))};\n"
+    text = bundled(f"{_ENTRY}{of_host}", every_picture(), _FOLDER, to_components="../components")
+    return Script(f"pictures-{hashlib.sha256(text.encode()).hexdigest()[:16]}.js", text)
+
+
+@cache
+def _renderer(module: str) -> ComponentRenderer:
+    name = module.removesuffix(".js").removesuffix("/element").replace("/", "_")
+    loader = _LOADER.format(address=json.dumps(script().address), module=json.dumps(module))
+    return st.components.v2.component(f"headlight_{name}", html=_ROOT, js=loader)
+
+
+def _ignore(event: object) -> None:
+    """For events that nobody listens to."""

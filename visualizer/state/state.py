@@ -1,0 +1,338 @@
+"""What the person chose, between one run of the script and the next.
+
+The only place that writes ``st.query_params``. The address bar, the widgets and the components can each bring a
+change; the newest thing the person did wins:
+
+- a widget or a component changed: that change is taken, and the address bar follows;
+- nothing on the page changed but the address did (Back, Forward, an edited link): the address is read again;
+- a page that has not heard of the last change yet (``catching_up``) says nothing by what it still shows.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import Any
+
+import streamlit as st
+
+from visualizer.settings import examples
+from visualizer.settings.fitting import fitted, width_to_come_back_to
+from visualizer.settings.link import read_query, write_query
+from visualizer.settings.settings import FIELDS, Selection, Settings, in_mask_order
+from visualizer.settings.training_settings import (
+    OPENING,
+    TRAINING,
+    TrainingChoice,
+    fitted_training,
+    read_training,
+    write_training,
+)
+from visualizer.settings.watched_settings import (
+    NOTHING_WATCHED,
+    WATCHED,
+    WatchedChoice,
+    read_watched,
+    write_watched,
+)
+from visualizer.state import catching_up
+from visualizer.state.given import given_recording
+from visualizer.state.memory import address, memory
+
+_logger = logging.getLogger(__name__)
+_CHOICES = "_choices"
+_ACTED = "_acted"
+_OPENED = "_examples_opened"
+_FAILURE = "_failure"
+_PARTS = ("settings", "selection", "training", "watched")
+_NAMES = [field.name for part in (Settings, Selection, TrainingChoice, WatchedChoice) for field in fields(part)]
+
+
+@dataclass(frozen=True)
+class Choices:
+    """Everything chosen.
+
+    Attributes:
+        settings: what is run.
+        selection: what is looked at.
+        notices: one sentence for each value of the link that had to be changed.
+        given: the parameters of the link, when it has just been read.
+        training: what is trained, and looked at there.
+        watched: which trace of another model is open, and what is looked at in it.
+    """
+
+    settings: Settings
+    selection: Selection
+    notices: tuple[str, ...] = ()
+    given: frozenset[str] = frozenset()
+    training: TrainingChoice = OPENING
+    watched: WatchedChoice = NOTHING_WATCHED
+
+    @cached_property
+    def link(self) -> dict[str, str]:
+        """The parameters of the link, of which there is always one: an address without any opens ``FIRST``."""
+        own_model = write_query(self.settings, self.selection)
+        written = own_model | write_training(self.training) | write_watched(self.watched)
+        return written or {"view": self.selection.view}
+
+    @property
+    def width(self) -> int:
+        """The width asked for, to which the model returns as soon as the heads can share it."""
+        return self.selection.asked_width or self.settings.d_model
+
+
+def read(link: Mapping[str, Sequence[str]]) -> Choices:
+    """What a link chooses, by its parameters with all their values."""
+    settings, selection, notices = read_query(link)
+    training, of_training = read_training(link)
+    watched, of_watched = read_watched(link)
+    notices = (*notices, *of_training, *of_watched)
+    return Choices(settings, selection, notices, frozenset(link), training, watched)
+
+
+FIRST = Choices(examples.OPENING.settings, examples.OPENING.selection)
+"""What an address without parameters opens. What a link leaves out is as in ``Settings()`` all the same."""
+
+
+def load() -> Choices:
+    """What is chosen now. Fills the state of every widget, so call it before the first one is drawn."""
+    before: Choices | None = memory.get(_CHOICES)
+    acted = memory.pop(_ACTED, False)
+    choices = _from_address() if before is None else _with_widgets(before)
+    if before is not None and not acted and choices == before and _address_is_chosen(before):
+        choices = _from_address()
+    save(choices)
+    for name in filter(catching_up.is_unheard, _NAMES):
+        memory[name] = memory[name]
+    return choices
+
+
+def save(choices: Choices) -> None:
+    """Remember what is shown."""
+    catching_up.shows(choices.link, is_told=_address_is(choices))
+    memory[_CHOICES] = choices
+    known = memory.to_dict()
+    for part in (getattr(choices, name) for name in _PARTS):
+        for field in fields(part):
+            value = getattr(part, field.name)
+            value = list(value) if isinstance(value, tuple) else value
+            if known.get(field.name) != value:
+                catching_up.replaced(field.name, known.get(field.name))
+                memory[field.name] = value
+
+
+def show_link() -> None:
+    """Make the address bar the link of what is shown, the last that the browser hears of a change."""
+    if not _address_is(chosen()):
+        st.query_params.from_dict(chosen().link)
+
+
+def chosen() -> Choices:
+    """What is chosen, after ``load``."""
+    choices: Choices = memory[_CHOICES]
+    return choices
+
+
+def choose(settings: Settings, selection: Selection) -> None:
+    """Replace everything that is chosen of our own model, as a callback does."""
+    memory[_OPENED] = examples_opened() + 1
+    _act(_with(chosen(), settings=settings, selection=selection))
+
+
+def examples_opened() -> int:
+    """How often everything was replaced, as by an example: what belongs to one is told by it from the next."""
+    opened: int = memory.get(_OPENED, 0)
+    return opened
+
+
+def select(**changes: Any) -> None:  # noqa: ANN401 - the fields of Selection, checked by `replace`
+    """Change what is looked at, as a callback does."""
+    before = _with_widgets(chosen())  # a widget may have changed at the same moment
+    _act(_with(before, selection=replace(before.selection, **changes)))
+
+
+def select_cell(query: int, key: int) -> None:
+    """Look at one cell, as a callback does. That the usual key was chosen is noted: else none would be."""
+    select(query=query, key=key, cell=key == Selection().key)
+
+
+def train(choice: TrainingChoice) -> None:
+    """Replace what is trained and looked at there, as a callback does."""
+    _act(_with(chosen(), training=fitted_training(choice)))
+
+
+def watch(**changes: Any) -> None:  # noqa: ANN401 - the fields of WatchedChoice, checked by `replace`
+    """Change which trace is open or what is looked at in it, as a callback does."""
+    before = _with_widgets(chosen())
+    _act(_with(before, watched=replace(before.watched, **changes)))
+
+
+def open_watched(**changes: Any) -> None:  # noqa: ANN401
+    """Open another trace, as a callback does: what was looked at in the one before is forgotten."""
+    door = chosen().watched.watched_door
+    _act(_with(_with_widgets(chosen()), watched=replace(NOTHING_WATCHED, watched_door=door, **changes)))
+
+
+def change(**changes: Any) -> None:  # noqa: ANN401 - the fields of Settings, checked by `replace`
+    """Change the settings, as a callback does."""
+    _act(with_changes(_with_widgets(chosen()), **changes))
+
+
+def with_changes(before: Choices, **changes: Any) -> Choices:  # noqa: ANN401 - the fields of Settings
+    """The choices with other settings, and with the nearest that fit them."""
+    settings = replace(before.settings, **{"d_model": before.width, **changes})
+    return _with_fitted(before, settings, before.selection)
+
+
+def change_masks(settings: Settings) -> None:
+    """Take over the masks of ``settings`` and nothing else, as a callback does."""
+    names = ("mask", "custom", "custom_encoder", "custom_cross", "encoder_padding", "cross_padding")
+    change(**{name: getattr(settings, name) for name in names})
+
+
+def callback(act: Callable[..., object], *given: object, **named: object) -> Callable[[], None]:
+    """What Streamlit calls for an act of a person: the page is drawn also where the act fails."""
+
+    def carry_out() -> None:
+        try:
+            act(*given, **named)
+        except Exception:  # Streamlit would show it in place of the page
+            memory[_FAILURE] = code = secrets.token_hex(3)
+            _logger.exception("An act failed, code %s", code)
+
+    return carry_out
+
+
+def failure() -> str:
+    """The code in the log of an act that failed since the page was last drawn; "" for none."""
+    return str(memory.pop(_FAILURE, ""))
+
+
+def on_event(key: str, name: str, handle: Callable[[object], None]) -> Callable[[], None]:
+    """A callback that hands ``handle`` what the component ``key`` sent as ``name``, and remembers its number.
+
+    A component that has left the page meanwhile has no event any more.
+    """
+
+    def take() -> None:
+        if (event := memory.get(key, {}).get(name)) is not None:
+            memory[_seq_key(key)] = index_in(event, "seq")
+            handle(event)
+
+    return callback(take)
+
+
+def on_change(key: str, handle: Callable[[Any], None]) -> Callable[[], None]:
+    """A callback that hands ``handle`` the new value of the widget ``key``, unless the widget has left the page."""
+
+    def take() -> None:
+        if key in memory and not catching_up.is_old(key, value := memory[key]):
+            handle(value)
+
+    return callback(take)
+
+
+def last_seq(key: str) -> int:
+    """The number of the last event that the component ``key`` sent in this session; 0 before the first."""
+    number: int = memory.get(_seq_key(key), 0)
+    return number
+
+
+def index_in(event: object, name: str) -> int:
+    """A non-negative whole number from an event; 0 for anything else, since a browser can send anything."""
+    return event[name] if isinstance(event, Mapping) and has_index(event, name) else 0
+
+
+def has_index(event: object, name: str) -> bool:
+    """Whether an event holds a non-negative whole number under ``name``."""
+    value = event.get(name) if isinstance(event, Mapping) else None
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _seq_key(key: str) -> str:
+    return f"_{key}_seq"
+
+
+def _act(choices: Choices) -> None:
+    save(choices)
+    memory[_ACTED] = True
+
+
+def _from_address() -> Choices:
+    raw = {name: st.query_params.get_all(name) for name in st.query_params}
+    return _first() if _chooses_nothing(raw) else read(raw)
+
+
+def _first() -> Choices:
+    """What an address without parameters opens: the recording that the app was started with, or the opening."""
+    if given_recording() is None:
+        return FIRST
+    watched = replace(NOTHING_WATCHED, watched_source="given")
+    return Choices(Settings(), Selection(view="watched"), watched=watched)
+
+
+def _with(before: Choices, **changes: Any) -> Choices:  # noqa: ANN401 - the parts of Choices
+    """The choices with other parts, and without what was said of the link."""
+    return replace(before, **changes, notices=(), given=frozenset())
+
+
+def _with_fitted(before: Choices, settings: Settings, selection: Selection) -> Choices:
+    """The choices nearest to settings that may not fit together."""
+    selection = replace(selection, asked_width=width_to_come_back_to(settings))
+    return _with(before, settings=fitted(settings), selection=selection)
+
+
+def _address_is(choices: Choices) -> bool:
+    """Whether the address says this. The first visit leaves it without parameters, so that Back leaves the page."""
+    given = address()
+    is_first = all(getattr(choices, part) == getattr(FIRST, part) for part in _PARTS)
+    return given == choices.link or (is_first and _chooses_nothing(given))
+
+
+def _address_is_chosen(before: Choices) -> bool:
+    """Whether a person went to the address: it is not what is shown, nor what the page has just left."""
+    return not _address_is(before) and not catching_up.is_behind()
+
+
+def _chooses_nothing(given: Iterable[str]) -> bool:
+    """Whether none of the parameters is one of ours."""
+    return not any(name in FIELDS or name in TRAINING or name in WATCHED for name in given)
+
+
+def _with_widgets(before: Choices) -> Choices:
+    """The choices with the values of those widgets that were on the page."""
+    known = memory.to_dict()
+    if catching_up.has_old_values():
+        known = catching_up.without_old(known)
+    elif _address_is(before):
+        catching_up.caught_up()
+    values = _values_of_widgets(Settings, known)
+    if values.setdefault("d_model", before.settings.d_model) == before.settings.d_model:
+        values["d_model"] = before.width
+    selection = _in_order(replace(before.selection, **_values_of_widgets(Selection, known)))
+    training = fitted_training(replace(before.training, **_values_of_widgets(TrainingChoice, known)))
+    watched = replace(before.watched, **_values_of_widgets(WatchedChoice, known))
+    choices = _with_fitted(before, replace(before.settings, **values), selection)
+    choices = replace(choices, training=training, watched=watched)
+    unchanged = all(getattr(choices, part) == getattr(before, part) for part in _PARTS)
+    return before if unchanged else choices
+
+
+def _in_order(selection: Selection) -> Selection:
+    """Equal choices of masks are equal values, in whatever order they were clicked."""
+    mask_a, mask_b = in_mask_order(selection.mask_a), in_mask_order(selection.mask_b)
+    return replace(selection, mask_a=mask_a, mask_b=mask_b)
+
+
+def _values_of_widgets(
+    kind: type[Settings | Selection | TrainingChoice | WatchedChoice], known: Mapping[str, Any]
+) -> dict[str, Any]:
+    values = {field.name: known.get(field.name) for field in fields(kind)}
+    return {
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in values.items()
+        if value is not None
+    }

@@ -1,0 +1,16 @@
+"""Who is on a page of this server: what tells a session from others, and whether its page is still open."""
+
+from __future__ import annotations
+
+from visualizer.state import drafts
+from visualizer.state.streamlit_internals import has_open_page, session_id
+
+
+def name_of_session() -> str:
+    """What tells this session from others that watch the same job."""
+    return f"{session_id()} {drafts.secret_of_session()}"
+
+
+def has_page(name: str) -> bool:
+    """Whether the page of a session by its name is still open: a reload makes another session."""
+    return has_open_page(name.partition(" ")[0])

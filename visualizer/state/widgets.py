@@ -1,0 +1,152 @@
+"""Controls that several rooms draw, and the one way to make the control of a field.
+
+A control that is not drawn for a while keeps its value only with ``persist_state``; without, Streamlit gives it
+back with the value it was first drawn with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import streamlit as st
+
+from visualizer.safe_text import markdown_safe
+from visualizer.settings.fields import NO_MASK
+from visualizer.settings.settings import FIELDS, in_mask_order
+from visualizer.settings.training_settings import TRAINING
+from visualizer.settings.watched_settings import WATCHED
+from visualizer.state import catching_up, drafts, state
+from visualizer.texts import texts_of
+
+say = texts_of(__name__)
+
+
+def notices(sentences: Sequence[str]) -> None:
+    """What was changed in the link, in one box."""
+    if sentences:
+        st.warning("\n\n".join(map(markdown_safe, sentences)), icon=":material/edit_note:")
+
+
+def menu(title: str, offered: Mapping[str, Callable[[], None]], *, key: str, **more: Any) -> None:  # noqa: ANN401
+    """A menu that does what is chosen, and is empty again."""
+
+    def act(chosen: str | None) -> None:
+        if chosen is not None:
+            drafts.fill(key, None)
+            offered[chosen]()
+
+    st.selectbox(title, list(offered), index=None, key=key, on_change=state.on_change(key, act), **more)
+
+
+def text(name: str, **more: object) -> None:
+    """A field for text of several lines.
+
+    This and the following draw the control of a field with its label, help, bounds and choices. ``more`` are
+    arguments of Streamlit's widget, further ones or other than the usual ones.
+    """
+    st.text_area(_FIELDS[name].label, **_usual(name, more))
+
+
+def choice(name: str, offered: Sequence[Any] | None = None, **more: object) -> None:
+    """A menu of the field's choices, or of those offered."""
+    _labelled(st.selectbox, name, offered, **more)
+
+
+def segments(name: str, offered: Sequence[Any] | None = None, **more: object) -> None:
+    """The field's choices, or those offered, side by side."""
+    _labelled(st.segmented_control, name, offered, **more)
+
+
+def slider(name: str, step: float = 1, **more: object) -> None:
+    """A slider from the least to the most."""
+    st.slider(_FIELDS[name].label, *_bounds(name), step=step, **_usual(name, more))
+
+
+def number(name: str, step: float = 1, **more: object) -> None:
+    """A field for a number from the least to the most."""
+    st.number_input(_FIELDS[name].label, *_bounds(name), step=step, **_usual(name, more))
+
+
+def option(name: str, options: Sequence[float], zero: str = "0", **more: object) -> None:
+    """A slider over some numbers; ``zero`` says what 0 stands for."""
+    catching_up.is_read_as(name, options[0])
+    st.select_slider(
+        _FIELDS[name].label,
+        options,
+        format_func=lambda value: f"{value:g}" if value else zero,
+        **_usual(name, more),
+    )
+
+
+def switch(name: str, **more: object) -> None:
+    """On or off."""
+    st.toggle(_FIELDS[name].label, **_usual(name, more))
+
+
+def table(columns: Mapping[str, Sequence[object]], **more: Any) -> None:  # noqa: ANN401
+    """A table of named columns, NaN an empty cell: as Arrow, which Streamlit would make by way of pandas."""
+    import pyarrow  # not needed for the first picture
+
+    cells = {name: pyarrow.array(values, from_pandas=True) for name, values in columns.items()}
+    st.dataframe(pyarrow.table(cells), hide_index=True, **more)
+
+
+_FIELDS = {**FIELDS, **TRAINING, **WATCHED}
+
+
+def _usual(name: str, more: Mapping[str, object]) -> dict[str, Any]:
+    return {"key": name, "help": _FIELDS[name].help, "persist_state": "page", **more}
+
+
+def _bounds(name: str) -> tuple[float, float]:
+    """The least and the most, in the type that makes Streamlit give numbers of that type."""
+    field = _FIELDS[name]
+    kind = int if field.kind == "integer" else float
+    return kind(field.least), kind(field.most)
+
+
+def _labelled(widget: Callable[..., Any], name: str, offered: Sequence[Any] | None = None, **more: object) -> None:
+    field = _FIELDS[name]
+    widget(
+        field.label,
+        list(field.choices) if offered is None else list(offered),
+        **{"format_func": field.choices.__getitem__, **_usual(name, more)},
+    )
+
+
+def mask_pills(name: str, **more: Any) -> None:  # noqa: ANN401 - arguments of Streamlit's widget
+    """One pill per mask."""
+    _labelled(st.pills, name, selection_mode="multi", **more)
+
+
+def compared_mask(name: str, drawn: tuple[str, ...]) -> None:
+    """A menu of the same for ``mask_a`` or ``mask_b``, with a pill of its own for no mask.
+
+    ``drawn`` is what is chosen as they are drawn, which the menu's button says.
+    """
+    field = FIELDS[name]
+    key = f"{name}_pills"
+
+    def choose(pressed: list[str]) -> None:
+        none_is_new = NO_MASK in pressed and drawn
+        chosen = () if none_is_new else tuple(mask for mask in pressed if mask != NO_MASK)
+        state.select(**{name: in_mask_order(chosen)})
+
+    drafts.fill(key, list(drawn) or [NO_MASK])
+    side = name.removeprefix("mask_").upper()
+    with st.expander(f"{side}: {mask_title(drawn)}", key=name, width=220):
+        st.pills(
+            field.label,
+            [NO_MASK, *field.choices],
+            selection_mode="multi",
+            format_func=({NO_MASK: say("no_mask")} | dict(field.choices)).__getitem__,
+            key=key,
+            help=field.help,
+            on_change=state.on_change(key, choose),
+        )
+
+
+def mask_title(names: Sequence[str]) -> str:
+    """``causal and padding``, or ``no mask``."""
+    return say("separator").join(FIELDS["mask"].choices[name].lower() for name in names) or say("none")
