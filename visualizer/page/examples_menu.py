@@ -13,7 +13,7 @@ import streamlit as st
 from visualizer.page.beginning import begin
 from visualizer.safe_text import as_code, markdown_safe
 from visualizer.settings.examples import EXAMPLES
-from visualizer.settings.published import PUBLISHED, PublishedExample
+from visualizer.settings.published import PUBLISHED
 from visualizer.settings.settings import Selection, Settings
 from visualizer.state import drafts, state
 from visualizer.texts import texts_of
@@ -45,12 +45,13 @@ def examples_menu(*, offers_path: bool) -> None:
             )
         st.caption(say("published"))
         for published in PUBLISHED.values():
+            opened = (Settings(weights=published.name), Selection())
             _entry(
                 f"open_{published.name}",
                 published.title,
                 f"{markdown_safe(published.source)}  \n{as_code(published.recipe)}",
-                thumbnail(Settings(weights=published.name), Selection()),
-                partial(_open, published),
+                thumbnail(*opened),
+                partial(state.choose, *opened),
             )
 
 
@@ -65,11 +66,6 @@ def _entry(key: str, title: str, sentence: str, picture: str, act: Callable[[], 
         with st.container(gap="xxsmall"):
             st.button(markdown_safe(title), key=key, on_click=state.callback(open_it), type="tertiary")
             st.caption(sentence)
-
-
-def _open(example: PublishedExample) -> None:
-    state.change(weights=example.name, mask=state.chosen().settings.mask or Settings().mask)
-    state.select(view="step")
 
 
 @lru_cache(maxsize=64)

@@ -26,6 +26,7 @@ def render(run: Run, selection: Selection) -> None:
     stack = stack_of(run, selection.stage)
     if stack is None:
         st.info(say("no_way"))
+        st.button(say("step"), key="step_instead", on_click=state.callback(state.select, view="step"))
         return
     if selection.hidden:
         _covered(run)

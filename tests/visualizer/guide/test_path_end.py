@@ -74,3 +74,10 @@ def test_a_worked_example_leads_on_to_what_it_has(example, views):
     assert [one for one, _ in card_of(app)["onward"]] == views
     for view in views:
         assert_healthy(open_app(weights=example, view=view))
+
+
+def test_an_attention_alone_which_has_no_way_to_follow_leads_on_to_its_stages():
+    app = open_app(view="way", architecture="attention")
+    app.button("step_instead").click().run()
+    assert_healthy(app)
+    assert app.session_state["view"] == "step"
