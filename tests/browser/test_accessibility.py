@@ -64,7 +64,9 @@ def the_menu_of_examples_stands_beside_the_views(page: Page) -> None:
     assert abs(views.bounding_box()["y"] - menu.bounding_box()["y"]) < views.bounding_box()["height"] < 50
     with rerun(page):
         menu.get_by_role("button", name="Examples").click()
-    expect(page.locator(".st-key-examples button")).to_have_count(len(EXAMPLES) + len(PUBLISHED))
+    expect(page.locator(".st-key-examples button")).to_have_count(
+        1 + len(EXAMPLES) + len(PUBLISHED)
+    )  # the path before them
     page.keyboard.press("Escape")  # to close the menu is told to the server, at whatever time it happens
     expect(page.locator(".st-key-examples")).to_have_count(0)
     settle(page)

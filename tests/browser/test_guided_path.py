@@ -53,8 +53,10 @@ def test_the_path_is_walked_left_taken_up_again_and_opened_from_a_file(open_app)
     with rerun(page):
         card.get_by_role("button", name="Generate text").click()
     expect(card).to_have_count(0)
+    with rerun(page):
+        page.get_by_role("button", name="Examples").click()
     with rerun(page, "path_card"):
-        page.get_by_role("button", name="Start here").click()
+        page.get_by_role("button", name="Guided path").click()
     with rerun(page, "path_card"):
         card.locator(".path-stops").select_option("11 The answer")
     expect(card.locator(".path-title")).to_have_text("The answer")
