@@ -165,6 +165,9 @@ def pill(page: Page, name: str, mask: str) -> Locator:
     pills = page.locator(f".st-key-{name}_pills")
     if not pills.is_visible():
         page.locator(f".st-key-{name} summary").click()
+        page.locator(f".st-key-{name} details").evaluate(
+            "async (opens) => Promise.all(opens.getAnimations({ subtree: true }).map((one) => one.finished))"
+        )
     return pills.get_by_role("button", name=mask, exact=True)
 
 

@@ -58,9 +58,11 @@ def test_a_saved_run_opens_as_any_model_and_is_stepped_through(open_app, tmp_pat
     with torch.no_grad(), headlight.watch(model, keep="all") as trace:
         model(x)
     trace.save(tmp_path / "written.headlight")
-    page.get_by_role("button", name="Open another").click()
+    with rerun(page):
+        page.get_by_role("button", name="Open another").click()
     with rerun(page, "watched_heads"):
         page.locator("input[type=file]").set_input_files(tmp_path / "written.headlight")
+    expect(page.get_by_role("dialog")).to_have_count(0)
     expect(page.get_by_role("radio", name="Heads").last).to_have_attribute("aria-checked", "true")
     with rerun(page, TREE):
         page.get_by_role("radio", name="Step through").last.click()

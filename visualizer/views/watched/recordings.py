@@ -43,6 +43,7 @@ _AGREED = "watched_agreed"
 _OPEN = "watched_opened"
 _REFUSED = "watched_refused"
 _N_UPLOADS = "watched_uploads"
+_ANOTHER = "watched_another"
 _FILES: Kept[tuple[str, str, int, int], WatchedRun] = Kept(room=2)
 
 
@@ -58,7 +59,8 @@ def render(choices: Choices) -> WatchedRun | None:
         return None
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="watched_file"):
         st.markdown(say("open", title=as_code(run.title), size=in_bytes(run.n_bytes)), width="content")
-        with st.popover(say("open_another"), icon=":material/folder_open:", type="tertiary"):
+        icon = ":material/folder_open:"
+        with st.popover(say("open_another"), icon=icon, type="tertiary", key=_ANOTHER, on_change="rerun"):
             _upload()
         st.button(
             say("close"),
@@ -217,6 +219,7 @@ def _upload() -> None:
 def _take_path(text: str) -> None:
     """Open a file of this machine."""
     if text.strip():
+        drafts.fill(_ANOTHER, False)
         _show("path", watched_path=text.strip())
 
 
@@ -224,6 +227,7 @@ def _take(upload: object) -> None:
     """Open an uploaded file; what is open stays so where it is refused."""
     if upload is None:
         return
+    drafts.fill(_ANOTHER, False)
     drafts.put_by(_N_UPLOADS, int(str(drafts.put_by_before(_N_UPLOADS) or 0)) + 1)
     drafts.put_by(_REFUSED, None)
     if _TIMES_OF_UPLOAD * int(getattr(upload, "size", 0)) > ASKS_FROM:
