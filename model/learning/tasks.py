@@ -58,6 +58,7 @@ HELD_OUT = 10
 """One text in this many is held out."""
 
 _QUOTED = 40
+_MOST_UNKNOWN = 3  # words that a refusal names
 _WORDS = re.compile(r"\w+|[^\w\s]")
 _FEWEST_DRAWN = 8
 
@@ -121,8 +122,13 @@ class Task:
         Raises:
             ValueError: it is not a text of this task; the message says what is.
         """
-        text = self.joined(self._known_as(token) for token in self.split(typed))
+        tokens = [self._known_as(token) for token in self.split(typed)]
+        text = self.joined(tokens)
         if not self.texts.contains(text):
+            unknown = list(dict.fromkeys(token[:_QUOTED] for token in tokens if token not in self._ids))
+            if self.has_words and unknown:
+                said = " and ".join(map(repr, unknown[:_MOST_UNKNOWN]))
+                raise ValueError(f"“{self.title}” does not know {said}: type {self.texts.allowed}")
             quoted = typed if len(typed) <= _QUOTED else f"{typed[:_QUOTED]}…"
             raise ValueError(f"{quoted!r} does not fit “{self.title}”: type {self.texts.allowed}")
         return text

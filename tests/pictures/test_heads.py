@@ -30,7 +30,7 @@ from visualizer.settings.settings import Settings
 HEADS = "attention_heads_encoder_self_attention"
 WEIGHTS = "encoder.layers.0.self_attention.weights"
 SHAPE = (11, 11)
-NAMES = ["previous token", "next token (causal: reads itself)", "same token", "first token"]
+NAMES = ["previous token", "next token (causal: mostly itself)", "same token", "first token"]
 
 
 def shows(page: Page, *heads: int) -> None:

@@ -23,6 +23,7 @@ from visualizer.work.classroom import new_code
 say = texts_of(__name__)
 
 _DONE = "keys_done"
+_MENU = "audience"
 OF_OTHER_MODELS = ("train", "watched")
 """The views that show other models than the one whose results are hidden."""
 
@@ -30,7 +31,7 @@ OF_OTHER_MODELS = ("train", "watched")
 def audience_menu(view: View) -> None:
     """A button that opens the settings, beside the token strip; they are drawn when it is open."""
     icon = ":material/co_present:"
-    menu = st.popover(say("menu"), icon=icon, type="tertiary", width="content", key="audience", on_change="rerun")
+    menu = st.popover(say("menu"), icon=icon, type="tertiary", width="content", key=_MENU, on_change="rerun")
     if not menu.open:
         return
     with menu:
@@ -54,6 +55,7 @@ def _switch(name: str) -> None:
     def turn(value: object) -> None:
         if bool(value) is not is_on:  # a menu that has just closed says once more what its switches have
             state.select(**{name: not is_on})
+            drafts.fill(_MENU, False)
 
     st.toggle(
         field.label,
@@ -104,6 +106,13 @@ def changes_by(act: Act, choices: Choices, n_tokens: int) -> dict[str, Any]:
     return {field: min(max(min(getattr(selection, field), last) + step, 0), last)} if bounds[name] else {}
 
 
+def _begin_class() -> None:
+    """Cover the results and show the poll."""
+    state.select(hidden=True, class_code=new_code())
+    drafts.fill("show_class", True)
+    drafts.fill(_MENU, False)
+
+
 def _class(code: str) -> None:
     """The code of a class, or the button that makes one."""
     if not code:
@@ -111,7 +120,7 @@ def _class(code: str) -> None:
             say("begin_class"),
             icon=":material/groups:",
             key="begin_class",
-            on_click=state.callback(lambda: state.select(hidden=True, class_code=new_code())),
+            on_click=state.callback(_begin_class),
             help=say("begin_class_help"),
         )
         return

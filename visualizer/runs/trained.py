@@ -90,13 +90,14 @@ def encode_trained(settings: Settings) -> Encoded:
     and ``<eos>``. It is written under the masks that the model was trained for, whatever masks are then looked at.
 
     Raises:
-        ValueError: a text is none of the task, or the model is no longer remembered.
-        RefusedError: with its padding a sequence has more positions than the model was trained with.
+        ValueError: the model is no longer remembered.
+        RefusedError: a text is none of the task, or has more positions with its padding than the model was trained
+            with.
     """
     checkpoint = checkpoint_of(settings)
     task = TASKS[checkpoint.recipe.task]
     vocabulary = Vocabulary(tuple(task.symbols), SPECIALS)
-    pairs = [_sequences(checkpoint, task, task.read(line)) for line in lines_of(settings.text)]
+    pairs = [_sequences(checkpoint, task, _read(task, line)) for line in lines_of(settings.text)]
     targets = [target for _, target in pairs if target is not None]
     pad, side = settings.pad, settings.pad_side
     _check_positions(settings, max(len(content) for content in chain([source for source, _ in pairs], targets)))
@@ -105,6 +106,13 @@ def encode_trained(settings: Settings) -> Encoded:
         padded_batch(vocabulary, [source for source, _ in pairs], pad, side),
         padded_batch(vocabulary, targets, pad, side) if targets else None,
     )
+
+
+def _read(task: Task, line: str) -> str:
+    try:
+        return task.read(line)
+    except ValueError as error:
+        raise RefusedError(str(error), WayOut(say("by_hand"), {"weights": "hand_built"})) from error
 
 
 def _check_positions(settings: Settings, longest: int) -> None:
