@@ -196,7 +196,7 @@ def test_words_are_told_from_marks_and_capitals_are_read_as_the_words_known():
     ],
 )
 def test_another_text_is_refused_with_what_is_allowed(name, typed, allowed):
-    with pytest.raises(ValueError, match=f"“{TASKS[name].title}”: type .*{allowed}"):
+    with pytest.raises(ValueError, match=f"“{TASKS[name].title}”.*: type .*{allowed}"):
         TASKS[name].read(typed)
 
 
@@ -205,6 +205,11 @@ def test_another_text_is_refused_with_what_is_allowed(name, typed, allowed):
 )
 def test_capitals_are_read_as_small_letters_where_only_those_fit(name, typed):
     assert TASKS[name].read(typed) == "abc"
+
+
+def test_a_refusal_names_the_words_that_a_model_does_not_know():
+    with pytest.raises(ValueError, match="“Small English” does not know 'zebra' and 'flew': type up to 24 words"):
+        TASKS["small_english"].read("the zebra flew and the zebra sat")
 
 
 def test_a_refusal_quotes_the_beginning_of_a_long_text():

@@ -100,6 +100,15 @@ def test_a_text_that_is_none_of_the_task_is_refused_with_what_is():
         compute_run(replace(settings_of("reverse"), text="Headlight 2!"))
 
 
+def test_a_text_with_words_that_no_training_knew_can_be_run_by_hand_built_heads():
+    settings = replace(settings_of("small_english"), text="the zebra sat")
+    with pytest.raises(RefusedError, match="does not know 'zebra'") as refused:
+        compute_run(settings)
+    assert refused.value.way_out is not None
+    by_hand = compute_run(replace(settings, **refused.value.way_out.changes))
+    assert "zebra" in by_hand.batches["source"][0].tokens
+
+
 def test_padding_is_added_on_the_side_chosen():
     source = prepare(replace(settings_of("reverse"), pad=2, pad_side="left")).encoded.sources[0]
     assert source.is_padding[:3] == (True, True, False)
