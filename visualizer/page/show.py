@@ -79,7 +79,7 @@ def _refused(error: ValueError) -> None:
         return
     st.button(
         error.way_out.label,
-        icon=":material/content_cut:",
+        icon=":material/auto_fix_high:",
         key="way_out",
         on_click=state.callback(state.change, **error.way_out.changes),
     )

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 
 import streamlit as st
+import torch
 from torch import Tensor
 
 from model.mask_tools.destinations import DESTINATIONS, Destination, passed_to
@@ -28,6 +29,7 @@ from visualizer.views.lab.mask_files import ENDINGS, MAX_BYTES, pasted, uploaded
 from visualizer.views.lab.planes import CALLED, ICONS, Plane, planes_of
 
 say = texts_of(__name__)
+_INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
 _EXAMPLE = "[[1, 0, 0],\n [1, 1, 0],\n [1, 1, 1]]"
 
 
@@ -98,6 +100,9 @@ def _array(case: Case, given: Tensor, questions: AbstractContextManager[object])
     passed = passed_to(given, place, n_heads)
     for remark in passed.remarks:
         _remark(remark)
+    if passed.allowed is None and given.dtype in _INTEGERS and bool(given.le(1).logical_and(given.ge(0)).all()):
+        st.caption(say("as_booleans"))
+        passed = passed_to(given.bool(), place, n_heads)
     if passed.allowed is not None:
         _judged(case, passed, destination, questions)
     elsewhere(given, place, passed.allowed, n_heads)

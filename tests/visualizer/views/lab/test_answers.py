@@ -195,3 +195,12 @@ def test_numbers_that_do_not_fit_are_said_beside_the_array():
     app = loaded(CAUSAL, intent_array="causal", array_documents="2 3")
     assert "Nothing is compared" in app.warning[0].value
     assert not app.success
+
+
+def test_an_array_of_zeros_and_ones_is_refused_and_shown_as_the_booleans_that_it_means():
+    app = loaded(CAUSAL.int())
+    assert "This place refuses int64" in said(app)
+    assert "Read as booleans, as mask.bool() gives them, it is:" in said(app)
+    assert "headlight_tensor_grid" in components(app)
+    assert "causal" in said(app)
+    assert "headlight_tensor_grid" not in components(loaded(2 * CAUSAL.int()))
