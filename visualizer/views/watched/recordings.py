@@ -206,7 +206,8 @@ def _upload() -> None:
         help=say("upload_help"),
     )
     st.caption(say("upload_cost", asked_from=in_bytes(ASKS_FROM), most=in_bytes(MOST_BYTES)))
-    field, key = WATCHED["watched_path"], f"watched_path_{n_uploads}"
+    field, key = WATCHED["watched_path"], "path_of_recording"
+    drafts.keep_in_step(key, state.chosen().watched.watched_path)
     st.text_input(
         field.label,
         key=key,

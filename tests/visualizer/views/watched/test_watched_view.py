@@ -129,6 +129,12 @@ def test_a_link_to_a_file_that_is_not_here_says_so(query, sentence):
     app = open_app(**query)
     assert sentence in app.error[0].value
     assert app.code
+    (path,) = [field for field in app.text_input if field.label == "Or the path of one on this machine"]
+    assert path.value == query.get("watched_path", "")
+    app.button(key="watched_example").click().run()
+    app.button(key="watched_close").click().run()
+    (path,) = [field for field in app.text_input if field.label == "Or the path of one on this machine"]
+    assert path.value == ""
 
 
 def test_the_file_that_the_app_was_started_with_is_open(monkeypatch):
