@@ -128,7 +128,8 @@ def _lines(settings: Settings, selection: Selection) -> Lines:
     return Lines(always, (*([] if settings.order else [order]), *_more(settings)))
 
 
-_MODEL = "model"
+MODEL = "model"
+"""The menu of the models, which is no setting."""
 _MODELS: Mapping[str, str] = {
     **{name: TRAINED_MODELS[name].title for name in ("small_english", "small_translator", *TRAINED_MODELS)},
     **{name: label for name, label in FIELDS["weights"].choices.items() if name != TRAINED},
@@ -185,10 +186,10 @@ def _retype(text: object) -> None:
 
 def _model(chosen: str) -> None:
     """The choice of the model: trained on a task, with hand-built or random weights, or a worked example."""
-    drafts.fill(_MODEL, chosen)
+    drafts.fill(MODEL, chosen)
     offered = [name for name in _MODELS if name not in WORKED_EXAMPLES or name == chosen]
-    take = state.on_change(_MODEL, _take)
-    st.selectbox(say("model"), offered, format_func=_MODELS.__getitem__, key=_MODEL, on_change=take)
+    take = state.on_change(MODEL, _take)
+    st.selectbox(say("model"), offered, format_func=_MODELS.__getitem__, key=MODEL, on_change=take)
 
 
 def _model_of(settings: Settings) -> str:

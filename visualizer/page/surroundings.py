@@ -6,7 +6,7 @@ the picture alone is drawn again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from threading import Event
@@ -25,6 +25,7 @@ from visualizer.state.state import Choices
 
 _PICTURE = "picture"
 _DRAWN = "surroundings_drawn"
+_CONTROLS = "controls_drawn"
 _TURNS = Turns()
 
 
@@ -90,6 +91,7 @@ def draw(picture: Callable[[], None], *, picture_first: bool) -> None:
     choices = state.chosen()
     with _TURNS.turn():
         drawn = around(choices)
+        _say_again(drawn.lines.fields)
         sidebar.controls(drawn.lines, changed)
         with top:
             header.header(changed)
@@ -97,6 +99,17 @@ def draw(picture: Callable[[], None], *, picture_first: bool) -> None:
     drafts.put_by(_DRAWN, drawn)
     if not picture_first:
         _part(picture)
+
+
+def _say_again(fields: Iterable[str]) -> None:
+    """Give the controls that come back to the page their values once more, before they are drawn.
+
+    The browser forgets a control that leaves the page. What it said just before may have its value all the same,
+    which Streamlit then takes for known there.
+    """
+    before, now = drafts.put_by_before(_CONTROLS), frozenset((*fields, sidebar.MODEL))
+    drafts.say_again(now - before if isinstance(before, frozenset) else now)
+    drafts.put_by(_CONTROLS, now if fields else frozenset())
 
 
 def _part(picture: Callable[[], None]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Iterable
 
 from visualizer.state import catching_up
 from visualizer.state.memory import memory
@@ -35,6 +36,13 @@ def fill(key: str, value: object) -> None:
     elif not catching_up.is_unheard(key):
         return
     memory[key] = value
+
+
+def say_again(keys: Iterable[str]) -> None:
+    """Give the controls ``keys`` their values once more. Call it before they are drawn."""
+    for key in keys:
+        if key in memory:
+            memory[key] = memory[key]
 
 
 def put_by(name: str, value: object) -> None:

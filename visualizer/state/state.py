@@ -38,7 +38,7 @@ from visualizer.settings.watched_settings import (
     read_watched,
     write_watched,
 )
-from visualizer.state import catching_up
+from visualizer.state import catching_up, drafts
 from visualizer.state.given import given_recording
 from visualizer.state.memory import address, memory
 
@@ -105,8 +105,7 @@ def load() -> Choices:
     if before is not None and not acted and choices == before and _address_is_chosen(before):
         choices = _from_address()
     save(choices)
-    for name in filter(catching_up.is_unheard, _NAMES):
-        memory[name] = memory[name]
+    drafts.say_again(filter(catching_up.is_unheard, _NAMES))
     return choices
 
 

@@ -118,3 +118,17 @@ def test_a_control_that_was_given_its_value_in_a_run_that_never_reached_the_brow
     text, model = app.text_area(key="text"), app.selectbox(key="model")
     assert (text.value, text.proto.set_value) == ("one two three", True)
     assert (model.value, model.proto.set_value) == ("hand_built", True)
+
+
+def test_a_control_that_comes_back_is_given_its_value_though_the_page_still_says_it(monkeypatch):
+    lab = {"view": "lab", "architecture": "decoder", "text": "one two three"}
+    app = open_app(**lab)
+    said = {state.id.rpartition("-")[2]: state for state in app._tree.get_widget_states().widgets}
+    app.segmented_control(key="view").set_value(
+        "train"
+    ).run()  # the browser takes the controls away, and forgets them
+    states = app._tree.get_widget_states()
+    states.widgets.append(said["text"])  # sent before it did
+    monkeypatch.setattr(app._tree, "get_widget_states", lambda: states)
+    say_with(app, lab | {"n_heads": "2"})
+    assert (app.text_area(key="text").value, app.text_area(key="text").proto.set_value) == ("one two three", True)
