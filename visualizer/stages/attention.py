@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from model import Trace
+from model.texts import texts_of
 from visualizer.components.derivation import Derivation
 from visualizer.glossary import mask_piece
 from visualizer.stages import by_operation, score_changes
@@ -18,7 +19,6 @@ from visualizer.stages.derivations import Cell
 from visualizer.stages.entry import StageEntry, StageInRun, beside
 from visualizer.stages.numpy_lines import NumpyLine
 from visualizer.stages.texts import Fact, Facts
-from visualizer.texts import texts_of
 
 say = texts_of(__name__)
 

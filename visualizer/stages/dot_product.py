@@ -9,6 +9,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
+from model.texts import texts_of
 from visualizer.components.derivation import Derivation, Step, Terms
 from visualizer.stages import derivations, score_changes
 from visualizer.stages.attention import agreeing, facts
@@ -29,7 +30,6 @@ from visualizer.stages.checks import TOLERANCE, Check, equal, product, square_ro
 from visualizer.stages.derivations import Cell, Reckoning, as_numbers
 from visualizer.stages.entry import StageEntry, StageInRun
 from visualizer.stages.numpy_lines import NumpyLine
-from visualizer.texts import texts_of
 
 say = texts_of(__name__)
 

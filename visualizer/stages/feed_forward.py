@@ -9,12 +9,12 @@ import torch
 from torch import Tensor
 
 from model import FeedForward, record
+from model.texts import texts_of
 from visualizer.stages import by_operation
 from visualizer.stages.by_operation import dropout, dropout_check, with_dropout
 from visualizer.stages.checks import TOLERANCE, Check, short, some_rows
 from visualizer.stages.entry import StageEntry, StageInRun
 from visualizer.stages.texts import Facts
-from visualizer.texts import texts_of
 
 say = texts_of(__name__)
 

@@ -9,6 +9,7 @@ from functools import partial
 from torch import Tensor, nn
 
 from model.positional_encoding import LearnedPositions, NoPositions
+from model.texts import texts_of
 from visualizer.components.derivation import Derivation, Step
 from visualizer.stages import derivations
 from visualizer.stages.by_operation import from_inputs, in_steps, number_at, parameters, with_dropout
@@ -17,7 +18,6 @@ from visualizer.stages.derivations import Cell, plus
 from visualizer.stages.entry import StageEntry, StageInRun
 from visualizer.stages.numpy_lines import NumpyLine
 from visualizer.stages.texts import Fact, Facts
-from visualizer.texts import texts_of
 
 say = texts_of(__name__)
 

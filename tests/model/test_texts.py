@@ -9,18 +9,18 @@ from string import Formatter
 
 import pytest
 
-import visualizer
-
-ROOT = Path(visualizer.__file__).parent
+ROOT = Path(__file__).parents[2]
+PACKAGES = ("model", "visualizer")
 SAID = {
     (path, module): texts
-    for path in sorted(ROOT.rglob("texts.toml"))
+    for package in PACKAGES
+    for path in sorted((ROOT / package).rglob("texts.toml"))
     for module, texts in tomllib.loads(path.read_text(encoding="utf-8")).items()
     if module.islower()  # not the texts of the fields of a class
 }
 
 
-@pytest.mark.parametrize(("path", "module"), SAID, ids=lambda part: getattr(part, "stem", part))
+@pytest.mark.parametrize(("path", "module"), SAID, ids=lambda part: getattr(part, "parent", Path(part)).name)
 def test_every_text_is_said_with_all_that_it_leaves_open(path: Path, module: str) -> None:
     calls = _calls_of_say(path.with_name(f"{module}.py"))
     assert set(calls) == set(SAID[path, module])
