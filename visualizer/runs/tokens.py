@@ -126,7 +126,7 @@ class Vocabulary:
         try:
             return tuple(self._ids[token] for token in tokens)
         except KeyError as error:
-            raise ValueError(f"token {error} is not in the vocabulary") from None
+            raise ValueError(say("unknown_token", error=error)) from None
 
     def tokens_of(self, ids: Iterable[int]) -> tuple[str, ...]:
         """The tokens of ids, the specials among them by their names."""

@@ -200,19 +200,7 @@ class Selection:
     curve: Curve = setting("auto")
     least_weight: float = setting(0.01, most=0.5)
     pinned: str = setting("", kind="identifier")
-    chart: Chart = setting(
-        "none",
-        choices={
-            NO_CHART: "None",
-            "positions": "Positions as curves",
-            "row": "This query's row",
-            "temperature": "Temperature",
-            "residual": "Residual stream",
-            "distance": "Attention by distance",
-            "directions": "Queries and keys",
-            "measures": "Measures of all heads",
-        },
-    )
+    chart: Chart = setting(NO_CHART)
     strategy: Strategy = setting("greedy")
     limit: int = setting(0, most=32)
     temperature: float = setting(1.0, least=0.1, most=3)
