@@ -345,7 +345,14 @@ def framed(
         focus: the element that the number belongs to.
     """
     rows, own_columns = stage.run.axes(stage.path)
-    title = f"{word or stage.name} of {rows.name} {cell.row}, {own_columns.name} {cell.column}"
+    title = say(
+        "number_at",
+        word=word or stage.name,
+        rows=rows.name,
+        row=cell.row,
+        columns=own_columns.name,
+        column=cell.column,
+    )
     n_elements = len(found.rows[0].values) if found.rows else 0
     number = number_at(stage, cell)
     difference = 0.0 if number == found.value else abs(number - found.value)

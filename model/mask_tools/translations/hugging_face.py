@@ -57,7 +57,7 @@ def four_axes(given: MaskToTranslate) -> str:
         say("four_axes", name=name),
         ["import torch"],
         allowed_lines(given, TORCH),
-        ["lowest = torch.finfo(torch.float32).min  # of the model's number type"],
+        ["lowest = torch.finfo(torch.float32).min  # of the model's dtype"],
         [f"{name} = torch.where(allowed, 0.0, lowest)[{axes}]  # {shape}: 0 = may attend"],
         without_keys(given, _WITHOUT_KEYS),
         _CROSSING_CALL if given.crosses else _CALL,

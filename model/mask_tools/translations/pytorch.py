@@ -11,7 +11,7 @@ from torch import Tensor
 
 from model.mask_tools.translations.building import TORCH, allowed_lines, cell_lines, condition_lines, name_lines
 from model.mask_tools.translations.case import MaskToTranslate, check_is_over_one_sequence
-from model.mask_tools.translations.lines import arguments, snippet, without_keys
+from model.mask_tools.translations.lines import arguments, comment, snippet, without_keys
 from model.texts import texts_of
 
 say = texts_of(__name__)
@@ -19,10 +19,7 @@ say = texts_of(__name__)
 _WITHOUT_KEYS = say("without_keys")
 _FLOAT_WITHOUT_KEYS = say("float_without_keys")
 _STACK_WITHOUT_KEYS = say("stack_without_keys")
-_ZEROED_PADDING = (
-    "# On the fast path (eval mode without gradients), the output at padding on the right is zeros,",
-    "# unless the encoder was made with enable_nested_tensor=False.",
-)
+_ZEROED_PADDING = comment(say("zeroed_padding"))
 
 
 def multihead_attention(given: MaskToTranslate) -> str:
@@ -73,7 +70,7 @@ def transformer_encoder(given: MaskToTranslate) -> str:
         say("transformer_encoder"),
         ["import torch"],
         lines,
-        _ZEROED_PADDING if masks == ["src_key_padding_mask"] else (),
+        [_ZEROED_PADDING] if masks == ["src_key_padding_mask"] else (),
         without_keys(given, _STACK_WITHOUT_KEYS),
         [f"# output = encoder(source, {arguments(masks)})"],
     )
