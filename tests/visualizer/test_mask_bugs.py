@@ -462,7 +462,7 @@ def test_an_array_of_queries_by_keys_becomes_the_mask_of_the_cross_attention():
     (past,) = [number for number in app.number_input if number.label == "Past length (KV cache)"]
     assert (past.value, past.min) == (0, 0)
     past.set_value(1).run()
-    assert any("query 0 stands beside key 1, query 2 beside key 3" in caption.value for caption in app.caption)
+    assert any("query 0 is aligned with key 1, query 2 with key 3" in caption.value for caption in app.caption)
 
 
 def test_a_key_of_the_longer_source_is_looked_at_in_the_cross_attention():

@@ -378,7 +378,7 @@ def test_a_text_that_is_none_of_the_task_gives_one_sentence_and_takes_nothing_aw
     assert not app.exception
     (error,) = app.error
     assert "letters from a to z" in error.value
-    assert "“cab” is asked meanwhile" in error.value
+    assert "“cab” is used meanwhile" in error.value
     assert shown(app) == before
     assert app.select_slider(key="train_moment")
     assert len(app.get("plotly_chart")) == 2
