@@ -130,16 +130,10 @@ APPLICATIONS: dict[str, Application] = {
         _added_minus_1e4,
     ),
     "before_softmax": Application(
-        say("before_softmax"),
-        "(scores * allowed).softmax(-1)",
-        say("before_softmax_note"),
-        _before_softmax,
+        say("before_softmax"), "(scores * allowed).softmax(-1)", say("before_softmax_note"), _before_softmax
     ),
     "after_softmax": Application(
-        say("after_softmax"),
-        "scores.softmax(-1) * allowed",
-        say("after_softmax_note"),
-        _after_softmax,
+        say("after_softmax"), "scores.softmax(-1) * allowed", say("after_softmax_note"), _after_softmax
     ),
 }
 

@@ -174,9 +174,7 @@ def _flags(array: Tensor) -> Passed:
 
 
 def _by_type(
-    boolean: Callable[[Tensor], Passed],
-    floating: Callable[[Tensor], Passed],
-    integer: Callable[[Tensor], Passed],
+    boolean: Callable[[Tensor], Passed], floating: Callable[[Tensor], Passed], integer: Callable[[Tensor], Passed]
 ) -> Callable[[Tensor], Passed]:
     def read(array: Tensor) -> Passed:
         if array.dtype is torch.bool:
@@ -212,30 +210,16 @@ _EVEN = Remark("warning", say("even"))
 
 DESTINATIONS: Mapping[str, Destination] = {
     "sdpa": Destination(
-        say("sdpa"),
-        say("sdpa_takes"),
-        _by_type(_true_attends, _added, _refused(_booleans_or_floats)),
+        say("sdpa"), say("sdpa_takes"), _by_type(_true_attends, _added, _refused(_booleans_or_floats))
     ),
     "mha_attn_mask": Destination(
-        say("mha_attn_mask"),
-        say("mha_attn_mask_takes"),
-        _torch_module,
-        leading=((), (BOTH,)),
-        keyless=_NAN,
+        say("mha_attn_mask"), say("mha_attn_mask_takes"), _torch_module, leading=((), (BOTH,)), keyless=_NAN
     ),
     "mha_key_padding": Destination(
-        say("mha_key_padding"),
-        say("mha_key_padding_takes"),
-        _torch_module,
-        rows="sequences",
-        keyless=_NAN,
+        say("mha_key_padding"), say("mha_key_padding_takes"), _torch_module, rows="sequences", keyless=_NAN
     ),
     "transformer": Destination(
-        say("transformer"),
-        say("transformer_takes"),
-        _torch_module,
-        leading=((), (BOTH,)),
-        keyless=_NAN_IN_LAYERS,
+        say("transformer"), say("transformer_takes"), _torch_module, leading=((), (BOTH,)), keyless=_NAN_IN_LAYERS
     ),
     "hugging_face_2d": Destination(
         say("hugging_face_2d"),
@@ -254,11 +238,7 @@ DESTINATIONS: Mapping[str, Destination] = {
     "flex": Destination(
         say("flex"),
         say("flex_takes"),
-        _by_type(
-            _true_attends,
-            _refused(say("flex_floats")),
-            _refused(say("flex_integers")),
-        ),
+        _by_type(_true_attends, _refused(say("flex_floats")), _refused(say("flex_integers"))),
     ),
     "keras": Destination(
         say("keras"),
@@ -267,17 +247,9 @@ DESTINATIONS: Mapping[str, Destination] = {
         leading=((), ("sequence",), ("sequence", "head")),
         keyless=_EVEN,
     ),
-    "jax": Destination(
-        say("jax"),
-        say("jax_takes"),
-        _by_type(_true_attends, _flags, _flags),
-        keyless=_EVEN,
-    ),
+    "jax": Destination(say("jax"), say("jax_takes"), _by_type(_true_attends, _flags, _flags), keyless=_EVEN),
     "added": Destination(
-        say("added"),
-        say("added_takes"),
-        _added_to_scores,
-        keyless=Remark("error", say("nan_everywhere")),
+        say("added"), say("added_takes"), _added_to_scores, keyless=Remark("error", say("nan_everywhere"))
     ),
 }
 """Every place by name, the most usual first."""

@@ -31,14 +31,10 @@ class Translation:
 
 TRANSLATIONS: dict[str, Translation] = {
     "multihead_attention": Translation(
-        "nn.MultiheadAttention",
-        say("multihead_attention"),
-        pytorch.multihead_attention,
+        "nn.MultiheadAttention", say("multihead_attention"), pytorch.multihead_attention
     ),
     "multihead_attention_float": Translation(
-        "nn.MultiheadAttention, float",
-        say("multihead_attention_float"),
-        pytorch.multihead_attention_float,
+        "nn.MultiheadAttention, float", say("multihead_attention_float"), pytorch.multihead_attention_float
     ),
     "multihead_attention_padding": Translation(
         "nn.MultiheadAttention, key_padding_mask",
@@ -46,39 +42,17 @@ TRANSLATIONS: dict[str, Translation] = {
         pytorch.multihead_attention_padding,
     ),
     "transformer_encoder": Translation(
-        "nn.TransformerEncoder",
-        say("transformer_encoder"),
-        pytorch.transformer_encoder,
+        "nn.TransformerEncoder", say("transformer_encoder"), pytorch.transformer_encoder
     ),
     "transformer_decoder": Translation(
-        "nn.TransformerDecoder",
-        say("transformer_decoder"),
-        pytorch.transformer_decoder,
+        "nn.TransformerDecoder", say("transformer_decoder"), pytorch.transformer_decoder
     ),
     "scaled_dot_product_attention": Translation(
-        "F.scaled_dot_product_attention",
-        say("scaled_dot_product_attention"),
-        pytorch.scaled_dot_product_attention,
+        "F.scaled_dot_product_attention", say("scaled_dot_product_attention"), pytorch.scaled_dot_product_attention
     ),
-    "flex_attention": Translation(
-        "FlexAttention",
-        say("flex_attention"),
-        pytorch.flex_attention,
-    ),
-    "hugging_face_2d": Translation(
-        "Hugging Face, 2-D",
-        say("hugging_face_2d"),
-        hugging_face.two_axes,
-    ),
-    "hugging_face_4d": Translation(
-        "Hugging Face, 4-D",
-        say("hugging_face_4d"),
-        hugging_face.four_axes,
-    ),
-    "numpy": Translation(
-        "NumPy",
-        say("numpy"),
-        numpy_arrays,
-    ),
+    "flex_attention": Translation("FlexAttention", say("flex_attention"), pytorch.flex_attention),
+    "hugging_face_2d": Translation("Hugging Face, 2-D", say("hugging_face_2d"), hugging_face.two_axes),
+    "hugging_face_4d": Translation("Hugging Face, 4-D", say("hugging_face_4d"), hugging_face.four_axes),
+    "numpy": Translation("NumPy", say("numpy"), numpy_arrays),
 }
 """The libraries, each with how it takes a mask."""
