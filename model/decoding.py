@@ -22,8 +22,11 @@ from torch import Tensor
 from model.config import check_at_least
 from model.masks import LayerMasks, causal, for_each_layer
 from model.randomness import named_generator
+from model.texts import texts_of
 from model.tracing import Trace, record
 from model.transformer import Transformer
+
+say = texts_of(__name__)
 
 Tokens = tuple[int, ...]
 
@@ -172,7 +175,7 @@ def distribution(logits: Tensor, temperature: float = 1.0, top_k: int | None = N
         raise ValueError(f"top_p ({top_p}) must be above 0 and at most 1")
     ranked, ids = logits.double().sort(descending=True, stable=True)
     if not ranked[0].isfinite():
-        raise ValueError(f"the largest logit is {ranked[0].item()}: the weights of this model have diverged")
+        raise ValueError(say("diverged", largest=ranked[0].item()))
     if temperature == 0.0:
         temperature, top_k = 1.0, 1
     kept = ((ranked - ranked[0]) / temperature).softmax(0)[:top_k]

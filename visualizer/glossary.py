@@ -12,6 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from model.texts import texts_of
+
+say = texts_of(__name__)
+
 
 @dataclass(frozen=True)
 class Entry:
@@ -76,7 +80,7 @@ def masks_explained() -> str:
     names = ("causal", "padding", "sliding window", "prefix", "strided", "painted mask")
     said = ("".join(piece.text for piece in pieces(GLOSSARY[name].text)) for name in names)
     lines = (f"- **{name.capitalize()}**: {text}" for name, text in zip(names, said, strict=True))
-    return "\n".join(("A query sees a key only where every mask chosen allows it.", "", *lines))
+    return "\n".join((say("all_masks"), "", *lines))
 
 
 def entries_of_formula(latex: str) -> tuple[Entry, ...]:

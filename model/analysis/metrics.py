@@ -16,6 +16,10 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
+from model.texts import texts_of
+
+say = texts_of(__name__)
+
 
 @dataclass(frozen=True, eq=False)
 class Attention:
@@ -137,14 +141,14 @@ def induction(attention: Attention) -> Tensor:
 
 
 METRICS: dict[str, Metric] = {
-    "entropy": Metric("Entropy (bits)", r"-\sum_k A_{qk} \log_2 A_{qk}", entropy),
-    "mean_distance": Metric("Mean distance", r"\sum_k A_{qk} \, |q - k|", mean_distance),
-    "previous_token": Metric("On the previous token", r"A_{q,q-1}", previous_token),
-    "own_position": Metric("On itself", r"A_{qq}", own_position),
-    "same_token": Metric("On the same token", r"\sum_{k : x_k = x_q} A_{qk}", same_token),
-    "first_token": Metric("On the first token", r"A_{q,0}", first_token),
-    "expected_token": Metric("On the expected token", r"A_{q,e(q)}", expected_token),
-    "induction": Metric("Induction", r"\sum_{k \le q : x_{k-1} = x_q} A_{qk}", induction),
+    "entropy": Metric(say("entropy"), r"-\sum_k A_{qk} \log_2 A_{qk}", entropy),
+    "mean_distance": Metric(say("mean_distance"), r"\sum_k A_{qk} \, |q - k|", mean_distance),
+    "previous_token": Metric(say("previous_token"), r"A_{q,q-1}", previous_token),
+    "own_position": Metric(say("own_position"), r"A_{qq}", own_position),
+    "same_token": Metric(say("same_token"), r"\sum_{k : x_k = x_q} A_{qk}", same_token),
+    "first_token": Metric(say("first_token"), r"A_{q,0}", first_token),
+    "expected_token": Metric(say("expected_token"), r"A_{q,e(q)}", expected_token),
+    "induction": Metric(say("induction"), r"\sum_{k \le q : x_{k-1} = x_q} A_{qk}", induction),
 }
 """Every measure by its name."""
 

@@ -19,6 +19,9 @@ from safetensors.torch import save as save_tensors
 
 from model.learning.training import RECIPES, Recipe, Weights, model_with
 from model.safetensors_header import read_header
+from model.texts import texts_of
+
+say = texts_of(__name__)
 
 MAX_BYTES = 16 * 2**20
 """A longer file is refused unread; no recipe needs as much."""
@@ -27,7 +30,7 @@ SHIPPED = Path(__file__).parent / "trained"
 """Where the models are that come with the program, one per task."""
 
 _KEY = "headlight"
-_DAMAGED = "the file is damaged or not in the safetensors format: choose one saved here"
+_DAMAGED = say("damaged")
 _STORED = (torch.float16, torch.float32)
 
 
@@ -65,7 +68,7 @@ def load(content: bytes) -> Checkpoint:
         ValueError: it is too long, no safetensors file, without a recipe, or its recipe or weights will not do.
     """
     if len(content) > MAX_BYTES:
-        raise ValueError(f"the file has {len(content):,} bytes: {MAX_BYTES:,} is the most")
+        raise ValueError(say("too_long", n=len(content), most=MAX_BYTES))
     header = read_header(io.BytesIO(content), damaged=_DAMAGED)
     try:
         weights = load_tensors(content)
@@ -74,9 +77,9 @@ def load(content: bytes) -> Checkpoint:
     recipe, step = _read_about(header)
     for name, value in weights.items():
         if value.dtype not in _STORED:
-            raise ValueError(f"{name} holds {value.dtype}: it must hold float16 or float32")
+            raise ValueError(say("number_type", name=name, dtype=value.dtype))
         if not value.isfinite().all():
-            raise ValueError(f"{name} holds a weight that is not a finite number")
+            raise ValueError(say("not_finite", name=name))
     model_with(recipe, weights)
     return Checkpoint(recipe, step, {name: value.float() for name, value in weights.items()})
 
@@ -88,7 +91,7 @@ def shipped(task: str) -> Checkpoint:
         ValueError: there is none for it.
     """
     if task not in RECIPES:
-        raise ValueError(f"task ({task!r}) must be one of: {', '.join(RECIPES)}")
+        raise ValueError(say("unknown_task", task=task, tasks=", ".join(RECIPES)))
     return load((SHIPPED / f"{task}.safetensors").read_bytes())
 
 
@@ -98,18 +101,18 @@ def _read_about(header: Mapping[str, Any]) -> tuple[Recipe, int]:
         about = json.loads(header.get("__metadata__", {})[_KEY])
         recipe, step = about["recipe"], about["step"]
     except (KeyError, TypeError, ValueError, RecursionError) as error:
-        raise ValueError("the file says nothing of how its weights were trained: choose one saved here") from error
+        raise ValueError(say("no_recipe")) from error
     made = _read_recipe(recipe)
     if type(step) is not int or not 0 <= step <= made.steps:
-        raise ValueError(f"step ({step!r}) must be a whole number from 0 to {made.steps}, the steps of the recipe")
+        raise ValueError(say("step", step=step, steps=made.steps))
     return made, step
 
 
 def _read_recipe(given: Any) -> Recipe:  # noqa: ANN401 - whatever the file holds
     usual = asdict(RECIPES["reverse"])
     if not isinstance(given, Mapping) or given.keys() != usual.keys():
-        raise ValueError(f"the recipe in the file must give each of: {', '.join(usual)}")
+        raise ValueError(say("incomplete_recipe", fields=", ".join(usual)))
     for name, value in usual.items():
         if type(given[name]) is not type(value):
-            raise ValueError(f"{name} ({given[name]!r}) in the file must be of the type {type(value).__name__}")
+            raise ValueError(say("field", name=name, value=given[name], kind=type(value).__name__))
     return Recipe(**given)

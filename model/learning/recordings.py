@@ -22,6 +22,9 @@ from model.learning.checkpoints import shipped
 from model.learning.training import EXPERIMENTS, RECIPES, Recipe, Weights, copied_weights
 from model.safetensors_header import read_header
 from model.sources.weights import build_model
+from model.texts import texts_of
+
+say = texts_of(__name__)
 
 RECORDED = Path(__file__).parent / "recorded"
 """Where the files are."""
@@ -85,7 +88,7 @@ def recorded(recipe: Recipe) -> Recording | None:
 
 def load(content: bytes) -> Recording:
     """Read the content of a file of our own."""
-    header = read_header(io.BytesIO(content), damaged="the file is no recording of a training")
+    header = read_header(io.BytesIO(content), damaged=say("no_recording"))
     about = json.loads(header["__metadata__"][_KEY])
     recipe = Recipe(**about["recipe"])
     snapshots: dict[int, dict[str, torch.Tensor]] = {}

@@ -18,10 +18,12 @@ from __future__ import annotations
 
 import re
 import string
+import tomllib
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from pathlib import Path
 
 import torch
 from torch import Tensor
@@ -38,6 +40,9 @@ from model.learning.grammar import (
     sentence_of,
 )
 from model.masks import causal, padding
+from model.texts import texts_of
+
+say = texts_of(__name__)
 
 Ids = tuple[int, ...]
 
@@ -57,6 +62,7 @@ LONGEST_SENTENCE = 24
 HELD_OUT = 10
 """One text in this many is held out."""
 
+_TOLD = tomllib.loads(Path(__file__).with_name("tasks.toml").read_text(encoding="utf-8"))
 _QUOTED = 40
 _MOST_UNKNOWN = 3  # words that a refusal names
 _WORDS = re.compile(r"\w+|[^\w\s]")
@@ -128,9 +134,9 @@ class Task:
             unknown = list(dict.fromkeys(token[:_QUOTED] for token in tokens if token not in self._ids))
             if self.has_words and unknown:
                 said = " and ".join(map(repr, unknown[:_MOST_UNKNOWN]))
-                raise ValueError(f"“{self.title}” does not know {said}: type {self.texts.allowed}")
+                raise ValueError(say("unknown_words", title=self.title, words=said, allowed=self.texts.allowed))
             quoted = typed if len(typed) <= _QUOTED else f"{typed[:_QUOTED]}…"
-            raise ValueError(f"{quoted!r} does not fit “{self.title}”: type {self.texts.allowed}")
+            raise ValueError(say("does_not_fit", text=quoted, title=self.title, allowed=self.texts.allowed))
         return text
 
     def _known_as(self, token: str) -> str:
@@ -166,12 +172,9 @@ def reverse() -> Task:
     """Write the letters backwards."""
     return Task(
         name="reverse",
-        title="Reverse",
-        description="Write the letters in the opposite order.",
-        architecture="encoder-decoder",
-        texts=_made_of(_LETTERS, "letters from a to z"),
+        **_TOLD["reverse"],
+        texts=_made_of(_LETTERS, say("letters", longest=LONGEST)),
         symbols=_LETTERS,
-        example="headlight",
         answer=lambda text: text[::-1],
         read_from=lambda text: range(len(text))[::-1],
     )
@@ -181,12 +184,9 @@ def reverse_digits() -> Task:
     """Write the digits backwards: [5, 3, 6] becomes [6, 3, 5]."""
     return Task(
         name="reverse_digits",
-        title="Reverse digits",
-        description="Write the digits in the opposite order: 5 3 6 becomes 6 3 5.",
-        architecture="encoder-decoder",
-        texts=_made_of(string.digits, "digits"),
+        **_TOLD["reverse_digits"],
+        texts=_made_of(string.digits, say("digits", longest=LONGEST)),
         symbols=string.digits,
-        example="536",
         answer=lambda text: text[::-1],
         read_from=lambda text: range(len(text))[::-1],
     )
@@ -196,12 +196,9 @@ def copy() -> Task:
     """Write the letters once more."""
     return Task(
         name="copy",
-        title="Copy",
-        description="Write the letters once more.",
-        architecture="encoder-decoder",
-        texts=_made_of(_LETTERS, "letters from a to z"),
+        **_TOLD["copy"],
+        texts=_made_of(_LETTERS, say("letters", longest=LONGEST)),
         symbols=_LETTERS,
-        example="attention",
         answer=lambda text: text,
         read_from=lambda text: range(len(text)),
     )
@@ -211,12 +208,9 @@ def sort() -> Task:
     """Write the digits in ascending order."""
     return Task(
         name="sort",
-        title="Sort",
-        description="Write the digits in ascending order.",
-        architecture="encoder-decoder",
-        texts=_made_of(string.digits, "digits"),
+        **_TOLD["sort"],
+        texts=_made_of(string.digits, say("digits", longest=LONGEST)),
         symbols=string.digits,
-        example="3141592653",
         answer=lambda text: "".join(sorted(text)),
         read_from=lambda text: sorted(range(len(text)), key=text.__getitem__),
     )
@@ -226,12 +220,9 @@ def add() -> Task:
     """Add two numbers."""
     return Task(
         name="add",
-        title="Add two numbers",
-        description="Write the sum of two numbers.",
-        architecture="encoder-decoder",
-        texts=Texts(f"two numbers from 0 to {_LARGEST} with a + between them", _is_sum, _draw_sums),
+        **_TOLD["add"],
+        texts=Texts(say("sum", largest=_LARGEST), _is_sum, _draw_sums),
         symbols=f"{string.digits}+",
-        example="68+57",
         answer=lambda text: str(sum(int(number) for number in text.split("+"))),
     )
 
@@ -240,12 +231,9 @@ def remove_vowels() -> Task:
     """Leave out the vowels."""
     return Task(
         name="remove_vowels",
-        title="Remove vowels",
-        description="Write the letters without a, e, i, o and u.",
-        architecture="encoder-decoder",
-        texts=_made_of(_LETTERS, "letters from a to z", drawn_from=_LETTERS + 3 * _VOWELS),
+        **_TOLD["remove_vowels"],
+        texts=_made_of(_LETTERS, say("letters", longest=LONGEST), drawn_from=_LETTERS + 3 * _VOWELS),
         symbols=_LETTERS,
-        example="headlight",
         answer=lambda text: "".join(letter for letter in text if letter not in _VOWELS),
         read_from=lambda text: [place for place, letter in enumerate(text) if letter not in _VOWELS],
     )
@@ -255,12 +243,9 @@ def repeat_block() -> Task:
     """Go on as the sequence began: what a two-layer decoder does with induction heads (Olsson et al. 2022)."""
     return Task(
         name="repeat_block",
-        title="Repeat the random block",
-        description="Read a block of letters and write it again.",
-        architecture="decoder",
-        texts=Texts(f"1 to {LONGEST} different letters from a to z", _is_block, _draw_blocks),
+        **_TOLD["repeat_block"],
+        texts=Texts(say("different_letters", longest=LONGEST), _is_block, _draw_blocks),
         symbols=_LETTERS,
-        example="qzfkx",
         answer=lambda text: text,
         read_from=lambda text: range(len(text)),
     )
@@ -270,12 +255,9 @@ def match_brackets() -> Task:
     """Find the partner of each bracket."""
     return Task(
         name="match_brackets",
-        title="Match brackets",
-        description="Give each bracket the position of its partner, counted from 0, or a dot where it has none.",
-        architecture="encoder",
-        texts=_made_of("()", "brackets ( and )"),
+        **_TOLD["match_brackets"],
+        texts=_made_of("()", say("brackets", longest=LONGEST)),
         symbols=f"(){string.digits}.",
-        example="(()())())",
         answer=lambda text: "".join("." if place == NOWHERE else str(place) for place in _partners(text)),
         read_from=lambda text: _partners(text),
     )
@@ -285,12 +267,9 @@ def mark_repeats() -> Task:
     """Find the letters that occur more than once."""
     return Task(
         name="mark_repeats",
-        title="Mark what repeats",
-        description="Keep the letters that occur more than once, and put a dot for each other one.",
-        architecture="encoder",
-        texts=Texts(f"1 to {LONGEST} letters from a to z", _is_made_of(_LETTERS), _draw_repeating),
+        **_TOLD["mark_repeats"],
+        texts=Texts(say("letters", longest=LONGEST), _is_made_of(_LETTERS), _draw_repeating),
         symbols=f"{_LETTERS}.",
-        example="headlamp",
         answer=lambda text: "".join(letter if text.count(letter) > 1 else "." for letter in text),
     )
 
@@ -299,12 +278,9 @@ def small_english() -> Task:
     """Continue an English sentence of a small grammar."""
     return Task(
         name="small_english",
-        title="Small English",
-        description="Continue an English sentence, word by word.",
-        architecture="decoder",
-        texts=Texts(_KNOWN_WORDS, _has_known_words, _draw_english),
+        **_TOLD["small_english"],
+        texts=Texts(say("known_words", longest=LONGEST_SENTENCE), _has_known_words, _draw_english),
         symbols=english_words(),
-        example="the cat sat on the mat because it was",
         answer=None,
         has_words=True,
     )
@@ -314,20 +290,13 @@ def small_translator() -> Task:
     """Translate an English sentence of a small grammar into German."""
     return Task(
         name="small_translator",
-        title="Translate into German",
-        description="Translate an English sentence into German.",
-        architecture="encoder-decoder",
-        texts=Texts(_SENTENCES, lambda text: sentence_of(text.split()) is not None, _draw_english),
+        **_TOLD["small_translator"],
+        texts=Texts(say("sentences"), lambda text: sentence_of(text.split()) is not None, _draw_english),
         symbols=tuple(sorted({*english_words(), *german_words()})),
-        example="the cat sat on the mat because it was tired .",
         answer=lambda text: " ".join(_sentence(text).german),
         read_from=lambda text: _sentence(text).read_from,
         has_words=True,
     )
-
-
-_KNOWN_WORDS = f"up to {LONGEST_SENTENCE} words that it knows, such as “the cat sat on the mat because it was”"
-_SENTENCES = "a sentence of its small grammar, such as “the cat sat on the mat because it was tired.”"
 
 
 def _has_known_words(text: str) -> bool:
@@ -353,10 +322,10 @@ _LARGEST = 999
 _POOL = 8
 
 
-def _made_of(symbols: str, called: str, drawn_from: str = "") -> Texts:
+def _made_of(symbols: str, allowed: str, drawn_from: str = "") -> Texts:
     """Texts of any of the symbols, each as likely as it is frequent in what it is drawn from."""
     return Texts(
-        f"1 to {LONGEST} {called}",
+        allowed,
         _is_made_of(symbols),
         lambda n, generator: _cut([drawn_from or symbols] * n, generator),
     )

@@ -27,7 +27,10 @@ from model.learning.tasks import (
 )
 from model.randomness import named_generator
 from model.sources.weights import build_model
+from model.texts import texts_of
 from model.transformer import Transformer
+
+say = texts_of(__name__)
 
 Weights = Mapping[str, Tensor]
 """Every parameter of a model by its name."""
@@ -100,12 +103,14 @@ class Recipe:
 
     def __post_init__(self) -> None:
         if self.task not in TASKS:
-            raise ValueError(f"task ({self.task!r}) must be one of: {', '.join(TASKS)}")
+            raise ValueError(say("unknown_task", task=self.task, names=", ".join(TASKS)))
         for name, (least, greatest) in LIMITS.items():
             if not least <= getattr(self, name) <= greatest:
-                raise ValueError(f"{name} ({getattr(self, name)}) must be from {least} to {greatest}")
+                raise ValueError(
+                    say("out_of_limits", name=name, value=getattr(self, name), least=least, greatest=greatest)
+                )
         if not 0.0 < self.learning_rate <= HIGHEST_RATE:
-            raise ValueError(f"learning_rate ({self.learning_rate}) must be above 0 and at most {HIGHEST_RATE}")
+            raise ValueError(say("learning_rate", learning_rate=self.learning_rate, highest=HIGHEST_RATE))
         _ = self.config
 
     @property
@@ -173,37 +178,36 @@ EXPERIMENTS: dict[str, Experiment] = {
     for experiment in (
         Experiment(
             "no_causal_mask",
-            "Without the causal mask",
-            "The loss falls to nothing. Why is no answer right when the model writes by itself?",
+            say("no_causal_mask"),
+            say("no_causal_mask_question"),
             RECIPES["reverse"],
             replace(RECIPES["reverse"], is_causal=False),
         ),
         Experiment(
             "no_positions",
-            "Reverse without positions",
-            "Which texts can still be reversed by a model that cannot tell their order?",
+            say("no_positions"),
+            say("no_positions_question"),
             RECIPES["reverse"],
             replace(RECIPES["reverse"], positions="none"),
         ),
         Experiment(
             "no_positions_sort",
-            "Sort without positions",
-            "Positions are gone here too. Why does nothing go wrong?",
+            say("no_positions_sort"),
+            say("no_positions_sort_question"),
             RECIPES["sort"],
             replace(RECIPES["sort"], positions="none"),
         ),
         Experiment(
             "no_scaling",
-            "Without the square root",
-            "Scores that are not divided by the square root of the head width: what is the softmax like, and what "
-            "does the model still learn?",
+            say("no_scaling"),
+            say("no_scaling_question"),
             RECIPES["reverse"],
             replace(RECIPES["reverse"], scale_scores=False),
         ),
         Experiment(
             "heads",
-            "Eight heads or one",
-            "The same width for eight heads or for one: how many digits does each digit of a sum depend on?",
+            say("heads"),
+            say("heads_question"),
             replace(RECIPES["add"], n_heads=8, steps=1200),
             replace(RECIPES["add"], n_heads=1, steps=1200),
         ),
@@ -333,11 +337,11 @@ def model_with(recipe: Recipe, weights: Weights) -> Transformer:
     model = Transformer(recipe.config).eval()
     parameters = dict(model.named_parameters())
     if unmatched := sorted(parameters.keys() ^ weights.keys()):
-        raise ValueError(f"the weights must be those of the recipe: {unmatched[0]} is in one of the two alone")
+        raise ValueError(say("other_weights", name=unmatched[0]))
     with torch.no_grad():
         for name, parameter in parameters.items():
             if weights[name].shape != parameter.shape:
                 given, needed = tuple(weights[name].shape), tuple(parameter.shape)
-                raise ValueError(f"{name} has shape {given}: by the recipe it must have {needed}")
+                raise ValueError(say("other_shape", name=name, given=given, needed=needed))
             parameter.copy_(weights[name])
     return model

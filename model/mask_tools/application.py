@@ -14,6 +14,10 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from model.texts import texts_of
+
+say = texts_of(__name__)
+
 Apply = Callable[[Tensor, Tensor], Tensor]
 """From scores (..., Tk) and allowed (..., Tk), True = may attend, to weights (..., Tk) of the scores' type."""
 
@@ -82,7 +86,7 @@ APPLICATIONS: dict[str, Application] = {
     "minus_infinity_then_zero": Application(
         "−∞, then zero",
         "scores.masked_fill(~allowed, -math.inf).softmax(-1).masked_fill(~allowed.any(-1, keepdim=True), 0.0)",
-        "Headlight's own way: a blocked key weighs exactly nothing, and a row without a key is set to zero.",
+        say("minus_infinity_then_zero"),
         _filled_then_zero,
         _minus_infinity,
     ),
@@ -90,15 +94,15 @@ APPLICATIONS: dict[str, Application] = {
     "minus_infinity": Application(
         "−∞",
         "scores.masked_fill(~allowed, -math.inf).softmax(-1)",
-        "A blocked key weighs exactly nothing, but a row without a key is zero divided by zero.",
+        say("minus_infinity"),
         _filled(_minus_infinity),
         _minus_infinity,
     ),
     # The attention masks of Hugging Face's transformers.
     "lowest": Application(
-        "the type's lowest number",
+        say("lowest"),
         "scores.masked_fill(~allowed, torch.finfo(scores.dtype).min).softmax(-1)",
-        "It fits every number type; a row without a key becomes an even mean of what it must not see.",
+        say("lowest_note"),
         _filled(_lowest),
         _lowest,
     ),
@@ -106,7 +110,7 @@ APPLICATIONS: dict[str, Application] = {
     "minus_1e9": Application(
         "−1e9",
         "scores.masked_fill(~allowed, -1e9).softmax(-1)",
-        "Far below any score, but out of the range of float16: PyTorch refuses it there, and converted it is −∞.",
+        say("minus_1e9"),
         _filled(lambda dtype: -1e9),
         lambda dtype: -1e9,
     ),
@@ -114,28 +118,22 @@ APPLICATIONS: dict[str, Application] = {
     "minus_1e4": Application(
         "−1e4",
         "scores.masked_fill(~allowed, -1e4).softmax(-1)",
-        "Within the range of float16, but a blocked key is hidden only while the allowed scores stay far above.",
+        say("minus_1e4"),
         _filled(lambda dtype: -1e4),
         lambda dtype: -1e4,
     ),
     # Devlin et al., "BERT" (2019): attention_layer in the published modeling.py.
     "added_minus_1e4": Application(
-        "−1e4, added",
+        say("added_minus_1e4"),
         "(scores + (~allowed).to(scores.dtype) * -1e4).softmax(-1)",
-        "BERT's way: blocked scores keep their differences, so that without a key left the mask may do nothing.",
+        say("added_minus_1e4_note"),
         _added_minus_1e4,
     ),
     "before_softmax": Application(
-        "times the mask, before the softmax",
-        "(scores * allowed).softmax(-1)",
-        "A mistake: a blocked score becomes 0, which is a score like any other.",
-        _before_softmax,
+        say("before_softmax"), "(scores * allowed).softmax(-1)", say("before_softmax_note"), _before_softmax
     ),
     "after_softmax": Application(
-        "times the mask, after the softmax",
-        "scores.softmax(-1) * allowed",
-        "A mistake: blocked keys weigh nothing, but have taken their share, so that what is left depends on them.",
-        _after_softmax,
+        say("after_softmax"), "scores.softmax(-1) * allowed", say("after_softmax_note"), _after_softmax
     ),
 }
 

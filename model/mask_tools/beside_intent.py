@@ -9,8 +9,11 @@ from model.mask_tools.language import MaskContext
 from model.mask_tools.lint import stored_fill
 from model.mask_tools.mask_case import Finding, MaskCase, named
 from model.mask_tools.planes import Remark
+from model.texts import texts_of
 
-HEADLIGHT = Remark("note", "the weights there are zero, as in F.scaled_dot_product_attention")
+say = texts_of(__name__)
+
+HEADLIGHT = Remark("note", say("zero_weights"))
 """What a row without a key comes to in the model of this package."""
 
 
@@ -46,15 +49,15 @@ def without_key(case: MaskCase, keyless: Remark) -> Finding | None:
         return None
     read = rows & ~case.query_is_padding
     is_read = bool(read.any())
-    name = named("query", read) if is_read else f"padding {named('query', rows)}, which nobody reads"
+    name = named("query", read) if is_read else say("padding_queries", queries=named("query", rows))
     if case.fill is not None and bool(stored_fill(case).isfinite()):
-        keyless = Remark("warning", f"a fill of {case.fill:g} lets the softmax give the weights to blocked keys")
+        keyless = Remark("warning", say("leaks", fill=case.fill))
     return Finding(
         rule="no_key_left",
-        title="A query has no key left" if is_read else "Padding queries have no key left",
+        title=say("no_key_left") if is_read else say("padding_without_key"),
         severity=keyless.severity if is_read else "note",
         cells=rows[:, None].expand_as(case.allowed),
-        why=f"No key is left for {name}: {keyless.text}.",
+        why=say("no_key_left_why", queries=name, because=keyless.text),
         mend="",
     )
 
@@ -62,5 +65,5 @@ def without_key(case: MaskCase, keyless: Remark) -> Finding | None:
 def all_clear(intent: Intent, allowed: Tensor, context: MaskContext, cells: Tensor | None = None) -> str:
     """What is said of a mask without a finding; ``cells`` as ``findings_under`` takes them."""
     if intent.kind == "painted" and cells is None:
-        return "What is painted is what you mean: there is nothing to compare it with."
-    return f"Every cell is as it should be: {compare(intent, allowed, context, cells).words}."
+        return say("nothing_to_compare")
+    return say("all_clear", words=compare(intent, allowed, context, cells).words)

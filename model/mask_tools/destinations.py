@@ -18,6 +18,9 @@ from torch import Tensor
 
 from model.mask_tools.mask_case import NUMBER_TYPES
 from model.mask_tools.planes import BOTH, Axes, Passed, Remark, of_queries, of_sequences
+from model.texts import texts_of
+
+say = texts_of(__name__)
 
 Rows = Literal["queries", "sequences"]
 
@@ -25,7 +28,7 @@ HIGHEST_FILL = -100.0
 """What a number that blocks is at most: nothing of it is left by a float32 softmax among usual scores."""
 
 
-ZERO = Remark("note", "this function gives such a row weights of zero")
+ZERO = Remark("note", say("zero"))
 """What most functions make of a row without a key."""
 
 
@@ -106,12 +109,9 @@ def _added(array: Tensor) -> Passed:
 
 def _with_nan(array: Tensor) -> Passed:
     n_nan = int(array.isnan().sum())
-    entries = f"{n_nan:,} {'entry is' if n_nan == 1 else 'entries are'} NaN"
+    entries = say("one_nan") if n_nan == 1 else say("nans", n=n_nan)
     where = ", ".join(str(index) for index in array.isnan().nonzero()[0].tolist())
-    text = (
-        f"{entries}, the first at [{where}], and the softmax of such a row is NaN. 0 * -inf gives NaN: write "
-        "mask.masked_fill(blocked, -inf) in place of (1 - mask) * -inf."
-    )
+    text = say("nan", entries=entries, where=where)
     return Passed(None, (Remark("error", text),))
 
 
@@ -120,13 +120,7 @@ def _remarks(numbers: Tensor, blocked: Tensor, dtype: torch.dtype) -> list[Remar
     values = set(numbers.flatten().tolist())
     kept = numbers[~blocked]
     if values <= {0.0, 1.0} and len(values) == 2:
-        remarks.append(
-            Remark(
-                "error",
-                "Added to the scores, 1 and 0 block nothing: a cell with 1 weighs e = 2.718 times what it would "
-                "with 0. Pass booleans, or 0 and -inf.",
-            )
-        )
+        remarks.append(Remark("error", say("ones_and_zeros")))
     elif kept.numel() and bool((kept != 0).any()):
         remarks.append(Remark("note", _about_bias(kept)))
     if bool(blocked.any()):
@@ -137,11 +131,9 @@ def _remarks(numbers: Tensor, blocked: Tensor, dtype: torch.dtype) -> list[Remar
 def _about_bias(kept: Tensor) -> str:
     """What numbers do that are added to scores and do not block."""
     lowest, highest = float(kept.min()) + 0.0, float(kept.max()) + 0.0  # no -0
-    numbers = f"The number {lowest:g} is" if lowest == highest else f"Numbers from {lowest:g} to {highest:g} are"
-    return (
-        f"{numbers} added to scores that stay open, which is a bias and blocks nothing. To block takes -inf, or "
-        f"{HIGHEST_FILL:g} and lower."
-    )
+    same = lowest == highest
+    numbers = say("one_number", number=lowest) if same else say("numbers", lowest=lowest, highest=highest)
+    return say("bias", numbers=numbers, highest=HIGHEST_FILL)
 
 
 def _about_fill(numbers: Tensor, blocked: Tensor, dtype: torch.dtype) -> list[Remark]:
@@ -152,19 +144,13 @@ def _about_fill(numbers: Tensor, blocked: Tensor, dtype: torch.dtype) -> list[Re
         return []
     if len(fills) > 1:
         listed = " and ".join(f"{fill:g}" for fill in fills[:3])
-        text = (
-            f"Cells are blocked by {listed}: two fills seem to have been added, and {lowest:g} + {lowest:g} is "
-            f"-inf in {name}. Combine masks with & before they become numbers."
-        )
+        text = say("two_fills", listed=listed, lowest=lowest, name=name)
         return [Remark("warning", text)]
     if finite[0] < lowest / 2:
         return []
     margin = _log_of_smallest(dtype) - finite[0]
-    where = f"less than {margin:,.0f} above" if margin > 0 else f"more than {-margin:,.0f} below"
-    text = (
-        f"A fill of {finite[0]:g} gives a blocked key exactly 0 in {name} only as long as its score is {where} the "
-        "highest open one; a row without an open key attends to blocked ones."
-    )
+    where = say("less_than", margin=margin) if margin > 0 else say("more_than", margin=-margin)
+    text = say("fill", fill=finite[0], name=name, where=where)
     return [Remark("note", text)]
 
 
@@ -180,13 +166,7 @@ def _flags(array: Tensor) -> Passed:
     remarks: tuple[Remark, ...] = ()
     if bool(odd.any()):
         value = float(numbers[odd][0])
-        remarks = (
-            Remark(
-                "error",
-                f"This place takes flags, 1 = may attend and 0 = blocked, and {value:g} is none: whatever is not 0 "
-                "counts as 1, so numbers made to be added to scores open what they should block.",
-            ),
-        )
+        remarks = (Remark("error", say("not_flags", value=value)),)
     return Passed(numbers != 0, remarks)
 
 
@@ -194,9 +174,7 @@ def _flags(array: Tensor) -> Passed:
 
 
 def _by_type(
-    boolean: Callable[[Tensor], Passed],
-    floating: Callable[[Tensor], Passed],
-    integer: Callable[[Tensor], Passed],
+    boolean: Callable[[Tensor], Passed], floating: Callable[[Tensor], Passed], integer: Callable[[Tensor], Passed]
 ) -> Callable[[Tensor], Passed]:
     def read(array: Tensor) -> Passed:
         if array.dtype is torch.bool:
@@ -209,12 +187,12 @@ def _by_type(
 def _refused(reason: str) -> Callable[[Tensor], Passed]:
     def read(array: Tensor) -> Passed:
         name = str(array.dtype).removeprefix("torch.")
-        return Passed(None, (Remark("error", f"This place refuses {name}: {reason}"),))
+        return Passed(None, (Remark("error", say("refused", name=name, reason=reason)),))
 
     return read
 
 
-_booleans_or_floats = "it takes booleans, or floats to add. Write mask.bool() where 1 stands for True."
+_booleans_or_floats = say("booleans_or_floats")
 _torch_module = _by_type(_true_is_blocked, _added, _refused(_booleans_or_floats))
 
 
@@ -222,96 +200,56 @@ def _added_to_scores(array: Tensor) -> Passed:
     """By hand: booleans become 1 and 0."""
     if array.dtype is not torch.bool:
         return _added(array)
-    text = "scores + mask adds 1 where the mask is True and 0 where it is False: nothing is blocked. Write "
-    return Passed(torch.ones_like(array), (Remark("error", f"{text}scores.masked_fill(~mask, -inf)."),))
+    return Passed(torch.ones_like(array), (Remark("error", say("booleans_added")),))
 
 
-_NAN = Remark(
-    "error",
-    "nn.MultiheadAttention makes NaN of such a row when it returns weights, which spreads to all tokens in the "
-    "next layer",
-)
-_NAN_IN_LAYERS = Remark(
-    "error",
-    "in evaluation mode the fast path of these layers makes NaN of such a row, which spreads to all tokens in the "
-    "next layer",
-)
-_EAGER = Remark(
-    "warning", "eager attention makes NaN of a row of -inf and spreads the weights evenly over any other number"
-)
-_EVEN = Remark(
-    "warning", "this function puts one low number in place of all its scores, and every key weighs as much"
-)
+_NAN = Remark("error", say("nan_in_mha"))
+_NAN_IN_LAYERS = Remark("error", say("nan_in_layers"))
+_EAGER = Remark("warning", say("eager"))
+_EVEN = Remark("warning", say("even"))
 
 DESTINATIONS: Mapping[str, Destination] = {
     "sdpa": Destination(
-        "F.scaled_dot_product_attention: attn_mask",
-        "Booleans: True = may attend. Floats are added to the scores.",
-        _by_type(_true_attends, _added, _refused(_booleans_or_floats)),
+        say("sdpa"), say("sdpa_takes"), _by_type(_true_attends, _added, _refused(_booleans_or_floats))
     ),
     "mha_attn_mask": Destination(
-        "nn.MultiheadAttention: attn_mask",
-        "Booleans: True = blocked. Floats are added to the scores.",
-        _torch_module,
-        leading=((), (BOTH,)),
-        keyless=_NAN,
+        say("mha_attn_mask"), say("mha_attn_mask_takes"), _torch_module, leading=((), (BOTH,)), keyless=_NAN
     ),
     "mha_key_padding": Destination(
-        "nn.MultiheadAttention: key_padding_mask",
-        "One row for each sequence. Booleans: True = padding, blocked. Floats are added to the scores.",
-        _torch_module,
-        rows="sequences",
-        keyless=_NAN,
+        say("mha_key_padding"), say("mha_key_padding_takes"), _torch_module, rows="sequences", keyless=_NAN
     ),
     "transformer": Destination(
-        "nn.TransformerEncoder, nn.TransformerDecoder: mask, tgt_mask",
-        "Booleans: True = blocked. Floats are added to the scores.",
-        _torch_module,
-        leading=((), (BOTH,)),
-        keyless=_NAN_IN_LAYERS,
+        say("transformer"), say("transformer_takes"), _torch_module, leading=((), (BOTH,)), keyless=_NAN_IN_LAYERS
     ),
     "hugging_face_2d": Destination(
-        "Hugging Face: attention_mask of two axes",
-        "One row for each sequence: 1 = may attend, 0 = padding.",
+        say("hugging_face_2d"),
+        say("hugging_face_2d_takes"),
         _by_type(_true_attends, _flags, _flags),
         rows="sequences",
         keyless=_EAGER,
     ),
     "hugging_face_4d": Destination(
-        "Hugging Face: attention_mask of four axes",
-        "Booleans: True = may attend. Numbers are added to the scores as they are.",
+        say("hugging_face_4d"),
+        say("hugging_face_4d_takes"),
         _by_type(_true_attends, _added, _added),
         leading=((), ("sequence",), ("sequence", "head")),
         keyless=_EAGER,
     ),
     "flex": Destination(
-        "FlexAttention: what mask_mod looks up",
-        "Booleans: True = may attend. create_block_mask refuses anything else.",
-        _by_type(
-            _true_attends,
-            _refused("mask_mod has to return booleans, such as mask[q_idx, kv_idx] == 0."),
-            _refused("mask_mod has to return booleans, such as mask[q_idx, kv_idx] == 1."),
-        ),
+        say("flex"),
+        say("flex_takes"),
+        _by_type(_true_attends, _refused(say("flex_floats")), _refused(say("flex_integers"))),
     ),
     "keras": Destination(
-        "Keras MultiHeadAttention: attention_mask",
-        "1 or True = may attend, 0 or False = blocked.",
+        say("keras"),
+        say("keras_takes"),
         _by_type(_true_attends, _flags, _flags),
         leading=((), ("sequence",), ("sequence", "head")),
         keyless=_EVEN,
     ),
-    "jax": Destination(
-        "JAX, Flax: mask",
-        "Booleans: True = may attend. jax.nn.dot_product_attention refuses anything else; Flax takes what is not 0 "
-        "for True.",
-        _by_type(_true_attends, _flags, _flags),
-        keyless=_EVEN,
-    ),
+    "jax": Destination(say("jax"), say("jax_takes"), _by_type(_true_attends, _flags, _flags), keyless=_EVEN),
     "added": Destination(
-        "Added to the scores by hand",
-        "scores + mask: 0 = may attend, -inf = blocked, whatever the type.",
-        _added_to_scores,
-        keyless=Remark("error", "the softmax of such a row is NaN, which spreads to all tokens in the next layer"),
+        say("added"), say("added_takes"), _added_to_scores, keyless=Remark("error", say("nan_everywhere"))
     ),
 }
 """Every place by name, the most usual first."""

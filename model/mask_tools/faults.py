@@ -8,7 +8,10 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
+from model.texts import texts_of
 from model.tracing import Edit
+
+say = texts_of(__name__)
 
 Formula = Callable[[Tensor, Tensor], Tensor]
 """Of scores and the mask, both (B, H, Tq, Tk)."""
@@ -87,14 +90,14 @@ def _attention_edits(attention_path: str, masked_scores: Formula, weights: Formu
 
 FAULTS: dict[str, Fault] = {
     "before_softmax": _fault(
-        "times the mask, before the softmax",
-        "A blocked score becomes 0, a score like any other: blocked keys keep weight.",
+        say("before_softmax"),
+        say("before_softmax_note"),
         lambda scaled_scores, mask: scaled_scores * mask,
         lambda masked_scores, mask: masked_scores.softmax(-1),
     ),
     "after_softmax": _fault(
-        "times the mask, after the softmax",
-        "Blocked keys weigh nothing, but their scores have already lowered the weights of all others.",
+        say("after_softmax"),
+        say("after_softmax_note"),
         lambda scaled_scores, mask: scaled_scores,
         lambda masked_scores, mask: masked_scores.softmax(-1) * mask,
     ),

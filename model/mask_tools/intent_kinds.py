@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from model.texts import texts_of
+
+say = texts_of(__name__)
+
 
 @dataclass(frozen=True)
 class IntentKind:
@@ -29,49 +33,49 @@ class IntentKind:
 
 
 INTENT_KINDS: Mapping[str, IntentKind] = {
-    "causal": IntentKind("Causal", "", lambda n, at: f"causal{at}", lambda n, q: f"k <= {q}"),
+    "causal": IntentKind(say("causal"), "", lambda n, at: say("causal_words", at=at), lambda n, q: f"k <= {q}"),
     "bidirectional": IntentKind(
-        "Bidirectional", "", lambda n, at: "bidirectional", lambda n, q: "", follows_position=False
+        say("bidirectional"), "", lambda n, at: say("bidirectional_words"), lambda n, q: "", follows_position=False
     ),
     "window": IntentKind(
-        "Causal window",
-        "Tokens seen, itself included",
-        lambda n, at: f"causal{at}, window {n} (itself and {n - 1} before)",
+        say("window"),
+        say("window_number"),
+        lambda n, at: say("window_words", n=n, at=at, before=n - 1),
         lambda n, q: f"0 <= {q} - k < {n}",
     ),
     "window_both": IntentKind(
-        "Window on both sides",
-        "Less than this far away",
-        lambda n, at: f"a window on both sides: keys less than {n} away{at}",
+        say("window_both"),
+        say("window_both_number"),
+        lambda n, at: say("window_both_words", n=n, at=at),
         lambda n, q: f"abs({q} - k) < {n}",
     ),
     "prefix": IntentKind(
-        "Prefix",
-        "Tokens that all queries see",
-        lambda n, at: f"a prefix of {n}, then causal{at}",
+        say("prefix"),
+        say("prefix_number"),
+        lambda n, at: say("prefix_words", n=n, at=at),
         lambda n, q: f"k < {n} or k <= {q}",
         least=0,
     ),
     "block_causal": IntentKind(
-        "Block-causal",
-        "Tokens in a block",
-        lambda n, at: f"causal between blocks of {n}, open within one{at}",
+        say("block_causal"),
+        say("block_causal_number"),
+        lambda n, at: say("block_causal_words", n=n, at=at),
         lambda n, q: f"k // {n} <= {f'({q})' if ' ' in q else q} // {n}",
     ),
     "cached": IntentKind(
-        "Cached decoding",
-        "Tokens in the cache",
-        lambda n, at: f"causal after {n} {'key' if n == 1 else 'keys'} in the cache",
+        say("cached"),
+        say("cached_number"),
+        lambda n, at: say("after_one_key") if n == 1 else say("after_keys", n=n),
         lambda n, q: f"k <= q + {n}",
         least=0,
         follows_position=False,
     ),
-    "expression": IntentKind("An expression", "", lambda n, at: "", lambda n, q: "", follows_position=False),
+    "expression": IntentKind(say("expression"), "", lambda n, at: "", lambda n, q: "", follows_position=False),
     "painted": IntentKind(
-        "As painted", "", lambda n, at: "what is painted", lambda n, q: "", follows_position=False
+        say("painted"), "", lambda n, at: say("painted_words"), lambda n, q: "", follows_position=False
     ),
     "array": IntentKind(
-        "Another array", "", lambda n, at: "the other array", lambda n, q: "", follows_position=False
+        say("array"), "", lambda n, at: say("array_words"), lambda n, q: "", follows_position=False
     ),
 }
 """Every sort of intention by name."""

@@ -16,6 +16,9 @@ from torch import Tensor
 from model.mask_tools.intent_kinds import CELLS_OF_THEIR_OWN, INTENT_KINDS
 from model.mask_tools.language import MaskContext, parse
 from model.mask_tools.mask_case import Finding, counted
+from model.texts import texts_of
+
+say = texts_of(__name__)
 
 
 @dataclass(frozen=True)
@@ -70,23 +73,25 @@ class Intent:
     @property
     def words(self) -> str:
         """``causal, after 5 keys in the cache, padding ignored``."""
-        at = "" if self.cache is None else f", after {counted('key', self.cache)} in the cache"
-        return self._said(", from the first key on" if self.cache == 0 else at)
+        at = "" if self.cache is None else say("in_cache", keys=counted("key", self.cache))
+        return self._said(say("from_first_key") if self.cache == 0 else at)
 
     def words_over(self, context: MaskContext) -> str:
         """``causal, bottom-right aligned, window 5 (itself and 4 before)``, over some tokens."""
         cache = self.standing(context).cache
         more = context.n_keys - context.n_queries
-        at = "" if cache is None else f", past length {cache}"
+        at = "" if cache is None else say("past_length", cache=cache)
         if cache is not None and cache in (0, more):
-            at = ", bottom-right aligned" if cache else ", top-left aligned"
+            at = say("bottom_right") if cache else say("top_left")
         return self._said(at)
 
     def _said(self, at: str) -> str:
         parts = [
-            f"open where {self.condition}" if self.condition else INTENT_KINDS[self.kind].words(self.number, at)
+            say("open_where", condition=self.condition)
+            if self.condition
+            else INTENT_KINDS[self.kind].words(self.number, at)
         ]
-        return ", ".join([*parts, *["documents isolated"] * self.documents, *["padding ignored"] * self.padding])
+        return ", ".join([*parts, *[say("documents")] * self.documents, *[say("padding")] * self.padding])
 
     def expression_over(self, context: MaskContext) -> str:
         """The cells that are open over some tokens, as an expression; "" where all are.
@@ -146,16 +151,15 @@ class Comparison:
     def sentence(self) -> str:
         """``7 cells open that should be blocked: query 3 sees key 4. 1 cell blocked that should be open: ...``"""
         if self.agrees:
-            return "Every cell is as it should be."
-        return " ".join(
-            f"{int(cells.sum()):,} {'cell' if int(cells.sum()) == 1 else 'cells'} {state}: query {query} {verb} "
-            f"key {key}."
-            for cells, state, verb in (
-                (self.more, "open that should be blocked", "sees"),
-                (self.less, "blocked that should be open", "does not see"),
-            )
-            for query, key in cells.nonzero()[:1].tolist()
-        )
+            return say("agrees")
+        more = [say("more", cells=_cells(self.more), query=q, key=k) for q, k in self.more.nonzero()[:1].tolist()]
+        less = [say("less", cells=_cells(self.less), query=q, key=k) for q, k in self.less.nonzero()[:1].tolist()]
+        return " ".join(more + less)
+
+
+def _cells(marked: Tensor) -> str:
+    n = int(marked.sum())
+    return say("one_cell") if n == 1 else say("n_cells", n=n)
 
 
 def compare(intent: Intent, allowed: Tensor, context: MaskContext, cells: Tensor | None = None) -> Comparison:
@@ -184,8 +188,8 @@ def compare(intent: Intent, allowed: Tensor, context: MaskContext, cells: Tensor
         return Comparison(allowed & ~expected & rows, expected & ~allowed & rows, "", "", words)
     in_blocks = expected_of_blocks(intent, context)
     if in_blocks is not None and int((in_blocks ^ allowed).sum()) < int((expected ^ allowed).sum()):
-        words = f"{intent.words}, each key a block of {size[0] // size[1]}"
-        cause = "A query may see a block where it may see every key that the block holds."
+        words = say("in_blocks", words=intent.words, size=size[0] // size[1])
+        cause = say("seen_blocks")
         return Comparison(allowed & ~in_blocks & rows, in_blocks & ~allowed & rows, cause, "", words)
     more, less = allowed & ~expected & rows, expected & ~allowed & rows
     agrees = not bool(more.any() or less.any())
@@ -216,11 +220,11 @@ def as_finding(comparison: Comparison, allowed: Tensor) -> Finding | None:
         return None
     return Finding(
         rule="not_as_meant",
-        title=f"This is not {comparison.words}",
+        title=say("not_as_meant", words=comparison.words),
         severity="error",
         cells=comparison.more | comparison.less,
         why=f"{comparison.sentence} {comparison.cause}".rstrip(),
-        mend=f"It should be open where {comparison.expression}." if comparison.expression else "",
+        mend=say("should_be_open", expression=comparison.expression) if comparison.expression else "",
         mended=(allowed & ~comparison.more) | comparison.less,
     )
 
@@ -298,11 +302,11 @@ def _cause(intent: Intent, allowed: Tensor, expected: Tensor, context: MaskConte
     """What the mask is instead, in one sentence."""
     rows = _read_rows(context)
     if not bool((allowed & rows).any()):
-        return "It blocks everything."
+        return say("blocks_everything")
     if torch.equal(allowed & rows, ~expected & rows):
-        return "Every cell is the wrong way round: it is inverted."
+        return say("inverted")
     if allowed.shape[0] == allowed.shape[1] and torch.equal(allowed.T & rows, expected & rows):
-        return "Transposed it would be right: rows and columns are swapped."
+        return say("transposed")
     for cause, without in _lacks(intent):
         cells = without.expected(context)
         if cells is not None and torch.equal(allowed & rows, cells & rows):
@@ -324,12 +328,14 @@ def _moved(intent: Intent, allowed: Tensor, rows: Tensor, context: MaskContext) 
         return ""
     last = context.n_keys - context.n_queries
     if last and {edge, before} == {0, last}:
-        corner, expression = ("top-left", "k <= q") if edge == 0 else ("bottom-right", f"k <= {_beside(last)}")
-        return f"It is causal from the other corner, {corner} aligned: {expression}."
-    off = abs(edge - before)
-    own = "its own key is hidden, " if edge == before - 1 else ""
-    keys = f"{'one key' if off == 1 else f'{off} keys'} too {'many' if edge > before else 'few'}"
-    return f"Every query sees {keys}, {own}k <= {_beside(edge)}: off by {'one' if off == 1 else off}."
+        return say("from_top_left") if edge == 0 else say("from_bottom_right", edge=_beside(last))
+    if edge == before - 1:
+        return say("own_key_hidden", edge=_beside(edge))
+    if edge == before + 1:
+        return say("one_key_too_many", edge=_beside(edge))
+    if edge < before:
+        return say("keys_too_few", off=before - edge, edge=_beside(edge))
+    return say("keys_too_many", off=edge - before, edge=_beside(edge))
 
 
 def _beside(edge: int) -> str:
@@ -339,14 +345,11 @@ def _beside(edge: int) -> str:
 def _lacks(intent: Intent) -> Iterator[tuple[str, Intent]]:
     """What of an intention can have been left out, with what is left of it."""
     if intent.documents:
-        yield (
-            "The documents are not isolated: tokens leak from one into the next.",
-            replace(intent, documents=False),
-        )
+        yield say("documents_leak"), replace(intent, documents=False)
     if intent.padding:
-        yield "Padding is not ignored.", replace(intent, padding=False)
+        yield say("padding_seen"), replace(intent, padding=False)
     if intent.documents and intent.padding:
-        yield "Neither documents nor padding are looked at.", replace(intent, documents=False, padding=False)
+        yield say("documents_and_padding_seen"), replace(intent, documents=False, padding=False)
 
 
 def _of_another(intent: Intent, other: Intent | None, context: MaskContext) -> str:
@@ -355,8 +358,8 @@ def _of_another(intent: Intent, other: Intent | None, context: MaskContext) -> s
     words = other.words_over(context)
     if other.kind == intent.kind and INTENT_KINDS[intent.kind].number:
         away = other.number - intent.number
-        off = "off by one" if abs(away) == 1 else f"off by {abs(away)}"
-        return f"It is {words}." if away == 0 else f"It is {words}, not {intent.number}: {off}."
-    if intent.kind == "causal" and other.kind == "prefix":
-        return f"It is {words}: the first {other.number} tokens see each other."
-    return f"It is {words}."
+        if away:
+            return say("off_by", words=words, number=intent.number, away="one" if abs(away) == 1 else abs(away))
+    elif intent.kind == "causal" and other.kind == "prefix":
+        return say("prefix_seen", words=words, number=other.number)
+    return say("other", words=words)

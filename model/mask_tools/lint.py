@@ -15,6 +15,9 @@ import torch
 from torch import Tensor
 
 from model.mask_tools.mask_case import SEVERITIES, Finding, MaskCase, Role, Severity, listed, named
+from model.texts import texts_of
+
+say = texts_of(__name__)
 
 __all__ = ["EXPLAINS", "RULES", "SEVERITIES", "Finding", "MaskCase", "Severity", "lint"]
 
@@ -54,9 +57,9 @@ _FAULTS: dict[str, Callable[[MaskCase], Tensor]] = {
 }
 
 _SAID = {
-    "no_key_left": "real queries have no key left",
-    "visible_padding": "padding can be seen",
-    "visible_future": "later keys can be seen",
+    "no_key_left": say("no_key_left_said"),
+    "visible_padding": say("visible_padding_said"),
+    "visible_future": say("visible_future_said"),
 }
 
 
@@ -90,11 +93,11 @@ def own_key_hidden(case: MaskCase) -> Finding | None:
         return None
     return Finding(
         rule="own_key_hidden",
-        title="No query sees its own key",
+        title=say("own_key_hidden"),
         severity="error",
         cells=case.own & case.tokens,
-        why=f"Each query sees earlier keys but not its own, which leaves no key for {named('query', keyless)}.",
-        mend="Allow the diagonal: k <= q in place of k < q, which is tril(0) in place of tril(-1).",
+        why=say("own_key_hidden_why", queries=named("query", keyless)),
+        mend=say("own_key_hidden_mend"),
     )
 
 
@@ -113,11 +116,11 @@ def inverted(case: MaskCase) -> Finding | None:
         return None
     return Finding(
         rule="inverted",
-        title="The mask is inverted",
+        title=say("inverted"),
         severity="error",
         cells=_faulty_cells(case),
-        why=f"Blocked and visible seem swapped: {_said(before - after)}, and turning every cell over ends that.",
-        mend="Turn every cell over (~mask): True means may attend here, and blocked in nn.MultiheadAttention.",
+        why=say("inverted_why", faults=_said(before - after)),
+        mend=say("inverted_mend"),
     )
 
 
@@ -146,11 +149,11 @@ def transposed(case: MaskCase) -> Finding | None:
         return None
     return Finding(
         rule="transposed",
-        title="The mask is transposed",
+        title=say("transposed"),
         severity="error",
         cells=case.allowed != flipped.allowed,
-        why=f"Rows and columns seem swapped: {_said(before - after)}, and transposing the mask ends that.",
-        mend="Transpose it (mask.T): each row belongs to a query, each column to a key.",
+        why=say("transposed_why", faults=_said(before - after)),
+        mend=say("transposed_mend"),
     )
 
 
@@ -167,12 +170,15 @@ def padding_on_queries(case: MaskCase) -> Finding | None:
         return None
     return Finding(
         rule="padding_on_queries",
-        title="Padding is blocked along the wrong axis",
+        title=say("padding_on_queries"),
         severity="error",
         cells=visible | rows[:, None],
-        why=f"Blocked are the rows of {_padding_named('query', rows)}, so real queries still attend to "
-        f"{_padding_named('key', visible.any(0))}.",
-        mend="Block columns, not rows: ~key_is_padding[None, :] in place of ~query_is_padding[:, None].",
+        why=say(
+            "padding_on_queries_why",
+            queries=_padding_named("query", rows),
+            keys=_padding_named("key", visible.any(0)),
+        ),
+        mend=say("padding_on_queries_mend"),
     )
 
 
@@ -185,12 +191,11 @@ def one_key_too_many(case: MaskCase) -> Finding | None:
         return None
     return Finding(
         rule="one_key_too_many",
-        title="Every query sees one key too many",
+        title=say("one_key_too_many"),
         severity="error",
         cells=seen,
-        why="Each query sees the key right after its own, the very token that it learns to predict.",
-        mend=f"Move the mask's edge by one: {_edge(edge)} in place of {_edge(edge + 1)}, "
-        f"which is tril({edge}) in place of tril({edge + 1}).",
+        why=say("one_key_too_many_why"),
+        mend=say("one_key_too_many_mend", right=_edge(edge), wrong=_edge(edge + 1), edge=edge, next=edge + 1),
     )
 
 
@@ -202,13 +207,11 @@ def aligned_top_left(case: MaskCase) -> Finding | None:
         return None
     return Finding(
         rule="aligned_top_left",
-        title="Causal from the wrong corner",
+        title=say("aligned_top_left"),
         severity="warning",
         cells=hidden,
-        why=f"Query 0 is set beside key 0, though with a key/value cache it stands at position {last} and may see "
-        "all keys up to there.",
-        mend=f"Align the last query with the last key: {_edge(last)}, as "
-        f"torch.nn.attention.bias.causal_lower_right({case.n_queries}, {case.n_keys}) does.",
+        why=say("aligned_top_left_why", last=last),
+        mend=say("aligned_top_left_mend", edge=_edge(last), n_queries=case.n_queries, n_keys=case.n_keys),
     )
 
 
@@ -220,12 +223,11 @@ def aligned_bottom_right(case: MaskCase) -> Finding | None:
         return None
     return Finding(
         rule="aligned_bottom_right",
-        title="Causal from the wrong corner",
+        title=say("aligned_bottom_right"),
         severity="error",
         cells=hidden,
-        why=f"The last query is set beside the last key, which leaves no key for {_rows_named(case)}.",
-        mend="Align the first query with the first key: k <= q, as is_causal=True does in "
-        "F.scaled_dot_product_attention.",
+        why=say("aligned_bottom_right_why", queries=_rows_named(case)),
+        mend=say("aligned_bottom_right_mend"),
     )
 
 
@@ -244,11 +246,11 @@ def blocks_everything(case: MaskCase) -> Finding | None:
         return None
     return Finding(
         rule="blocks_everything",
-        title="The mask blocks everything",
+        title=say("blocks_everything"),
         severity="error",
         cells=_without_key(case),
-        why=f"No query sees any key, and {_softmax_without_key(case)}.",
-        mend="Start again from a mask that blocks padding and later keys only.",
+        why=say("blocks_everything_why", softmax=_softmax_without_key(case)),
+        mend=say("blocks_everything_mend"),
     )
 
 
@@ -258,17 +260,13 @@ def no_key_left(case: MaskCase) -> Finding | None:
     if not cells.any():
         return None
     may_see_one = bool(case.may_open[cells.any(-1)].any(-1).all())
-    mend = (
-        "Every key there is padding or comes later: leave the query out, or put a token such as <s> in front."
-        if not may_see_one
-        else "Let it see at least its own key, or give it weights of zero as F.scaled_dot_product_attention does."
-    )
+    mend = say("all_blocked_mend") if not may_see_one else say("no_key_left_mend")
     return Finding(
         rule="no_key_left",
-        title="A query has no key left",
+        title=say("no_key_left"),
         severity="error",
         cells=cells,
-        why=f"No key is left for {_rows_named(case)}, and {_softmax_without_key(case)}.",
+        why=say("no_key_left_why", queries=_rows_named(case), softmax=_softmax_without_key(case)),
         mend=mend,
     )
 
@@ -280,12 +278,11 @@ def visible_padding(case: MaskCase) -> Finding | None:
         return None
     return Finding(
         rule="visible_padding",
-        title="Padding can be seen",
+        title=say("visible_padding"),
         severity="error",
         cells=cells,
-        why=f"Real queries give weight to {_padding_named('key', cells.any(0))}, so the output changes with the "
-        "amount of padding.",
-        mend="Block the columns of padding keys: mask & ~key_is_padding[None, :].",
+        why=say("visible_padding_why", keys=_padding_named("key", cells.any(0))),
+        mend=say("visible_padding_mend"),
     )
 
 
@@ -296,12 +293,11 @@ def visible_future(case: MaskCase) -> Finding | None:
         return None
     return Finding(
         rule="visible_future",
-        title="The future can be seen",
+        title=say("visible_future"),
         severity="error",
         cells=cells,
-        why=f"Keys that come later are visible to {named('query', cells.any(-1))}, so in training the model can "
-        "copy what it should predict.",
-        mend=f"Block every key after the query: mask & ({_edge(case.offset)}), which is mask.tril({case.offset}).",
+        why=say("visible_future_why", queries=named("query", cells.any(-1))),
+        mend=say("visible_future_mend", edge=_edge(case.offset), offset=case.offset),
     )
 
 
@@ -312,12 +308,15 @@ def padding_query_without_key(case: MaskCase) -> Finding | None:
         return None
     return Finding(
         rule="padding_query_without_key",
-        title="Padding queries have no key",
+        title=say("padding_query_without_key"),
         severity="note",
         cells=rows[:, None].expand_as(case.allowed),
-        why=f"No key is left for {_padding_named('query', rows)}: nobody reads their output, but "
-        f"{_softmax_without_key(case)}.",
-        mend="Let them see themselves, or give them weights of zero as F.scaled_dot_product_attention does.",
+        why=say(
+            "padding_query_without_key_why",
+            queries=_padding_named("query", rows),
+            softmax=_softmax_without_key(case),
+        ),
+        mend=say("padding_query_without_key_mend"),
     )
 
 
@@ -331,11 +330,11 @@ def dead_key(case: MaskCase) -> Finding | None:
         return None
     return Finding(
         rule="dead_key",
-        title="A key that no query sees",
+        title=say("dead_key"),
         severity="note",
         cells=could_see & dead,
-        why=f"No query sees {named('key', dead)}, so in this layer nothing moves from there to other tokens.",
-        mend="Let at least its own query see it, unless hiding the token is the purpose.",
+        why=say("dead_key_why", keys=named("key", dead)),
+        mend=say("dead_key_mend"),
     )
 
 
@@ -346,11 +345,11 @@ def blocks_nothing(case: MaskCase) -> Finding | None:
         return None
     return Finding(
         rule="blocks_nothing",
-        title="The mask blocks nothing",
+        title=say("blocks_nothing"),
         severity="note",
         cells=expected,
-        why="Every cell is allowed, which gives the same result as no mask at all.",
-        mend="Block padding columns and, in a causal model, the keys after each query.",
+        why=say("blocks_nothing_why"),
+        mend=say("blocks_nothing_mend"),
     )
 
 
@@ -366,8 +365,8 @@ def _padding_named(role: Role, marked: Tensor) -> str:
 def _softmax_without_key(case: MaskCase) -> str:
     """What PyTorch makes of a row without a key; measured with nn.MultiheadAttention in evaluation mode."""
     if case.fill is not None and float(stored_fill(case)) > -math.inf:
-        return f"a fill of {case.fill:g} lets the softmax give the weights to blocked keys"
-    return "PyTorch's softmax of such a row is NaN, which spreads to all tokens in the next layer"
+        return say("softmax_leaks", fill=case.fill)
+    return say("softmax_nan")
 
 
 # Rules about the number that stands for a blocked cell.
@@ -382,12 +381,11 @@ def fill_overflows(case: MaskCase) -> Finding | None:
     has_empty_row = bool(blocked.all(-1).any())
     return Finding(
         rule="fill_overflows",
-        title="The fill does not fit the number type",
+        title=say("fill_overflows"),
         severity="error" if has_empty_row else "warning",
         cells=blocked,
-        why=f"The fill {case.fill:g} is below the lowest number of {name}, {lowest:g}: PyTorch refuses it or turns "
-        "it into -inf, and then a row with no key gives NaN.",
-        mend=f"Fill with torch.finfo(scores.dtype).min, {lowest:g} in {name}.",
+        why=say("fill_overflows_why", fill=case.fill, name=name, lowest=lowest),
+        mend=say("fill_overflows_mend", lowest=lowest, name=name),
     )
 
 
@@ -399,12 +397,11 @@ def fill_leaks(case: MaskCase) -> Finding | None:
     name, limits = _type_name(case), torch.finfo(case.number_type)
     return Finding(
         rule="fill_leaks",
-        title="The fill lets blocked keys through",
+        title=say("fill_leaks"),
         severity="error" if weight >= limits.eps else "warning",
         cells=blocked,
-        why=f"A fill of {case.fill:g} can leave a blocked key a weight of {weight:.2g} in {name}, with scores from "
-        f"-{case.largest_score:g} to {case.largest_score:g}.",
-        mend=f"Fill with -inf, or with torch.finfo(scores.dtype).min, {limits.min:g} in {name}.",
+        why=say("fill_leaks_why", fill=case.fill, weight=weight, name=name, largest_score=case.largest_score),
+        mend=say("fill_leaks_mend", lowest=limits.min, name=name),
     )
 
 

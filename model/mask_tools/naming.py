@@ -9,6 +9,9 @@ from torch import Tensor
 from model.mask_tools.intents import Intent, expected_of_blocks, recognise
 from model.mask_tools.language import MaskContext, express
 from model.mask_tools.mask_case import counted
+from model.texts import texts_of
+
+say = texts_of(__name__)
 
 _LONGEST = 60
 _LARGEST = 48 * 48
@@ -21,9 +24,9 @@ def name_of(allowed: Tensor, context: MaskContext) -> str:
     """
     context = replace(context, query_is_padding=(False,) * context.n_queries)
     if not bool(allowed.any()):
-        return "blocked everywhere: no query sees any key"
+        return say("blocked_everywhere")
     if bool(allowed.all()):
-        return "open everywhere: every query sees every key"
+        return say("open_everywhere")
     if len(allowed) == 1:
         return _by_an_expression(allowed, context)
     if named := _by_its_edge(allowed):
@@ -33,7 +36,7 @@ def name_of(allowed: Tensor, context: MaskContext) -> str:
         return found.words_over(context)
     in_blocks = expected_of_blocks(Intent("causal"), context)
     if in_blocks is not None and bool((in_blocks == allowed).all()):
-        return f"causal, each key a block of {context.n_queries // context.n_keys}"
+        return say("in_blocks", size=context.n_queries // context.n_keys)
     return _by_an_expression(allowed, context)
 
 
@@ -44,18 +47,20 @@ def _by_its_edge(allowed: Tensor) -> str:
     if not bool((allowed == allowed.new_ones(allowed.shape).tril(edge)).all()):
         return ""
     corner = 0 if abs(edge) < abs(edge - last) else last
-    words = f"causal, {'bottom-right' if corner else 'top-left'} aligned" if last else "causal"
+    words = say("causal") if not last else say("bottom_right") if corner else say("top_left")
     if edge == corner:
         return words
     if 1 < edge < last - 1:
-        return f"causal, past length {edge}"
+        return say("past_length", length=edge)
     keys = counted("key", abs(edge - corner))
     condition = f"k <= q {'+' if edge > 0 else '-'} {abs(edge)}" if edge else "k <= q"
-    return f"{words}, but for {keys} {'more' if edge > corner else 'less'}: {condition}"
+    if edge > corner:
+        return say("with_more", words=words, keys=keys, condition=condition)
+    return say("with_less", words=words, keys=keys, condition=condition)
 
 
 def _by_an_expression(allowed: Tensor, context: MaskContext) -> str:
     expression = express(allowed, context) if allowed.numel() <= _LARGEST else ""
     if expression and len(expression) <= _LONGEST:
-        return f"open where {expression}"
-    return f"irregular: {int(allowed.sum()):,} of {allowed.numel():,} cells are open"
+        return say("open_where", expression=expression)
+    return say("irregular", n_open=int(allowed.sum()), n=allowed.numel())

@@ -8,6 +8,9 @@ import torch
 from torch import Tensor
 
 from model.mask_tools.mask_case import Severity
+from model.texts import texts_of
+
+say = texts_of(__name__)
 
 Axes = tuple[str, ...]
 """What the axes before queries and keys are: ``sequence``, ``head``, or both in one."""
@@ -47,7 +50,7 @@ def of_sequences(found: Passed) -> Passed:
     """One row for each sequence: (B, 1, Tk)."""
     if found.allowed is None or found.allowed.dim() > 2:
         shape = () if found.allowed is None else tuple(found.allowed.shape)
-        text = f"This place takes one row for each sequence, (B, Tk), and refuses the shape {shape}."
+        text = say("one_row", shape=shape)
         return Passed(None, (Remark("error", text),))
     rows = found.allowed.reshape(-1, 1, found.allowed.shape[-1])
     return replace(found, allowed=rows, axes=("sequence",))
@@ -66,16 +69,13 @@ def of_queries(found: Passed, rows: Tensor, leading: tuple[Axes, ...], n_heads: 
     axes = next((axes for axes in leading if len(axes) == n_leading), None)
     if axes is None:
         known = " or ".join(_shape_of(axes) for axes in leading)
-        text = f"This place takes {known}, and refuses an array of {rows.dim()} axes, {tuple(rows.shape)}."
+        text = say("refuses", known=known, dims=rows.dim(), shape=tuple(rows.shape))
         return Passed(None, (Remark("error", text),))
     if BOTH not in axes:
         return replace(found, axes=axes)
     count = len(rows)
     if count % n_heads:
-        text = (
-            f"This place takes (B * n_heads, Tq, Tk), and {count} is no multiple of {n_heads} heads. One mask for "
-            f"each sequence is repeated for its heads by mask.repeat_interleave({n_heads}, 0)."
-        )
+        text = say("no_multiple", count=count, n_heads=n_heads)
         return Passed(None, (Remark("error", text),))
     split = rows.reshape(count // n_heads, n_heads, *rows.shape[1:])
     return replace(found, allowed=split, axes=("sequence", "head"))

@@ -24,7 +24,10 @@ from model.config import TransformerConfig
 from model.feed_forward import FeedForward
 from model.layers import EncoderLayer
 from model.positional_encoding import sinusoidal_encoding
+from model.texts import texts_of
 from model.tracing import Trace, TracedModule, record
+
+say = texts_of(__name__)
 
 Sequence = Literal["source", "target"]
 
@@ -210,7 +213,7 @@ def _build(name: str, content: object) -> WorkedExample:
     return WorkedExample(
         name=name,
         title=str(content["title"]),
-        description=f"{case.description}{_MASK_SAID.get(mask_name, f', {mask_name} mask')}.",
+        description=f"{case.description}{_MASK_SAID.get(mask_name, say('mask', name=mask_name))}.",
         source=str(content["source"]),
         recipe=str(content["recipe"]),
         module=case.module.double().eval(),
@@ -241,8 +244,14 @@ def _attention_function(content: _Content) -> _Case:
     return _Case(
         module=_AttentionExample(AttentionFunction()),
         inputs=(q, k, v),
-        description=f"Scaled dot-product attention: {_count(q.shape[2], 'query', 'queries')} over "
-        f"{_count(k.shape[2], 'key')} of width {k.shape[3]}, values of width {v.shape[3]}{_in_sequences(q)}",
+        description=say(
+            "attention",
+            queries=_count(q.shape[2], "query", "queries"),
+            keys=_count(k.shape[2], "key"),
+            key_width=k.shape[3],
+            value_width=v.shape[3],
+            sequences=_in_sequences(q),
+        ),
         sequences={"source": k.shape[2], "target": q.shape[2]},
         prefix="attention.",
         with_axes=_with_batch_and_head,
@@ -269,11 +278,14 @@ def _multi_head_attention(content: _Content, weights: Mapping[str, Tensor]) -> _
         output_projection="w_o" in weights,
     )
     _fill(attention, weights)
-    what = f"Cross-attention to {_count(inputs[1].shape[1], 'token')} from" if is_cross else "Self-attention of"
+    sizes, heads = _sizes(x), _count(n_heads, "head")
+    keys = _count(inputs[1].shape[1], "token")
     return _Case(
         module=_AttentionExample(attention),
         inputs=inputs,
-        description=f"{what} {_sizes(x)}, {_count(n_heads, 'head')} of width {attention.head_dim}",
+        description=say("cross_attention", keys=keys, sizes=sizes, heads=heads, width=attention.head_dim)
+        if is_cross
+        else say("self_attention", sizes=sizes, heads=heads, width=attention.head_dim),
         sequences={"source": inputs[1].shape[1], "target": x.shape[1]} if is_cross else {"source": x.shape[1]},
         prefix="attention.",
     )
@@ -286,7 +298,7 @@ def _feed_forward(content: _Content, weights: Mapping[str, Tensor]) -> _Case:
     return _Case(
         module=_FeedForwardExample(feed_forward),
         inputs=(x,),
-        description=f"Feed-forward network with {weights['w_1'].shape[1]} hidden units over {_sizes(x)}",
+        description=say("feed_forward", n=weights["w_1"].shape[1], sizes=_sizes(x)),
         sequences={"source": x.shape[1]},
         prefix="feed_forward.",
     )
@@ -306,7 +318,7 @@ def _encoder_layer(content: _Content, weights: Mapping[str, Tensor]) -> _Case:
     return _Case(
         module=_EncoderLayerExample(layer),
         inputs=(x,),
-        description=f"Post-norm encoder layer over {_sizes(x)}, {_count(n_heads, 'head')}",
+        description=say("encoder_layer", sizes=_sizes(x), heads=_count(n_heads, "head")),
         sequences={"source": x.shape[1]},
         prefix="encoder_layer.",
         renamed={
@@ -323,7 +335,7 @@ def _positional_encoding(content: _Content) -> _Case:
     return _Case(
         module=_PositionalEncodingExample(length, d_model),
         inputs=(),
-        description=f"The sinusoidal table of {_count(length, 'position')} by {d_model}",
+        description=say("positions", positions=_count(length, "position"), d_model=d_model),
         sequences={"source": length},
         renamed={"encoding": "positional_encoding"},
     )
@@ -339,7 +351,7 @@ def _fill(module: nn.Module, weights: Mapping[str, Tensor]) -> None:
                 layer.bias = nn.Parameter(bias.double())
 
 
-_MASK_SAID = {"": "", "custom": ", a mask of its own"}
+_MASK_SAID = {"": "", "custom": say("own_mask")}
 """How a description ends, other than by the name of a mask."""
 
 
@@ -379,11 +391,11 @@ def _count(number: int, thing: str, things: str = "") -> str:
 
 
 def _sizes(x: Tensor) -> str:
-    return f"{_count(x.shape[1], 'token')} of width {x.shape[2]}{_in_sequences(x)}"
+    return say("sizes", tokens=_count(x.shape[1], "token"), width=x.shape[2], sequences=_in_sequences(x))
 
 
 def _in_sequences(x: Tensor) -> str:
-    return f" in {x.shape[0]} sequences" if x.shape[0] > 1 else ""
+    return say("in_sequences", n=x.shape[0]) if x.shape[0] > 1 else ""
 
 
 WORKED_EXAMPLES: Mapping[str, Callable[[], WorkedExample]] = {

@@ -73,7 +73,7 @@ def test_the_words_tell_of_the_cell_that_was_clicked_with_the_models_numbers():
     assert dict(app.query_params) == {**LINK, "head": "1", "query": "3", "key": "0"}
     (account,) = (one.value for one in app.markdown if one.value.startswith("**Layer 0, head 1, query 3 “on”.**"))
     moved = shift(*compared(), "encoder.layers.0.self_attention", batch=0, head=1, query=3)
-    before, _, said = account.partition("freed ")
+    before, _, said = account.partition("removed ")
     assert before.endswith("Blocking these 7 keys ")
     freed, *gains = (float(number) for number in re.findall(r"\d\.\d\d", said))
     assert [int(key) for key in re.findall(r"key (\d)", said)] == [key for key, _ in moved.gains]

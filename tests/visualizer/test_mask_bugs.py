@@ -62,13 +62,13 @@ BUGS = (
     Bug("wfondrie/depthcharge#38", LATER, "transformer", Intent("causal"), "1 and 0 block nothing"),
     Bug("pytorch/pytorch#21518", 1 - LATER, "mha_attn_mask", Intent("causal"), "1 and 0 block nothing"),
     Bug("huggingface/transformers#542", 1 - LATER, "added", Intent("causal"), "1 and 0 block nothing"),
-    Bug("rasbt/LLMs-from-scratch#1061", LATER.bool(), "sdpa", Intent("causal"), "it is inverted"),
+    Bug("rasbt/LLMs-from-scratch#1061", LATER.bool(), "sdpa", Intent("causal"), "It is inverted"),
     Bug(
         "pytorch/pytorch#170400",
         torch.tensor([[False, False, False, False, True, True]]).expand(T, T),
         "sdpa",
         Intent("bidirectional", padding=True),
-        "it is inverted",
+        "It is inverted",
         padding=(4, 5),
     ),
     Bug("huggingface/transformers#39408", window(4), "sdpa", Intent("window", 3), "not 3: off by one"),
@@ -136,7 +136,7 @@ BUGS = (
         QUERY // 2 < KEY // 2,
         "flex",
         Intent("block_causal", 2),
-        "Every cell is the wrong way round: it is inverted",
+        "It is inverted",
     ),
     Bug(
         "huggingface/transformers#30918",
@@ -255,7 +255,7 @@ BUGS += (
         torch.tensor([[False, False, False, False, True, True]]).expand(3, T),
         "sdpa",
         Intent("bidirectional", padding=True),
-        "it is inverted",
+        "It is inverted",
         padding=(4, 5),
     ),
     Bug(
@@ -384,7 +384,7 @@ def test_an_array_is_described_and_not_judged_until_it_is_said_what_it_should_be
     assert any(markdown_safe("This is open where k > q") in text for text in said), said
     assert [len(kind) for kind in (app.error, app.warning, app.success)] == [0, 0, 0]
     app.selectbox(key="intent_array_unsaid").set_value("causal").run()
-    assert any("it is inverted" in text.value for text in app.markdown)
+    assert any("It is inverted" in text.value for text in app.markdown)
 
 
 HEADS_OUTSIDE = torch.stack([CAUSAL, CAUSAL & ~PADDED_LEFT]).repeat(2, 1, 1)
@@ -462,7 +462,7 @@ def test_an_array_of_queries_by_keys_becomes_the_mask_of_the_cross_attention():
     (past,) = [number for number in app.number_input if number.label == "Past length (KV cache)"]
     assert (past.value, past.min) == (0, 0)
     past.set_value(1).run()
-    assert any("query 0 stands beside key 1, query 2 beside key 3" in caption.value for caption in app.caption)
+    assert any("query 0 is aligned with key 1, query 2 with key 3" in caption.value for caption in app.caption)
 
 
 def test_a_key_of_the_longer_source_is_looked_at_in_the_cross_attention():

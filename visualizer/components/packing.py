@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from visualizer.texts import texts_of
+from model.texts import texts_of
 
 say = texts_of(__name__)
 

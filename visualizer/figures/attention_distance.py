@@ -9,10 +9,10 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
+from model.texts import texts_of
 from visualizer.colors import DASHES, HEADS, N_HEAD_COLORS, ThemeName
 from visualizer.figures.looks import LEGEND_BELOW, MARGIN
 from visualizer.safe_text import plotly_safe
-from visualizer.texts import texts_of
 
 say = texts_of(__name__)
 

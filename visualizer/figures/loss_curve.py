@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
+from model.texts import texts_of
 from visualizer.safe_text import plotly_safe
-from visualizer.texts import texts_of
 
 say = texts_of(__name__)
 

@@ -10,9 +10,9 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
+from model.texts import texts_of
 from visualizer.colors import N_STEPS, ROLES, SEQUENTIAL_NEUTRAL, ThemeName
 from visualizer.figures.looks import LEGEND_BELOW, MARGIN, hover_names, token_ticks
-from visualizer.texts import texts_of
 
 say = texts_of(__name__)
 

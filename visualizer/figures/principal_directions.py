@@ -10,9 +10,9 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
+from model.texts import texts_of
 from visualizer.colors import ROLES, ThemeName
 from visualizer.figures.looks import LEGEND_BELOW, MARGIN, hover_names, shortened
-from visualizer.texts import texts_of
 
 say = texts_of(__name__)
 

@@ -11,10 +11,10 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 from plotly.subplots import make_subplots
 
+from model.texts import texts_of
 from visualizer.colors import ROLES, Role, ThemeName
 from visualizer.figures.looks import LEGEND_BELOW, MARGIN
 from visualizer.safe_text import plotly_safe
-from visualizer.texts import texts_of
 
 say = texts_of(__name__)
 

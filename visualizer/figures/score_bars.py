@@ -10,9 +10,9 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 from plotly.subplots import make_subplots
 
+from model.texts import texts_of
 from visualizer.colors import HATCH, ROLES, ThemeName
 from visualizer.figures.looks import MARGIN, hover_names, token_ticks
-from visualizer.texts import texts_of
 
 say = texts_of(__name__)
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from torch import Tensor
 
 from model.masks import with_leading_axes
+from model.texts import texts_of
 from visualizer.components.axis import Axis
 from visualizer.guide.words import PathFacts
 from visualizer.pictures.token_way import stack_of, taken_at
@@ -16,7 +17,6 @@ from visualizer.runs.run import Run
 from visualizer.settings.fields import TRAINED, WORKED_EXAMPLES
 from visualizer.settings.settings import Selection, default_stage
 from visualizer.stages.informative import cell_at
-from visualizer.texts import texts_of
 
 say = texts_of(__name__)
 

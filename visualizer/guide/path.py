@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from model.texts import texts_of
 from visualizer.guide.words import problem_of_condition, problem_of_line
 from visualizer.safe_text import visible
 from visualizer.settings.settings import View
-from visualizer.texts import texts_of
 
 say = texts_of(__name__)
 

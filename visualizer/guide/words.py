@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, get_args
 
+from model.texts import texts_of
 from visualizer.glossary import Piece, pieces
-from visualizer.texts import texts_of
 
 say = texts_of(__name__)
 

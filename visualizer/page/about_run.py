@@ -8,6 +8,7 @@ import streamlit as st
 
 from model.mask_tools.faults import FAULTS
 from model.mask_tools.mask_case import listed
+from model.texts import texts_of
 from visualizer.runs.masks_in_force import layer_left_out, padding_is_seen, promised_masks, same_masks
 from visualizer.runs.run import Run
 from visualizer.runs.trained import masks_of_training
@@ -19,7 +20,6 @@ from visualizer.stages.order import compare_orders
 from visualizer.state import state
 from visualizer.state.state import Choices
 from visualizer.state.widgets import mask_title
-from visualizer.texts import texts_of
 from visualizer.work.cache import cached_run
 
 say = texts_of(__name__)

@@ -7,6 +7,7 @@ from typing import Any
 
 import streamlit as st
 
+from model.texts import texts_of
 from visualizer.components.page_keys.element import Act, acts_in, page_keys
 from visualizer.components.theme_links.element import theme_links
 from visualizer.safe_text import markdown_safe
@@ -17,7 +18,6 @@ from visualizer.state import drafts, state
 from visualizer.state.expectations import reveal_or_cover
 from visualizer.state.state import Choices
 from visualizer.state.theme import look_of
-from visualizer.texts import texts_of
 from visualizer.work.classroom import new_code
 
 say = texts_of(__name__)

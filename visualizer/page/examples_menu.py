@@ -10,13 +10,13 @@ from functools import lru_cache, partial
 import numpy as np
 import streamlit as st
 
+from model.texts import texts_of
 from visualizer.page.beginning import begin
 from visualizer.safe_text import as_code, markdown_safe
 from visualizer.settings.examples import EXAMPLES
 from visualizer.settings.published import PUBLISHED
 from visualizer.settings.settings import Selection, Settings
 from visualizer.state import drafts, state
-from visualizer.texts import texts_of
 
 say = texts_of(__name__)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import streamlit as st
 
+from model.texts import texts_of
 from visualizer.components.axis import SequenceName
 from visualizer.components.glossary import glossary
 from visualizer.components.token_strip import Token, TokenSequence, parse_token, token_strip
@@ -25,7 +26,6 @@ from visualizer.settings.settings import Selection, View
 from visualizer.state import state, widgets
 from visualizer.state.state import Choices
 from visualizer.state.widgets import notices
-from visualizer.texts import texts_of
 
 say = texts_of(__name__)
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import streamlit as st
 
 from model.learning.tasks import TASKS
+from model.texts import texts_of
 from visualizer.runs.run import Run
 from visualizer.settings.fields import TRAINED
 from visualizer.settings.settings import View
 from visualizer.state import state
 from visualizer.state.state import Choices
-from visualizer.texts import texts_of
 
 say = texts_of(__name__)
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import streamlit as st
 
+from model.texts import texts_of
 from visualizer.components.path_card import PathCard, path_card
 from visualizer.glossary import GLOSSARY
 from visualizer.guide.known_paths import FIRST_PATH, keep_path, path_named
@@ -20,7 +21,6 @@ from visualizer.safe_text import markdown_safe
 from visualizer.server.mount import mount
 from visualizer.settings.settings import Selection, View
 from visualizer.state import drafts, state
-from visualizer.texts import texts_of
 
 say = texts_of(__name__)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import streamlit as st
 
+from model.texts import texts_of
 from visualizer.page import header
 from visualizer.page.about_run import about_batch, another_order, broken_on_purpose, not_as_trained
 from visualizer.page.hints import hints
@@ -23,7 +24,6 @@ from visualizer.settings.settings import Selection
 from visualizer.stages.sizes import sizes_of
 from visualizer.state import drafts, state, token_way_events, widgets
 from visualizer.state.state import Choices
-from visualizer.texts import texts_of
 from visualizer.views import VIEWS, VIEWS_OF_BATCH, VIEWS_WITHOUT_RUN
 from visualizer.views.citation import citation
 from visualizer.work.cache import cached_run, prepare_process

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
+from model.texts import texts_of
 from visualizer.glossary import masks_explained
 from visualizer.page.header import is_walked
 from visualizer.settings.dials import SIZES
@@ -16,7 +17,6 @@ from visualizer.settings.lines import lines_of
 from visualizer.settings.settings import FIELDS, Selection, Settings, in_mask_order
 from visualizer.settings.trained_models import CONTINUED, TRAINED_MODELS
 from visualizer.state import drafts, state, widgets
-from visualizer.texts import texts_of
 
 say = texts_of(__name__)
 

@@ -10,10 +10,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from model.analysis.contributions import Place, Stack, Term, lens, places, stacks_of
+from model.texts import texts_of
 from visualizer.components.token_way.element import Part, Stop, TokenWay
 from visualizer.runs.paths import layer_of
 from visualizer.runs.run import Run
 from visualizer.stages.panels import to_array
+
+say = texts_of(__name__)
 
 MOST_NUMBERS = 4_000_000
 """So many numbers are taken apart at most; of more, the tokens around the chosen one."""
@@ -85,7 +88,7 @@ def take_apart(run: Run, stack: Stack, window: slice) -> Taken:
         likely=likely,
         probabilities=probabilities,
         vocabulary={token: run.vocabulary[token] for token in sorted(ids)},
-        end=("prediction", "probabilities") if predicts else ("to the decoder", found[-1].path),
+        end=("prediction", "probabilities") if predicts else (say("to_the_decoder"), found[-1].path),
         expects_next=run.settings.architecture != "encoder",
     )
     return Taken(way, max(place.difference for place in found), len(found))
@@ -130,7 +133,7 @@ def _part(run: Run, term: Term) -> Part:
         return Part(term.kind, run.head_label(term.head), f"{term.path.rpartition('.')[0]}.weights", term.head)
     if term.kind == "bias":
         module, _, name = term.path.rpartition(".")
-        return Part(term.kind, f"bias of {name}", term.path if name.startswith("norm") else f"{module}.output")
+        return Part(term.kind, say("bias", name=name), term.path if name.startswith("norm") else f"{module}.output")
     return Part(term.kind, term.kind.replace("_", "-"), term.path)
 
 

@@ -11,10 +11,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from headlight.attention import Attention
+from model.texts import texts_of
 from visualizer.components.axis import Axis
 from visualizer.components.tensor_grid.element import Panel
 from visualizer.runs.watched import WatchedRun, key_groups, n_items, plane
 from visualizer.safe_text import visible, visible_whole
+
+say = texts_of(__name__)
 
 MOST_CELLS = 2**23
 """The most weights that are sent at once: of all layers, or else of the one that is looked at."""
@@ -210,7 +213,7 @@ def watched_heads(run: WatchedRun, path: str, item: int, wanted: tuple[int, int]
 
 def _names(attention: Attention, n_heads: int) -> tuple[str, ...]:
     groups = key_groups(attention)
-    return tuple(f"keys and values {group}" for group in groups) if groups else ("",) * n_heads
+    return tuple(say("keys_and_values", group=group) for group in groups) if groups else ("",) * n_heads
 
 
 def _shape(tensor: Tensor) -> str:

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Literal, get_args
 from urllib.parse import urlencode
 
+from model.texts import texts_of
 from visualizer.settings.fields import fields_of, setting
 from visualizer.settings.link import read_part, read_query, read_unchanged, write_query
 from visualizer.settings.settings import FIELDS, Selection, Settings
 from visualizer.settings.training_settings import TRAINING
 from visualizer.settings.watched_settings import WATCHED
-from visualizer.texts import texts_of
 
 say = texts_of(__name__)
 

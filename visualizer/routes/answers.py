@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from model import Trace
+from model.texts import texts_of
 from model.tracing import TraceError
 from visualizer.components.packing import in_precision, pack
 from visualizer.pictures.compare import ComparePicture, compared_settings
@@ -21,7 +22,6 @@ from visualizer.runs.paths import attention_modules, without_layer
 from visualizer.runs.run import Run
 from visualizer.runs.saved import as_file
 from visualizer.settings.settings import Selection, Settings
-from visualizer.texts import texts_of
 from visualizer.work.cache import cached_run
 
 say = texts_of(__name__)

@@ -25,9 +25,9 @@ from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.status import WS_1003_UNSUPPORTED_DATA, WS_1008_POLICY_VIOLATION
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
+from model.texts import texts_of
 from visualizer.routes.address import Address, Format, read_picture_address, read_stage_address, version_here
 from visualizer.server.mount import script
-from visualizer.texts import texts_of
 
 if TYPE_CHECKING:  # it brings torch, which takes a second
     from visualizer.routes.answers import Answer

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from visualizer.texts import texts_of
+from model.texts import texts_of
 
 say = texts_of(__name__)
 

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 from model.mask_tools.intent_kinds import INTENT_KINDS
 from model.mask_tools.intents import Intent
+from model.texts import texts_of
 from visualizer.settings.attentions import MaskedAttention, changed_for, seen_by
 from visualizer.settings.fields import EXPRESSION, UNSAID
 from visualizer.settings.settings import Selection, Settings
-from visualizer.texts import texts_of
 
 say = texts_of(__name__)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from dataclasses import dataclass, replace
 
+from model.texts import texts_of
 from visualizer.runs.refusals import WayOut
 from visualizer.runs.tokens import Encoded, encode, first_tokens, target_lines, tokenize
 from visualizer.settings.attentions import MaskedAttention, attentions_of, seen_by
@@ -12,7 +13,6 @@ from visualizer.settings.fields import MAX_SEQUENCES, MAX_TEXT, MAX_TOKENS, TRAI
 from visualizer.settings.lines import lines_of
 from visualizer.settings.painted_mask import asks_for_head, read_planes
 from visualizer.settings.settings import Settings, TokenKind
-from visualizer.texts import texts_of
 
 say = texts_of(__name__)
 

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from model import CombinedMask, MaskInputs, build_masks
 from model.mask_tools.language import MaskContext, MaskExpressionError, express, parse
+from model.texts import texts_of
 from visualizer.components.axis import SequenceName
 from visualizer.runs.tokens import TokenSequence, segments
 from visualizer.settings.attentions import attentions_of, seen_by
@@ -26,7 +27,6 @@ from visualizer.settings.painted_mask import (
     write_planes,
 )
 from visualizer.settings.settings import Settings
-from visualizer.texts import texts_of
 
 say = texts_of(__name__)
 

@@ -24,11 +24,14 @@ from model.analysis.influence import (
 from model.analysis.reach import allowed_dependence
 from model.masks import causal
 from model.randomness import named_generator
+from model.texts import texts_of
 from visualizer.components.axis import SequenceName
 from visualizer.runs.compute import edits
 from visualizer.runs.paths import without_layer
 from visualizer.runs.run import Run
 from visualizer.settings.settings import Claim, Settings
+
+say = texts_of(__name__)
 
 AT_ONCE = 64**2 * 64**2 * 2
 """The effort up to which nobody has to ask for a measurement: about two seconds on two cores."""
@@ -199,7 +202,7 @@ def _intended_mask(run: Run, path: str, intended: Intended) -> Tensor | None:
 
 def _measurable(run: Run) -> TracedModule:
     if run.example is not None:
-        raise ValueError("a worked example has no tokens to measure by: take other weights")
+        raise ValueError(say("worked_example"))
     return run.model
 
 

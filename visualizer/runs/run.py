@@ -19,13 +19,13 @@ from model import (
 )
 from model.dataflow import Dataflow, record_dataflow
 from model.sources.worked_examples import WorkedExample
+from model.texts import texts_of
 from visualizer.components.axis import Axis, SequenceName
 from visualizer.runs.kept import KeepsResults
 from visualizer.runs.paths import layer_of, with_layer, without_layer
 from visualizer.runs.tokens import TokenSequence
 from visualizer.settings.lines import lines_of
 from visualizer.settings.settings import Selection, Settings
-from visualizer.texts import texts_of
 
 say = texts_of(__name__)
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from model import MultiHeadAttention, TracedModule
 from model.mask_tools.language import MaskExpressionError, parse_score
+from model.texts import texts_of
 from visualizer.runs.paths import in_layer
 from visualizer.settings.settings import Settings, masked_attention
-from visualizer.texts import texts_of
 
 say = texts_of(__name__)
 

@@ -14,9 +14,9 @@ from functools import cached_property, lru_cache
 from itertools import accumulate, chain
 from typing import TYPE_CHECKING
 
+from model.texts import texts_of
 from visualizer.safe_text import _EMOJI, graphemes, visible
 from visualizer.settings.lines import lines_of
-from visualizer.texts import texts_of
 
 if TYPE_CHECKING:  # settings quotes what a link holds with `visible_whole`
     from visualizer.settings.settings import PadSide, Settings, TokenKind
@@ -126,7 +126,7 @@ class Vocabulary:
         try:
             return tuple(self._ids[token] for token in tokens)
         except KeyError as error:
-            raise ValueError(f"token {error} is not in the vocabulary") from None
+            raise ValueError(say("unknown_token", error=error)) from None
 
     def tokens_of(self, ids: Iterable[int]) -> tuple[str, ...]:
         """The tokens of ids, the specials among them by their names."""

@@ -12,6 +12,7 @@ from model.decoding import GREEDY, Reader, decode
 from model.learning.checkpoints import Checkpoint, dump, load, shipped
 from model.learning.tasks import EOS, LONGEST_SENTENCE, NEVER_WRITTEN, SPECIALS, TASKS, Ids, Task, prompt, sequences
 from model.learning.training import MAX_LEN, model_with
+from model.texts import texts_of
 from visualizer import store
 from visualizer.runs.refusals import RefusedError, WayOut
 from visualizer.runs.tokens import Encoded, Vocabulary, padded_batch
@@ -19,7 +20,6 @@ from visualizer.settings.fitting import PLAIN
 from visualizer.settings.lines import lines_of
 from visualizer.settings.settings import Settings
 from visualizer.settings.trained_models import TRAINED_MODELS
-from visualizer.texts import texts_of
 
 say = texts_of(__name__)
 

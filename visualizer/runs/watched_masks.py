@@ -10,8 +10,8 @@ from torch import Tensor
 from headlight.attention import Attention
 from headlight.words import Tokens
 from model.mask_tools.language import parse
+from model.texts import texts_of
 from visualizer.runs.watched import plane
-from visualizer.texts import texts_of
 
 say = texts_of(__name__)
 SAME = 1e-4

@@ -13,6 +13,7 @@ from model import CombinedMask, MaskInputs, Transformer, build_masks
 from model.decoding import Reader, Tokens
 from model.key_value_cache import CachedReader
 from model.learning.tasks import EOS, NEVER_WRITTEN, TASKS, prompt
+from model.texts import texts_of
 from visualizer.components.axis import SequenceName
 from visualizer.runs.paths import without_layer
 from visualizer.runs.run import Run
@@ -20,7 +21,6 @@ from visualizer.runs.tokens import PADDING_ID, START_ID, TokenSequence
 from visualizer.runs.trained import LONGEST_ANSWER
 from visualizer.settings.fields import FAULTS_OF_MASKS, TRAINED, WORKED_EXAMPLES
 from visualizer.settings.settings import FIELDS, Settings
-from visualizer.texts import texts_of
 
 say = texts_of(__name__)
 

@@ -6,11 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from model.texts import texts_of
 from visualizer.components.dials import Dial
 from visualizer.settings.fields import MAX_TOKENS, TRAINED, WORKED_EXAMPLES
 from visualizer.settings.fitting import fitted
 from visualizer.settings.settings import FIELDS, Settings, masked_attention
 from visualizer.settings.temperature import LEAST, MOST, at_temperature, temperature_of
+
+say = texts_of(__name__)
 
 SIZES = {"sliding_window": "window", "prefix": "prefix", "strided": "stride"}
 """The masks that have a size, each with its parameter."""
@@ -41,8 +44,8 @@ def dials_of(
         found.append(
             Dial(
                 TEMPERATURE,
-                "Temperature",
-                "Divides the scores before the softmax: below 1 sharpens the weights, above 1 evens them out.",
+                say("temperature"),
+                say("temperature_help"),
                 temperature,
                 LEAST,
                 MOST,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from urllib.parse import quote
 
 from model.mask_tools.intent_kinds import INTENT_KINDS
+from model.texts import texts_of
 from visualizer.safe_text import visible_whole
 from visualizer.settings.fields import (
     EXPRESSION,
@@ -27,7 +28,6 @@ from visualizer.settings.fitting import fitted, usual_mask, width_to_come_back_t
 from visualizer.settings.painted_mask import read_planes, write_planes
 from visualizer.settings.settings import FIELDS, Selection, Settings, default_stage, in_mask_order
 from visualizer.settings.trained_models import TRAINED_MODELS
-from visualizer.texts import texts_of
 
 say = texts_of(__name__)
 

@@ -19,7 +19,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from model.texts import texts_of
 from visualizer.settings.fields import MAX_TOKENS
+
+say = texts_of(__name__)
 
 Cells = NDArray[np.bool_]
 
@@ -63,7 +66,7 @@ def read_planes(text: str) -> dict[Scope, str]:
         scope = Scope(*(None if given == "*" else int(given) for given in place.groups())) if place else EVERYWHERE
         source = part[place.end() :] if place else part
         if scope in planes:
-            raise ValueError("paints the same heads twice")
+            raise ValueError(say("same_heads"))
         _check_source(source)
         planes[scope] = source
     return planes
@@ -136,7 +139,7 @@ def _check_source(source: str) -> None:
     if is_cells(source):
         _painted(source)
     elif not _EXPRESSION.fullmatch(source):
-        raise ValueError("holds signs that no expression has")
+        raise ValueError(say("unknown_signs"))
 
 
 def _prefix(scope: Scope) -> str:
@@ -155,7 +158,7 @@ def _painted(source: str) -> Cells:
     try:
         packed = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
     except (binascii.Error, ValueError):
-        raise ValueError("is not base64url") from None
+        raise ValueError(say("not_base64")) from None
     first, data = int.from_bytes(packed[:2], "big"), packed[2:]
     n_queries = n_keys = first & ~(_DEFLATED | _OBLONG)
     if first & _OBLONG:
@@ -164,7 +167,7 @@ def _painted(source: str) -> Cells:
         data = _inflated(data)
     n_cells = n_queries * n_keys
     if not (0 < n_queries <= MAX_TOKENS and 0 < n_keys <= MAX_TOKENS) or len(data) != (n_cells + 7) // 8:
-        raise ValueError("does not hold one bit per cell")
+        raise ValueError(say("bits"))
     bits = np.unpackbits(np.frombuffer(data, dtype=np.uint8), count=n_cells)
     return bits.reshape(n_queries, n_keys).astype(np.bool_)
 

@@ -18,7 +18,6 @@ from visualizer.settings.fields import (
     MAX_SEQUENCES,
     MAX_TOKENS,
     NARROWEST,
-    NO_CHART,
     TRAINED,
     UNSAID,
     WIDEST,
@@ -200,19 +199,7 @@ class Selection:
     curve: Curve = setting("auto")
     least_weight: float = setting(0.01, most=0.5)
     pinned: str = setting("", kind="identifier")
-    chart: Chart = setting(
-        "none",
-        choices={
-            NO_CHART: "None",
-            "positions": "Positions as curves",
-            "row": "This query's row",
-            "temperature": "Temperature",
-            "residual": "Residual stream",
-            "distance": "Attention by distance",
-            "directions": "Queries and keys",
-            "measures": "Measures of all heads",
-        },
-    )
+    chart: Chart = setting("none")
     strategy: Strategy = setting("greedy")
     limit: int = setting(0, most=32)
     temperature: float = setting(1.0, least=0.1, most=3)

@@ -3,32 +3,20 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from model.safetensors_header import read_header
+from model.texts import texts_of
 
-_SHIPPED = Path(__file__).parents[2] / "model" / "learning" / "trained"
+say = texts_of(__name__)
+
+_LEARNING = Path(__file__).parents[2] / "model" / "learning"
 _SHAPE = ("n_heads", "n_layers", "d_model", "d_ff", "norm", "positions", "scale_scores", "seed")
-_TASKS = {
-    "reverse": ("Reverse", "encoder-decoder", "headlight"),
-    "reverse_digits": ("Reverse digits", "encoder-decoder", "536"),
-    "copy": ("Copy", "encoder-decoder", "attention"),
-    "sort": ("Sort", "encoder-decoder", "3141592653"),
-    "add": ("Add two numbers", "encoder-decoder", "68+57"),
-    "remove_vowels": ("Remove vowels", "encoder-decoder", "headlight"),
-    "repeat_block": ("Repeat the random block", "decoder", "qzfkx"),
-    "match_brackets": ("Match brackets", "encoder", "(()())())"),
-    "mark_repeats": ("Mark what repeats", "encoder", "headlamp"),
-    "small_english": ("Small English", "decoder", "the cat sat on the mat because it was"),
-    "small_translator": (
-        "Translate into German",
-        "encoder-decoder",
-        "the cat sat on the mat because it was tired .",
-    ),
-}
+_TASKS = tomllib.loads((_LEARNING / "tasks.toml").read_text(encoding="utf-8"))
 
 CONTINUED = ("small_english",)
 """The tasks whose texts are continued, and have no answer."""
@@ -59,12 +47,12 @@ class TrainedModel:
 
 
 def _read(task: str) -> TrainedModel:
-    title, architecture, example = _TASKS[task]
-    with (_SHIPPED / f"{task}.safetensors").open("rb") as file:
-        header = read_header(file, damaged=f"the trained model of {task} is damaged")
+    told = _TASKS[task]
+    with (_LEARNING / "trained" / f"{task}.safetensors").open("rb") as file:
+        header = read_header(file, damaged=say("damaged", task=task))
     recipe = json.loads(header["__metadata__"]["headlight"])["recipe"]
-    shape = {name: recipe[name] for name in _SHAPE} | {"architecture": architecture}
-    return TrainedModel(task, title, example, shape, recipe)
+    shape = {name: recipe[name] for name in _SHAPE} | {"architecture": told["architecture"]}
+    return TrainedModel(task, told["title"], told["example"], shape, recipe)
 
 
 TRAINED_MODELS: Mapping[str, TrainedModel] = {task: _read(task) for task in _TASKS}

@@ -8,9 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 
+from model.texts import texts_of
 from visualizer.settings.fields import Field, fields_of, setting
 from visualizer.settings.link import read_part, write_part
 from visualizer.settings.trained_models import TRAINED_MODELS
+
+say = texts_of(__name__)
 
 NO_EXPERIMENT = "none"
 
@@ -38,11 +41,11 @@ class ExperimentTitle:
 
 
 EXPERIMENT_TITLES: Mapping[str, ExperimentTitle] = {
-    "no_causal_mask": ExperimentTitle("Without the causal mask", "reverse", "decoder.self_attention"),
-    "no_positions": ExperimentTitle("Reverse without positions", "reverse", "decoder.cross_attention"),
-    "no_positions_sort": ExperimentTitle("Sort without positions", "sort", "decoder.cross_attention"),
-    "no_scaling": ExperimentTitle("Without the square root", "reverse", "decoder.cross_attention"),
-    "heads": ExperimentTitle("Eight heads or one", "add", "decoder.cross_attention"),
+    "no_causal_mask": ExperimentTitle(say("no_causal_mask"), "reverse", "decoder.self_attention"),
+    "no_positions": ExperimentTitle(say("no_positions"), "reverse", "decoder.cross_attention"),
+    "no_positions_sort": ExperimentTitle(say("no_positions_sort"), "sort", "decoder.cross_attention"),
+    "no_scaling": ExperimentTitle(say("no_scaling"), "reverse", "decoder.cross_attention"),
+    "heads": ExperimentTitle(say("heads"), "add", "decoder.cross_attention"),
 }
 """The experiments, in the order of their buttons."""
 
@@ -63,7 +66,7 @@ class TrainingChoice:
     train_task: str = setting("reverse", choices={task: trained.title for task, trained in TRAINED_MODELS.items()})
     train_experiment: str = setting(
         NO_EXPERIMENT,
-        choices={NO_EXPERIMENT: "Intact"} | {name: each.title for name, each in EXPERIMENT_TITLES.items()},
+        choices={NO_EXPERIMENT: say("intact")} | {name: each.title for name, each in EXPERIMENT_TITLES.items()},
     )
     train_n_heads: int = setting(_REVERSE.recipe["n_heads"], least=1, most=16)
     train_n_layers: int = setting(_REVERSE.recipe["n_layers"], least=1, most=4)
@@ -128,7 +131,7 @@ def read_training(query: Mapping[str, Sequence[str]]) -> tuple[TrainingChoice, t
     for field in fields(chosen):
         before, after = getattr(given, field.name), getattr(chosen, field.name)
         if query.get(field.name) and before != after:
-            notices[field.name] = f"{field.name}={before} does not fit the rest of the training: {after} is used."
+            notices[field.name] = say("does_not_fit", name=field.name, before=before, after=after)
     return chosen, tuple(notices.values())
 
 

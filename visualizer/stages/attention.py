@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from model import Trace
+from model.texts import texts_of
 from visualizer.components.derivation import Derivation
 from visualizer.glossary import mask_piece
 from visualizer.stages import by_operation, score_changes
@@ -18,7 +19,6 @@ from visualizer.stages.derivations import Cell
 from visualizer.stages.entry import StageEntry, StageInRun, beside
 from visualizer.stages.numpy_lines import NumpyLine
 from visualizer.stages.texts import Fact, Facts
-from visualizer.texts import texts_of
 
 say = texts_of(__name__)
 
@@ -194,39 +194,39 @@ _detail = partial(_stage, is_detail=True)
 ENTRIES: tuple[StageEntry, ...] = (
     _stage(
         "query_input",
-        "Input of the queries",
+        say("query_input_title"),
         "residual",
         formula=r"X_q \in \mathbb{R}^{T_q \times d_{model}}",
     ),
     _detail(
         "key_input",
-        "Input of the keys",
+        say("key_input_title"),
         "residual",
         formula=r"X_k \in \mathbb{R}^{T_k \times d_{model}}",
     ),
     _detail(
         "value_input",
-        "Input of the values",
+        say("value_input_title"),
         "residual",
         formula=r"X_v \in \mathbb{R}^{T_k \times d_{model}}",
     ),
     _detail(
         "qkv",
-        "Queries, keys and values in one",
+        say("qkv_title"),
         "neutral",
         formula=linear_formula(r"[Q \; K \; V]", "X", "W^{QKV}", "b^{QKV}"),
         parts=("q_proj", "k_proj", "v_proj"),
     ),
     _detail(
         "kv",
-        "Keys and values in one",
+        say("kv_title"),
         "neutral",
         formula=linear_formula(r"[K \; V]", "X_k", "W^{KV}", "b^{KV}"),
         parts=("k_proj", "v_proj"),
     ),
     _detail(
         "q_proj",
-        "Query projection",
+        say("q_proj_title"),
         "query",
         texts="q_proj_part",
         formula=_part_formula,
@@ -237,13 +237,13 @@ ENTRIES: tuple[StageEntry, ...] = (
     ),
     _detail(
         "q_proj",
-        "Query projection",
+        say("q_proj_title"),
         "query",
         formula=linear_formula("Q", "X_q", "W^{Q}", "b^{Q}"),
     ),
     _detail(
         "k_proj",
-        "Key projection",
+        say("k_proj_title"),
         "key",
         texts="k_proj_part",
         formula=_part_formula,
@@ -254,13 +254,13 @@ ENTRIES: tuple[StageEntry, ...] = (
     ),
     _detail(
         "k_proj",
-        "Key projection",
+        say("k_proj_title"),
         "key",
         formula=linear_formula("K", "X_k", "W^{K}", "b^{K}"),
     ),
     _detail(
         "v_proj",
-        "Value projection",
+        say("v_proj_title"),
         "value",
         texts="v_proj_part",
         formula=_part_formula,
@@ -271,13 +271,13 @@ ENTRIES: tuple[StageEntry, ...] = (
     ),
     _detail(
         "v_proj",
-        "Value projection",
+        say("v_proj_title"),
         "value",
         formula=linear_formula("V", "X_v", "W^{V}", "b^{V}"),
     ),
     _stage(
         "q",
-        "Queries",
+        say("q_title"),
         "query",
         formula=r"Q_h = Q[:, \text{head } h]",
         numpy=_heads_line,
@@ -287,7 +287,7 @@ ENTRIES: tuple[StageEntry, ...] = (
     ),
     _stage(
         "k",
-        "Keys",
+        say("k_title"),
         "key",
         formula=r"K_h = K[:, \text{head } h]",
         numpy=_heads_line,
@@ -297,7 +297,7 @@ ENTRIES: tuple[StageEntry, ...] = (
     ),
     _stage(
         "v",
-        "Values",
+        say("v_title"),
         "value",
         formula=r"V_h = V[:, \text{head } h]",
         numpy=_heads_line,
@@ -306,7 +306,7 @@ ENTRIES: tuple[StageEntry, ...] = (
     ),
     _detail(
         "concat",
-        "Heads side by side",
+        say("concat_title"),
         "value",
         formula=r"C = \operatorname{Concat}(C_1, \dots, C_H)",
         numpy=from_inputs("np.concatenate(np.moveaxis({0}, 1, 0), axis=-1)"),
@@ -315,7 +315,7 @@ ENTRIES: tuple[StageEntry, ...] = (
     ),
     _stage(
         "output",
-        "Attention output",
+        say("output_title"),
         "residual",
         formula=_output_formula,
         checks=agreeing(_output_checks),

@@ -13,6 +13,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from model.dataflow import Constant, Operation, ParameterInput, StageInput, inputs_of, parameters_of
+from model.texts import texts_of
 from visualizer.components.axis import Axis
 from visualizer.components.derivation import Derivation, Step, Terms
 from visualizer.stages import derivations
@@ -22,6 +23,8 @@ from visualizer.stages.entry import StageInRun
 from visualizer.stages.expressions import axis_of
 from visualizer.stages.numpy_lines import NumpyLine, variable
 from visualizer.stages.operands import used
+
+say = texts_of(__name__)
 
 
 def is_one_operation(stage: StageInRun) -> bool:
@@ -56,17 +59,17 @@ def softmax_checks(stage: StageInRun, *, keyless: Tensor | None = None) -> Seque
     """Rows that sum to one, but for those (...) without any key, which are zero."""
     value, before = stage.value, stage.inputs[0]
     total = torch.ones(value.shape[:-1], dtype=value.dtype)
-    which = "every row"
+    which = say("rows")
     if keyless is not None and keyless.any():
-        total, which = (~keyless).to(value.dtype), "every row with a key"
+        total, which = (~keyless).to(value.dtype), say("rows_with_key")
     error = (value.sum(-1) - total).abs().max().item()
     rows, where = some_rows(value)
     expected = before.value[..., rows, :].double().softmax(-1)
     if keyless is not None:
         expected = expected.masked_fill(keyless[..., rows, None], 0.0)
     return (
-        Check(f"{which} sums to one (largest error {short(error)})", error < TOLERANCE),
-        again(f"softmax of the {before.entry.title.lower()}", where, value[..., rows, :], expected),
+        Check(say("sum_to_one", which=which, error=short(error)), error < TOLERANCE),
+        again(say("softmax_of", title=before.entry.title.lower()), where, value[..., rows, :], expected),
     )
 
 
@@ -97,7 +100,7 @@ def _norm_checks(stage: StageInRun) -> Sequence[Check]:
         mean, spread = normal.mean(-1, keepdim=True).abs(), normal.var(-1, correction=0, keepdim=True)
         errors = torch.maximum(mean, (spread - variance / (variance + epsilon)).abs())
         span = f"{spread.min():.4f} to {spread.max():.4f}"
-        text = f"before γ and β mean 0 (largest |mean| {short(mean.max())}), variance 1 but for ε ({span})"
+        text = say("normal", largest=short(mean.max()), span=span)
         found.append(Check(text, bool((errors <= 10 * TOLERANCE * (1 + reach)).all())))
     return found
 
@@ -230,10 +233,10 @@ def derivation(stage: StageInRun, cell: Cell) -> Derivation | None:
     """A number by the operation of its stage; None where nobody has written it down for the operation."""
     if isinstance(stage.node, Constant):
         number = number_at(stage, cell)
-        return in_steps(stage, cell, "an input", "given from outside", [Step("given", number)])
+        return in_steps(stage, cell, say("an_input"), say("from_outside"), [Step("given", number)])
     if isinstance(stage.node, StageInput):
         (before,) = stage.inputs
-        return moved(stage, cell, f"the same number as in {before.name}", number_at(before, cell))
+        return moved(stage, cell, say("same_as", name=before.name), number_at(before, cell))
     find = _DERIVATIONS.get(stage.operation)
     return find(stage, cell) if find and is_one_operation(stage) else None
 
@@ -246,7 +249,7 @@ def _linear(stage: StageInRun, cell: Cell) -> Derivation:
         Terms(f"w, column {cell.column}", stage.entry.role, as_numbers(weight[cell.column])),
         bias=float(biases[0][cell.column]) if biases else None,
     )
-    return framed(stage, cell, "row times column", "y = x · w + b" if biases else "y = x · w", found)
+    return framed(stage, cell, say("linear"), "y = x · w + b" if biases else "y = x · w", found)
 
 
 def softmax(stage: StageInRun, cell: Cell, *, word: str = "") -> Derivation:
@@ -255,14 +258,12 @@ def softmax(stage: StageInRun, cell: Cell, *, word: str = "") -> Derivation:
     columns = stage.run.axes(before.path)[1]
     row = row_of(before, cell)
     if row.max(initial=-math.inf) == -math.inf:
-        nothing = Reckoning((Step("no key left", 0.0),), 0.0, (Terms("masked score", "weights", row),))
-        formula = "every key of this query is blocked: all its weights are zero"
-        return framed(stage, cell, "no key left", formula, nothing, word=word, columns=columns)
+        nothing = Reckoning((Step(say("no_key_left"), 0.0),), 0.0, (Terms(say("masked_score"), "weights", row),))
+        formula = say("all_blocked")
+        return framed(stage, cell, say("no_key_left"), formula, nothing, word=word, columns=columns)
     found = derivations.softmax(row, cell.column, role="weights")
     formula = "a = exp(s - max) / Σ exp(s - max)"
-    return framed(
-        stage, cell, "softmax along the row", formula, found, word=word, columns=columns, focus=cell.column
-    )
+    return framed(stage, cell, say("softmax"), formula, found, word=word, columns=columns, focus=cell.column)
 
 
 def _norm(stage: StageInRun, cell: Cell) -> Derivation | None:
@@ -273,7 +274,7 @@ def _norm(stage: StageInRun, cell: Cell) -> Derivation | None:
     gamma, beta, epsilon = float(norm[0][at]), float(norm[1][at]), norm[2]
     found = derivations.layer_norm(x, at, gamma=gamma, beta=beta, epsilon=epsilon)
     formula = "y = γ (x - mean) / √(variance + ε) + β"
-    return framed(stage, cell, "shift and scale of the row", formula, found, word="norm")
+    return framed(stage, cell, say("norm"), formula, found, word="norm")
 
 
 def _relu(stage: StageInRun, cell: Cell) -> Derivation:
@@ -304,7 +305,7 @@ def dropout(stage: StageInRun, cell: Cell) -> Derivation:
 
 def moved(stage: StageInRun, cell: Cell, origin: str, number: float) -> Derivation:
     """A number that stands elsewhere too."""
-    return in_steps(stage, cell, "moved, not computed", origin, [Step(origin, number)])
+    return in_steps(stage, cell, say("moved"), origin, [Step(origin, number)])
 
 
 def in_steps(
@@ -344,7 +345,14 @@ def framed(
         focus: the element that the number belongs to.
     """
     rows, own_columns = stage.run.axes(stage.path)
-    title = f"{word or stage.name} of {rows.name} {cell.row}, {own_columns.name} {cell.column}"
+    title = say(
+        "number_at",
+        word=word or stage.name,
+        rows=rows.name,
+        row=cell.row,
+        columns=own_columns.name,
+        column=cell.column,
+    )
     n_elements = len(found.rows[0].values) if found.rows else 0
     number = number_at(stage, cell)
     difference = 0.0 if number == found.value else abs(number - found.value)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from model.texts import texts_of
 from visualizer.stages.checks import Check
-from visualizer.texts import texts_of
 
 say = texts_of(__name__)
 

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from model import Trace
 from model.analysis.references import sdpa_difference
-from visualizer.texts import texts_of
+from model.texts import texts_of
 
 say = texts_of(__name__)
 

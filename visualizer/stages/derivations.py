@@ -11,8 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
+from model.texts import texts_of
 from visualizer.colors import Role
 from visualizer.components.derivation import Step, Terms
+
+say = texts_of(__name__)
 
 Numbers = NDArray[np.float64]
 
@@ -51,7 +54,7 @@ def dot(
 ) -> Reckoning:
     """The sum of the products of two rows, in colour ``role``, and a bias, or that sum by a square root."""
     products = left.values * right.values
-    step = Step("sum of the products", float(products.sum()))
+    step = Step(say("products"), float(products.sum()))
     steps: tuple[Step, ...] = (step,) if bias is None else plus(step, "bias", bias)
     if root_of is not None:
         root = f"{math.sqrt(root_of):.7g}"
@@ -118,9 +121,9 @@ def softmax(row: Numbers, at: int, *, role: Role = "neutral") -> Reckoning:
     own, total = float(exponentials[at]), float(exponentials.sum())
     share = Step("exp ÷ sum", own / total)
     power = carried(Step("exp(s - max)", own), share, lambda written: written / total)
-    in_all = carried(Step("sum over the row", total), share, lambda written: _read(power.written) / written)
+    in_all = carried(Step(say("row_sum"), total), share, lambda written: _read(power.written) / written)
     steps = (
-        Step("largest score of the row", greatest),
+        Step(say("largest_score"), greatest),
         power,
         in_all,
         share,
@@ -141,7 +144,7 @@ def layer_norm(x: Terms, at: int, *, gamma: float, beta: float, epsilon: float) 
     centred = float(row[at]) - mean
     steps = (
         Step("x", float(row[at])),
-        Step(f"- mean of the row ({mean:.5g})", centred),
+        Step(say("minus_mean", mean=mean), centred),
         Step(f"÷ √(variance + ε) ({deviation:.5g}, ε = {epsilon:g})", centred / deviation),
         Step(f"× γ ({gamma:.5g}) + β ({beta:.5g})", centred / deviation * gamma + beta),
     )
@@ -158,7 +161,7 @@ def gelu(x: float) -> tuple[Step, ...]:
     share = 0.5 * (1 + math.erf(x / math.sqrt(2)))
     return (
         Step("x", x),
-        Step("Φ(x), the normal distribution's share below x", share),
+        Step(say("normal_share"), share),
         Step("x · Φ(x)", x * share),
     )
 
@@ -166,8 +169,8 @@ def gelu(x: float) -> tuple[Step, ...]:
 def dropout(number: float, p: float, *, is_zero: bool) -> Step:
     """What dropout with probability ``p`` made of a number: zero, or somewhat more than it was."""
     if number == 0.0:
-        return Step("zero already", 0.0)
-    return Step("dropped at random", 0.0) if is_zero else Step(f"kept: ÷ (1 - {p:g})", number / (1 - p))
+        return Step(say("zero_already"), 0.0)
+    return Step(say("dropped"), 0.0) if is_zero else Step(f"kept: ÷ (1 - {p:g})", number / (1 - p))
 
 
 def as_numbers(value: Tensor) -> Numbers:

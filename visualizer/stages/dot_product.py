@@ -9,6 +9,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
+from model.texts import texts_of
 from visualizer.components.derivation import Derivation, Step, Terms
 from visualizer.stages import derivations, score_changes
 from visualizer.stages.attention import agreeing, facts
@@ -29,7 +30,6 @@ from visualizer.stages.checks import TOLERANCE, Check, equal, product, square_ro
 from visualizer.stages.derivations import Cell, Reckoning, as_numbers
 from visualizer.stages.entry import StageEntry, StageInRun
 from visualizer.stages.numpy_lines import NumpyLine
-from visualizer.texts import texts_of
 
 say = texts_of(__name__)
 
@@ -268,7 +268,7 @@ _detail = partial(_stage, is_detail=True)
 ENTRIES: tuple[StageEntry, ...] = (
     _stage(
         "scores",
-        "Scores",
+        say("scores_title"),
         "weights",
         formula=r"S = Q_h K_h^\top",
         numpy=from_inputs("{0} @ {1}.swapaxes(-1, -2)"),
@@ -278,7 +278,7 @@ ENTRIES: tuple[StageEntry, ...] = (
     ),
     _detail(
         "scaled_scores",
-        "Scaled scores",
+        say("scaled_scores_title"),
         "weights",
         formula=_scaled_formula,
         numpy=_scaled_line,
@@ -288,7 +288,7 @@ ENTRIES: tuple[StageEntry, ...] = (
     ),
     _stage(
         "modified_scores",
-        "Modified scores",
+        say("modified_scores_title"),
         "weights",
         formula=score_changes.formula,
         numpy=score_changes.line,
@@ -298,7 +298,7 @@ ENTRIES: tuple[StageEntry, ...] = (
     ),
     _stage(
         "mask",
-        "Mask",
+        say("mask_title"),
         "weights",
         formula=r"M_{qk} = 1 \text{ if } q \text{ may attend to } k \text{, else } 0",
         numpy=_mask_line,
@@ -310,7 +310,7 @@ ENTRIES: tuple[StageEntry, ...] = (
     ),
     _detail(
         "masked_scores",
-        "Masked scores",
+        say("masked_scores_title"),
         "weights",
         formula=_masked_formula,
         numpy=_masked_line,
@@ -321,7 +321,7 @@ ENTRIES: tuple[StageEntry, ...] = (
     ),
     _stage(
         "weights",
-        "Attention weights",
+        say("weights_title"),
         "weights",
         formula=_beside("mask", rf"{_SOFTMAX} \text{{, or }} 0 \text{{ if no key is left}}", _SOFTMAX),
         numpy=_weights_line,
@@ -335,7 +335,7 @@ ENTRIES: tuple[StageEntry, ...] = (
     ),
     _detail(
         "dropped_weights",
-        "Weights after dropout",
+        say("dropped_weights_title"),
         "weights",
         formula=r"\tilde A = \operatorname{dropout}(A)",
         numpy=with_dropout("{0}"),
@@ -346,7 +346,7 @@ ENTRIES: tuple[StageEntry, ...] = (
     ),
     _stage(
         "context",
-        "Context",
+        say("context_title"),
         "value",
         formula=_beside("dropped_weights", r"C_h = \tilde A V_h", "C_h = A V_h"),
         checks=agreeing(_context_checks),

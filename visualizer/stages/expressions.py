@@ -21,10 +21,10 @@ from model.dataflow import (
     inputs_of,
     operations_of,
 )
+from model.texts import texts_of
 from visualizer.components.derivation import Step, Terms
 from visualizer.runs.run import Run
 from visualizer.stages.derivations import Reckoning, as_numbers, dot, layer_norm, softmax
-from visualizer.texts import texts_of
 
 say = texts_of(__name__)
 

@@ -9,12 +9,12 @@ import torch
 from torch import Tensor
 
 from model import FeedForward, record
+from model.texts import texts_of
 from visualizer.stages import by_operation
 from visualizer.stages.by_operation import dropout, dropout_check, with_dropout
 from visualizer.stages.checks import TOLERANCE, Check, short, some_rows
 from visualizer.stages.entry import StageEntry, StageInRun
 from visualizer.stages.texts import Facts
-from visualizer.texts import texts_of
 
 say = texts_of(__name__)
 
@@ -74,14 +74,14 @@ _stage = partial(StageEntry, facts=facts, block="feed_forward")
 ENTRIES: tuple[StageEntry, ...] = (
     _stage(
         "hidden",
-        "Hidden layer",
+        say("hidden_title"),
         "feed_forward",
         formula="h = x W_1 + b_1",
         checks=_checks,
     ),
     _stage(
         "activation",
-        "Activation",
+        say("activation_title"),
         "feed_forward",
         formula=_activation_formula,
         checks=_activation_checks,
@@ -89,7 +89,7 @@ ENTRIES: tuple[StageEntry, ...] = (
     ),
     _stage(
         "dropped_activation",
-        "Activation after dropout",
+        say("dropped_activation_title"),
         "feed_forward",
         formula=r"\tilde a = \operatorname{dropout}(a)",
         numpy=with_dropout("{0}"),
@@ -98,7 +98,7 @@ ENTRIES: tuple[StageEntry, ...] = (
     ),
     _stage(
         "output",
-        "Feed-forward output",
+        say("output_title"),
         "feed_forward",
         formula=_output_formula,
         checks=_checks,

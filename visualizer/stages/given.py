@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from model.texts import texts_of
 from visualizer.stages import attention, feed_forward
 from visualizer.stages.entry import StageEntry
 from visualizer.stages.inputs import SINUSOIDS, position, positions_checks, positions_line
 
+say = texts_of(__name__)
+
 ENTRIES: tuple[StageEntry, ...] = (
     StageEntry(
         "q",
-        "Queries",
+        say("q_title"),
         "query",
         formula=r"Q \in \mathbb{R}^{T_q \times d_k}",
         facts=attention.facts,
@@ -18,7 +21,7 @@ ENTRIES: tuple[StageEntry, ...] = (
     ),
     StageEntry(
         "k",
-        "Keys",
+        say("k_title"),
         "key",
         formula=r"K \in \mathbb{R}^{T_k \times d_k}",
         facts=attention.facts,
@@ -27,7 +30,7 @@ ENTRIES: tuple[StageEntry, ...] = (
     ),
     StageEntry(
         "v",
-        "Values",
+        say("v_title"),
         "value",
         formula=r"V \in \mathbb{R}^{T_k \times d_v}",
         facts=attention.facts,
@@ -35,7 +38,7 @@ ENTRIES: tuple[StageEntry, ...] = (
     ),
     StageEntry(
         "input",
-        "Input of the feed-forward network",
+        say("input_title"),
         "residual",
         formula=r"x \in \mathbb{R}^{T \times d_{model}}",
         facts=feed_forward.facts,
@@ -43,7 +46,7 @@ ENTRIES: tuple[StageEntry, ...] = (
     ),
     StageEntry(
         "positional_encoding",
-        "Sinusoidal positions",
+        say("positional_encoding_title"),
         "residual",
         formula=SINUSOIDS,
         numpy=positions_line,

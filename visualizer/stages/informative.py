@@ -8,11 +8,11 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from model.texts import texts_of
 from visualizer.runs.run import Run
 from visualizer.settings.settings import Selection
 from visualizer.stages.derivations import Cell
 from visualizer.stages.panels import matrix
-from visualizer.texts import texts_of
 
 say = texts_of(__name__)
 

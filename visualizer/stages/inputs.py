@@ -9,6 +9,7 @@ from functools import partial
 from torch import Tensor, nn
 
 from model.positional_encoding import LearnedPositions, NoPositions
+from model.texts import texts_of
 from visualizer.components.derivation import Derivation, Step
 from visualizer.stages import derivations
 from visualizer.stages.by_operation import from_inputs, in_steps, number_at, parameters, with_dropout
@@ -17,7 +18,6 @@ from visualizer.stages.derivations import Cell, plus
 from visualizer.stages.entry import StageEntry, StageInRun
 from visualizer.stages.numpy_lines import NumpyLine
 from visualizer.stages.texts import Fact, Facts
-from visualizer.texts import texts_of
 
 say = texts_of(__name__)
 
@@ -178,7 +178,7 @@ _stage = partial(StageEntry, facts=_facts, block="inputs")
 ENTRIES: tuple[StageEntry, ...] = (
     _stage(
         "embedding",
-        "Token embedding",
+        say("embedding_title"),
         "residual",
         formula=r"E = W_E[\text{id}]",
         numpy=_embedding_line,
@@ -186,7 +186,7 @@ ENTRIES: tuple[StageEntry, ...] = (
     ),
     _stage(
         "scaled_embedding",
-        "Scaled embedding",
+        say("scaled_embedding_title"),
         "residual",
         formula=r"\hat E = \sqrt{d_{model}} \, E",
         numpy=from_inputs("np.sqrt({0}.shape[-1]) * {0}"),
@@ -195,7 +195,7 @@ ENTRIES: tuple[StageEntry, ...] = (
     ),
     _stage(
         "positional_encoding",
-        "Positional encoding",
+        say("positional_encoding_title"),
         "residual",
         formula=_positions_formula,
         numpy=positions_line,
@@ -206,7 +206,7 @@ ENTRIES: tuple[StageEntry, ...] = (
     ),
     _stage(
         "embedded",
-        "Embedding plus position",
+        say("embedded_title"),
         "residual",
         formula=_embedded_formula,
         numpy=with_dropout("{0} + {1}", "({0} + {1})"),

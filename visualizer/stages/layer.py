@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from model import Trace
+from model.texts import texts_of
 from visualizer.components.derivation import Derivation, Step
 from visualizer.stages.by_operation import dropout, dropout_check, in_steps, number_at, with_dropout
 from visualizer.stages.checks import Check, equal
 from visualizer.stages.derivations import Cell, plus
 from visualizer.stages.entry import StageEntry, StageInRun
 from visualizer.stages.texts import Fact, Facts
+
+say = texts_of(__name__)
 
 
 def is_pre_norm(trace: Trace, layer: str) -> bool:
@@ -60,7 +63,7 @@ def _residual(stage: StageInRun, cell: Cell) -> Derivation:
     found = stage.inputs[-1].entry.title.lower()
     x, y = (number_at(before, cell) for before in stage.inputs)
     steps = plus(Step("x", x), found, y)
-    return in_steps(stage, cell, "residual addition", f"x + {found}", steps)
+    return in_steps(stage, cell, say("addition"), f"x + {found}", steps)
 
 
 ENTRIES: tuple[StageEntry, ...] = (

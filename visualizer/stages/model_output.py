@@ -7,12 +7,15 @@ from functools import partial
 
 from model import Trace
 from model.learning.tasks import TASKS
+from model.texts import texts_of
 from visualizer.runs.trained import checkpoint_of
 from visualizer.settings.fields import TRAINED
 from visualizer.stages.by_operation import linear_formula, softmax
 from visualizer.stages.entry import StageEntry, StageInRun, beside
 from visualizer.stages.layer import is_pre_norm
 from visualizer.stages.texts import Fact, Facts
+
+say = texts_of(__name__)
 
 
 def _facts(stage: StageInRun) -> Facts:
@@ -37,7 +40,7 @@ def _follows_post_norm(trace: Trace, path: str) -> bool:
 ENTRIES: tuple[StageEntry, ...] = (
     StageEntry(
         "norm",
-        "Last layer norm",
+        say("norm_title"),
         "residual",
         texts="norm_after_post_norm",
         formula=r"x' = \operatorname{LayerNorm}(x)",
@@ -47,7 +50,7 @@ ENTRIES: tuple[StageEntry, ...] = (
     ),
     StageEntry(
         "norm",
-        "Last layer norm",
+        say("norm_title"),
         "residual",
         formula=r"x' = \operatorname{LayerNorm}(x)",
         on_the_stream=True,
@@ -55,7 +58,7 @@ ENTRIES: tuple[StageEntry, ...] = (
     ),
     StageEntry(
         "logits",
-        "Logits",
+        say("logits_title"),
         "neutral",
         facts=_facts,
         formula=linear_formula("Z", "x", "W_U", "b_U"),
@@ -64,7 +67,7 @@ ENTRIES: tuple[StageEntry, ...] = (
     ),
     StageEntry(
         "probabilities",
-        "Probabilities",
+        say("probabilities_title"),
         "neutral",
         facts=_facts,
         formula=r"p_{tv} = \frac{e^{Z_{tv}}}{\sum_w e^{Z_{tw}}}",

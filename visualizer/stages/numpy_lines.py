@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from visualizer.texts import texts_of
+from model.texts import texts_of
 
 say = texts_of(__name__)
 

@@ -8,11 +8,11 @@ import torch
 from torch import Tensor
 
 from model.masks import with_leading_axes
+from model.texts import texts_of
 from visualizer.runs.run import Run
 from visualizer.runs.tokens import places
 from visualizer.settings.settings import FIELDS
 from visualizer.stages.checks import TOLERANCE, Check
-from visualizer.texts import texts_of
 
 say = texts_of(__name__)
 

@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
+from model.texts import texts_of
 from visualizer.components.axis import Axis
 from visualizer.components.tensor_grid.element import Panel
 from visualizer.runs.run import Run, side_by_side
 from visualizer.stages.entry import Numbers, StageEntry
 from visualizer.stages.operands import Operand, used
 from visualizer.stages.registry import entry_of, stage_of
-from visualizer.texts import texts_of
 
 say = texts_of(__name__)
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from model import Trace
+from model.texts import texts_of
 from visualizer.components.derivation import Derivation
 from visualizer.components.stage_map import StageRef
 from visualizer.runs.run import Run
@@ -23,7 +24,6 @@ from visualizer.stages.facts import common_facts
 from visualizer.stages.numpy_lines import NumpyLine
 from visualizer.stages.operands import Operand
 from visualizer.stages.texts import TEXTS, Facts
-from visualizer.texts import texts_of
 
 say = texts_of(__name__)
 

@@ -14,6 +14,7 @@ from headlight.masks import LOWEST
 from headlight.patterns import Folded
 from headlight.stages import Stage
 from model.dataflow import Node, Operation, ParameterInput, StageInput, inputs_of
+from model.texts import texts_of
 from visualizer.colors import Role
 from visualizer.components.axis import Axis
 from visualizer.components.derivation import Derivation
@@ -26,7 +27,6 @@ from visualizer.stages.checks import Check
 from visualizer.stages.expressions import reckon_node, words_of, words_on_node
 from visualizer.stages.operands import Operand, operands_in
 from visualizer.stages.panels import to_array
-from visualizer.texts import texts_of
 
 say = texts_of(__name__)
 

@@ -11,13 +11,13 @@ from typing import Any
 
 import streamlit as st
 
+from model.texts import texts_of
 from visualizer.safe_text import markdown_safe
 from visualizer.settings.fields import NO_MASK
 from visualizer.settings.settings import FIELDS, in_mask_order
 from visualizer.settings.training_settings import TRAINING
 from visualizer.settings.watched_settings import WATCHED
 from visualizer.state import catching_up, drafts, state
-from visualizer.texts import texts_of
 
 say = texts_of(__name__)
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import streamlit as st
 
+from model.texts import texts_of
 from visualizer.pictures.heads import attention_of
 from visualizer.runs.paths import without_layer
 from visualizer.state import state
-from visualizer.texts import texts_of
 
 say = texts_of(__name__)
 

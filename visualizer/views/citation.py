@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping
 
 import streamlit as st
 
+from model.texts import texts_of
 from visualizer.runs.run import Run
 from visualizer.safe_text import as_code, markdown_safe
 from visualizer.settings.settings import Settings
 from visualizer.stages.check_line import check_line
 from visualizer.stages.checks import PUBLISHED_TOLERANCE, Check, published_difference, short
 from visualizer.state import state
-from visualizer.texts import texts_of
 
 say = texts_of(__name__)
 

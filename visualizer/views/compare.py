@@ -12,6 +12,7 @@ import streamlit as st
 from model.mask_tools.intent_kinds import CELLS_OF_THEIR_OWN
 from model.mask_tools.intents import Intent
 from model.sources.worked_examples import WorkedExample
+from model.texts import texts_of
 from visualizer.components.axis import Axis
 from visualizer.components.compare_grids.element import compare_grids
 from visualizer.components.dials import Dial
@@ -34,7 +35,6 @@ from visualizer.stages.panels import stage_panel
 from visualizer.state import state, widgets
 from visualizer.state.expectations import is_covered
 from visualizer.state.widgets import mask_title
-from visualizer.texts import texts_of
 from visualizer.views.attention_picker import attention_kind
 from visualizer.views.comparison import (
     Downstream,

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from model import Trace
+from model.texts import texts_of
 from visualizer.runs.paths import attention_modules, without_layer
 from visualizer.runs.run import Run
 from visualizer.stages.registry import entry_of
-from visualizer.texts import texts_of
 
 say = texts_of(__name__)
 

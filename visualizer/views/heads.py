@@ -8,6 +8,7 @@ from typing import Any
 import streamlit as st
 
 from model.analysis.metrics import METRICS
+from model.texts import texts_of
 from visualizer.components.attention_heads.element import attention_heads
 from visualizer.guide.walking import light_at
 from visualizer.pictures.heads import heads_picture, modules_of
@@ -21,7 +22,6 @@ from visualizer.settings.settings import Selection
 from visualizer.stages.check_line import check_line
 from visualizer.stages.derivations import Cell
 from visualizer.state import state, widgets
-from visualizer.texts import texts_of
 from visualizer.views.attention_picker import attention_kind
 from visualizer.views.charts.section import charts, charts_of_heads
 from visualizer.views.head_measures import agreement, applying, measure_heads

@@ -6,9 +6,9 @@ from html import escape
 
 import streamlit as st
 
+from model.texts import texts_of
 from visualizer.routes.address import recording_address
 from visualizer.runs.run import Run
-from visualizer.texts import texts_of
 
 say = texts_of(__name__)
 

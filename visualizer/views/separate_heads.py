@@ -11,6 +11,7 @@ from torch import Tensor
 
 from model import MultiHeadAttention, record
 from model.analysis.separate_heads import SeparateHeads
+from model.texts import texts_of
 from visualizer.components.axis import Axis
 from visualizer.components.tensor_grid.element import Panel, tensor_grid
 from visualizer.runs.run import Run
@@ -18,7 +19,6 @@ from visualizer.server.mount import mount
 from visualizer.stages.check_line import check_line
 from visualizer.stages.checks import Check, short
 from visualizer.stages.panels import head_panels, stage_panel, to_array
-from visualizer.texts import texts_of
 
 say = texts_of(__name__)
 

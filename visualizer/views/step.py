@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import streamlit as st
 
+from model.texts import texts_of
 from visualizer.colors import ROLES
 from visualizer.components.derivation import derivation
 from visualizer.components.stage_map import model_map, parse_stage, stage_map
@@ -34,7 +35,6 @@ from visualizer.stages.source_lines import code_line
 from visualizer.state import state, widgets
 from visualizer.state.expectations import is_covered
 from visualizer.state.theme import theme
-from visualizer.texts import texts_of
 from visualizer.views.charts.section import charts, charts_at
 from visualizer.views.citation import verdicts
 from visualizer.views.predict.ask import ask_cells, ask_token, asked_bar, is_revealed

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from model.texts import texts_of
 from visualizer.components.token_way.element import TokenWay, token_way
 from visualizer.guide.walking import light_at
 from visualizer.pictures.token_way import stack_of, taken_at
@@ -15,7 +16,6 @@ from visualizer.stages.check_line import check_line
 from visualizer.stages.checks import TOLERANCE, Check
 from visualizer.state import state
 from visualizer.state.token_way_events import listeners
-from visualizer.texts import texts_of
 from visualizer.views.predict.covered import covered
 
 say = texts_of(__name__)

@@ -7,9 +7,9 @@ from typing import TypeVar
 
 import streamlit as st
 
+from model.texts import texts_of
 from visualizer.safe_text import markdown_safe
 from visualizer.state import drafts, state
-from visualizer.texts import texts_of
 from visualizer.work.jobs import Job, Seen, duration, watch
 
 say = texts_of(__name__)

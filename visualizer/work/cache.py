@@ -13,6 +13,7 @@ from weakref import WeakValueDictionary, ref
 import streamlit as st
 import torch
 
+from model.texts import texts_of
 from visualizer.runs.compute import compute
 from visualizer.runs.prepare import prepare
 from visualizer.runs.run import Run
@@ -20,7 +21,6 @@ from visualizer.server.allocator import give_back_freed_memory
 from visualizer.server.garbage import freeze_imports
 from visualizer.settings.settings import Settings
 from visualizer.state.streamlit_internals import is_page
-from visualizer.texts import texts_of
 
 say = texts_of(__name__)
 

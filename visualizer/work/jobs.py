@@ -12,8 +12,8 @@ from typing import Generic, Literal, TypeVar
 
 import streamlit as st
 
+from model.texts import texts_of
 from visualizer.state.visitors import has_page
-from visualizer.texts import texts_of
 
 say = texts_of(__name__)
 

@@ -17,8 +17,7 @@ from model.mask_tools.language.context import MaskContext
 from model.mask_tools.language.description import express
 from model.mask_tools.language.expression import Expression, parse
 from model.mask_tools.language.mask_mod import from_mask_mod
-from model.mask_tools.language.ready import READY, ReadyExpression
-from model.mask_tools.language.ready_scores import READY_SCORES
+from model.mask_tools.language.ready import READY, READY_SCORES, ReadyExpression
 from model.mask_tools.language.scores import ScoreExpression, parse_score
 from model.mask_tools.language.spelling import MaskExpressionError
 

@@ -13,6 +13,9 @@ from torch import Tensor
 from model.mask_tools.language.context import MaskContext
 from model.mask_tools.language.parsing import span
 from model.mask_tools.language.spelling import LARGEST, MaskExpressionError, shortened
+from model.texts import texts_of
+
+say = texts_of(__name__)
 
 COMPARE: dict[type[ast.cmpop], Callable[[Tensor, Tensor], Tensor]] = {
     ast.Lt: operator.lt,
@@ -150,8 +153,7 @@ def _arithmetic(node: ast.BinOp, grid: _Grid, live: Tensor) -> _Value:
             bound = left.bound + right.bound
             compute = operator.add if isinstance(node.op, ast.Add) else operator.sub
     if bound > LARGEST:
-        what = f"'{grid.said(node)}' could go beyond 2**62, further than numbers are worked with here"
-        raise MaskExpressionError(what, *span(node))
+        raise MaskExpressionError(say("too_large", part=grid.said(node)), *span(node))
     return _Value(compute(left.cells, right.cells), bound)
 
 
@@ -167,8 +169,7 @@ def _divisor(node: ast.BinOp, cells: Tensor, grid: _Grid, live: Tensor) -> Tenso
         query, key = (int(grid.given[name].expand(grid.size)[tuple(refused[0])]) for name in "qk")
         divisor = grid.said(node.right)
         raise MaskExpressionError(
-            f"'{grid.said(node)}' divides by 0 at query {query} and key {key}: "
-            f"put a condition before it, as in '{divisor} != 0 and ...'",
+            say("divides_by_zero", part=grid.said(node), query=query, key=key, divisor=divisor),
             *span(node.right),
         )
     return cells.masked_fill(is_zero, 1)

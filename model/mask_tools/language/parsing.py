@@ -14,6 +14,9 @@ from collections.abc import Iterator
 from typing import Literal
 
 from model.mask_tools.language.spelling import DEEPEST, MaskExpressionError, check_spelling, shortened, too_deep
+from model.texts import texts_of
+
+say = texts_of(__name__)
 
 Kind = Literal["condition", "number"]
 
@@ -83,16 +86,16 @@ def _kind(node: ast.expr) -> Kind:
     """What a part is, once its own parts are of the kinds that it needs."""
     match node:
         case ast.Name(id=name) if name in _FACTS:
-            raise refusal(node, f"has to know of which token: write {name}(q) or {name}(k)")
+            raise refusal(node, say("no_token", name=name))
         case ast.Name(id="abs"):
-            raise refusal(node, "has to know of what: write abs(q - k), for instance")
+            raise refusal(node, say("no_value"))
         case ast.Constant(value=bool()) | ast.Name(id="same_token"):
             return "condition"
         case ast.Call(func=ast.Name(id=name), args=arguments) if name in _FACTS:
             match arguments:
                 case [ast.Name(id="q" | "k")]:
                     return "condition" if name == "is_pad" else "number"
-            raise refusal(node, f"asks about neither the query nor the key: write {name}(q) or {name}(k)")
+            raise refusal(node, say("neither_query_nor_key", name=name))
         case ast.Call(args=parts):
             require("number", *parts)
         case ast.BinOp(left=left, right=right):
@@ -121,15 +124,15 @@ def _check_comparison(node: ast.Compare, operands: list[ast.expr]) -> None:
         raise _wrong_kind(operands[kinds.index("condition")], "number")
     for sign in node.ops:
         if "condition" in kinds and type(sign) in _SIGNS:
-            what = f"compares conditions by '{_SIGNS[type(sign)]}', but only numbers are smaller or larger"
+            what = say("compares_conditions", sign=_SIGNS[type(sign)])
             raise refusal(node, what)
 
 
 def _wrong_kind(node: ast.expr, needed: Kind) -> MaskExpressionError:
     if needed == "number":
-        return refusal(node, "is a condition (true or false), and a number is needed here")
+        return refusal(node, say("is_condition"))
     said = shortened(ast.unparse(node))
-    return refusal(node, f"is a number, and a condition is needed here: compare it, as in '{said} > 0'")
+    return refusal(node, say("is_number", part=said))
 
 
 class _Facts(ast.NodeTransformer):

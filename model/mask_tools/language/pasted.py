@@ -11,6 +11,9 @@ from typing import TypeVar
 
 from model.mask_tools.language.pasted_text import PastedText
 from model.mask_tools.language.spelling import LONGEST, MaskExpressionError, meant_by, shortened
+from model.texts import texts_of
+
+say = texts_of(__name__)
 
 _Made = TypeVar("_Made", bound=ast.expr)
 
@@ -68,7 +71,7 @@ MASKS = Dialect(
     constants=(bool, int),
     functions={"is_pad": 1, "segment": 1, "token": 1, "abs": 1},
     chooses=False,
-    called="a mask",
+    called=say("mask"),
 )
 """A ``mask_mod`` of FlexAttention."""
 
@@ -94,13 +97,13 @@ _FACTS = {
 }
 _ORDER = (ast.Lt, ast.LtE, ast.Eq, ast.NotEq, ast.GtE, ast.Gt)
 _HINTS: dict[type[ast.AST], str] = {
-    ast.Div: "to divide, write // (rounded down)",
-    ast.Pow: "there are no powers, so multiply",
-    ast.In: "'in' is not known here: join comparisons by |, as in (kv_idx == 0) | (kv_idx == 1)",
-    ast.NotIn: "'not in' is not known here: join comparisons by &, as in (kv_idx != 0) & (kv_idx != 1)",
-    ast.Is: "'is' is not known here: to compare, write ==",
-    ast.If: "a mask cannot branch by 'if': write (condition & one) | (~condition & other)",
-    ast.For: "a mask cannot loop: say what holds of one query and one key",
+    ast.Div: say("divide"),
+    ast.Pow: say("power"),
+    ast.In: say("in"),
+    ast.NotIn: say("not_in"),
+    ast.Is: say("is"),
+    ast.If: say("if"),
+    ast.For: say("for"),
 }
 
 
@@ -122,7 +125,7 @@ class Reader:
         statements = self._text.statements()
         returned = self._returned(statements, self._known)
         if returned is None:
-            raise MaskExpressionError("there is nothing in this: write what holds of q_idx and kv_idx", 0, 1)
+            raise MaskExpressionError(say("empty"), 0, 1)
         return self._expression(returned.value, returned.scope)
 
     def _returned(self, statements: Sequence[ast.stmt], scope: Scope) -> _Named | None:
@@ -160,20 +163,19 @@ class Reader:
                 case ast.Expr(value=value):
                     last = _Named(value, scope)
                 case _:
-                    raise self._refusal(
-                        statement, _HINTS.get(type(statement), f"this is not known in {self._dialect.called}")
-                    )
+                    unknown = say("unknown_statement", called=self._dialect.called)
+                    raise self._refusal(statement, _HINTS.get(type(statement), unknown))
         return last
 
     def _expression(self, node: ast.expr, scope: Scope) -> ast.expr:
         self._n_parts += 1
         if self._n_parts > 2 * LONGEST:
-            raise self._refusal(node, "this comes to too long an expression when its names are written out")
+            raise self._refusal(node, say("too_long"))
         match node:
             case ast.Constant(value=bool() | int() | float() as value) if type(value) in self._dialect.constants:
                 return self._at(node, ast.Constant(value))
             case ast.Constant(value="inf" | "-inf"):
-                raise self._refusal(node, "an infinite score is a blocked cell: write it as the mask")
+                raise self._refusal(node, say("infinite"))
             case ast.Name(id=name):
                 return self._looked_up(node, name, scope)
             case ast.Lambda():
@@ -199,8 +201,8 @@ class Reader:
             case ast.Subscript():
                 return self._fact(node, scope)
             case ast.Attribute():
-                raise self._refusal(node, f"{self._said(node)} is not defined here: put its number in its place")
-        raise self._refusal(node, f"{self._said(node)} is not known in {self._dialect.called}")
+                raise self._refusal(node, say("not_defined", part=self._said(node)))
+        raise self._refusal(node, say("not_known_in", part=self._said(node), called=self._dialect.called))
 
     def _looked_up(self, node: ast.Name, name: str, scope: Scope) -> ast.expr:
         match scope.get(name):
@@ -211,9 +213,9 @@ class Reader:
             case _Function() as function:
                 return self._applied(node, function, (), scope)
         meant = next(iter(difflib.get_close_matches(name, scope, n=1)), None) or meant_by(name)
-        known = f"did you mean {meant}?" if meant else f"write a line above, as in {name} = 4, or its number for it"
-        known = "paste the lines that define it too" if "mask" in name else known
-        raise self._refusal(node, f"'{shortened(name)}' is not known here: {known}")
+        known = say("meant", meant=meant) if meant else say("undefined", name=name)
+        known = say("paste_definition") if "mask" in name else known
+        raise self._refusal(node, say("unknown_name", name=shortened(name), known=known))
 
     def _applied(self, node: ast.expr, function: _Function, given: Sequence[ast.expr], scope: Scope) -> ast.expr:
         """What a function returns, for the query and the key where no arguments are given."""
@@ -228,7 +230,7 @@ class Reader:
             if isinstance(function, _Function):
                 named = self._bound(whole, function, whole.args, scope)
         if not isinstance(named.value, ast.Tuple) or index >= len(named.value.elts):
-            raise self._refusal(whole, f"{self._said(whole)} does not give so many values")
+            raise self._refusal(whole, say("too_many_values", part=self._said(whole)))
         return self._expression(named.value.elts[index], named.scope)
 
     def _bound(self, node: ast.expr, function: _Function, given: Sequence[ast.expr], scope: Scope) -> _Named:
@@ -244,16 +246,16 @@ class Reader:
             positions = self._dialect.parameters[-len(needed) :]
             own |= {name: ast.Name(position) for name, position in zip(needed, positions, strict=True)}
         elif needed and "score" in needed[0]:
-            raise self._refusal(node, "this changes scores, so it is a score_mod and no mask")
+            raise self._refusal(node, say("changes_scores"))
         elif len(needed) == len(MASKS.parameters):
-            raise self._refusal(node, "this is not given the score, so it is a mask_mod: write it as the mask")
+            raise self._refusal(node, say("masks"))
         elif len(needed) > len(MASKS.parameters):
             last = shortened(needed[-1])
-            raise self._refusal(node, f"'{last}' has no value: write it in the head of the function, {last}=4")
+            raise self._refusal(node, say("no_value", last=last))
         outside = {name: value for name, value in function.scope.items() if name not in names}
         returned = self._returned(function.body, {**outside, **own})
         if returned is None:
-            raise self._refusal(node, "this function returns nothing: end it with return and a condition")
+            raise self._refusal(node, say("returns_nothing"))
         return returned
 
     def _joined(self, node: ast.BinOp, sign: ast.operator, parts: list[ast.expr]) -> ast.expr:
@@ -262,9 +264,8 @@ class Reader:
         if isinstance(sign, ast.BitXor):
             return self._at(node, ast.Compare(parts[0], [ast.NotEq()], [parts[1]]))
         if not isinstance(sign, self._dialect.arithmetic):
-            raise self._refusal(
-                node, f"{self._said(node)}: {_HINTS.get(type(sign), 'this sign is not known here')}"
-            )
+            hint = _HINTS.get(type(sign), say("unknown_sign"))
+            raise self._refusal(node, say("sign", part=self._said(node), hint=hint))
         return self._at(node, ast.BinOp(parts[0], sign, parts[1]))
 
     def _either(self, node: ast.expr, test: ast.expr, one: ast.expr, other: ast.expr, scope: Scope) -> ast.expr:
@@ -289,7 +290,7 @@ class Reader:
             case ast.Attribute(value=value, attr=name):
                 arguments = [value, *node.args]
             case _:
-                raise self._refusal(node, f"{self._said(node)} is not known here")
+                raise self._refusal(node, say("unknown_call", part=self._said(node)))
         match scope.get(name), name, arguments:
             case _Function() as function, _, _:
                 return self._applied(node, function, arguments, scope)
@@ -318,8 +319,8 @@ class Reader:
             case _, [one, other] if name in _COMPARING:
                 return self._at(node, ast.Compare(one, [_COMPARING[name]], [other]))
         close = difflib.get_close_matches(name, self._dialect.functions, n=1)
-        meant = f"did you mean {close[0]}?" if close else "paste the lines that define it too"
-        raise self._refusal(node, f"{shortened(name)}(...) is not known here: {meant}")
+        meant = say("meant", meant=close[0]) if close else say("paste_definition")
+        raise self._refusal(node, say("unknown_function", name=shortened(name), meant=meant))
 
     def _nearer(self, node: ast.expr, sign: ast.operator, one: ast.expr, other: ast.expr | None) -> ast.expr:
         """The greater of two whole numbers, or with - the smaller: (one + other + abs(one - other)) // 2."""
@@ -353,17 +354,14 @@ class Reader:
         if len(sides) == 1 and known and all(isinstance(index, ast.Name) for index in indices):
             return self._at(node, ast.Call(ast.Name(known[0]), [ast.Name(sides[0])], []))
         if self._dialect is not MASKS:
-            raise self._refusal(
-                node, f"{self._said(node)} is not known: scores change by positions, tokens are masked"
-            )
-        raise self._refusal(node, f"{self._said(node)} looks up what is not known here: {_known_of(sides, name)}")
+            raise self._refusal(node, say("not_in_scores", part=self._said(node)))
+        raise self._refusal(node, say("unknown_table", part=self._said(node), known=_known_of(sides, name)))
 
     def _check_comparison(self, node: ast.Compare) -> None:
         operands = [node.left, *node.comparators]
         if any(isinstance(operand, ast.BinOp) and type(operand.op) in _SIGNS for operand in operands):
             start, end = self._text.place(node)
-            what = "& and | bind more tightly than comparisons: put each comparison in brackets"
-            raise self._refusal(node, f"{what}, as in {_as_meant(self._text.text[start:end])}")
+            raise self._refusal(node, say("precedence", example=_as_meant(self._text.text[start:end])))
         for sign in node.ops:
             if not isinstance(sign, _ORDER):
                 raise self._refusal(node, _HINTS.get(type(sign), _HINTS[ast.Is]))
@@ -395,12 +393,12 @@ def _function(arguments: ast.arguments, body: Sequence[ast.stmt], scope: Scope) 
 
 def _known_of(sides: Sequence[str], name: str) -> str:
     if re.search("^(seq|kv|q|context|actual|input)?_?len(gth)?s?$", name, re.I):
-        return "for tokens before the padding, write ~is_pad(kv_idx)"
+        return say("length")
     if re.search("mask|pad|valid|keep", name, re.I):
-        return "write is_pad(kv_idx) for what is padding, or ~is_pad(kv_idx) for what is none"
+        return say("padding")
     if not sides:
-        return "put its number in its place"
-    return "of a token there are segment(kv_idx), is_pad(kv_idx) and token(kv_idx)"
+        return say("number")
+    return say("facts")
 
 
 def _as_meant(comparison: str) -> str:

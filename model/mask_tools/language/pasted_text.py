@@ -6,6 +6,9 @@ import ast
 import re
 
 from model.mask_tools.language.spelling import MaskExpressionError, check_signs
+from model.texts import texts_of
+
+say = texts_of(__name__)
 
 _HEAD = "if True:\n"
 _FIRST = re.compile(r"^ {1,3}(?=\S)")
@@ -35,10 +38,10 @@ class PastedText:
             check_signs(self.text)
             start = self._offset(error.lineno or 1, (error.offset or 1) - 1)
             end = self._offset(error.end_lineno or 1, (error.end_offset or 1) - 1)
-            what = f"Python cannot read this: {error.msg}"
+            what = say("python_refuses", message=error.msg)
             raise MaskExpressionError(what, start, max(start + 1, end)) from None
         except ValueError:
-            raise MaskExpressionError("a character in it cannot be read", 0, len(self.text)) from None
+            raise MaskExpressionError(say("unreadable_character"), 0, len(self.text)) from None
         match body:
             case [ast.If(body=inner)] if self._head:
                 return inner

@@ -31,6 +31,9 @@ from model.mask_tools.language.parsing import refusal, require
 from model.mask_tools.language.pasted import MASKS, Dialect, Reader
 from model.mask_tools.language.pasted_text import PastedText
 from model.mask_tools.language.spelling import DEEPEST, LARGEST, LONGEST, MaskExpressionError, too_deep
+from model.texts import texts_of
+
+say = texts_of(__name__)
 
 N_BUCKETS = 32
 _FARTHEST = 128
@@ -68,7 +71,7 @@ SCORES = Dialect(
     functions=dict.fromkeys(_ELEMENTWISE, 1)
     | {"min": 2, "max": 2, "slope": 1, "bucket": 1, "causal_bucket": 1, "bias": 2},
     chooses=True,
-    called="a change of scores",
+    called=say("change_of_scores"),
 )
 """A ``score_mod`` of FlexAttention."""
 
@@ -112,11 +115,9 @@ def parse_score(text: str) -> ScoreExpression:
         MaskExpressionError: it is no number of this language for any score; its place is one in ``text``.
     """
     if not text.strip():
-        raise MaskExpressionError(
-            "the expression is empty: write a number, such as score - slope(h) * (q - k)", 0, 0
-        )
+        raise MaskExpressionError(say("empty"), 0, 0)
     if len(text) > LONGEST:
-        raise MaskExpressionError(f"at most {LONGEST:,} characters are read", LONGEST, len(text))
+        raise MaskExpressionError(say("too_long", most=LONGEST), LONGEST, len(text))
     try:
         tree = Reader(PastedText(text), SCORES).read()
         if _depth(tree) > DEEPEST:
@@ -127,7 +128,7 @@ def parse_score(text: str) -> ScoreExpression:
     except (RecursionError, MemoryError):
         raise too_deep(0, len(text)) from None
     if not changed.isfinite().all():
-        what = "this is infinite or no number for some query and key: a cell is blocked by the mask, not here"
+        what = say("not_finite")
         raise MaskExpressionError(what, 0, len(text))
     return ScoreExpression(ast.unparse(tree), tree)
 
@@ -192,9 +193,9 @@ def _check(tree: ast.expr) -> None:
             case ast.Call(func=ast.Name(id=("slope" | "bias") as name), args=[head, *_]):
                 if not (isinstance(head, ast.Name) and head.id == "h"):
                     example = f"{name}(h{', q - k' * (name == 'bias')})"
-                    raise refusal(node, f"is looked up for a head: write h first, as in {example}")
+                    raise refusal(node, say("no_head", example=example))
             case ast.Constant(value=int() | float() as value) if not abs(value) <= LARGEST:
-                raise refusal(node, "is too large")
+                raise refusal(node, say("too_large"))
 
 
 def _value(node: ast.expr, given: Mapping[str, Tensor]) -> Tensor:

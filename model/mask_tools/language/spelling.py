@@ -11,6 +11,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
+from model.texts import texts_of
+
+say = texts_of(__name__)
+
 LONGEST = 2000
 """How many characters an expression may have."""
 
@@ -50,22 +54,22 @@ _MEANT = _one_by_one(
 )
 _REFUSED = _one_by_one(
     {
-        "to compare, write ==": "= ===",
-        "write >=": "=> ≥",
-        "write <=": "=< ≤",
-        "write !=": "<> ≠",
-        "write -": "− –",
-        "write *": "× ·",
-        "write and": "&& & ∧",
-        "write or": "|| | ∨",
-        "write not": "! ~ ¬",
-        "write != between two conditions": "^",
-        "there are no powers, so multiply": "**",
-        "to divide, write // (rounded down)": "/ ÷",
-        "only whole numbers are known": ".",
-        "same_token stands alone, and is_pad, segment, token and abs take one value each": ",",
-        "there is no text, but token(q) == token(k) compares tokens": "' \"",
-        "use round brackets": "[ ] { }",
+        say("compare"): "= ===",
+        say("write", sign=">="): "=> ≥",
+        say("write", sign="<="): "=< ≤",
+        say("write", sign="!="): "<> ≠",
+        say("write", sign="-"): "− –",
+        say("write", sign="*"): "× ·",
+        say("write", sign="and"): "&& & ∧",
+        say("write", sign="or"): "|| | ∨",
+        say("write", sign="not"): "! ~ ¬",
+        say("exclusive_or"): "^",
+        say("power"): "**",
+        say("divide"): "/ ÷",
+        say("whole_numbers"): ".",
+        say("one_value"): ",",
+        say("strings"): "' \"",
+        say("round_brackets"): "[ ] { }",
     }
 )
 _SYMBOL = re.compile(
@@ -121,11 +125,9 @@ def check_spelling(text: str) -> str:
         MaskExpressionError: a sign or a word is unknown, or stands where it cannot stand.
     """
     if not text.strip():
-        raise MaskExpressionError("the expression is empty: write a condition, such as k <= q", 0, len(text))
+        raise MaskExpressionError(say("empty"), 0, len(text))
     if len(text) > LONGEST:
-        raise MaskExpressionError(
-            f"the expression has {len(text):,} characters: at most {LONGEST:,} are read", LONGEST, len(text)
-        )
+        raise MaskExpressionError(say("too_long", n=len(text), most=LONGEST), LONGEST, len(text))
     symbols = list(_symbols(text))
     _check_brackets(symbols)
     for before, after in pairwise([None, *symbols, None]):
@@ -140,9 +142,7 @@ def shortened(text: str) -> str:
 
 def too_deep(start: int, end: int) -> MaskExpressionError:
     """The refusal of an expression whose parts stand inside one another more than ``DEEPEST`` times."""
-    return MaskExpressionError(
-        f"the expression is nested more than {DEEPEST} deep: use fewer brackets or shorter sums", start, end
-    )
+    return MaskExpressionError(say("too_deep", most=DEEPEST), start, end)
 
 
 def meant_by(word: str) -> str | None:
@@ -178,27 +178,27 @@ def _symbols(text: str) -> Iterator[_Symbol]:
 
 def _cannot_be_used(sign: str) -> str:
     if sign in _REFUSED:
-        return f"{sign} cannot be used here: {_REFUSED[sign]}"
-    name = sign if sign.isprintable() else f"the character U+{ord(sign):04X}"
-    return f"{name} cannot be used here: the signs are + - * // % < <= == != >= > and brackets"
+        return say("refused_sign", sign=sign, instead=_REFUSED[sign])
+    name = sign if sign.isprintable() else say("character", code=ord(sign))
+    return say("unknown_sign", name=name)
 
 
 def _check_word(word: _Symbol) -> None:
     if word.text in _WORDS:
         return
     meant = meant_by(word.text)
-    known = f"did you mean {meant}?" if meant else f"the names are {', '.join((*_VALUES, *_FUNCTIONS))}"
-    raise word.refuse(f"'{shortened(word.text)}' is not known here: {known}")
+    known = say("meant", meant=meant) if meant else say("names", names=", ".join((*_VALUES, *_FUNCTIONS)))
+    raise word.refuse(say("unknown_word", word=shortened(word.text), known=known))
 
 
 def _check_number(number: _Symbol) -> None:
     said = shortened(number.text)
     if not (number.text.isascii() and number.text.isdigit()):
-        raise number.refuse(f"'{said}' is not a whole number: write digits alone, and 2 * k for a product")
+        raise number.refuse(say("no_whole_number", number=said))
     if number.text.startswith("0") and len(number.text) > 1:
-        raise number.refuse(f"'{said}' starts with 0: leave that 0 away")
+        raise number.refuse(say("starts_with_zero", number=said))
     if int(number.text) > LARGEST:
-        raise number.refuse(f"'{said}' is too large: numbers are worked with up to 2**62")
+        raise number.refuse(say("too_large", number=said))
 
 
 def _check_brackets(symbols: list[_Symbol]) -> None:
@@ -210,10 +210,10 @@ def _check_brackets(symbols: list[_Symbol]) -> None:
                 raise too_deep(symbol.start, symbol.end)
         elif symbol.text == ")":
             if not opened:
-                raise symbol.refuse("this ) closes nothing: take it away, or open a ( before it")
+                raise symbol.refuse(say("closes_nothing"))
             opened.pop()
     if opened:
-        raise opened[-1].refuse("this ( is never closed: add a ) after what it holds")
+        raise opened[-1].refuse(say("never_closed"))
 
 
 def _check_neighbours(before: _Symbol | None, after: _Symbol | None) -> None:
@@ -221,15 +221,15 @@ def _check_neighbours(before: _Symbol | None, after: _Symbol | None) -> None:
     if before is not None and before.ends_a_value:
         opens_a_call = before.text in _FUNCTIONS and after is not None and after.text == "("
         if after is not None and after.starts_a_value and after.text not in "+-" and not opens_a_call:
-            what = f"an operator, such as 'and' or '<=', is missing between '{before.text}' and '{after.text}'"
+            what = say("no_operator", before=before.text, after=after.text)
             raise MaskExpressionError(what, before.start, after.end)
     elif before is not None and after is not None:
         if after.text == "not" and before.text not in ("(", "not", *_CONNECTIVES):
-            raise after.refuse(f"after '{before.text}', 'not' and what it denies need brackets: (not ...)")
+            raise after.refuse(say("not_needs_brackets", before=before.text))
         if not after.starts_a_value:
-            what = f"a value is missing between '{before.text}' and '{after.text}'"
+            what = say("no_value_between", before=before.text, after=after.text)
             raise MaskExpressionError(what, before.start, after.end)
     elif before is not None:
-        raise before.refuse(f"a value is missing after '{before.text}'")
+        raise before.refuse(say("no_value_after", before=before.text))
     elif after is not None and not after.starts_a_value:
-        raise after.refuse(f"a value is missing before '{after.text}'")
+        raise after.refuse(say("no_value_before", after=after.text))

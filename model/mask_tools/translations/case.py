@@ -10,6 +10,9 @@ import torch
 from torch import Tensor
 
 from model.mask_tools.language import MaskContext
+from model.texts import texts_of
+
+say = texts_of(__name__)
 
 FACTS = {
     "query_token": "query_tokens",
@@ -107,12 +110,9 @@ def check_is_over_one_sequence(given: MaskToTranslate, taker: str) -> None:
         ValueError: it is one.
     """
     if given.crosses:
-        raise ValueError(f"{taker} is over one sequence: this is the mask of a cross-attention, over two")
+        raise ValueError(say("crosses", taker=taker))
     if given.n_queries != given.n_keys:
-        raise ValueError(
-            f"{taker} is over one sequence: the mask has {given.n_queries} queries and {given.n_keys} keys, "
-            "and must have as many of both"
-        )
+        raise ValueError(say("other_numbers", taker=taker, n_queries=given.n_queries, n_keys=given.n_keys))
 
 
 def _check_flags(name: str, flags: Tensor, shape: tuple[int, ...]) -> None:

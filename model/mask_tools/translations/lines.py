@@ -6,6 +6,9 @@ from collections.abc import Iterable, Sequence
 from textwrap import fill
 
 from model.mask_tools.translations.case import MaskToTranslate
+from model.texts import texts_of
+
+say = texts_of(__name__)
 
 WIDTH = 108
 """The longest line, but for code that cannot be broken."""
@@ -45,11 +48,12 @@ def without_keys(given: MaskToTranslate, consequence: str) -> list[str]:
     """A comment that names the queries without a key and says what they get; none where every query has one."""
     heads = given.allowed if given.is_per_head else given.allowed[:1]
     named = [
-        f"query {query}{f' of head {head}' if given.is_per_head else ''}"
-        f"{' (padding)' if given.query_is_padding[query] else ''}"
+        (say("query_of_head", query=query, head=head) if given.is_per_head else say("query", query=query))
+        + (say("padding") if given.query_is_padding[query] else "")
         for head, query in (~heads.any(-1)).nonzero().tolist()
     ]
     if not named:
         return []
-    more = f" and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
-    return [comment(f"No key is left for {', '.join(named[:_MOST_NAMED])}{more}: {consequence}")]
+    more = say("more", n=len(named) - _MOST_NAMED) if len(named) > _MOST_NAMED else ""
+    queries = ", ".join(named[:_MOST_NAMED]) + more
+    return [comment(say("no_key_left", queries=queries, consequence=consequence))]

@@ -5,12 +5,15 @@ from __future__ import annotations
 from model.mask_tools.translations.building import NUMPY, allowed_lines
 from model.mask_tools.translations.case import MaskToTranslate
 from model.mask_tools.translations.lines import snippet, without_keys
+from model.texts import texts_of
+
+say = texts_of(__name__)
 
 
 def numpy_arrays(given: MaskToTranslate) -> str:
     """A mask that is added to the scores, and a softmax for the sum."""
     return snippet(
-        "The mask is added to the scores before the softmax.",
+        say("added"),
         ["import numpy as np"],
         allowed_lines(given, NUMPY),
         ["mask = np.where(allowed, 0.0, -np.inf)  # 0 = may attend, -inf = blocked", "", ""],
@@ -21,6 +24,6 @@ def numpy_arrays(given: MaskToTranslate) -> str:
             "",
             "",
         ],
-        without_keys(given, "this softmax gives NaN there, which np.nan_to_num turns into zeros."),
+        without_keys(given, say("without_keys")),
         ["# weights = softmax(query @ key.mT / np.sqrt(query.shape[-1]) + mask)  # query: (B, H, Tq, head_dim)"],
     )

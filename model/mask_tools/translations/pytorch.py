@@ -11,28 +11,21 @@ from torch import Tensor
 
 from model.mask_tools.translations.building import TORCH, allowed_lines, cell_lines, condition_lines, name_lines
 from model.mask_tools.translations.case import MaskToTranslate, check_is_over_one_sequence
-from model.mask_tools.translations.lines import arguments, snippet, without_keys
+from model.mask_tools.translations.lines import arguments, comment, snippet, without_keys
+from model.texts import texts_of
 
-_ATTENTION = "attention = nn.MultiheadAttention(d_model, n_heads, batch_first=True)."
-_WITHOUT_KEYS = (
-    "nn.MultiheadAttention gives NaN there; with need_weights=False zeros, but again NaN on its fast path "
-    "(self-attention in eval mode without gradients)."
-)
-_FLOAT_WITHOUT_KEYS = "nn.MultiheadAttention gives NaN there, and zeros with need_weights=False."
-_STACK_WITHOUT_KEYS = (
-    "zeros come out of the attention there, but NaN on the fast path (eval mode without gradients), and the next "
-    "layer hands NaN on to every query, since a weight of zero times NaN is NaN."
-)
-_ZEROED_PADDING = (
-    "# On the fast path (eval mode without gradients), the output at padding on the right is zeros,",
-    "# unless the encoder was made with enable_nested_tensor=False.",
-)
+say = texts_of(__name__)
+
+_WITHOUT_KEYS = say("without_keys")
+_FLOAT_WITHOUT_KEYS = say("float_without_keys")
+_STACK_WITHOUT_KEYS = say("stack_without_keys")
+_ZEROED_PADDING = comment(say("zeroed_padding"))
 
 
 def multihead_attention(given: MaskToTranslate) -> str:
     """The boolean attn_mask of ``nn.MultiheadAttention``."""
     return snippet(
-        f"{_ATTENTION} In its attn_mask, True = blocked.",
+        say("multihead_attention"),
         ["import torch"],
         allowed_lines(given, TORCH),
         _blocked_lines(given, "attn_mask"),
@@ -44,7 +37,7 @@ def multihead_attention(given: MaskToTranslate) -> str:
 def multihead_attention_float(given: MaskToTranslate) -> str:
     """The float attn_mask of ``nn.MultiheadAttention``."""
     return snippet(
-        f"{_ATTENTION} Its float attn_mask is added to the scores.",
+        say("multihead_attention_float"),
         ["import torch"],
         allowed_lines(given, TORCH),
         _batch_lines(given, "attn_mask"),
@@ -60,7 +53,7 @@ def multihead_attention_padding(given: MaskToTranslate) -> str:
     beside = _lines_beside(given, hidden, "attn_mask")
     masks = [*(["attn_mask"] if beside else []), "key_padding_mask"]
     return snippet(
-        f"{_ATTENTION} In its masks, True = blocked.",
+        say("multihead_attention_padding"),
         ["import torch"],
         beside,
         _padding_lines("key_padding_mask", hidden),
@@ -74,10 +67,10 @@ def transformer_encoder(given: MaskToTranslate) -> str:
     check_is_over_one_sequence(given, "nn.TransformerEncoder")
     lines, masks = _stack_masks(given, "mask", "src_key_padding_mask")
     return snippet(
-        "encoder = nn.TransformerEncoder(layer, n_layers), batch_first=True. In its masks, True = blocked.",
+        say("transformer_encoder"),
         ["import torch"],
         lines,
-        _ZEROED_PADDING if masks == ["src_key_padding_mask"] else (),
+        [_ZEROED_PADDING] if masks == ["src_key_padding_mask"] else (),
         without_keys(given, _STACK_WITHOUT_KEYS),
         [f"# output = encoder(source, {arguments(masks)})"],
     )
@@ -89,11 +82,11 @@ def transformer_decoder(given: MaskToTranslate) -> str:
     Of a cross-attention memory_mask and memory_key_padding_mask.
     """
     if not given.crosses:
-        check_is_over_one_sequence(given, "the self-attention of nn.TransformerDecoder")
+        check_is_over_one_sequence(given, say("decoder_self_attention"))
     side = "memory" if given.crosses else "tgt"
     lines, masks = _stack_masks(given, f"{side}_mask", f"{side}_key_padding_mask")
     return snippet(
-        "decoder = nn.TransformerDecoder(layer, n_layers), batch_first=True. In its masks, True = blocked.",
+        say("transformer_decoder"),
         ["import torch"],
         lines,
         without_keys(given, _STACK_WITHOUT_KEYS),
@@ -105,11 +98,11 @@ def scaled_dot_product_attention(given: MaskToTranslate) -> str:
     """The boolean attn_mask of ``F.scaled_dot_product_attention``."""
     code, shape = ("allowed[None]", "(1, H, Tq, Tk)") if given.is_per_head else ("allowed", "(Tq, Tk)")
     return snippet(
-        "In a boolean attn_mask of F.scaled_dot_product_attention, True = takes part.",
+        say("scaled_dot_product_attention"),
         ["import torch", "from torch.nn import functional as F"],
         allowed_lines(given, TORCH),
         [f"attn_mask = {code}  # {shape}, for every sequence"],
-        without_keys(given, "F.scaled_dot_product_attention gives zeros there."),
+        without_keys(given, say("zeros")),
         ["# output = F.scaled_dot_product_attention(query, key, value, attn_mask=attn_mask)"],
     )
 
@@ -124,7 +117,7 @@ def flex_attention(given: MaskToTranslate) -> str:
     heads = given.n_heads if given.is_per_head else None
     sizes = f"B=None, H={heads}, Q_LEN={given.n_queries}, KV_LEN={given.n_keys}"
     return snippet(
-        "In a mask_mod of FlexAttention, True = takes part.",
+        say("flex_attention"),
         [
             *(["import torch"] if uses_torch else []),
             "from torch.nn.attention.flex_attention import create_block_mask, flex_attention",
@@ -132,7 +125,7 @@ def flex_attention(given: MaskToTranslate) -> str:
         [*built, "", ""] if built else [""],
         ["def mask_mod(b, h, q, k):", f"    return {cell}", "", ""],
         [f'block_mask = create_block_mask(mask_mod, {sizes}, device="cpu")'],
-        without_keys(given, "flex_attention gives zeros there."),
+        without_keys(given, say("flex_zeros")),
         ["# output = flex_attention(query, key, value, block_mask=block_mask)  # fast under torch.compile"],
     )
 

@@ -109,7 +109,7 @@ def test_the_same_checkpoint_gives_the_same_bytes():
         ),
         (file_with(weights=with_weight(torch.full((29, 16), torch.inf))), "not a finite number"),
         (file_with(weights=with_weight(torch.zeros(29, 16, dtype=torch.int64))), "holds torch.int64: it must hold"),
-        (file_with(weights=dict(LAST.weights) | {"more": torch.zeros(1)}), "more is in one of the two alone"),
+        (file_with(weights=dict(LAST.weights) | {"more": torch.zeros(1)}), "more is in only one of the two"),
     ],
 )
 def test_a_file_that_does_not_fit_is_refused_with_one_sentence(content, message):

@@ -326,7 +326,7 @@ def test_weights_of_another_model_are_refused():
     weights = dict(last_of(tiny(steps=1)).weights)
     with pytest.raises(ValueError, match=r"tokens.weight has shape \(29, 16\): by the recipe .* \(29, 18\)"):
         model_with(tiny(d_model=18), weights)
-    with pytest.raises(ValueError, match=r"decoder.layers.1.* is in one of the two alone"):
+    with pytest.raises(ValueError, match=r"decoder.layers.1.* is in only one of the two"):
         model_with(tiny(n_layers=2), weights)
-    with pytest.raises(ValueError, match="extra is in one of the two alone"):
+    with pytest.raises(ValueError, match="extra is in only one of the two"):
         model_with(tiny(), weights | {"extra": torch.zeros(1)})

@@ -109,7 +109,7 @@ SAID = {
         "warning",
         "two fills seem to have been added, and -65504 + -65504 is -inf in float16",
     ),
-    "numbers for flags": ("keras", ADDED, "error", "whatever is not 0 counts as 1"),
+    "numbers for flags": ("keras", ADDED, "error", "every number but 0 counts as 1"),
     "a bias": ("sdpa", torch.arange(T * T).float().view(T, T) / 9, "note", "which is a bias and blocks nothing"),
     "one number everywhere": ("sdpa", torch.ones(T, T), "note", "The number 1 is added to scores that stay open"),
     "a small number": ("added", -1e-9 * ~CAUSAL, "note", "Numbers from -1e-09 to 0 are added"),

@@ -13,14 +13,14 @@ from tests.model.mask_tools.test_intents import tokens
 SQUARE, AFTER, FEWER = (8, 8), (3, 8), (5, 2)
 NAMES = {
     "causal": (SQUARE, "k <= q", "causal"),
-    "one too many": (SQUARE, "k <= q + 1", "causal, but for 1 key more: k <= q + 1"),
-    "its own hidden": (SQUARE, "k < q", "causal, but for 1 key less: k <= q - 1"),
+    "one too many": (SQUARE, "k <= q + 1", "causal, plus 1 key: k <= q + 1"),
+    "its own hidden": (SQUARE, "k < q", "causal, minus 1 key: k <= q - 1"),
     "inverted is said as it is": (SQUARE, "k > q", "open where k > q"),
     "transposed is said as it is": (SQUARE, "q <= k", "open where k >= q"),
     "bottom right": (AFTER, "k <= q + 5", "causal, bottom-right aligned"),
     "top left": (AFTER, "k <= q", "causal, top-left aligned"),
     "in between": (AFTER, "k <= q + 3", "causal, past length 3"),
-    "off by one": (AFTER, "k <= q + 6", "causal, bottom-right aligned, but for 1 key more: k <= q + 6"),
+    "off by one": (AFTER, "k <= q + 6", "causal, bottom-right aligned, plus 1 key: k <= q + 6"),
     "window": (AFTER, "0 <= q + 5 - k < 5", "causal, bottom-right aligned, window 5 (itself and 4 before)"),
     "fewer keys, top left": (FEWER, "k <= q", "causal, top-left aligned"),
     "fewer keys, bottom right": (FEWER, "k <= q - 3", "causal, bottom-right aligned"),

@@ -92,7 +92,7 @@ def test_64_by_64_random_cells_fit_a_link():
         ("~AAI", "does not hold one bit per cell"),
         ("~AAAA", "does not hold one bit per cell"),
         ("~QAIAAA", "does not hold one bit per cell"),
-        ("k ≤ q", "holds signs that no expression has"),
+        ("k ≤ q", "holds characters that no expression has"),
         ("k <= q;k < q", "paints the same heads twice"),
         ("99.0:k;99.0:q", "paints the same heads twice"),
     ],

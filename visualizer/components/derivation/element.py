@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from model.texts import texts_of
 from visualizer.colors import Role
 from visualizer.components.axis import SequenceName
 from visualizer.components.packing import pack
 from visualizer.components.picture import Picture
-from visualizer.texts import texts_of
 
 say = texts_of(__name__)
 

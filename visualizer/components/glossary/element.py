@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import lru_cache
 
+from model.texts import texts_of
 from visualizer.components.packing import pack
 from visualizer.components.picture import Picture
 from visualizer.glossary import GLOSSARY, Entry, pieces
-from visualizer.texts import texts_of
 
 say = texts_of(__name__)
 

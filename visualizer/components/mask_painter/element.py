@@ -9,12 +9,12 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from model.texts import texts_of
 from visualizer.colors import MASK_COLORS
 from visualizer.components.axis import Axis
 from visualizer.components.bits import cells_of
 from visualizer.components.packing import Array, pack
 from visualizer.components.picture import Picture
-from visualizer.texts import texts_of
 
 say = texts_of(__name__)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
+from model.texts import texts_of
 from visualizer.components.packing import pack
 from visualizer.components.picture import Picture
-from visualizer.texts import texts_of
 
 say = texts_of(__name__)
 

@@ -116,8 +116,8 @@ def _check(
     reference: Weights | None,
 ) -> None:
     if not rows or not columns or not keys.labels:
-        counts = f"{len(rows)} rows, {len(columns)} columns and {len(keys.labels)} keys"
-        raise ValueError(f"{counts}: there must be at least one of each")
+        n = (len(rows), len(columns), len(keys.labels))
+        raise ValueError(f"{n[0]} rows, {n[1]} columns and {n[2]} keys: there must be at least one of each")
     for row in rows:
         if len(row.cells) != len(columns):
             raise ValueError(f"row {row.title!r} has {len(row.cells)} cells for {len(columns)} columns")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from model.texts import texts_of
 from visualizer.colors import ThemeName
 from visualizer.components.packing import pack
 from visualizer.components.picture import Picture
-from visualizer.texts import texts_of
 
 say = texts_of(__name__)
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
+from model.texts import texts_of
 from visualizer.runs.paths import layer_of
 from visualizer.runs.run import Run
 from visualizer.safe_text import markdown_safe
 from visualizer.stages.derivations import Cell
 from visualizer.stages.panels import matrix, to_array
 from visualizer.state.theme import theme
-from visualizer.texts import texts_of
 from visualizer.views.charts.row import name_of_head
 
 say = texts_of(__name__)

@@ -9,12 +9,12 @@ import numpy as np
 import streamlit as st
 
 from model.analysis.metrics import METRICS
+from model.texts import texts_of
 from visualizer.runs.paths import attention_modules, layer_of, without_layer
 from visualizer.runs.run import Run
 from visualizer.stages.derivations import Cell
 from visualizer.state import state
 from visualizer.state.theme import theme
-from visualizer.texts import texts_of
 from visualizer.views.head_measures import measure_heads
 
 say = texts_of(__name__)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
+from model.texts import texts_of
 from visualizer.runs.run import Run
 from visualizer.stages.derivations import Cell
 from visualizer.stages.panels import matrix
 from visualizer.state.theme import theme
-from visualizer.texts import texts_of
 
 say = texts_of(__name__)
 

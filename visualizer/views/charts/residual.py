@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import streamlit as st
 
+from model.texts import texts_of
 from visualizer.runs.paths import layer_of
 from visualizer.runs.run import Run
 from visualizer.safe_text import markdown_safe
@@ -15,7 +16,6 @@ from visualizer.stages.layer import sublayer_output
 from visualizer.stages.panels import matrix
 from visualizer.stages.registry import stage_of
 from visualizer.state.theme import theme
-from visualizer.texts import texts_of
 
 say = texts_of(__name__)
 

@@ -9,6 +9,7 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
+from model.texts import texts_of
 from visualizer.runs.paths import layer_of
 from visualizer.runs.run import Run
 from visualizer.safe_text import markdown_safe
@@ -16,7 +17,6 @@ from visualizer.settings.settings import FIELDS
 from visualizer.stages.derivations import Cell
 from visualizer.stages.panels import blocked_cells, to_array
 from visualizer.state.theme import theme
-from visualizer.texts import texts_of
 
 say = texts_of(__name__)
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import streamlit as st
 
 from model.decoding import GREEDY, Sampling
+from model.texts import texts_of
 from visualizer.runs.writer import Writer
 from visualizer.runs.written import Beam, OneByOne
 from visualizer.settings.settings import FIELDS, Selection
 from visualizer.state import drafts, state, widgets
-from visualizer.texts import texts_of
 
 say = texts_of(__name__)
 

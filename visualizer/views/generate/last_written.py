@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from model.texts import texts_of
 from visualizer.runs.run import Subject
 from visualizer.runs.writer import Writer
 from visualizer.runs.written import OneByOne, Written, write
 from visualizer.state import drafts
-from visualizer.texts import texts_of
 from visualizer.views.generate.kept import WRITINGS
 
 say = texts_of(__name__)

@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 
 import streamlit as st
 
+from model.texts import texts_of
 from visualizer.settings.fields import TRAINED, WORKED_EXAMPLES
 from visualizer.settings.fitting import fitted
 from visualizer.settings.settings import Selection, Settings, default_stage
 from visualizer.settings.trained_models import TRAINED_MODELS
 from visualizer.state import state
-from visualizer.texts import texts_of
 
 say = texts_of(__name__)
 

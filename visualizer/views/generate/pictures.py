@@ -9,13 +9,13 @@ import torch
 
 from model.decoding import BeamTree, Step, Tokens
 from model.key_value_cache import computed_rows
+from model.texts import texts_of
 from visualizer.components.axis import Axis
 from visualizer.components.generation.element import Bar, Node, StepPicture, StepsPicture, Tail
 from visualizer.runs.run import Run
 from visualizer.runs.writer import Writer
 from visualizer.runs.written import OneByOne, Written
 from visualizer.stages.panels import to_array
-from visualizer.texts import texts_of
 
 say = texts_of(__name__)
 

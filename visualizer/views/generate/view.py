@@ -7,6 +7,7 @@ from dataclasses import replace
 import streamlit as st
 
 from model.mask_tools.language import parse_score
+from model.texts import texts_of
 from visualizer.components.generation.element import generation_steps, generation_tree
 from visualizer.runs.paths import attention_modules
 from visualizer.runs.run import Run
@@ -21,7 +22,6 @@ from visualizer.stages.checks import Check
 from visualizer.stages.panels import to_array
 from visualizer.state import state
 from visualizer.state.expectations import is_covered
-from visualizer.texts import texts_of
 from visualizer.views.generate.controls import choose_strategy, chosen_strategy
 from visualizer.views.generate.kept import searched
 from visualizer.views.generate.last_written import written_now

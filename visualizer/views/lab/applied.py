@@ -8,10 +8,10 @@ import numpy as np
 import streamlit as st
 
 from model.mask_tools.application import APPLICATIONS, DTYPES, AppliedRow, applied
+from model.texts import texts_of
 from visualizer.components.row_bars import BarCell, BarRow, Remark, row_bars
 from visualizer.safe_text import markdown_safe
 from visualizer.server.mount import mount
-from visualizer.texts import texts_of
 from visualizer.views.lab.case import Case
 
 _KEY = "row_bars"

@@ -19,12 +19,12 @@ from model.mask_tools.blocks import (
     stretched,
 )
 from model.mask_tools.language import MaskContext, MaskExpressionError, parse
+from model.texts import texts_of
 from visualizer.components.axis import Axis
 from visualizer.components.tensor_grid.element import Panel, tensor_grid
 from visualizer.safe_text import markdown_safe
 from visualizer.server.mount import mount
 from visualizer.state import widgets
-from visualizer.texts import texts_of
 from visualizer.views.lab import mask_edits
 from visualizer.views.lab.case import Case
 from visualizer.work import background

@@ -8,12 +8,12 @@ import numpy as np
 import streamlit as st
 from torch import Tensor
 
+from model.texts import texts_of
 from visualizer.components.axis import Axis
 from visualizer.components.tensor_grid.element import Panel, tensor_grid
 from visualizer.server.mount import mount
 from visualizer.settings.fields import MAX_TOKENS
 from visualizer.state import widgets
-from visualizer.texts import texts_of
 from visualizer.views.lab.case import Case
 
 say = texts_of(__name__)

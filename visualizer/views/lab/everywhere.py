@@ -10,12 +10,12 @@ import torch
 
 from model.mask_tools.beside_intent import findings_under
 from model.mask_tools.mask_case import Finding, MaskCase
+from model.texts import texts_of
 from visualizer.runs.masks_in_force import mask_context
 from visualizer.runs.paths import layer_of, without_layer
 from visualizer.settings.attentions import attentions_of
 from visualizer.settings.painted_mask import asks_for_head
 from visualizer.state import state
-from visualizer.texts import texts_of
 from visualizer.views.lab.case import Case, case_in
 from visualizer.views.lab.findings_of_array import draw_finding
 from visualizer.views.lab.intent import chosen_intent, given_cells, padding_of

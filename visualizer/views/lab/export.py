@@ -12,7 +12,7 @@ from safetensors.torch import save
 from torch import Tensor
 
 from model.mask_tools.translations import TRANSLATIONS, MaskToTranslate
-from visualizer.texts import texts_of
+from model.texts import texts_of
 
 say = texts_of(__name__)
 CONVENTION = "True = may attend"

@@ -15,9 +15,9 @@ from model.mask_tools.language import MaskContext
 from model.mask_tools.mask_case import Finding, MaskCase
 from model.mask_tools.naming import name_of
 from model.mask_tools.planes import Passed
+from model.texts import texts_of
 from visualizer.safe_text import markdown_safe
 from visualizer.settings.painted_mask import asks_for_head
-from visualizer.texts import texts_of
 from visualizer.views.lab.case import Case
 from visualizer.views.lab.intent import given_cells, intent_of_array, padding_of
 from visualizer.views.lab.planes import CALLED, ICONS, Found, Plane, judged

@@ -10,10 +10,10 @@ import streamlit as st
 
 from model.mask_tools.language import READY, MaskExpressionError
 from model.mask_tools.mask_case import listed
+from model.texts import texts_of
 from visualizer.runs.masks_in_force import as_expression
 from visualizer.settings.settings import FIELDS, Settings, in_mask_order
 from visualizer.state import drafts, state, widgets
-from visualizer.texts import texts_of
 from visualizer.views.lab import mask_edits
 from visualizer.views.lab.case import Case
 from visualizer.views.lab.pointing import complain

@@ -11,12 +11,12 @@ from torch import Tensor
 from model.mask_tools.intent_kinds import CELLS_OF_THEIR_OWN, INTENT_KINDS
 from model.mask_tools.intents import Intent
 from model.mask_tools.language import MaskContext, MaskExpressionError, from_mask_mod
+from model.texts import texts_of
 from visualizer.runs import intended
 from visualizer.runs.intended import EXTRAS, keys_before, kind_of, read_intent, write_intent
 from visualizer.settings.fields import EXPRESSION, MAX_TOKENS, UNSAID
 from visualizer.settings.settings import FIELDS
 from visualizer.state import drafts, state
-from visualizer.texts import texts_of
 from visualizer.views.lab.case import Case
 from visualizer.views.lab.mask_files import pasted
 from visualizer.views.lab.pointing import complain

@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 import streamlit as st
 
+from model.texts import texts_of
 from visualizer.components.axis import SequenceName
 from visualizer.runs.promises import Measurement, estimate, measure
 from visualizer.runs.run import Run, Subject
-from visualizer.texts import texts_of
 from visualizer.work.cache import Kept, cached_run
 
 say = texts_of(__name__)

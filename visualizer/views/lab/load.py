@@ -13,13 +13,13 @@ from torch import Tensor
 from model.mask_tools.destinations import DESTINATIONS, Destination, passed_to
 from model.mask_tools.intents import plain_context
 from model.mask_tools.planes import Passed, Remark
+from model.texts import texts_of
 from visualizer.runs.intended import read_intent
 from visualizer.safe_text import markdown_safe
 from visualizer.settings.attentions import attention_named
 from visualizer.settings.fields import TRAINED
 from visualizer.settings.settings import FIELDS
 from visualizer.state import state, widgets
-from visualizer.texts import texts_of
 from visualizer.views.lab import mask_edits
 from visualizer.views.lab.case import Case, case_in
 from visualizer.views.lab.crop import Crop, crop_of

@@ -7,10 +7,10 @@ from functools import partial
 
 import streamlit as st
 
+from model.texts import texts_of
 from visualizer.components.axis import SequenceName
 from visualizer.runs.promises import AT_ONCE, Measurement, effort, layers_passed
 from visualizer.runs.run import Subject
-from visualizer.texts import texts_of
 from visualizer.views.lab.case import Case
 from visualizer.views.lab.kept import Measured, estimated_seconds, measure_and_keep, measurement
 from visualizer.work import background

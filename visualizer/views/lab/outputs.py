@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from model.texts import texts_of
 from visualizer.components.axis import Axis, SequenceName
 from visualizer.components.tensor_grid.element import Panel
 from visualizer.runs.paths import layer_of
 from visualizer.runs.run import Run
-from visualizer.texts import texts_of
 
 say = texts_of(__name__)
 

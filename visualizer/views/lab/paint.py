@@ -12,6 +12,7 @@ from model.mask_tools.beside_intent import all_clear, findings_under
 from model.mask_tools.intents import Intent
 from model.mask_tools.mask_case import Finding, MaskCase
 from model.mask_tools.naming import name_of
+from model.texts import texts_of
 from visualizer.components.mask_painter.element import (
     PaintedHeads,
     Reason,
@@ -29,7 +30,6 @@ from visualizer.settings.painted_mask import Scope, encode_cells, read_planes
 from visualizer.settings.settings import FIELDS, Selection
 from visualizer.stages.panels import to_array
 from visualizer.state import state, widgets
-from visualizer.texts import texts_of
 from visualizer.views.lab import everywhere, in_words, mask_edits
 from visualizer.views.lab.case import Case
 from visualizer.views.lab.intent import chosen_intent, given_cells, padding_of

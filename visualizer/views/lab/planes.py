@@ -11,7 +11,7 @@ from torch import Tensor
 
 from model.mask_tools.mask_case import SEVERITIES, Finding, listed
 from model.mask_tools.planes import Passed
-from visualizer.texts import texts_of
+from model.texts import texts_of
 
 say = texts_of(__name__)
 CALLED = {"error": say("error"), "warning": say("warning"), "note": say("note")}

@@ -7,6 +7,7 @@ import streamlit as st
 
 from model.analysis.influence import Verdict
 from model.mask_tools.intents import Intent
+from model.texts import texts_of
 from visualizer.components.axis import SequenceName
 from visualizer.components.tensor_grid.element import tensor_grid
 from visualizer.runs.padding import effect_of_padding
@@ -17,7 +18,6 @@ from visualizer.server.mount import mount
 from visualizer.settings.settings import Claim
 from visualizer.stages.registry import entry_of
 from visualizer.state import state, widgets
-from visualizer.texts import texts_of
 from visualizer.views.lab.case import Case
 from visualizer.views.lab.intent import chosen_intent
 from visualizer.views.lab.measure import measurement_of

@@ -10,11 +10,11 @@ from torch import Tensor
 
 from model.analysis.influence import output_paths
 from model.analysis.reach import allowed_dependence, first_layer_reached, reach
+from model.texts import texts_of
 from visualizer.components.tensor_grid.element import Panel, tensor_grid
 from visualizer.runs.paths import without_layer
 from visualizer.safe_text import markdown_safe
 from visualizer.server.mount import mount
-from visualizer.texts import texts_of
 from visualizer.views.lab.case import Case
 from visualizer.views.lab.measure import measurement_of
 from visualizer.views.lab.outputs import influence_panel

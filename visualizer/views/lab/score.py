@@ -11,11 +11,11 @@ from torch import Tensor
 from model.mask_tools.language import READY_SCORES, MaskExpressionError, ScoreExpression, parse_score
 from model.mask_tools.language.score_code import by_hand, flex_score_mod
 from model.mask_tools.translations import TRANSLATIONS
+from model.texts import texts_of
 from visualizer.components.tensor_grid.element import Panel, tensor_grid
 from visualizer.safe_text import markdown_safe
 from visualizer.server.mount import mount
 from visualizer.state import drafts, state, widgets
-from visualizer.texts import texts_of
 from visualizer.views.lab.case import Case
 from visualizer.views.lab.pointing import point_out
 from visualizer.views.lab.translate import mask_to_translate

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from model.mask_tools.intents import plain_context
 from model.mask_tools.language import MaskContext
-from visualizer.texts import texts_of
+from model.texts import texts_of
 
 say = texts_of(__name__)
 _NUMBER = re.compile(r"\d+")

@@ -6,10 +6,10 @@ import streamlit as st
 
 from model.mask_tools.language import parse
 from model.mask_tools.translations import TRANSLATIONS, MaskToTranslate
+from model.texts import texts_of
 from visualizer.safe_text import markdown_safe
 from visualizer.settings.painted_mask import read_planes
 from visualizer.state import widgets
-from visualizer.texts import texts_of
 from visualizer.views.lab import export, mask_edits
 from visualizer.views.lab.case import Case
 from visualizer.views.lab.intent import padding_of

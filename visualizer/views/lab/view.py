@@ -6,6 +6,7 @@ from functools import partial
 
 import streamlit as st
 
+from model.texts import texts_of
 from visualizer.runs.masks_in_force import as_source
 from visualizer.runs.run import Run
 from visualizer.safe_text import markdown_safe, visible_whole
@@ -13,7 +14,6 @@ from visualizer.settings.fields import WORKED_EXAMPLES
 from visualizer.settings.gallery import GALLERY
 from visualizer.settings.settings import Selection
 from visualizer.state import state, widgets
-from visualizer.texts import texts_of
 from visualizer.views.lab import applied, blocks, in_words, intent, load, paint, prove, reach, score, translate
 from visualizer.views.lab.case import Case, case_of
 from visualizer.views.predict.covered import covered, say_covered

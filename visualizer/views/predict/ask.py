@@ -7,13 +7,13 @@ from contextlib import AbstractContextManager, nullcontext
 
 import streamlit as st
 
+from model.texts import texts_of
 from visualizer.components.expectation.element import expectation, parse_marks
 from visualizer.safe_text import markdown_safe
 from visualizer.server.mount import mount
 from visualizer.settings.settings import FIELDS
 from visualizer.state import drafts, state
 from visualizer.state.expectations import Expectation, expect, expectation_at, now_asked, reveal
-from visualizer.texts import texts_of
 from visualizer.views.predict.class_answers import beside_answers
 from visualizer.views.predict.covered import hide_nothing
 from visualizer.views.predict.questions import CellQuestion, Kind, TokenQuestion, codes

@@ -11,11 +11,11 @@ from urllib.parse import urlencode, urlsplit
 import segno
 import streamlit as st
 
+from model.texts import texts_of
 from visualizer.safe_text import markdown_safe
 from visualizer.state import drafts, state
 from visualizer.state.expectations import expectation_at
 from visualizer.state.state import Choices
-from visualizer.texts import texts_of
 from visualizer.views.predict.questions import CellQuestion, TokenQuestion
 from visualizer.views.predict.verdicts import answer_in_words, right_answers
 from visualizer.work.classroom import CLASSROOM, name_of_question, new_person

@@ -6,8 +6,8 @@ from typing import Any
 
 import streamlit as st
 
+from model.texts import texts_of
 from visualizer.state import state
-from visualizer.texts import texts_of
 
 say = texts_of(__name__)
 

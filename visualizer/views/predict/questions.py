@@ -9,11 +9,11 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from model.texts import texts_of
 from visualizer.components.tensor_grid.element import Panel
 from visualizer.runs.run import Run
 from visualizer.settings.settings import Selection
 from visualizer.stages.panels import stage_panel
-from visualizer.texts import texts_of
 
 say = texts_of(__name__)
 

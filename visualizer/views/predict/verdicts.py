@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from model.texts import texts_of
 from visualizer.components.axis import Axis
 from visualizer.safe_text import markdown_safe
-from visualizer.texts import texts_of
 from visualizer.views.predict.questions import (
     AS_EXPECTED,
     MISSED,

@@ -25,12 +25,12 @@ from model.learning.tasks import (
     sequences,
 )
 from model.learning.training import Recipe, Weights, model_with
+from model.texts import texts_of
 from model.tracing import record
 from model.transformer import Transformer
 from visualizer.components.axis import Axis
 from visualizer.runs.tokens import read_then_predicted
 from visualizer.settings.training_settings import ATTENTIONS
-from visualizer.texts import texts_of
 
 say = texts_of(__name__)
 

@@ -10,6 +10,7 @@ import streamlit as st
 
 from model.learning.tasks import TASKS, Task
 from model.learning.training import Recipe
+from model.texts import texts_of
 from visualizer.safe_text import markdown_safe
 from visualizer.settings.training_settings import (
     ATTENTIONS,
@@ -20,7 +21,6 @@ from visualizer.settings.training_settings import (
     usual_choice,
 )
 from visualizer.state import drafts, state, widgets
-from visualizer.texts import texts_of
 
 say = texts_of(__name__)
 

@@ -10,8 +10,8 @@ import streamlit as st
 from model.learning.sample_loss import SampleLoss, layer_of, sample_loss
 from model.learning.tasks import PAD, TASKS, sequences
 from model.learning.training import Recipe, texts_of_step
+from model.texts import texts_of
 from visualizer.safe_text import markdown_safe, visible_whole
-from visualizer.texts import texts_of
 from visualizer.views.train.controls import Look
 from visualizer.views.train.one_moment import Moment
 

@@ -11,6 +11,7 @@ import streamlit as st
 from model.learning.checkpoints import Checkpoint, dump
 from model.learning.tasks import TASKS, Task
 from model.learning.training import Progress
+from model.texts import texts_of
 from visualizer.colors import WARNING
 from visualizer.components.tensor_grid.element import Panel, tensor_grid
 from visualizer.runs.trained import keep, shape_of
@@ -20,7 +21,6 @@ from visualizer.settings.fields import TRAINED
 from visualizer.settings.settings import Selection, Settings
 from visualizer.state import state
 from visualizer.state.theme import theme
-from visualizer.texts import texts_of
 from visualizer.views.train.answers import Answer, Heads, answer, heads, trained_model
 from visualizer.views.train.controls import Look
 from visualizer.views.train.job import Training

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from model.learning.tasks import TASKS
+from model.texts import texts_of
 from visualizer.colors import DIVERGING
 from visualizer.safe_text import markdown_safe
 from visualizer.settings.training_settings import LAST_STEP, TrainingChoice
 from visualizer.state import drafts, state
 from visualizer.state.theme import theme
-from visualizer.texts import texts_of
 from visualizer.views.train import one_moment, session
 from visualizer.views.train.controls import Look, summary
 from visualizer.views.train.job import Trainings

@@ -9,8 +9,8 @@ from typing import Any
 
 from model.learning.tasks import TASKS, Task
 from model.learning.training import EXPERIMENTS, RECIPES, Recipe
+from model.texts import texts_of
 from visualizer.settings.training_settings import NO_EXPERIMENT, NUMBERS, TrainingChoice
-from visualizer.texts import texts_of
 
 say = texts_of(__name__)
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import streamlit as st
 
+from model.texts import texts_of
 from visualizer.safe_text import markdown_safe
 from visualizer.settings.training_settings import TrainingChoice
 from visualizer.state import drafts, state
-from visualizer.texts import texts_of
 from visualizer.views.train import controls, one_moment, picture, session
 from visualizer.views.train.plan import Plan, plan_of, usual_plan
 

@@ -7,6 +7,7 @@ import streamlit as st
 
 from headlight.attention import Attention
 from model.mask_tools.language import READY
+from model.texts import texts_of
 from visualizer.components.compare_grids.element import compare_grids
 from visualizer.pictures.watched_heads import BLOCKED_BY
 from visualizer.runs.watched import WatchedRun
@@ -17,7 +18,6 @@ from visualizer.settings.looks import looks_in, looks_of
 from visualizer.settings.watched_settings import WATCHED
 from visualizer.state import state
 from visualizer.state.state import Choices
-from visualizer.texts import texts_of
 from visualizer.views.watched.window import choose_window, chosen_heads
 
 say = texts_of(__name__)

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from headlight.patterns import Folded
 from headlight.stages import Stage
+from model.texts import texts_of
 from visualizer.components.derivation import derivation as derivation_picture
 from visualizer.components.module_tree.element import CalledOperation, KnownStep, module_tree
 from visualizer.components.tensor_grid.element import tensor_grid
@@ -21,7 +22,6 @@ from visualizer.stages.check_line import check_line
 from visualizer.stages.checks import Check, summarize
 from visualizer.state import state, widgets
 from visualizer.state.state import Choices
-from visualizer.texts import texts_of
 
 say = texts_of(__name__)
 

@@ -8,13 +8,13 @@ import streamlit as st
 
 import headlight
 from headlight.pretrained.sizes import most_bytes
+from model.texts import texts_of
 from visualizer.runs.watched import WatchedRun, in_bytes
 from visualizer.safe_text import as_code, markdown_safe, visible
 from visualizer.settings.watched_settings import MOST_HEADS, MOST_TOKENS, WATCHED
 from visualizer.state import drafts, state
 from visualizer.state.given import given_recording
 from visualizer.state.state import Choices
-from visualizer.texts import texts_of
 from visualizer.work.cache import Kept
 
 say = texts_of(__name__)

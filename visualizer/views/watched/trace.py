@@ -10,6 +10,7 @@ import streamlit as st
 from headlight.attention import Attention
 from headlight.report import cells_of, named, said_once
 from model.mask_tools.mask_case import Finding, Severity
+from model.texts import texts_of
 from visualizer.components.attention_heads.element import attention_heads
 from visualizer.components.tensor_grid.element import tensor_grid
 from visualizer.pictures.watched_heads import BLOCKED_BY, WatchedHeads
@@ -19,7 +20,6 @@ from visualizer.server.mount import mount
 from visualizer.settings.looks import looks_in, looks_of
 from visualizer.state import state, widgets
 from visualizer.state.state import Choices
-from visualizer.texts import texts_of
 from visualizer.views.watched import compare, operations
 from visualizer.views.watched.window import choose_window, chosen_heads
 

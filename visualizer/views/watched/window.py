@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import streamlit as st
 
+from model.texts import texts_of
 from visualizer.pictures.watched_heads import WatchedHeads, watched_heads
 from visualizer.runs.watched import WatchedRun
 from visualizer.safe_text import as_code
 from visualizer.state import state, widgets
 from visualizer.state.state import Choices
-from visualizer.texts import texts_of
 
 say = texts_of(__name__)
 _STEP = 256

@@ -48,7 +48,7 @@ def test_every_mask_that_blocks_a_key_is_named():
         ({"chart": "row"}, "is 2.72 times the weight"),
         (
             {"chart": "row", "fault": "after_softmax", "weights": "random"},
-            "blocked keys (2), which count all the same",
+            "blocked keys (2), which still count",
         ),
         (
             {"chart": "row", "fault": "after_softmax", "weights": "random"},

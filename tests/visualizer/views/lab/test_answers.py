@@ -114,7 +114,7 @@ def test_a_mask_is_compared_with_another_array():
 @pytest.mark.parametrize(
     ("array", "painted", "sentence"),
     [
-        (CAUSAL, "k <= q", "Every cell is as it should be: what is painted."),
+        (CAUSAL, "k <= q", "Every cell is as it should be: the painted mask."),
         (CAUSAL.tril(-1), "k <= q", "6 cells blocked that should be open"),
         (torch.ones(1, 6).bool(), "k < 6", "Every cell is as it should be"),
         (

@@ -60,10 +60,10 @@ BLOCKS = where(lambda q, k: 4 * k + 3 <= q, 16, 4)
 SLIDING = "def f(b, h, q_idx, kv_idx, window=3):\n    return (q_idx >= kv_idx) & (q_idx - kv_idx {} window)"
 
 BUGS = {
-    "one key too many": Brought("k <= q + 1", "causal", "off by one", "but for 1 key more"),
-    "its own key hidden": Brought(CAUSAL & ~torch.eye(6).bool(), "causal", "its own key is hidden", "1 key less"),
-    "inverted": Brought(~CAUSAL, "causal", "it is inverted", "open where k > q"),
-    "inverted for the module": Brought(CAUSAL, "causal", "it is inverted", "open where k > q", "mha_attn_mask"),
+    "one key too many": Brought("k <= q + 1", "causal", "off by one", "plus 1 key"),
+    "its own key hidden": Brought(CAUSAL & ~torch.eye(6).bool(), "causal", "its own key is hidden", "minus 1 key"),
+    "inverted": Brought(~CAUSAL, "causal", "It is inverted", "open where k > q"),
+    "inverted for the module": Brought(CAUSAL, "causal", "It is inverted", "open where k > q", "mha_attn_mask"),
     "transposed": Brought("q <= k", "causal", "rows and columns are swapped", "open where k >= q"),
     "no mask at all": Brought(torch.ones(6, 6).bool(), "causal", "It is bidirectional", "open everywhere"),
     "everything blocked": Brought(torch.zeros(6, 6).bool(), "causal", "It blocks everything", "blocked everywhere"),
@@ -85,7 +85,7 @@ BUGS = {
     "padding inverted": Brought(
         torch.tensor([[True] * 4 + [False] * 2, [True] * 6]),
         "unsaid",
-        "it is inverted",
+        "It is inverted",
         "",
         "mha_key_padding",
         BATCH,
@@ -95,7 +95,7 @@ BUGS = {
         where(lambda q, k: k <= q + 6, 3, 8),
         "causal",
         "one key too many",
-        "bottom-right aligned, but for 1 key more",
+        "bottom-right aligned, plus 1 key",
     ),
     "bottom right with fewer keys": Brought(where(lambda q, k: k <= q - 3, 5, 2), "causal", "top-left"),
     "a block that holds later keys": Brought(
@@ -168,7 +168,7 @@ RIGHT = {
         place="mha_attn_mask",
         link=(("array_heads", "2"),),
     ),
-    "strictly before, as said": Brought(CAUSAL.tril(-1), "expression:k < q", name="1 key less", place="sdpa"),
+    "strictly before, as said": Brought(CAUSAL.tril(-1), "expression:k < q", name="minus 1 key", place="sdpa"),
     "as painted": Brought(CAUSAL, "painted", link=(("mask", "custom"), ("custom", "k <= q"))),
     "of another model's kind": Brought("q // 2 == k // 2", "expression:(q - q % 2) == (k - k % 2)"),
 }

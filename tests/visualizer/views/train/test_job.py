@@ -115,7 +115,7 @@ def test_a_process_that_fails_is_a_sentence():
     broken = partial(reports_of_a_process, command=[sys.executable, "-c", "raise SystemExit(3)"])
     for n_recipes in (1, 500):  # of which no pipe holds so many: the process is gone before it has read them
         state = finished(start_job([TINY] * n_recipes, broken))
-        assert (state.phase, state.failure) == ("failed", "the process that trains ended with 3")
+        assert (state.phase, state.failure) == ("failed", "the training process ended with exit code 3")
 
 
 # In a process of its own.

@@ -234,13 +234,13 @@ def test_a_training_that_its_server_no_longer_knows_is_missed(monkeypatch):
 def test_a_training_whose_process_dies_says_so_also_after_a_reload(monkeypatch):
     def dying(recipes, ended):
         yield next(reports_in_turns(recipes, ended))
-        raise RuntimeError("the process that trains ended with -9")
+        raise RuntimeError("the training process ended with exit code -9")
 
     monkeypatch.setattr(session, "MEMORY", Memory(trained=dying))
     app = open_view()
     start(app)
     wait_for_the_end(app)
-    sentence = "The training failed (the process that trains ended with \\-9)"
+    sentence = "The training failed (the training process ended with exit code \\-9)"
     assert sentence in said(app)
     assert sentence in said(open_again(app))
 
@@ -378,7 +378,7 @@ def test_a_text_that_is_none_of_the_task_gives_one_sentence_and_takes_nothing_aw
     assert not app.exception
     (error,) = app.error
     assert "letters from a to z" in error.value
-    assert "“cab” is asked meanwhile" in error.value
+    assert "“cab” is used meanwhile" in error.value
     assert shown(app) == before
     assert app.select_slider(key="train_moment")
     assert len(app.get("plotly_chart")) == 2

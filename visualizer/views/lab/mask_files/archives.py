@@ -19,7 +19,7 @@ from safetensors.torch import load
 from torch import Tensor
 
 from model.safetensors_header import read_header
-from visualizer.texts import texts_of
+from model.texts import texts_of
 from visualizer.views.lab.mask_files.entries import check_shape, quoted
 from visualizer.views.lab.mask_files.npy import read_npy
 

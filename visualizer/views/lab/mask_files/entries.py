@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from visualizer.texts import texts_of
+from model.texts import texts_of
 
 say = texts_of(__name__)
 MAX_SIDE = 2048

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from visualizer.texts import texts_of
+from model.texts import texts_of
 from visualizer.views.lab.mask_files.entries import (
     MAX_AXES,
     Array,

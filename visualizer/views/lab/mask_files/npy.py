@@ -10,7 +10,7 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from visualizer.texts import texts_of
+from model.texts import texts_of
 from visualizer.views.lab.mask_files.entries import Array, check_shape, quoted
 
 say = texts_of(__name__)

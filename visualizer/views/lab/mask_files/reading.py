@@ -10,8 +10,8 @@ from pathlib import PurePath
 import torch
 from torch import Tensor
 
+from model.texts import texts_of
 from visualizer.settings.fields import MAX_TYPED
-from visualizer.texts import texts_of
 from visualizer.views.lab.mask_files.archives import ARCHIVES
 from visualizer.views.lab.mask_files.entries import Array, quoted
 from visualizer.views.lab.mask_files.nested import is_nested, read_nested

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from model.mask_tools.language import MaskContext, MaskExpressionError, from_mask_mod, parse
-from visualizer.texts import texts_of
+from model.texts import texts_of
 from visualizer.views.lab.mask_files.entries import Array, check_side
 
 say = texts_of(__name__)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from visualizer.texts import texts_of
+from model.texts import texts_of
 from visualizer.views.lab.mask_files.entries import (
     MAX_SIDE,
     Array,

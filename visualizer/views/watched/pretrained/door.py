@@ -17,6 +17,7 @@ from headlight.pretrained.passes import memory_of_run, run
 from headlight.pretrained.places import SUGGESTIONS, Place, on_this_machine, place_of
 from headlight.pretrained.sizes import in_words
 from headlight.pretrained.tokens import Piece, Tokenized, Words, tokenized
+from model.texts import texts_of
 from visualizer.components.token_strip import Token, TokenSequence, parse_token, token_strip
 from visualizer.runs.watched import WatchedRun
 from visualizer.safe_text import as_code, markdown_safe, visible, visible_whole
@@ -24,7 +25,6 @@ from visualizer.server.mount import mount
 from visualizer.settings.watched_settings import WatchedChoice
 from visualizer.state import drafts, state, widgets
 from visualizer.state.state import Choices
-from visualizer.texts import texts_of
 from visualizer.views.watched.pretrained import jobs
 from visualizer.views.watched.pretrained.examples import MODEL, READY_TEXTS, ReadyText, ready_text_of
 from visualizer.views.watched.pretrained.jobs import Wanted

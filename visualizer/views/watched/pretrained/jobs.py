@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from headlight.pretrained.checkpoint import SHELF, Checkpoint, Key
 from headlight.pretrained.opening import Cost, open_checkpoint
+from model.texts import texts_of
 from visualizer.state import drafts
 from visualizer.state.visitors import name_of_session
-from visualizer.texts import texts_of
 from visualizer.work.cache import Kept
 from visualizer.work.jobs import Job, Report, Seen
 

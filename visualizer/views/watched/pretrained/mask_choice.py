@@ -16,6 +16,7 @@ from headlight.pretrained.tokens import Piece, Tokenized
 from model.config import Architecture
 from model.mask_tools.language import MaskContext
 from model.mask_tools.naming import name_of
+from model.texts import texts_of
 from visualizer.components.axis import Axis
 from visualizer.components.mask_painter.element import mask_painter, parse_mask, parse_select
 from visualizer.runs.masks_in_force import as_expression, as_source, painted_cells
@@ -29,7 +30,6 @@ from visualizer.settings.settings import Selection, Settings, default_stage
 from visualizer.settings.watched_settings import WATCHED
 from visualizer.state import drafts, state
 from visualizer.state.state import Choices
-from visualizer.texts import texts_of
 
 say = texts_of(__name__)
 _EXPRESSION = "pretrained_expression"

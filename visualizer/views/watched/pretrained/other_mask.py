@@ -13,6 +13,7 @@ from headlight.attention import Attention
 from headlight.pretrained.checkpoint import Checkpoint
 from headlight.pretrained.passes import Pass, Where, attentions_of, holds, run, with_mask
 from headlight.pretrained.tokens import Tokenized, Words, pieces_of_ids, tokenized
+from model.texts import texts_of
 from visualizer.components.tensor_grid.element import Panel, tensor_grid
 from visualizer.runs.watched import WatchedRun, plane
 from visualizer.safe_text import markdown_safe, visible, visible_whole
@@ -20,7 +21,6 @@ from visualizer.server.mount import mount
 from visualizer.stages.panels import to_array
 from visualizer.state import state, widgets
 from visualizer.state.state import Choices
-from visualizer.texts import texts_of
 from visualizer.views.watched.pretrained.door import MOST_TOKENS, opened, words_of
 from visualizer.views.watched.pretrained.mask_choice import Masked, allowed_by, axes_of, choose, masked_by, paint
 from visualizer.work.cache import Kept

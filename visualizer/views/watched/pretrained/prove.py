@@ -16,6 +16,7 @@ from headlight.pretrained.passes import Where, memory_of_run, with_mask
 from headlight.pretrained.proving import Dependence, Leak, depends, padding_ignored, promised_by
 from headlight.pretrained.sizes import in_words
 from headlight.pretrained.tokens import Piece, Tokenized, Words, tokenized
+from model.texts import texts_of
 from visualizer.components.axis import Axis
 from visualizer.components.tensor_grid.element import Panel, tensor_grid
 from visualizer.runs.watched import WatchedRun
@@ -23,7 +24,6 @@ from visualizer.safe_text import markdown_safe, visible, visible_whole
 from visualizer.server.mount import mount
 from visualizer.state import widgets
 from visualizer.state.state import Choices
-from visualizer.texts import texts_of
 from visualizer.views.watched.pretrained.door import (
     MOST_TOKENS,
     MOST_TRACE_BYTES,

@@ -11,6 +11,7 @@ from headlight.pretrained.checkpoint import Checkpoint
 from headlight.pretrained.passes import Step, end_ids, write_on
 from headlight.pretrained.tokens import Tokenized, Words, pieces_of_ids, tokenized
 from model.decoding import GREEDY, Sampling
+from model.texts import texts_of
 from visualizer.components.axis import Axis
 from visualizer.components.generation.element import Bar, StepPicture, StepsPicture, Tail, generation_steps
 from visualizer.runs.watched import WatchedRun
@@ -20,7 +21,6 @@ from visualizer.settings.link import chosen_in
 from visualizer.stages.panels import to_array
 from visualizer.state import state, widgets
 from visualizer.state.state import Choices
-from visualizer.texts import texts_of
 from visualizer.views.watched.pretrained.door import MOST_TOKENS, opened, words_of
 from visualizer.work.cache import Kept
 

@@ -1,4 +1,4 @@
-"""What the screen says: sentences, labels and helps stand in ``texts.toml`` beside the modules that say them.
+"""Sentences, labels and helps, which stand in ``texts.toml`` beside the modules that say them.
 
 A table of such a file is called like its module; ``{n_heads}`` in a text is a number or a word of the run.
 """
