@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -43,9 +43,12 @@ def walk(run: Run, selection: Selection) -> None:
         _beside(path, has_card=bool(numbers))
 
 
-def walk_nowhere(selection: Selection) -> None:
-    """Draw what stands beside the card, where there is no run to walk through."""
+def walk_nowhere(selection: Selection, say_why: Callable[[], None]) -> None:
+    """Draw in the place of the card why there is no run to walk through, and how the path goes on."""
     with _line():
+        with st.container():
+            say_why()
+            st.info(say("goes_on"))
         _beside(path_named(selection.path), has_card=False)
 
 
