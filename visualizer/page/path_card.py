@@ -122,7 +122,7 @@ def _other_paths(path: GuidedPath | None) -> None:
             st.markdown(f"**{markdown_safe(path.title)}**")
             st.download_button(say("save"), write_path(path), "path.json", "application/json", key="save_path")
         heard = state.on_change(_FILE, _open_file)
-        st.file_uploader(say("open", n_kilobytes=MAX_BYTES // 1000), key=_FILE, on_change=heard)
+        st.file_uploader(say("open"), key=_FILE, max_upload_size=MAX_BYTES // 2**20, on_change=heard)
         if refused := drafts.put_by_before(_REFUSED):
             st.error(markdown_safe(str(refused)), icon=":material/error:")
         if path is not FIRST_PATH:
