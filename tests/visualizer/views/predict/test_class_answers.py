@@ -62,6 +62,7 @@ def test_the_poll_has_code_and_picture_beside_the_grid_until_the_result_is_revea
     assert_healthy(app)
     assert "<p>open2</p>" not in in_html(app), "the marks and what was computed need the room"
     assert app.columns[-1].caption[0].value.startswith("Nobody has answered")
+    assert app.columns[-1].weight == tally.weight, "the room of the code goes to what was computed"
 
 
 def test_the_tally_counts_each_answer_also_when_the_result_is_revealed():
