@@ -20,11 +20,11 @@ LIT = ".spot, .light-spot, .matrix-lit .matrix-plot"
 
 
 def bottom_of_the_light(page: Page) -> float:
-    """Where what is lit ends on the page; in an equation each input is lit too, where it is made from that."""
+    """Where the lowest light ends on the page; in an equation each input is lit too, where it is made from that."""
     lit = page.locator(LIT).locator("visible=true")
     expect(lit).to_have_count(page.locator(".tensors-row .matrix").count() or 1)
-    box = lit.last.bounding_box()
-    return box["y"] + box["height"]
+    boxes = [one.bounding_box() for one in lit.all()]
+    return max(box["y"] + box["height"] for box in boxes)
 
 
 def test_the_path_is_walked_left_taken_up_again_and_opened_from_a_file(open_app):

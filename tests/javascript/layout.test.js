@@ -110,6 +110,25 @@ function modelOf(layers, link = false) {
 
 const boxesOf = ({ tracks }) => tracks.flatMap(({ boxes, layers }) => [...boxes, ...layers.flatMap((one) => one.boxes)]);
 
+test("no wire of a part that is drawn alone leads nowhere", () => {
+  const wiresOf = (layer, inputs) => {
+    const model = { tracks: [{ name: "", title: "", inputs, layers: [layer], end: null }], output: null, links: [] };
+    const [{ boxes, layers, wires }] = layoutMap(model, new Set(), 1200).tracks;
+    const placed = [...boxes, ...layers.flatMap((one) => [...one.boxes, one.frame ?? []].flat())];
+    const edges = placed.flatMap(({ x, width }) => [x, x + width]);
+    const all = [...wires, ...layers.flatMap((one) => one.wires)];
+    const ends = all.flatMap(({ x1, x2 }) => [x1, x2]);
+    const isHeld = (x) => edges.includes(x) || ends.filter((one) => one === x).length > 1;
+    assert.ok(ends.every(isHeld), JSON.stringify({ all, edges }));
+    return all.length;
+  };
+  const [block] = modelOf(1).tracks[0].layers[0].blocks;
+  const attention = { id: "*", label: "", blocks: [block], residuals: [] };
+  assert.equal(wiresOf(attention, null), 0);
+  assert.equal(wiresOf(attention, { ...block, id: "in" }), 2, "from the inputs to its edge, and on to its block");
+  assert.equal(wiresOf(modelOf(1).tracks[0].layers[0], null), 2, "into the first block of a frame, and to the second");
+});
+
 test("the map fits the width it has, by closing layers", () => {
   for (const [layers, width] of [[2, 1200], [6, 700], [12, 360]]) {
     const layout = layoutMap(modelOf(layers), new Set(), width);

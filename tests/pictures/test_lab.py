@@ -153,3 +153,17 @@ def small_pictures(canvas: Locator, before: list[str]) -> list[str]:
         [before, PATIENCE],
     )
     return found
+
+
+def test_the_verdict_is_in_sight_below_a_grid_that_has_its_labels(show):
+    drawn = pictures_in(run_of(view="lab", architecture="decoder", intent="window:4"))
+    page = show([one for one in drawn if one.key == PAINTER], width=560)
+    page.set_viewport_size({"width": 540, "height": 720})
+    expect(page.locator(".finding")).to_be_in_viewport(ratio=1)
+    above = "document.body.prepend(Object.assign(document.createElement('div'), {style: 'height: 100px'}))"
+    page.evaluate(above)
+    expect(page.locator(".finding")).to_be_in_viewport(ratio=1)
+    page.evaluate(above.replace("100px", "400px"))
+    page.wait_for_function(
+        "() => document.querySelector('.picture div').shadowRoot.querySelector('.matrix-plot').clientHeight > 250"
+    )

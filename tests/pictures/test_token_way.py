@@ -90,3 +90,13 @@ def test_the_arrow_keys_go_to_another_token_before_anything_is_clicked(show_link
     expect(heading(page)).to_contain_text("After token 4")
     page.keyboard.press("ArrowLeft")
     expect(heading(page)).to_contain_text("After token 3")
+
+
+def test_bars_too_narrow_for_a_name_are_counted_below(show_link):
+    page = show_link(view="way", n_heads=16, n_layers=4)
+    parts = page.locator(".token-way [data-part]")
+    narrow = [text for text in parts.all_text_contents() if text.isdecimal()]
+    assert narrow == [str(head) for _ in range(4) for head in range(0, 16, 2)]
+    parts.nth(3).hover()
+    expect(tooltip(page)).to_contain_text("head 1")
+    expect(tooltip(page)).to_contain_text("norm ")

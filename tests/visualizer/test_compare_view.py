@@ -83,6 +83,13 @@ def test_the_words_tell_of_the_cell_that_was_clicked_with_the_models_numbers():
     assert sum(gains) == pytest.approx(freed)
 
 
+def test_a_key_whose_gain_rounds_to_nothing_is_one_of_the_others():
+    app = open_app(view="compare", mask_a="causal", mask_b="causal,sliding_window")
+    said = " ".join(one.value for one in app.markdown if "removed" in one.value)
+    assert "and 1 other (less than +0.01)" in said
+    assert "+0.00" not in said
+
+
 def test_a_stage_downstream_is_chosen_by_its_row():
     app = open_app(**LINK)
     tell(app, "downstream", "select", row=3, column=2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.test_app import open_app, open_examples
+from visualizer.page.sidebar import _MODELS
 from visualizer.settings.examples import EXAMPLES
 
 
@@ -13,3 +14,7 @@ def test_no_two_buttons_have_one_name():
     assert {"Padding", *(example.title for example in EXAMPLES)} <= set(names)
     assert len(names) == len(set(names)), sorted(names)
     assert app.slider(key="n_heads").help
+
+
+def test_every_model_has_a_name_that_fits_the_menu():
+    assert max(map(len, _MODELS.values())) <= 26, "the menu is a field of one line, which cannot break a longer one"

@@ -15,7 +15,7 @@ from visualizer.settings.settings import View
 say = texts_of(__name__)
 
 FORMAT = 1
-MAX_BYTES = 100_000
+MAX_BYTES = 2**20
 MOST_STOPS = 40
 LONGEST_TITLE = 80
 LONGEST_LINE = 600

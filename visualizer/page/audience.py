@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from secrets import token_hex
 from typing import Any
 
@@ -107,8 +108,15 @@ def changes_by(act: Act, choices: Choices, n_tokens: int) -> dict[str, Any]:
 
 
 def _begin_class() -> None:
-    """Cover the results and show the poll."""
-    state.select(hidden=True, class_code=new_code())
+    """Cover the results and show the poll, with a first question that has one clear answer."""
+    from visualizer.stages.informative import clear_row  # brings torch, which the page does without
+    from visualizer.work.cache import cached_run
+
+    choices = state.chosen()
+    row = choices.selection.query
+    with suppress(ValueError):  # the page says what is wrong with the settings
+        row = clear_row(cached_run(choices.settings), choices.selection)
+    state.select(hidden=True, class_code=new_code(), query=row)
     drafts.fill("show_class", True)
     drafts.fill(_MENU, False)
 

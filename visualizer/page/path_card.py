@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -43,9 +43,12 @@ def walk(run: Run, selection: Selection) -> None:
         _beside(path, has_card=bool(numbers))
 
 
-def walk_nowhere(selection: Selection) -> None:
-    """Draw what stands beside the card, where there is no run to walk through."""
+def walk_nowhere(selection: Selection, say_why: Callable[[], None]) -> None:
+    """Draw in the place of the card why there is no run to walk through, and how the path goes on."""
     with _line():
+        with st.container():
+            say_why()
+            st.info(say("goes_on"))
         _beside(path_named(selection.path), has_card=False)
 
 
@@ -119,7 +122,7 @@ def _other_paths(path: GuidedPath | None) -> None:
             st.markdown(f"**{markdown_safe(path.title)}**")
             st.download_button(say("save"), write_path(path), "path.json", "application/json", key="save_path")
         heard = state.on_change(_FILE, _open_file)
-        st.file_uploader(say("open", n_kilobytes=MAX_BYTES // 1000), key=_FILE, on_change=heard)
+        st.file_uploader(say("open"), key=_FILE, max_upload_size=MAX_BYTES // 2**20, on_change=heard)
         if refused := drafts.put_by_before(_REFUSED):
             st.error(markdown_safe(str(refused)), icon=":material/error:")
         if path is not FIRST_PATH:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -43,8 +44,9 @@ def show(choices: Choices) -> None:
     except ValueError as error:
         header.glossary_alone()
         if header.is_walked(choices.selection):
-            walk_nowhere(choices.selection)
-        _refused(error)
+            walk_nowhere(choices.selection, partial(_refused, error))
+        else:
+            _refused(error)
         return
     choices = _off_padding(run, _found_in(run, _with_readable_painting(run, choices)))
     run = run.at(choices.selection.batch)

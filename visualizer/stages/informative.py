@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from model.texts import texts_of
+from visualizer.runs.paths import with_layer
 from visualizer.runs.run import Run
 from visualizer.settings.settings import Selection
 from visualizer.stages.derivations import Cell
@@ -22,6 +23,8 @@ _PALE = 0.1
 """A largest score below this share of the distance to the lowest one has next to no colour."""
 _AS_TELLING = 0.5
 """A number of at least this share of the largest one of its row is left as it is."""
+TIE = 0.02
+"""Weights that are no further apart look alike: of these, none is the one that is looked at most."""
 
 
 def cell_at(run: Run, path: str, selection: Selection) -> Cell:
@@ -51,6 +54,20 @@ def informative_column(run: Run, path: str, *, batch: int, head: int, row: int, 
     if path in _WINNERS or shown[column] < _AS_TELLING * shown[winner]:
         return winner
     return column
+
+
+def clear_row(run: Run, selection: Selection) -> int:
+    """The query looked at or, where its largest weights tie, the nearest whose largest is ahead the most."""
+    path = with_layer(run.trace, selection.stage, selection.layer)
+    weights = f"{run.trace[path].module_path}.weights"
+    if weights not in run.trace:
+        return selection.query
+    cell = cell_at(run, weights, selection)
+    ordered = np.sort(matrix(run.trace[weights].value, head=cell.head, batch=cell.batch), axis=1)[:, ::-1]
+    lead = (ordered[:, 0] - ordered[:, 1:].max(axis=1, initial=0)).round(2)
+    if lead[cell.row] > TIE:
+        return cell.row
+    return max(range(len(lead)), key=lambda row: (lead[row], -abs(row - cell.row)))
 
 
 def largest_score(run: Run, cell: Cell) -> str:

@@ -265,7 +265,7 @@ def _sentence(moved: Shift, keys: Axis) -> str:
     n_lost = len(moved.other_losses)
     losses = say("one_lost", lost=lost / 100) if n_lost == 1 else say("some_lost", count=n_lost, lost=lost / 100)
     if not moved.blocked_keys:
-        return say("none_blocked", gains=gains, losses=losses) if gains else say("same_weights")
+        return say("none_blocked", gains=gains, losses=losses) if lost else say("same_weights")
     blocked = say("this_key") if moved.blocked_keys == 1 else say("these_keys", count=moved.blocked_keys)
     taken = say("freed", blocked=blocked, freed=freed / 100)
     if lost:
@@ -274,7 +274,10 @@ def _sentence(moved: Shift, keys: Axis) -> str:
 
 
 def _gains(moved: Shift, keys: Axis, total: int) -> str:
-    """Who gained, in numbers that add up to ``total`` hundredths as far as the weights themselves do."""
+    """Who gained, in numbers that add up to ``total`` hundredths as far as the weights themselves do.
+
+    A key whose gain rounds to nothing is one of the others.
+    """
     parts = [gain for _, gain in moved.gains] + ([sum(moved.other_gains)] if moved.other_gains else [])
     if abs(sum(parts) - total / 100) > _ROUNDED:
         total = round(100 * sum(parts))  # a row that does not sum to one, in a model broken on purpose
@@ -282,13 +285,15 @@ def _gains(moved: Shift, keys: Axis, total: int) -> str:
     named = [
         say("gain", key=key, label=markdown_safe(keys.labels[key]), gain=hundredths / 100)
         for (key, _), hundredths in zip(moved.gains, shown, strict=False)
+        if hundredths
     ]
-    if not moved.other_gains:
+    count = len(moved.gains) + len(moved.other_gains) - len(named)
+    if not count:
         return ", ".join(named)
-    rest = f"+{shown[-1] / 100:.2f}" if shown[-1] else say("little")
-    if len(moved.other_gains) == 1:
-        return say("gains_and_one", named=", ".join(named), rest=rest)
-    return say("gains_and_others", named=", ".join(named), count=len(moved.other_gains), rest=rest)
+    together = shown[-1] if moved.other_gains else 0
+    rest = f"+{together / 100:.2f}" if together else say("little")
+    others = say("one_other", rest=rest) if count == 1 else say("others", count=count, rest=rest)
+    return say("gains_and_others", named=", ".join(named), others=others) if named else others
 
 
 _ROUNDED = 0.01

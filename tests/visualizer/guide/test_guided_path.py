@@ -179,7 +179,7 @@ def test_a_path_is_written_as_it_was_read_and_found_again_by_its_name():
         (b"\xff\xfe\x00", "UTF-8"),
         (b"{", "A path is a JSON file"),
         (b"[" * 100_000, "JSON"),
-        (b" " * 100_001, "at most 100,000 bytes"),
+        (b" " * (2**20 + 1), "at most 1,048,576 bytes"),
         (b"[]", 'begins with {"headlight_path": 1'),
         (b'{"headlight_path": 1, "title": "x", "stops": []}', "a list of 1 to 40 stops"),
         (file_of(title=3), "Stop 1 needs a title"),

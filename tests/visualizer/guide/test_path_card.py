@@ -27,11 +27,12 @@ def test_while_the_path_is_walked_only_the_text_is_chosen_and_it_goes_on_with_it
     assert app.session_state["mask"] == ["causal", "padding"]  # as in the sidebar
 
 
-@pytest.mark.parametrize("changes", [{"text": "word " * 2000}, {"path": "unknown"}], ids=["no run", "no path"])
+@pytest.mark.parametrize("changes", [{"text": "word " * 2000}, {"text": "the zebra"}, {"path": "unknown"}])
 def test_where_there_is_no_card_the_path_is_left_beside_it(changes):
     app = open_app(**WALKED | changes)
     assert "headlight_path_card" not in components(app)
     assert app.text_area(key="text")
+    assert [one.value for one in (*app.info, *app.warning) if "path" in one.value], "what a person can do about it"
     app.button(key="leave_path").click().run()
     assert "guided" not in app.query_params
     assert "Model" in labels_of(app)

@@ -1,7 +1,9 @@
 import { clamp, makeElement, onceIn, oncePerFrame, setText } from "../shared/dom.js";
 import { lineText } from "../shared/grid.js";
+import { LABEL_CELL } from "../shared/grid_layout.js";
 import { makeLegend } from "../shared/legend.js";
 import { Picture, startPicture } from "../shared/picture.js";
+import { roomBelow } from "../shared/room.js";
 import {
   endsOfLine, invertedCells, lineIsBlocked, openCells, packBits, sameCells, toBase64, withRectangle, withTouched,
 } from "./cells.js";
@@ -21,6 +23,7 @@ import { directionOfShortcut, makeToolbar } from "./toolbar.js";
 const FINDINGS_BESIDE = { from: 700, width: 300, gap: 28 }; // from this width on, findings stand beside the grid
 const HEADS_BESIDE = { from: 420, columns: 20, share: 0.66, gap: 18 }; // so that a small grid and they are in sight
 const LEAST_WIDTH = 320; // of the lines below a small grid
+const VERDICT = { around: 205, labels: 85 }; // what stands above and below a grid whose verdict is in sight, and in it
 
 const COUNTED_AGAIN = 100; // milliseconds: while a stroke is under way, what is said of all cells is said no oftener
 
@@ -193,13 +196,25 @@ class MaskPainter extends Picture {
     const { theme } = this;
     const { axes, reasons, weights } = this.given;
     this.scale = weights && scaleOf(theme, weights, this.size.columns);
-    this.surface.arrange(axes, width, { theme, reasons, weights, scale: this.scale });
+    const tallest = isWide ? Infinity : this.tallestAboveVerdict();
+    this.surface.arrange(axes, width, { theme, reasons, weights, scale: this.scale, tallest });
     const [query, key] = this.data.selected ?? [];
     this.surface.select(this.data.selected && { row: query, column: key });
     this.frame.classList.toggle("painter-wide", isWide);
     this.frame.classList.toggle("painter-beside", this.areHeadsBeside);
     this.columnWidth = Math.max(this.surface.width, Math.min(width, LEAST_WIDTH));
     this.column.style.width = `${this.columnWidth}px`;
+  }
+
+  /** The verdict has to be in sight on every page: how high the grid is depends on what stands above it. */
+  roomBelow() {
+    return Math.round(roomBelow(this.root));
+  }
+
+  /** The height that leaves the verdict below the grid in sight, if every row has its label then. */
+  tallestAboveVerdict() {
+    const room = this.height - VERDICT.around;
+    return room >= VERDICT.labels + this.size.rows * LABEL_CELL ? room : Infinity;
   }
 
   paint() {

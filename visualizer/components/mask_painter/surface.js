@@ -61,12 +61,13 @@ export class MaskSurface extends MatrixPanel {
     return Math.max(this.geometry.left + this.geometry.plotWidth, AXIS_NAMES);
   }
 
-  /** Lay everything out and draw the labels. axes: {rowAxis, columnAxis}; look: {theme, reasons, weights, scale}. */
+  /** Lay everything out, draw labels. axes: {rowAxis, columnAxis}; look: {theme, reasons, weights, scale, tallest}. */
   arrange(axes, width, look) {
     const size = { rows: axes.rowAxis.labels.length, columns: axes.columnAxis.labels.length };
     this.theme = look.theme;
     this.matrix = { ...size, ...axes };
-    this.look = { limits: { width, ...PAINTING, tallest: tallestGrid(this.element, size.rows) } };
+    const tallest = Math.min(look.tallest, tallestGrid(this.element, size.rows));
+    this.look = { limits: { width, ...PAINTING, tallest } };
     this.pixelRatio = pixelRatioOf(this.element);
     const options = { labelled: true, font: look.theme.font, pixelRatio: this.pixelRatio };
     this.geometry = panelGeometry(this.matrix, this.look.limits, options);

@@ -53,7 +53,7 @@ function drawNow(element) {
   draw?.();
 }
 
-function isInWindow(element) {
+export function isInWindow(element) {
   const { top, bottom } = element.getBoundingClientRect();
   return top < window.innerHeight && bottom > 0;
 }

@@ -137,7 +137,10 @@ function placeResiduals(layer, boxes, frame) {
   });
 }
 
-/** The straight wires between neighbouring boxes of one row. */
+/**
+ * The straight wires between neighbouring boxes of one row.
+ * @returns {{ x1: number, x2: number, y: number, plain?: boolean }[]}
+ */
 function joinBoxes(boxes, wire) {
   return boxes.slice(1).map((box, index) => {
     const previous = boxes[index];
@@ -145,19 +148,20 @@ function joinBoxes(boxes, wire) {
   });
 }
 
-/** One layer at its place: frame, blocks, wires and residual arrows. */
-function placeLayer(item, x, top, wire) {
+/**
+ * One layer at its place: frame, blocks, wires and residual arrows. No wire joins a block to nothing: the stream
+ * `comesIn` where something is before the layer, and `goesOn` where something is after it.
+ */
+function placeLayer(item, x, top, wire, { comesIn, goesOn }) {
   const height = wire - top + BLOCK_HEIGHT / 2 + FRAME_BOTTOM;
   const frame = { x, y: top, width: item.width, height, wire };
   const boxes = placeBlocks(item.layer, item.form, frame);
   const labelled = item.form === "labelled";
   const first = boxes[0];
   const last = boxes.at(-1);
-  const wires = [
-    { x1: frame.x, x2: first.x, y: wire },
-    ...joinBoxes(boxes, wire),
-    { x1: last.x + last.width, x2: frame.x + frame.width, y: wire, plain: true },
-  ];
+  const wires = joinBoxes(boxes, wire);
+  if (comesIn || isFramed(item.layer)) wires.unshift({ x1: frame.x, x2: first.x, y: wire });
+  if (goesOn) wires.push({ x1: last.x + last.width, x2: frame.x + frame.width, y: wire, plain: true });
   return {
     layer: item.layer,
     form: item.form,
@@ -188,8 +192,8 @@ function emptyTrack(track, wire, top) {
   return { track, wire, top, layers: [], boxes: [], wires: [], right: MARGIN };
 }
 
-/** One track at its place. */
-function placeTrack(track, items, top) {
+/** One track at its place; from all but the last one, links lead on. */
+function placeTrack(track, items, top, isLast) {
   const wire = top + headroom(track) + BLOCK_HEIGHT / 2;
   const placed = emptyTrack(track, wire, top);
   let x = MARGIN;
@@ -199,7 +203,8 @@ function placeTrack(track, items, top) {
     x += gapBefore(items, index);
     if (previousRight !== null) placed.wires.push({ x1: previousRight, x2: x, y: wire, plain: goesOnInside(item) });
     if (item.layer) {
-      placed.layers.push(placeLayer(item, x, top, wire));
+      const goesOn = !isLast || index < items.length - 1;
+      placed.layers.push(placeLayer(item, x, top, wire, { comesIn: index > 0, goesOn }));
     } else {
       const y = wire - BLOCK_HEIGHT / 2;
       placed.boxes.push({ block: item.block, form: "labelled", x, y, width: item.width, height: BLOCK_HEIGHT });
@@ -288,7 +293,7 @@ export function layoutMap(model, openLayers, available, slimTracks = new Set()) 
     const isSlim = slimTracks.has(track.name);
     const placed = isSlim
       ? placeSlimTrack(track, output, top, room)
-      : placeTrack(track, fitTrack(track, output, openLayers, room), top);
+      : placeTrack(track, fitTrack(track, output, openLayers, room), top, isLast);
     top = placed.wire + (isSlim ? SLIM.height / 2 : BLOCK_HEIGHT / 2 + FRAME_BOTTOM) + CHANNEL_HEIGHT;
     return placed;
   });

@@ -1,4 +1,4 @@
-import { makeElement, setText } from "../shared/dom.js";
+import { makeElement, setText, whenIdle } from "../shared/dom.js";
 import { Events } from "../shared/events.js";
 import { FetchedPicture } from "../shared/fetched.js";
 import {
@@ -6,13 +6,15 @@ import {
 } from "../shared/grid.js";
 import { makeLegend } from "../shared/legend.js";
 import { makeScale } from "../shared/matrix_pixels.js";
+import { isInWindow } from "../shared/near.js";
 import { floats } from "../shared/payload.js";
 import { startPicture } from "../shared/picture.js";
-import { tallestGrid } from "../shared/room.js";
+import { roomBelow, tallestGrid } from "../shared/room.js";
 import { tooltipLine } from "../shared/tooltip.js";
 import { isWord, layoutEquation, layoutGallery, operatorRoom } from "./layout.js";
 
 const TITLE = 42; // the height of what a matrix is called, on two lines
+const OF_PATH = { foot: 8, least: 220 }; // what stays free below a matrix on a path, and the least height of that
 
 /** Several matrices: in a row like an equation, or as a gallery of small ones. */
 class TensorGrid extends FetchedPicture {
@@ -90,10 +92,27 @@ class TensorGrid extends FetchedPicture {
     this.arrange(lines);
     panels.forEach((panel, index) => this.drawPanel(panel, index, limits[index]));
     for (const line of this.lines) for (const group of line) this.drawLegend(group);
-    if (layout === "row") for (const line of lines) this.alignLine(line.map((index) => this.items[index]));
+    if (layout !== "row") return;
+    for (const line of lines) this.alignLine(line.map((index) => this.items[index]));
+    this.followRow();
+  }
+
+  /** Once another row is chosen and all above is laid out, scroll to it; a picture below the window waits there. */
+  followRow() {
+    const row = this.data.selected?.[1];
+    if (row === this.row || this.data.light) return;
+    this.row = row;
+    const chosen = this.items.find(({ panel }) => panel.selected);
+    if (chosen) whenIdle(() => isInWindow(chosen.element) && chosen.panel.selection.scrollIntoView({ block: "nearest" }));
+  }
+
+  /** A path lights rows, which are all in sight: how high its matrices are depends on the card above them. */
+  roomBelow() {
+    return this.data.light ? Math.max(OF_PATH.least, Math.round(roomBelow(this.list)) - OF_PATH.foot) : super.roomBelow();
   }
 
   tallest() {
+    if (this.data.light) return this.height - TITLE;
     return tallestGrid(this.list, Math.max(...this.matrices.map(({ rows }) => rows))) - TITLE;
   }
 

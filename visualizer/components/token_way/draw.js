@@ -8,7 +8,8 @@ import { shortNorm } from "./words.js";
 
 const RIBBON = 12; // of the weight 1
 const LEAST_WEIGHT = 0.02;
-const [LEAST_NAMED, UPRIGHT] = [11, 26]; // the widths of a bar that has a name, and that has its norm upright
+const [LEAST_NAMED, UPRIGHT] = [11, 26]; // the widths of a bar that has a name above it, and that has its norm upright
+const LEAST_COUNTED = 14; // the room for the number of a head below narrow bars, of which only some have theirs
 const [LEAST_KEY, WIDEST_KEY] = [18, 44];
 
 /** Everything of one token's way. view: {stops, parts, numbers, layout, theme, token} */
@@ -111,6 +112,8 @@ function drawBar(view, { part, norm, x, width, top, size, reach, box }) {
     const turned = width < UPRIGHT ? { transform: `rotate(-90 ${middle + 3} ${top - 3})`, x: middle + 3 } : { x: middle };
     const where = { y: top - 3, class: width < UPRIGHT ? "small norm" : "small middle norm", ...turned };
     nodes.push(makeSvgElement("text", where, [shortNorm(norm)]));
+  } else if (about.head !== null && about.head % Math.ceil(LEAST_COUNTED / width) === 0) {
+    nodes.push(label(view, String(about.head), x + width / 2, top + size + 23, LEAST_COUNTED, "small middle"));
   }
   return [makeSvgElement("g", { class: "part", "data-part": part }, nodes)];
 }

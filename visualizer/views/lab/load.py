@@ -45,9 +45,9 @@ def render(case: Case) -> None:
         persist_state="page",
     )
     upload = uploading.file_uploader(
-        say("upload", most=MAX_BYTES // 2**20),
+        say("upload"),
         key="mask_file",
-        max_upload_size=2 * MAX_BYTES // 2**20,  # a file that is refused here stays in the list
+        max_upload_size=MAX_BYTES // 2**20,
         help=say("upload_help", endings=", ".join(ENDINGS)),
     )
     questions = st.container(horizontal=True, vertical_alignment="bottom", gap="medium", key="array_meant")

@@ -48,7 +48,7 @@ def beside_answers(question: Question, of: Hashable, code: str, *, revealed: boo
     if not shown:
         yield
         return
-    drawn, *way, answers = st.columns([2, 1] if revealed else [2, 1, 1])
+    drawn, *way, answers = st.columns([3, 1] if revealed else [2, 1, 1])
     for column in way:
         with column:
             _way_to_join(code)

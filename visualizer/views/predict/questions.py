@@ -13,6 +13,7 @@ from model.texts import texts_of
 from visualizer.components.tensor_grid.element import Panel
 from visualizer.runs.run import Run
 from visualizer.settings.settings import Selection
+from visualizer.stages.informative import TIE
 from visualizer.stages.panels import stage_panel
 
 say = texts_of(__name__)
@@ -32,8 +33,6 @@ _GIVEN_AWAY = ("scaled_scores", "masked_scores", "weights", "dropped_weights", *
 
 _ABOUT_MASKS = ("mask", "masked_scores")
 _ROUNDING = 1e-6
-_TIE = 0.02
-"""Weights that are no further apart look alike: of these, none is the one that is looked at most."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,7 +202,7 @@ def largest(panel: Panel, *, of_weights: bool) -> Flags:
     most = values.max(axis=1, keepdims=True)
     slack = _ROUNDING * np.maximum(1e-6, np.abs(np.where(np.isfinite(most), most, 0)))
     if of_weights:
-        slack = np.full_like(slack, _TIE + _ROUNDING)
+        slack = np.full_like(slack, TIE + _ROUNDING)
     found: Flags = (values >= most - slack) & np.isfinite(most)
     if of_weights:
         found &= values > 0

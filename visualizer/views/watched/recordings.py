@@ -198,7 +198,7 @@ def _upload() -> None:
     n_uploads = drafts.put_by_before(_N_UPLOADS) or 0
     key = f"watched_upload_{n_uploads}"  # another one after each, so that none of them keeps its file
     st.file_uploader(
-        say("upload", most=MOST_BYTES // 2**20),
+        say("upload"),
         type="headlight",
         key=key,
         max_upload_size=MOST_BYTES // 2**20,

@@ -7,15 +7,19 @@ from dataclasses import replace
 from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
+import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.test_app import assert_healthy, components, open_app
+from tests.test_app import assert_healthy, components, in_link, open_app
 from tests.visualizer.told import tell
+from visualizer.runs.compute import compute_run
 from visualizer.settings.settings import Selection, Settings
 from visualizer.state import state
 from visualizer.state.state import Choices
 from visualizer.views.predict.class_answers import address_for_students
+from visualizer.views.predict.questions import largest, question_at
 
+WEIGHTS = "encoder.layers.0.self_attention.weights"
 LINK = {"text": "the cat sat", "view": "heads", "query": "1", "hidden": "on"}
 
 
@@ -58,6 +62,7 @@ def test_the_poll_has_code_and_picture_beside_the_grid_until_the_result_is_revea
     assert_healthy(app)
     assert "<p>open2</p>" not in in_html(app), "the marks and what was computed need the room"
     assert app.columns[-1].caption[0].value.startswith("Nobody has answered")
+    assert app.columns[-1].weight == tally.weight, "the room of the code goes to what was computed"
 
 
 def test_the_tally_counts_each_answer_also_when_the_result_is_revealed():
@@ -71,6 +76,18 @@ def test_the_tally_counts_each_answer_also_when_the_result_is_revealed():
     app.button(key="reveal").click().run()
     (bar,) = app.columns[-1].get("progress")
     assert bar.proto.text.endswith("key 1 “cat”: **2**")
+
+
+@pytest.mark.parametrize(("query", "asked"), [(8, 9), (6, 6)], ids=["of a tie", "of a clear answer"])
+def test_a_class_begins_with_a_question_that_has_one_answer(query, asked):
+    run = compute_run(Settings())
+    right = largest(question_at(run, WEIGHTS, kind="most", head=2, batch=0, row=0).panel, of_weights=True)
+    assert (right[8].sum(), right[asked].sum()) == (2, 1)
+    app = open_app(view="heads", query=str(query))
+    app.session_state["audience"] = True
+    app.run().button(key="begin_class").click().run()
+    assert_healthy(app)
+    assert in_link(app, "query") == str(asked)
 
 
 def test_students_open_the_question_covered_and_on_a_screen_of_their_own():
