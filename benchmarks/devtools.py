@@ -255,9 +255,7 @@ def server(folder: Path = ROOT) -> Iterator[str]:
 @contextmanager
 def served(folder: Path = ROOT) -> Iterator[Served]:
     """The same with what its process takes."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     options = [f"--server.port={port}", "--server.address=127.0.0.1", "--server.headless=true"]
     command = [sys.executable, "-m", "streamlit", "run", "app.py", *options]
     process = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -266,6 +264,14 @@ def served(folder: Path = ROOT) -> Iterator[Served]:
     finally:
         process.terminate()
         process.wait(20)
+
+
+def free_port() -> int:
+    """A port of this machine that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+    return port
 
 
 def answering(address: str) -> str:

@@ -45,6 +45,7 @@ class Session:
         self.address = urlencode(LINK)
         self.seed = ""
         self.kept: set[str] = set()
+        self.screen: set[bytes] = set()
 
     async def run(self, seed: float | None = None) -> float:
         """Have the script run, with another seed where one is given; the seconds until it has."""
@@ -53,16 +54,15 @@ class Session:
         message.rerun_script.cached_message_hashes.extend(self.kept)
         if seed is not None:
             message.rerun_script.widget_states.widgets.add(id=self.seed).double_value = seed
+        self.screen.clear()
         start = time.perf_counter()
         await self.socket.send(message.SerializeToString())
         while True:
             answer = ForwardMsg.FromString(await asyncio.wait_for(self.socket.recv(), 120))
             if answer.hash and answer.metadata.cacheable:
                 self.kept.add(answer.hash)
-            if (
-                answer.WhichOneof("type") == "delta"
-                and answer.delta.new_element.WhichOneof("type") == "number_input"
-            ):
+            if answer.WhichOneof("type") == "delta":
+                self.screen.add(answer.delta.SerializeToString())
                 if answer.delta.new_element.number_input.label == "Seed":
                     self.seed = answer.delta.new_element.number_input.id
             elif answer.WhichOneof("type") == "page_info_changed":

@@ -2,7 +2,7 @@
 
     python benchmarks/painting.py first            first picture, of a new server and of one that is warm
     python benchmarks/painting.py changes          a changed control of the sidebar
-    python benchmarks/painting.py dial             the dial of the temperature, in the pictures of Heads and Compare
+    python benchmarks/painting.py dial             the dials of temperature and heads in their pictures
     python benchmarks/painting.py strokes          a stroke in the Mask lab, and the weights that follow it
     python benchmarks/painting.py choices          another layer, head, cell or token, in the picture of the heads
     python benchmarks/painting.py                  all
@@ -58,10 +58,13 @@ WORDS = ("the", "cat", "sat", "on", "a", "mat", "and", "saw", "that", "every", "
 PLUS = "document.querySelector('.st-key-seed [data-testid=stNumberInputStepUp]')"
 MOVE_DIAL = """(() => {
   const roots = [...document.querySelectorAll("*")].flatMap((one) => (one.shadowRoot ? [one.shadowRoot] : []));
-  const slider = roots.map((root) => root.querySelector(".dial-slider")).find(Boolean);
+  const slider = roots.map((root) => root.querySelector(".dial-slider[aria-label=%s]")).find(Boolean);
   slider.value = %d;
   slider.dispatchEvent(new Event("input", { bubbles: true, composed: true }));
 })()"""
+TURNED = {"Temperature": lambda number: number - 11, "Heads": lambda number: 1 + 7 * number % 16}
+"""The dials, and where each is moved to, one time after the other."""
+
 N_MOVES, MOVE = 240, 0.016
 CELLS_A_MOVE = 2.5
 PLOT = """(() => {
@@ -174,8 +177,8 @@ def main() -> None:
                     report_changes(browser, one, case)
         if "dial" in wanted:
             with server(folder) as address:
-                for case in cases or DIALS:
-                    print(f"  dial {case}: {spread(dial(browser, address, case))}", flush=True)
+                for case, name in itertools.product(cases or DIALS, TURNED):
+                    print(f"  dial {name}, {case}: {spread(dial(browser, address, case, name))}", flush=True)
         if "strokes" in wanted:
             with server(folder) as address:
                 for case in cases or STROKES:
@@ -287,15 +290,15 @@ def slowest(times: Sequence[float]) -> str:
     return f"95th percentile {sorted(times)[int(0.95 * len(times))]:.0f} ms"
 
 
-def dial(browser: Browser, address: str, case: Case) -> list[float]:
-    """From an event of the dial to the painted weights."""
+def dial(browser: Browser, address: str, case: Case, name: str) -> list[float]:
+    """From an event of a dial to the painted weights."""
     painted = f"window.probe.painted.{COMPONENTS[case.view]}"
     page = Page(browser)
     open_heads(page, address, case)
     moves = []
     for number in range(N_CHANGES + 2):
         page.evaluate("window.probe.painted = {}")
-        page.evaluate(MOVE_DIAL % (number - 11))
+        page.evaluate(MOVE_DIAL % (name, TURNED[name](number)))
         page.wait(painted)
         moves.append(page.evaluate(f"{painted} - window.probe.acted"))
         time.sleep(0.2)  # the layers that are not shown

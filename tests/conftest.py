@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import gc
+import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -52,6 +53,7 @@ def prepare() -> None:
     import torch
     from streamlit.components.v2 import manifest_scanner
 
+    os.environ["HEADLIGHT_STORE"] = "memory://store"  # nothing is left behind, and nothing is found from before
     torch.set_num_threads(1)  # the tensors are small: threads that wait for each other cost more than they save
     # every AppTest reads what is said of every installed package, in search of components: once is enough
     manifest_scanner.scan_component_manifests = functools.cache(manifest_scanner.scan_component_manifests)

@@ -72,7 +72,7 @@ def test_cells_are_locked_together_in_every_layer(show_link):
 def test_the_heads_keep_their_places_while_a_dial_is_turned_and_are_in_order_after(show_link):
     page = show_link(**LINK, layer=1)
     open_fold(page, "View")
-    dial = picture(page, GRIDS).locator(".dial").get_by_role("slider")
+    dial = page.get_by_role("slider", name="Temperature")
     before_turning = moved_in(*weights_of(1))
     have_order(page, before_turning)
     dial.evaluate(MOVE_TO, dial.get_attribute("max"))

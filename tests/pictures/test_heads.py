@@ -25,6 +25,7 @@ from visualizer.components.attention_heads.element import attention_heads
 from visualizer.components.axis import Axis
 from visualizer.components.looks import Looks
 from visualizer.runs.compute import compute_run
+from visualizer.settings.fitting import fitted
 from visualizer.settings.settings import Settings
 
 HEADS = "attention_heads_encoder_self_attention"
@@ -214,7 +215,7 @@ def test_the_weights_follow_a_dial_that_is_dragged(show_link):
     open_fold(page, "View")
     dial = page.get_by_role("slider", name="temperature")
     dial.evaluate(MOVE_TO, 20)
-    expect(page.locator(".dial-text")).to_have_text("10.00")
+    expect(page.locator(".dial-text")).to_have_text(["4", "10.00"])
     expect(picture(page, HEADS).locator(".headlight[aria-busy=true]")).to_have_count(0)
     flat = Settings(text=text, weights="random", mask=(), score="score / 10")
     point_at(panels(page, HEADS).first, 9, 1, (50, 50))
@@ -224,6 +225,22 @@ def test_the_weights_follow_a_dial_that_is_dragged(show_link):
     dial.evaluate("dial => dial.dispatchEvent(new Event('change'))")
     assert [(name, value["dial"], value["value"]) for name, value in heard(page, HEADS)] == [
         ("turned", "temperature", 10)
+    ]
+
+
+def test_the_number_of_heads_is_turned_in_the_picture(show_link):
+    page = show_link(view="heads", text="a b c d", weights="random")
+    dial = page.get_by_role("slider", name="Heads")
+    dial.evaluate(MOVE_TO, 6)
+    expect(panels(page, HEADS).locator(".matrix-title")).to_have_text([f"head {head}" for head in range(6)])
+    expect(picture(page, HEADS).locator(".headlight[aria-busy=true]")).to_have_count(0)
+    six = fitted(Settings(text="a b c d", weights="random", n_heads=6))
+    point_at(panels(page, HEADS).nth(5), 3, 1, (4, 4))
+    wait_for_numbers(page, [float(compute_run(six).trace[WEIGHTS].value[0, 5, 3, 1])])
+    assert heard(page) == []
+    dial.evaluate("dial => dial.dispatchEvent(new Event('change'))")
+    assert [(name, value["dial"], value["value"]) for name, value in heard(page, HEADS)] == [
+        ("turned", "n_heads", 6)
     ]
 
 

@@ -18,6 +18,8 @@ class Dial:
         value: where it stands.
         least: its one end.
         most: its other end.
+        parameters: what the address says for each whole number from ``least`` on, where that is not name and value.
+        is_foremost: whether it is in sight, and not among the options.
     """
 
     name: str
@@ -26,6 +28,8 @@ class Dial:
     value: float
     least: float
     most: float
+    parameters: tuple[str, ...] = ()
+    is_foremost: bool = False
 
     def as_header(self) -> dict[str, Any]:
         """The dial as JSON, the form in which the browser receives it."""

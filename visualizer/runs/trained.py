@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-import json
-import threading
-from collections import OrderedDict
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import lru_cache
 from itertools import chain
 from typing import Any
 
 from model.decoding import GREEDY, Reader, decode
-from model.learning.checkpoints import Checkpoint, shipped
+from model.learning.checkpoints import Checkpoint, dump, load, shipped
 from model.learning.tasks import EOS, LONGEST_SENTENCE, NEVER_WRITTEN, SPECIALS, TASKS, Ids, Task, prompt, sequences
 from model.learning.training import MAX_LEN, model_with
 from model.texts import texts_of
+from visualizer import store
 from visualizer.runs.refusals import RefusedError, WayOut
 from visualizer.runs.tokens import Encoded, Vocabulary, padded_batch
 from visualizer.settings.fitting import PLAIN
@@ -26,26 +24,19 @@ from visualizer.settings.trained_models import TRAINED_MODELS
 say = texts_of(__name__)
 
 KEPT = 32
-"""How many models the process remembers."""
+"""How many models the process has at hand."""
 
 LONGEST_ANSWER = LONGEST_SENTENCE
 """Tokens after which a model that does not end is stopped."""
 
 _SHAPE = ("n_heads", "n_layers", "d_model", "d_ff", "norm", "positions", "scale_scores", "seed")
 
-_kept: OrderedDict[str, Checkpoint] = OrderedDict()
-_lock = threading.Lock()
-
 
 def keep(checkpoint: Checkpoint) -> str:
-    """Remember a model, and give the name under which ``Settings.checkpoint`` finds it."""
-    about = json.dumps([asdict(checkpoint.recipe), checkpoint.step], sort_keys=True)
-    name = hashlib.sha256(about.encode()).hexdigest()[:16]
-    with _lock:
-        _kept[name] = checkpoint
-        _kept.move_to_end(name)
-        while len(_kept) > KEPT:
-            _kept.popitem(last=False)
+    """Put a model into the store, and give the name under which ``Settings.checkpoint`` finds it."""
+    content = dump(checkpoint)
+    name = hashlib.sha256(content).hexdigest()[:16]
+    store.save(_file(name), content)
     return name
 
 
@@ -53,15 +44,26 @@ def checkpoint_of(settings: Settings) -> Checkpoint:
     """The trained model that the settings name.
 
     Raises:
-        ValueError: it is no longer remembered.
+        ValueError: it is no longer in the store.
     """
     if not settings.checkpoint:
         return _shipped(settings.task)
-    with _lock:
-        found = _kept.get(settings.checkpoint)
-    if found is None or found.recipe.task != settings.task:
+    found = _kept(settings.checkpoint)
+    if found.recipe.task != settings.task:
         raise ValueError(say("forgotten"))
     return found
+
+
+@lru_cache(maxsize=KEPT)
+def _kept(name: str) -> Checkpoint:
+    content = store.load(_file(name))
+    if content is None or not hashlib.sha256(content).hexdigest().startswith(name):
+        raise ValueError(say("forgotten"))
+    return load(content)
+
+
+def _file(name: str) -> str:
+    return f"{name}.safetensors"
 
 
 def shape_of(checkpoint: Checkpoint) -> dict[str, Any]:
@@ -75,7 +77,7 @@ def masks_of_training(settings: Settings) -> tuple[str, ...]:
     """The masks that the trained model of some settings learned its task with; training hides what is padded.
 
     Raises:
-        ValueError: it is no longer remembered.
+        ValueError: it is no longer in the store.
     """
     recipe = checkpoint_of(settings).recipe
     is_padded = settings.pad > 0 or len(lines_of(settings.text)) > 1
@@ -90,7 +92,7 @@ def encode_trained(settings: Settings) -> Encoded:
     and ``<eos>``. It is written under the masks that the model was trained for, whatever masks are then looked at.
 
     Raises:
-        ValueError: the model is no longer remembered.
+        ValueError: the model is no longer in the store.
         RefusedError: a text is none of the task, or has more positions with its padding than the model was trained
             with.
     """

@@ -1,4 +1,4 @@
-"""The dials in the picture of the heads: what can be turned there, and what turning it changes."""
+"""The dials in a picture of all heads: what can be turned there, and what turning it changes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Any
 
 from model.texts import texts_of
 from visualizer.components.dials import Dial
-from visualizer.settings.fields import MAX_TOKENS, WORKED_EXAMPLES
+from visualizer.settings.fields import MAX_TOKENS, TRAINED, WORKED_EXAMPLES
+from visualizer.settings.fitting import fitted
 from visualizer.settings.settings import FIELDS, Settings, masked_attention
 from visualizer.settings.temperature import LEAST, MOST, at_temperature, temperature_of
 
@@ -18,20 +19,25 @@ SIZES = {"sliding_window": "window", "prefix": "prefix", "strided": "stride"}
 """The masks that have a size, each with its parameter."""
 
 TEMPERATURE = "temperature"
+_SAID = {TEMPERATURE: ("score",), "n_heads": ("n_heads", "d_model")}
+"""What a dial says in the address, where that is not its own name: heads have to share the width."""
 
 
-def dials_of(settings: Settings, kind: str, n_queries: int, n_keys: int) -> tuple[Dial, ...]:
-    """What can be turned for an attention: its temperature, the sizes of its masks, and how much is padded.
+def dials_of(
+    settings: Settings, kind: str, n_queries: int, n_keys: int, *, asked_width: int = 0
+) -> tuple[Dial, ...]:
+    """What can be turned for an attention: its heads, its temperature, the sizes of its masks, the padding.
 
     Args:
         settings: what is run.
         kind: the attention, without a layer: ``encoder.self_attention``.
         n_queries: Tq, with the padding.
         n_keys: Tk, with the padding.
+        asked_width: the width that the model returns to as soon as its heads can share it; 0 for the one it has.
     """
     if settings.weights in WORKED_EXAMPLES:
         return ()
-    found = []
+    found = [] if settings.weights == TRAINED else [_heads(settings, asked_width or settings.d_model)]
     is_masked = kind == masked_attention(settings.architecture)
     temperature = temperature_of(settings.score)
     if is_masked and temperature is not None:
@@ -53,6 +59,15 @@ def dials_of(settings: Settings, kind: str, n_queries: int, n_keys: int) -> tupl
     return tuple(found)
 
 
+def _heads(settings: Settings, width: int) -> Dial:
+    field = FIELDS["n_heads"]
+    counts = range(int(field.least), int(field.most) + 1)
+    fitting = [fitted(replace(settings, n_heads=n_heads, d_model=width)).d_model for n_heads in counts]
+    parameters = tuple(f"n_heads={n}&d_model={d_model}" for n, d_model in zip(counts, fitting, strict=True))
+    ends = (field.least, field.most)
+    return Dial("n_heads", field.label, field.help, settings.n_heads, *ends, parameters, is_foremost=True)
+
+
 def _whole(settings: Settings, name: str, most: int) -> Dial:
     field, value = FIELDS[name], getattr(settings, name)
     return Dial(name, field.label, field.help, value, field.least, min(field.most, max(most, value)))
@@ -60,7 +75,7 @@ def _whole(settings: Settings, name: str, most: int) -> Dial:
 
 def before_turning(settings: Settings, dials: Sequence[Dial]) -> Settings:
     """The settings without what the dials say, for an address to which they add it."""
-    names = {"score" if dial.name == TEMPERATURE else dial.name for dial in dials}
+    names = [name for dial in dials for name in _SAID.get(dial.name, (dial.name,))]
     return replace(settings, **{name: FIELDS[name].default for name in names})
 
 

@@ -164,7 +164,7 @@ class Selection:
     panel: LabPanel = setting("translate")
     block_size: str = setting("128", choices={str(size): str(size) for size in (2, 4, 8, 16, 32, 64, 128, 256)})
     block_tokens: str = setting(
-        "8192", choices={"text": "As the text", **{str(n): f"{n:,}" for n in (512, 2048, 8192, 32768)}}
+        "8192", choices={"text": "As the text", **{str(n): f"{n:,}" for n in (512, 2048, 8192)}}
     )
     library: str = setting(
         "multihead_attention",

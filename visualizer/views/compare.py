@@ -193,7 +193,8 @@ def dials_of_both(run: Run, picture: ComparePicture, selection: Selection) -> tu
     of_b = selection.mask_b if intent_of_b(run.settings, selection) is None else ()
     rows, columns = picture.a.axes
     both = replace(run.settings, mask=in_mask_order((*selection.mask_a, *of_b)))
-    return dials_of(both, picture.a.kind, len(rows.labels), len(columns.labels))
+    sizes = (len(rows.labels), len(columns.labels))
+    return dials_of(both, picture.a.kind, *sizes, asked_width=selection.asked_width)
 
 
 def _title_of_b(b: Run, names: tuple[str, ...], intent: Intent | None) -> str:

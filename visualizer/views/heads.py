@@ -53,7 +53,8 @@ def render(run: Run, selection: Selection) -> None:
     is_large = len(rows.labels) * len(columns.labels) > MOST_WRITTEN
     for_colors = is_large and numbers > MOST_EXACT and selection.drawn != "lines"  # which have a least weight
     address = picture_address("heads", run.settings, shown, numbers, for_colors=for_colors)
-    dials = dials_of(run.settings, kind, len(rows.labels), len(columns.labels)) if address else ()
+    sizes = (len(rows.labels), len(columns.labels))
+    dials = dials_of(run.settings, kind, *sizes, asked_width=selection.asked_width) if address else ()
     unturned = picture_address("heads", before_turning(run.settings, dials), shown, numbers, for_colors=is_large)
 
     def show(event: object) -> None:

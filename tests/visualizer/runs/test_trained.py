@@ -4,11 +4,13 @@ from dataclasses import replace
 
 import pytest
 import torch
+from torch.testing import assert_close
 
-from model.learning.checkpoints import Checkpoint, shipped
+from model.learning.checkpoints import Checkpoint, dump, shipped
 from model.learning.tasks import EOS, TASKS, prompt, sequences
 from model.learning.training import MAX_LEN, RECIPES, Recipe, copied_weights, model_with
 from model.sources.weights import build_model
+from visualizer import store
 from visualizer.runs.compute import compute_run
 from visualizer.runs.prepare import prepare
 from visualizer.runs.refusals import RefusedError
@@ -82,16 +84,25 @@ def test_a_model_of_this_server_is_found_by_its_name_and_shapes_the_run():
     name = keep(checkpoint)
     assert keep(checkpoint) == name
     settings = replace(settings_of("copy"), checkpoint=name)
-    assert checkpoint_of(settings) is checkpoint
+    found = checkpoint_of(settings)
+    assert (found.recipe, found.step) == (checkpoint.recipe, checkpoint.step)
+    assert_close(dict(found.weights), dict(checkpoint.weights), rtol=0, atol=0)
     run = compute_run(settings)
     assert (run.settings.d_model, run.settings.n_heads) == (16, 2)
     assert run.trace["logits"].value.shape[-1] == len(TASKS["copy"].vocabulary)
 
 
+def test_what_lies_under_the_name_of_another_model_is_none():
+    name = "0" * 16
+    store.save(f"{name}.safetensors", dump(untrained("copy")))
+    with pytest.raises(ValueError, match="no longer kept"):
+        checkpoint_of(replace(settings_of("copy"), checkpoint=name))
+
+
 @pytest.mark.parametrize("task", ["copy", "sort"])
 def test_a_model_that_is_forgotten_or_of_another_task_is_refused(task):
     name = keep(untrained("copy")) if task == "sort" else "0123456789abcdef"
-    with pytest.raises(ValueError, match="has forgotten it"):
+    with pytest.raises(ValueError, match="no longer kept"):
         compute_run(replace(settings_of(task), checkpoint=name))
 
 

@@ -48,7 +48,7 @@ class CompareGrids extends LayeredPicture {
     const { layers, chips, curve } = this.controls;
     this.weightLegend = makeLegend();
     this.differenceLegend = makeLegend();
-    this.view = makeFold("View", [chips.element, curve.element, this.dials.element]);
+    this.view = makeFold("View", [chips.element, curve.element, this.dials.foremost, this.dials.element]);
     const legends = [this.weightLegend.element, this.differenceLegend.element];
     const bar = makeElement("div", "compare-bar", {}, [layers.element, ...legends, this.view.element]);
     this.rows = makeElement("div", "compare-rows");

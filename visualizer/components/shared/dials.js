@@ -12,6 +12,7 @@ export class Dials {
     this.turn = turn;
     this.rest = rest;
     this.dials = new Map();
+    this.foremost = makeElement("div", "dials");
     this.element = makeElement("div", "dials");
   }
 
@@ -19,7 +20,7 @@ export class Dials {
     for (const dial of this.dials.values()) dial.destroy();
   }
 
-  /** Show the dials of a header: {name, label, help, value, least, most} each. */
+  /** Show the dials of a header: {name, label, help, value, least, most, parameters, is_foremost} each. */
   show(described) {
     const names = described.map(({ name }) => name);
     for (const [name, dial] of this.dials) {
@@ -32,9 +33,12 @@ export class Dials {
       if (!this.dials.has(one.name)) this.dials.set(one.name, new Dial(one.name, this));
       this.dials.get(one.name).show(one);
     }
-    const inOrder = names.map((name) => this.dials.get(name).element);
-    if (inOrder.some((element, i) => element !== this.element.children[i])) this.element.replaceChildren(...inOrder);
-    this.element.hidden = names.length === 0;
+    for (const [place, isForemost] of [[this.foremost, true], [this.element, false]]) {
+      const here = described.filter((one) => one.is_foremost === isForemost);
+      const inOrder = here.map(({ name }) => this.dials.get(name).element);
+      if (inOrder.some((element, i) => element !== place.children[i])) place.replaceChildren(...inOrder);
+      place.hidden = here.length === 0;
+    }
   }
 
   /** Where the numbers are of all dials as they stand, from the address without them. */
@@ -77,7 +81,9 @@ class Dial {
     clearTimeout(this.timer);
   }
 
-  show({ label, help, value, least, most }) {
+  show({ label, help, value, least, most, parameters }) {
+    this.parameters = parameters;
+    this.least = least;
     setText(this.label, label);
     this.element.title = help;
     this.slider.setAttribute("aria-label", label);
@@ -94,7 +100,7 @@ class Dial {
   }
 
   parameter() {
-    return this.steps.parameterOf(this.name, this.value);
+    return this.parameters[this.value - this.least] ?? this.steps.parameterOf(this.name, this.value);
   }
 }
 

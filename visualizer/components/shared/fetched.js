@@ -134,9 +134,10 @@ export class LayeredPicture extends FetchedPicture {
     return layers * heads * rows * columns;
   }
 
-  /** A header with what an answer says of its numbers: padding makes other tokens. */
-  headerWith(header, { rows, columns }) {
-    return { ...header, rows, columns };
+  /** A header with what an answer says of its numbers: padding makes other tokens, and heads have names of their own. */
+  headerWith(header, { rows, columns, layers, head_names }) {
+    const namesOf = (layer) => head_names[layers.indexOf(layer)] ?? head_names[0];
+    return { ...header, rows, columns, head_names: header.head_names.map((_, layer) => namesOf(layer)) };
   }
 
   addressesOf(header) {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import streamlit as st
@@ -15,7 +16,6 @@ from model.mask_tools.blocks import (
     Blocks,
     blocks_of_cells,
     blocks_of_expression,
-    most_cells,
     stretched,
 )
 from model.mask_tools.language import MaskContext, MaskExpressionError, parse
@@ -24,12 +24,11 @@ from visualizer.components.axis import Axis
 from visualizer.components.tensor_grid.element import Panel, tensor_grid
 from visualizer.safe_text import markdown_safe
 from visualizer.server.mount import mount
-from visualizer.state import state, widgets
+from visualizer.state import widgets
 from visualizer.views.lab import mask_edits
 from visualizer.views.lab.case import Case
 from visualizer.work import background
 from visualizer.work.cache import Kept
-from visualizer.work.jobs import Job, Seen, duration
 
 say = texts_of(__name__)
 _OF_TOKENS = frozenset(f"{side}_{fact}" for side in ("query", "key") for fact in ("token", "segment", "is_padding"))
@@ -49,11 +48,9 @@ def render(case: Case) -> None:
     except MaskExpressionError as error:
         st.caption(markdown_safe(say("impossible", n_tokens=n_tokens or case.size[0], error=error)))
         return
-    if found is None:
-        return
     st.markdown(summary(found))
     mount(tensor_grid([_panel(found)], key="blocks_of_mask"))
-    st.caption(markdown_safe(_how(found, expression)))
+    st.caption(markdown_safe(_how(expression)))
 
 
 def expression_of(case: Case) -> str | None:
@@ -64,10 +61,8 @@ def expression_of(case: Case) -> str | None:
     return mask_edits.whole_expression(settings, selection.layer, selection.head, case.context) or None
 
 
-def blocks_of(case: Case, expression: str | None, n_tokens: int | None, size: int) -> Blocks | None:
+def blocks_of(case: Case, expression: str | None, n_tokens: int | None, size: int) -> Blocks:
     """The blocks of the mask on ``n_tokens`` tokens, or, without them or an expression, on those of the text.
-
-    None while they are worked out in the background, which is then drawn in their place.
 
     Raises:
         MaskExpressionError: it cannot be worked out for so many tokens.
@@ -75,12 +70,7 @@ def blocks_of(case: Case, expression: str | None, n_tokens: int | None, size: in
     if expression is None:
         return blocks_of_cells(case.allowed, size)
     asked = Asked(expression, case.context, n_tokens, size)
-    found = _FOUND.get(asked)
-    if found is None:
-        if asked.most_cells > AT_ONCE:
-            _in_background(asked)
-            return None
-        found = work_out(asked)
+    found = _FOUND.get(asked) or background.at_once(partial(work_out, asked), say("counting"))
     if isinstance(found, MaskExpressionError):
         raise found
     return found
@@ -103,59 +93,21 @@ class Asked:
     size: int
 
     @property
-    def most_cells(self) -> int:
-        """How many cells have to be worked out at most."""
-        return most_cells(parse(self.expression), self.stretched, self.size)
-
-    @property
     def stretched(self) -> MaskContext:
         """The tokens that the mask is laid on."""
         return self.context if self.n_tokens is None else stretched(self.context, self.n_tokens)
 
 
-AT_ONCE = 2**25
-"""Cells up to which nobody has to wait: a second or two on one core."""
-
 _FOUND: Kept[Asked, Blocks | MaskExpressionError] = Kept(room=32)
-_JOB = "blocks"
 
 
-def work_out(
-    asked: Asked, progress: Callable[[float], None] = lambda fraction: None
-) -> Blocks | MaskExpressionError:
+def work_out(asked: Asked, progress: Callable[[float], None]) -> Blocks | MaskExpressionError:
     """The blocks that are asked for, or why there are none, kept for who asks again."""
     try:
         found = blocks_of_expression(parse(asked.expression), asked.stretched, asked.size, progress)
     except MaskExpressionError as error:
         return _FOUND.keep(asked, error)
     return _FOUND.keep(asked, found)
-
-
-def _in_background(asked: Asked) -> None:
-    """Work blocks out in a job of this session, and draw how far it is with the way to end it."""
-
-    def begin() -> Job[None] | None:
-        return background.begin(_JOB, asked, lambda progress: work_out(asked, progress))
-
-    job = background.last(_JOB)
-    if job is None or job.subject != asked:
-        job = begin()
-    if job is None:
-        background.say_refusal(_JOB)
-        return
-    seen = job.peek()
-    if seen.is_running:
-        background.show(_JOB, job, _how_far)
-        return
-    ended = {"failed": say("failed", failure=seen.failure), "finished": say("forgotten")}
-    st.caption(markdown_safe(ended.get(seen.phase, say("stopped", fraction=seen.fraction))))
-    st.button(say("work_out"), icon=":material/grid_on:", key="work_out_blocks", on_click=state.callback(begin))
-
-
-def _how_far(seen: Seen[None]) -> str:
-    if seen.seconds_left is None:
-        return say("working", fraction=seen.fraction)
-    return say("working_with_time", fraction=seen.fraction, left=duration(seen.seconds_left))
 
 
 def summary(found: Blocks) -> str:
@@ -171,13 +123,10 @@ def summary(found: Blocks) -> str:
     )
 
 
-def _how(found: Blocks, expression: str | None) -> str:
+def _how(expression: str | None) -> str:
     said = [say("legend")]
     if expression is not None:
-        n_decided = found.kinds.numel() - found.n_looked_into
-        said.append(say("bounds", n_decided=n_decided, expression=expression))
-        if found.n_looked_into:
-            said.append(say("cells", n_blocks=found.n_looked_into))
+        said.append(say("cells", expression=expression))
         if parse(expression).names & _OF_TOKENS:
             said.append(say("stretched"))
     return " ".join(said)

@@ -39,6 +39,6 @@ def test_the_blocks_are_those_of_the_cells_that_the_head_may_see(settings):
 
 def test_a_longer_text_stretches_the_padding():
     case = case_of(compute_run(replace(LONG, mask=("padding",))), Selection())
-    found = blocks_of(case, expression_of(case), 32768, 128)
-    assert (found.count(EMPTY), found.count(FULL)) == (256 * 8, 256 * 248)
-    assert summary(found).startswith("2,048 empty · 0 partial · 63,488 full of 65,536 blocks: **3.1%**")
+    found = blocks_of(case, expression_of(case), 8192, 128)
+    assert (found.count(EMPTY), found.count(FULL)) == (64 * 2, 64 * 62)
+    assert summary(found).startswith("128 empty · 0 partial · 3,968 full of 4,096 blocks: **3.1%**")
