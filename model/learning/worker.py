@@ -26,9 +26,6 @@ from safetensors.torch import save as save_tensors
 
 from model.learning.training import Progress, Recipe, train
 from model.safetensors_header import read_header
-from model.texts import texts_of
-
-say = texts_of(__name__)
 
 Reports = tuple[int, tuple[Progress, ...]]
 """Which of the recipes, and what it reports; the last has its weights, and so has each with an exact match."""
@@ -76,13 +73,13 @@ def reports_of_a_process(
         try:
             given, frames = process.stdin, process.stdout
             if given is None or frames is None:
-                raise RuntimeError(say("no_pipes"))
+                raise RuntimeError("the training process has no pipes")
             with suppress(BrokenPipeError), given:  # it is gone already: how it ended says more
                 given.write(json.dumps([asdict(recipe) for recipe in recipes]).encode())
             while frame := _read_frame(frames):
                 yield unpacked(frame)
             if process.wait() != 0:
-                raise RuntimeError(say("ended", returncode=process.returncode))
+                raise RuntimeError(f"the training process ended with exit code {process.returncode}")
         finally:
             process.kill()
 
@@ -95,7 +92,7 @@ def packed(index: int, reports: Sequence[Progress]) -> bytes:
 
 def unpacked(frame: bytes) -> Reports:
     """What ``packed`` was given, of whose reports the last has its weights."""
-    header = read_header(io.BytesIO(frame), damaged=say("no_frame"))
+    header = read_header(io.BytesIO(frame), damaged="a damaged frame")
     index, numbers = json.loads(header["__metadata__"][_KEY])
     weights = load_tensors(frame)
     last = len(numbers) - 1
