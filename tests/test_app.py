@@ -219,7 +219,7 @@ def test_a_pasted_array_is_read_or_refused_in_one_sentence(text, said):
 
 
 @pytest.mark.parametrize(
-    ("place", "painted"), [("sdpa", "k <= q"), ("mha_attn_mask", "k == q + 1")], ids=["sdpa", "mha_attn_mask"]
+    ("place", "painted"), [("sdpa", "k <= q"), ("mha_attn_mask", "k > q")], ids=["sdpa", "mha_attn_mask"]
 )
 def test_a_pasted_mask_can_be_painted_as_the_place_that_it_is_for_reads_it(place, painted):
     app = open_app(view="lab", panel="load", architecture="decoder", text="a b")

@@ -267,6 +267,8 @@ def _sentence(moved: Shift, keys: Axis) -> str:
     if not moved.blocked_keys:
         return say("none_blocked", gains=gains, losses=losses) if lost else say("same_weights")
     blocked = say("this_key") if moved.blocked_keys == 1 else say("these_keys", count=moved.blocked_keys)
+    if not freed and not lost:
+        return say("nothing_freed", blocked=blocked)
     taken = say("freed", blocked=blocked, freed=freed / 100)
     if lost:
         taken = say("freed_and_lost", freed=taken, losses=losses)

@@ -68,7 +68,7 @@ def _joined(allowed: Tensor, context: MaskContext, of_blocks: list[_Condition]) 
         doors = _useful([door for door in offered if not (blocked & door[1]).any()], or_, nowhere)
         return _needed(doors, lambda kept: torch.equal(left & _all(kept, or_, nowhere), allowed))
 
-    offered = [*_plain(context, lambda number: int(number[allowed].max()) + 1), *of_blocks]
+    offered = [*_plain(context, lambda number: int(number[allowed].max()) + 1), *_but_for_keys(allowed), *of_blocks]
     walls = _useful([wall for wall in offered if not (allowed & ~wall[1]).any()], and_, everywhere)
     doors = doors_within(walls)
     if doors is None:
@@ -131,6 +131,13 @@ def _plain(context: MaskContext, bound: Callable[[Tensor], int]) -> Iterator[_Co
     yield "k != q", k != q
     yield "not is_pad(q)", ~given["query_is_padding"]
     yield from _kept_below(bound, _POSITIONS, q, k)
+
+
+def _but_for_keys(allowed: Tensor) -> list[_Condition]:
+    """The keys that no query sees, where they are few."""
+    hidden = (~allowed.any(0)).nonzero().flatten().tolist()
+    keys = torch.arange(allowed.shape[1])
+    return [(f"k != {n}", keys != n) for n in hidden] if len(hidden) <= _MOST_WALLS else []
 
 
 _Numbers = tuple[tuple[Callable[[Tensor, Tensor], Tensor], Callable[[int], str]], ...]

@@ -191,7 +191,7 @@ def test_the_same_bytes_have_one_tag_and_are_sent_once(client):
         (
             f"{WEIGHTS}.npy",
             {"checkpoint": "0", "weights": "trained"},
-            "This model was trained on a server that has",
+            "This model is no longer kept",
         ),
         (f"{WEIGHTS}.npy", {"text": "word " * 1_500}, "The text has 1,500 tokens and 1,024 is the most"),
         (f"{WEIGHTS}s.npy", {}, f"There is no stage '{WEIGHTS}s' in this trace: did you mean '{WEIGHTS}'?"),

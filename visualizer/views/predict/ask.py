@@ -123,6 +123,8 @@ def _task(question: CellQuestion) -> str:
     rows, columns = question.panel.rows.name, question.panel.columns.name
     if question.kind == "seen":
         return say("mark_seen", row=rows, column=columns)
+    if question.of_weights and state.chosen().selection.class_code:
+        return say("mark_for_class", row=rows, column=columns, place=question.row)
     return say("mark_most", row=rows, column=columns) if question.of_weights else say("mark_largest")
 
 

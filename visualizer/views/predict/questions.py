@@ -158,7 +158,8 @@ def asked_at(
     kinds = kinds_at(run, path)[:: -1 if masks_first else 1]
     kind = next((kind for kind in kinds if kind == selection.question), kinds[0])
     question = question_at(run, path, kind=kind, head=head, batch=batch, row=selection.query)
-    heads = [run.head_label(index) for index in range(run.n_heads(path) or 0)]
+    # without what each does, which would tell the answer
+    heads = [say("head", head=index) for index in range(run.n_heads(path) or 0)]
     return Asked(question, path, head, batch, kinds, {"head": (head, heads)} if len(heads) > 1 else {})
 
 
@@ -170,7 +171,7 @@ def asked_of_layers(run: Run, modules: Sequence[str], selection: Selection, *, m
     batch = min(selection.batch, run.batch_size(path) - 1)
     asked = asked_at(run, path, selection, head=head, batch=batch, masks_first=masks_first)
     layers = [say("layer", layer=index) for index in range(len(modules))]
-    head_alone = (head, [run.head_label(head)])
+    head_alone = (head, [say("head", head=head)])
     return replace(asked, places={"layer": (layer, layers), "head": head_alone, **asked.places})
 
 

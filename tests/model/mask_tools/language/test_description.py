@@ -92,6 +92,7 @@ def test_pairs_of_named_kinds_are_found(one, word, other):
         "not is_pad(k)",
         "segment(q) == segment(k)",
         "k <= q and not is_pad(k)",
+        "k <= q and k != 5",
         "k <= q and segment(q) == segment(k)",
         "k <= q and q - k < 4 and not is_pad(k) and segment(q) == segment(k)",
         "not is_pad(k) and (k <= q or k < 3)",

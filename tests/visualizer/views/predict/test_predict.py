@@ -123,7 +123,7 @@ def test_the_right_answers_of_a_class_are_those_that_a_person_can_give(built):
 
 def test_without_a_mark_it_is_said_and_what_was_computed(built):
     nothing = np.zeros((4, 4), bool)
-    assert verdict(asked(built, kind="most", row=1), nothing).startswith("You marked nothing. Query 1 “cat” looks")
+    assert verdict(asked(built, kind="most", row=1), nothing).startswith("Query 1 “cat” looks")
 
 
 @pytest.mark.parametrize("variant", ["encoder-decoder", "every mask", "two_causal_heads", "attention alone"])
