@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.pictures.static_page import heard, picture
@@ -64,7 +65,7 @@ def test_every_bar_is_on_one_scale_and_has_its_norm_as_a_number(show_link):
     assert largest > 10 * min(norm for _, norm in bars)
     for height, norm in bars:
         assert abs(height - longest * norm / largest) < 1.1
-    expect(heading(page)).not_to_contain_text("writes most")  # heads of equal norms
+    expect(heading(page)).not_to_contain_text("adds most")  # heads of equal norms
 
 
 def test_no_ribbon_begins_at_the_tokens_that_are_not_named_and_no_list_is_there_twice(show_link):
@@ -81,6 +82,18 @@ def test_no_ribbon_begins_at_the_tokens_that_are_not_named_and_no_list_is_there_
     assert page.locator(f".token-way [data-lens='{stops - 2}']").count()
     assert not page.locator(f".token-way [data-lens='{stops - 1}']").count()
     expect(page.locator(".token-way [data-lens=end].answers")).to_have_count(6)  # a title and five answers
+
+
+def test_likely_words_have_bars_on_one_scale_in_every_list(show_link):
+    page = show_link(view="way", weights="trained", task="small_english", text="the cat sat on the")
+    bars = page.locator(".token-way .answers:has(rect)").evaluate_all(
+        """all => all.map((one) => [
+          Number(one.querySelector("rect").getAttribute("width")), Number(one.querySelector(".end")?.textContent),
+        ])"""
+    )
+    said = [(width, share) for width, share in bars if share >= 0.05]
+    assert len(said) > 5
+    assert all(width == pytest.approx(44 * share, abs=0.5) for width, share in said)
 
 
 def test_the_arrow_keys_go_to_another_token_before_anything_is_clicked(show_link):

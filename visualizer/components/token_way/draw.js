@@ -10,6 +10,8 @@ const RIBBON = 12; // of the weight 1
 const LEAST_WEIGHT = 0.02;
 const [LEAST_NAMED, UPRIGHT] = [11, 26]; // the widths of a bar that has a name above it, and that has its norm upright
 const LEAST_COUNTED = 14; // the room for the number of a head below narrow bars, of which only some have theirs
+const WIDEST_LIST = 128;
+const CERTAIN = 44; // the bar of probability 1: as long as the narrowest list has room for
 const [LEAST_KEY, WIDEST_KEY] = [18, 44];
 
 /** Everything of one token's way. view: {stops, parts, numbers, layout, theme, token} */
@@ -177,12 +179,12 @@ function drawLens(view, index, box) {
   return likely.slice(0, count).flatMap((one, i) => answer(view, one, i, box, box.y + view.layout.heights.lens, index));
 }
 
-/** One line: a likely token, its probability, and a bar as long. */
+/** One line: a likely token, its probability, and a bar as long: in every list of the picture on one scale. */
 function answer(view, { token, probability }, i, { x, width }, top, index) {
   const y = top + 20 * i;
-  const room = width - 8;
+  const room = Math.min(width - 8, WIDEST_LIST);
   const nodes = [
-    makeSvgElement("rect", { x: x + 4, y, width: Math.max(1, room * probability), height: 16, rx: 2, class: "answer" }),
+    makeSvgElement("rect", { x: x + 4, y, width: Math.max(1, CERTAIN * probability), height: 16, rx: 2, class: "answer" }),
     label(view, token, x + 7, y + 12, room - (room > 58 ? 34 : 2), i === 0 ? "answer-text first" : "answer-text"),
   ];
   if (room > 58) nodes.push(makeSvgElement("text", { x: x + 4 + room - 3, y: y + 12, class: "small end muted" }, [probability.toFixed(2)]));

@@ -26,7 +26,7 @@ const STEPS = { ...PAGE_STEPS, Home: -Infinity, End: Infinity };
 const PART_STEPS = { ArrowUp: -1, ArrowDown: 1 };
 const MOST_WEIGHTS = 8;
 const BELOW = 64; // pixels below the picture for the line that checks it
-const LABEL = "One token's way. Left and right arrows: another token. Up and down: its parts. Enter: the stage of a part.";
+const LABEL = "Follow a token. Left and right arrows: another token. Up and down: its parts. Enter: the stage of a part.";
 
 class TokenWay extends Picture {
   /** @type {{ stops: any[], parts: any[], end: any, layout: ReturnType<typeof layoutWay>, theme: Theme, numbers: ReturnType<TokenWay["numbers"]> }} */
@@ -155,7 +155,7 @@ class TokenWay extends Picture {
     const most = strongest(parts.map((part, index) => ({ ...part, norm: numbers.norm(index), index })));
     if (most) {
       const place = stops.find((stop) => stop.parts.includes(most.index));
-      said.push(` Of all heads, ${most.label} of ${place.title.replace(" · ", ", ")} writes most: norm ${shortNorm(most.norm)}.`);
+      said.push(` The head that adds most is ${most.label} of ${place.title.replace(" · ", ", ")}: norm ${shortNorm(most.norm)}.`);
     }
     this.heading.replaceChildren(...said, makeElement("span", "hint", {}, [" ← → another token"]));
   }
