@@ -163,7 +163,7 @@ def version_here() -> str:
     """What computes the numbers: a hash of sources, texts, trained weights and versions of libraries."""
     found = hashlib.sha256(f"{version('torch')} {version('numpy')}".encode())
     root = Path(__file__).parents[2]
-    for folder, kinds in (("model", ("py", "json", "safetensors")), ("visualizer", ("py", "toml"))):
+    for folder, kinds in (("model", ("py", "toml", "json", "safetensors")), ("visualizer", ("py", "toml"))):
         for kind in kinds:
             for file in sorted((root / folder).rglob(f"*.{kind}")):
                 found.update(file.read_bytes())

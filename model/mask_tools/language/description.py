@@ -146,7 +146,8 @@ _Numbers = tuple[tuple[Callable[[Tensor, Tensor], Tensor], Callable[[int], str]]
 def _kept_below(bound: Callable[[Tensor], int], numbers: _Numbers, q: Tensor, k: Tensor) -> Iterator[_Condition]:
     for number_of, written in numbers:
         number = number_of(q, k)
-        yield written(bound(number)), number < bound(number)
+        limit = bound(number)
+        yield written(limit), number < limit
 
 
 def _plus(number: int) -> str:
