@@ -52,9 +52,13 @@ def prepare() -> None:
     gc.disable()  # all that is imported and collected stays to the end
     import torch
     from streamlit.components.v2 import manifest_scanner
+    from streamlit.testing.v1.element_tree import ElementList
+
+    from tests.controls import control_named
 
     os.environ["HEADLIGHT_STORE"] = "memory://store"  # nothing is left behind, and nothing is found from before
     torch.set_num_threads(1)  # the tensors are small: threads that wait for each other cost more than they save
+    ElementList.__call__ = control_named
     # every AppTest reads what is said of every installed package, in search of components: once is enough
     manifest_scanner.scan_component_manifests = functools.cache(manifest_scanner.scan_component_manifests)
 

@@ -9,6 +9,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.element_tree import Expander
 
+from tests.controls import chosen, is_open, open_menu
 from visualizer.page import examples_menu, header, show, sidebar, warming
 from visualizer.safe_text import markdown_safe
 from visualizer.settings.examples import EXAMPLES, OPENING
@@ -33,8 +34,7 @@ def open_app(**query: str) -> AppTest:
 
 def open_examples(app: AppTest) -> AppTest:
     """Open the menu of the examples."""
-    app.session_state[examples_menu.KEY] = True
-    return app.run()
+    return open_menu(app, examples_menu.KEY)
 
 
 def components(app: AppTest) -> list[str]:
@@ -252,7 +252,7 @@ def test_every_worked_example_is_opened_from_one_menu_and_cited():
         assert markdown_safe(example.source) in said
         assert f"`{example.recipe}`" in said
         assert "check_circle" in said
-        assert app.session_state[examples_menu.KEY] is False
+        assert not is_open(app, examples_menu.KEY)
 
 
 @pytest.mark.parametrize("example", PUBLISHED.values(), ids=lambda example: example.name)
@@ -294,7 +294,7 @@ def test_one_click_opens_an_example(example):
     app = open_app()
     open_examples(app).button(key=f"example_{example.name}").click().run()
     assert_healthy(app)
-    assert app.session_state.weights == example.settings.weights
+    assert chosen(app, "weights") == example.settings.weights
     assert app.segmented_control(key="view").value == example.selection.view
     assert components(app)
 
@@ -340,7 +340,7 @@ def test_the_link_holds_what_was_chosen():
     app.slider(key="n_heads").set_value(6).run()
     assert_healthy(app)
     assert app.query_params["n_heads"] == "6"
-    assert int(app.session_state["d_model"]) % 6 == 0
+    assert int(chosen(app, "d_model")) % 6 == 0
     app.segmented_control(key="view").set_value("heads").run()
     assert app.query_params["view"] == "heads"
 
@@ -373,7 +373,7 @@ def test_controls_keep_their_values_while_they_are_not_drawn():
 def test_a_bad_value_in_the_link_becomes_a_good_one_and_is_told(name, value, expected):
     app = open_app(**{name: value})
     assert_healthy(app)
-    assert app.session_state[name] == expected
+    assert chosen(app, name) == expected
     assert len(app.warning) == 1
     assert name in app.warning[0].value.replace("\\", "").replace("\u2060", "")
 
@@ -387,7 +387,7 @@ def test_any_text_gives_a_picture_or_one_sentence(text):
     assert not app.exception
     assert len(app.error) <= 1
     assert app.error or "headlight_tensor_grid" in components(app)
-    assert app.session_state["text"] == text
+    assert chosen(app, "text") == text
     if len(text) > MAX_TEXT:
         assert "100,000 characters and 20,000 is the most" in app.error[0].value.replace("\\", "")
 
@@ -529,14 +529,14 @@ def test_a_mask_that_blocks_nothing_more_than_the_mask_of_training_is_not_compla
 def test_the_bare_address_opens_the_opening_and_every_link_leaves_out_what_it_always_left_out():
     app = AppTest.from_file(APP, default_timeout=60).run()
     assert_healthy(app)
-    assert (app.session_state.view, app.session_state.architecture) == ("way", "decoder")
+    assert (chosen(app, "view"), chosen(app, "architecture")) == ("way", "decoder")
     assert dict(app.query_params) == {}
     assert any(OPENING.what_to_see in said.value for said in app.caption)
     app.selectbox(key="model").set_value("hand_built")
     app.segmented_control(key="view").set_value("step").run()
     assert dict(app.query_params) == {"architecture": "decoder", "norm": "pre", "text": OPENING.settings.text}
     app = open_app(train_task="sort")
-    assert (app.session_state.view, app.session_state.architecture) == ("step", "encoder")
+    assert (chosen(app, "view"), chosen(app, "architecture")) == ("step", "encoder")
 
 
 EMPTY = "There is nothing to run yet: type at least one word into the text."

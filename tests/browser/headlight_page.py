@@ -146,7 +146,7 @@ def messages_sent(page: Page) -> int:
 
 def type_text(page: Page, text: str) -> None:
     """Replace the text and commit it."""
-    area = page.locator(".st-key-text textarea")
+    area = page.locator("[class*='st-key-text'] textarea")
     area.fill(text)
     with rerun(page):
         area.press("Control+Enter")
@@ -161,8 +161,8 @@ def choose_view(page: Page, title: str) -> None:
 def pill(page: Page, name: str, mask: str) -> Locator:
     """The pill of a mask among those of the control ``name``, whose menu is opened where it has one."""
     if name == "mask":
-        return page.locator(".st-key-mask").get_by_role("button", name=mask, exact=True)
-    pills = page.locator(f".st-key-{name}_pills")
+        return page.locator(".st-key-mask, [class*='st-key-mask-']").get_by_role("button", name=mask, exact=True)
+    pills = page.locator(f"[class*='st-key-{name}_pills']")
     if not pills.is_visible():
         page.locator(f".st-key-{name} summary").click()
         page.locator(f".st-key-{name} details").evaluate(

@@ -33,12 +33,12 @@ def test_what_is_changed_in_a_picture_is_told_before_a_view_or_a_control_is_chan
 
     choose_view(page, "Generate")
     with rerun(page, "generation_steps"):
-        page.locator(".st-key-strategy").get_by_role("radio", name="Sampling").click()
+        page.locator("[class*='st-key-strategy']").get_by_role("radio", name="Sampling").click()
     for _ in range(3):
         page.get_by_role("button", name="step forward").click()
     page.locator("summary", has_text="Options").click()
     with rerun(page, "generation_steps"):
-        page.locator(".st-key-temperature").get_by_role("slider").press("End")
+        page.locator("[class*='st-key-temperature']").get_by_role("slider").press("End")
     warm = write(writer_of(run), OneByOne(Sampling(temperature=3.0), 12)).tokens
     labels = ["a", "b", "c", "d", *(run.vocabulary[token] for token in warm[:4])]
     assert {"step": "3", "temperature": "3"}.items() <= link_of(page).items()

@@ -41,7 +41,7 @@ def test_from_a_text_to_a_comparison_of_masks(open_app):
 
 
 def choose_heads_and_masks(page: Page) -> None:
-    slider = page.locator(".st-key-n_heads").get_by_role("slider")
+    slider = page.locator("[class*='st-key-n_heads']").get_by_role("slider")
     slider.focus()
     for expected in ("5", "6"):
         with rerun(page, "every_head"):
@@ -51,7 +51,7 @@ def choose_heads_and_masks(page: Page) -> None:
     with rerun(page, "picture"):
         pill(page, "mask", "Sliding window").click()
     with rerun(page, "picture"):
-        page.locator(".st-key-window input").fill("5")
+        page.locator("[class*='st-key-window'] input").fill("5")
         page.keyboard.press("Enter")
 
 
@@ -91,7 +91,7 @@ def numbers_of_the_step_are_those_of_the_model(page: Page, chosen: Settings) -> 
     assert [number(text) for text in re.findall(r"[-\d.e+]*\d", facts)] == [close_to(value) for value in expected]
 
     with rerun(page):
-        page.locator(".st-key-numbers label").click()
+        page.locator("[class*='st-key-numbers'] label").click()
     for key in range(KEY + 1):
         shown = page.get_by_test_id(f"glide-cell-{key + 1}-{QUERY}")
         assert number(shown.text_content()) == close_to(weights[HEAD, QUERY, key].item())

@@ -17,7 +17,7 @@ def painter(page: Page):
 
 
 def expression(page: Page) -> str:
-    return page.locator(".st-key-expression input").input_value()
+    return page.locator("[class*='st-key-expression'] input").input_value()
 
 
 def test_a_painted_cell_is_in_the_link_in_words_and_in_every_view(open_app):

@@ -47,7 +47,7 @@ def test_a_link_brings_back_all_that_was_chosen(open_app):
     choose_weights(page, "Random")
     for _ in range(2):  # three heads cannot share the width, which is said of the change and not of the link
         with rerun(page, "every_head"):
-            page.locator(".st-key-n_heads").get_by_role("slider").press("ArrowLeft")
+            page.locator("[class*='st-key-n_heads']").get_by_role("slider").press("ArrowLeft")
     with rerun(page, "picture"):
         pill(page, "mask", "Strided").click()
     enter_number(page, "stride", 2)
@@ -71,13 +71,13 @@ def test_a_link_brings_back_all_that_was_chosen(open_app):
 
 
 def choose_weights(page: Page, title: str) -> None:
-    page.locator(".st-key-model [role=combobox]").click()
+    page.locator("[class*='st-key-model'] [role=combobox]").click()
     with rerun(page):
         page.get_by_role("option", name=title, exact=True).click()
 
 
 def enter_number(page: Page, name: str, value: int) -> None:
-    field = page.locator(f".st-key-{name} input")
+    field = page.locator(f"[class*='st-key-{name}'] input")
     field.fill(str(value))
     with rerun(page):
         field.press("Enter")

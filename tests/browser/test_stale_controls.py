@@ -26,7 +26,7 @@ def test_a_case_is_not_taken_back_by_an_act_on_a_page_that_has_its_address_alone
     page = open_app(view="lab", architecture="decoder", text="a b c d")
     page.add_init_script(ACT_ON_ADDRESS)
     load(page, page.url)
-    menu = page.locator(".st-key-examples_menu button").first
+    menu = page.locator("[class*='st-key-examples_menu'] button").first
     menu.evaluate("menu => { probe.onAddress = () => menu.click(); }")
     page.get_by_role("combobox", name="Cases").click()
     page.get_by_role("option", name=CASE.title, exact=True).click()

@@ -52,6 +52,6 @@ def test_what_is_scrolled_below_the_strip_is_covered(open_app):
 def test_a_text_and_a_token_chosen_at_once_both_count(open_app):
     """Leaving the text for a token sends both at the same moment."""
     page = open_app()
-    page.locator(".st-key-text textarea").fill("four five six")
+    page.locator("[class*='st-key-text'] textarea").fill("four five six")
     page.locator(".st-key-token_strip .chip").nth(1).click()
     page.wait_for_url(lambda url: "text=four" in url and "query=1" in url)

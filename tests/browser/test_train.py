@@ -24,7 +24,7 @@ def start(page: Page) -> None:
 
 
 def moments(page: Page) -> Locator:
-    return page.locator(".st-key-train_moment")
+    return page.locator("[class*='st-key-train_moment']")
 
 
 def wait_for(page: Page, text: str) -> None:

@@ -26,7 +26,7 @@ def test_a_stopped_training_is_stopped_after_any_reload_and_kept(open_app):
     page.reload()
     runs(page)
     page.locator(STOP).click()
-    moments = page.locator(".st-key-train_moment")
+    moments = page.locator("[class*='st-key-train_moment']")
     expect(moments).to_contain_text("Stopped after")
     settle(page)
     stopped = page.get_by_text(re.compile("Stopped after")).first.inner_text()

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 
+from tests.controls import open_menu
 from tests.test_app import assert_healthy, in_link, open_app
 from tests.visualizer.told import tell
 from tests.visualizer.views.watched.test_watched_view import pictures
@@ -89,8 +90,7 @@ def test_a_capital_letter_goes_back():
 
 def test_what_a_closed_menu_says_of_its_switches_turns_nothing():
     app = open_app(text="a b")
-    app.session_state["audience"] = True
-    app.run()
+    open_menu(app, "audience")
     switches = [switch.proto.id for switch in app.toggle if switch.key in ("present_off", "hidden_off")]
     assert len(switches) == 2
     app.session_state["audience"] = False

@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 from tests.test_app import assert_healthy, bytes_of, open_app
 from tests.visualizer.told import tell
 from visualizer.components.packing import header_of
-from visualizer.state import catching_up
+from visualizer.state import state
 
 TEXT = "one two three one"
 WRITING = {"view": "generate", "architecture": "decoder", "weights": "random", "text": TEXT}
@@ -55,7 +55,7 @@ def everything_of(app: AppTest) -> tuple[object, ...]:
     """What the page says, what is chosen in its controls, and what its tables and its pictures hold."""
     return (
         [one.value for kind in ("caption", "markdown", "code", "warning", "info") for one in app.get(kind)],
-        {one.key: one.value for one in controls(app) if one.key != "heard"},
+        {one.key: one.value for one in controls(app)},
         [table.proto.arrow_data.data for table in app.dataframe],
         bytes_of(app),
     )
@@ -114,7 +114,7 @@ def test_the_opening_note_goes_with_what_it_speaks_of(monkeypatch):
     assert not is_said()
     app.query_params.clear()
     app.query_params["view"] = "step"
-    monkeypatch.setattr(catching_up, "has_gone_back", lambda: True)
+    monkeypatch.setattr(state, "has_gone_back", lambda: True)
     app.run()
     assert is_said()
 

@@ -17,6 +17,7 @@ from model.mask_tools.destinations import DESTINATIONS, passed_to
 from model.mask_tools.intents import Intent
 from model.mask_tools.language import MaskContext
 from model.mask_tools.mask_case import MaskCase
+from tests.controls import chosen
 from tests.test_app import open_app
 from visualizer.runs.compute import compute_run
 from visualizer.runs.intended import write_intent
@@ -447,8 +448,8 @@ def test_a_text_of_as_many_tokens_is_made_by_one_click():
     button = app.button(key="paint_loaded")
     assert button.label == "Paint this mask over a text of 6 tokens"
     button.click().run()
-    assert app.session_state["text"] == "t0 t1 t2 t3 t4 t5"
-    assert (app.session_state["mask"], app.session_state["custom"]) == (["custom"], "k <= q")
+    assert chosen(app, "text") == "t0 t1 t2 t3 t4 t5"
+    assert (chosen(app, "mask"), chosen(app, "custom")) == (("custom",), "k <= q")
 
 
 def test_an_array_of_queries_by_keys_becomes_the_mask_of_the_cross_attention():
@@ -457,8 +458,8 @@ def test_an_array_of_queries_by_keys_becomes_the_mask_of_the_cross_attention():
     app.text_area(key="pasted_mask").set_value(str(torch.ones(3, 5).tril(1).bool().tolist())).run()
     app.button(key="paint_loaded").click().run()
     assert not app.exception
-    assert (app.session_state["text"], app.session_state["target"]) == ("s0 s1 s2 s3 s4", "t0 t1")
-    assert app.session_state["custom_cross"] == "k <= q + 1"
+    assert (chosen(app, "text"), chosen(app, "target")) == ("s0 s1 s2 s3 s4", "t0 t1")
+    assert chosen(app, "custom_cross") == "k <= q + 1"
     (past,) = [number for number in app.number_input if number.label == "Past length (KV cache)"]
     assert (past.value, past.min) == (0, 0)
     past.set_value(1).run()
@@ -468,6 +469,6 @@ def test_an_array_of_queries_by_keys_becomes_the_mask_of_the_cross_attention():
 def test_a_key_of_the_longer_source_is_looked_at_in_the_cross_attention():
     link = {"view": "lab", "architecture": "encoder-decoder", "text": "a b c d e", "target": "x", "key": "4"}
     app = open_app(**link, attention="cross", panel="translate", library="transformer_encoder")
-    assert (app.session_state["key"], app.warning.len) == (4, 0)
+    assert (chosen(app, "key"), app.warning.len) == (4, 0)
     assert any(text.value.startswith("Not for this mask") for text in app.info)
-    assert open_app(**link, attention="decoder").session_state["key"] == 1
+    assert chosen(open_app(**link, attention="decoder"), "key") == 1

@@ -16,6 +16,7 @@ from visualizer.server.mount import mount
 from visualizer.settings.fields import MAX_TEXT, MAX_TYPED
 from visualizer.settings.settings import FIELDS, View
 from visualizer.state import drafts, state
+from visualizer.state.controls import give, key_of
 from visualizer.state.expectations import reveal_or_cover
 from visualizer.state.state import Choices
 from visualizer.state.theme import look_of
@@ -32,7 +33,8 @@ OF_OTHER_MODELS = ("train", "watched")
 def audience_menu(view: View) -> None:
     """A button that opens the settings, beside the token strip; they are drawn when it is open."""
     icon = ":material/co_present:"
-    menu = st.popover(say("menu"), icon=icon, type="tertiary", width="content", key=_MENU, on_change="rerun")
+    key = key_of(_MENU)
+    menu = st.popover(say("menu"), icon=icon, type="tertiary", width="content", key=key, on_change="rerun")
     if not menu.open:
         return
     with menu:
@@ -56,7 +58,7 @@ def _switch(name: str) -> None:
     def turn(value: object) -> None:
         if bool(value) is not is_on:  # a menu that has just closed says once more what its switches have
             state.select(**{name: not is_on})
-            drafts.fill(_MENU, False)
+            give(_MENU, False)
 
     st.toggle(
         field.label,
@@ -117,8 +119,8 @@ def _begin_class() -> None:
     with suppress(ValueError):  # the page says what is wrong with the settings
         row = clear_row(cached_run(choices.settings), choices.selection)
     state.select(hidden=True, class_code=new_code(), query=row)
-    drafts.fill("show_class", True)
-    drafts.fill(_MENU, False)
+    give("show_class", True)
+    give(_MENU, False)
 
 
 def _class(code: str) -> None:

@@ -16,7 +16,8 @@ from visualizer.safe_text import as_code, markdown_safe
 from visualizer.settings.examples import EXAMPLES
 from visualizer.settings.published import PUBLISHED
 from visualizer.settings.settings import Selection, Settings
-from visualizer.state import drafts, state
+from visualizer.state import state
+from visualizer.state.controls import give, key_of
 
 say = texts_of(__name__)
 
@@ -29,7 +30,7 @@ _SIDE = 44  # pixels
 
 def examples_menu(*, offers_path: bool) -> None:
     """A button that opens the menu; what is in the menu is drawn when it opens: first the path, where offered."""
-    menu = st.popover(say("examples"), key=KEY, on_change="rerun")
+    menu = st.popover(say("examples"), key=key_of(KEY), on_change="rerun")
     if not menu.open:
         return
     with menu, st.container(key="examples", gap="small"):
@@ -58,7 +59,7 @@ def examples_menu(*, offers_path: bool) -> None:
 def _entry(key: str, title: str, sentence: str, picture: str, act: Callable[[], None]) -> None:
     def open_it() -> None:
         act()
-        drafts.fill(KEY, False)
+        give(KEY, False)
 
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         if picture:

@@ -16,7 +16,8 @@ from visualizer.settings.fitting import offered, widths
 from visualizer.settings.lines import lines_of
 from visualizer.settings.settings import FIELDS, Selection, Settings, in_mask_order
 from visualizer.settings.trained_models import CONTINUED, TRAINED_MODELS
-from visualizer.state import drafts, state, widgets
+from visualizer.state import state, widgets
+from visualizer.state.controls import give
 
 say = texts_of(__name__)
 
@@ -57,7 +58,7 @@ def title() -> None:
 
 
 def controls(lines: Lines, changed: Callable[[str, object], None]) -> None:
-    """Draw the controls below the title; their values are in the state before this is called.
+    """Draw the controls below the title; they show what is chosen.
 
     Args:
         lines: what stands there.
@@ -186,10 +187,15 @@ def _retype(text: object) -> None:
 
 def _model(chosen: str) -> None:
     """The choice of the model: trained on a task, with hand-built or random weights, or a worked example."""
-    drafts.fill(MODEL, chosen)
     offered = [name for name in _MODELS if name not in WORKED_EXAMPLES or name == chosen]
-    take = state.on_change(MODEL, _take)
-    st.selectbox(say("model"), offered, format_func=_MODELS.__getitem__, key=MODEL, on_change=take)
+    st.selectbox(
+        say("model"),
+        offered,
+        index=offered.index(chosen),
+        format_func=_MODELS.__getitem__,
+        key=give(MODEL, chosen),
+        on_change=state.on_change(MODEL, _take),
+    )
 
 
 def _model_of(settings: Settings) -> str:

@@ -6,7 +6,7 @@ the picture alone is drawn again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from threading import Event
@@ -19,13 +19,12 @@ from visualizer.page.warming import is_warm
 from visualizer.server.garbage import freeze_imports
 from visualizer.server.turns import Turns
 from visualizer.settings.settings import Selection, Settings
-from visualizer.state import catching_up, drafts, state
+from visualizer.state import drafts, state
 from visualizer.state.part import draw_all, draw_alone, part
 from visualizer.state.state import Choices
 
 _PICTURE = "picture"
 _DRAWN = "surroundings_drawn"
-_CONTROLS = "controls_drawn"
 _TURNS = Turns()
 
 
@@ -82,7 +81,6 @@ def draw(picture: Callable[[], None], *, picture_first: bool) -> None:
         picture_first: whether it is sent before what stands around it, in the place that it has.
     """
     drafts.put_by(_DRAWN, None)  # until all is drawn: a run can be broken off
-    catching_up.begin_to_tell()
     header.style()
     sidebar.title()
     top = st.container(key="top")
@@ -91,25 +89,12 @@ def draw(picture: Callable[[], None], *, picture_first: bool) -> None:
     choices = state.chosen()
     with _TURNS.turn():
         drawn = around(choices)
-        _say_again(drawn.lines.fields)
         sidebar.controls(drawn.lines, changed)
         with top:
             header.header(changed)
-            catching_up.tell()
     drafts.put_by(_DRAWN, drawn)
     if not picture_first:
         _part(picture)
-
-
-def _say_again(fields: Iterable[str]) -> None:
-    """Give the controls that come back to the page their values once more, before they are drawn.
-
-    The browser forgets a control that leaves the page. What it said just before may have its value all the same,
-    which Streamlit then takes for known there.
-    """
-    before, now = drafts.put_by_before(_CONTROLS), frozenset((*fields, sidebar.MODEL))
-    drafts.say_again(now - before if isinstance(before, frozenset) else now)
-    drafts.put_by(_CONTROLS, now if fields else frozenset())
 
 
 def _part(picture: Callable[[], None]) -> None:

@@ -3,9 +3,8 @@
 The only place that writes ``st.query_params``. The address bar, the widgets and the components can each bring a
 change; the newest thing the person did wins:
 
-- a widget or a component changed: that change is taken, and the address bar follows;
-- nothing on the page changed but the address did (Back, Forward, an edited link): the address is read again;
-- a page that has not heard of the last change yet (``catching_up``) says nothing by what it still shows.
+- a control or a component changed: that change is taken, and the address bar follows;
+- a person went Back or Forward: the address is read again.
 """
 
 from __future__ import annotations
@@ -38,17 +37,22 @@ from visualizer.settings.watched_settings import (
     read_watched,
     write_watched,
 )
-from visualizer.state import catching_up, drafts
+from visualizer.state import controls
 from visualizer.state.given import given_recording
 from visualizer.state.memory import address, memory
+from visualizer.state.streamlit_internals import has_gone_back
 
 _logger = logging.getLogger(__name__)
 _CHOICES = "_choices"
-_ACTED = "_acted"
+_SENT = "_sent_address"
 _OPENED = "_examples_opened"
 _FAILURE = "_failure"
 _PARTS = ("settings", "selection", "training", "watched")
-_NAMES = [field.name for part in (Settings, Selection, TrainingChoice, WatchedChoice) for field in fields(part)]
+_PART_OF = {
+    field.name: name
+    for name, part in zip(_PARTS, (Settings, Selection, TrainingChoice, WatchedChoice), strict=True)
+    for field in fields(part)
+}
 
 
 @dataclass(frozen=True)
@@ -98,35 +102,28 @@ FIRST = Choices(examples.OPENING.settings, examples.OPENING.selection)
 
 
 def load() -> Choices:
-    """What is chosen now. Fills the state of every widget, so call it before the first one is drawn."""
+    """What is chosen now. Call it before the first control is drawn."""
     before: Choices | None = memory.get(_CHOICES)
-    acted = memory.pop(_ACTED, False)
-    choices = _from_address() if before is None else _with_widgets(before)
-    if before is not None and not acted and choices == before and _address_is_chosen(before):
-        choices = _from_address()
+    choices = _from_address() if before is None or has_gone_back() else _with_controls(before)
     save(choices)
-    drafts.say_again(filter(catching_up.is_unheard, _NAMES))
     return choices
 
 
 def save(choices: Choices) -> None:
-    """Remember what is shown."""
-    catching_up.shows(choices.link, is_told=_address_is(choices))
+    """Remember what is shown, in place of what the page says until now."""
+    controls.chosen_in(_PART_OF)
     memory[_CHOICES] = choices
-    known = memory.to_dict()
-    for part in (getattr(choices, name) for name in _PARTS):
-        for field in fields(part):
-            value = getattr(part, field.name)
-            value = list(value) if isinstance(value, tuple) else value
-            if known.get(field.name) != value:
-                catching_up.replaced(field.name, known.get(field.name))
-                memory[field.name] = value
 
 
 def show_link() -> None:
-    """Make the address bar the link of what is shown, the last that the browser hears of a change."""
-    if not _address_is(chosen()):
-        st.query_params.from_dict(chosen().link)
+    """Make the address bar the link of what is shown.
+
+    A browser that went Back meanwhile gets what was sent before only then, so it is told again.
+    """
+    link = address() if _address_is(chosen()) else chosen().link
+    if link != address() or memory.get(_SENT, link) != link:
+        st.query_params.from_dict(link)
+        memory[_SENT] = link
 
 
 def chosen() -> Choices:
@@ -135,10 +132,15 @@ def chosen() -> Choices:
     return choices
 
 
+def shown_in(name: str) -> Any:  # noqa: ANN401 - whatever the field holds
+    """What the control of a field shows: what is chosen."""
+    return getattr(getattr(chosen(), _PART_OF[name]), name)
+
+
 def choose(settings: Settings, selection: Selection) -> None:
     """Replace everything that is chosen of our own model, as a callback does."""
     memory[_OPENED] = examples_opened() + 1
-    _act(_with(chosen(), settings=settings, selection=selection))
+    save(_with(chosen(), settings=settings, selection=selection))
 
 
 def examples_opened() -> int:
@@ -149,8 +151,8 @@ def examples_opened() -> int:
 
 def select(**changes: Any) -> None:  # noqa: ANN401 - the fields of Selection, checked by `replace`
     """Change what is looked at, as a callback does."""
-    before = _with_widgets(chosen())  # a widget may have changed at the same moment
-    _act(_with(before, selection=replace(before.selection, **changes)))
+    before = _with_controls(chosen())  # a control may have changed at the same moment
+    save(_with(before, selection=replace(before.selection, **changes)))
 
 
 def select_cell(query: int, key: int) -> None:
@@ -160,24 +162,24 @@ def select_cell(query: int, key: int) -> None:
 
 def train(choice: TrainingChoice) -> None:
     """Replace what is trained and looked at there, as a callback does."""
-    _act(_with(chosen(), training=fitted_training(choice)))
+    save(_with(chosen(), training=fitted_training(choice)))
 
 
 def watch(**changes: Any) -> None:  # noqa: ANN401 - the fields of WatchedChoice, checked by `replace`
     """Change which trace is open or what is looked at in it, as a callback does."""
-    before = _with_widgets(chosen())
-    _act(_with(before, watched=replace(before.watched, **changes)))
+    before = _with_controls(chosen())
+    save(_with(before, watched=replace(before.watched, **changes)))
 
 
 def open_watched(**changes: Any) -> None:  # noqa: ANN401
     """Open another trace, as a callback does: what was looked at in the one before is forgotten."""
     door = chosen().watched.watched_door
-    _act(_with(_with_widgets(chosen()), watched=replace(NOTHING_WATCHED, watched_door=door, **changes)))
+    save(_with(_with_controls(chosen()), watched=replace(NOTHING_WATCHED, watched_door=door, **changes)))
 
 
 def change(**changes: Any) -> None:  # noqa: ANN401 - the fields of Settings, checked by `replace`
     """Change the settings, as a callback does."""
-    _act(with_changes(_with_widgets(chosen()), **changes))
+    save(with_changes(_with_controls(chosen()), **changes))
 
 
 def with_changes(before: Choices, **changes: Any) -> Choices:  # noqa: ANN401 - the fields of Settings
@@ -224,12 +226,12 @@ def on_event(key: str, name: str, handle: Callable[[object], None]) -> Callable[
     return callback(take)
 
 
-def on_change(key: str, handle: Callable[[Any], None]) -> Callable[[], None]:
-    """A callback that hands ``handle`` the new value of the widget ``key``, unless the widget has left the page."""
+def on_change(name: str, handle: Callable[[Any], None]) -> Callable[[], None]:
+    """A callback that hands ``handle`` the new value of a control, unless the control has left the page."""
 
     def take() -> None:
-        if key in memory and not catching_up.is_old(key, value := memory[key]):
-            handle(value)
+        if keys := controls.keys_on_page(name):
+            handle(memory[keys[-1]])
 
     return callback(take)
 
@@ -253,11 +255,6 @@ def has_index(event: object, name: str) -> bool:
 
 def _seq_key(key: str) -> str:
     return f"_{key}_seq"
-
-
-def _act(choices: Choices) -> None:
-    save(choices)
-    memory[_ACTED] = True
 
 
 def _from_address() -> Choices:
@@ -291,47 +288,29 @@ def _address_is(choices: Choices) -> bool:
     return given == choices.link or (is_first and _chooses_nothing(given))
 
 
-def _address_is_chosen(before: Choices) -> bool:
-    """Whether a person went to the address: it is not what is shown, nor what the page has just left."""
-    return not _address_is(before) and not catching_up.is_behind()
-
-
 def _chooses_nothing(given: Iterable[str]) -> bool:
     """Whether none of the parameters is one of ours."""
     return not any(name in FIELDS or name in TRAINING or name in WATCHED for name in given)
 
 
-def _with_widgets(before: Choices) -> Choices:
-    """The choices with the values of those widgets that were on the page."""
-    known = memory.to_dict()
-    if catching_up.has_old_values():
-        known = catching_up.without_old(known)
-    elif _address_is(before):
-        catching_up.caught_up()
-    values = _values_of_widgets(Settings, known)
-    if values.setdefault("d_model", before.settings.d_model) == before.settings.d_model:
-        values["d_model"] = before.width
-    selection = _in_order(replace(before.selection, **_values_of_widgets(Selection, known)))
-    training = fitted_training(replace(before.training, **_values_of_widgets(TrainingChoice, known)))
-    watched = replace(before.watched, **_values_of_widgets(WatchedChoice, known))
-    choices = _with_fitted(before, replace(before.settings, **values), selection)
-    choices = replace(choices, training=training, watched=watched)
-    unchanged = all(getattr(choices, part) == getattr(before, part) for part in _PARTS)
-    return before if unchanged else choices
+def _with_controls(before: Choices) -> Choices:
+    """The choices with what a person chose in controls since they were last read."""
+    changes: dict[str, dict[str, Any]] = {part: {} for part in _PARTS}
+    for name, value in controls.chosen_in(_PART_OF).items():
+        if value is not None:  # a pressed choice that is pressed again: it stays
+            changes[_PART_OF[name]][name] = value
+    if not any(changes.values()):
+        return before
+    choices = with_changes(before, **changes["settings"])
+    return replace(
+        choices,
+        selection=_in_order(replace(choices.selection, **changes["selection"])),
+        training=fitted_training(replace(before.training, **changes["training"])),
+        watched=replace(before.watched, **changes["watched"]),
+    )
 
 
 def _in_order(selection: Selection) -> Selection:
     """Equal choices of masks are equal values, in whatever order they were clicked."""
     mask_a, mask_b = in_mask_order(selection.mask_a), in_mask_order(selection.mask_b)
     return replace(selection, mask_a=mask_a, mask_b=mask_b)
-
-
-def _values_of_widgets(
-    kind: type[Settings | Selection | TrainingChoice | WatchedChoice], known: Mapping[str, Any]
-) -> dict[str, Any]:
-    values = {field.name: known.get(field.name) for field in fields(kind)}
-    return {
-        name: tuple(value) if isinstance(value, list) else value
-        for name, value in values.items()
-        if value is not None
-    }

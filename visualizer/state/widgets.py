@@ -1,8 +1,4 @@
-"""Controls that several rooms draw, and the one way to make the control of a field.
-
-A control that is not drawn for a while keeps its value only with ``persist_state``; without, Streamlit gives it
-back with the value it was first drawn with.
-"""
+"""Controls that several rooms draw, and the one way to make the control of a field."""
 
 from __future__ import annotations
 
@@ -17,7 +13,7 @@ from visualizer.settings.fields import NO_MASK
 from visualizer.settings.settings import FIELDS, in_mask_order
 from visualizer.settings.training_settings import TRAINING
 from visualizer.settings.watched_settings import WATCHED
-from visualizer.state import catching_up, drafts, state
+from visualizer.state import controls, state
 
 say = texts_of(__name__)
 
@@ -33,10 +29,11 @@ def menu(title: str, offered: Mapping[str, Callable[[], None]], *, key: str, **m
 
     def act(chosen: str | None) -> None:
         if chosen is not None:
-            drafts.fill(key, None)
+            controls.give(key, None)
             offered[chosen]()
 
-    st.selectbox(title, list(offered), index=None, key=key, on_change=state.on_change(key, act), **more)
+    heard = state.on_change(key, act)
+    st.selectbox(title, list(offered), index=None, key=controls.give(key, None), on_change=heard, **more)
 
 
 def text(name: str, **more: object) -> None:
@@ -45,17 +42,26 @@ def text(name: str, **more: object) -> None:
     This and the following draw the control of a field with its label, help, bounds and choices. ``more`` are
     arguments of Streamlit's widget, further ones or other than the usual ones.
     """
-    st.text_area(_FIELDS[name].label, **_usual(name, more))
+    st.text_area(_FIELDS[name].label, value=state.shown_in(name), **_usual(name, more))
+
+
+def line(name: str, **more: object) -> str:
+    """A field for text of one line; what is written there."""
+    written: str = st.text_input(
+        **{"label": _FIELDS[name].label, "value": state.shown_in(name), **_usual(name, more)}
+    )
+    return written
 
 
 def choice(name: str, offered: Sequence[Any] | None = None, **more: object) -> None:
     """A menu of the field's choices, or of those offered."""
-    _labelled(st.selectbox, name, offered, **more)
+    options = _options(name, offered)
+    _labelled(st.selectbox, name, options, index=options.index(state.shown_in(name)), **more)
 
 
 def segments(name: str, offered: Sequence[Any] | None = None, **more: object) -> None:
     """The field's choices, or those offered, side by side."""
-    _labelled(st.segmented_control, name, offered, **more)
+    _labelled(st.segmented_control, name, _options(name, offered), default=state.shown_in(name), **more)
 
 
 def slider(name: str, step: float = 1, **more: object) -> None:
@@ -70,10 +76,10 @@ def number(name: str, step: float = 1, **more: object) -> None:
 
 def option(name: str, options: Sequence[float], zero: str = "0", **more: object) -> None:
     """A slider over some numbers; ``zero`` says what 0 stands for."""
-    catching_up.is_read_as(name, options[0])
     st.select_slider(
         _FIELDS[name].label,
         options,
+        value=state.shown_in(name),
         format_func=lambda value: f"{value:g}" if value else zero,
         **_usual(name, more),
     )
@@ -81,7 +87,7 @@ def option(name: str, options: Sequence[float], zero: str = "0", **more: object)
 
 def switch(name: str, **more: object) -> None:
     """On or off."""
-    st.toggle(_FIELDS[name].label, **_usual(name, more))
+    st.toggle(_FIELDS[name].label, value=state.shown_in(name), **_usual(name, more))
 
 
 def table(columns: Mapping[str, Sequence[object]], **more: Any) -> None:  # noqa: ANN401
@@ -96,28 +102,29 @@ _FIELDS = {**FIELDS, **TRAINING, **WATCHED}
 
 
 def _usual(name: str, more: Mapping[str, object]) -> dict[str, Any]:
-    return {"key": name, "help": _FIELDS[name].help, "persist_state": "page", **more}
+    return {"key": controls.give(name, state.shown_in(name)), "help": _FIELDS[name].help, **more}
 
 
-def _bounds(name: str) -> tuple[float, float]:
-    """The least and the most, in the type that makes Streamlit give numbers of that type."""
+def _bounds(name: str) -> tuple[float, float, float]:
+    """The least, the most and what is shown, in the type that makes Streamlit give numbers of that type."""
     field = _FIELDS[name]
     kind = int if field.kind == "integer" else float
-    return kind(field.least), kind(field.most)
+    return kind(field.least), kind(field.most), kind(state.shown_in(name))
 
 
-def _labelled(widget: Callable[..., Any], name: str, offered: Sequence[Any] | None = None, **more: object) -> None:
+def _options(name: str, offered: Sequence[Any] | None) -> list[Any]:
+    return list(_FIELDS[name].choices if offered is None else offered)
+
+
+def _labelled(widget: Callable[..., Any], name: str, options: Sequence[Any], **more: object) -> None:
     field = _FIELDS[name]
-    widget(
-        field.label,
-        list(field.choices) if offered is None else list(offered),
-        **{"format_func": field.choices.__getitem__, **_usual(name, more)},
-    )
+    widget(field.label, options, **{"format_func": field.choices.__getitem__, **_usual(name, more)})
 
 
 def mask_pills(name: str, **more: Any) -> None:  # noqa: ANN401 - arguments of Streamlit's widget
     """One pill per mask."""
-    _labelled(st.pills, name, selection_mode="multi", **more)
+    shown = list(state.shown_in(name))
+    _labelled(st.pills, name, _options(name, None), selection_mode="multi", default=shown, **more)
 
 
 def compared_mask(name: str, drawn: tuple[str, ...]) -> None:
@@ -133,7 +140,7 @@ def compared_mask(name: str, drawn: tuple[str, ...]) -> None:
         chosen = () if none_is_new else tuple(mask for mask in pressed if mask != NO_MASK)
         state.select(**{name: in_mask_order(chosen)})
 
-    drafts.fill(key, list(drawn) or [NO_MASK])
+    shown = list(drawn) or [NO_MASK]
     side = name.removeprefix("mask_").upper()
     with st.expander(f"{side}: {mask_title(drawn)}", key=name, width=220):
         st.pills(
@@ -141,7 +148,8 @@ def compared_mask(name: str, drawn: tuple[str, ...]) -> None:
             [NO_MASK, *field.choices],
             selection_mode="multi",
             format_func=({NO_MASK: say("no_mask")} | dict(field.choices)).__getitem__,
-            key=key,
+            default=shown,
+            key=controls.give(key, shown),
             help=field.help,
             on_change=state.on_change(key, choose),
         )

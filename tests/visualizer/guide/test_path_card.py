@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from tests.controls import chosen
 from tests.test_app import assert_healthy, components, in_link, open_app
 from visualizer.settings.examples import OPENING
 from visualizer.settings.link import write_query
@@ -24,7 +25,10 @@ def test_while_the_path_is_walked_only_the_text_is_chosen_and_it_goes_on_with_it
     assert_healthy(app)
     assert "headlight_path_card" in components(app)
     assert in_link(app, "text") == "the cat sat\nthe cat"
-    assert app.session_state["mask"] == ["causal", "padding"]  # as in the sidebar
+    assert chosen(app, "mask") == (
+        "causal",
+        "padding",
+    )  # as in the sidebar
 
 
 @pytest.mark.parametrize("changes", [{"text": "word " * 2000}, {"text": "the zebra"}, {"path": "unknown"}])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.controls import chosen
 from tests.test_app import assert_healthy, open_app, open_examples
 from tests.visualizer.told import tell
 from visualizer.components.packing import header_of
@@ -22,7 +23,7 @@ def test_the_path_ends_with_three_ways_on_after_which_it_begins_anew(view):
     assert [one for one, _ in card_of(app)["onward"]] == ["lab", "heads", "generate"]
     tell(app, "path_card", "onward", view=view)
     assert_healthy(app)
-    assert (app.session_state["view"], card_of(app)) == (view, None)
+    assert (chosen(app, "view"), card_of(app)) == (view, None)
     open_examples(app).button("begin").click().run()
     assert card_of(app)["current"] == 0
     assert not card_of(app)["onward"]
@@ -37,25 +38,25 @@ def test_who_opened_a_stage_in_follow_a_token_is_offered_the_way_back():
     app = open_app(view="way", query="3")
     path = "encoder.layers.0.self_attention.weights"
     tell(app, "token_way_encoder", "open", path=path, query=3, head=1)
-    assert app.session_state["view"] == "step"
+    assert chosen(app, "view") == "step"
     app.button("back_to_the_way").click().run()
-    assert app.session_state["view"] == "way"
+    assert chosen(app, "view") == "way"
     app.segmented_control("view").set_value("step").run()
     assert "back_to_the_way" not in {button.key for button in app.button}
 
 
 def test_a_token_of_the_text_is_in_focus_when_a_shorter_text_comes_into_sight():
     app = open_app(text="the cat sat on the mat and it was happy\na dog", architecture="decoder")
-    assert app.session_state["query"] == 8
+    assert chosen(app, "query") == 8
     app.segmented_control("batch").set_value(1).run()
     assert_healthy(app)
-    assert app.session_state["query"] == 1
+    assert chosen(app, "query") == 1
     tell(app, "token_strip", "select", sequence="source", index=5)
-    assert app.session_state["query"] == 5, "padding that is chosen is looked at"
+    assert chosen(app, "query") == 5, "padding that is chosen is looked at"
     named = open_app(text="a dog", pad="4", query="5")
-    assert named.session_state["query"] == 5
-    assert open_app(text="a dog", pad="9").session_state["query"] == 1
-    assert open_app(text="a dog", pad="9", pad_side="left").session_state["query"] == 9
+    assert chosen(named, "query") == 5
+    assert chosen(open_app(text="a dog", pad="9"), "query") == 1
+    assert chosen(open_app(text="a dog", pad="9", pad_side="left"), "query") == 9
 
 
 def test_a_trained_model_has_no_order_to_shuffle():
@@ -80,4 +81,4 @@ def test_an_attention_alone_which_has_no_way_to_follow_leads_on_to_its_stages():
     app = open_app(view="way", architecture="attention")
     app.button("step_instead").click().run()
     assert_healthy(app)
-    assert app.session_state["view"] == "step"
+    assert chosen(app, "view") == "step"

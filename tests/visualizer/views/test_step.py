@@ -51,8 +51,10 @@ def page(path: str) -> None:
     from tests.visualizer.views.test_step import SMALL
     from visualizer.runs.compute import compute_run
     from visualizer.settings.settings import Selection, Settings
+    from visualizer.state import state
     from visualizer.views.step import render
 
+    state.load()
     render(compute_run(Settings(**SMALL)), Selection(stage=path))
 
 

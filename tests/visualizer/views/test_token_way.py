@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 import torch
 
+from tests.controls import chosen
 from tests.test_app import assert_healthy, components, open_app
 from tests.visualizer.sample_runs import VARIANTS, run_of
 from tests.visualizer.told import tell
@@ -82,9 +83,9 @@ def test_another_token_and_the_stage_of_a_part_are_chosen_in_the_picture():
     assert dict(app.query_params) == {"view": "way", "query": "4"}
     path = "encoder.layers.1.self_attention.weights"
     tell(app, "token_way_encoder", "open", path=path, query=4, head=1)
-    assert app.session_state["view"] == "step"
+    assert chosen(app, "view") == "step"
     assert dict(app.query_params) == {"query": "4", "head": "1", "layer": "1"}
-    assert app.session_state["stage"] == "encoder.self_attention.weights"
+    assert chosen(app, "stage") == "encoder.self_attention.weights"
 
 
 def test_padding_and_batches_are_followed_in_the_sequence_that_is_chosen():

@@ -7,7 +7,7 @@
 export function refuseTooLong(event, longest) {
   const { target: field, data } = event;
   if (!(field instanceof HTMLTextAreaElement || field instanceof HTMLInputElement)) return;
-  const key = field.closest("[class*=st-key-]")?.className.match(/st-key-(\S+)/)?.[1] ?? "";
+  const key = field.closest("[class*=st-key-]")?.className.match(/st-key-(\w+)/)?.[1] ?? "";
   const most = longest[key] ?? longest[""];
   const replaced = (field.selectionEnd ?? 0) - (field.selectionStart ?? 0);
   const length = field.value.length - replaced + (data?.length ?? 0);

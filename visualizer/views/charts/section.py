@@ -11,7 +11,8 @@ from visualizer.settings.fields import NO_CHART, WORKED_EXAMPLES
 from visualizer.settings.settings import FIELDS
 from visualizer.stages.derivations import Cell
 from visualizer.stages.registry import entry_of
-from visualizer.state import drafts, state
+from visualizer.state import state
+from visualizer.state.controls import give_emptiable
 from visualizer.views.charts import heads, measures, positions, residual, row
 
 CHARTS: Mapping[str, Callable[[Run, Cell], None]] = {
@@ -52,7 +53,6 @@ def charts(run: Run, cell: Cell, offered: Sequence[str], chosen: str) -> None:
     field = FIELDS["chart"]
     drawn = chosen if chosen in offered else None
     key = f"charts_{'_'.join(offered)}"
-    drafts.fill(key, drawn)
     with st.container(key="charts"):
         st.selectbox(
             field.label,
@@ -61,7 +61,7 @@ def charts(run: Run, cell: Cell, offered: Sequence[str], chosen: str) -> None:
             placeholder=field.label,
             format_func=field.choices.__getitem__,
             label_visibility="collapsed",
-            key=key,
+            key=give_emptiable(key, drawn),
             on_change=state.on_change(key, lambda name: state.select(chart=name or NO_CHART)),
             width=240,
         )

@@ -9,7 +9,8 @@ from model.texts import texts_of
 from visualizer.runs.writer import Writer
 from visualizer.runs.written import Beam, OneByOne
 from visualizer.settings.settings import FIELDS, Selection
-from visualizer.state import drafts, state, widgets
+from visualizer.state import state, widgets
+from visualizer.state.controls import give, give_emptiable
 
 say = texts_of(__name__)
 
@@ -56,30 +57,29 @@ def _limit(selection: Selection, writer: Writer) -> int:
 
 def _choose_limit(selection: Selection, writer: Writer) -> None:
     """The usual number is no choice: another model has another one."""
-    key = "most_tokens"
+    name, shown = "most_tokens", _limit(selection, writer)
 
     def take(limit: int) -> None:
         state.select(limit=0 if limit == writer.usual_limit else limit)
 
-    drafts.fill(key, _limit(selection, writer))
     st.number_input(
         FIELDS["limit"].label,
         min_value=1,
         max_value=writer.longest,
+        value=shown,
         help=say("knows_no_end") if writer.end is None else say("ends_by_itself"),
-        key=key,
-        on_change=state.on_change(key, take),
+        key=give(name, shown),
+        on_change=state.on_change(name, take),
     )
 
 
 def _choose_top_k(selection: Selection, n_tokens: int) -> None:
     """An empty field is no limit."""
-    field, key = FIELDS["top_k"], "likely_tokens_left"
+    field, name, shown = FIELDS["top_k"], "likely_tokens_left", min(selection.top_k, n_tokens) or None
 
     def take(top_k: int | None) -> None:
         state.select(top_k=top_k or 0)
 
-    drafts.fill(key, min(selection.top_k, n_tokens) or None)
     st.number_input(
         field.label,
         min_value=1,
@@ -87,6 +87,6 @@ def _choose_top_k(selection: Selection, n_tokens: int) -> None:
         value=None,
         placeholder=say("all_tokens"),
         help=field.help,
-        key=key,
-        on_change=state.on_change(key, take),
+        key=give_emptiable(name, shown),
+        on_change=state.on_change(name, take),
     )

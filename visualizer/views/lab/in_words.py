@@ -13,7 +13,7 @@ from model.mask_tools.mask_case import listed
 from model.texts import texts_of
 from visualizer.runs.masks_in_force import as_expression
 from visualizer.settings.settings import FIELDS, Settings, in_mask_order
-from visualizer.state import drafts, state, widgets
+from visualizer.state import controls, drafts, state, widgets
 from visualizer.views.lab import mask_edits
 from visualizer.views.lab.case import Case
 from visualizer.views.lab.pointing import complain
@@ -31,11 +31,10 @@ def expression(case: Case) -> None:
         if settings.custom
         else mask_edits.whole_expression(settings, selection.layer, selection.head, case.context)
     )
-    drafts.keep_in_step(_EXPRESSION, shown)
 
     def write(text: str) -> None:
         if not text.strip() and not settings.custom:
-            drafts.fill(_EXPRESSION, shown)
+            controls.give(_EXPRESSION, shown)
             return
         with suppress(MaskExpressionError):
             found = mask_edits.with_expression(case.settings, case.scope, text, case.masks, case.context)
@@ -43,7 +42,7 @@ def expression(case: Case) -> None:
 
     st.text_input(
         say("allowed_where"),
-        key=_EXPRESSION,
+        **controls.give_draft(_EXPRESSION, shown),
         placeholder=_placeholder(case),
         help=say("allowed_where_help"),
         on_change=state.on_change(_EXPRESSION, write),
@@ -52,7 +51,7 @@ def expression(case: Case) -> None:
 
 def beside(case: Case) -> None:
     """Draw what is wrong with the expression, and what is in force beside it."""
-    complain(drafts.text_in(_EXPRESSION), case.context)
+    complain(str(controls.shown_in(_EXPRESSION) or ""), case.context)
     _also_under(case)
     _force(case)
 

@@ -16,7 +16,7 @@ from visualizer.runs import intended
 from visualizer.runs.intended import EXTRAS, keys_before, kind_of, read_intent, write_intent
 from visualizer.settings.fields import EXPRESSION, MAX_TOKENS, UNSAID
 from visualizer.settings.settings import FIELDS
-from visualizer.state import drafts, state
+from visualizer.state import controls, state
 from visualizer.views.lab.case import Case
 from visualizer.views.lab.mask_files import pasted
 from visualizer.views.lab.pointing import complain
@@ -66,7 +66,7 @@ def given_cells(intent: Intent, name: str, painting: Tensor | None = None) -> Te
         ValueError: what was given is no mask; one sentence says why.
     """
     if intent.kind == "array":
-        text = drafts.text_in(f"{_ARRAY}_{name}")
+        text = str(controls.shown_in(f"{_ARRAY}_{name}") or "")
         if not text.strip():
             raise ValueError(say("no_array"))
         return _as_cells(pasted(text))
@@ -136,7 +136,6 @@ def question(name: str, said: str, context: MaskContext | None, extras: str) -> 
 
 def _condition(name: str, said: str, context: MaskContext | None) -> None:
     key = f"{_CONDITION}_{name}"
-    drafts.keep_in_step(key, said.removeprefix(EXPRESSION))
 
     def write(text: str) -> None:
         try:
@@ -146,14 +145,14 @@ def _condition(name: str, said: str, context: MaskContext | None) -> None:
         state.select(**{name: EXPRESSION + " ".join(text.split())})
 
     with st.container(width=320):
-        st.text_input(
+        text = st.text_input(
             say("condition"),
-            key=key,
+            **controls.give_draft(key, said.removeprefix(EXPRESSION)),
             placeholder=say("condition_example"),
             help=say("condition_help"),
             on_change=state.on_change(key, write),
         )
-        complain(drafts.text_in(key), context)
+        complain(text, context)
 
 
 def _array(name: str) -> None:

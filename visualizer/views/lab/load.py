@@ -18,7 +18,6 @@ from visualizer.runs.intended import read_intent
 from visualizer.safe_text import markdown_safe
 from visualizer.settings.attentions import attention_named
 from visualizer.settings.fields import TRAINED
-from visualizer.settings.settings import FIELDS
 from visualizer.state import state, widgets
 from visualizer.views.lab import mask_edits
 from visualizer.views.lab.case import Case, case_in
@@ -139,7 +138,7 @@ def _judged(
             question("intent_array", case.selection.intent_array, None, "")
         about = [] if is_of_keys else ["array_documents"]
         for name in (*about, "array_padding"):
-            st.text_input(FIELDS[name].label, key=name, help=FIELDS[name].help, persist_state="page", width=100)
+            widgets.line(name, width=100)
         if not is_of_keys:
             passed = _with_rows(case, passed)
         planes = planes_of(passed)

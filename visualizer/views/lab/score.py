@@ -15,7 +15,8 @@ from model.texts import texts_of
 from visualizer.components.tensor_grid.element import Panel, tensor_grid
 from visualizer.safe_text import markdown_safe
 from visualizer.server.mount import mount
-from visualizer.state import drafts, state, widgets
+from visualizer.state import state, widgets
+from visualizer.state.controls import give_draft
 from visualizer.views.lab.case import Case
 from visualizer.views.lab.pointing import point_out
 from visualizer.views.lab.translate import mask_to_translate
@@ -50,22 +51,19 @@ def _start_from() -> None:
 
 
 def _expression(case: Case) -> None:
-    drafts.keep_in_step(_TEXT, case.run.settings.score)
-
     def write(text: str) -> None:
         if not text.strip():
             state.change(score="")
         elif (change := _read(text)) is not None:
             state.change(score=change.text)
 
-    st.text_input(
+    text = st.text_input(
         say("becomes"),
-        key=_TEXT,
+        **give_draft(_TEXT, case.run.settings.score),
         placeholder=say("becomes_itself"),
         help=say("becomes_help"),
         on_change=state.on_change(_TEXT, write),
     )
-    text = drafts.text_in(_TEXT)
     if text.strip():
         _complaint(text)
     ready = next((one for one in READY_SCORES if one.text == case.run.settings.score), None)

@@ -12,7 +12,8 @@ from visualizer.components.expectation.element import expectation, parse_marks
 from visualizer.safe_text import markdown_safe
 from visualizer.server.mount import mount
 from visualizer.settings.settings import FIELDS
-from visualizer.state import drafts, state
+from visualizer.state import state
+from visualizer.state.controls import give, give_emptiable
 from visualizer.state.expectations import Expectation, expect, expectation_at, now_asked, reveal
 from visualizer.views.predict.class_answers import beside_answers
 from visualizer.views.predict.covered import hide_nothing
@@ -131,10 +132,9 @@ def _task(question: CellQuestion) -> str:
 def _choose_token(
     question: TokenQuestion, kept: Expectation, title: str, choose: Callable[[int | None], None]
 ) -> None:
-    key = "expected_token"
-    drafts.fill(key, kept.token)
-    changed = state.on_change(key, lambda token: choose(token if isinstance(token, int) else None))
-    labels = [markdown_safe(label) for label in question.labels]
+    name = "expected_token"
+    changed = state.on_change(name, lambda token: choose(token if isinstance(token, int) else None))
+    key, labels = give_emptiable(name, kept.token), [markdown_safe(label) for label in question.labels]
     if len(question.offered) <= MOST_BUTTONS:
         st.pills(title, question.offered, format_func=labels.__getitem__, key=key, on_change=changed)
     else:
@@ -161,34 +161,34 @@ def _reveal(of: Hashable, results: Sequence[Hashable]) -> None:
 
 
 def _choose_question(kinds: Sequence[Kind], chosen: Kind) -> None:
-    key = "asked_question"
-    drafts.fill(key, chosen)
+    name = "asked_question"
     st.segmented_control(
         FIELDS["question"].label,
         kinds,
+        default=chosen,
         format_func=FIELDS["question"].choices.__getitem__,
         label_visibility="collapsed",
         width="content",
-        key=key,
-        on_change=state.on_change(key, lambda kind: state.select(question=kind or chosen)),
+        key=give(name, chosen),
+        on_change=state.on_change(name, lambda kind: state.select(question=kind or chosen)),
     )
 
 
 def _choose(name: str, index: int, labels: Sequence[str]) -> None:
     """A menu for the layer or the head."""
-    key = f"asked_{name}"
+    control = f"asked_{name}"
 
     def choose(chosen: object) -> None:
         if isinstance(chosen, int):  # an option that is gone comes back as its text
             state.select(**{name: chosen})
 
-    drafts.fill(key, index)
     st.selectbox(
         FIELDS[name].label,
         range(len(labels)),
+        index=index,
         format_func=labels.__getitem__,
         label_visibility="collapsed",
         width=210,
-        key=key,
-        on_change=state.on_change(key, choose),
+        key=give(control, index),
+        on_change=state.on_change(control, choose),
     )

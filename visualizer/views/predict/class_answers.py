@@ -14,6 +14,7 @@ import streamlit as st
 from model.texts import texts_of
 from visualizer.safe_text import markdown_safe
 from visualizer.state import drafts, state
+from visualizer.state.controls import key_of, shown_in
 from visualizer.state.expectations import expectation_at
 from visualizer.state.state import Choices
 from visualizer.views.predict.questions import CellQuestion, TokenQuestion
@@ -42,7 +43,13 @@ def beside_answers(question: Question, of: Hashable, code: str, *, revealed: boo
     name = _name(question, of)
     CLASSROOM.answer(code, name, _person(), _answer(question, of))
     with st.container(horizontal=True, vertical_alignment="center", key="class_answers"):
-        shown = st.toggle(say("show", code=code), key="show_class", persist_state="page", width="content")
+        shown = st.toggle(
+            say("show", code=code),
+            value=bool(shown_in("show_class")),
+            key=key_of("show_class"),
+            persist_state="page",
+            width="content",
+        )
         if not shown:
             st.caption(say("counted", asked_for=_asked_for(question)), width="content")
     if not shown:

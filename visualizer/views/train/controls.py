@@ -98,11 +98,10 @@ def choose_look(choice: TrainingChoice, task: Task) -> Look:
     """What to look at. A text that is none of the task is refused, and the last good one is asked on."""
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="look"):
         st.caption(TRAINING["train_text"].label, width="content")
-        typed = st.text_input(
-            say("ask_it", allowed=task.texts.allowed),
+        typed = widgets.line(
+            "train_text",
+            label=say("ask_it", allowed=task.texts.allowed),
             label_visibility="collapsed",
-            key="train_text",
-            persist_state="page",
             width=420 if task.has_words else 180,
         )
         if len(ATTENTIONS[task.architecture]) > 1:

@@ -14,7 +14,8 @@ from model.texts import texts_of
 from visualizer.colors import DIVERGING
 from visualizer.safe_text import markdown_safe
 from visualizer.settings.training_settings import LAST_STEP, TrainingChoice
-from visualizer.state import drafts, state
+from visualizer.state import state
+from visualizer.state.controls import give
 from visualizer.state.theme import theme
 from visualizer.views.train import one_moment, session
 from visualizer.views.train.controls import Look, summary
@@ -144,12 +145,13 @@ def _choose_step(choice: TrainingChoice, seen: Seen[Trainings]) -> int:
         if state.chosen().training == choice:  # else another training was chosen meanwhile
             state.train(replace(choice, train_step=LAST_STEP if step == steps[-1] else step))
 
-    drafts.fill(_MOMENT, max(step for step in steps if step <= choice.train_step))
+    shown = max(step for step in steps if step <= choice.train_step)
     chosen: int = st.select_slider(
         _how_it_ended(seen),
         steps,
+        value=shown,
         format_func=lambda step: say("step", step=step),
-        key=_MOMENT,
+        key=give(_MOMENT, shown),
         on_change=state.on_change(_MOMENT, go_to),
     )
     return chosen

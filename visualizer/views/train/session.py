@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from visualizer.settings.training_settings import TrainingChoice
-from visualizer.state import drafts
+from visualizer.state import drafts, state
 from visualizer.state.visitors import name_of_session
 from visualizer.views.train.job import Trainings
 from visualizer.views.train.memory import MEMORY, recorded_state, untrained_state
@@ -94,7 +94,7 @@ def is_started(choice: TrainingChoice, plan: Plan) -> bool:
 def _is_mine(choice: TrainingChoice, plan: Plan, job: Job[Trainings], left: Seen[Trainings] | None = None) -> None:
     """Note what this session trains, also in the link: a reload makes another session."""
     drafts.put_by(_KEY, Mine(replace(choice, train_started=plan.name), plan, job, left))
-    drafts.fill("train_started", plan.name)
+    state.train(replace(state.chosen().training, train_started=plan.name))
 
 
 def _mine() -> Mine | None:

@@ -16,7 +16,7 @@ from visualizer.safe_text import markdown_safe
 from visualizer.server.mount import mount
 from visualizer.settings.looks import looks_in, looks_of
 from visualizer.settings.watched_settings import WATCHED
-from visualizer.state import state
+from visualizer.state import state, widgets
 from visualizer.state.state import Choices
 from visualizer.views.watched.window import choose_window, chosen_heads
 
@@ -40,7 +40,7 @@ def render(run: WatchedRun, attention: Attention, choices: Choices) -> None:
 def _choose() -> None:
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="watched_masks"):
         field = WATCHED["watched_mask"]
-        st.text_input(field.label, key=field.name, help=field.help, persist_state="page", width=360)
+        widgets.line(field.name, width=360)
         for ready in READY:
             if ready.name in _OFFERED:
                 st.button(

@@ -12,7 +12,7 @@ from model.texts import texts_of
 from visualizer.runs.watched import WatchedRun, in_bytes
 from visualizer.safe_text import as_code, markdown_safe, visible
 from visualizer.settings.watched_settings import MOST_HEADS, MOST_TOKENS, WATCHED
-from visualizer.state import drafts, state
+from visualizer.state import controls, drafts, state
 from visualizer.state.given import given_recording
 from visualizer.state.state import Choices
 from visualizer.work.cache import Kept
@@ -59,8 +59,8 @@ def render(choices: Choices) -> WatchedRun | None:
         return None
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="watched_file"):
         st.markdown(say("open", title=as_code(run.title), size=in_bytes(run.n_bytes)), width="content")
-        icon = ":material/folder_open:"
-        with st.popover(say("open_another"), icon=icon, type="tertiary", key=_ANOTHER, on_change="rerun"):
+        icon, key = ":material/folder_open:", controls.key_of(_ANOTHER)
+        with st.popover(say("open_another"), icon=icon, type="tertiary", key=key, on_change="rerun"):
             _upload()
         st.button(
             say("close"),
@@ -206,21 +206,20 @@ def _upload() -> None:
         help=say("upload_help"),
     )
     st.caption(say("upload_cost", asked_from=in_bytes(ASKS_FROM), most=in_bytes(MOST_BYTES)))
-    field, key = WATCHED["watched_path"], "path_of_recording"
-    drafts.keep_in_step(key, state.chosen().watched.watched_path)
+    field, name = WATCHED["watched_path"], "path_of_recording"
     st.text_input(
         field.label,
-        key=key,
+        **controls.give_draft(name, state.chosen().watched.watched_path),
         help=field.help,
         placeholder="run.headlight",
-        on_change=state.on_change(key, _take_path),
+        on_change=state.on_change(name, _take_path),
     )
 
 
 def _take_path(text: str) -> None:
     """Open a file of this machine."""
     if text.strip():
-        drafts.fill(_ANOTHER, False)
+        controls.give(_ANOTHER, False)
         _show("path", watched_path=text.strip())
 
 
@@ -228,7 +227,7 @@ def _take(upload: object) -> None:
     """Open an uploaded file; what is open stays so where it is refused."""
     if upload is None:
         return
-    drafts.fill(_ANOTHER, False)
+    controls.give(_ANOTHER, False)
     drafts.put_by(_N_UPLOADS, int(str(drafts.put_by_before(_N_UPLOADS) or 0)) + 1)
     drafts.put_by(_REFUSED, None)
     if _TIMES_OF_UPLOAD * int(getattr(upload, "size", 0)) > ASKS_FROM:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
+from tests.controls import chosen
 from tests.test_app import components, in_link, open_app, open_case
 from tests.visualizer.views.watched.test_watched_view import pictures
 from visualizer.safe_text import markdown_safe
@@ -46,7 +47,7 @@ def test_what_is_written_replaces_what_is_in_force_and_a_switch_has_it_back():
     also_under(app).set_value(False).run()
     assert in_link(app, "mask") == "custom"
     app.text_input(key="expression").set_value("").run()
-    assert app.session_state["mask"] == ["causal"]
+    assert chosen(app, "mask") == ("causal",)
 
 
 def test_a_mask_that_is_written_again_still_offers_the_first():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from tests.controls import chosen
 from tests.test_app import open_app
 from visualizer.runs.compute import compute_run
 from visualizer.safe_text import markdown_safe
@@ -56,7 +57,7 @@ def test_the_way_to_a_wrong_mask_is_one_click():
     app = open_app(view="lab", architecture="decoder", intent="causal", **link)
     assert any(markdown_safe("In layer 1, head 1") in text.value for text in app.markdown)
     app.button(key="show_found_0").click().run()
-    assert (app.session_state["layer"], app.session_state["head"]) == (1, 1)
+    assert (chosen(app, "layer"), chosen(app, "head")) == (1, 1)
 
 
 def test_where_a_cross_attention_stands_is_said():

@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from model.mask_tools.translations import TRANSLATIONS, MaskToTranslate
+from tests.controls import chosen
 from tests.test_app import open_app
 from visualizer.safe_text import markdown_safe
 from visualizer.views.lab.export import as_npy, as_safetensors, as_scripts
@@ -44,7 +45,7 @@ def test_the_way_to_compare_with_what_it_should_be_counts_the_cells():
     }
     app = open_app(view="lab", intent="causal", **link)
     app.button(key="compare_intent").click().run()
-    assert app.session_state["view"] == "compare"
+    assert chosen(app, "view") == "compare"
     drawn = [text.value for text in app.markdown]
     assert any("A opens 3 cells that B blocks" in text for text in drawn), drawn
     assert not any(markdown_safe("the two runs are the same") in text for text in drawn)
@@ -56,8 +57,8 @@ def test_a_door_opens_its_own_tools_and_leads_back():
     app = open_app(view="lab", architecture="decoder", text="a b c d", panel="apply")
     assert app.text_input(key="expression").value == "k <= q", "the mask in force is there to be changed"
     app.button(key="door_array").click().run()
-    assert app.session_state["panel"] == "load"
+    assert chosen(app, "panel") == "load"
     assert not {"panel", "library", "start_from"} & {menu.key for menu in app.selectbox}
     app.button(key="door_say").click().run()
-    assert (app.session_state["panel"], app.session_state["mask"]) == ("translate", ["causal"])
+    assert (chosen(app, "panel"), chosen(app, "mask")) == ("translate", ("causal",))
     assert not [one for one in app.button if one.key == "door_say"], "it is open"

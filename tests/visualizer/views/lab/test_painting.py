@@ -9,6 +9,7 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
+from tests.controls import chosen
 from tests.test_app import assert_healthy, in_link, open_app, open_case
 from tests.visualizer.told import tell
 from tests.visualizer.views.lab.test_answers import said
@@ -126,7 +127,7 @@ def test_the_proof_of_a_case_and_the_way_to_the_stage_where_it_fails(case, verdi
     assert [verdict in box.value for kind in (app.success, app.error) for box in kind] == [True]
     if verdict == "Fails":
         app.button(key="go_to_leak").click().run()
-        assert app.session_state["view"] == "step"
+        assert chosen(app, "view") == "step"
         assert "changed on purpose by the mask bug" in said(app)
 
 

@@ -13,6 +13,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from tests.controls import chosen
 from tests.test_app import open_app
 from tests.visualizer.views.watched.test_watched_view import pictures
 from visualizer.safe_text import markdown_safe
@@ -197,7 +198,7 @@ def of_what_is_written(text: str, link: dict[str, str]) -> Heard:
     app = open_app(**LINK | {"mask": "padding"} | link)
     app.text_input(key="expression").set_value(text).run()
     assert not app.exception
-    assert app.session_state["mask"] == ["custom"], "what is written stands alone"
+    assert chosen(app, "mask") == ("custom",), "what is written stands alone"
     header = pictures(app)["headlight_mask_painter"]
     found = [f"{one['title']}. {one['why']}" for one in header["findings"] if one["severity"] != "note"]
     green = [header["all_clear"]] if "as it should be" in header["all_clear"] and not found else []

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from tests.controls import open_menu
 from tests.test_app import assert_healthy, components, in_link, open_app
 from tests.visualizer.told import tell
 from visualizer.runs.compute import compute_run
@@ -84,8 +85,7 @@ def test_a_class_begins_with_a_question_that_has_one_answer(query, asked):
     right = largest(question_at(run, WEIGHTS, kind="most", head=2, batch=0, row=0).panel, of_weights=True)
     assert (right[8].sum(), right[asked].sum()) == (2, 1)
     app = open_app(view="heads", query=str(query))
-    app.session_state["audience"] = True
-    app.run().button(key="begin_class").click().run()
+    open_menu(app, "audience").button(key="begin_class").click().run()
     assert_healthy(app)
     assert in_link(app, "query") == str(asked)
 

@@ -28,7 +28,8 @@ from visualizer.settings.fields import MAX_TOKENS
 from visualizer.settings.painted_mask import asks_for_head, read_planes, source_at
 from visualizer.settings.settings import Selection, Settings, default_stage
 from visualizer.settings.watched_settings import WATCHED
-from visualizer.state import drafts, state
+from visualizer.state import state
+from visualizer.state.controls import give_draft
 from visualizer.state.state import Choices
 
 say = texts_of(__name__)
@@ -95,11 +96,10 @@ def allowed_by(source: str, masked: Masked, n_heads: int) -> Tensor:
 def choose(run: WatchedRun, checkpoint: Checkpoint, masked: Masked, choices: Choices) -> None:
     """Draw the field for the mask, and the ways to its own one and to and from the Mask lab."""
     source, field = choices.watched.pretrained_mask, WATCHED["pretrained_mask"]
-    drafts.keep_in_step(_EXPRESSION, as_expression(source, masked.context()))
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="pretrained_other_mask"):
         st.text_input(
             field.label,
-            key=_EXPRESSION,
+            **give_draft(_EXPRESSION, as_expression(source, masked.context())),
             help=field.help,
             placeholder=say("irregular"),
             width=400,

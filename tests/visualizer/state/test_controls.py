@@ -1,0 +1,132 @@
+"""What a page says of controls that were given other values, which it may not have heard of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from hypothesis import given, strategies
+from streamlit.testing.v1 import AppTest
+
+from tests.controls import control_named
+from tests.test_app import in_link, open_app, open_case, open_examples
+from visualizer.settings.examples import EXAMPLES
+from visualizer.settings.fields import NO_MASK
+from visualizer.settings.gallery import GALLERY
+from visualizer.state import controls, state
+
+PADDING = next(example for example in EXAMPLES if example.name == "padding")
+CASE = next(case for case in GALLERY if case.name == "source_padding_seen")
+NAMES = ("text", "mask")
+VALUES = strategies.integers(0, 3)
+ACTS = strategies.lists(
+    strategies.one_of(
+        strategies.tuples(strategies.just("choose"), strategies.sampled_from(NAMES), VALUES),
+        strategies.tuples(strategies.just("replace"), strategies.sampled_from(NAMES), VALUES),
+        strategies.tuples(strategies.sampled_from(("draw", "break off"))),
+    ),
+    max_size=12,
+)
+
+
+class Memory(dict[str, Any]):
+    """What a session keeps, without Streamlit."""
+
+    to_dict = dict.copy
+
+
+@dataclass
+class Session:
+    """A page, what it has said, and a server that takes its time: it draws, or is broken off and sends nothing."""
+
+    choices: dict[str, int] = field(default_factory=lambda: dict.fromkeys(NAMES, 0))
+    page: dict[str, int] = field(default_factory=dict)
+    said: list[dict[str, int]] = field(default_factory=list)
+    memory: Memory = field(default_factory=Memory)
+
+    def choose(self, name: str, value: int) -> None:
+        """A person gives a control that is on the page another value."""
+        self.page[next(key for key in self.page if key.startswith(name))] = value
+        self.said.append(dict(self.page))
+
+    def replace(self, name: str, value: int) -> None:
+        """The server gives it one, as an example does."""
+        self.choices[name] = value
+
+    def run(self, *, is_broken_off: bool = False) -> None:
+        self.memory.update(self.said.pop(0) if self.said else {})
+        self.choices |= controls.chosen_in(NAMES)  # type: ignore[arg-type]
+        drawn = {controls.give(name, value): value for name, value in self.choices.items()}
+        self.memory.update(drawn)
+        if not is_broken_off:
+            for key in [key for key in self.memory if not key.startswith("_") and key not in drawn]:
+                del self.memory[key]
+            self.page = drawn
+
+
+@given(ACTS)
+def test_page_and_server_agree_once_all_is_said_and_the_last_act_on_a_drawn_control_counts(acts):
+    session = Session()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(controls, "memory", session.memory)
+        session.run()
+        for name, *what in acts:
+            if name in ("draw", "break off"):
+                session.run(is_broken_off=name == "break off")
+            else:
+                getattr(session, name)(*what)
+        while session.said:
+            session.run()
+        session.run()
+        assert sorted(session.page.values()) == sorted(session.choices.values())
+        session.choose("mask", 4)
+        session.run(is_broken_off=True)
+        session.run()
+        assert session.choices["mask"] == 4
+
+
+def test_what_was_replaced_is_not_chosen_again_by_a_page_that_still_shows_it(monkeypatch):
+    app = open_app(text="one two three")
+    said = app._tree.get_widget_states()
+    open_examples(app).button(key="example_padding").click().run()
+    now = app._tree.get_widget_states()
+    now.widgets.extend(each for each in said.widgets if each.id.endswith("-text"))
+    monkeypatch.setattr(app._tree, "get_widget_states", lambda: now)
+    app.query_params["text"] = "one two three"
+    app.run()
+    assert in_link(app, "text") == PADDING.settings.text
+    assert app.text_area(key="text").value == PADDING.settings.text
+
+
+def test_a_page_that_has_heard_of_a_change_chooses_what_it_had_before():
+    app = open_app(text="one two three")
+    open_examples(app).button(key="example_padding").click().run()
+    app.text_area(key="text").set_value("one two three").run()
+    assert in_link(app, "text") == app.text_area(key="text").value == "one two three"
+
+
+def test_a_case_gives_all_controls_its_values():
+    app = open_app(view="lab", architecture="decoder")
+    open_case(app, CASE.name)
+    shown = (app.text_area, "text"), (app.selectbox, "architecture"), (app.number_input, "pad")
+    for kind, name in shown:
+        assert control_named(kind, name).value == getattr(CASE.settings, name)
+
+
+def test_a_pill_that_another_releases_can_be_pressed_again():
+    app = open_app(view="compare", mask_a="")
+    for pressed, shown in ((["causal", NO_MASK], ["causal"]), ([NO_MASK, "causal"], [NO_MASK])) * 2:
+        app.pills(key="mask_a_pills").set_value(pressed).run()
+        assert app.pills(key="mask_a_pills").value == shown
+
+
+@pytest.mark.parametrize("is_back", [True, False], ids=["back", "an address that was left"])
+def test_the_address_is_read_again_only_after_back(monkeypatch, is_back):
+    app: AppTest = open_app(view="step", n_heads="2")
+    app.slider(key="n_heads").set_value(3).run()
+    monkeypatch.setattr(state, "has_gone_back", lambda: is_back)
+    app.query_params["n_heads"] = "2"
+    app.run()
+    assert app.slider(key="n_heads").value == (2 if is_back else 3)
+    assert in_link(app, "n_heads") == ("2" if is_back else "3")

@@ -1,0 +1,96 @@
+"""What each control of the page shows, and what a person chose in it.
+
+A page says the values of all its controls with whatever it says, also those that were replaced and that it has not
+heard of yet. So a control that is given another value becomes another control, with a key of its own. What differs
+from what was last known under a key was chosen by a person.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TypedDict
+
+from visualizer.state.memory import memory
+
+_CONTROLS = "_controls"
+_DRAFTS = "_drafts"
+
+Known = dict[str, object]
+"""What a control is known to show, by its keys: the last is drawn, others may still be on the page."""
+
+
+def give(name: str, value: object) -> str:
+    """Have the control ``name`` show a value, which it is to be drawn with.
+
+    Returns:
+        The key to draw it by.
+    """
+    known = _known(name)
+    key = key_of(name)
+    value = _plain(value)
+    if _plain(memory.get(key, known.get(key, value))) != value:
+        for old in [old for old in known if old not in memory]:
+            del known[old]
+        key = f"{name}-{int(key.removeprefix(name).removeprefix('-') or 0) + 1}"
+    known[key] = value
+    return key
+
+
+def give_emptiable(name: str, value: object) -> str:
+    """The same for a control that a person can empty, which Streamlit allows where it is drawn without a value."""
+    key = give(name, value)
+    memory[key] = value
+    return key
+
+
+class Draft(TypedDict):
+    """The key to draw a field for text by, and what to draw it with."""
+
+    key: str
+    value: str
+
+
+def give_draft(name: str, text: str) -> Draft:
+    """Have a field for text show another text when ``text`` has changed, and what is written there otherwise."""
+    drafts = memory.setdefault(_DRAFTS, {})
+    shown = text if drafts.get(name) != text else str(shown_in(name) or "")
+    drafts[name] = text
+    return Draft(key=give(name, shown), value=shown)
+
+
+def key_of(name: str) -> str:
+    """The key by which a control is drawn."""
+    return next(reversed(_known(name)), name)
+
+
+def shown_in(name: str) -> object:
+    """What a control shows, or will when it is drawn; None where it was never given anything."""
+    key = key_of(name)
+    return memory.get(key, _known(name).get(key))
+
+
+def keys_on_page(name: str) -> list[str]:
+    """The keys under which a page has the control, the newest last."""
+    return [key for key in _known(name) or (name,) if key in memory]
+
+
+def chosen_in(names: Iterable[str]) -> dict[str, object]:
+    """What a person chose in controls since this was last asked, by their names."""
+    found = {}
+    values = memory.to_dict()
+    drawn: dict[str, Known] = values.get(_CONTROLS, {})
+    for name in names:
+        for key, shown in drawn.get(name, {}).items():
+            value = _plain(values.get(key, shown))
+            if value != shown:
+                found[name] = drawn[name][key] = value
+    return found
+
+
+def _known(name: str) -> Known:
+    known: Known = memory.setdefault(_CONTROLS, {}).setdefault(name, {})
+    return known
+
+
+def _plain(value: object) -> object:
+    return tuple(value) if isinstance(value, list) else value
