@@ -10,6 +10,7 @@ from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.element_tree import Expander
 
 from tests.controls import chosen, is_open, open_menu
+from tests.visualizer.told import tell
 from visualizer.page import examples_menu, header, show, sidebar, warming
 from visualizer.safe_text import markdown_safe
 from visualizer.settings.examples import EXAMPLES, OPENING
@@ -350,7 +351,7 @@ def test_controls_keep_their_values_while_they_are_not_drawn():
     app.pills(key="mask").set_value(["causal", "sliding_window"]).run()
     app.number_input(key="window").set_value(5).run()
     app.segmented_control(key="view").set_value("compare").run()
-    app.pills(key="mask_a_pills").set_value(["sliding_window"]).run()
+    tell(app, "compare_grids", "turned", dial="mask_a", value=["sliding_window"])
     assert app.number_input(key="window").value == 5
     for view in ("heads", "compare"):
         app.segmented_control(key="view").set_value(view).run()

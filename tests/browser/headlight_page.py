@@ -159,16 +159,13 @@ def choose_view(page: Page, title: str) -> None:
 
 
 def pill(page: Page, name: str, mask: str) -> Locator:
-    """The pill of a mask among those of the control ``name``, whose menu is opened where it has one."""
-    if name == "mask":
-        return page.locator(".st-key-mask, [class*='st-key-mask-']").get_by_role("button", name=mask, exact=True)
-    pills = page.locator(f"[class*='st-key-{name}_pills']")
-    if not pills.is_visible():
-        page.locator(f".st-key-{name} summary").click()
-        page.locator(f".st-key-{name} details").evaluate(
-            "async (opens) => Promise.all(opens.getAnimations({ subtree: true }).map((one) => one.finished))"
-        )
-    return pills.get_by_role("button", name=mask, exact=True)
+    """The pill of a mask among those of the control ``name``, which may be folded in a picture."""
+    controls = page.locator(f".st-key-{name}, [class*='st-key-{name}-'], [data-dial={name}]")
+    found = controls.get_by_role("button", name=mask, exact=True)
+    expect(controls).to_be_visible()
+    if not found.is_visible():
+        controls.locator("summary").click()
+    return found
 
 
 def panels(page: Page, key: str) -> Locator:

@@ -69,6 +69,20 @@ def test_cells_are_locked_together_in_every_layer(show_link):
     expect(tooltip(page)).to_contain_text("blocked by causal")
 
 
+def test_a_mask_is_pressed_in_its_fold_and_the_title_of_its_side_names_it(show_link):
+    page = show_link(**LINK, layer=1)
+    masks = page.locator("[data-dial=mask_a]")
+    masks.locator("summary").click()
+    masks.get_by_role("button", name="Padding", exact=True).click()
+    masks.get_by_role("button", name="Causal", exact=True).click()
+    expect(masks.locator("summary")).to_have_text("Masks A: padding, causal")
+    expect(page.get_by_text("A · causal and padding")).to_have_count(4)
+    assert [(value["dial"], value["value"]) for _, value in heard(page, GRIDS)] == [
+        ("mask_a", ["padding"]),
+        ("mask_a", ["padding", "causal"]),
+    ]
+
+
 def test_the_heads_keep_their_places_while_a_dial_is_turned_and_are_in_order_after(show_link):
     page = show_link(**LINK, layer=1)
     open_fold(page, "View")

@@ -215,7 +215,7 @@ def test_the_weights_follow_a_dial_that_is_dragged(show_link):
     open_fold(page, "View")
     dial = page.get_by_role("slider", name="temperature")
     dial.evaluate(MOVE_TO, 20)
-    expect(page.locator(".dial-text")).to_have_text(["4", "10.00"])
+    expect(page.locator(".dial-text")).to_have_text(["10.00", "4"])
     expect(picture(page, HEADS).locator(".headlight[aria-busy=true]")).to_have_count(0)
     flat = Settings(text=text, weights="random", mask=(), score="score / 10")
     point_at(panels(page, HEADS).first, 9, 1, (50, 50))
@@ -226,6 +226,27 @@ def test_the_weights_follow_a_dial_that_is_dragged(show_link):
     assert [(name, value["dial"], value["value"]) for name, value in heard(page, HEADS)] == [
         ("turned", "temperature", 10)
     ]
+
+
+def test_the_masks_are_pressed_in_the_picture(show_link):
+    page = show_link(view="heads", text="a b c d", weights="random", mask="none")
+    masks = page.locator("[data-dial=mask]")
+    causal = masks.get_by_role("button", name="Causal", exact=True)
+    expect(causal).to_have_attribute("aria-pressed", "false")
+    causal.click()
+    expect(causal).to_have_attribute("aria-pressed", "true")
+    expect(picture(page, HEADS).locator(".headlight[aria-busy=true]")).to_have_count(0)
+    masked = compute_run(Settings(text="a b c d", weights="random", mask=("causal",)))
+    point_at(panels(page, HEADS).first, 2, 1, (4, 4))
+    wait_for_numbers(page, [float(masked.trace[WEIGHTS].value[0, 0, 2, 1])])
+    assert [(name, value["dial"], value["value"]) for name, value in heard(page, HEADS)] == [
+        ("turned", "mask", ["causal"])
+    ]
+    causal.click()
+    expect(causal).to_have_attribute("aria-pressed", "false")
+    free = compute_run(Settings(text="a b c d", weights="random", mask=()))
+    point_at(panels(page, HEADS).first, 2, 1, (4, 4))
+    wait_for_numbers(page, [float(free.trace[WEIGHTS].value[0, 0, 2, 1])])
 
 
 def test_the_number_of_heads_is_turned_in_the_picture(show_link):

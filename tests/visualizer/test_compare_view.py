@@ -11,12 +11,11 @@ from hypothesis import strategies as st
 
 from tests.test_app import assert_healthy, in_link, open_app
 from tests.visualizer.sample_runs import BASE
-from tests.visualizer.told import tell
+from tests.visualizer.told import dials_in, tell
 from visualizer.pictures.compare import ComparePicture, compared_settings
 from visualizer.pictures.heads import heads_picture
 from visualizer.runs.compute import compute_run
 from visualizer.runs.paths import without_layer
-from visualizer.settings.fields import NO_MASK
 from visualizer.settings.settings import Selection, Settings
 from visualizer.views.compare import dials_of_both, in_hundredths
 from visualizer.views.comparison import downstream, shift
@@ -53,10 +52,11 @@ def test_what_can_be_turned_is_what_either_mask_has_and_never_what_a_mask_should
         selection = replace(Selection(mask_a=("sliding_window",), mask_b=("padding", "prefix")), **changes)
         a, b = (compute_run(each) for each in compared_settings(BASE, selection))
         picture = ComparePicture(heads_picture(a, kind, selection), heads_picture(b, kind, selection))
-        return [dial.name for dial in dials_of_both(a, picture, selection)][1:]  # after the heads
+        return [dial.name for dial in dials_of_both(a, picture, selection)]
 
-    assert turned() == ["temperature", "window", "prefix", "pad"]
-    assert turned(attention="encoder", intent="prefix:3", against_intent=True) == ["temperature", "window"]
+    assert turned() == ["mask_a", "mask_b", "n_heads", "temperature", "window", "prefix", "pad"]
+    meant = turned(attention="encoder", intent="prefix:3", against_intent=True)
+    assert meant == ["mask_a", "n_heads", "temperature", "window"]
 
 
 LINK = {"view": "compare", "weights": "random", "seed": "5"}
@@ -126,16 +126,15 @@ def test_what_is_said_of_the_numbers_stands_below_the_picture():
     assert picture < said
 
 
-def test_no_mask_is_a_choice_of_its_own():
+def test_the_masks_are_pressed_in_the_picture_and_in_the_link():
     app = open_app(view="compare")
 
     def press(name, *pressed):
         """What is pressed then, and what the link holds."""
-        app.pills(key=f"{name}_pills").set_value(list(pressed)).run()
+        tell(app, "compare_grids", "turned", dial=name, value=list(pressed))
         assert_healthy(app)
-        return app.pills(key=f"{name}_pills").value, app.query_params.get(name)
+        return dials_in(app, "compare_grids")[name], app.query_params.get(name)
 
-    assert app.pills(key="mask_a_pills").value == [NO_MASK]
-    assert press("mask_a", NO_MASK, "padding") == (["padding"], "padding")
-    assert press("mask_b") == ([NO_MASK], "none")
-    assert press("mask_a", "padding", NO_MASK) == ([NO_MASK], None)
+    assert press("mask_a", "padding") == (["padding"], "padding")
+    assert press("mask_b") == ([], "none")
+    assert press("mask_a") == ([], None)

@@ -8,7 +8,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.test_app import assert_healthy, bytes_of, open_app
-from tests.visualizer.told import tell
+from tests.visualizer.told import dials_in, tell
 from visualizer.components.packing import header_of
 from visualizer.state import state
 
@@ -77,9 +77,8 @@ def everything_of(app: AppTest) -> tuple[object, ...]:
         (WRITING, {"strategy": "beam", "beams": 1}, {"strategy": "beam", "beams": "1"}),
         (
             {"view": "compare", "architecture": "decoder"},
-            {"model": "random", "n_heads": 2, "mask_a_pills": ["padding"], "mask_b_pills": ["causal", "prefix"]}
-            | {"prefix": 1},
-            {"weights": "random", "n_heads": "2", "mask_a": "padding", "mask_b": "causal,prefix", "prefix": "1"},
+            {"model": "random", "n_heads": 2},
+            {"weights": "random", "n_heads": "2"},
         ),
     ],
 )
@@ -130,6 +129,7 @@ def test_bad_values_become_good_ones_and_all_are_told_until_something_is_chosen(
     ):
         assert part in told
     assert link_of(app) == {"norm": "pre", "mask": "none", "view": "heads"}
-    assert app.slider(key="n_heads").value == 4
-    app.pills(key="mask").set_value(["causal"]).run()
+    key = "attention_heads_encoder_self_attention"
+    assert dials_in(app, key)["n_heads"] == 4
+    tell(app, key, "turned", dial="mask", value=["causal"])
     assert not app.warning

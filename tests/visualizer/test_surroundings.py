@@ -18,7 +18,7 @@ from visualizer.server.turns import Turns
 from visualizer.settings.settings import Selection, Settings
 from visualizer.state.state import Choices
 
-CHOICES = Choices(Settings(text="a b c", weights="random"), Selection(view="heads"))
+CHOICES = Choices(Settings(text="a b c", weights="random"), Selection(view="step"))
 
 
 def are_the_same_after(name: str, value: object, before: Choices = CHOICES) -> bool:

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 from streamlit.testing.v1 import AppTest
 
+from visualizer.components.packing import header_of
+
 _NOTHING: Mapping[str, object] = {}
 
 
@@ -15,6 +17,12 @@ def tell(app: AppTest, key: str, event: str, value: object = _NOTHING, /, **fact
     """Run the script with an event of the picture with this key: with ``value``, or with facts and a number."""
     (component,) = (one.proto.id for one in app.get("bidi_component") if one.proto.id.endswith(f"-{key}"))
     say(app, component, event, {"seq": 1, **facts} if value is _NOTHING else value)
+
+
+def dials_in(app: AppTest, key: str) -> dict[str, object]:
+    """What the dials of the picture with this key show, by their names."""
+    (drawn,) = (one.proto.bytes for one in app.get("bidi_component") if one.proto.id.endswith(f"-{key}"))
+    return {dial["name"]: dial["value"] for dial in header_of(drawn)["dials"]}
 
 
 def say(app: AppTest, component: str, event: str, value: object) -> None:

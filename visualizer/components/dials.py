@@ -1,14 +1,15 @@
-"""Numbers of what is drawn that a person turns in the picture itself."""
+"""Numbers and names of what is drawn that a person turns or presses in the picture itself."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
 
 @dataclass(frozen=True)
 class Dial:
-    """One of them.
+    """A number.
 
     Attributes:
         name: the parameter of the address that carries it: ``window``, or ``temperature``, which is written as the
@@ -33,4 +34,31 @@ class Dial:
 
     def as_header(self) -> dict[str, Any]:
         """The dial as JSON, the form in which the browser receives it."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Pressed:
+    """Names, any of which are chosen.
+
+    Attributes:
+        name: the parameter of the address that carries them.
+        label: what they are called.
+        help: what they do, in a sentence or two.
+        value: those that are chosen.
+        offered: all of them, with what each is called.
+        is_folded: whether they are behind their label, beside which stand those that are chosen.
+        is_foremost: whether they are in sight, and not among the options.
+    """
+
+    name: str
+    label: str
+    help: str
+    value: tuple[str, ...]
+    offered: Mapping[str, str]
+    is_folded: bool = False
+    is_foremost: bool = True
+
+    def as_header(self) -> dict[str, Any]:
+        """The names as JSON, the form in which the browser receives them."""
         return asdict(self)

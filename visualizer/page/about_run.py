@@ -14,12 +14,11 @@ from visualizer.runs.run import Run
 from visualizer.runs.trained import masks_of_training
 from visualizer.settings.attentions import unpadded
 from visualizer.settings.fields import TRAINED, WORKED_EXAMPLES
-from visualizer.settings.settings import Selection, Settings
+from visualizer.settings.settings import Selection, Settings, mask_title
 from visualizer.stages.check_line import check_line
 from visualizer.stages.order import compare_orders
 from visualizer.state import state
 from visualizer.state.state import Choices
-from visualizer.state.widgets import mask_title
 from visualizer.work.cache import cached_run
 
 say = texts_of(__name__)

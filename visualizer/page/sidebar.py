@@ -10,7 +10,7 @@ import streamlit as st
 from model.texts import texts_of
 from visualizer.glossary import masks_explained
 from visualizer.page.header import is_walked
-from visualizer.settings.dials import SIZES
+from visualizer.settings.dials import SIZES, has_masks_in_picture
 from visualizer.settings.fields import MAX_ORDER, TRAINED, WORKED_EXAMPLES
 from visualizer.settings.fitting import offered, widths
 from visualizer.settings.lines import lines_of
@@ -122,7 +122,7 @@ def _lines(settings: Settings, selection: Selection) -> Lines:
         *(target if settings.architecture == "encoder-decoder" else []),
         model,
         _control(widgets.choice, "architecture"),
-        _control(widgets.slider, "n_heads"),
+        *([] if has_masks_in_picture(settings, selection) else [_control(widgets.slider, "n_heads")]),
         *_other_width(settings, selection),
         *masks,
     )
@@ -266,14 +266,23 @@ def _padding(settings: Settings) -> list[Line]:
     return [_control(widgets.number, "pad"), *(side if settings.pad else [])]
 
 
+def _chosen_masks(selection: Selection) -> list[Line]:
+    """The masks of the model; those that are compared stand above their grids, while these are on the page."""
+    if selection.view != "compare":
+        return [_control(widgets.mask_pills, "mask", help=masks_explained())]
+    if not selection.hidden:
+        return [_caption(say("masks_beside"))]
+    return [_control(widgets.mask_pills, "mask_a"), _control(widgets.mask_pills, "mask_b")]
+
+
 def _masks(settings: Settings, selection: Selection) -> list[Line]:
     """The masks, and the sizes of those that have one."""
+    if has_masks_in_picture(settings, selection):
+        return [_caption(say("in_picture"))]
     is_compared = selection.view == "compare"
     in_use = {*selection.mask_a, *selection.mask_b} if is_compared else {*settings.mask}
     return [
-        _caption(say("masks_beside"))
-        if is_compared
-        else _control(widgets.mask_pills, "mask", help=masks_explained()),
+        *_chosen_masks(selection),
         *([_caption(say("masks_of_decoder"))] if settings.architecture == "encoder-decoder" else []),
         *(_control(widgets.number, size) for mask, size in SIZES.items() if mask in in_use),
     ]

@@ -56,7 +56,7 @@ def around(choices: Choices) -> Surroundings:
 @lru_cache(maxsize=64)  # asked for when a control was changed, and again when the picture is drawn
 def _around(settings: Settings, selection: Selection) -> Surroundings:
     lines = sidebar.lines_for(settings, selection)
-    values = {name: getattr(settings, name) for name in lines.fields}
+    values = {name: getattr(selection if hasattr(selection, name) else settings, name) for name in lines.fields}
     return Surroundings(header.depends_on(selection), lines, {**values, "view": selection.view})
 
 
@@ -68,7 +68,7 @@ def foreseen(choices: Choices, name: str, value: object) -> Choices:
     if value is None:  # a pressed choice that is pressed again: it stays
         return choices
     changes: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value}
-    if name == "view":
+    if hasattr(choices.selection, name):
         return replace(choices, selection=replace(choices.selection, **changes))
     return state.with_changes(choices, **changes)
 

@@ -16,7 +16,7 @@ from visualizer.pictures.heads import HeadsPicture, cell_of
 from visualizer.runs.intended import as_meant, chosen_intent
 from visualizer.settings.attentions import attention_named
 from visualizer.settings.fields import WORKED_EXAMPLES
-from visualizer.settings.settings import Selection, Settings
+from visualizer.settings.settings import Selection, Settings, mask_title
 
 
 def compared_settings(settings: Settings, selection: Selection) -> tuple[Settings, Settings]:
@@ -35,6 +35,11 @@ def intent_of_b(settings: Settings, selection: Selection) -> Intent | None:
         return None
     intent = chosen_intent(selection, attention_named(selection.attention, settings.architecture))
     return None if intent is None or intent.kind in CELLS_OF_THEIR_OWN else intent
+
+
+def title_of_side(side: str, masks: Sequence[str]) -> str:
+    """What A or B is called by its masks."""
+    return f"{side.upper()} · {mask_title(masks)}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +72,7 @@ class ComparePicture:
                 "layers": list(self.a.layers),
                 "n_layers": self.a.n_layers,
                 "blocked_by": {"a": list(self.a.blocked_by), "b": list(self.b.blocked_by)},
+                "titles": {"a": title_of_side("a", self.a.blocked_by), "b": title_of_side("b", self.b.blocked_by)},
                 "shared": [name for name, side in sides.items() if side.masks_are_shared],
             },
             precision=precision,

@@ -1,4 +1,4 @@
-"""The dials in a picture of all heads: what can be turned there, and what turning it changes."""
+"""The dials in a picture of all heads: what can be turned or pressed there, and what that changes."""
 
 from __future__ import annotations
 
@@ -7,16 +7,19 @@ from dataclasses import replace
 from typing import Any
 
 from model.texts import texts_of
-from visualizer.components.dials import Dial
+from visualizer.components.dials import Dial, Pressed
 from visualizer.settings.fields import MAX_TOKENS, TRAINED, WORKED_EXAMPLES
-from visualizer.settings.fitting import fitted
-from visualizer.settings.settings import FIELDS, Settings, masked_attention
+from visualizer.settings.fitting import fitted, usual_mask
+from visualizer.settings.settings import FIELDS, Selection, Settings, in_mask_order, masked_attention
 from visualizer.settings.temperature import LEAST, MOST, at_temperature, temperature_of
 
 say = texts_of(__name__)
 
 SIZES = {"sliding_window": "window", "prefix": "prefix", "strided": "stride"}
 """The masks that have a size, each with its parameter."""
+
+MASKS_OF_BOTH = ("mask_a", "mask_b")
+"""The masks that are compared, which are looked at and no settings."""
 
 TEMPERATURE = "temperature"
 _SAID = {TEMPERATURE: ("score",), "n_heads": ("n_heads", "d_model")}
@@ -25,8 +28,8 @@ _SAID = {TEMPERATURE: ("score",), "n_heads": ("n_heads", "d_model")}
 
 def dials_of(
     settings: Settings, kind: str, n_queries: int, n_keys: int, *, asked_width: int = 0
-) -> tuple[Dial, ...]:
-    """What can be turned for an attention: its heads, its temperature, the sizes of its masks, the padding.
+) -> tuple[Dial | Pressed, ...]:
+    """What can be turned for an attention: its heads, its masks and their sizes, its temperature, the padding.
 
     Args:
         settings: what is run.
@@ -37,8 +40,12 @@ def dials_of(
     """
     if settings.weights in WORKED_EXAMPLES:
         return ()
-    found = [] if settings.weights == TRAINED else [_heads(settings, asked_width or settings.d_model)]
     is_masked = kind == masked_attention(settings.architecture)
+    found: list[Dial | Pressed] = []
+    if settings.weights != TRAINED:
+        found.append(_heads(settings, asked_width or settings.d_model))
+    if is_masked:
+        found.append(pressed_masks("mask", settings.mask))
     temperature = temperature_of(settings.score)
     if is_masked and temperature is not None:
         found.append(
@@ -53,7 +60,7 @@ def dials_of(
         )
     if is_masked:
         sizes = [name for mask, name in SIZES.items() if mask in settings.mask]
-        found += [_whole(settings, name, max(n_queries, n_keys)) for name in sizes]
+        found += [_whole(settings, name, max(n_queries, n_keys), is_foremost=True) for name in sizes]
     if "padding" in settings.mask:
         found.append(_whole(settings, "pad", MAX_TOKENS - max(n_queries, n_keys) + settings.pad))
     return tuple(found)
@@ -68,22 +75,45 @@ def _heads(settings: Settings, width: int) -> Dial:
     return Dial("n_heads", field.label, field.help, settings.n_heads, *ends, parameters, is_foremost=True)
 
 
-def _whole(settings: Settings, name: str, most: int) -> Dial:
+def pressed_masks(name: str, chosen: tuple[str, ...], *, is_folded: bool = False) -> Pressed:
+    """The masks to press, of the field ``name``."""
+    field = FIELDS[name]
+    return Pressed(name, field.label, field.help, chosen, field.choices, is_folded=is_folded)
+
+
+def has_masks_in_picture(settings: Settings, selection: Selection) -> bool:
+    """Whether the heads and the masks are turned in the picture of a view, and not beside it."""
+    kind = selection.stage.rpartition(".")[0]
+    is_masked = settings.architecture != "encoder-decoder" or kind == masked_attention(settings.architecture)
+    return selection.view == "heads" and is_masked and not selection.hidden
+
+
+def _whole(settings: Settings, name: str, most: int, *, is_foremost: bool = False) -> Dial:
     field, value = FIELDS[name], getattr(settings, name)
-    return Dial(name, field.label, field.help, value, field.least, min(field.most, max(most, value)))
+    ends = (field.least, min(field.most, max(most, value)))
+    return Dial(name, field.label, field.help, value, *ends, is_foremost=is_foremost)
 
 
-def before_turning(settings: Settings, dials: Sequence[Dial]) -> Settings:
-    """The settings without what the dials say, for an address to which they add it."""
+def before_turning(
+    settings: Settings, selection: Selection, dials: Sequence[Dial | Pressed]
+) -> tuple[Settings, Selection]:
+    """Both without what the dials say, for an address to which they add it."""
     names = [name for dial in dials for name in _SAID.get(dial.name, (dial.name,))]
-    return replace(settings, **{name: FIELDS[name].default for name in names})
+    unsaid = {name: FIELDS[name].default for name in names}
+    of_selection = {name: unsaid.pop(name) for name in MASKS_OF_BOTH if name in unsaid}
+    settings = replace(settings, **unsaid)
+    if "mask" in names:
+        settings = replace(settings, mask=usual_mask(settings))
+    return settings, replace(selection, **of_selection)
 
 
-def turned(event: object, dials: Sequence[Dial]) -> dict[str, Any]:
+def turned(event: object, dials: Sequence[Dial | Pressed]) -> dict[str, Any]:
     """What an event of the picture changes in the settings; nothing where it is no place of a dial."""
     given = event if isinstance(event, Mapping) else {}
     dial = next((dial for dial in dials if dial.name == given.get("dial")), None)
     value = given.get("value")
+    if isinstance(dial, Pressed):
+        return {dial.name: in_mask_order(map(str, value))} if isinstance(value, list) else {}
     if dial is None or isinstance(value, bool) or not isinstance(value, int | float):
         return {}
     if dial.name == TEMPERATURE:

@@ -13,6 +13,7 @@ from typing import Literal
 
 from model.config import Activation, Architecture, Norm, Positions
 from model.names import MASK_NAMES
+from model.texts import texts_of
 from visualizer.settings.fields import (
     MAX_ORDER,
     MAX_SEQUENCES,
@@ -27,6 +28,8 @@ from visualizer.settings.fields import (
 )
 from visualizer.settings.published import PUBLISHED
 from visualizer.settings.trained_models import TRAINED_MODELS
+
+say = texts_of(__name__)
 
 TokenKind = Literal["words", "characters", "bytes"]
 PadSide = Literal["right", "left"]
@@ -249,3 +252,8 @@ def in_mask_order(names: Iterable[str]) -> tuple[str, ...]:
     """The known masks among ``names``, each once, in one order, so that equal choices are equal settings."""
     chosen = set(names)
     return tuple(name for name in MASK_NAMES if name in chosen)
+
+
+def mask_title(names: Iterable[str]) -> str:
+    """``causal and padding``, or ``no mask``."""
+    return say("separator").join(FIELDS["mask"].choices[name].lower() for name in names) or say("none")

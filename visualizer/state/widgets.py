@@ -7,15 +7,11 @@ from typing import Any
 
 import streamlit as st
 
-from model.texts import texts_of
 from visualizer.safe_text import markdown_safe
-from visualizer.settings.fields import NO_MASK
-from visualizer.settings.settings import FIELDS, in_mask_order
+from visualizer.settings.settings import FIELDS
 from visualizer.settings.training_settings import TRAINING
 from visualizer.settings.watched_settings import WATCHED
 from visualizer.state import controls, state
-
-say = texts_of(__name__)
 
 
 def notices(sentences: Sequence[str]) -> None:
@@ -125,36 +121,3 @@ def mask_pills(name: str, **more: Any) -> None:  # noqa: ANN401 - arguments of S
     """One pill per mask."""
     shown = list(state.shown_in(name))
     _labelled(st.pills, name, _options(name, None), selection_mode="multi", default=shown, **more)
-
-
-def compared_mask(name: str, drawn: tuple[str, ...]) -> None:
-    """A menu of the same for ``mask_a`` or ``mask_b``, with a pill of its own for no mask.
-
-    ``drawn`` is what is chosen as they are drawn, which the menu's button says.
-    """
-    field = FIELDS[name]
-    key = f"{name}_pills"
-
-    def choose(pressed: list[str]) -> None:
-        none_is_new = NO_MASK in pressed and drawn
-        chosen = () if none_is_new else tuple(mask for mask in pressed if mask != NO_MASK)
-        state.select(**{name: in_mask_order(chosen)})
-
-    shown = list(drawn) or [NO_MASK]
-    side = name.removeprefix("mask_").upper()
-    with st.expander(f"{side}: {mask_title(drawn)}", key=name, width=220):
-        st.pills(
-            field.label,
-            [NO_MASK, *field.choices],
-            selection_mode="multi",
-            format_func=({NO_MASK: say("no_mask")} | dict(field.choices)).__getitem__,
-            default=shown,
-            key=controls.give(key, shown),
-            help=field.help,
-            on_change=state.on_change(key, choose),
-        )
-
-
-def mask_title(names: Sequence[str]) -> str:
-    """``causal and padding``, or ``no mask``."""
-    return say("separator").join(FIELDS["mask"].choices[name].lower() for name in names) or say("none")

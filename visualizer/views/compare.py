@@ -15,9 +15,9 @@ from model.sources.worked_examples import WorkedExample
 from model.texts import texts_of
 from visualizer.components.axis import Axis
 from visualizer.components.compare_grids.element import compare_grids
-from visualizer.components.dials import Dial
+from visualizer.components.dials import Dial, Pressed
 from visualizer.components.tensor_grid.element import Panel, tensor_grid
-from visualizer.pictures.compare import ComparePicture, compared_settings, intent_of_b
+from visualizer.pictures.compare import ComparePicture, compared_settings, intent_of_b, title_of_side
 from visualizer.pictures.heads import heads_picture
 from visualizer.routes.address import picture_address
 from visualizer.runs.intended import chosen_intent
@@ -26,15 +26,14 @@ from visualizer.runs.run import Run
 from visualizer.safe_text import markdown_safe
 from visualizer.server.mount import mount
 from visualizer.settings.attentions import attention_named
-from visualizer.settings.dials import before_turning, dials_of, turned
+from visualizer.settings.dials import MASKS_OF_BOTH, before_turning, dials_of, pressed_masks, turned
 from visualizer.settings.looks import looks_in, looks_of
 from visualizer.settings.published import PUBLISHED
-from visualizer.settings.settings import Selection, Settings, in_mask_order
+from visualizer.settings.settings import Selection, Settings, in_mask_order, mask_title
 from visualizer.stages.check_line import check_line
 from visualizer.stages.panels import stage_panel
 from visualizer.state import state, widgets
 from visualizer.state.expectations import is_covered
-from visualizer.state.widgets import mask_title
 from visualizer.views.attention_picker import attention_kind
 from visualizer.views.comparison import (
     Downstream,
@@ -105,10 +104,6 @@ def _choose_masks(run: Run, selection: Selection) -> None:
     if run.example is not None:
         st.caption(say("of_example"), width="content")
         return
-    widgets.compared_mask("mask_a", selection.mask_a)
-    intent = intent_of_b(run.settings, selection)
-    if intent is None:
-        widgets.compared_mask("mask_b", selection.mask_b)
     meant = chosen_intent(selection, attention_named(selection.attention, run.settings.architecture))
     if meant is None or meant.kind in CELLS_OF_THEIR_OWN:
         return
@@ -120,7 +115,7 @@ def _is_revealed(a: Run, b: Run, modules: Sequence[str], selection: Selection) -
     """Ask for what is expected of B in one head, beside A; whether both are in sight."""
     asked = asked_of_layers(b, modules, selection, masks_first=True)
     panel_b = asked.question.panel
-    question = replace(asked.question, panel=replace(panel_b, title=f"B · {mask_title(panel_b.blocked_by)}"))
+    question = replace(asked.question, panel=replace(panel_b, title=title_of_side("b", panel_b.blocked_by)))
     asked_bar(question, b.subject, kinds=asked.kinds, places=asked.places)
     without_a = is_covered(a.subject, question.result)
     left, right = st.columns([1, 2] if is_revealed(question, b.subject) else 2, gap="medium")
@@ -129,7 +124,7 @@ def _is_revealed(a: Run, b: Run, modules: Sequence[str], selection: Selection) -
             _covered_a(same=a.subject == b.subject)
         else:
             panel_a = stage_panel(a, asked.path, head=asked.head, batch=asked.batch)
-            title = f"A · {mask_title(panel_a.blocked_by)}"
+            title = title_of_side("a", panel_a.blocked_by)
             mount(tensor_grid([replace(panel_a, title=title, subtitle="")], key="covered_a"))
     with right:
         return not ask_cells(question, b.subject) and not without_a
@@ -147,8 +142,8 @@ def _grids(run: Run, picture: ComparePicture, selection: Selection) -> None:
     shown = replace(selection, stage=f"{a.kind}.weights", layer=layer)
     numbers = 2 * len(a.modules) * a.n_heads * len(rows.labels) * len(columns.labels)
     address = picture_address("compare", run.settings, shown, numbers)
-    dials = dials_of_both(run, picture, selection) if address else ()
-    unturned = picture_address("compare", before_turning(run.settings, dials), shown, numbers)
+    dials = dials_of_both(run, picture, selection)
+    unturned = picture_address("compare", *before_turning(run.settings, shown, dials), numbers)
 
     def select(event: object) -> None:
         places = {name: state.index_in(event, name) for name in ("layer", "head", "query", "key")}
@@ -159,7 +154,10 @@ def _grids(run: Run, picture: ComparePicture, selection: Selection) -> None:
 
     def turn(event: object) -> None:
         show(event)
-        if changes := turned(event, dials):
+        changes = turned(event, dials)
+        if changes.keys() <= set(MASKS_OF_BOTH):
+            state.select(**changes)
+        else:
             state.change(**changes)
 
     key = "compare_grids"
@@ -170,7 +168,7 @@ def _grids(run: Run, picture: ComparePicture, selection: Selection) -> None:
             blocked_b=None if address else b.blocked,
             blocked_by_a=a.blocked_by,
             blocked_by_b=b.blocked_by,
-            title_a=f"A · {mask_title(a.blocked_by)}",
+            title_a=title_of_side("a", a.blocked_by),
             title_b=f"B · {_title_of_b(b.run, b.blocked_by, intent_of_b(run.settings, selection))}",
             rows=rows,
             columns=columns,
@@ -179,7 +177,7 @@ def _grids(run: Run, picture: ComparePicture, selection: Selection) -> None:
             looks=looks_of(selection),
             key=key,
             seq=state.last_seq(key),
-            dials=dials if unturned else (),
+            dials=dials,
             dial_address=unturned or "",
         ),
         select=select,
@@ -188,13 +186,19 @@ def _grids(run: Run, picture: ComparePicture, selection: Selection) -> None:
     )
 
 
-def dials_of_both(run: Run, picture: ComparePicture, selection: Selection) -> tuple[Dial, ...]:
-    """What can be turned for A and B at once; what a mask should be has sizes of its own."""
-    of_b = selection.mask_b if intent_of_b(run.settings, selection) is None else ()
+def dials_of_both(run: Run, picture: ComparePicture, selection: Selection) -> tuple[Dial | Pressed, ...]:
+    """The masks of A and B, and what can be turned for both at once; what a mask should be has its own."""
+    if run.example is not None:
+        return ()
+    is_meant = intent_of_b(run.settings, selection) is not None
+    of_b = () if is_meant else selection.mask_b
+    sides = {name: getattr(selection, name) for name in MASKS_OF_BOTH[: 1 if is_meant else 2]}
+    masks = [pressed_masks(name, chosen, is_folded=True) for name, chosen in sides.items()]
     rows, columns = picture.a.axes
     both = replace(run.settings, mask=in_mask_order((*selection.mask_a, *of_b)))
     sizes = (len(rows.labels), len(columns.labels))
-    return dials_of(both, picture.a.kind, *sizes, asked_width=selection.asked_width)
+    found = dials_of(both, picture.a.kind, *sizes, asked_width=selection.asked_width)
+    return (*masks, *(replace(dial, is_foremost=False) for dial in found if dial.name != "mask"))
 
 
 def _title_of_b(b: Run, names: tuple[str, ...], intent: Intent | None) -> str:

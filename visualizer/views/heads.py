@@ -54,8 +54,9 @@ def render(run: Run, selection: Selection) -> None:
     for_colors = is_large and numbers > MOST_EXACT and selection.drawn != "lines"  # which have a least weight
     address = picture_address("heads", run.settings, shown, numbers, for_colors=for_colors)
     sizes = (len(rows.labels), len(columns.labels))
-    dials = dials_of(run.settings, kind, *sizes, asked_width=selection.asked_width) if address else ()
-    unturned = picture_address("heads", before_turning(run.settings, dials), shown, numbers, for_colors=is_large)
+    dials = dials_of(run.settings, kind, *sizes, asked_width=selection.asked_width)
+    before = before_turning(run.settings, shown, dials)
+    unturned = picture_address("heads", *before, numbers, for_colors=is_large)
 
     def show(event: object) -> None:
         layer, head = state.index_in(event, "layer"), state.index_in(event, "head")
@@ -86,7 +87,7 @@ def render(run: Run, selection: Selection) -> None:
             looks=looks_of(selection),
             key=key,
             seq=state.last_seq(key),
-            dials=dials if unturned else (),
+            dials=dials,
             dial_address=unturned or "",
             light=light,
         ),

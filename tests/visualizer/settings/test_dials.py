@@ -5,6 +5,7 @@ from urllib.parse import parse_qsl
 
 import pytest
 
+from model.names import MASK_NAMES
 from visualizer.settings.dials import before_turning, dials_of, turned
 from visualizer.settings.fields import MAX_TOKENS
 from visualizer.settings.fitting import fitted
@@ -18,11 +19,14 @@ BOTH = Settings(
 
 
 def test_the_sizes_of_the_masks_chosen_can_be_turned_as_far_as_they_change_something():
-    dials = {dial.name: (dial.value, dial.least, dial.most) for dial in dials_of(BOTH, KIND, 9, 9)}
+    (heads, masks, *others) = dials_of(BOTH, KIND, 9, 9)
+    dials = {dial.name: (dial.value, dial.least, dial.most) for dial in (heads, *others)}
+    assert (masks.name, masks.value, tuple(masks.offered)) == ("mask", BOTH.mask, MASK_NAMES)
     assert dials == {"n_heads": (4, 1, 16), "temperature": (2, 0.1, 10), "window": (4, 1, 9), "pad": (2, 0, 64)}
     assert [dial.name for dial in dials_of(BOTH, "decoder.cross_attention", 9, 9)] == ["n_heads", "pad"]
     assert [dial.name for dial in dials_of(replace(BOTH, mask=("prefix",), score="q"), KIND, 9, 9)] == [
         "n_heads",
+        "mask",
         "prefix",
     ]
     assert dials_of(replace(BOTH, weights="one_head"), KIND, 9, 9) == ()
@@ -31,22 +35,25 @@ def test_the_sizes_of_the_masks_chosen_can_be_turned_as_far_as_they_change_somet
 def test_a_dial_never_leads_to_more_tokens_than_are_drawn_and_never_below_where_it_stands():
     (*_, window, pad) = dials_of(replace(BOTH, window=40), KIND, MAX_TOKENS - 1, MAX_TOKENS - 1)
     assert pad.most == 3
-    assert dials_of(replace(BOTH, window=40), KIND, 9, 9)[2].most == window.value == 40
+    assert dials_of(replace(BOTH, window=40), KIND, 9, 9)[3].most == window.value == 40
 
 
 def test_an_event_changes_the_setting_that_its_dial_stands_for():
     dials = dials_of(BOTH, KIND, 9, 9)
     assert turned({"dial": "window", "value": 6}, dials) == {"window": 6}
     assert turned({"dial": "temperature", "value": 0.5}, dials) == {"score": "score / 0.5"}
-    assert before_turning(BOTH, dials) == replace(BOTH, window=3, pad=0, score="")
+    assert turned({"dial": "mask", "value": ["padding", "causal", "no such"]}, dials) == {
+        "mask": ("causal", "padding")
+    }
+    assert before_turning(BOTH, Selection(), dials)[0] == replace(BOTH, mask=("causal",), window=3, pad=0, score="")
 
 
 @pytest.mark.parametrize(("d_model", "asked_width"), [(16, 0), (16, 32), (20, 0), (48, 50)])
 def test_each_number_of_heads_has_the_address_of_what_is_run_then(d_model, asked_width):
     settings = replace(BOTH, d_model=d_model)
     dials = dials_of(settings, KIND, 9, 9, asked_width=asked_width)
-    unturned = write_query(before_turning(settings, dials), Selection())
-    of_the_others = {"score": "score / 2", "window": "4", "pad": "2"}
+    unturned = write_query(*before_turning(settings, Selection(), dials))
+    of_the_others = {"mask": "padding,sliding_window", "score": "score / 2", "window": "4", "pad": "2"}
     assert len(dials[0].parameters) == 16
     for n_heads, said in enumerate(dials[0].parameters, start=1):
         query = {name: [value] for name, value in (unturned | of_the_others | dict(parse_qsl(said))).items()}

@@ -12,7 +12,6 @@ from streamlit.testing.v1 import AppTest
 from tests.controls import control_named
 from tests.test_app import in_link, open_app, open_case, open_examples
 from visualizer.settings.examples import EXAMPLES
-from visualizer.settings.fields import NO_MASK
 from visualizer.settings.gallery import GALLERY
 from visualizer.state import controls, state
 
@@ -112,13 +111,6 @@ def test_a_case_gives_all_controls_its_values():
     shown = (app.text_area, "text"), (app.selectbox, "architecture"), (app.number_input, "pad")
     for kind, name in shown:
         assert control_named(kind, name).value == getattr(CASE.settings, name)
-
-
-def test_a_pill_that_another_releases_can_be_pressed_again():
-    app = open_app(view="compare", mask_a="")
-    for pressed, shown in ((["causal", NO_MASK], ["causal"]), ([NO_MASK, "causal"], [NO_MASK])) * 2:
-        app.pills(key="mask_a_pills").set_value(pressed).run()
-        assert app.pills(key="mask_a_pills").value == shown
 
 
 @pytest.mark.parametrize("is_back", [True, False], ids=["back", "an address that was left"])

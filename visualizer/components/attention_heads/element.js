@@ -51,7 +51,7 @@ class AttentionHeads extends LayeredPicture {
     const { layers, chips, curve } = this.controls;
     this.grids = makeElement("div", "heads-grids");
     const view = makeFold("View", [this.mode.element, curve.element, this.dials.element]);
-    const bar = makeElement("div", "heads-bar", {}, [layers.element, this.dials.foremost, view.element]);
+    const bar = makeElement("div", "heads-bar", {}, [layers.element, view.element, this.dials.foremost]);
     const controls = makeElement("div", "heads-controls", {}, [bar, chips.element, this.legend.element]);
     this.top = makeElement("div", "heads-top", {}, [this.overview.element, controls]);
     this.root.prepend(this.top, this.grids, this.lines.element);

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from visualizer.components.axis import Axis
-from visualizer.components.dials import Dial
+from visualizer.components.dials import Dial, Pressed
 from visualizer.components.looks import Looks
 from visualizer.components.packing import Array, Precision, Scaled, in_precision, pack
 from visualizer.components.picture import Picture
@@ -28,7 +28,7 @@ def attention_heads(
     seq: int = 0,
     query: int | None = None,
     key_index: int | None = None,
-    dials: Sequence[Dial] = (),
+    dials: Sequence[Dial | Pressed] = (),
     dial_address: str = "",
     light: str = "",
     layer_names: Sequence[str] = (),

@@ -48,16 +48,19 @@ class CompareGrids extends LayeredPicture {
     const { layers, chips, curve } = this.controls;
     this.weightLegend = makeLegend();
     this.differenceLegend = makeLegend();
-    this.view = makeFold("View", [chips.element, curve.element, this.dials.foremost, this.dials.element]);
+    this.view = makeFold("View", [chips.element, curve.element, this.dials.element]);
     const legends = [this.weightLegend.element, this.differenceLegend.element];
-    const bar = makeElement("div", "compare-bar", {}, [layers.element, ...legends, this.view.element]);
+    const bar = makeElement("div", "compare-bar", {}, [this.dials.foremost, layers.element, ...legends, this.view.element]);
     this.rows = makeElement("div", "compare-rows");
     this.root.prepend(bar, this.rows);
   }
 
-  /** The titles of A and B name their masks. */
+  /** The titles of A and B name their masks, where these can be pressed. */
   headerWith(header, answer) {
-    const side = (name) => ({ ...header.sides[name], blocked_by: answer.blocked_by[name] });
+    const side = (name) => ({
+      title: this.dials.has(`mask_${name}`) ? answer.titles[name] : header.sides[name].title,
+      blocked_by: answer.blocked_by[name],
+    });
     return { ...super.headerWith(header, answer), sides: { a: side("a"), b: side("b") } };
   }
 

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from visualizer.components.attention_heads.element import described, payload
 from visualizer.components.axis import Axis
-from visualizer.components.dials import Dial
+from visualizer.components.dials import Dial, Pressed
 from visualizer.components.looks import Looks
 from visualizer.components.packing import pack
 from visualizer.components.picture import Picture
@@ -30,7 +30,7 @@ def compare_grids(
     looks: Looks,
     key: str,
     seq: int = 0,
-    dials: Sequence[Dial] = (),
+    dials: Sequence[Dial | Pressed] = (),
     dial_address: str = "",
     layer_names: Sequence[str] = (),
 ) -> Picture:

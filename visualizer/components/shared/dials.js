@@ -1,11 +1,11 @@
-import { makeSlider } from "./controls.js";
+import { makeFold, makeSlider } from "./controls.js";
 import { makeElement, setText } from "./dom.js";
 
 const PAUSE = 400; // milliseconds after which a dial that is moved by keys rests
 
 /**
- * The dials of a picture. turn(): one of them is somewhere else; rest(name, value): a person has let go of it, or has
- * not touched its keys for a while.
+ * The dials of a picture, and the names that are pressed there. turn(): one of them is somewhere else;
+ * rest(name, value): a person has let go of it, or has not touched its keys for a while.
  */
 export class Dials {
   constructor({ turn, rest }) {
@@ -20,7 +20,10 @@ export class Dials {
     for (const dial of this.dials.values()) dial.destroy();
   }
 
-  /** Show the dials of a header: {name, label, help, value, least, most, parameters, is_foremost} each. */
+  /**
+   * Show the dials of a header, {name, label, help, value, least, most, parameters, is_foremost}, and its names to press,
+   * {name, label, help, value, offered, is_foremost}.
+   */
   show(described) {
     const names = described.map(({ name }) => name);
     for (const [name, dial] of this.dials) {
@@ -30,7 +33,8 @@ export class Dials {
       this.dials.delete(name);
     }
     for (const one of described) {
-      if (!this.dials.has(one.name)) this.dials.set(one.name, new Dial(one.name, this));
+      const Kind = one.offered ? Pressed : Dial;
+      if (!this.dials.has(one.name)) this.dials.set(one.name, new Kind(one.name, this, one.is_folded));
       this.dials.get(one.name).show(one);
     }
     for (const [place, isForemost] of [[this.foremost, true], [this.element, false]]) {
@@ -39,6 +43,10 @@ export class Dials {
       if (inOrder.some((element, i) => element !== place.children[i])) place.replaceChildren(...inOrder);
       place.hidden = here.length === 0;
     }
+  }
+
+  has(name) {
+    return this.dials.has(name);
   }
 
   /** Where the numbers are of all dials as they stand, from the address without them. */
@@ -101,6 +109,48 @@ class Dial {
 
   parameter() {
     return this.parameters[this.value - this.least] ?? this.steps.parameterOf(this.name, this.value);
+  }
+}
+
+/** Names, any of which are pressed; folded, the label says which are. */
+class Pressed {
+  constructor(name, { turn, rest }, isFolded) {
+    this.name = name;
+    this.label = makeElement("span");
+    this.names = makeElement("span", "segments", { role: "group" });
+    this.fold = isFolded ? makeFold(this.label, [this.names]) : null;
+    const inside = this.fold ? [this.fold.element] : [this.label, this.names];
+    this.element = makeElement("div", "dial", { "data-dial": name }, inside);
+    this.names.addEventListener("click", (event) => {
+      const { name: pressed } = event.target.closest("button")?.dataset ?? {};
+      if (!pressed) return;
+      this.set(this.value.includes(pressed) ? this.value.filter((one) => one !== pressed) : [...this.value, pressed]);
+      turn();
+      rest(name, this.value);
+    });
+  }
+
+  destroy() {}
+
+  show({ label, help, value, offered }) {
+    setText(this.label, label);
+    this.element.title = help;
+    this.offered = offered;
+    this.names.setAttribute("aria-label", label);
+    const makeName = ([name, text]) =>
+      makeElement("button", "segment", { type: "button", "data-name": name }, [text]);
+    if (!this.names.children.length) this.names.append(...Object.entries(offered).map(makeName));
+    this.set(value);
+  }
+
+  set(value) {
+    this.value = value;
+    this.fold?.note(`: ${value.map((one) => this.offered[one].toLowerCase()).join(", ") || "none"}`);
+    for (const button of this.names.children) button.setAttribute("aria-pressed", String(value.includes(button.dataset.name)));
+  }
+
+  parameter() {
+    return `${this.name}=${this.value.join(",") || "none"}`;
   }
 }
 

@@ -95,7 +95,8 @@ export class LayeredPicture extends FetchedPicture {
     const follower = new Follower((address) => this.askTurned(address));
     const turn = () => {
       this.controls.events.count();
-      follower.follow(this.dials.addressFrom(this.data.dial_address));
+      const { dial_address: address } = this.data; // none where no link carries what is shown
+      if (address) follower.follow(this.dials.addressFrom(address));
     };
     this.dials = new Dials({ turn, rest: (dial, value) => this.controls.events.send("turned", { dial, value }) });
     this.exact = new ExactNumbers();

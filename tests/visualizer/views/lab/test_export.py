@@ -12,6 +12,7 @@ import torch
 from model.mask_tools.translations import TRANSLATIONS, MaskToTranslate
 from tests.controls import chosen
 from tests.test_app import open_app
+from tests.visualizer.told import dials_in
 from visualizer.safe_text import markdown_safe
 from visualizer.views.lab.export import as_npy, as_safetensors, as_scripts
 from visualizer.views.lab.mask_files import uploaded
@@ -50,7 +51,7 @@ def test_the_way_to_compare_with_what_it_should_be_counts_the_cells():
     assert any("A opens 3 cells that B blocks" in text for text in drawn), drawn
     assert not any(markdown_safe("the two runs are the same") in text for text in drawn)
     app.toggle(key="against_intent").set_value(False).run()
-    assert any(caption.label == "Masks B" for caption in app.get("button_group"))
+    assert "mask_b" in dials_in(app, "compare_grids")
 
 
 def test_a_door_opens_its_own_tools_and_leads_back():
