@@ -2,7 +2,7 @@
 
     python benchmarks/painting.py first            first picture, of a new server and of one that is warm
     python benchmarks/painting.py changes          a changed control of the sidebar
-    python benchmarks/painting.py dial             the dials of temperature and heads in their pictures
+    python benchmarks/painting.py dial             temperature, heads and masks, in their pictures
     python benchmarks/painting.py strokes          a stroke in the Mask lab, and the weights that follow it
     python benchmarks/painting.py choices          another layer, head, cell or token, in the picture of the heads
     python benchmarks/painting.py                  all
@@ -62,8 +62,17 @@ MOVE_DIAL = """(() => {
   slider.value = %d;
   slider.dispatchEvent(new Event("input", { bubbles: true, composed: true }));
 })()"""
-TURNED = {"Temperature": lambda number: number - 11, "Heads": lambda number: 1 + 7 * number % 16}
-"""The dials, and where each is moved to, one time after the other."""
+PRESS_MASK = """(() => {
+  const roots = [...document.querySelectorAll("*")].flatMap((one) => (one.shadowRoot ? [one.shadowRoot] : []));
+  const masks = roots.flatMap((root) => [...root.querySelectorAll("[data-dial^=mask]")]).at(-1);
+  masks.querySelector(`[data-name=${["causal", "strided"][%d %% 2]}]`).click();
+})()"""
+TURNED = {
+    "Temperature": lambda number: MOVE_DIAL % ("Temperature", number - 11),
+    "Heads": lambda number: MOVE_DIAL % ("Heads", 1 + 7 * number % 16),
+    "Masks": lambda number: PRESS_MASK % number,
+}
+"""What is turned in a picture, and the act of each time."""
 
 N_MOVES, MOVE = 240, 0.016
 CELLS_A_MOVE = 2.5
@@ -291,17 +300,17 @@ def slowest(times: Sequence[float]) -> str:
 
 
 def dial(browser: Browser, address: str, case: Case, name: str) -> list[float]:
-    """From an event of a dial to the painted weights."""
+    """From an act on a dial to the painted weights."""
     painted = f"window.probe.painted.{COMPONENTS[case.view]}"
     page = Page(browser)
     open_heads(page, address, case)
     moves = []
     for number in range(N_CHANGES + 2):
         page.evaluate("window.probe.painted = {}")
-        page.evaluate(MOVE_DIAL % (name, TURNED[name](number)))
+        page.evaluate(TURNED[name](number))
         page.wait(painted)
         moves.append(page.evaluate(f"{painted} - window.probe.acted"))
-        time.sleep(0.2)  # the layers that are not shown
+        time.sleep(0.6 if name == "Masks" else 0.2)  # the layers that are not shown; a press is told at once
     page.close()
     return moves[2:]
 

@@ -161,7 +161,7 @@ _LINED_CELLS = """(panel, [rows, columns]) => {
 
 def test_heads_that_are_hidden_are_counted_beside_the_fold(show_link):
     page = show_link(**LINK)
-    view = page.locator(".fold-title")
+    view = page.locator(".fold-title").last
     expect(view).to_have_text("View")
     open_fold(page, "View")
     page.get_by_role("button", name="head 2", exact=True).click()

@@ -14,7 +14,7 @@ from tests.browser.headlight_page import settle
 NOT_COMPARED = {
     ".st-key-class_answers": "whether the poll is open is a choice of one page",
     ".st-key-tally": "what a class has answered is counted anew with every page that opens",
-    ".tools-group[aria-label=history]": "what can be undone is the history of one page",
+    ".tools > :is([aria-label=Undo], [aria-label=Redo])": "what can be undone is the history of one page",
     ".st-key-back_to_the_way": "where a person came from is the history of one page",
 }
 """What is left out of a screen, and why."""
