@@ -54,26 +54,27 @@ def test_masks_and_padding_are_turned_in_the_picture_and_back_leads_to_the_value
         view="heads", text="a b c d", mask="sliding_window,padding", window=1, pad=1, architecture="encoder"
     )
     dials = page.locator(f".st-key-{HEADS} .dial")
-    expect(dials).to_have_text(["Heads4", "Temperature1.00", "Window1", "Padding tokens1"])
+    masks = "MasksCausalPaddingSliding windowPrefixStridedPainted"
+    expect(dials).to_have_text(["Temperature1.00", "Padding tokens1", "Heads4", masks, "Window1"])
     open_fold(page, "View")
     sent = messages_sent(page)
-    dials.nth(3).get_by_role("slider").evaluate(MOVE_TO, 3)
+    dials.nth(1).get_by_role("slider").evaluate(MOVE_TO, 3)
     expect(panels(page, HEADS).first.get_by_role("img")).to_have_attribute("aria-label", re.compile("7 by 7"))
     with rerun(page, HEADS):
-        dials.nth(3).get_by_role("slider").evaluate("dial => dial.dispatchEvent(new Event('change'))")
+        dials.nth(1).get_by_role("slider").evaluate("dial => dial.dispatchEvent(new Event('change'))")
     assert link_of(page)["pad"] == "3"
     sent = messages_sent(page)
     with rerun(page, HEADS):
         for _ in range(2):
-            dials.nth(2).get_by_role("slider").press("ArrowRight")
+            dials.nth(4).get_by_role("slider").press("ArrowRight")
         assert messages_sent(page) == sent
     assert "window" not in link_of(page)  # 3 is what is usual
     point_at(panels(page, HEADS).first, 0, 2, (7, 7))
     expect(tooltip(page)).not_to_contain_text("blocked")
     with rerun(page, HEADS):
         page.go_back()
-    expect(dials).to_have_text(["Heads4", "Temperature1.00", "Window1", "Padding tokens3"])
+    expect(dials).to_have_text(["Temperature1.00", "Padding tokens3", "Heads4", masks, "Window1"])
     with rerun(page, HEADS):
         page.go_back()
-    expect(dials).to_have_text(["Heads4", "Temperature1.00", "Window1", "Padding tokens1"])
+    expect(dials).to_have_text(["Temperature1.00", "Padding tokens1", "Heads4", masks, "Window1"])
     expect(panels(page, HEADS).first.get_by_role("img")).to_have_attribute("aria-label", re.compile("5 by 5"))

@@ -22,7 +22,7 @@
   function groupOf(element) {
     for (let from = element; from; from = from.getRootNode().host) {
       const keyed = from.closest("[class*=st-key-]");
-      if (keyed) return /st-key-(\S+)/.exec(keyed.className)[1];
+      if (keyed) return /st-key-(\w+)/.exec(keyed.className)[1];
     }
     return "";
   }

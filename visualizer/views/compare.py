@@ -59,9 +59,7 @@ def render(run: Run, selection: Selection) -> None:
     if run.example is not None and run.example.mask is None:
         _nothing_to_compare(run.example)
         return
-    above = st.container(horizontal=True, gap="small", key="masks_of_both")
-    with above:
-        _choose_masks(run, selection)
+    _about_masks(run, selection)
     settings = compared_settings(run.settings, selection)
     a, b = (cached_run(each).at(run.item).alone() for each in settings)
     kind = attention_kind(attention_modules(a.trace), selection.stage)
@@ -74,8 +72,7 @@ def render(run: Run, selection: Selection) -> None:
             st.markdown(_account(a, b, module, _selected(a, module, selection), batch))
         return
     _grids(run, picture, selection)
-    with above:  # after the picture has left
-        _what_changed(a, b, module, selection, batch)
+    _what_changed(a, b, module, selection, batch)
     with st.container(horizontal=True, key="agreement", gap="medium"):
         for name, compared in (("A", a), ("B", b)):
             line = check_line(agreement(compared, module))
@@ -100,7 +97,7 @@ def _nothing_to_compare(example: WorkedExample) -> None:
                 )
 
 
-def _choose_masks(run: Run, selection: Selection) -> None:
+def _about_masks(run: Run, selection: Selection) -> None:
     if run.example is not None:
         st.caption(say("of_example"), width="content")
         return
