@@ -4,6 +4,7 @@ import { LABEL_CELL } from "../shared/grid_layout.js";
 import { makeLegend } from "../shared/legend.js";
 import { Picture, startPicture } from "../shared/picture.js";
 import { roomBelow } from "../shared/room.js";
+import { textsOf } from "../shared/texts.js";
 import {
   endsOfLine, invertedCells, lineIsBlocked, openCells, packBits, sameCells, toBase64, withRectangle, withTouched,
 } from "./cells.js";
@@ -20,6 +21,7 @@ import { makeStatus } from "./status.js";
 import { MaskSurface } from "./surface.js";
 import { directionOfShortcut, makeToolbar } from "./toolbar.js";
 
+const say = textsOf("mask_painter/element");
 const FINDINGS_BESIDE = { from: 700, width: 300, gap: 28 }; // from this width on, findings stand beside the grid
 const HEADS_BESIDE = { from: 420, columns: 20, share: 0.66, gap: 18 }; // so that a small grid and they are in sight
 const LEAST_WIDTH = 320; // of the lines below a small grid
@@ -224,7 +226,7 @@ class MaskPainter extends Picture {
     else {
       this.count();
       this.surface.pixels.setAttribute("aria-label", describePainting(shown, this.status.summary()));
-      this.surface.reading.writeSoon("the mask", () => rowsOfPainting(shown));
+      this.surface.reading.writeSoon(say("mask"), () => rowsOfPainting(shown));
     }
     this.pointer.refresh();
     this.follow();
@@ -306,7 +308,7 @@ class MaskPainter extends Picture {
     const refused = this.given.others.map((bits, i) => (touched[i] ? bits : 0));
     const text = refusedText(refused, this.size.columns, this.given.reasons);
     const others = namesOf(this.given.reasons.slice(0, -1));
-    this.status.tell(text, text ? { text: `Paint over ${others}`, act: () => this.takeOver() } : null);
+    this.status.tell(text, text ? { text: say("paint_over", { others }), act: () => this.takeOver() } : null);
   }
 
   /** A stroke made at once. */
