@@ -57,6 +57,33 @@ def test_a_finding_is_mended_by_one_click(show_link):
     assert heard(page, PAINTER) == [("mend", {"finding": 0, "seq": 1})]
 
 
+def test_a_mended_finding_is_one_step_of_undo_beside_other_masks(show):
+    app = run_of(**LINK, architecture="decoder", mask="sliding_window", window=2, intent="causal")
+    page = show(pictures_in(app))
+    click_cell(painter(page), 2, 2, SHAPE)
+    let_answer(app, page, PAINTER)
+
+    def seen() -> list[list[str]]:
+        return [[tooltip_of(page, query, key) for key in range(4)] for query in range(4)]
+
+    before = seen()
+    page.get_by_role("button", name="Fix: This is not causal").click()
+    let_answer(app, page, PAINTER)
+    expect(page.locator(".finding")).to_have_count(0)
+    assert seen() != before
+    undo(page).click()
+    let_answer(app, page, PAINTER)
+    assert seen() == before
+    undo(page).click()
+    let_answer(app, page, PAINTER)
+    assert seen()[2][2] == "sees"
+
+
+def tooltip_of(page: Page, query: int, key: int) -> str:
+    point_at(painter(page), query, key, SHAPE)
+    return "may not see" if "may not see" in tooltip(page).inner_text() else "sees"
+
+
 def test_the_cross_attention_is_painted_and_undone_in_its_own_mask(show):
     link = LINK | {"architecture": "encoder-decoder", "target": "x y", "mask": "causal", "attention": "cross"}
     app = run_of(**link)

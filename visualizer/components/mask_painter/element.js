@@ -348,18 +348,24 @@ class MaskPainter extends Picture {
     this.outbox.add("paint", { blocked, n_queries: rows, n_keys: columns });
   }
 
-  /** Take the other masks into the painting: here at once, so that the next stroke is not painted without them. */
   takeOver() {
-    this.release();
-    this.status.tell("");
-    this.painting.become(this.shown.bits.map((cell) => (cell ? 1 : 0)));
-    this.given = withoutOthers(this.given);
+    this.takeIn();
     this.outbox.add("take_over", {});
-    this.redraw();
   }
 
+  /** What is mended takes the place of all masks: to undo it brings back what they blocked. */
   mend(index) {
+    this.takeIn();
     this.outbox.add("mend", { finding: index });
+  }
+
+  /** Take the other masks into the painting: here at once, so that the next stroke is not painted without them. */
+  takeIn() {
+    this.release();
+    this.status.tell("");
+    this.painting.takeIn(this.given.others.map((cell) => (cell ? 1 : 0)));
+    this.given = withoutOthers(this.given);
+    this.redraw();
   }
 
   choose({ row, column }) {
