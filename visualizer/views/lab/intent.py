@@ -109,7 +109,7 @@ def question(name: str, said: str, context: MaskContext | None, extras: str) -> 
         context: the tokens that a condition is tried on; None for those of an array.
         extras: what a kind is begun with.
     """
-    field, kind = FIELDS[name], kind_of(said)
+    kind = kind_of(said)
     options = [UNSAID, *INTENT_KINDS]
     key = f"{name}_{kind}"  # a key of its own for each value: the value is ours, not the widget's
 
@@ -118,7 +118,7 @@ def question(name: str, said: str, context: MaskContext | None, extras: str) -> 
         state.select(**{name: EXPRESSION if chosen == "expression" else chosen + ("" if plain else extras)})
 
     st.selectbox(
-        field.label,
+        say("title"),
         options,
         index=options.index(kind),
         format_func=lambda one: say("unsaid") if one == UNSAID else INTENT_KINDS[one].title,
