@@ -182,6 +182,17 @@ def small_pictures(canvas: Locator, before: list[str]) -> list[str]:
     return found
 
 
+@pytest.mark.parametrize("n_tokens", [12, 24, 60])
+def test_the_verdict_is_in_sight_whatever_the_length_of_the_text(show, n_tokens):
+    text = " ".join(["abc"] * n_tokens)
+    drawn = pictures_in(run_of(view="lab", architecture="decoder", intent="window:4", text=text))
+    page = show([one for one in drawn if one.key == PAINTER], width=560)
+    page.set_viewport_size({"width": 540, "height": 600})
+    expect(page.locator(".finding")).to_be_in_viewport(ratio=1)
+    grid, finding = (page.locator(name).bounding_box()["y"] for name in (".matrix-plot", ".finding"))
+    assert (grid < finding) == (n_tokens == 12)
+
+
 def test_the_verdict_is_in_sight_below_a_grid_that_has_its_labels(show):
     drawn = pictures_in(run_of(view="lab", architecture="decoder", intent="window:4"))
     page = show([one for one in drawn if one.key == PAINTER], width=560)

@@ -203,6 +203,7 @@ class MaskPainter extends Picture {
     const [query, key] = this.data.selected ?? [];
     this.surface.select(this.data.selected && { row: query, column: key });
     this.frame.classList.toggle("painter-wide", isWide);
+    this.frame.classList.toggle("painter-judged-first", tallest === Infinity && !isWide);
     this.frame.classList.toggle("painter-beside", this.areHeadsBeside);
     this.columnWidth = Math.max(this.surface.width, Math.min(width, LEAST_WIDTH));
     this.column.style.width = `${this.columnWidth}px`;
@@ -213,7 +214,7 @@ class MaskPainter extends Picture {
     return Math.round(roomBelow(this.root));
   }
 
-  /** The height that leaves the verdict below the grid in sight, if every row has its label then. */
+  /** The height that leaves the verdict below the grid in sight, if every row has its label then; else it is above. */
   tallestAboveVerdict() {
     const room = this.height - VERDICT.around;
     return room >= VERDICT.labels + this.size.rows * LABEL_CELL ? room : Infinity;
