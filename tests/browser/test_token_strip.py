@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.browser.headlight_page import settle
 from tests.pages import set_screen
 
@@ -47,6 +49,17 @@ def test_what_is_scrolled_below_the_strip_is_covered(open_app):
     measured = row.evaluate(_ROW)
     assert measured["lines"] == 1
     assert measured["overflow"] > 1000
+
+
+@pytest.mark.parametrize(("link", "least"), [({}, 5), ({"architecture": "encoder-decoder"}, 4)])
+def test_a_phone_shows_more_than_a_few_tokens(open_app, link, least):
+    page = open_app(width=390, text="the cat sat on the mat", **link)
+    row = page.locator(".st-key-token_strip .chips").first
+    shown = row.evaluate("""row => [...row.children].filter((chip) => {
+      const [one, all] = [chip.getBoundingClientRect(), row.getBoundingClientRect()];
+      return one.left >= all.left && one.right <= all.right;
+    }).length""")
+    assert shown >= least
 
 
 def test_a_text_and_a_token_chosen_at_once_both_count(open_app):

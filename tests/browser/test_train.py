@@ -68,7 +68,8 @@ def test_it_draws_itself_while_it_runs_and_stop_keeps_the_model(open_app):
 
 def another_task_stands_alone_on_the_screen(page: Page) -> None:
     """While one is trained, which goes on and is shown again by a click."""
-    page.get_by_role("radio", name="Sort", exact=True).click()
+    page.get_by_role("combobox", name="Task").click()
+    page.get_by_role("option", name="Sort", exact=True).click()
     elsewhere = page.locator(".st-key-elsewhere")
     expect(elsewhere).to_contain_text("Training goes on: Reverse")
     expect(page.get_by_test_id("stProgress")).to_have_count(1)
@@ -77,4 +78,15 @@ def another_task_stands_alone_on_the_screen(page: Page) -> None:
     wait_for(page, "Recorded")
     elsewhere.get_by_role("button", name="Show it").click()
     expect(elsewhere).to_have_count(0)
-    expect(page.get_by_role("radio", name="Reverse", exact=True)).to_have_attribute("aria-checked", "true")
+    expect(page.get_by_role("combobox", name="Task")).to_have_value("Reverse")
+
+
+def test_loss_answer_and_heads_are_in_sight_at_once(open_app):
+    page = open_app(view="train", height=720)
+    for shown in (
+        page.locator(".training-answer"),
+        panels(page, "training_0").first,
+        page.locator(".stPlotlyChart").first,
+    ):
+        box = shown.bounding_box()
+        assert box["y"] + box["height"] < 720

@@ -42,6 +42,17 @@ test("bits come back as the cells that they were", () => {
   assert.ok(sameCells(invertedCells(invertedCells(cells)), cells));
 });
 
+test("what other masks block stays blocked when a stroke before they were taken in is undone", () => {
+  const painting = new Painting();
+  painting.startAnew(2, 2, Uint8Array.of(0, 0, 0, 0));
+  painting.become(Uint8Array.of(0, 0, 1, 0));
+  painting.takeIn(Uint8Array.of(0, 1, 0, 0));
+  assert.deepEqual(drawn(painting.cells, 2), [".#", "#."]);
+  assert.ok(painting.step("undo"));
+  assert.deepEqual(drawn(painting.cells, 2), [".#", ".."]);
+  assert.ok(!painting.step("undo"), "to take them in changes nothing that could be undone");
+});
+
 test("a stroke can be given up, undone and done again", () => {
   const painting = new Painting();
   painting.startAnew(3, 3, openCells(9));

@@ -44,5 +44,5 @@ test("of a long row the largest are said, of a long matrix the first rows", () =
   assert.equal(texts.length, 33);
   assert.equal(
     texts[0], "token 0: −2.000 at feature 3, 1.000 at feature 7, 0 at feature 0, 16 nearer to zero, 1 blocked");
-  assert.equal(texts.at(-1), "and 8 rows more: the arrow keys read their cells");
+  assert.equal(texts.at(-1), "and 8 more rows: the arrow keys read their cells");
 });

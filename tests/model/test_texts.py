@@ -26,7 +26,7 @@ def test_every_text_is_said_with_all_that_it_leaves_open(path: Path, module: str
     calls = _calls_of_say(path.with_name(f"{module}.py"))
     assert set(calls) == set(SAID[path, module])
     for name, text in SAID[path, module].items():
-        assert calls[name] == [_left_open(text)] * len(calls[name]), name
+        assert calls[name] == [left_open(text)] * len(calls[name]), name
 
 
 def _calls_of_say(module: Path) -> dict[str, list[set[str]]]:
@@ -41,7 +41,8 @@ def _calls_of_say(module: Path) -> dict[str, list[set[str]]]:
     return found
 
 
-def _left_open(text: str) -> set[str]:
+def left_open(text: str) -> set[str]:
+    """The names of what a text leaves open."""
     return {str(name) for _, name, _, _ in Formatter().parse(text) if name is not None}
 
 

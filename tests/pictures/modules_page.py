@@ -21,7 +21,9 @@ def modules_page(browser: Browser) -> Iterator[Page]:
     def answer(route: Route) -> None:
         file = COMPONENTS / route.request.url.removeprefix(ADDRESS)
         if file.is_file():
-            route.fulfill(path=file, content_type="text/javascript")
+            route.fulfill(
+                path=file, content_type="application/json" if file.suffix == ".json" else "text/javascript"
+            )
         elif route.request.url == ADDRESS:
             route.fulfill(body="<!doctype html><title>Pictures</title>", content_type="text/html")
         else:

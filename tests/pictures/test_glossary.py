@@ -66,7 +66,7 @@ def test_the_list_is_searched_and_opens_at_an_entry(page):
     expect(entries).to_contain_text("output projection")
     page.locator(".entry-search").fill("<b>no such</b> [word](x)")
     expect(entries).to_have_count(0)
-    expect(page.locator(".entry-count")).to_have_text("No entry has that.")
+    expect(page.locator(".entry-count")).to_have_text("No entry matches.")
     page.locator(".entry-close").click()
     picture(page, "symbols").locator(".term").first.click()
     note(page).locator(".entry-all").click()

@@ -57,6 +57,33 @@ def test_a_finding_is_mended_by_one_click(show_link):
     assert heard(page, PAINTER) == [("mend", {"finding": 0, "seq": 1})]
 
 
+def test_a_mended_finding_is_one_step_of_undo_beside_other_masks(show):
+    app = run_of(**LINK, architecture="decoder", mask="sliding_window", window=2, intent="causal")
+    page = show(pictures_in(app))
+    click_cell(painter(page), 2, 2, SHAPE)
+    let_answer(app, page, PAINTER)
+
+    def seen() -> list[list[str]]:
+        return [[tooltip_of(page, query, key) for key in range(4)] for query in range(4)]
+
+    before = seen()
+    page.get_by_role("button", name="Fix: This is not causal").click()
+    let_answer(app, page, PAINTER)
+    expect(page.locator(".finding")).to_have_count(0)
+    assert seen() != before
+    undo(page).click()
+    let_answer(app, page, PAINTER)
+    assert seen() == before
+    undo(page).click()
+    let_answer(app, page, PAINTER)
+    assert seen()[2][2] == "sees"
+
+
+def tooltip_of(page: Page, query: int, key: int) -> str:
+    point_at(painter(page), query, key, SHAPE)
+    return "may not see" if "may not see" in tooltip(page).inner_text() else "sees"
+
+
 def test_the_cross_attention_is_painted_and_undone_in_its_own_mask(show):
     link = LINK | {"architecture": "encoder-decoder", "target": "x y", "mask": "causal", "attention": "cross"}
     app = run_of(**link)
@@ -153,6 +180,17 @@ def small_pictures(canvas: Locator, before: list[str]) -> list[str]:
         [before, PATIENCE],
     )
     return found
+
+
+@pytest.mark.parametrize("n_tokens", [12, 24, 60])
+def test_the_verdict_is_in_sight_whatever_the_length_of_the_text(show, n_tokens):
+    text = " ".join(["abc"] * n_tokens)
+    drawn = pictures_in(run_of(view="lab", architecture="decoder", intent="window:4", text=text))
+    page = show([one for one in drawn if one.key == PAINTER], width=560)
+    page.set_viewport_size({"width": 540, "height": 600})
+    expect(page.locator(".finding")).to_be_in_viewport(ratio=1)
+    grid, finding = (page.locator(name).bounding_box()["y"] for name in (".matrix-plot", ".finding"))
+    assert (grid < finding) == (n_tokens == 12)
 
 
 def test_the_verdict_is_in_sight_below_a_grid_that_has_its_labels(show):

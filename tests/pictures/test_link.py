@@ -36,7 +36,7 @@ def change_the_grids(page: Page) -> None:
 def change_the_lines(page: Page) -> None:
     open_fold(page, "View")
     press(page, "Lines")
-    page.get_by_role("slider", name="least weight of a line").press("End")
+    page.get_by_role("slider", name="smallest weight drawn").press("End")
     page.locator(".lines-query .lines-token").nth(3).click()
     expect(page.locator(".lines-pinned")).to_contain_text("one")
     expect(page.locator(".lines-note")).to_contain_text("of weight 0.5 and more")

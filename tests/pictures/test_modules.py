@@ -83,7 +83,7 @@ def test_what_is_too_long_for_a_field_is_refused_whole_and_said(page: Page):
     page.evaluate(FIELD)
     limited, longer = page.locator("textarea").all()
     limited.press("End")
-    refusal = "This field takes 10 characters, and with these it would have 12,005."
+    refusal = "This field takes 10 characters; with these it would have 12,005."
     assert paste(page, limited, "x" * 12_000) == ("12345", refusal)
     assert paste(page, limited, "67890") == ("1234567890", "")
     limited.press("a")

@@ -55,7 +55,7 @@ def test_a_text_that_is_too_long_is_refused_in_one_sentence_and_takes_nothing_aw
     field.fill("cat sat")
     page.keyboard.insert_text("word " * 100_000)
     assert field.input_value() == "cat sat"
-    said = "This field takes 10 characters, and with these it would have 500,007."
+    said = "This field takes 10 characters; with these it would have 500,007."
     assert field.evaluate("field => field.validationMessage") == said
     page.keyboard.insert_text(" on")
     assert field.input_value() == "cat sat on"

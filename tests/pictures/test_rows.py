@@ -22,7 +22,7 @@ def test_a_row_says_which_keys_a_query_looks_at_and_which_are_blocked(show_link)
     [
         ({"view": "heads", "drawn": "lines"}, "the heads as lines"),
         ({"view": "lab", "panel": "apply"}, "the weights"),
-        ({"view": "way"}, "the way of the token"),
+        ({"view": "way"}, "the path of the token"),
     ],
 )
 def test_pictures_that_no_view_opens_with_are_read_too(show_link, link, read):

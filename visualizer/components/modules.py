@@ -1,7 +1,7 @@
 """JavaScript modules as one text: their imports are followed, so that nobody lists scripts or runs a build step.
 
 A browser and Node load the same files by the same imports. Where only one text will do, each module becomes a
-function that returns what it exports.
+function that returns what it exports, and a JSON file a value.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 
 _IMPORT = re.compile(r'^import \{([^}]*)\} from "(\.{1,2}/[^"]+)";\n', re.MULTILINE)
+_DATA = re.compile(r'^import (\w+) from "(\.{1,2}/[^"]+\.json)" with \{ type: "json" \};$', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=(?:async )?(?:function|class|const|let) (\w+))", re.MULTILINE)
 _UNKNOWN = re.compile(r"^(?:import|export)\b.*", re.MULTILINE)
 
@@ -70,6 +71,7 @@ def _read(path: Path) -> str:
 def _scope(path: Path) -> str:
     """A module as a function that is called at once and returns what the module exports."""
     source = _IMPORT.sub(lambda found: _taken(found, path.parent), _read(path))
+    source = _DATA.sub(lambda found: f"const {found[1]} = {_read(path.parent / found[2])};", source)
     exported = ", ".join(_EXPORT.findall(source))
     body = _EXPORT.sub("", source)
     if unknown := _UNKNOWN.search(body):

@@ -21,6 +21,7 @@ from visualizer.state.expectations import reveal_or_cover
 from visualizer.state.state import Choices
 from visualizer.state.theme import look_of
 from visualizer.work.classroom import new_code
+from visualizer.work.teaching import is_student, teach
 
 say = texts_of(__name__)
 
@@ -40,7 +41,8 @@ def audience_menu(view: View) -> None:
     with menu:
         _switch("present")
         mount(theme_links({"light": look_of("light"), "dark": look_of("dark")}, key="theme_links"))
-        _switch("hidden")
+        if not is_student():
+            _switch("hidden")
         if view in OF_OTHER_MODELS:
             st.caption(say("not_covered"))
         _class(state.chosen().selection.class_code)
@@ -82,6 +84,8 @@ def keys(n_tokens: int) -> None:
         done = drafts.put_by_before(_DONE)
         drafts.put_by(_DONE, state.last_seq(key))
         for one in acts_in(event, done if isinstance(done, int) else 0):
+            if one in ("hide", "reveal") and is_student():
+                continue
             if one == "reveal":
                 reveal_or_cover()
             else:
@@ -118,8 +122,13 @@ def _begin_class() -> None:
     row = choices.selection.query
     with suppress(ValueError):  # the page says what is wrong with the settings
         row = clear_row(cached_run(choices.settings), choices.selection)
-    state.select(hidden=True, class_code=new_code(), query=row)
-    give("show_class", True)
+    code = new_code()
+    state.select(hidden=True, class_code=code, query=row)
+    _teach(code)
+
+
+def _teach(code: str) -> None:
+    teach(code)
     give(_MENU, False)
 
 
@@ -134,6 +143,10 @@ def _class(code: str) -> None:
             help=say("begin_class_help"),
         )
         return
-    st.caption(say("class_made", code=markdown_safe(code)))
+    if is_student():
+        st.caption(say("student", code=markdown_safe(code)))
+        st.button(say("teach"), key="teach_class", on_click=state.callback(_teach, code), help=say("teach_help"))
+    else:
+        st.caption(say("class_made", code=markdown_safe(code)))
     leave = state.callback(state.select, class_code="")
     st.button(say("leave_class"), key="leave_class", on_click=leave, type="tertiary")

@@ -8,6 +8,7 @@ from model.texts import texts_of
 from visualizer.pictures.heads import attention_of
 from visualizer.runs.paths import without_layer
 from visualizer.state import state
+from visualizer.state.controls import give
 
 say = texts_of(__name__)
 
@@ -21,15 +22,16 @@ def attention_kind(modules: tuple[str, ...], stage: str, *, is_chosen: bool = Tr
     current = attention_of(kinds, stage)
     if len(kinds) == 1 or not is_chosen:
         return current
-    key = f"attention_{current}"
+    name = "attention_kind"
     st.segmented_control(
         say("attention"),
         kinds,
         default=current,
         format_func=_kind_title,
         label_visibility="collapsed",
-        key=key,
-        on_change=state.on_change(key, lambda kind: state.select(stage=f"{kind or current}.weights")),
+        required=True,
+        key=give(name, current),
+        on_change=state.on_change(name, lambda kind: state.select(stage=f"{kind or current}.weights")),
     )
     return current
 

@@ -33,6 +33,13 @@ def test_a_module_stands_before_those_that_import_it_and_keeps_its_names_to_itse
     assert not re.search(r"^import|^export (?!default two)", text, re.MULTILINE)
 
 
+def test_a_json_file_is_a_value_of_the_module_that_imports_it(tmp_path):
+    one = 'import ONE from "./one.json" with { type: "json" };\n\nexport const one = ONE;\n'
+    folder = written(tmp_path, one=one)
+    (folder / "one.json").write_text('{"a": 1}')
+    assert 'const ONE = {"a": 1};' in module_text('import { one } from "./one.js";\n', folder)
+
+
 def test_a_style_sheet_belongs_to_the_module_beside_it(tmp_path):
     folder = written(tmp_path, one="export const one = 1;\n", two='import { one } from "./one.js";\n')
     (folder / "one.css").write_text(".one {}")

@@ -11,10 +11,12 @@ import { makeReady } from "../shared/matrix_pixels.js";
 import { Overview } from "../shared/overview.js";
 import { startPicture } from "../shared/picture.js";
 import { tallestGrid } from "../shared/room.js";
+import { textsOf } from "../shared/texts.js";
 import { headColor } from "../shared/theme.js";
 import { tooltipLine } from "../shared/tooltip.js";
 import { LinesView } from "./lines.js";
 
+const say = textsOf("attention_heads/element");
 const HEADS_GALLERY = { gap: 24, smallest: 190, height: 860 };
 const TITLE = 22; // the height of what a head is called
 const WIDEST_FOR_LABELS = 300; // how large the smallest grid may become so that its rows have labels
@@ -34,7 +36,7 @@ class AttentionHeads extends LayeredPicture {
       move: (isOtherLayer) => this.move(isOtherLayer),
     });
     this.overview = new Overview((layer, head) => this.controls.choose(layer, head));
-    const modes = [{ value: "grids", text: "Grids" }, { value: "lines", text: "Lines" }];
+    const modes = [{ value: "grids", text: say("grids") }, { value: "lines", text: say("lines") }];
     this.mode = makeSegments("view", modes, (drawn) => this.controls.change({ drawn }));
     this.legend = makeLegend();
     this.lines = new LinesView({
@@ -50,7 +52,7 @@ class AttentionHeads extends LayeredPicture {
   build() {
     const { layers, chips, curve } = this.controls;
     this.grids = makeElement("div", "heads-grids");
-    const view = makeFold("View", [this.mode.element, curve.element, this.dials.element]);
+    const view = makeFold(say("view"), [this.mode.element, curve.element, this.dials.element]);
     const bar = makeElement("div", "heads-bar", {}, [layers.element, view.element, this.dials.foremost]);
     const controls = makeElement("div", "heads-controls", {}, [bar, chips.element, this.legend.element]);
     this.top = makeElement("div", "heads-top", {}, [this.overview.element, controls]);
@@ -191,7 +193,7 @@ class AttentionHeads extends LayeredPicture {
       valueName: "weight",
       limits,
       labelled: limits.labelled,
-      description: () => describeMatrix(`attention weights of ${controls.layerName()}, ${title}`, matrix),
+      description: () => describeMatrix(say("weights", { layer: controls.layerName(), title }), matrix),
     });
   }
 
@@ -219,7 +221,7 @@ class AttentionHeads extends LayeredPicture {
       threshold: choices.least_weight,
       pinned: choices.pinned,
       selectedQuery: this.selected?.[0] ?? -1,
-      title: `attention of ${this.controls.layerName()} as lines`,
+      title: say("as_lines", { layer: this.controls.layerName() }),
     });
   }
 
@@ -254,8 +256,8 @@ class AttentionHeads extends LayeredPicture {
     const lines = describeCell(panel.matrix, "weight", row, column);
     const title = tooltipLine("tooltip-head", panel.look.title);
     this.pointAt([title, ...lines], point, marksOfCell(this.data.rows, this.data.columns, row, column));
-    const say = () => this.hover(panel, row, column, point);
-    this.wantExact(panel, { weights: panel.matrix }, this.panels.indexOf(panel), row, column, say);
+    const again = () => this.hover(panel, row, column, point);
+    this.wantExact(panel, { weights: panel.matrix }, this.panels.indexOf(panel), row, column, again);
   }
 
   onHover(marks) {

@@ -2,10 +2,12 @@ import { setBox, sizedContext } from "../shared/canvas.js";
 import { makeSlider } from "../shared/controls.js";
 import { clamp, countOf, makeElement, oncePerFrame, setText, tokenSpan } from "../shared/dom.js";
 import { Reading } from "../shared/reading.js";
-import { describeRows } from "../shared/rows.js";
+import { describeRows, NO_KEY_LEFT } from "../shared/rows.js";
+import { textsOf } from "../shared/texts.js";
 import { headColor, headDashes } from "../shared/theme.js";
 import { pixelRatioOf } from "../shared/zoom.js";
 
+const say = textsOf("attention_heads/lines");
 const ROW_HEIGHTS = { least: 20, most: 34, all: 420 }; // a token's, and that of few tokens together
 const MOST_LINES = 1200; // in the resting picture
 const OPACITY_STEPS = 16;
@@ -50,7 +52,7 @@ export class LinesView {
   }
 
   makeColumn(side) {
-    const column = makeElement("div", `lines-column lines-${side}`, { role: "listbox", "aria-label": `${side} tokens` });
+    const column = makeElement("div", `lines-column lines-${side}`, { role: "listbox", "aria-label": say("side", { side }) });
     const at = (event) => {
       const token = event.target.closest("[data-index]");
       return token ? { side, index: Number(token.dataset.index) } : null;
@@ -80,8 +82,8 @@ export class LinesView {
     this.pinned = this.placeOf(picture.pinned);
     this.resting = strongestLines(picture);
     this.canvas.setAttribute("aria-label", `${picture.title}: ${this.resting.text}`);
-    this.reading.writeSoon("the heads as lines", () =>
-      picture.heads.flatMap((one) => describeRows({ ...picture, ...one }).map((row) => `head ${one.head}, ${row}`)));
+    this.reading.writeSoon(say("reading"), () =>
+      picture.heads.flatMap((one) => describeRows({ ...picture, ...one }).map((row) => say("row", { head: one.head, row }))));
     this.paint();
   }
 
@@ -96,7 +98,7 @@ export class LinesView {
       setText(token.querySelector(".token"), label);
       token.title = `\u2068${label}\u2069`;
       token.classList.toggle("lines-empty", Boolean(emptyRows?.[index]));
-      setText(token.querySelector(".lines-empty-note"), emptyRows?.[index] ? "no key left" : "");
+      setText(token.querySelector(".lines-empty-note"), emptyRows?.[index] ? NO_KEY_LEFT : "");
     });
   }
 
@@ -190,13 +192,13 @@ function makeLineToken(index) {
 
 /** A slider for the least weight that is drawn; `onChange(weight)` is called for what a person does. */
 function makeThreshold(onChange) {
-  const slider = makeSlider("lines-slider", "least weight of a line", (step) => onChange(THRESHOLDS[step]));
+  const slider = makeSlider("lines-slider", say("threshold"), (step) => onChange(THRESHOLDS[step]));
   slider.max = String(THRESHOLDS.length - 1);
   const text = makeElement("output", "lines-least");
   const set = (weight) => {
     slider.value = String(THRESHOLDS.findLastIndex((least) => least <= weight));
-    slider.setAttribute("aria-valuetext", weight ? `weight ${weight} and more` : "all weights");
-    setText(text, weight ? `weight ≥ ${weight}` : "all weights");
+    slider.setAttribute("aria-valuetext", weight ? say("at_least_in_words", { weight }) : say("all"));
+    setText(text, weight ? say("at_least", { weight }) : say("all"));
   };
   return { element: makeElement("label", "lines-threshold", {}, [slider, text]), set };
 }
@@ -238,7 +240,7 @@ export function linesOfToken(picture, { side, index }) {
     }
   });
   const label = (side === "query" ? rowAxis : columnAxis).labels[index];
-  const empty = side === "query" && emptyRows?.[index] ? ": every key is blocked, no key left" : "";
+  const empty = side === "query" && emptyRows?.[index] ? say("blocked") : "";
   const text = `${side} ${index} \u2068${label}\u2069: ${countOf(list.length, "line")}${ofWeight(threshold)}${empty}`;
   return { list, text };
 }
@@ -251,7 +253,7 @@ function rowsWithoutKeyInAll(heads, rows) {
 
 /** " of weight 0.01 and more", "" where nothing is left out. */
 function ofWeight(threshold) {
-  return threshold ? ` of weight ${threshold} and more` : "";
+  return threshold ? say("of_weight", { threshold }) : "";
 }
 
 /** The strongest lines of all heads together, at most MOST_LINES, and how many there are. */
@@ -274,8 +276,8 @@ export function strongestLines({ heads, rows, columns, threshold }) {
       list.push({ order, row: Math.floor(i / columns), column: i % columns, weight });
     }
   });
-  const many = list.length < total ? `the strongest ${list.length.toLocaleString("en")} of ` : "";
-  return { list, text: heads.length ? `${many}${countOf(total, "line")}${ofWeight(threshold)}` : "no head is shown" };
+  const many = list.length < total ? say("strongest", { count: list.length.toLocaleString("en") }) : "";
+  return { list, text: heads.length ? `${many}${countOf(total, "line")}${ofWeight(threshold)}` : say("no_head") };
 }
 
 /** The bin of a weight from 0 to 1. */

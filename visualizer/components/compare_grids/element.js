@@ -9,9 +9,12 @@ import { makeScale, storedNumbers } from "../shared/matrix_pixels.js";
 import { cellText } from "../shared/payload.js";
 import { startPicture } from "../shared/picture.js";
 import { tallestGrid } from "../shared/room.js";
+import { NO_KEY_LEFT } from "../shared/rows.js";
+import { textsOf } from "../shared/texts.js";
 import { headColor } from "../shared/theme.js";
 import { blockedText, cellPositionLine, tooltipLine } from "../shared/tooltip.js";
 
+const say = textsOf("compare_grids/element");
 const COMPARE_GAP = 24;
 const TITLES = 60; // the height of what a head and its grids are called
 const SIDES = ["a", "b", "difference"];
@@ -48,7 +51,7 @@ class CompareGrids extends LayeredPicture {
     const { layers, chips, curve } = this.controls;
     this.weightLegend = makeLegend();
     this.differenceLegend = makeLegend();
-    this.view = makeFold("View", [chips.element, curve.element, this.dials.element]);
+    this.view = makeFold(say("view"), [chips.element, curve.element, this.dials.element]);
     const legends = [this.weightLegend.element, this.differenceLegend.element];
     const bar = makeElement("div", "compare-bar", {}, [this.dials.foremost, layers.element, ...legends, this.view.element]);
     this.rows = makeElement("div", "compare-rows");
@@ -141,7 +144,7 @@ class CompareGrids extends LayeredPicture {
     const scales = this.scales();
     controls.show(this.theme);
     const { choices, size } = controls;
-    this.view.note(choices.shown.size < size.heads ? ` · ${choices.shown.size} of ${size.heads} heads` : "");
+    this.view.note(choices.shown.size < size.heads ? say("heads", { shown: choices.shown.size, heads: size.heads }) : "");
     const anyBlocked = Object.values(this.masks).some((masks) => masks.anyIn(controls.layer, controls.size.heads));
     this.weightLegend.update(scales.a, { text: "A, B", blocked: anyBlocked });
     this.differenceLegend.update(scales.difference, { text: "B − A" });
@@ -293,8 +296,8 @@ function subtracted(a, b) {
 
 /** How much of a query's weight B takes away from where it lay in A, in the mean of all queries. */
 function movedText(moved) {
-  if (moved < 5e-7) return "no weight moved";
-  return moved < 0.001 ? "less than 0.1 % of the weight moved" : `${(100 * moved).toFixed(1)} % of the weight moved`;
+  if (moved < 5e-7) return say("none_moved");
+  return moved < 0.001 ? say("little_moved") : say("moved", { percent: (100 * moved).toFixed(1) });
 }
 
 /** One row of the tooltip's small table. */
@@ -309,7 +312,7 @@ function compareLine(name, number, note) {
 
 /** Why a cell has no weight on one side, "" when nothing blocks it. */
 function noteOn({ blocked, blockedBy, emptyRows }, row, i) {
-  if (emptyRows?.[row]) return "no key left";
+  if (emptyRows?.[row]) return NO_KEY_LEFT;
   return blocked?.[i] ? blockedText(blocked[i], blockedBy) : "";
 }
 

@@ -11,9 +11,12 @@ import { hasModifier } from "../shared/keys.js";
 import { floats, formatNumber } from "../shared/payload.js";
 import { Picture, startPicture } from "../shared/picture.js";
 import { Reading } from "../shared/reading.js";
+import { textsOf } from "../shared/texts.js";
 import { tooltipLine } from "../shared/tooltip.js";
 import { measureBars, paintBars, rangeOf } from "./bars.js";
 import { pixelRatioOf, zoomOf } from "../shared/zoom.js";
+
+const say = textsOf("derivation/element");
 
 /** The elements of a derivation, in the order of the page. */
 function buildNodes(root) {
@@ -136,9 +139,10 @@ function showTip({ nodes: { scroller }, tooltip, picture }, index, event) {
 /** An element in words: its name, then one line per row. */
 function describeElement({ labels, rows, blocked, sequence }, index) {
   const isNamed = labels[index] !== String(index) || sequence;
-  const name = `${sequence ? "token" : "element"} ${index}${isNamed ? ` ⟨\u2068${labels[index]}\u2069⟩` : ""}`;
+  const place = sequence ? say("token", { index }) : say("element", { index });
+  const name = `${place}${isNamed ? ` ⟨\u2068${labels[index]}\u2069⟩` : ""}`;
   const values = rows.map((row) => `${row.label}  ${formatNumber(row.values[index])}`);
-  return blocked[index] ? [name, ...values, "blocked by the mask"] : [name, ...values];
+  return blocked[index] ? [name, ...values, say("blocked")] : [name, ...values];
 }
 
 /** Arrow keys walk through the elements, Home and End go to the ends, Escape leaves. */
@@ -162,7 +166,7 @@ function pressKey(view, event) {
 
 /** The largest value of a row, with a sign where the row goes both ways. */
 function sizeInWords({ low, high }) {
-  return `up to ${low < 0 ? "±" : ""}${formatNumber(Math.max(high, -low), "f2")}`;
+  return say("up_to", { size: `${low < 0 ? "±" : ""}${formatNumber(Math.max(high, -low), "f2")}` });
 }
 
 /** The rows' names beside their bars, with the largest size that the bars stand for. */
@@ -190,7 +194,7 @@ function showSteps({ nodes: { steps: list } }, { steps, role }) {
 
 /** For those who do not see the canvas: one text for each element. */
 function showAlternative({ nodes: { reading, scroller }, picture }, title) {
-  scroller.setAttribute("aria-label", `${title}: ${picture.count} elements. Arrow keys read them one by one.`);
+  scroller.setAttribute("aria-label", say("keys", { title, count: picture.count }));
   reading.writeSoon(title, () => picture.labels.map((_, index) => describeElement(picture, index).join(", ")));
 }
 

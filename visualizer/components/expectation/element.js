@@ -12,15 +12,17 @@ import { floats } from "../shared/payload.js";
 import { Picture, startPicture } from "../shared/picture.js";
 import { tallestGrid } from "../shared/room.js";
 import { nameOf } from "../shared/rows.js";
+import { textsOf } from "../shared/texts.js";
 import { cellPositionLine, tooltipLine } from "../shared/tooltip.js";
 import { countRows, withOneInRow } from "./marks.js";
 import { ComputedPanel, drawnSign, MarksPanel } from "./panels.js";
 
+const say = textsOf("expectation/element");
 const ROOM = { gap: 28, height: 560, widest: 900, narrow: 640, title: 22 };
 const CELL = { usual: 44, high: 64, window: 900 }; // the largest cell, by the height of the window
 const MARKED = [0, 1.6]; // the scale on which a mark has a middling colour, under a sign that can be read
-const SIGNS = [[1, "as expected"], [2, "marked, but wrong"], [3, "right, but not marked"]];
-const NOT_COVERED = "as computed";
+const SIGNS = [[1, say("as_expected")], [2, say("wrong")], [3, say("missed")]];
+const NOT_COVERED = say("computed");
 
 /** A covered matrix to mark with what is expected; once Python reveals it, the marks and the matrix side by side. */
 class Expectation extends Picture {
@@ -45,9 +47,9 @@ class Expectation extends Picture {
   }
 
   build() {
-    this.undo = makeTool("Undo", "Ctrl+Z", () => this.step("undo"));
-    this.redo = makeTool("Redo", "Ctrl+Shift+Z or Ctrl+Y", () => this.step("redo"));
-    this.clear = makeTool("Clear", "take every mark away", () => this.change(new Uint8Array(this.cells.length)));
+    this.undo = makeTool("Undo", () => this.step("undo"));
+    this.redo = makeTool("Redo", () => this.step("redo"));
+    this.clear = makeTool("Clear", () => this.change(new Uint8Array(this.cells.length)), say("clear"));
     this.tools = makeElement("div", "tools", {}, [this.undo, this.redo, this.clear]);
     this.marks = new MarksPanel({
       press: (place) => this.press(place),
@@ -152,12 +154,12 @@ class Expectation extends Picture {
     const matrix = { ...this.axes, values, dtype: "f4", blocked, emptyRows: rowsWithoutKey(blocked, rows, columns) };
     const look = {
       scale: makeScale(this.theme, "sequential", MARKED),
-      title: "What you expect",
+      title: say("expected"),
       valueName: "marked",
       limits: this.limits,
       labelled: true,
       hasNumbers: false,
-      description: () => `What you expect: ${this.counted()}`,
+      description: () => say("expected_in_words", { counted: this.counted() }),
       rowTexts: () => this.marksInWords(),
     };
     this.marks.showSigned(matrix, look, this.isRevealed ? data.arrays.codes.data : null);
@@ -175,18 +177,18 @@ class Expectation extends Picture {
     return rows.labels.map((_, row) => {
       const said = columnAxis.labels.flatMap((_label, column) => {
         const i = row * columns + column;
-        const sign = isRevealed ? SIGNS.find(([code]) => code === arrays.codes.data[i])?.[1] : cells[i] && "marked";
+        const sign = isRevealed ? SIGNS.find(([code]) => code === arrays.codes.data[i])?.[1] : cells[i] && say("marked");
         return sign ? [`${nameOf(columnAxis, column)} ${sign}`] : [];
       });
-      return `${nameOf(rows, row)}: ${said.join(", ") || "nothing marked"}`;
+      return `${nameOf(rows, row)}: ${said.join(", ") || say("nothing")}`;
     });
   }
 
   counted() {
     const { cells, columns } = this;
     const { kind, rows } = this.data;
-    if (kind === "seen") return `${countOf(countBlocked(cells), "cell")} marked of ${cells.length.toLocaleString("en")}`;
-    return `${countRows(cells, columns)} of ${rows.labels.length} rows marked`;
+    if (kind === "seen") return say("cells", { cells: countOf(countBlocked(cells), "cell"), all: cells.length.toLocaleString("en") });
+    return say("rows", { count: countRows(cells, columns), all: rows.labels.length });
   }
 
   // Marking: drawn at once, sent when a stroke ends.
@@ -253,11 +255,11 @@ class Expectation extends Picture {
   linesOf(row, column) {
     const { kind, rows, columns } = this.data;
     const isMarked = this.cells[row * this.columns + column];
-    const expected = kind === "seen" ? (isMarked ? "sees it" : "does not see it") : isMarked ? "the largest" : "";
+    const expected = kind === "seen" ? (isMarked ? say("sees") : say("sees_not")) : isMarked ? say("largest") : "";
     const lines = this.isRevealed
       ? describeCell(this.matrix, this.valueName, row, column)
       : [cellPositionLine(rows, columns, row, column)];
-    if (expected) lines.push(tooltipLine("tooltip-note", `you expect: ${expected}`));
+    if (expected) lines.push(tooltipLine("tooltip-note", say("you_expect", { expected })));
     return lines;
   }
 

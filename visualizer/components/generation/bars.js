@@ -2,21 +2,23 @@
 
 import { clamp, makeElement, setText, tokenSpan } from "../shared/dom.js";
 import { formatNumber } from "../shared/payload.js";
+import { textsOf } from "../shared/texts.js";
+
+const say = textsOf("generation/bars");
 
 /** The list of bars; `update(step, sampled)` shows those of a step. */
 export function makeBars() {
   const note = makeElement("div", "bars-note");
   const list = makeElement("ol", "bars-list");
   const element = makeElement("section", "next-token", {}, [
-    makeElement("h3", "part-title", {}, ["Which token comes next"]),
+    makeElement("h3", "part-title", {}, [say("title")]),
     note,
     list,
   ]);
   const update = ({ bars, tail }, sampled) => {
-    const text = "Filled: what it is drawn with. Outlined: the model's own probability.";
-    const what = sampled ? text : "The model's probabilities of the most likely tokens.";
+    const what = sampled ? say("sampled") : say("most_likely");
     const barred = bars.filter((bar) => bar.never).map((bar) => `\u2068${bar.label}\u2069`);
-    const never = barred.length ? ` ${barred.join(" and ")}: in the vocabulary for other purposes, never written.` : "";
+    const never = barred.length ? say("barred", { tokens: barred.join(say("and")) }) : "";
     setText(note, `${what}${never}`);
     const rows = bars.map((bar) => barRow(bar, sampled));
     if (tail.count > 0) rows.push(tailRow(tail, sampled));
@@ -27,7 +29,7 @@ export function makeBars() {
 
 /** One token: its rank, its text, its bar, its number. */
 function barRow(bar, sampled) {
-  const word = bar.chosen ? "chosen" : "never written";
+  const word = bar.chosen ? say("chosen") : say("never");
   const mark = bar.chosen || bar.never ? [makeElement("span", "bar-mark", {}, [word])] : [];
   const row = makeElement("li", bar.chosen ? "bar-row bar-chosen" : "bar-row", {}, [
     makeElement("span", "bar-rank", {}, [String(bar.rank)]),
@@ -43,7 +45,7 @@ function barRow(bar, sampled) {
 
 /** All the other tokens in one row. */
 function tailRow(tail, sampled) {
-  const others = tail.count === 1 ? "1 other" : `${tail.count} others`;
+  const others = tail.count === 1 ? say("one_other") : say("others", { count: tail.count });
   return makeElement("li", "bar-row bar-tail", {}, [
     makeElement("span", "bar-rank"),
     makeElement("span", "bar-label", {}, [others]),
@@ -75,6 +77,6 @@ function percent(share) {
 
 /** All digits of a share. */
 function exactly(share, probability, sampled) {
-  const own = `the model's own probability is ${formatNumber(probability)}`;
-  return sampled ? `drawn with ${formatNumber(share)}; ${own}` : own;
+  const own = say("own", { probability: formatNumber(probability) });
+  return sampled ? say("drawn_with", { share: formatNumber(share), own }) : own;
 }

@@ -1,16 +1,19 @@
 /** Which rows of K and V each step computed and which came from the cache: a strip of cells per step. */
 
-import { makeElement, setText } from "../shared/dom.js";
+import { countOf, makeElement, setText } from "../shared/dom.js";
+import { textsOf } from "../shared/texts.js";
+
+const say = textsOf("generation/cache_rows");
 
 /** The strips; `update(data, index)` shows the steps up to `index`. */
 export function makeCacheRows() {
   const sum = makeElement("p", "part-note cache-sum");
-  const fromCache = legendEntry("cache-kept", "from the cache");
-  const computed = legendEntry("cache-computed", "computed in the step");
+  const fromCache = legendEntry("cache-kept", say("kept"));
+  const computed = legendEntry("cache-computed", say("computed"));
   const legend = makeElement("div", "cache-legend", {}, [computed, fromCache]);
   const strips = makeElement("div", "cache-strips");
   const element = makeElement("section", "cache-rows", {}, [
-    makeElement("h3", "part-title", {}, ["Rows of K and V"]),
+    makeElement("h3", "part-title", {}, [say("title")]),
     sum,
     legend,
     strips,
@@ -37,18 +40,13 @@ function rowsInWords({ cached, keys, own }, seen, read) {
   const computed = seen.reduce((total, step) => total + step.computed, 0);
   const source = own ? 0 : keys.labels.length;
   const sourceComputed = seen.reduce((total, step) => total + step.source_computed, 0);
-  const steps = seen.length === 1 ? "1 step" : `${seen.length} steps`;
+  const [steps, rows] = [countOf(seen.length, "step"), countOf(computed, "row")];
   if (!cached) {
-    const more = own ? "" : `, and ${sourceComputed} of the source`;
-    const rows = `${rowCount(computed)} of the tokens so far${more}`;
-    return `Up to here, ${steps} computed ${rows}: all of them anew each time.`;
+    const more = own ? "" : say("of_source", { rows: sourceComputed });
+    return say("without_cache", { steps, rows, more });
   }
-  const more = own ? "" : `, and ${sourceComputed} of the source instead of ${source * seen.length}`;
-  return `Up to here, ${steps} computed ${rowCount(computed)} of the tokens so far instead of ${without}${more}.`;
-}
-
-function rowCount(count) {
-  return count === 1 ? "1 row" : `${count} rows`;
+  const more = own ? "" : say("of_source_instead", { rows: sourceComputed, without: source * seen.length });
+  return say("with_cache", { steps, rows, without, more });
 }
 
 /** The rows of one step: from the cache first, then those computed. */
@@ -61,7 +59,7 @@ function cacheStrip(data, step, at, nRead, widest, isCurrent) {
   }));
   cells.style.setProperty("--widest", widest);
   cells.classList.toggle("cache-dense", widest > 60);
-  const label = `step ${at + 1}: ${step.computed} computed, ${nRead - step.computed} from the cache`;
+  const label = say("strip", { step: at + 1, computed: step.computed, kept: nRead - step.computed });
   const name = isCurrent ? "cache-strip cache-current" : "cache-strip";
   const row = makeElement("div", name, { role: "img", "aria-label": label, title: label }, [
     makeElement("span", "cache-step", {}, [String(at + 1)]),
@@ -75,6 +73,6 @@ function cacheStrip(data, step, at, nRead, widest, isCurrent) {
 function sourceRun({ keys }, step) {
   const isComputed = step.source_computed > 0;
   return makeElement("span", `cache-source ${isComputed ? "cache-computed" : "cache-kept"}`, {}, [
-    `source ${keys.labels.length}`,
+    say("source", { rows: keys.labels.length }),
   ]);
 }

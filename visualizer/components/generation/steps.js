@@ -14,10 +14,12 @@ import { makeScale } from "../shared/matrix_pixels.js";
 import { floats } from "../shared/payload.js";
 import { Picture, startPicture } from "../shared/picture.js";
 import { describeRows } from "../shared/rows.js";
+import { textsOf } from "../shared/texts.js";
 import { blockedText, cellPositionLine, tooltipLine } from "../shared/tooltip.js";
 import { makeBars } from "./bars.js";
 import { makeCacheRows } from "./cache_rows.js";
 
+const say = textsOf("generation/steps");
 const STEP_KEYS = { ArrowLeft: -1, ArrowRight: 1, Home: -Infinity, End: Infinity };
 const LARGEST_CELL = 30; // below the size at which a cell of the mask would show its number
 const WIDEST_NAME = 0.4; // of the picture, what the names of the heads may take where it is narrow
@@ -49,15 +51,15 @@ class GenerationSteps extends Picture {
       element.onclick = go;
       return element;
     };
-    this.back = button("step back", "‹", () => this.go(this.index - 1));
-    this.forward = button("step forward", "›", () => this.go(this.index + 1));
-    this.slider = makeSlider("transport-slider", "step", (step) => this.go(step));
+    this.back = button(say("back"), "‹", () => this.go(this.index - 1));
+    this.forward = button(say("forward"), "›", () => this.go(this.index + 1));
+    this.slider = makeSlider("transport-slider", say("step"), (step) => this.go(step));
     this.place = makeElement("output", "transport-place");
-    const hint = makeElement("span", "transport-hint", {}, ["or the keys ← →"]);
+    const hint = makeElement("span", "transport-hint", {}, [say("keys")]);
     this.transport = makeElement("div", "transport", {}, [
       this.back, this.slider, this.forward, this.place, hint,
     ]);
-    this.tokens = makeElement("ol", "written", { "aria-label": "tokens so far" });
+    this.tokens = makeElement("ol", "written", { "aria-label": say("written") });
     this.sentence = makeElement("p", "step-sentence", { "aria-live": "polite" });
     this.attentionTitle = makeElement("h3", "part-title");
     this.attentionNote = makeElement("p", "part-note");
@@ -66,7 +68,7 @@ class GenerationSteps extends Picture {
     ]);
     this.maskNote = makeElement("p", "part-note");
     const mask = makeElement("section", "growing-mask", {}, [
-      makeElement("h3", "part-title", {}, ["The decoder's mask so far"]), this.maskNote, this.mask.element,
+      makeElement("h3", "part-title", {}, [say("mask_title")]), this.maskNote, this.mask.element,
     ]);
     const parts = [this.bars.element, attention, mask, this.cacheRows.element];
     this.parts = makeElement("div", "step-parts", {}, parts);
@@ -135,7 +137,7 @@ class GenerationSteps extends Picture {
     this.slider.max = String(last);
     this.slider.value = String(this.index);
     this.slider.disabled = last === 0;
-    const text = `Step ${this.index + 1} of ${last + 1}`;
+    const text = say("place", { step: this.index + 1, steps: last + 1 });
     this.slider.setAttribute("aria-valuetext", text);
     setText(this.place, text);
   }
@@ -149,7 +151,8 @@ class GenerationSteps extends Picture {
       if (place < nPrompt) return makeElement("li", "written-token written-prompt", prompt, [tokenSpan(label)]);
       const step = place - nPrompt;
       const isNew = step === this.index;
-      const title = `step ${step + 1}: \u2068${label}\u2069${someKept && !steps[step].kept ? ", computed again" : ""}`;
+      const again = someKept && !steps[step].kept ? say("again") : "";
+      const title = say("token", { step: step + 1, token: `\u2068${label}\u2069`, again });
       const tag = isNew ? "span" : "button"; // where one is already, there is nothing to go to
       const go = makeElement(tag, "written-go", { type: isNew ? null : "button", title }, [tokenSpan(label)]);
       if (!isNew) go.onclick = () => this.go(step);
@@ -169,8 +172,7 @@ class GenerationSteps extends Picture {
     this.layerControl.set(this.layer, nLayers);
     setText(this.attentionTitle, data.title);
     const reading = data.labels[data.n_prompt + index - 1];
-    const whose = `The row of the last token read, “\u2068${reading}\u2069”`;
-    setText(this.attentionNote, `${whose}: from its output the next token is chosen.`);
+    setText(this.attentionNote, say("last_row", { token: `\u2068${reading}\u2069` }));
     const values = new Float32Array(nHeads * nSeen);
     const blocked = new Uint8Array(nHeads * nSeen);
     const start = (index * nLayers + this.layer) * nHeads * nKeys;
@@ -211,9 +213,8 @@ class GenerationSteps extends Picture {
       blocked.set(data.arrays.blocked.data.subarray(row * size, row * size + nRead), row * nRead);
     }
     const labels = data.labels.slice(0, nRead);
-    const last = `the row of “\u2068${labels.at(-1)}\u2069”`;
-    const isNew = `Only ${last} is new: the others are as in the step before.`;
-    setText(this.maskNote, `${nRead} by ${nRead}. ${index ? isNew : `The next token is read from ${last}.`}`);
+    const token = `\u2068${labels.at(-1)}\u2069`;
+    setText(this.maskNote, index ? say("new_row", { size: nRead, token }) : say("first_mask", { size: nRead, token }));
     const matrix = {
       values,
       blocked,
@@ -224,7 +225,7 @@ class GenerationSteps extends Picture {
       blockedBy: data.blocked_by,
     };
     const said = { ...matrix, values: new Float32Array(nRead * nRead).fill(1) };
-    this.showMatrix(this.mask, matrix, { cell: LARGEST_CELL, cellHeight: 0, name: "mask", said });
+    this.showMatrix(this.mask, matrix, { cell: LARGEST_CELL, cellHeight: 0, name: say("mask"), said });
     this.restLights();
   }
 
@@ -260,7 +261,7 @@ class GenerationSteps extends Picture {
   describeMask(row, column) {
     const { rowAxis, columnAxis, blocked, blockedBy, columns } = this.mask.matrix;
     const bits = blocked?.[row * columns + column];
-    const text = bits ? blockedText(bits, blockedBy ?? []) : "may attend";
+    const text = bits ? blockedText(bits, blockedBy ?? []) : say("allowed");
     return [cellPositionLine(rowAxis, columnAxis, row, column), tooltipLine("tooltip-note", text)];
   }
 }

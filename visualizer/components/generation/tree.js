@@ -9,7 +9,9 @@ import { ShownEvents } from "../shared/events.js";
 import { hasModifier } from "../shared/keys.js";
 import { formatNumber, withMinusSign } from "../shared/payload.js";
 import { Picture, startPicture } from "../shared/picture.js";
+import { textsOf } from "../shared/texts.js";
 
+const say = textsOf("generation/tree");
 const ROW = 30;
 const NODE_HEIGHT = 23;
 const NODE_ROOM = { least: 38, most: 150, number: 42 }; // of a label, and beside it of the number, in pixels
@@ -28,16 +30,16 @@ class GenerationTree extends Picture {
 
   constructor(root, host) {
     super(root, host, "generation_tree");
-    this.svg = makeSvgElement("svg", { class: "tree-svg", role: "tree", "aria-label": "beam search" });
+    this.svg = makeSvgElement("svg", { class: "tree-svg", role: "tree", "aria-label": say("tree") });
     this.scroller = makeElement("div", "tree-scroller", {}, [this.svg]);
     this.detail = makeElement("div", "tree-detail", { "aria-live": "polite" });
     this.legend = makeElement("div", "tree-legend", {}, [
-      makeElement("span", "tree-key tree-key-kept", {}, ["kept"]),
-      makeElement("span", "tree-key tree-key-pruned", {}, ["pruned"]),
-      makeElement("span", "tree-key tree-key-finished", {}, ["finished"]),
-      makeElement("span", "tree-key tree-key-best", {}, ["the way to the node shown"]),
+      makeElement("span", "tree-key tree-key-kept", {}, [say("kept")]),
+      makeElement("span", "tree-key tree-key-pruned", {}, [say("pruned")]),
+      makeElement("span", "tree-key tree-key-finished", {}, [say("finished")]),
+      makeElement("span", "tree-key tree-key-best", {}, [say("way")]),
     ]);
-    this.results = makeElement("ol", "tree-results", { "aria-label": "results, the best first" });
+    this.results = makeElement("ol", "tree-results", { "aria-label": say("results") });
     root.prepend(this.results, this.detail, this.legend, this.scroller);
     this.svg.addEventListener("keydown", (event) => this.pressKey(event));
     this.svg.addEventListener("pointerleave", () => this.show(this.chosen));
@@ -99,7 +101,7 @@ class GenerationTree extends Picture {
       const button = makeElement("button", "tree-result", { type: "button", "data-index": index }, [
         makeElement("span", "tree-rank", {}, [`${rank + 1}.`]),
         tokensOf(node),
-        makeElement("span", "tree-facts", {}, [`score ${formatNumber(node.score)}`]),
+        makeElement("span", "tree-facts", {}, [say("score", { score: formatNumber(node.score) })]),
       ]);
       button.onclick = () => this.keep(index);
       return makeElement("li", "", {}, [button]);
@@ -167,7 +169,7 @@ class GenerationTree extends Picture {
 
   describe(index) {
     const node = this.data.nodes[index];
-    const facts = node.parent === null ? "the prompt: nothing is written yet" : factsOf(node);
+    const facts = node.parent === null ? say("prompt") : factsOf(node);
     this.detail.replaceChildren(
       tokensOf(node),
       makeElement("span", "tree-facts", {}, [facts]),
@@ -178,14 +180,15 @@ class GenerationTree extends Picture {
   stateInWords(index) {
     const node = this.data.nodes[index];
     const rank = this.data.best.indexOf(index) + 1;
-    if (rank > 0) return `result ${rank}, ${node.finished ? "finished" : "cut off by the limit"}`;
-    if (node.parent === null) return "start";
-    return node.kept ? "kept" : "pruned: others of its length were more probable";
+    if (rank > 0) return say("result", { rank, end: node.finished ? say("finished") : say("cut_off") });
+    if (node.parent === null) return say("start");
+    return node.kept ? say("kept") : say("why_pruned");
   }
 
   inWords(index) {
     const node = this.data.nodes[index];
-    return `${node.text.join(" ") || node.label}: ${this.stateInWords(index)}, score ${formatNumber(node.score)}`;
+    const text = node.text.join(" ") || node.label;
+    return say("node", { text, state: this.stateInWords(index), score: formatNumber(node.score) });
   }
 
   /** Left to the parent, right to the best continuation, up and down along the column. */
@@ -231,7 +234,7 @@ function placeNodes(nodes, column) {
 }
 
 function columnHead(step, x) {
-  return makeSvgElement("text", { class: "tree-head", x, y: 14 }, [`token ${step}`]);
+  return makeSvgElement("text", { class: "tree-head", x, y: 14 }, [say("column", { step })]);
 }
 
 function stateOf(node) {
@@ -254,8 +257,8 @@ function tokensOf(node) {
 
 /** The numbers of a node. */
 function factsOf({ score, total, probability }) {
-  const sum = `sum of log-probabilities ${formatNumber(total)}`;
-  return `score ${formatNumber(score)} · ${sum} · probability of the last token ${formatNumber(probability)}`;
+  const [scored, sum, last] = [score, total, probability].map((number) => formatNumber(number));
+  return say("facts", { score: scored, sum, last });
 }
 
 /** Draw the picture in `root`. */

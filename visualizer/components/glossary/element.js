@@ -7,9 +7,11 @@
 import { subscribeDefine } from "../shared/define.js";
 import { makeElement, makeSvgElement } from "../shared/dom.js";
 import { Picture, startPicture } from "../shared/picture.js";
+import { textsOf } from "../shared/texts.js";
 import { EntryList } from "./list.js";
 import { EntryNote } from "./note.js";
 
+const say = textsOf("glossary/element");
 const BOOK = "M4 5.5C6.5 4 9.5 4 12 5.5v14c-2.5-1.5-5.5-1.5-8 0zM20 5.5c-2.5-1.5-5.5-1.5-8 0v14c2.5-1.5 5.5-1.5 8 0z";
 
 class Glossary extends Picture {
@@ -38,9 +40,9 @@ export function render(root, bytes, host) {
 
 function makeButton(open) {
   const icon = makeSvgElement("svg", { viewBox: "0 0 24 24", "aria-hidden": "true" }, [makeSvgElement("path", { d: BOOK })]);
-  const button = makeElement("button", "glossary-button", { type: "button", "aria-label": "Glossary" }, [
+  const button = makeElement("button", "glossary-button", { type: "button", "aria-label": say("title") }, [
     icon,
-    makeElement("span", "glossary-word", {}, ["Glossary"]),
+    makeElement("span", "glossary-word", {}, [say("title")]),
   ]);
   button.addEventListener("click", open);
   return button;

@@ -1,5 +1,8 @@
 import { makeElement, setText } from "../shared/dom.js";
+import { textsOf } from "../shared/texts.js";
 import { entryNodes } from "./note.js";
+
+const say = textsOf("glossary/list");
 
 /** All entries in a window of their own, with a search. Built when it is opened for the first time. */
 export class EntryList {
@@ -7,16 +10,16 @@ export class EntryList {
     this.entries = [];
     this.search = makeElement("input", "entry-search", {
       type: "search",
-      placeholder: "Search a symbol or a word",
-      "aria-label": "Search the glossary",
+      placeholder: say("placeholder"),
+      "aria-label": say("search"),
     });
-    this.close = makeElement("button", "entry-close", { type: "button", "aria-label": "Close" }, ["✕"]);
+    this.close = makeElement("button", "entry-close", { type: "button", "aria-label": say("close") }, ["✕"]);
     this.count = makeElement("div", "entry-count", { role: "status" });
-    this.items = makeElement("div", "entry-items", { tabindex: "0", role: "region", "aria-label": "Entries" });
-    const title = makeElement("h2", "entry-title", {}, ["Glossary"]);
+    this.items = makeElement("div", "entry-items", { tabindex: "0", role: "region", "aria-label": say("entries") });
+    const title = makeElement("h2", "entry-title", {}, [say("title")]);
     const head = makeElement("div", "entry-head", {}, [title, this.search, this.close]);
-    const keys = makeElement("div", "entry-keys", {}, ["Press ? on the page for its keys."]);
-    this.element = makeElement("dialog", "entry-list", { "aria-label": "Glossary" }, [head, this.count, this.items, keys]);
+    const keys = makeElement("div", "entry-keys", {}, [say("keys")]);
+    this.element = makeElement("dialog", "entry-list", { "aria-label": say("title") }, [head, this.count, this.items, keys]);
     this.search.oninput = () => this.filter();
     this.close.onclick = () => this.element.close();
     this.element.addEventListener("keydown", (event) => event.stopPropagation());
@@ -45,7 +48,7 @@ export class EntryList {
     const shown = this.entries.map(isShown);
     for (const [i, article] of [...this.items.children].entries()) article.hidden = !shown[i];
     const number = shown.filter(Boolean).length;
-    setText(this.count, number === 0 ? "No entry has that." : `${number} of ${this.entries.length} entries`);
+    setText(this.count, number === 0 ? say("none") : say("found", { count: number, all: this.entries.length }));
   }
 
   /** Bring one entry into view, with all others around it. */

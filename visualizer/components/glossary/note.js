@@ -1,6 +1,9 @@
 import { wordNodes } from "../shared/define.js";
 import { clamp, makeElement } from "../shared/dom.js";
+import { textsOf } from "../shared/texts.js";
 import { zoomOf } from "../shared/zoom.js";
+
+const say = textsOf("glossary/note");
 
 /** An entry as its parts: symbol and name, its size in this run, what it means, and where it comes from. */
 export function entryNodes(entry, sizes) {
@@ -8,7 +11,7 @@ export function entryNodes(entry, sizes) {
   if (entry.symbol) heading.prepend(makeElement("span", "entry-symbol", {}, [entry.symbol]));
   const size = sizes[entry.size];
   if (size !== undefined) {
-    heading.append(makeElement("span", "entry-size", {}, ["in this run: ", makeElement("b", "", {}, [size])]));
+    heading.append(makeElement("span", "entry-size", {}, say.parts("size", { size: makeElement("b", "", {}, [size]) })));
   }
   const nodes = [heading, makeElement("div", "entry-text", {}, wordNodes(entry.text))];
   if (entry.source) nodes.push(makeElement("div", "entry-source", {}, [entry.source]));
@@ -31,13 +34,13 @@ export class EntryNote {
   /** Show an entry beside what opened it; a word within the note leads on in its place. */
   show(entry, sizes, from) {
     if (!this.element.contains(from)) this.from = from;
-    const all = makeElement("button", "entry-all", { type: "button" }, ["All terms"]);
+    const all = makeElement("button", "entry-all", { type: "button" }, [say("all")]);
     all.onclick = () => {
       this.element.hidePopover();
       this.showAll(entry);
     };
     this.element.replaceChildren(...entryNodes(entry, sizes), all);
-    this.element.setAttribute("aria-label", `Glossary: ${entry.name}`);
+    this.element.setAttribute("aria-label", say("label", { name: entry.name }));
     if (!this.element.matches(":popover-open")) this.element.showPopover();
     this.place();
     this.element.focus({ preventScroll: true });

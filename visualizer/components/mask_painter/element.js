@@ -4,6 +4,7 @@ import { LABEL_CELL } from "../shared/grid_layout.js";
 import { makeLegend } from "../shared/legend.js";
 import { Picture, startPicture } from "../shared/picture.js";
 import { roomBelow } from "../shared/room.js";
+import { textsOf } from "../shared/texts.js";
 import {
   endsOfLine, invertedCells, lineIsBlocked, openCells, packBits, sameCells, toBase64, withRectangle, withTouched,
 } from "./cells.js";
@@ -20,6 +21,7 @@ import { makeStatus } from "./status.js";
 import { MaskSurface } from "./surface.js";
 import { directionOfShortcut, makeToolbar } from "./toolbar.js";
 
+const say = textsOf("mask_painter/element");
 const FINDINGS_BESIDE = { from: 700, width: 300, gap: 28 }; // from this width on, findings stand beside the grid
 const HEADS_BESIDE = { from: 420, columns: 20, share: 0.66, gap: 18 }; // so that a small grid and they are in sight
 const LEAST_WIDTH = 320; // of the lines below a small grid
@@ -201,6 +203,7 @@ class MaskPainter extends Picture {
     const [query, key] = this.data.selected ?? [];
     this.surface.select(this.data.selected && { row: query, column: key });
     this.frame.classList.toggle("painter-wide", isWide);
+    this.frame.classList.toggle("painter-judged-first", tallest === Infinity && !isWide);
     this.frame.classList.toggle("painter-beside", this.areHeadsBeside);
     this.columnWidth = Math.max(this.surface.width, Math.min(width, LEAST_WIDTH));
     this.column.style.width = `${this.columnWidth}px`;
@@ -211,7 +214,7 @@ class MaskPainter extends Picture {
     return Math.round(roomBelow(this.root));
   }
 
-  /** The height that leaves the verdict below the grid in sight, if every row has its label then. */
+  /** The height that leaves the verdict below the grid in sight, if every row has its label then; else it is above. */
   tallestAboveVerdict() {
     const room = this.height - VERDICT.around;
     return room >= VERDICT.labels + this.size.rows * LABEL_CELL ? room : Infinity;
@@ -224,7 +227,7 @@ class MaskPainter extends Picture {
     else {
       this.count();
       this.surface.pixels.setAttribute("aria-label", describePainting(shown, this.status.summary()));
-      this.surface.reading.writeSoon("the mask", () => rowsOfPainting(shown));
+      this.surface.reading.writeSoon(say("mask"), () => rowsOfPainting(shown));
     }
     this.pointer.refresh();
     this.follow();
@@ -306,7 +309,7 @@ class MaskPainter extends Picture {
     const refused = this.given.others.map((bits, i) => (touched[i] ? bits : 0));
     const text = refusedText(refused, this.size.columns, this.given.reasons);
     const others = namesOf(this.given.reasons.slice(0, -1));
-    this.status.tell(text, text ? { text: `Paint over ${others}`, act: () => this.takeOver() } : null);
+    this.status.tell(text, text ? { text: say("paint_over", { others }), act: () => this.takeOver() } : null);
   }
 
   /** A stroke made at once. */
@@ -346,18 +349,24 @@ class MaskPainter extends Picture {
     this.outbox.add("paint", { blocked, n_queries: rows, n_keys: columns });
   }
 
-  /** Take the other masks into the painting: here at once, so that the next stroke is not painted without them. */
   takeOver() {
-    this.release();
-    this.status.tell("");
-    this.painting.become(this.shown.bits.map((cell) => (cell ? 1 : 0)));
-    this.given = withoutOthers(this.given);
+    this.takeIn();
     this.outbox.add("take_over", {});
-    this.redraw();
   }
 
+  /** What is mended takes the place of all masks: to undo it brings back what they blocked. */
   mend(index) {
+    this.takeIn();
     this.outbox.add("mend", { finding: index });
+  }
+
+  /** Take the other masks into the painting: here at once, so that the next stroke is not painted without them. */
+  takeIn() {
+    this.release();
+    this.status.tell("");
+    this.painting.takeIn(this.given.others.map((cell) => (cell ? 1 : 0)));
+    this.given = withoutOthers(this.given);
+    this.redraw();
   }
 
   choose({ row, column }) {

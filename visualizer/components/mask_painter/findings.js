@@ -1,6 +1,8 @@
 import { countOf, makeElement, makeSvgElement, setText } from "../shared/dom.js";
+import { textsOf } from "../shared/texts.js";
 import { enable } from "./toolbar.js";
 
+const say = textsOf("mask_painter/findings");
 const SEVERITY_SHAPES = {
   error: "M4 0H8L12 4V8L8 12H4L0 8V4Z",
   warning: "M6 0.5 12 11.5H0Z",
@@ -19,7 +21,7 @@ export class FindingsList {
     this.pinned = -1;
     this.list = makeElement("ol", "findings-list");
     this.allClear = makeElement("p", "findings-clear");
-    this.element = makeElement("section", "findings", { "aria-label": "findings" }, [this.list, this.allClear]);
+    this.element = makeElement("section", "findings", { "aria-label": say("findings") }, [this.list, this.allClear]);
     this.list.addEventListener("pointerover", (event) => event.pointerType !== "touch" && this.point(event.target));
     this.list.addEventListener("pointerleave", () => this.pointAt(-1));
     this.list.addEventListener("focusin", ({ target }) => target.matches(":focus-visible") && this.point(target));
@@ -103,13 +105,13 @@ function makeFinding({ title, severity, why, mend, can_mend: canMend, count }) {
   const shape = makeSvgElement("svg", { class: "finding-mark", viewBox: "0 0 12 12", "aria-hidden": "true" }, [
     makeSvgElement("path", { d: SEVERITY_SHAPES[severity] }),
   ]);
-  const head = makeElement("button", "finding-title", { type: "button", title: "light these cells" }, [
+  const head = makeElement("button", "finding-title", { type: "button", title: say("light") }, [
     makeElement("span", "finding-severity", {}, [severity]),
     makeElement("span", "finding-name", {}, [title]),
     makeElement("span", "finding-count", {}, [count ? countOf(count, "cell") : ""]),
   ]);
   head.prepend(shape);
-  const button = makeElement("button", "tool finding-mend", { type: "button", "aria-label": `Fix: ${title}` }, ["Fix"]);
+  const button = makeElement("button", "tool finding-mend", { type: "button", "aria-label": say("fix_it", { title }) }, [say("fix")]);
   return makeElement("li", `finding finding-${severity}`, {}, [
     head,
     makeElement("p", "finding-why", {}, [why]),

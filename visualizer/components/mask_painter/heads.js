@@ -1,4 +1,5 @@
 import { Arrivals } from "../shared/arrivals.js";
+import { headTitle } from "../shared/controls.js";
 import { makeElement, onceIn } from "../shared/dom.js";
 import { Follower } from "../shared/follower.js";
 import { headMatrix } from "../shared/head_matrix.js";
@@ -6,8 +7,10 @@ import { addressOfLayers, areFew, layersInTurn, withLayers } from "../shared/lay
 import { MaskPlanes } from "../shared/mask_planes.js";
 import { usualCurve, weightScale } from "../shared/matrix_pixels.js";
 import { leastWidth, Overview } from "../shared/overview.js";
+import { textsOf } from "../shared/texts.js";
 import { cellsText, sameCells } from "./cells.js";
 
+const say = textsOf("mask_painter/heads");
 const THUMBNAILS = { largest: 60, tallest: 150 };
 
 let isOpen = false; // also where the page makes another element of it
@@ -25,7 +28,7 @@ export class PaintedHeads {
     this.taken = taken;
     this.drawn = drawn;
     this.overview = new Overview(choose, THUMBNAILS);
-    const summary = makeElement("summary", "", {}, ["All heads"]);
+    const summary = makeElement("summary", "", {}, [say("all")]);
     this.element = makeElement("details", "painted-heads", isOpen ? { open: "" } : {}, [summary, this.overview.element]);
     this.element.addEventListener("toggle", () => (isOpen = this.element.open));
     this.arrivals = new Arrivals(this.element);
@@ -140,7 +143,7 @@ export class PaintedHeads {
     return {
       matrix: (layer, head) => this.matrix(layer, head),
       scale: (layer) => weightScale(theme, found.layer_max[layer], curve),
-      name: (_, head) => (live.names[0][head] ? `head ${head} · ${live.names[0][head]}` : `head ${head}`),
+      name: (_, head) => headTitle(head, live.names[0][head]),
       drawn: (layer) => found.arrived.has(layer),
     };
   }

@@ -24,6 +24,12 @@ export class PaintHistory {
     this.future = [];
   }
 
+  /** Have all that can come back block these cells too. */
+  blockToo(cells) {
+    const bits = packBits(cells);
+    for (const kept of [...this.past, ...this.future]) bits.forEach((byte, i) => (kept[i] |= byte));
+  }
+
   /** The cells before the last stroke, null when there is none. */
   undo(cells) {
     return exchange(this.past, this.future, cells);

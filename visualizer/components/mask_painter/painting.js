@@ -72,6 +72,12 @@ export class Painting {
     return true;
   }
 
+  /** Paint what other masks block, now and in all that can be undone: without those masks it all looks as before. */
+  takeIn(blocked) {
+    this.history.blockToo(blocked);
+    this.cells = this.cells.map((cell, i) => cell | blocked[i]);
+  }
+
   /** Go one stroke back ("undo") or forward ("redo"); returns whether there was one. */
   step(direction) {
     const cells = this.history[direction](this.cells);

@@ -1,7 +1,10 @@
 import { contextOf } from "../shared/canvas.js";
 import { countOf, makeElement, setText } from "../shared/dom.js";
 import { hatchTile } from "../shared/matrix_pixels.js";
+import { textsOf } from "../shared/texts.js";
 import { parseColor } from "../shared/theme.js";
+
+const say = textsOf("mask_painter/reasons");
 
 // From which size of cells on stripes are so far apart and so wide, in pixels, and how much of their colours the ground
 // between them has. The smallest cells still show a piece of a stripe each.
@@ -100,7 +103,7 @@ function pixelOfParts([red, green, blue]) {
 
 /** The colours present, each with the number of cells that its mask blocks. */
 export function makeReasonLegend() {
-  const element = makeElement("ul", "reasons", { "aria-label": "what blocks cells" });
+  const element = makeElement("ul", "reasons", { "aria-label": say("legend") });
   return {
     element,
     update(reasons, counts) {

@@ -1,16 +1,18 @@
 import { countOf, makeElement } from "../shared/dom.js";
 import { formatNumber } from "../shared/payload.js";
 import { nameOf } from "../shared/rows.js";
+import { textsOf } from "../shared/texts.js";
 import { positionParts, tooltipLine } from "../shared/tooltip.js";
 import { lineIsBlocked } from "./cells.js";
 import { namesOf, reasonsOf, reasonVariable } from "./reasons.js";
 
+const say = textsOf("mask_painter/sentences");
 const DESCRIBED_ROWS = 24;
 
 /** What the note says about a cell; `shown` is what `shownOf` returns. */
 export function cellLines(shown, place) {
   const lines = [cellLine(shown, place)];
-  if (shown.emptyRows?.[place.row]) lines.push(tooltipLine("tooltip-warning", "every key is blocked: no key left"));
+  if (shown.emptyRows?.[place.row]) lines.push(tooltipLine("tooltip-warning", say("empty_row")));
   return lines;
 }
 
@@ -24,19 +26,20 @@ export function cellLine(shown, { row, column }) {
   const reasons = reasonsOf(shown.bits[i], shown.reasons);
   const end = reasons.length ? [...reasonParts(reasons), ...leakParts(shown, i)] : weightParts(shown, i);
   const [query, key] = [positionParts(rowAxis, row), positionParts(columnAxis, column)];
-  const verb = reasons.length ? " may not see " : " sees ";
+  const verb = reasons.length ? say("blocked") : say("sees");
   return tooltipLine("tooltip-cell", ...query, verb, ...key, ...(end.length ? [": ", ...end] : []));
 }
 
 function weightParts({ weights, dtype, answered, isPending }, i) {
   if (!weights) return [];
-  if (answered[i]) return ["its weight is not computed yet"];
-  return [`weight ${formatNumber(weights[i], dtype)}${isPending ? " before this change" : ""}`];
+  if (answered[i]) return [say("no_weight_yet")];
+  const weight = formatNumber(weights[i], dtype);
+  return [isPending ? say("weight_before", { weight }) : say("weight", { weight })];
 }
 
 function leakParts({ weights, dtype, answered, isPending }, i) {
   const isKnown = weights && answered[i] && !isPending;
-  return isKnown && weights[i] !== 0 ? [`; yet its weight is ${formatNumber(weights[i], dtype)}`] : [];
+  return isKnown && weights[i] !== 0 ? [say("leak", { weight: formatNumber(weights[i], dtype) })] : [];
 }
 
 /** "causal; also padding, painted" as nodes, each underlined in its colour. */
@@ -44,7 +47,7 @@ function reasonParts(reasons) {
   return reasons.flatMap((reason, index) => {
     const node = makeElement("span", "tooltip-reason", {}, [reason.label]);
     node.style.setProperty("--reason", reasonVariable(reason));
-    return [["", "; also ", ", "][Math.min(index, 2)], node];
+    return [["", say("also"), ", "][Math.min(index, 2)], node];
   });
 }
 
@@ -52,8 +55,8 @@ function reasonParts(reasons) {
 export function labelLines({ axes, size, bits }, place, isPainting) {
   const isRow = place.row >= 0;
   const parts = isRow ? positionParts(axes.rowAxis, place.row) : positionParts(axes.columnAxis, place.column);
-  const verb = lineIsBlocked(bits, size.columns, place) ? "free" : "block";
-  const note = tooltipLine("tooltip-note", `click to ${verb} the whole ${isRow ? "row" : "column"}`);
+  const verb = lineIsBlocked(bits, size.columns, place) ? say("free") : say("block");
+  const note = tooltipLine("tooltip-note", say("click", { verb, line: isRow ? say("row") : say("column") }));
   return [tooltipLine("tooltip-position", ...parts), ...(isPainting ? [note] : [])];
 }
 
@@ -63,29 +66,29 @@ export function refusedText(refused, columns, reasons) {
   if (cells.length === 0) return "";
   const names = reasonsOf(cells.reduce((bits, i) => bits | refused[i], 0), reasons);
   const [first] = cells;
-  const place = `query ${Math.floor(first / columns)}, key ${first % columns}`;
-  const which = cells.length === 1 ? place : `${cells.length.toLocaleString("en")} of these cells`;
-  const verb = names.length === 1 ? "blocks" : "block";
-  const why = cells.length === 1 ? `, since ${names.map(({ name }) => WHY_BLOCKED[name]).join(", and ")}` : "";
-  return `${namesOf(names)} still ${verb} ${which}${why}`;
+  const verb = names.length === 1 ? say("one_blocks") : say("block");
+  const still = `${namesOf(names)} ${say("still", { verb })} `;
+  if (cells.length > 1) return still + say("of_these", { count: cells.length.toLocaleString("en") });
+  const why = names.map(({ name }) => WHY_BLOCKED[name]).join(say("and"));
+  return still + say("one_cell", { query: Math.floor(first / columns), key: first % columns, why });
 }
 
 const WHY_BLOCKED = {
-  causal: "the key comes later",
-  padding: "the key is padding",
-  sliding_window: "the key is outside the window",
-  prefix: "the key comes later and is not in the prefix",
-  strided: "the key is not a whole number of strides away",
+  causal: say("causal"),
+  padding: say("padding"),
+  sliding_window: say("sliding_window"),
+  prefix: say("prefix"),
+  strided: say("strided"),
 };
 
 /** "1 query has no key left". */
 export function emptyText(count) {
-  return count === 1 ? "1 query has no key left" : `${count} queries have no key left`;
+  return count === 1 ? say("empty_query") : say("empty_queries", { count });
 }
 
 /** "12 of 81 cells blocked". */
 export function totalText(blocked, all) {
-  return `${blocked.toLocaleString("en")} of ${countOf(all, "cell")} blocked`;
+  return say("total", { blocked: blocked.toLocaleString("en"), cells: countOf(all, "cell") });
 }
 
 /** The text alternative: how much is blocked and by what, then what each query may not see, while that is short. */
@@ -93,19 +96,19 @@ export function describePainting({ axes, size, bits, counts, reasons, findings }
   const rows = [];
   for (let row = 0; row < size.rows && rows.length <= DESCRIBED_ROWS; row++) {
     const keys = blockedKeysText(bits, size.columns, row, reasons);
-    if (keys) rows.push(`query ${row} ${axes.rowAxis.labels[row]} may not see ${keys}`);
+    if (keys) rows.push(`${nameOf(axes.rowAxis, row)}${say("blocked")}${keys}`);
   }
-  const blocking = reasons.flatMap(({ label }, i) => (counts[i] ? [`${label} blocks ${countOf(counts[i], "cell")}`] : []));
+  const blocking = reasons.flatMap(({ label }, i) => (counts[i] ? [say("blocks", { label, cells: countOf(counts[i], "cell") })] : []));
   const found = findings.map(({ severity, title }) => `${severity}: ${title}`);
   const shown = rows.length > DESCRIBED_ROWS ? [] : rows;
-  return [`mask, ${size.rows} queries by ${size.columns} keys: ${summary}`, ...blocking, ...found, ...shown].join("; ");
+  return [say("mask", { rows: size.rows, columns: size.columns, summary }), ...blocking, ...found, ...shown].join("; ");
 }
 
 /** The same, one text for each query. */
 export function rowsOfPainting({ axes, size, bits, reasons }) {
   return Array.from({ length: size.rows }, (_, row) => {
     const blocked = blockedKeysText(bits, size.columns, row, reasons);
-    return `${nameOf(axes.rowAxis, row)} ${blocked ? `may not see ${blocked}` : "sees every key"}`;
+    return `${nameOf(axes.rowAxis, row)}${blocked ? `${say("blocked")}${blocked}` : say("sees_all")}`;
   });
 }
 
@@ -118,6 +121,6 @@ function blockedKeysText(bits, columns, row, reasons) {
     if (cell && last?.end === column - 1 && last.cell === cell) last.end = column;
     else if (cell) runs.push({ start: column, end: column, cell });
   }
-  const keys = ({ start, end }) => (start === end ? `key ${start}` : `keys ${start} to ${end}`);
+  const keys = ({ start, end }) => (start === end ? say("key", { key: start }) : say("keys", { start, end }));
   return runs.map((run) => `${keys(run)} (${namesOf(reasonsOf(run.cell, reasons))})`).join(", ");
 }

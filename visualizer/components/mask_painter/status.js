@@ -1,13 +1,13 @@
 import { makeElement, setText } from "../shared/dom.js";
+import { textsOf } from "../shared/texts.js";
 import { countBlocked } from "./cells.js";
 import { emptyText, totalText } from "./sentences.js";
 
+const say = textsOf("mask_painter/status");
 const HINTS = {
-  mouse:
-    "Click or drag to paint, Shift+drag for a rectangle, a label for its whole row or column. " +
-    "Keys: arrows, Space, Shift+arrows, Enter selects, Ctrl+Z.",
-  touch: "Tap or drag to paint; tap a label for its whole row or column; Look reads a cell without painting it.",
-  look: "Click or tap a cell to select it; nothing is painted.",
+  mouse: say("mouse"),
+  touch: say("touch"),
+  look: say("look"),
 };
 
 /** What is said of the painting: how much is blocked, what went wrong with the last stroke, and how to paint. */

@@ -4,16 +4,15 @@ import { drawEmptyRows, drawLabels, MatrixPanel } from "../shared/grid.js";
 import { panelGeometry } from "../shared/grid_layout.js";
 import { stepOfKey } from "../shared/keys.js";
 import { tallestGrid } from "../shared/room.js";
+import { textsOf } from "../shared/texts.js";
 import { pixelRatioOf, zoomOf } from "../shared/zoom.js";
 import { CellPicture, devicePixels, drawFound, drawLines } from "./picture.js";
 
+const say = textsOf("mask_painter/surface");
 const PAINTING = { height: 640, cell: 40 };
 const LINED_CELL = 5; // from this size on, lines stand between the cells
 const FINGER = 84; // how far above a finger its note stands
 const AXIS_NAMES = 96; // the room that the axes' names take above a small plot
-const KEYS_TEXT =
-  "mask, queries by keys: arrow keys move, Space blocks or frees a cell, Shift with arrow keys paints, " +
-  "Shift and Space a whole row, Control and Space a whole column, Enter selects, Control and Z undoes";
 
 /**
  * The canvases on which a mask is painted: they show cells, and turn pointers and keys into places.
@@ -33,7 +32,7 @@ export class MaskSurface extends MatrixPanel {
     this.marks = makeElement("canvas", "matrix-overlay matrix-marks", { "aria-hidden": "true" });
     this.overlay.after(this.marks);
     this.caption.hidden = true;
-    this.plot.setAttribute("aria-label", KEYS_TEXT);
+    this.plot.setAttribute("aria-label", say("keys"));
   }
 
   listen() {

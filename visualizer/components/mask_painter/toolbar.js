@@ -1,5 +1,7 @@
 import { makeElement, makeSvgElement } from "../shared/dom.js";
+import { textsOf } from "../shared/texts.js";
 
+const say = textsOf("mask_painter/toolbar");
 const SHAPES = {
   Undo: "M6 3 2.5 6.5 6 10M2.5 6.5H10a3.5 3.5 0 0 1 0 7H6",
   Redo: "M10 3l3.5 3.5L10 10M13.5 6.5H6a3.5 3.5 0 0 0 0 7h4",
@@ -10,11 +12,11 @@ const SHAPES = {
 
 /** The buttons above the painting. actions: {undo(), redo(), clear(), invert(), look()}. */
 export function makeToolbar(actions) {
-  const undo = makeTool("Undo", "Ctrl+Z", actions.undo);
-  const redo = makeTool("Redo", "Ctrl+Shift+Z or Ctrl+Y", actions.redo);
-  const clear = makeTool("Clear", "open every painted cell", actions.clear);
-  const invert = makeTool("Invert", "open what is painted and block the rest", actions.invert);
-  const look = makeTool("Look", "a press selects a cell, and paints nothing", actions.look);
+  const undo = makeTool("Undo", actions.undo);
+  const redo = makeTool("Redo", actions.redo);
+  const clear = makeTool("Clear", actions.clear);
+  const invert = makeTool("Invert", actions.invert);
+  const look = makeTool("Look", actions.look);
   return {
     element: makeElement("div", "tools", {}, [undo, redo, clear, invert, look]),
     /** Say what a press does, and which buttons would do something. */
@@ -27,8 +29,16 @@ export function makeToolbar(actions) {
   };
 }
 
+const TITLES = {
+  Undo: say("undo"),
+  Redo: say("redo"),
+  Clear: say("clear"),
+  Invert: say("invert"),
+  Look: say("look"),
+};
+
 /** A button that acts, unless `enable` has marked it. */
-export function makeTool(name, title, action) {
+export function makeTool(name, action, title = TITLES[name]) {
   const shape = makeSvgElement("svg", { viewBox: "0 0 16 16", "aria-hidden": "true" }, [
     makeSvgElement("path", { d: SHAPES[name] }),
   ]);

@@ -10,9 +10,11 @@ import { clamp, countOf, makeElement, setText } from "../shared/dom.js";
 import { Events } from "../shared/events.js";
 import { isForPage } from "../shared/keys.js";
 import { Picture, startPicture } from "../shared/picture.js";
+import { textsOf } from "../shared/texts.js";
 import { walkButton } from "../shared/walk.js";
 import { around, isModule, isStep, keyOf, treeOf, walkOf } from "./tree.js";
 
+const say = textsOf("module_tree/element");
 const STEPS = { ArrowLeft: -1, ArrowRight: 1 };
 
 class ModuleTree extends Picture {
@@ -29,7 +31,7 @@ class ModuleTree extends Picture {
     const here = makeElement("div", "tree-here", { "aria-live": "polite" }, [this.place, this.counter]);
     const walk = makeElement("div", "tree-walk", {}, [this.previous, this.next, here]);
     this.chips = makeElement("div", "tree-items");
-    const attributes = { role: "group", "aria-label": "Operations by module. Left and right arrows walk through them." };
+    const attributes = { role: "group", "aria-label": say("tree") };
     this.frame = makeElement("div", "module-tree", attributes, [walk, this.chips]);
     root.prepend(this.frame);
     this.chips.onclick = (event) => this.click(event.target);
@@ -68,8 +70,9 @@ class ModuleTree extends Picture {
     const [module, label, , , parts] = this.entry(this.index);
     setText(this.place, modules[module] ? `${modules[module]} · ${label}` : label);
     this.place.title = this.place.textContent;
-    const which = parts ? `${countOf(parts.length, "operation")} as one step, ` : `operation ${this.index + 1} `;
-    setText(this.counter, `${which}of ${operations.length.toLocaleString("en")}`);
+    const all = operations.length.toLocaleString("en");
+    const step = parts && say("step", { operations: countOf(parts.length, "operation"), all });
+    setText(this.counter, step ?? say("operation", { index: this.index + 1, all }));
     const walk = this.walked();
     this.previous.disabled = this.index === walk[0];
     this.next.disabled = this.index === walk.at(-1);
@@ -126,7 +129,8 @@ class ModuleTree extends Picture {
   }
 
   stepButton(step, label, isOpen) {
-    const said = `${isOpen ? "Hide" : "Show"} the ${countOf(step.count, "operation")} of ${label}`;
+    const operations = countOf(step.count, "operation");
+    const said = isOpen ? say("hide", { operations, label }) : say("show", { operations, label });
     const attributes = { title: said, "aria-label": said, ...foldingOf(step, isOpen) };
     return makeElement("button", "tree-fold", attributes, [isOpen ? "▾" : "▸"]);
   }
@@ -191,7 +195,7 @@ function countSpan(count) {
 
 function stepButton(name, arrow, step) {
   const button = walkButton(name, arrow);
-  button.title = name === "next" ? "Next operation" : "Previous operation";
+  button.title = name === "next" ? say("next") : say("previous");
   button.setAttribute("aria-label", button.title);
   button.onclick = step;
   return button;

@@ -1,8 +1,10 @@
 import { makeElement } from "../shared/dom.js";
 import { isLetterForPage } from "../shared/keys.js";
 import { Picture, startPicture } from "../shared/picture.js";
+import { textsOf } from "../shared/texts.js";
 import { refuseTooLong } from "./longest.js";
 
+const say = textsOf("page_keys/element");
 const PAUSE = 60; // milliseconds within which keys are told together
 
 /**
@@ -29,9 +31,9 @@ class PageKeys extends Picture {
 
   build() {
     this.list = makeElement("dl", "page-keys-list");
-    const close = makeElement("button", "page-keys-close", { type: "button" }, ["Close"]);
-    const title = makeElement("h2", "page-keys-title", {}, ["Keys"]);
-    this.dialog = makeElement("dialog", "page-keys-overview", { "aria-label": "Keys" }, [title, this.list, close]);
+    const close = makeElement("button", "page-keys-close", { type: "button" }, [say("close")]);
+    const title = makeElement("h2", "page-keys-title", {}, [say("title")]);
+    this.dialog = makeElement("dialog", "page-keys-overview", { "aria-label": say("title") }, [title, this.list, close]);
     close.addEventListener("click", () => this.dialog.close());
     this.root.prepend(this.dialog);
   }

@@ -1,3 +1,7 @@
+import { textsOf } from "../shared/texts.js";
+
+const say = textsOf("page_keys/longest");
+
 /**
  * Refuse what would make a text longer than its field takes, and say so beside the field. Streamlit would take it back
  * without a word, after a page of a million words has stood still for seconds.
@@ -13,7 +17,7 @@ export function refuseTooLong(event, longest) {
   const length = field.value.length - replaced + (data?.length ?? 0);
   const isTooLong = Boolean(data) && length > most;
   const [taken, counted] = [most, length].map((number) => number.toLocaleString("en"));
-  field.setCustomValidity(isTooLong ? `This field takes ${taken} characters, and with these it would have ${counted}.` : "");
+  field.setCustomValidity(isTooLong ? say("too_long", { taken, counted }) : "");
   if (!isTooLong) return;
   event.preventDefault();
   field.reportValidity();

@@ -10,12 +10,14 @@ import { hasModifier } from "../shared/keys.js";
 import { floats, formatNumber } from "../shared/payload.js";
 import { Picture, startPicture } from "../shared/picture.js";
 import { Reading } from "../shared/reading.js";
-import { describeRows } from "../shared/rows.js";
+import { describeRows, nameOf, NO_KEY_LEFT } from "../shared/rows.js";
+import { textsOf } from "../shared/texts.js";
 import { positionParts, tooltipLine } from "../shared/tooltip.js";
 import { drawChart, largestNumber } from "./chart.js";
 import { arrangeTable, makeKeyLabels } from "./layout.js";
 import { zoomOf } from "../shared/zoom.js";
 
+const say = textsOf("row_bars/element");
 const CHART_HEIGHT = 46;
 const SMALL_HEIGHT = 18;
 
@@ -92,16 +94,16 @@ class RowBars extends Picture {
       this.cursor = { cell: 0, index: 0 };
       this.strips = columns.map((title) => this.makeColumnHeader(title));
       const head = makeElement("div", "head", { role: "row" }, [
-        makeElement("div", "corner", { role: "columnheader" }, ["applied as"]),
+        makeElement("div", "corner", { role: "columnheader" }, [say("corner")]),
         ...this.strips,
       ]);
       this.table.style.setProperty("--columns", columns.length);
       this.table.replaceChildren(head, ...rows.map((row) => this.makeRow(row)));
       this.cells[0].plot.tabIndex = 0;
     }
-    this.table.setAttribute("aria-label", `one row of weights, ${rows.length} ways to mask it, ${columns.join(", ")}`);
+    this.table.setAttribute("aria-label", say("table", { ways: rows.length, columns: columns.join(", ") }));
     this.cells.forEach((cell, index) => cell.canvas.setAttribute("aria-label", this.describe(index)));
-    this.reading.writeSoon("the weights", () => this.cells.map((_, index) => this.inWords(index)));
+    this.reading.writeSoon(say("weights"), () => this.cells.map((_, index) => this.inWords(index)));
     this.showLegend();
   }
 
@@ -133,11 +135,11 @@ class RowBars extends Picture {
   makeCell(row, { remarks, outcome }, column) {
     const canvas = makeElement("canvas", "", { role: "img" });
     const small = makeElement("canvas", "small", { "aria-hidden": "true" });
-    const empty = makeElement("div", "empty", {}, ["no key left: ", remarkSpan(outcome)]);
+    const empty = makeElement("div", "empty", {}, say.parts("empty", { outcome: remarkSpan(outcome) }));
     const plot = makeElement("div", "plot", {
       tabindex: "-1",
       role: "application",
-      "aria-label": `${row.title}, ${this.data.columns[column]}: walk over keys and charts with the arrow keys`,
+      "aria-label": say("keys", { row: row.title, column: this.data.columns[column] }),
       "data-cell": this.cells.length,
     });
     const words = makeElement("div", "remarks", {}, remarks.map(remarkSpan));
@@ -150,9 +152,9 @@ class RowBars extends Picture {
   showLegend() {
     const entry = (className, text) =>
       makeElement("span", "entry", {}, [makeElement("span", className, { "aria-hidden": "true" }), text]);
-    const entries = [entry("swatch-blocked", "blocked"), entry("swatch-leak", "weight on a blocked key")];
-    if (this.reference) entries.push(entry("swatch-reference", "the weight as it should be"));
-    const sizes = `full height: ${formatNumber(this.top)}, of the small bars: ${formatNumber(this.smallTop)}`;
+    const entries = [entry("swatch-blocked", say("blocked")), entry("swatch-leak", say("leak"))];
+    if (this.reference) entries.push(entry("swatch-reference", say("reference")));
+    const sizes = say("heights", { top: formatNumber(this.top), small: formatNumber(this.smallTop) });
     this.legend.replaceChildren(...entries, makeElement("span", "entry", {}, [sizes]));
   }
 
@@ -165,11 +167,11 @@ class RowBars extends Picture {
     const blocked = values.filter((_, index) => isBlocked(index)).length;
     const largest = values.indexOf(Math.max(...values));
     const range = unusual
-      ? `${unusual} of ${values.length} weights NaN`
-      : `largest weight ${formatNumber(values[largest])} at key ${largest} ${this.data.keys.labels[largest]}`;
+      ? say("nans", { count: unusual, weights: values.length })
+      : say("largest", { weight: formatNumber(values[largest]), key: nameOf(this.data.keys, largest) });
     const name = `${row.title}, ${this.data.columns[cell % this.columns]}`;
     const said = remarks.map(({ text }) => text).join(", ");
-    return `${name}: ${range}, ${blocked} of ${values.length} keys blocked, ${said}; no key left: ${outcome.text}`;
+    return say("chart", { name, range, blocked, keys: values.length, said, outcome: outcome.text });
   }
 
   draw() {
@@ -226,14 +228,14 @@ class RowBars extends Picture {
     const chart = `${row.title} · ${this.data.columns[cell % this.columns]}`;
     const number = makeElement("b", "", {}, [formatNumber(values[index])]);
     const blocked = isBlocked(index);
-    const parts = [...positionParts(this.data.keys, index), " · weight ", number, blocked ? " · blocked" : ""];
+    const parts = [...positionParts(this.data.keys, index), ...say.parts("weight", { number }), blocked ? say("is_blocked") : ""];
     const lines = [
-      tooltipLine("tooltip-head", size === "small" ? `${chart} · no key left` : chart),
+      tooltipLine("tooltip-head", size === "small" ? `${chart} · ${NO_KEY_LEFT}` : chart),
       tooltipLine("tooltip-value", ...parts),
     ];
-    if (blocked && values[index] > 0) lines.push(tooltipLine("tooltip-warning", "a blocked key should weigh nothing"));
+    if (blocked && values[index] > 0) lines.push(tooltipLine("tooltip-warning", say("warning")));
     if (reference && !blocked && formatNumber(reference[index]) !== formatNumber(values[index])) {
-      lines.push(tooltipLine("tooltip-note", `should be ${formatNumber(reference[index])}`));
+      lines.push(tooltipLine("tooltip-note", say("should_be", { weight: formatNumber(reference[index]) })));
     }
     return lines;
   }

@@ -1,7 +1,9 @@
 import { makeElement } from "./dom.js";
 import { askOnLine } from "./line.js";
 import { unpack } from "./payload.js";
+import { textsOf } from "./texts.js";
 
+const say = textsOf("shared/arrivals");
 const UNSIGNED = 300; // milliseconds of waiting that need no sign
 
 /**
@@ -16,7 +18,7 @@ export class Arrivals {
     this.root = root;
     this.sign = makeElement("div", "arrivals-sign", { hidden: "" });
     this.sentence = makeElement("span");
-    const again = makeElement("button", "arrivals-again", { type: "button" }, ["Try again"]);
+    const again = makeElement("button", "arrivals-again", { type: "button" }, [say("again")]);
     again.addEventListener("click", () => this.retry());
     this.problem = makeElement("div", "arrivals-problem", { role: "alert", hidden: "" }, [this.sentence, again]);
     this.controller = new AbortController();
@@ -46,7 +48,7 @@ export class Arrivals {
       return await get(address, signal);
     } catch (error) {
       if (signal.aborted) return null;
-      this.sentence.textContent = error instanceof Refusal ? error.message : "The server does not answer.";
+      this.sentence.textContent = error instanceof Refusal ? error.message : say("no_answer");
       this.problem.hidden = false;
       return null;
     }
@@ -107,5 +109,5 @@ export async function fetchNumbers(address, signal) {
   const response = await fetch(new URL(address, document.baseURI), { signal });
   if (response.ok) return unpack(new Uint8Array(await response.arrayBuffer()));
   const isSentence = response.headers.get("content-type")?.startsWith("text/plain");
-  throw new Refusal(isSentence ? (await response.text()).trim() : "The server has no such numbers.");
+  throw new Refusal(isSentence ? (await response.text()).trim() : say("no_numbers"));
 }

@@ -1,6 +1,9 @@
 /** Canvases and the text on them. */
 
 import { charactersOf } from "./dom.js";
+import { textsOf } from "./texts.js";
+
+const say = textsOf("shared/canvas");
 
 /** @type {OffscreenCanvasRenderingContext2D | undefined} */
 let measuring;
@@ -14,7 +17,7 @@ let measuring;
  */
 export function contextOf(canvas, settings) {
   const context = canvas.getContext("2d", settings);
-  if (!context) throw new Error("This browser has no room left for a canvas.");
+  if (!context) throw new Error(say("no_canvas"));
   return /** @type {any} */ (context);
 }
 

@@ -1,6 +1,9 @@
 import { clamp, makeElement, makeSvgElement, setText } from "./dom.js";
 import { hasModifier } from "./keys.js";
+import { textsOf } from "./texts.js";
 import { headColor, headDashes } from "./theme.js";
+
+const say = textsOf("shared/controls");
 
 /** A slider from 0 in whole steps; `onChange(value)` is called for what a person does. */
 export function makeSlider(className, label, onChange) {
@@ -13,9 +16,9 @@ export function makeSlider(className, label, onChange) {
 
 /** A slider with steppers for the layer shown. `onChange(layer)` is called for what a person does, never for `set`. */
 export function makeLayerControl(onChange) {
-  const slider = makeSlider("layer-slider", "layer", (layer) => change(layer));
-  const back = makeElement("button", "layer-step", { type: "button", "aria-label": "previous layer" }, ["‹"]);
-  const forward = makeElement("button", "layer-step", { type: "button", "aria-label": "next layer" }, ["›"]);
+  const slider = makeSlider("layer-slider", say("layers"), (layer) => change(layer));
+  const back = makeElement("button", "layer-step", { type: "button", "aria-label": say("previous") }, ["‹"]);
+  const forward = makeElement("button", "layer-step", { type: "button", "aria-label": say("next") }, ["›"]);
   const text = makeElement("output", "layer-text");
   const element = makeElement("div", "layer-control", {}, [text, back, slider, forward]);
   let layers = 1;
@@ -23,10 +26,10 @@ export function makeLayerControl(onChange) {
     layers = count;
     slider.max = String(count - 1);
     slider.value = String(layer);
-    slider.setAttribute("aria-valuetext", name || `layer ${layer} of ${count}`);
+    slider.setAttribute("aria-valuetext", name || say("layer_of", { layer, count }));
     back.disabled = layer === 0;
     forward.disabled = layer === count - 1;
-    setText(text, name || (count > 1 ? `Layer ${layer}` : "Layer 0, the only one"));
+    setText(text, name || (count > 1 ? say("layer", { layer }) : say("only_layer")));
     slider.hidden = back.hidden = forward.hidden = count === 1;
   };
   const change = (layer) => onChange(clamp(layer, 0, layers - 1));
@@ -55,7 +58,7 @@ export function makeSegments(label, options, onChange) {
  * `onChange(shown, alone)` receives the Set of heads shown, and the head that is to be shown alone, if one is.
  */
 export function makeHeadChips(onChange) {
-  const element = makeElement("div", "chips", { role: "group", "aria-label": "heads shown" });
+  const element = makeElement("div", "chips", { role: "group", "aria-label": say("heads") });
   let shown = new Set();
   const mark = () => {
     for (const chip of element.children) chip.setAttribute("aria-pressed", String(shown.has(Number(chip.dataset.head))));
@@ -82,11 +85,16 @@ export function makeHeadChips(onChange) {
       const chip = element.children[head] ?? element.appendChild(makeChip(head));
       chip.style.setProperty("--chip", headColor(theme, head));
       setDashes(chip.querySelector("line"), headDashes(theme, head));
-      setText(chip.lastChild, name ? `${head} · ${name}` : `head ${head}`);
+      setText(chip.lastChild, name ? `${head} · ${name}` : headTitle(head));
     });
     mark();
   };
   return { element, set };
+}
+
+/** "head 0 · previous token", or "head 0" for a head without a name. */
+export function headTitle(head, name = "") {
+  return name ? say("named_head", { head, name }) : say("head", { head });
 }
 
 /** Which of `count` heads are shown once one of them is chosen, alone or beside the others; never none. */
@@ -99,8 +107,7 @@ export function headsAfter(shown, head, count, besideOthers) {
 }
 
 function makeChip(head) {
-  const title = "show this head alone; again: all heads · with Ctrl or Shift: show or hide it";
-  return makeElement("button", "chip", { type: "button", "data-head": head, title }, [
+  return makeElement("button", "chip", { type: "button", "data-head": head, title: say("chip") }, [
     makeElement("span", "chip-dot"),
     makeChipLine(),
     makeElement("span", "chip-text"),
@@ -119,8 +126,8 @@ function setDashes(line, dashes) {
 
 /** The choice between a linear colour scale and one by the square root, in which small weights can be seen. */
 export function makeCurveControl(onChange) {
-  const options = [{ value: "linear", text: "linear" }, { value: "root", text: "√ lifts small" }];
-  return makeSegments("colour scale", options, onChange);
+  const options = [{ value: "linear", text: say("linear") }, { value: "root", text: say("root") }];
+  return makeSegments(say("scale"), options, onChange);
 }
 
 /** What is turned now and then, behind one word; `note(text)` says beside it what is not as usual. */

@@ -9,9 +9,12 @@ import { drawMatrix, hatchCanvas, inkOn, pixelFor, signCanvas } from "./matrix_p
 import { drawWhenNear } from "./near.js";
 import { cellText, formatNumber, withMinusSign } from "./payload.js";
 import { Reading } from "./reading.js";
-import { describeRows } from "./rows.js";
+import { describeRows, NO_KEY_LEFT } from "./rows.js";
+import { textsOf } from "./texts.js";
 import { axisRole, blockedText, cellPositionLine, tooltipLine } from "./tooltip.js";
 import { pixelRatioOf } from "./zoom.js";
+
+const say = textsOf("shared/grid");
 
 /**
  * One matrix as a panel: title, pixels, hatch, labels, numbers, and lights for what is pointed at.
@@ -157,8 +160,8 @@ export class MatrixPanel {
     this.caption.hidden = !title && !subtitle;
     this.dot.hidden = !color;
     this.dot.style.background = color ?? "";
-    const way = `cells: move with the arrow keys, select with Enter${hint ? ` (${hint})` : ""}`;
-    this.plot.setAttribute("aria-label", `${title || "matrix"}, ${way}`);
+    const keys = say("keys", { title: title || say("matrix"), hint: hint ? ` (${hint})` : "" });
+    this.plot.setAttribute("aria-label", keys);
     this.plot.classList.toggle("matrix-plot-leads", Boolean(hint));
   }
 
@@ -169,7 +172,7 @@ export class MatrixPanel {
     this.said = { matrix, title: look.title, isInWords: false };
     this.reading.forget();
     this.endDescribing?.();
-    this.pixels.setAttribute("aria-label", look.title || "matrix");
+    this.pixels.setAttribute("aria-label", look.title || say("matrix"));
   }
 
   /** Put the matrix into words, unless it is already: in brief, and row by row. */
@@ -178,7 +181,7 @@ export class MatrixPanel {
     this.said.isInWords = true;
     const { matrix, look } = this;
     this.endDescribing = whenIdle(() => this.pixels.setAttribute("aria-label", look.description()));
-    this.reading.writeSoon(look.title || "the matrix", () => look.rowTexts?.() ?? describeRows(matrix));
+    this.reading.writeSoon(look.title || say("the_matrix"), () => look.rowTexts?.() ?? describeRows(matrix));
   }
 
   place() {
@@ -442,7 +445,7 @@ export function drawEmptyRows(context, matrix, { left, top, cellHeight, plotWidt
   context.font = `600 ${labelFont(theme.font)}`;
   context.textAlign = "center";
   context.textBaseline = "middle";
-  const text = "no key left";
+  const text = NO_KEY_LEFT;
   const inWords = labelled && cellHeight >= 12 && context.measureText(text).width + 8 <= plotWidth;
   for (let row = 0; row < matrix.rows; row++) {
     if (!matrix.emptyRows[row]) continue;
@@ -480,7 +483,7 @@ export function describeCell(matrix, valueName, row, column) {
     tooltipLine("tooltip-value", `${valueName} `, number),
   ];
   if (blocked?.[i]) lines.push(tooltipLine("tooltip-note", blockedText(blocked[i], blockedBy ?? [])));
-  if (emptyRows?.[row]) lines.push(tooltipLine("tooltip-warning", "every key is blocked: no key left"));
+  if (emptyRows?.[row]) lines.push(tooltipLine("tooltip-warning", say("empty_row")));
   return lines;
 }
 
@@ -495,7 +498,7 @@ export function lineText({ parts }) {
  * @param {Matrix} matrix
  */
 export function describeMatrix(name, matrix) {
-  const { rows, columns, rowAxis, columnAxis, blocked, blockedBy } = matrix;
+  const { rows, columns, rowAxis, columnAxis, blocked } = matrix;
   const { data: values, scale, power } = matrix.steps ?? { data: matrix.values, scale: 1, power: 1 };
   let low = Infinity;
   let high = -Infinity;
@@ -512,11 +515,13 @@ export function describeMatrix(name, matrix) {
       if (values[i] > high) high = values[i];
     }
   }
-  const size = `${name}: ${rows} by ${columns} (${rowAxis.name} by ${columnAxis.name})`;
-  const range = low <= high ? `from ${formatNumber(low ** power * scale)} to ${formatNumber(high ** power * scale)}` : "no finite number";
-  const hidden = blockedCount ? `, ${blockedCount} of ${values.length} cells ${blockedText(bits, blockedBy ?? [])}` : "";
-  const strange = unusual ? `, ${unusual} not finite` : "";
-  return `${size}, ${range}${hidden}${strange}`;
+  const said = [say("size", { name, rows, columns, row: rowAxis.name, column: columnAxis.name })];
+  const [from, to] = [low, high].map((number) => formatNumber(number ** power * scale));
+  said.push(low <= high ? say("range", { from, to }) : say("no_range"));
+  const blockedBy = blockedText(bits, matrix.blockedBy ?? []);
+  if (blockedCount) said.push(say("blocked", { count: blockedCount, cells: values.length, blockedBy }));
+  if (unusual) said.push(say("not_finite", { count: unusual }));
+  return said.join(", ");
 }
 
 /**

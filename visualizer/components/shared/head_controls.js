@@ -1,8 +1,11 @@
-import { makeCurveControl, makeHeadChips, makeLayerControl } from "./controls.js";
+import { headTitle, makeCurveControl, makeHeadChips, makeLayerControl } from "./controls.js";
 import { clamp } from "./dom.js";
 import { ShownEvents } from "./events.js";
 import { headMatrix } from "./head_matrix.js";
 import { usualCurve, weightScale } from "./matrix_pixels.js";
+import { textsOf } from "./texts.js";
+
+const say = textsOf("shared/head_controls");
 
 /**
  * Which layer and head are shown and how, in a picture of every head of every layer: the controls, and what the host
@@ -51,13 +54,12 @@ export class HeadControls {
 
   /** What a layer is called in a sentence. */
   layerName(layer = this.layer) {
-    return this.data.layer_names?.[layer] ?? `layer ${layer}`;
+    return this.data.layer_names?.[layer] ?? say("layer", { layer });
   }
 
   /** "head 0 · previous token" of a layer, or "head 0" for a head without a name. */
   title(head, layer = this.layer) {
-    const name = this.data.head_names[layer][head];
-    return name ? `head ${head} · ${name}` : `head ${head}`;
+    return headTitle(head, this.data.head_names[layer][head]);
   }
 
   /** A layer's heads have one scale: to 1, or to the largest weight where all weights are small. */

@@ -1,6 +1,9 @@
 import { makeElement, setChildren, setText } from "./dom.js";
 import { formatNumber, withMinusSign } from "./payload.js";
+import { textsOf } from "./texts.js";
 import { colorTable } from "./theme.js";
+
+const say = textsOf("shared/legend");
 
 /** A small colour bar with its numbers, and a hatch swatch where cells are blocked. */
 export function makeLegend() {
@@ -8,7 +11,7 @@ export function makeLegend() {
   const ticks = makeElement("div", "legend-ticks");
   const scaleBox = makeElement("div", "legend-scale", {}, [bar, ticks]);
   const swatch = makeElement("span", "legend-swatch", { "aria-hidden": "true" });
-  const blockedBox = makeElement("div", "legend-blocked", {}, [swatch, "blocked"]);
+  const blockedBox = makeElement("div", "legend-blocked", {}, [swatch, say("blocked")]);
   const label = makeElement("span", "legend-label");
   const element = makeElement("div", "legend", {}, [label, scaleBox, blockedBox]);
   let shown = "";
@@ -27,7 +30,7 @@ export function makeLegend() {
       const numbers = legendTicks(scale).map(shortNumber);
       setChildren(ticks, numbers.map((number) => makeElement("span", "", {}, [number])));
       scaleBox.setAttribute("role", "img");
-      scaleBox.setAttribute("aria-label", `colour scale from ${numbers[0]} to ${numbers.at(-1)}`);
+      scaleBox.setAttribute("aria-label", say("scale", { low: numbers[0], high: numbers.at(-1) }));
     },
   };
 }

@@ -3,8 +3,10 @@ import { clamp, makeElement } from "./dom.js";
 import { paintSquare } from "./matrix_pixels.js";
 import { Reading } from "./reading.js";
 import { strongestKeys } from "./rows.js";
+import { textsOf } from "./texts.js";
 import { pixelRatioOf } from "./zoom.js";
 
+const say = textsOf("shared/overview");
 const THUMBNAIL_BUDGET = 6; // milliseconds of drawing between two chances for the browser to react
 const SMALLEST_THUMBNAIL = 20;
 const GAP = 4; // between two, as in the style sheet
@@ -35,7 +37,7 @@ export class Overview {
     this.onSelect = onSelect;
     this.largest = largest;
     this.tallest = tallest;
-    this.table = makeElement("div", "overview-table", { role: "listbox", "aria-label": "all heads of all layers" });
+    this.table = makeElement("div", "overview-table", { role: "listbox", "aria-label": say("heads") });
     this.canvas = makeElement("canvas", "overview-pictures", { "aria-hidden": "true" });
     this.reading = new Reading();
     this.element = makeElement("div", "overview", {}, [this.table, this.reading.element]);
@@ -81,7 +83,7 @@ export class Overview {
       .filter((one) => drawn(one.layer))
       .sort((a, b) => Math.abs(a.layer - layer) - Math.abs(b.layer - layer));
     const drawnNow = [...this.waiting].sort((a, b) => a.layer - b.layer || a.head - b.head);
-    this.reading.writeSoon("the small pictures", () => this.inWords(drawnNow, layer));
+    this.reading.writeSoon(say("reading"), () => this.inWords(drawnNow, layer));
   }
 
   /** One text for each small picture: which key each query looks at most. */
@@ -93,11 +95,11 @@ export class Overview {
   }
 
   nameOf({ layer, head }) {
-    return `${this.source.layerName?.(layer) ?? `layer ${layer}`}, ${this.source.name(layer, head)}`;
+    return `${this.source.layerName?.(layer) ?? say("layer", { layer })}, ${this.source.name(layer, head)}`;
   }
 
   /** Make room for the thumbnails of some heads in the layers from `first` on. */
-  arrange({ layers, heads, first = 0, layerName = (layer) => `layer ${layer}` }, width) {
+  arrange({ layers, heads, first = 0, layerName = (layer) => say("layer", { layer }) }, width) {
     const room = Math.min((width - NAMES) / heads, this.tallest / (layers - first));
     const size = clamp(Math.floor(room) - GAP, SMALLEST_THUMBNAIL, this.largest);
     this.table.style.gridTemplateColumns = `auto repeat(${heads}, ${size}px)`;

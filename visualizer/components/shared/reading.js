@@ -1,7 +1,9 @@
 /** A picture in words, row by row, for who does not see it: written once the picture stands, so that it waits for none. */
 
 import { makeElement, whenIdle } from "./dom.js";
+import { textsOf } from "./texts.js";
 
+const say = textsOf("shared/reading");
 const AFTER_THE_PICTURE = 250; // milliseconds without another picture until it is put into words
 const MOST_LINES = 256; // lines in words; of a longer picture the others are counted
 
@@ -32,8 +34,8 @@ export class Reading {
 
   write(name, lines) {
     const said = lines.slice(0, MOST_LINES);
-    if (lines.length > MOST_LINES) said.push(`and ${lines.length - MOST_LINES} rows more`);
-    this.element.setAttribute("aria-label", `rows of ${name}`);
+    if (lines.length > MOST_LINES) said.push(say("more", { rows: lines.length - MOST_LINES }));
+    this.element.setAttribute("aria-label", say("label", { name }));
     this.element.replaceChildren(...said.map((text) => makeElement("li", "", {}, [text])));
     this.element.removeAttribute("aria-busy");
   }

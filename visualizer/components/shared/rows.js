@@ -3,10 +3,15 @@
 /** @import { Axis, Matrix } from "../types.d.ts" */
 
 import { formatNumber } from "./payload.js";
+import { textsOf } from "./texts.js";
 
+const say = textsOf("shared/rows");
 const MOST_ROWS = 32; // rows in words; of a longer matrix the others are counted
 const WHOLE_ROW = 12; // up to so many columns every number of a row is said
 const MOST_NUMBERS = 3; // of a longer row, those furthest from zero
+
+/** What is said of a query whose every key is blocked. */
+export const NO_KEY_LEFT = say("no_key_left");
 
 /**
  * One text for each row, such as "query 2 sat: the 0.1, cat 0.9, sat blocked".
@@ -15,13 +20,13 @@ const MOST_NUMBERS = 3; // of a longer row, those furthest from zero
  */
 export function describeRows(matrix) {
   const { rows, columns, rowAxis, emptyRows } = matrix;
-  const say = columns <= WHOLE_ROW ? everyNumber : largestNumbers;
+  const inWords = columns <= WHOLE_ROW ? everyNumber : largestNumbers;
   const texts = [];
   for (let row = 0; row < Math.min(rows, MOST_ROWS); row++) {
-    const said = emptyRows?.[row] ? "no key left" : say(matrix, row);
+    const said = emptyRows?.[row] ? NO_KEY_LEFT : inWords(matrix, row);
     texts.push(`${nameOf(rowAxis, row)}: ${said}`);
   }
-  if (rows > MOST_ROWS) texts.push(`and ${rows - MOST_ROWS} rows more: the arrow keys read their cells`);
+  if (rows > MOST_ROWS) texts.push(say("more_by_keys", { rows: rows - MOST_ROWS }));
   return texts;
 }
 
@@ -37,17 +42,17 @@ export function strongestKeys({ values, rows, columns, rowAxis, columnAxis, bloc
       const i = row * columns + column;
       if (!blocked?.[i] && (best < 0 || values[i] > values[row * columns + best])) best = column;
     }
-    const found = best < 0 ? "no key left" : `${nameOf(columnAxis, best)} ${formatNumber(values[row * columns + best], dtype)}`;
+    const found = best < 0 ? NO_KEY_LEFT : `${nameOf(columnAxis, best)} ${formatNumber(values[row * columns + best], dtype)}`;
     said.push(`${nameOf(rowAxis, row)}: ${found}`);
   }
-  if (rows > MOST_ROWS) said.push(`and ${rows - MOST_ROWS} rows more`);
+  if (rows > MOST_ROWS) said.push(say("more", { rows: rows - MOST_ROWS }));
   return said.join("; ");
 }
 
 function everyNumber({ values, columns, columnAxis, blocked, dtype }, row) {
   const said = Array.from({ length: columns }, (_, column) => {
     const i = row * columns + column;
-    return `${labelOf(columnAxis, column)} ${blocked?.[i] ? "blocked" : formatNumber(values[i], dtype)}`;
+    return `${labelOf(columnAxis, column)} ${blocked?.[i] ? say("blocked") : formatNumber(values[i], dtype)}`;
   });
   return said.join(", ");
 }
@@ -66,11 +71,11 @@ function largestNumbers({ values, columns, columnAxis, blocked, dtype }, row) {
     if (first.length > MOST_NUMBERS) first.pop();
   }
   const said = first.map(({ column }) =>
-    `${formatNumber(values[start + column], dtype)} at ${nameOf(columnAxis, column)}`);
+    say("number_at", { number: formatNumber(values[start + column], dtype), place: nameOf(columnAxis, column) }));
   const hidden = columns - open;
   const rest = open - first.length;
-  if (rest) said.push(`${rest} nearer to zero`);
-  if (hidden) said.push(`${hidden} blocked`);
+  if (rest) said.push(say("nearer", { count: rest }));
+  if (hidden) said.push(say("count_blocked", { count: hidden }));
   return said.join(", ");
 }
 

@@ -1,7 +1,10 @@
 /** @import { Axis, TooltipLine } from "../types.d.ts" */
 
 import { makeElement, setChildren, tokenSpan } from "./dom.js";
+import { textsOf } from "./texts.js";
 import { zoomOf } from "./zoom.js";
+
+const say = textsOf("shared/tooltip");
 
 /** A note beside the pointer. It lives in the browser's top layer, so that nothing around the component clips it. */
 export function makeTooltip(root) {
@@ -97,5 +100,5 @@ function blockedNames(bits, names) {
  */
 export function blockedText(bits, names) {
   const found = blockedNames(bits, names);
-  return found.length ? `blocked by ${found.join(", ")}` : "blocked";
+  return found.length ? say("blocked_by", { masks: found.join(", ") }) : say("blocked");
 }

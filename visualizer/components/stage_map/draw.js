@@ -1,8 +1,10 @@
 /** Drawing the laid-out map as SVG. Colours and fonts are the style sheet's, by class and by data-role. */
 
 import { makeSvgElement } from "../shared/dom.js";
+import { textsOf } from "../shared/texts.js";
 import { labelLines, MARGIN } from "./layout.js";
 
+const say = textsOf("stage_map/draw");
 const CORNER = 7;
 
 /** Path data through points, the corners rounded. */
@@ -75,7 +77,7 @@ function drawLink(points) {
 function drawLinkCaption(links, tracks) {
   if (links.length === 0) return [];
   const y = links[0][2].y - 9;
-  return [drawText("memory: keys and values", tracks[0].right, y, "caption end")];
+  return [drawText(say("memory"), tracks[0].right, y, "caption end")];
 }
 
 /** One line of text. */

@@ -5,21 +5,22 @@
  * if it is not older than the last thing the person did here.
  */
 
-import { bringIntoView, clamp, makeElement, makeSvgElement } from "../shared/dom.js";
+import { bringIntoView, clamp, countOf, makeElement, makeSvgElement } from "../shared/dom.js";
 import { Events } from "../shared/events.js";
 import { hasModifier, isForPage } from "../shared/keys.js";
 import { Picture, startPicture } from "../shared/picture.js";
+import { textsOf } from "../shared/texts.js";
 import { tooltipLine } from "../shared/tooltip.js";
 import { walkButton } from "../shared/walk.js";
 import { zoomOf } from "../shared/zoom.js";
 import { drawMap } from "./draw.js";
 import { layoutMap } from "./layout.js";
 
+const say = textsOf("stage_map/element");
 const SEND_INTERVAL = 70;
 const LARGEST_SCALE = 1.2;
 const LOW_SCREEN = 800; // on which a second track is one line
 const NARROW = 560;
-const FRAME_LABEL = "Map of the model. Arrow keys walk through the stages, page keys through the blocks.";
 const LEAST_MARGIN = 60; // between what is current and where it is cut off
 
 /** Every stage in order, with the block, layer and track it belongs to. */
@@ -50,15 +51,15 @@ function nameSeenFrom(stage, other) {
 function buildMap(root) {
   const svg = makeSvgElement("svg", { "aria-hidden": "true" });
   const scroller = makeElement("div", "picture", {}, [svg]);
-  const stageRow = makeElement("div", "stages", { role: "group", "aria-label": "Stages of this block" });
+  const stageRow = makeElement("div", "stages", { role: "group", "aria-label": say("stages") });
   const previous = walkButton("previous", "‹");
   const next = walkButton("next", "›");
   const place = makeElement("div", "place");
   const counter = makeElement("div", "counter");
   const here = makeElement("div", "here", { "aria-live": "polite" }, [place, counter]);
   const walk = makeElement("div", "walk", {}, [previous, here, next]);
-  const attributes = { tabindex: "0", role: "group", "aria-label": FRAME_LABEL };
-  const all = makeElement("button", "all", { type: "button" }, ["all"]);
+  const attributes = { tabindex: "0", role: "group", "aria-label": say("map") };
+  const all = makeElement("button", "all", { type: "button" }, [say("all")]);
   const row = makeElement("div", "row", {}, [walk, stageRow, all]);
   const frame = makeElement("div", "stage-map", attributes, [scroller, row]);
   root.prepend(frame);
@@ -208,7 +209,7 @@ function showStageRow(map) {
   }
   const { all } = map.nodes;
   all.hidden = !block.stages.some(({ detail }) => detail);
-  all.title = map.showsAll ? "Show the main stages only" : `Show all ${block.stages.length} stages of ${block.label}`;
+  all.title = map.showsAll ? say("show_main") : say("show_all", { count: block.stages.length, block: block.label });
   all.setAttribute("aria-pressed", String(map.showsAll));
   for (const chip of map.nodes.stageRow.children) {
     const isCurrent = Number(chip.dataset.index) === map.index;
@@ -221,7 +222,7 @@ function showStageRow(map) {
 /** One chip of the row, with a tick or a cross where its numbers were published. */
 function stageChip(map, stage, index) {
   const verdict = map.verdicts[[stage.path, ...stage.also].find((path) => path in map.verdicts)];
-  const said = { true: "as published", false: "not as published" }[verdict];
+  const said = { true: say("published"), false: say("not_published") }[verdict];
   const attributes = {
     type: "button",
     title: [`${stage.label} ${stage.shape}`.trim(), said].filter(Boolean).join(", "),
@@ -238,16 +239,16 @@ function stageChip(map, stage, index) {
 function showWalk(map) {
   const here = map.stages[map.index];
   map.nodes.place.textContent = placeInWords(here);
-  map.nodes.counter.textContent = `stage ${map.index + 1} of ${map.stages.length}`;
-  showNeighbour(map.nodes.previous, map.stages[shownFrom(map, -1)], here, "Previous");
-  showNeighbour(map.nodes.next, map.stages[shownFrom(map, 1)], here, "Next");
+  map.nodes.counter.textContent = say("place", { stage: map.index + 1, stages: map.stages.length });
+  showNeighbour(map.nodes.previous, map.stages[shownFrom(map, -1)], here, say("previous"));
+  showNeighbour(map.nodes.next, map.stages[shownFrom(map, 1)], here, say("next"));
 }
 
 /** A button that names the stage it leads to, beside the pointer and to who cannot see. */
 function showNeighbour(button, neighbour, here, word) {
   const name = neighbour ? nameSeenFrom(neighbour, here) : "";
   button.disabled = !neighbour;
-  const said = neighbour ? `${word}: ${name}` : `${word}: none`;
+  const said = `${word}: ${name || say("none")}`;
   button.title = said;
   button.setAttribute("aria-label", said);
 }
@@ -323,13 +324,12 @@ function tipLines(map, node) {
   const layer = node.closest("[data-layer]");
   if (layer?.classList.contains("closed")) {
     const inside = map.stages.find((stage) => stage.layer?.id === layer.dataset.layer);
-    return [[inside.track.title, inside.layer.label].filter(Boolean).join(" · "), "click to open"];
+    return [[inside.track.title, inside.layer.label].filter(Boolean).join(" · "), say("open")];
   }
   const id = node.closest("[data-block]")?.dataset.block;
   const telling = map.stages.find((stage) => stage.block.id === id && stage.path === stage.block.telling);
   if (!telling) return [];
-  const count = telling.block.stages.length;
-  const counted = count === 1 ? "1 stage" : `${count} stages`;
+  const counted = countOf(telling.block.stages.length, "stage");
   return [placeInWords(telling), `${telling.label}  ${telling.shape}`.trim(), counted];
 }
 

@@ -1,7 +1,9 @@
 import { makeElement } from "../shared/dom.js";
 import { Picture, startPicture } from "../shared/picture.js";
+import { textsOf } from "../shared/texts.js";
 import { addressWith, themeIn } from "./addresses.js";
 
+const say = textsOf("theme_links/element");
 const PATIENCE = 1500; // milliseconds after which a page that did not listen is loaded again
 
 const systemIsDark = matchMedia("(prefers-color-scheme: dark)");
@@ -16,7 +18,7 @@ class ThemeLinks extends Picture {
     super(root, host, "theme_links");
     /** @type {HTMLAnchorElement[]} */
     this.links = [];
-    this.list = makeElement("div", "theme-links", { role: "group", "aria-label": "Theme" });
+    this.list = makeElement("div", "theme-links", { role: "group", "aria-label": say("theme") });
     this.root.prepend(this.list);
     // The rest of the address changes with everything that is chosen: it is read when a link is used.
     const refresh = () => this.setAddresses();
@@ -25,7 +27,7 @@ class ThemeLinks extends Picture {
 
   receive() {
     if (!this.links.length) this.links = this.data.themes.map(([value, text]) => this.makeLink(value, text));
-    this.list.replaceChildren("Theme", ...this.links);
+    this.list.replaceChildren(say("theme"), ...this.links);
     this.setAddresses();
   }
 

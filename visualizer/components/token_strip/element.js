@@ -6,11 +6,13 @@
  * until it is let go; Python hears of the last one, as {sequence, index, seq}.
  */
 
-import { bringIntoView, makeElement, tokenSpan } from "../shared/dom.js";
+import { bringIntoView, countOf, makeElement, tokenSpan } from "../shared/dom.js";
 import { Events } from "../shared/events.js";
 import { hasModifier } from "../shared/keys.js";
 import { Picture, startPicture } from "../shared/picture.js";
+import { textsOf } from "../shared/texts.js";
 
+const say = textsOf("token_strip/element");
 const STEPS = { ArrowLeft: -1, ArrowRight: 1 };
 const ROW_STEPS = { ArrowUp: -1, ArrowDown: 1 };
 const FADED = 28; // how far a row fades out on a side, as in the style sheet
@@ -80,6 +82,7 @@ function chipName(sequence, index) {
 /** A token as a chip: its text, then its index and id. */
 function buildChip(sequence, { index, label, id, padding, special }) {
   const hasId = id !== null;
+  const more = `${hasId ? say("id", { id }) : ""}${padding ? say("padding") : ""}`;
   const numbers = makeElement("div", "numbers", {}, [
     makeElement("span", "index", {}, [String(index)]),
     ...(hasId ? [makeElement("span", "id", {}, [`#${id}`])] : []),
@@ -90,7 +93,7 @@ function buildChip(sequence, { index, label, id, padding, special }) {
     "aria-selected": "false",
     "data-sequence": sequence,
     "data-index": index,
-    "aria-label": `token ${index}: ${label}${hasId ? `, id ${id}` : ""}${padding ? ", padding" : ""}`,
+    "aria-label": say("token", { index, label, more }),
   };
   const chip = makeElement("div", "chip", attributes, [tokenSpan(label), numbers]);
   chip.classList.toggle("padding", padding);
@@ -100,13 +103,12 @@ function buildChip(sequence, { index, label, id, padding, special }) {
 
 /** A sequence as a titled row of chips. */
 function buildSequence(strip, { name, title, tokens }) {
-  const count = tokens.length === 1 ? "1 token" : `${tokens.length} tokens`;
+  const count = countOf(tokens.length, "token");
   const heading = makeElement("div", "heading", {}, [
     makeElement("span", "title", {}, [title]),
     makeElement("span", "count", {}, [count]),
   ]);
-  const label = `${title}: ${count}. Arrow keys move, Enter makes a token the query.`;
-  const row = makeElement("div", "chips", { role: "listbox", "aria-label": label });
+  const row = makeElement("div", "chips", { role: "listbox", "aria-label": say("keys", { title, count }) });
   for (const token of tokens) {
     const chip = buildChip(name, token);
     strip.chips.set(chipName(name, token.index), chip);

@@ -2,10 +2,12 @@
 
 import { shortened, textContext } from "../shared/canvas.js";
 import { clamp, makeSvgElement } from "../shared/dom.js";
+import { textsOf } from "../shared/texts.js";
 import { headColor } from "../shared/theme.js";
 import { namedKeys } from "./layout.js";
 import { shortNorm } from "./words.js";
 
+const say = textsOf("token_way/draw");
 const RIBBON = 12; // of the weight 1
 const LEAST_WEIGHT = 0.02;
 const [LEAST_NAMED, UPRIGHT] = [11, 26]; // the widths of a bar that has a name above it, and that has its norm upright
@@ -13,6 +15,7 @@ const LEAST_COUNTED = 14; // the room for the number of a head below narrow bars
 const WIDEST_LIST = 128;
 const CERTAIN = 44; // the bar of probability 1: as long as the narrowest list has room for
 const [LEAST_KEY, WIDEST_KEY] = [18, 44];
+const SHORT_NAMES = { feed_forward: say("feed_forward"), embedding: say("embedding"), position: say("position") };
 
 /** Everything of one token's way. view: {stops, parts, numbers, layout, theme, token} */
 export function drawWay(view) {
@@ -108,7 +111,7 @@ function drawBar(view, { part, norm, x, width, top, size, reach, box }) {
   });
   const nodes = [area, stem, rect];
   if (width >= LEAST_NAMED) {
-    const name = about.head === null ? { feed_forward: "ff", embedding: "token", position: "pos" }[about.kind] ?? about.kind : String(about.head);
+    const name = about.head === null ? SHORT_NAMES[about.kind] ?? about.kind : String(about.head);
     const middle = clamp(x + width / 2, box.x + 8, box.x + box.width - 8);
     nodes.push(label(view, name, middle, top - reach + 12, Math.max(width, 24), "small middle"));
     const turned = width < UPRIGHT ? { transform: `rotate(-90 ${middle + 3} ${top - 3})`, x: middle + 3 } : { x: middle };

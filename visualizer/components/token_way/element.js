@@ -16,17 +16,18 @@ import { floats, formatNumber } from "../shared/payload.js";
 import { Picture, startPicture } from "../shared/picture.js";
 import { Reading } from "../shared/reading.js";
 import { roomBelow } from "../shared/room.js";
+import { textsOf } from "../shared/texts.js";
 import { tooltipLine } from "../shared/tooltip.js";
 import { drawWay } from "./draw.js";
 import { layoutWay } from "./layout.js";
 import { chance, percent, shortNorm, strongest } from "./words.js";
 
+const say = textsOf("token_way/element");
 const PAGE_STEPS = { ArrowLeft: -1, ArrowRight: 1 };
 const STEPS = { ...PAGE_STEPS, Home: -Infinity, End: Infinity };
 const PART_STEPS = { ArrowUp: -1, ArrowDown: 1 };
 const MOST_WEIGHTS = 8;
 const BELOW = 64; // pixels below the picture for the line that checks it
-const LABEL = "Follow a token. Left and right arrows: another token. Up and down: its parts. Enter: the stage of a part.";
 
 class TokenWay extends Picture {
   /** @type {{ stops: any[], parts: any[], end: any, layout: ReturnType<typeof layoutWay>, theme: Theme, numbers: ReturnType<TokenWay["numbers"]> }} */
@@ -41,7 +42,7 @@ class TokenWay extends Picture {
     this.heading = makeElement("div", "way-heading");
     this.svg = makeSvgElement("svg", { "aria-hidden": "true" });
     this.live = makeElement("div", "visually-hidden", { "aria-live": "polite" });
-    this.frame = makeElement("div", "token-way", { tabindex: "0", role: "application", "aria-label": LABEL }, [this.heading, this.svg]);
+    this.frame = makeElement("div", "token-way", { tabindex: "0", role: "application", "aria-label": say("keys") }, [this.heading, this.svg]);
     this.reading = new Reading();
     root.prepend(this.frame, this.live, this.reading.element);
     this.events = new ShownEvents(root, host, () => ({ query: this.token }));
@@ -121,7 +122,7 @@ class TokenWay extends Picture {
     this.bringOut(this.data.light);
     this.light(this.lit);
     this.showHeading();
-    this.reading.writeSoon("the way of the token", () => this.inWords());
+    this.reading.writeSoon(say("reading"), () => this.inWords());
   }
 
   /** The pixels down to the foot of the window, as they are when its size changes. */
@@ -144,20 +145,25 @@ class TokenWay extends Picture {
 
   /** What is drawn, in a sentence. */
   showHeading() {
-    const { tokens, stops, expects_next: expectsNext } = this.data;
+    const { tokens, stops } = this.data;
     const { numbers, parts } = this.shown;
     const answer = numbers.likely(stops.length - 1)?.[0];
-    const token = [makeElement("b", "", {}, [`token ${this.token} `]), tokenSpan(tokens.labels[this.token])];
+    const index = makeElement("b", "", {}, [say("token", { index: this.token })]);
+    const token = tokenSpan(tokens.labels[this.token]);
     const said = answer
-      ? [expectsNext ? "After " : "At ", ...token, expectsNext ? " the model predicts " : " the model answers ",
-        tokenSpan(answer.token), ` (${chance(answer.probability)}).`]
-      : ["The decoder reads ", ...token, " as it leaves the encoder."];
+      ? this.saidOfAnswer(index, token, tokenSpan(answer.token), chance(answer.probability))
+      : say.parts("encoder", { index, token });
     const most = strongest(parts.map((part, index) => ({ ...part, norm: numbers.norm(index), index })));
     if (most) {
       const place = stops.find((stop) => stop.parts.includes(most.index));
-      said.push(` The head that adds most is ${most.label} of ${place.title.replace(" · ", ", ")}: norm ${shortNorm(most.norm)}.`);
+      said.push(say("most", { head: most.label, place: place.title.replace(" · ", ", "), norm: shortNorm(most.norm) }));
     }
-    this.heading.replaceChildren(...said, makeElement("span", "hint", {}, [" ← → another token"]));
+    this.heading.replaceChildren(...said, makeElement("span", "hint", {}, [say("hint")]));
+  }
+
+  saidOfAnswer(index, token, answer, probability) {
+    if (this.data.expects_next) return say.parts("predicts", { index, token, answer, probability });
+    return say.parts("answers", { index, token, answer, probability });
   }
 
   /** What a node of the picture stands for: a part, or a stop. */
@@ -206,11 +212,12 @@ class TokenWay extends Picture {
     const lines = [
       tooltipLine("tooltip-head", this.data.stops[stop].title),
       tooltipLine("tooltip-value", makeElement("b", "", {}, [part.label])),
-      tooltipLine("tooltip-value", `norm ${formatNumber(numbers.norm(index))}, share ${percent(numbers.share(index))}: its length along the stream`),
+      tooltipLine("tooltip-value", say("norm", { norm: formatNumber(numbers.norm(index)), share: percent(numbers.share(index)) })),
     ];
     const answer = numbers.likely(this.data.stops.length - 1)?.[0];
     if (numbers.logit && answer) {
-      lines.push(tooltipLine("tooltip-value", `adds ${formatNumber(numbers.logit(index))} to the logit of `, tokenSpan(answer.token), " at the end"));
+      const logit = formatNumber(numbers.logit(index));
+      lines.push(tooltipLine("tooltip-value", ...say.parts("logit", { logit, answer: tokenSpan(answer.token) })));
     }
     return part.head === null ? lines : [...lines, ...this.describeRow(stop, part.head)];
   }
@@ -225,21 +232,21 @@ class TokenWay extends Picture {
       makeElement("span", "way-weight-bar", { style: `width: ${Math.round(60 * row[key])}px` }),
       ` ${row[key].toFixed(2)} ${key} `, tokenSpan(keys.labels[key])));
     const rest = order.slice(MOST_WEIGHTS).reduce((sum, key) => sum + row[key], 0);
-    if (row.length > MOST_WEIGHTS) lines.push(tooltipLine("tooltip-note", `${row.length - MOST_WEIGHTS} others: ${rest.toFixed(2)} in all`));
+    if (row.length > MOST_WEIGHTS) lines.push(tooltipLine("tooltip-note", say("others", { count: row.length - MOST_WEIGHTS, sum: rest.toFixed(2) })));
     return lines;
   }
 
   describeStop(index) {
     const { numbers } = this.shown;
     const lines = [
-      tooltipLine("tooltip-head", `after ${this.data.stops[index].title}`),
-      tooltipLine("tooltip-value", `the stream has norm ${formatNumber(numbers.sum(index))}`),
+      tooltipLine("tooltip-head", say("after", { stop: this.data.stops[index].title })),
+      tooltipLine("tooltip-value", say("stream", { norm: formatNumber(numbers.sum(index)) })),
     ];
     if (numbers.sum(index) !== numbers.stream(index)) {
-      lines.push(tooltipLine("tooltip-value", `after the layer norm ${formatNumber(numbers.stream(index))}`));
+      lines.push(tooltipLine("tooltip-value", say("normed", { norm: formatNumber(numbers.stream(index)) })));
     }
     const likely = numbers.likely(index);
-    if (likely) lines.push(tooltipLine("tooltip-note", "most likely if the layers ended here:"));
+    if (likely) lines.push(tooltipLine("tooltip-note", say("lens")));
     for (const { token, probability } of likely ?? []) {
       lines.push(tooltipLine("tooltip-value", `${probability.toFixed(3)} `, tokenSpan(token)));
     }

@@ -1,7 +1,9 @@
 /** Numbers of the picture as words. */
 
 import { withMinusSign } from "../shared/payload.js";
+import { textsOf } from "../shared/texts.js";
 
+const say = textsOf("token_way/words");
 const TIE = 0.02; // of the largest: heads whose norms are no further apart look alike
 
 /** "31 %", "−4 %". */
@@ -11,8 +13,8 @@ export function percent(share) {
 
 /** A probability, which is never written as nothing or as everything unless it is. */
 export function chance(probability) {
-  if (probability > 0 && probability < 0.005) return "less than 1 %";
-  return probability >= 0.995 && probability < 1 ? "more than 99 %" : percent(probability);
+  if (probability > 0 && probability < 0.005) return say("unlikely");
+  return probability >= 0.995 && probability < 1 ? say("certain") : percent(probability);
 }
 
 /** A norm with as few digits as tell it from others. */

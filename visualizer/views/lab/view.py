@@ -63,7 +63,7 @@ def _doors(case: Case) -> None:
     panel = case.selection.panel
     for name, title, icon, leads_to in (
         ("array", say("array"), "upload_file", "load"),
-        ("say", say("say_or_paint"), "edit", "translate" if panel == "load" else panel),
+        ("say", say("write_or_paint"), "edit", "translate" if panel == "load" else panel),
     ):
         shown = f":material/{icon}: {title}"
         if leads_to == panel:
@@ -95,7 +95,7 @@ def _to_pretrained(case: Case) -> None:
 
 
 def _painting(case: Case) -> None:
-    """The mask in words and what it should be, then the painter with one tool beside it."""
+    """The mask in words and the intended one, then the painter with one tool beside it."""
     _which_mask(case)
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium", key="meant"):
         in_words.expression(case)

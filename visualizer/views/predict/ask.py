@@ -19,6 +19,7 @@ from visualizer.views.predict.class_answers import beside_answers
 from visualizer.views.predict.covered import hide_nothing
 from visualizer.views.predict.questions import CellQuestion, Kind, TokenQuestion, codes
 from visualizer.views.predict.verdicts import verdict, verdict_on_token
+from visualizer.work.teaching import is_student
 
 say = texts_of(__name__)
 
@@ -149,6 +150,9 @@ def _say(sentence: str) -> None:
 
 def _reveal(of: Hashable, results: Sequence[Hashable]) -> None:
     now_asked(of, results)
+    if is_student():
+        st.caption(say("teacher_reveals"), width="content")
+        return
     revealed = expectation_at(of, results[0]).revealed
     st.button(
         say("cover") if revealed else say("reveal"),

@@ -20,6 +20,7 @@ from visualizer.state.state import Choices
 from visualizer.views.predict.questions import CellQuestion, TokenQuestion
 from visualizer.views.predict.verdicts import answer_in_words, right_answers
 from visualizer.work.classroom import CLASSROOM, name_of_question, new_person
+from visualizer.work.teaching import is_student
 
 say = texts_of(__name__)
 
@@ -35,21 +36,23 @@ Question = CellQuestion | TokenQuestion
 
 @contextmanager
 def beside_answers(question: Question, of: Hashable, code: str, *, revealed: bool) -> Iterator[None]:
-    """Count what is expected now. On demand the answers of the class stand beside what is drawn meanwhile.
+    """Count what is expected now. A teacher can have the answers of the class beside what is drawn meanwhile.
 
     Until the result is revealed, the way to the question for students stands there too; then the answers that are
     right are marked.
     """
     name = _name(question, of)
     CLASSROOM.answer(code, name, _person(), _answer(question, of))
+    shown = False
     with st.container(horizontal=True, vertical_alignment="center", key="class_answers"):
-        shown = st.toggle(
-            say("show", code=code),
-            value=bool(shown_in("show_class")),
-            key=key_of("show_class"),
-            persist_state="page",
-            width="content",
-        )
+        if not is_student():
+            shown = st.toggle(
+                say("show", code=code),
+                value=bool(shown_in("show_class")),
+                key=key_of("show_class"),
+                persist_state="page",
+                width="content",
+            )
         if not shown:
             st.caption(say("counted", asked_for=_asked_for(question)), width="content")
     if not shown:

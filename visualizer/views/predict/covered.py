@@ -8,6 +8,7 @@ import streamlit as st
 
 from model.texts import texts_of
 from visualizer.state import state
+from visualizer.work.teaching import is_student
 
 say = texts_of(__name__)
 
@@ -35,5 +36,7 @@ def say_covered(what: str) -> None:
 
 
 def hide_nothing() -> None:
-    """The button that uncovers everything."""
+    """The button that uncovers everything, which a teacher keeps from a class."""
+    if is_student():
+        return
     st.button(say("stop"), key="hide_nothing", on_click=state.callback(state.select, hidden=False), type="tertiary")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import streamlit as st
 
-from model.learning.tasks import TASKS, Task
+from model.learning.tasks import Task
 from model.learning.training import Recipe
 from model.texts import texts_of
 from visualizer.safe_text import markdown_safe
@@ -48,18 +48,10 @@ class Look:
     layer: int
 
 
-def choose_task() -> None:
-    """The task to train; another one is opened as it is usually trained."""
-    _segments("train_task", list(TASKS), choose=lambda task: _open(task, NO_EXPERIMENT))
-
-
-def choose_experiment(choice: TrainingChoice) -> None:
-    """Which experiment, or none."""
-    _segments(
-        "train_experiment",
-        list(TRAINING["train_experiment"].choices),
-        choose=lambda experiment: _open(choice.train_task, experiment),
-    )
+def choose_training(choice: TrainingChoice) -> None:
+    """The task to train and the experiment, or none; another one is opened as it is usually trained."""
+    _menu("train_task", lambda task: _open(task, NO_EXPERIMENT), width=190)
+    _menu("train_experiment", lambda experiment: _open(choice.train_task, experiment), width=215)
 
 
 def _open(task: str, experiment: str) -> None:
@@ -97,7 +89,7 @@ def summary(recipe: Recipe) -> str:
 def choose_look(choice: TrainingChoice, task: Task) -> Look:
     """What to look at. A text that is none of the task is refused, and the last good one is asked on."""
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="look"):
-        st.caption(TRAINING["train_text"].label, width="content")
+        st.caption(markdown_safe(task.description), width="content")
         typed = widgets.line(
             "train_text",
             label=say("ask_it", allowed=task.texts.allowed),
@@ -105,9 +97,9 @@ def choose_look(choice: TrainingChoice, task: Task) -> Look:
             width=420 if task.has_words else 180,
         )
         if len(ATTENTIONS[task.architecture]) > 1:
-            _segments("train_attention", ATTENTIONS[task.architecture], width="content")
+            _segments("train_attention", ATTENTIONS[task.architecture])
         if choice.train_n_layers > 1:
-            _segments("train_layer", range(choice.train_n_layers), width="content")
+            _segments("train_layer", range(choice.train_n_layers))
     return Look(_asked(task, typed), choice.train_attention, choice.train_layer)
 
 
@@ -126,18 +118,25 @@ def _asked(task: Task, typed: str) -> str:
     return text
 
 
-def _segments(name: str, options: Any, choose: Any = None, **layout: Any) -> None:  # noqa: ANN401
+def _menu(name: str, choose: Callable[[str], None], width: int) -> None:
+    """A menu after its label."""
+    changed = state.on_change(name, choose)
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", width="content"):
+        st.caption(TRAINING[name].label, width="content")
+        widgets.choice(name, help=None, label_visibility="collapsed", on_change=changed, width=width)
+
+
+def _segments(name: str, options: Iterable[Any]) -> None:
     field = TRAINING[name]
     label = (lambda layer: say("layer", layer=layer)) if field.kind == "integer" else field.choices.__getitem__
     widgets.segments(
         name,
-        options,
+        list(options),
         format_func=label,
         help=None,
         label_visibility="collapsed",
         required=True,
-        on_change=state.on_change(name, choose) if choose else None,
-        **layout,
+        width="content",
     )
 
 

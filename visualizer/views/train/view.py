@@ -5,7 +5,6 @@ from __future__ import annotations
 import streamlit as st
 
 from model.texts import texts_of
-from visualizer.safe_text import markdown_safe
 from visualizer.settings.training_settings import TrainingChoice
 from visualizer.state import drafts, state
 from visualizer.views.train import controls, one_moment, picture, session
@@ -19,9 +18,7 @@ _REFUSED = "training_refused"
 def render(choice: TrainingChoice) -> None:
     """Draw the view: what is chosen as it was recorded, as it is being trained, or as it was."""
     one_moment.style()
-    controls.choose_task()
     plan = _plan(choice)
-    controls.choose_experiment(choice)
     picture.elsewhere(choice, plan)
     look = controls.choose_look(choice, plan.task)
     picture.render(choice, plan, look)
@@ -29,12 +26,9 @@ def render(choice: TrainingChoice) -> None:
 
 def _plan(choice: TrainingChoice) -> Plan:
     """What Start would train; where that is refused, with the reason, the usual recipe of the task."""
+    plan, error = _read(choice)
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="recipe_row"):
-        first = st.container(width="content")
-        controls.choose_recipe(choice)
-        plan, error = _read(choice)
-        st.caption(f"{markdown_safe(plan.task.description)} {markdown_safe(controls.summary(plan.recipes[0]))}")
-    with first:
+        controls.choose_training(choice)
         st.button(
             say("start"),
             icon=":material/play_arrow:",
@@ -44,6 +38,7 @@ def _plan(choice: TrainingChoice) -> Plan:
             width=120,
             on_click=state.callback(_start, choice, plan),  # heard even where something newer breaks its run off
         )
+        controls.choose_recipe(choice)
     if error is not None:
         controls.refusal(error, say("usual"))
     if isinstance(refused := drafts.put_by_before(_REFUSED), ValueError):

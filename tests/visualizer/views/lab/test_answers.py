@@ -1,4 +1,4 @@
-"""What a person answers to "What should it be?", and what is written in the place of the masks in force."""
+"""The mask that a person intends, and what is written in the place of the masks in force."""
 
 from __future__ import annotations
 
@@ -102,14 +102,14 @@ def test_a_pasted_function_can_be_what_a_mask_should_be():
 
 def test_a_mask_is_compared_with_another_array():
     app = loaded(CAUSAL, intent_array="array")
-    assert "paste the array that it should be" in said(app)
+    assert "paste the intended mask as an array" in said(app)
     expected = app.text_area(key="expected_array_intent_array")
     expected.set_value(str(CAUSAL.tril(-1).long().tolist())).run()
     assert markdown_safe("6 cells open that should be blocked: query 0 sees key 0.") in said(app)
     app.text_area(key="expected_array_intent_array").set_value(str(CAUSAL.float().log().tolist())).run()
     assert len(app.success) == 1
     app.text_area(key="expected_array_intent_array").set_value("[[0.5, 2]]").run()
-    assert "what it should be may have True and False" in said(app)
+    assert "the intended mask may have True and False" in said(app)
 
 
 @pytest.mark.parametrize(

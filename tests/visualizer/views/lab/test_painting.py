@@ -58,6 +58,15 @@ def test_an_expression_paints_and_a_stroke_rewrites_it():
     assert expression(app) == in_link(app, "custom") == "k <= q"
 
 
+def test_the_doors_have_parallel_names_and_the_open_one_is_no_button():
+    app = open_app(view="lab")
+    assert app.button(key="door_array").label.endswith(": Check an array")
+    assert app.selectbox(key="gallery").placeholder == "Open a case"
+    inside = app.button(key="door_array").click().run()
+    assert inside.button(key="door_say").label.endswith(": Write or paint a mask")
+    assert "Check an array**" in said(inside)
+
+
 def test_an_empty_line_takes_away_what_is_painted_and_no_mask_of_the_model():
     app = open_app(**LINK, mask="causal,padding", pad="1")
     masks = expression(app)
@@ -111,7 +120,7 @@ def test_a_mask_is_judged_once_it_is_said_what_it_should_be_and_fixed_by_one_cli
     app.text_input(key="expression").set_value("q <= k").run()
     assert pictures(app)["headlight_mask_painter"]["findings"] == []
     described = pictures(app)["headlight_mask_painter"]["all_clear"]
-    assert "Say above what it should be, and every cell is compared." in described
+    assert "Choose the intended mask above: every cell is compared with it." in described
     app.selectbox(key="intent_unsaid").set_value("causal").run()
     (finding,) = pictures(app)["headlight_mask_painter"]["findings"]
     assert (finding["title"], finding["can_mend"]) == ("This is not causal", True)

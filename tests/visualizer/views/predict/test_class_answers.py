@@ -29,8 +29,12 @@ def in_class(code: str, **link: str) -> AppTest:
 
 
 def poll(app: AppTest) -> AppTest:
-    """Open the poll, as a teacher does."""
-    return app.toggle(key="show_class").set_value(True).run()
+    """Open the poll, as a teacher does whose page was loaded again."""
+    return in_menu(app).button(key="teach_class").click().run()
+
+
+def in_menu(app: AppTest) -> AppTest:
+    return open_menu(app, "audience")
 
 
 def in_html(app: AppTest) -> str:
@@ -47,6 +51,22 @@ def test_a_student_sees_the_grid_and_that_the_answer_counts():
     assert "headlight_expectation" in components(app)
     assert "counts your answer for query 1 “cat”" in captions(app)
     assert "data:image/svg+xml" not in in_html(app)
+
+
+def test_the_answer_is_the_teachers_to_reveal_while_a_class_is_polled():
+    student = in_class("quest")
+    assert "Your teacher reveals the answer." in captions(student)
+    tell(student, "page_keys", "act", {"acts": [[1, "reveal"], [2, "hide"]], "seq": 2})
+    controls = {element.key for element in (*student.button, *in_menu(student).toggle)}
+    assert not controls & {"reveal", "hide_nothing", "show_class", "hidden_on"}
+    assert in_link(student, "hidden") == "on"
+
+    teacher = poll(in_class("quest"))
+    assert {element.key for element in teacher.button} >= {"reveal", "hide_nothing"}
+    left = in_menu(student).button(key="leave_class").click().run()
+    assert_healthy(left)
+    assert left.button(key="reveal").label == "Reveal"
+    assert left.button(key="hide_nothing")
 
 
 def test_the_poll_has_code_and_picture_beside_the_grid_until_the_result_is_revealed():
@@ -85,8 +105,9 @@ def test_a_class_begins_with_a_question_that_has_one_answer(query, asked):
     right = largest(question_at(run, WEIGHTS, kind="most", head=2, batch=0, row=0).panel, of_weights=True)
     assert (right[8].sum(), right[asked].sum()) == (2, 1)
     app = open_app(view="heads", query=str(query))
-    open_menu(app, "audience").button(key="begin_class").click().run()
+    in_menu(app).button(key="begin_class").click().run()
     assert_healthy(app)
+    assert app.button(key="reveal"), "who begins it teaches it"
     assert in_link(app, "query") == str(asked)
 
 

@@ -120,10 +120,10 @@ def test_each_task_opens_with_a_recording_that_has_learned_it(task):
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_each_experiment_opens_with_both_recordings(name):
     app = open_view()
-    app.segmented_control(key="train_experiment").set_value(name).run()
+    app.selectbox(key="train_experiment").set_value(name).run()
     assert_healthy(app)
     assert link_of(app) == {"view": "train", "train_experiment": name}
-    assert app.segmented_control(key="train_task").value == EXPERIMENTS[name].intact.task
+    assert app.selectbox(key="train_task").value == EXPERIMENTS[name].intact.task
     assert "Recorded: both" in said(app)
     headings = " ".join(text.value for text in app.markdown)
     names = difference(EXPERIMENTS[name].intact, EXPERIMENTS[name].changed)
@@ -261,7 +261,7 @@ def test_after_a_reload_another_task_says_that_the_first_still_trains():
     app = open_view(**tiny(steps=20_000))
     start(app)
     again = open_again(app)
-    again.segmented_control(key="train_task").set_value("sort").run()
+    again.selectbox(key="train_task").set_value("sort").run()
     assert_healthy(again)
     assert "Recorded" in said(again)
     again.button(key="show_training").click().run()
@@ -274,14 +274,14 @@ def test_after_a_reload_another_task_says_that_the_first_still_trains():
 def test_of_two_clicks_at_once_none_is_lost():
     app = open_view(**tiny(steps=20_000))
     app.button(key="start_training").click()
-    app.segmented_control(key="train_task").set_value("sort")
+    app.selectbox(key="train_task").set_value("sort")
     app.text_input(key="train_text").set_value("31")
     app.run()
     assert_healthy(app)
     assert "Recorded: 1,500 steps" in said(app)  # of sort, while the other one trains
     app.button(key="show_training").click().run()
     assert is_running(app)
-    assert app.segmented_control(key="train_task").value == "reverse"
+    assert app.selectbox(key="train_task").value == "reverse"
     assert app.number_input(key="train_steps").value == 20_000
     app.button(key="stop_training").click().run()
 
@@ -306,7 +306,7 @@ def test_stop_right_after_show_it_stops_what_is_shown():
     start(app)
     wait_for_a_picture(app)
     training = link_of(app)
-    app.segmented_control(key="train_task").set_value("sort").run()
+    app.selectbox(key="train_task").set_value("sort").run()
     click_and_change_late(app, "show_training", app.button(key="stop_training"), True)
     wait_for_the_end(app)
     assert "Stopped after" in said(app)
@@ -315,8 +315,8 @@ def test_stop_right_after_show_it_stops_what_is_shown():
 
 def test_another_task_chosen_in_the_instant_of_start_does_not_take_its_place():
     app = open_view(**tiny(steps=20_000))
-    click_and_change_late(app, "start_training", app.segmented_control(key="train_task"), "sort")
-    assert app.segmented_control(key="train_task").value == "sort"
+    click_and_change_late(app, "start_training", app.selectbox(key="train_task"), "sort")
+    assert app.selectbox(key="train_task").value == "sort"
     assert "Training goes on: Reverse" in app.progress[0].proto.text
     app.button(key="stop_training").click().run()
     app.run()
@@ -327,7 +327,7 @@ def test_another_task_chosen_in_the_instant_of_start_does_not_take_its_place():
 def test_another_task_is_shown_alone_while_one_is_trained():
     app = open_view(**tiny(steps=20_000))
     start(app)
-    app.segmented_control(key="train_task").set_value("sort").run()
+    app.selectbox(key="train_task").set_value("sort").run()
     assert_healthy(app)
     assert app.text_input(key="train_text").value == "3141592653"
     assert "3141592653 →" in shown(app)
@@ -335,10 +335,10 @@ def test_another_task_is_shown_alone_while_one_is_trained():
     assert "Recorded" in said(app)
     app.button(key="show_training").click().run()
     assert_healthy(app)
-    assert app.segmented_control(key="train_task").value == "reverse"
+    assert app.selectbox(key="train_task").value == "reverse"
     assert app.number_input(key="train_steps").value == 20_000
     assert is_running(app)
-    app.segmented_control(key="train_task").set_value("sort").run()
+    app.selectbox(key="train_task").set_value("sort").run()
     app.button(key="stop_training").click().run()
     app.run()
     assert not is_running(app)
