@@ -65,7 +65,9 @@ MOVE_DIAL = """(() => {
 PRESS_MASK = """(() => {
   const roots = [...document.querySelectorAll("*")].flatMap((one) => (one.shadowRoot ? [one.shadowRoot] : []));
   const masks = roots.flatMap((root) => [...root.querySelectorAll("[data-dial^=mask]")]).at(-1);
-  masks.querySelector(`[data-name=${["causal", "strided"][%d %% 2]}]`).click();
+  const name = masks.querySelector(`[data-name=${["causal", "strided"][%d %% 2]}]`);
+  name.dispatchEvent(new PointerEvent("pointerdown", { bubbles: true, composed: true }));
+  name.click();
 })()"""
 TURNED = {
     "Temperature": lambda number: MOVE_DIAL % ("Temperature", number - 11),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.pictures.static_page import picture
 from tests.reading import is_read_by_row, tooltip
 from visualizer.settings.settings import FIELDS
 
@@ -61,3 +62,14 @@ def reach(page: Page, wanted: set[tuple[str, str]]) -> None:
         if wanted <= reached:
             return
     pytest.fail(f"never in focus: {wanted - reached}, but {reached}")
+
+
+def test_what_was_read_of_a_derivation_is_silent_once_the_keyboard_has_left(show_link):
+    page = show_link(view="step", text="a b c")
+    derivation = picture(page, "derivation_0")
+    bars, read = derivation.locator(".scroller"), derivation.locator("[aria-live]")
+    bars.focus()
+    page.keyboard.press("Home")
+    expect(read).to_contain_text("token 0")
+    bars.blur()
+    expect(read).to_be_empty()

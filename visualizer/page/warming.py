@@ -7,9 +7,7 @@ from contextlib import asynccontextmanager
 from threading import Event, Thread
 
 from visualizer.server.allocator import keep_freed_memory
-from visualizer.server.connections import send_at_once
 from visualizer.server.garbage import collect_at_intervals
-from visualizer.server.interpreter import take_short_turns
 from visualizer.server.mount import script
 from visualizer.settings.examples import OPENING
 
@@ -46,8 +44,6 @@ def picture_is_there() -> None:
 async def warmed(_app: object) -> AsyncIterator[None]:
     """The life of the server: while it starts to answer, a thread loads all that a picture needs."""
     keep_freed_memory()
-    send_at_once()
-    take_short_turns()
     collect_at_intervals()
     script()
     _IS_WARMING.set()

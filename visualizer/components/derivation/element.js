@@ -49,7 +49,10 @@ class DerivationPicture extends Picture {
     scroller.onpointerleave = () => activate(this, null);
     scroller.onscroll = this.requestPaint;
     scroller.onkeydown = (event) => pressKey(this, event);
-    scroller.onblur = () => activate(this, null);
+    scroller.onblur = () => {
+      activate(this, null);
+      setText(this.nodes.live, "");
+    };
     this.endings.push(() => this.requestPaint.cancel(), () => this.nodes.reading.forget());
   }
 

@@ -40,13 +40,14 @@ def expression(case: Case) -> None:
             found = mask_edits.with_expression(case.settings, case.scope, text, case.masks, case.context)
             _replace(case, found if found.custom else replace(found, mask=_replaced() or found.mask))
 
-    st.text_input(
-        say("allowed_where"),
-        **controls.give_draft(_EXPRESSION, shown),
-        placeholder=_placeholder(case),
-        help=say("allowed_where_help"),
-        on_change=state.on_change(_EXPRESSION, write),
-    )
+    with st.container(key="allowed_where"):
+        st.text_input(
+            say("allowed_where"),
+            **controls.give_draft(_EXPRESSION, shown),
+            placeholder=_placeholder(case),
+            help=say("allowed_where_help"),
+            on_change=state.on_change(_EXPRESSION, write),
+        )
 
 
 def beside(case: Case) -> None:

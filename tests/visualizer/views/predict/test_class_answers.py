@@ -34,7 +34,7 @@ def poll(app: AppTest) -> AppTest:
 
 
 def in_menu(app: AppTest) -> AppTest:
-    return open_menu(app, "audience")
+    return open_menu(app, "audience_menu")
 
 
 def in_html(app: AppTest) -> str:
