@@ -1,8 +1,8 @@
 """When Python looks for garbage, and what it passes over.
 
 A collection holds the interpreter. With all that was imported, PyTorch among it, one takes longer than a run of the
-script. Streamlit's own, after every run, is therefore switched off (``runner.postScriptGC``): with it, ten people who
-change something once a second wait for 3.2 s, and for 0.03 s without (``benchmarks/load.py``, two cores).
+script. Streamlit's own, after every run, is therefore switched off (``runner.postScriptGC``): with it, ten people
+who change something once a second wait for 3.2 s, and for 0.03 s without (``benchmarks/load.py``, two cores).
 """
 
 from __future__ import annotations

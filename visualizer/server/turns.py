@@ -1,8 +1,8 @@
 """The pages of many people are drawn one after the other.
 
 Threads that compute at the same time share one interpreter, and each waits for all of them; in a row the first is
-served after a fraction of it. Of forty people who change something once a second (``benchmarks/load.py``, two cores)
-half wait for 0.2 s, and for 1.4 s where all are drawn at once: 40 changes a second, and 29.
+served after a fraction of it. Of forty people who change something once a second (``benchmarks/load.py``, two
+cores) half wait for 0.2 s, and for 1.4 s where all are drawn at once: 40 changes a second, and 29.
 """
 
 from __future__ import annotations
