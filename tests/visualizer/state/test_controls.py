@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given, strategies
+from streamlit.runtime.state.query_params_proxy import QueryParamsProxy
 from streamlit.testing.v1 import AppTest
 
 from tests.controls import control_named
@@ -122,3 +123,18 @@ def test_the_address_is_read_again_only_after_back(monkeypatch, is_back):
     app.run()
     assert app.slider(key="n_heads").value == (2 if is_back else 3)
     assert in_link(app, "n_heads") == ("2" if is_back else "3")
+
+
+def test_a_browser_that_went_back_is_told_its_address_again_which_may_have_crossed_with_another(monkeypatch):
+    told: list[dict[str, str]] = []
+    tell = QueryParamsProxy.from_dict
+    monkeypatch.setattr(
+        QueryParamsProxy, "from_dict", lambda self, link: (told.append(dict(link)), tell(self, link))
+    )
+    app = open_app(view="step", n_heads="2")
+    app.slider(key="n_heads").set_value(3).run()
+    assert told[-1]["n_heads"] == "3"
+    monkeypatch.setattr(state, "has_gone_back", lambda: True)
+    app.query_params["n_heads"] = "2"
+    app.run()
+    assert told[-1]["n_heads"] == "2"
