@@ -56,7 +56,6 @@ def components(messages: list[ForwardMsg]) -> list[str]:
 
 
 def main() -> dict[str, Any]:
-    usual_turn = sys.getswitchinterval()
     import app
     from visualizer.page import warming
     from visualizer.server import garbage
@@ -70,7 +69,6 @@ def main() -> dict[str, Any]:
     with TestClient(app.app) as client:
         seen["health"] = client.get("/_stcore/health").text
         seen["is warm"] = warming._IS_WARM.wait(PATIENCE)
-        seen["turn"] = sys.getswitchinterval() / usual_turn
         with opened(client) as socket:
             act(socket, "view=heads&text=a+b")
             messages = said(socket)

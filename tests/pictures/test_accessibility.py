@@ -70,6 +70,6 @@ def test_what_was_read_of_a_derivation_is_silent_once_the_keyboard_has_left(show
     bars, read = derivation.locator(".scroller"), derivation.locator("[aria-live]")
     bars.focus()
     page.keyboard.press("Home")
-    expect(read).to_contain_text("token 0")
+    expect(read).to_contain_text("element 0")
     bars.blur()
     expect(read).to_be_empty()

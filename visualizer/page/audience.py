@@ -34,8 +34,8 @@ OF_OTHER_MODELS = ("train", "watched")
 def audience_menu(view: View) -> None:
     """A button that opens the settings, beside the token strip; they are drawn when it is open."""
     icon = ":material/co_present:"
-    with st.container(key="audience", width="content"):
-        menu = st.popover(say("menu"), icon=icon, type="tertiary", key=key_of(_MENU), on_change="rerun")
+    key = key_of(_MENU)
+    menu = st.popover(say("menu"), icon=icon, type="tertiary", width="content", key=key, on_change="rerun")
     if not menu.open:
         return
     with menu:

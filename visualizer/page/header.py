@@ -35,7 +35,7 @@ ICON = str(Path(__file__).parent / "icon.svg")
 _STYLE = (Path(__file__).parent / "page.css").read_text(encoding="utf-8")
 _ALONE = (Path(__file__).parent / "alone.css").read_text(encoding="utf-8")
 _PRESENTED = (Path(__file__).parent / "present.css").read_text(encoding="utf-8")
-_WALKED = ".st-key-audience { display: none; }"
+_WALKED = ".st-key-sticky .stPopover { display: none; }"
 _WITHOUT_PATH: tuple[View, ...] = ("train", "watched")
 """The views of other models than the one that the path leads through."""
 

@@ -171,8 +171,10 @@ def page(path: str) -> None:
     """A script that draws the page of one stage."""
     from tests.visualizer.stages.test_any_stage import toy_run
     from visualizer.settings.settings import Selection
+    from visualizer.state import state
     from visualizer.views.step import render
 
+    state.load()
     render(toy_run(), Selection(stage=path))
 
 

@@ -1,5 +1,8 @@
 import { makeFold, makeSlider } from "./controls.js";
 import { makeElement, setText } from "./dom.js";
+import { textsOf } from "./texts.js";
+
+const say = textsOf("shared/dials");
 
 const PAUSE = 400; // milliseconds after which a dial that is moved by keys rests
 
@@ -145,7 +148,8 @@ class Pressed {
 
   set(value) {
     this.value = value;
-    this.fold?.note(`: ${value.map((one) => this.offered[one].toLowerCase()).join(", ") || "none"}`);
+    const chosen = value.map((one) => this.offered[one].toLowerCase()).join(", ");
+    this.fold?.note(say("chosen", { chosen: chosen || say("none") }));
     for (const button of this.names.children) button.setAttribute("aria-pressed", String(value.includes(button.dataset.name)));
   }
 
