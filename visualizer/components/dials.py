@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
@@ -32,10 +31,6 @@ class Dial:
     parameters: tuple[str, ...] = ()
     is_foremost: bool = False
 
-    def as_header(self) -> dict[str, Any]:
-        """The dial as JSON, the form in which the browser receives it."""
-        return asdict(self)
-
 
 @dataclass(frozen=True)
 class Pressed:
@@ -58,7 +53,3 @@ class Pressed:
     offered: Mapping[str, str]
     is_folded: bool = False
     is_foremost: bool = True
-
-    def as_header(self) -> dict[str, Any]:
-        """The names as JSON, the form in which the browser receives them."""
-        return asdict(self)

@@ -132,8 +132,8 @@ def chosen() -> Choices:
     return choices
 
 
-def shown_in(name: str) -> Any:  # noqa: ANN401 - whatever the field holds
-    """What the control of a field shows: what is chosen."""
+def value_of(name: str) -> Any:  # noqa: ANN401 - whatever the field holds
+    """What is chosen of a field, which its control shows."""
     return getattr(getattr(chosen(), _PART_OF[name]), name)
 
 

@@ -38,13 +38,13 @@ def text(name: str, **more: object) -> None:
     This and the following draw the control of a field with its label, help, bounds and choices. ``more`` are
     arguments of Streamlit's widget, further ones or other than the usual ones.
     """
-    st.text_area(_FIELDS[name].label, value=state.shown_in(name), **_usual(name, more))
+    st.text_area(_FIELDS[name].label, value=state.value_of(name), **_usual(name, more))
 
 
 def line(name: str, **more: object) -> str:
     """A field for text of one line; what is written there."""
     written: str = st.text_input(
-        **{"label": _FIELDS[name].label, "value": state.shown_in(name), **_usual(name, more)}
+        **{"label": _FIELDS[name].label, "value": state.value_of(name), **_usual(name, more)}
     )
     return written
 
@@ -52,12 +52,12 @@ def line(name: str, **more: object) -> str:
 def choice(name: str, offered: Sequence[Any] | None = None, **more: object) -> None:
     """A menu of the field's choices, or of those offered."""
     options = _options(name, offered)
-    _labelled(st.selectbox, name, options, index=options.index(state.shown_in(name)), **more)
+    _labelled(st.selectbox, name, options, index=options.index(state.value_of(name)), **more)
 
 
 def segments(name: str, offered: Sequence[Any] | None = None, **more: object) -> None:
     """The field's choices, or those offered, side by side."""
-    _labelled(st.segmented_control, name, _options(name, offered), default=state.shown_in(name), **more)
+    _labelled(st.segmented_control, name, _options(name, offered), default=state.value_of(name), **more)
 
 
 def slider(name: str, step: float = 1, **more: object) -> None:
@@ -75,7 +75,7 @@ def option(name: str, options: Sequence[float], zero: str = "0", **more: object)
     st.select_slider(
         _FIELDS[name].label,
         options,
-        value=state.shown_in(name),
+        value=state.value_of(name),
         format_func=lambda value: f"{value:g}" if value else zero,
         **_usual(name, more),
     )
@@ -83,7 +83,7 @@ def option(name: str, options: Sequence[float], zero: str = "0", **more: object)
 
 def switch(name: str, **more: object) -> None:
     """On or off."""
-    st.toggle(_FIELDS[name].label, value=state.shown_in(name), **_usual(name, more))
+    st.toggle(_FIELDS[name].label, value=state.value_of(name), **_usual(name, more))
 
 
 def table(columns: Mapping[str, Sequence[object]], **more: Any) -> None:  # noqa: ANN401
@@ -98,14 +98,14 @@ _FIELDS = {**FIELDS, **TRAINING, **WATCHED}
 
 
 def _usual(name: str, more: Mapping[str, object]) -> dict[str, Any]:
-    return {"key": controls.give(name, state.shown_in(name)), "help": _FIELDS[name].help, **more}
+    return {"key": controls.give(name, state.value_of(name)), "help": _FIELDS[name].help, **more}
 
 
 def _bounds(name: str) -> tuple[float, float, float]:
     """The least, the most and what is shown, in the type that makes Streamlit give numbers of that type."""
     field = _FIELDS[name]
     kind = int if field.kind == "integer" else float
-    return kind(field.least), kind(field.most), kind(state.shown_in(name))
+    return kind(field.least), kind(field.most), kind(state.value_of(name))
 
 
 def _options(name: str, offered: Sequence[Any] | None) -> list[Any]:
@@ -119,5 +119,5 @@ def _labelled(widget: Callable[..., Any], name: str, options: Sequence[Any], **m
 
 def mask_pills(name: str, **more: Any) -> None:  # noqa: ANN401 - arguments of Streamlit's widget
     """One pill per mask."""
-    shown = list(state.shown_in(name))
+    shown = list(state.value_of(name))
     _labelled(st.pills, name, _options(name, None), selection_mode="multi", default=shown, **more)

@@ -1,6 +1,7 @@
 """Every head of every layer: an overview, large grids on one scale, or lines between two columns of tokens."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -60,7 +61,7 @@ def attention_heads(
         "looks": looks.as_header(),
         "blocked_by": list(blocked_by),
         "selected": None if query is None or key_index is None else [query, key_index],
-        "dials": [dial.as_header() for dial in dials],
+        "dials": [asdict(dial) for dial in dials],
         "dial_address": dial_address,
         "light": light,
         "layer_names": list(layer_names) or None,

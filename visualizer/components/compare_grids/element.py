@@ -1,6 +1,7 @@
 """The same heads under two masks, A and B, and what the second changes: B − A."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -47,7 +48,7 @@ def compare_grids(
         "seq": seq,
         "layer": layer,
         "looks": looks.as_header(),
-        "dials": [dial.as_header() for dial in dials],
+        "dials": [asdict(dial) for dial in dials],
         "dial_address": dial_address,
         "layer_names": list(layer_names) or None,
         "sides": {
