@@ -91,7 +91,7 @@ def test_a_capital_letter_goes_back():
 def test_what_a_closed_menu_says_of_its_switches_turns_nothing():
     app = open_app(text="a b")
     open_menu(app, "audience_menu")
-    switches = [switch.proto.id for switch in app.toggle if switch.key in ("present_off", "hidden_off")]
+    switches = [switch.proto.id for switch in app.toggle if switch.key in ("present", "hidden")]
     assert len(switches) == 2
     app.session_state["audience_menu"] = False
     app.run()

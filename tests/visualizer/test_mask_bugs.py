@@ -384,7 +384,7 @@ def test_an_array_is_described_and_not_judged_until_it_is_said_what_it_should_be
     said = [text.value for text in app.markdown]
     assert any(markdown_safe("This is open where k > q") in text for text in said), said
     assert [len(kind) for kind in (app.error, app.warning, app.success)] == [0, 0, 0]
-    app.selectbox(key="intent_array_unsaid").set_value("causal").run()
+    app.selectbox(key="kind_of_intent_array").set_value("causal").run()
     assert any("It is inverted" in text.value for text in app.markdown)
 
 

@@ -15,7 +15,7 @@ from visualizer.safe_text import markdown_safe
 from visualizer.server.mount import mount
 from visualizer.settings.fields import MAX_TEXT, MAX_TYPED
 from visualizer.settings.settings import FIELDS, View
-from visualizer.state import drafts, state
+from visualizer.state import drafts, state, widgets
 from visualizer.state.controls import give, key_of
 from visualizer.state.expectations import reveal_or_cover
 from visualizer.state.state import Choices
@@ -38,37 +38,15 @@ def audience_menu(view: View) -> None:
     menu = st.popover(say("menu"), icon=icon, type="tertiary", width="content", key=key, on_change="rerun")
     if not menu.open:
         return
+    close = state.callback(give, _MENU, False)
     with menu:
-        _switch("present")
+        widgets.switch("present", on_change=close)
         mount(theme_links({"light": look_of("light"), "dark": look_of("dark")}, key="theme_links"))
         if not is_student():
-            _switch("hidden")
+            widgets.switch("hidden", on_change=close)
         if view in OF_OTHER_MODELS:
             st.caption(say("not_covered"))
         _class(state.chosen().selection.class_code)
-
-
-def _switch(name: str) -> None:
-    """A switch that a key turns too.
-
-    A closed menu is not told when Python turns what it holds, and would turn it back with what is done next: each
-    value has a switch of its own.
-    """
-    field, is_on = FIELDS[name], bool(getattr(state.chosen().selection, name))
-    key = f"{name}_{'on' if is_on else 'off'}"
-
-    def turn(value: object) -> None:
-        if bool(value) is not is_on:  # a menu that has just closed says once more what its switches have
-            state.select(**{name: not is_on})
-            give(_MENU, False)
-
-    st.toggle(
-        field.label,
-        value=is_on,
-        help=field.help,
-        key=key,
-        on_change=state.on_change(key, turn),
-    )
 
 
 def keys(n_tokens: int) -> None:

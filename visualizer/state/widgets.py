@@ -32,6 +32,11 @@ def menu(title: str, offered: Mapping[str, Callable[[], None]], *, key: str, **m
     st.selectbox(title, list(offered), index=None, key=controls.give(key, None), on_change=heard, **more)
 
 
+def following(name: str, value: object, choose: Callable[[Any], None]) -> dict[str, Any]:
+    """What makes a control show a value that may be chosen elsewhere too, and hand on what is chosen in it."""
+    return {"key": controls.give(name, value), "on_change": state.on_change(name, choose)}
+
+
 def text(name: str, **more: object) -> None:
     """A field for text of several lines.
 

@@ -8,7 +8,7 @@ from model.texts import texts_of
 from visualizer.pictures.heads import attention_of
 from visualizer.runs.paths import without_layer
 from visualizer.state import state
-from visualizer.state.controls import give
+from visualizer.state.widgets import following
 
 say = texts_of(__name__)
 
@@ -22,7 +22,6 @@ def attention_kind(modules: tuple[str, ...], stage: str, *, is_chosen: bool = Tr
     current = attention_of(kinds, stage)
     if len(kinds) == 1 or not is_chosen:
         return current
-    name = "attention_kind"
     st.segmented_control(
         say("attention"),
         kinds,
@@ -30,8 +29,7 @@ def attention_kind(modules: tuple[str, ...], stage: str, *, is_chosen: bool = Tr
         format_func=_kind_title,
         label_visibility="collapsed",
         required=True,
-        key=give(name, current),
-        on_change=state.on_change(name, lambda kind: state.select(stage=f"{kind or current}.weights")),
+        **following("attention_kind", current, lambda kind: state.select(stage=f"{kind or current}.weights")),
     )
     return current
 

@@ -17,6 +17,7 @@ from visualizer.runs.intended import EXTRAS, keys_before, kind_of, read_intent, 
 from visualizer.settings.fields import EXPRESSION, MAX_TOKENS, UNSAID
 from visualizer.settings.settings import FIELDS
 from visualizer.state import controls, state
+from visualizer.state.widgets import following
 from visualizer.views.lab.case import Case
 from visualizer.views.lab.mask_files import pasted
 from visualizer.views.lab.pointing import complain
@@ -111,7 +112,6 @@ def question(name: str, said: str, context: MaskContext | None, extras: str) -> 
     """
     field, kind = FIELDS[name], kind_of(said)
     options = [UNSAID, *INTENT_KINDS]
-    key = f"{name}_{kind}"  # a key of its own for each value: the value is ours, not the widget's
 
     def choose(chosen: str) -> None:
         plain = chosen in (UNSAID, "expression", *CELLS_OF_THEIR_OWN)
@@ -122,9 +122,8 @@ def question(name: str, said: str, context: MaskContext | None, extras: str) -> 
         options,
         index=options.index(kind),
         format_func=lambda one: say("unsaid") if one == UNSAID else INTENT_KINDS[one].title,
-        key=key,
         width=200,
-        on_change=state.on_change(key, choose),
+        **following(f"kind_of_{name}", kind, choose),
     )
     if kind == "expression":
         _condition(name, said, context)
@@ -168,9 +167,10 @@ def _array(name: str) -> None:
 
 
 def _number(name: str, said: str) -> None:
-    kind, key = INTENT_KINDS[kind_of(said)], f"{name}_number_{said}"
+    kind = INTENT_KINDS[kind_of(said)]
     whole, *extras = said.split("+")
     given = whole.partition(":")[2]
+    number = int(given) if given else None
 
     def choose(number: int | None) -> None:
         if number is not None:
@@ -180,12 +180,11 @@ def _number(name: str, said: str) -> None:
         kind.number,
         min_value=kind.least,
         max_value=MAX_TOKENS,
-        value=int(given) if given else None,
+        value=number,
         placeholder=say("how_many"),
         step=1,
-        key=key,
         width=170,
-        on_change=state.on_change(key, choose),
+        **following(f"number_of_{name}", number, choose),
     )
 
 
@@ -195,17 +194,16 @@ def ask_for_past(context: MaskContext, intent: Intent) -> None:
     before = intent.standing(context).cache
     if n_queries == n_keys or before is None:
         return
-    field, key = FIELDS["keys_before"], f"past_{before}_of_{n_queries}_{n_keys}"
+    field = FIELDS["keys_before"]
     st.number_input(
         field.label,
         min_value=0,
         max_value=int(field.most),
         value=before,
         step=1,
-        key=key,
         help=field.help,
         width=190,
-        on_change=state.on_change(key, lambda number: state.select(keys_before=number)),
+        **following("past", before, lambda number: state.select(keys_before=number)),
     )
     last = n_queries - 1
     one = say("one_stands", n_keys=n_keys, key=before)
@@ -239,13 +237,12 @@ def compare(case: Case) -> None:
 
 def _extra(field: str, name: str, intent: Intent) -> None:
     is_on = bool(getattr(intent, name))
-    key = f"{field}_{name}_{write_intent(intent)}"
-    other = replace(intent, documents=not is_on) if name == "documents" else replace(intent, padding=not is_on)
 
-    def turn() -> None:
+    def turn(to: bool) -> None:
+        other = replace(intent, documents=to) if name == "documents" else replace(intent, padding=to)
         state.select(**{field: write_intent(other)})
 
-    st.checkbox(EXTRAS[name], value=is_on, key=key, on_change=state.callback(turn))
+    st.checkbox(EXTRAS[name], value=is_on, **following(f"{name}_of_{field}", is_on, turn))
 
 
 def padding_of(context: MaskContext) -> tuple[Tensor, Tensor]:

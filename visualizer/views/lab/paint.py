@@ -62,16 +62,14 @@ def heads(case: Case) -> None:
 def _place(name: str, current: int, count: int) -> None:
     if count == 1:
         return
-    key = f"lab_{name}_{current}_of_{count}"  # a key of its own for each value: the value is ours, not the widget's
     field = FIELDS[name]
     st.selectbox(
         field.label,
-        list(range(count)),
+        range(count),
         index=current,
-        key=key,
         help=field.help,
         width=96,
-        on_change=state.on_change(key, lambda chosen: state.select(**{name: chosen})),
+        **widgets.following(f"lab_{name}", current, lambda chosen: state.select(**{name: chosen})),
     )
 
 

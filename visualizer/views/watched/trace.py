@@ -169,7 +169,6 @@ def _table(run: WatchedRun) -> None:
 def _pick(run: WatchedRun, attention: Attention) -> None:
     """The attention and, of a batch, the sequence."""
     paths = list(run.trace.paths)
-    key = f"watched_path_{attention.path}"
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="watched_pick"):
         st.selectbox(
             say("attention"),
@@ -177,9 +176,8 @@ def _pick(run: WatchedRun, attention: Attention) -> None:
             index=paths.index(attention.path),
             format_func=visible_whole,
             label_visibility="collapsed",
-            key=key,
-            on_change=state.on_change(key, lambda path: state.watch(watched_attention=path)),
             width=300,
+            **widgets.following("attention", attention.path, lambda one: state.watch(watched_attention=one)),
         )
         if n_items(attention) > 1 and not run.item_is_chosen:
             widgets.number("watched_item", width=130)

@@ -71,7 +71,7 @@ def test_a_loaded_array_has_the_screen_and_an_answer_of_its_own():
     assert "panel" not in [menu.key for menu in app.selectbox]
     assert markdown_safe("This is causal.") in said(app)
     assert not app.success
-    app.selectbox(key="intent_array_unsaid").set_value("causal").run()
+    app.selectbox(key="kind_of_intent_array").set_value("causal").run()
     assert [box.value for box in app.success] == [markdown_safe("Every cell is as it should be: causal.")]
     app.button(key="door_say").click().run()
     assert "This is not bidirectional" in str(pictures(app)["headlight_mask_painter"]["findings"])

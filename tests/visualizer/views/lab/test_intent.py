@@ -25,11 +25,11 @@ INTENT_KINDS["stripes"] = IntentKind("Stripes", "Distance", say, expression, 2)
 from tests.test_app import assert_healthy, in_link, open_app
 
 app = open_app(view="lab", text="a b c d")
-(menu,) = (box for box in app.selectbox if box.key.startswith("intent_"))
+(menu,) = (box for box in app.selectbox if box.key.startswith("kind_of_intent"))
 menu.set_value("stripes").run()
 assert_healthy(app)
 print(in_link(app, "intent"))
-(number,) = (field for field in app.number_input if field.key.startswith("intent_number"))
+(number,) = (field for field in app.number_input if field.key.startswith("number_of_intent"))
 number.set_value(3).run()
 assert_healthy(app)
 print(in_link(app, "intent"))
@@ -45,7 +45,7 @@ def test_a_numbered_kind_that_is_added_can_be_chosen_and_its_number_said():
 @pytest.mark.parametrize("kind", [kind for kind, entry in INTENT_KINDS.items() if entry.number])
 def test_every_numbered_kind_is_chosen_without_a_number(kind):
     app = open_app(view="lab", text="a b c d")
-    (menu,) = (box for box in app.selectbox if box.key.startswith("intent_"))
+    (menu,) = (box for box in app.selectbox if box.key.startswith("kind_of_intent"))
     menu.set_value(kind).run()
     assert_healthy(app)
     assert in_link(app, "intent") == kind

@@ -121,7 +121,7 @@ def test_a_mask_is_judged_once_it_is_said_what_it_should_be_and_fixed_by_one_cli
     assert pictures(app)["headlight_mask_painter"]["findings"] == []
     described = pictures(app)["headlight_mask_painter"]["all_clear"]
     assert "Choose the intended mask above: every cell is compared with it." in described
-    app.selectbox(key="intent_unsaid").set_value("causal").run()
+    app.selectbox(key="kind_of_intent").set_value("causal").run()
     (finding,) = pictures(app)["headlight_mask_painter"]["findings"]
     assert (finding["title"], finding["can_mend"]) == ("This is not causal", True)
     assert "rows and columns are swapped" in finding["why"]

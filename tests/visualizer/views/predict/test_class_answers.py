@@ -58,7 +58,7 @@ def test_the_answer_is_the_teachers_to_reveal_while_a_class_is_polled():
     assert "Your teacher reveals the answer." in captions(student)
     tell(student, "page_keys", "act", {"acts": [[1, "reveal"], [2, "hide"]], "seq": 2})
     controls = {element.key for element in (*student.button, *in_menu(student).toggle)}
-    assert not controls & {"reveal", "hide_nothing", "show_class", "hidden_on"}
+    assert not controls & {"reveal", "hide_nothing", "show_class", "hidden"}
     assert in_link(student, "hidden") == "on"
 
     teacher = poll(in_class("quest"))

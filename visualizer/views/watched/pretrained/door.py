@@ -116,7 +116,6 @@ def _choose(choice: WatchedChoice, checkpoint: Checkpoint | None) -> None:
     if choice.pretrained_model and choice.pretrained_model not in offered:
         offered = {choice.pretrained_model: ""} | offered
     names = list(offered)
-    key = f"pretrained_pick_{choice.pretrained_model}"
     st.selectbox(
         say("checkpoint"),
         names,
@@ -124,9 +123,8 @@ def _choose(choice: WatchedChoice, checkpoint: Checkpoint | None) -> None:
         format_func=lambda name: visible_whole(" · ".join(filter(None, (name, offered.get(name))))),
         placeholder=say("checkpoint_which"),
         accept_new_options=True,
-        key=key,
-        on_change=state.on_change(key, _take),
         help=say("checkpoint_help"),
+        **widgets.following("checkpoint", choice.pretrained_model or None, _take),
     )
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="pretrained_choice"):
         with st.popover(say("options"), icon=":material/tune:", type="tertiary", width="content"):
@@ -158,14 +156,12 @@ def _take(name: str | None) -> None:
 def _choose_device(choice: WatchedChoice) -> None:
     offered = devices()
     if len(offered) > 1:
-        key = f"pretrained_on_{choice.pretrained_device}"
         st.segmented_control(
             say("device"),
             offered,
             default=_device(choice),
             required=True,
-            key=key,
-            on_change=state.on_change(key, lambda device: state.watch(pretrained_device=device or "cpu")),
+            **widgets.following("device", _device(choice), lambda one: state.watch(pretrained_device=one or "cpu")),
         )
     else:
         st.caption(say("only_cpu"))
@@ -324,7 +320,6 @@ def _choose_line(choice: WatchedChoice) -> None:
     if len(lines) == 1:
         return
     item = min(choice.watched_item, len(lines) - 1)
-    key = f"pretrained_line_{item}_of_{len(lines)}"
     st.pills(
         say("sequence"),
         range(len(lines)),
@@ -332,8 +327,7 @@ def _choose_line(choice: WatchedChoice) -> None:
         format_func=lambda line: f"{line}: {_shortened(lines[line])}",
         label_visibility="collapsed",
         required=True,
-        key=key,
-        on_change=state.on_change(key, lambda line: state.watch(watched_item=line)),
+        **widgets.following("line_of_batch", item, lambda line: state.watch(watched_item=line)),
     )
     if choice.watched_panel in _OF_ONE_LINE:
         st.caption(say("read_alone"))

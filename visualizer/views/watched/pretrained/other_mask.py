@@ -132,15 +132,13 @@ def _grids(both: _Both, masked: Masked, attention: Attention, allowed: Tensor, c
     with st.container(horizontal=True, gap="small", key="pretrained_mask_place"):
         widgets.number("watched_head", width=140)
         paths = [each.path for each in attentions_of(both.own.trace, masked.where)]
-        key = f"pretrained_mask_path_{path}"
         st.selectbox(
             say("attention"),
             paths,
             index=paths.index(path),
             format_func=visible_whole,
-            key=key,
-            on_change=state.on_change(key, lambda chosen: state.watch(watched_attention=chosen)),
             width=420,
+            **widgets.following("attention_of_masks", path, lambda one: state.watch(watched_attention=one)),
         )
 
 
