@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from model.mask_tools.language import parse
-from model.mask_tools.translations import TRANSLATIONS, MaskToTranslate
+from model.mask_tools.translations import TRANSLATIONS, MaskToTranslate, Translation
 from model.texts import texts_of
 from visualizer.safe_text import markdown_safe
 from visualizer.settings.painted_mask import read_planes
@@ -27,18 +27,23 @@ def render(case: Case) -> None:
     if _layers_differ(case):
         st.caption(say("of_layer", layer=case.selection.layer))
     given = mask_to_translate(case)
-    try:
-        _show(translation.write(given))
-    except ValueError as error:
-        st.info(markdown_safe(say("not_for_this", error=error)), icon=":material/info:")
+    if given.allowed.all():
+        st.info(say("open"), icon=":material/info:")
+    else:
+        _show(translation, given)
     export.render(given, case.selection.layer)
 
 
-def _show(code: str) -> None:
+def _show(translation: Translation, given: MaskToTranslate) -> None:
+    try:
+        code = translation.write(given)
+    except ValueError as error:
+        st.info(markdown_safe(say("not_for_this", error=error)), icon=":material/info:")
+        return
     if len(code) <= MOST_SHOWN:
         st.code(code, language="python", wrap_lines=True)
-        return
-    st.info(say("too_long", n_characters=len(code)), icon=":material/info:")
+    else:
+        st.info(say("too_long", n_characters=len(code)), icon=":material/info:")
 
 
 def _layers_differ(case: Case) -> bool:
