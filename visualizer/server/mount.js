@@ -111,7 +111,7 @@ window.addEventListener("message", ({ source, data }) => source === window && HE
  */
 function wear(look) {
   tellPage({ type: "SET_CUSTOM_THEME_CONFIG", themeInfo: look });
-  const hasChart = document.querySelector("[data-testid=stPlotlyChart]");
+  const hasChart = document.querySelector(".stPlotlyChart");
   if (hasChart) requestAnimationFrame(() => requestAnimationFrame(() => tellPage({ type: "RERUN_SCRIPT" })));
 }
 
