@@ -4,8 +4,8 @@ import { test } from "node:test";
 import { chance, percent, shortNorm, strongest } from "../../visualizer/components/token_way/words.js";
 
 test("no share is minus nothing, and no probability is nothing or everything unless it is", () => {
-  assert.deepEqual([-0.004, -0.04, 0.312].map(percent), ["0 %", "−4 %", "31 %"]);
-  assert.deepEqual([0, 0.001, 0.92, 0.9999, 1].map(chance), ["0 %", "less than 1 %", "92 %", "more than 99 %", "100 %"]);
+  assert.deepEqual([-0.004, -0.04, 0.312].map(percent), ["0%", "−4%", "31%"]);
+  assert.deepEqual([0, 0.001, 0.92, 0.9999, 1].map(chance), ["0%", "less than 1%", "92%", "more than 99%", "100%"]);
 });
 
 test("a norm has as many digits as there is room for", () => {

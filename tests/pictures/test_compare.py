@@ -94,7 +94,7 @@ def test_the_heads_keep_their_places_while_a_dial_is_turned_and_are_in_order_aft
     moved = moved_in(*flat)
     assert moved.argsort().tolist() != before_turning.argsort().tolist()
     expect(page.locator(".compare-head[data-head='2']")).to_contain_text(
-        f"{100 * moved[2]:.1f} % of the weight moved"
+        f"{100 * moved[2]:.1f}% of the weight moved"
     )
     before, after = (float(weights[2, 6, 3]) for weights in flat)
     point_at(matrices(page, 2).nth(2), 6, 3, SHAPE)
@@ -128,7 +128,7 @@ def test_the_head_that_changed_most_is_first_and_the_sign_needs_no_colour(show_l
     before, after = weights_of(0, text=text)
     moved = moved_in(before, after)
     have_order(page, moved)
-    expect(page.locator(".compare-head").first).to_contain_text(f"{100 * moved.max():.1f} % of the weight moved")
+    expect(page.locator(".compare-head").first).to_contain_text(f"{100 * moved.max():.1f}% of the weight moved")
 
     first = int(moved.argmax())
     change = after[first] - before[first]

@@ -124,7 +124,7 @@ def test_another_temperature_is_drawn_at_the_step_that_a_person_went_to_meanwhil
     stands_at(page, 4, 12)
     assert written(page) == [*"abcd", *(run.vocabulary[token] for token in warm.tokens[:4])]
     share = float(warm.steps[3].probabilities[warm.steps[3].token])
-    expect(page.locator(".bar-chosen")).to_contain_text(f"{100 * share:.1f} %")
+    expect(page.locator(".bar-chosen")).to_contain_text(f"{100 * share:.1f}%")
 
 
 def test_the_cache_shows_which_rows_were_computed(show_link):

@@ -132,7 +132,7 @@ def test_text_colours_can_be_read_on_the_background(theme):
 
 @pytest.mark.parametrize("theme", THEMES)
 def test_what_is_written_small_or_grey_can_be_read_on_every_ground(theme):
-    """Streamlit writes captions with 60 % of the colour of text, pictures quiet words with a share of theirs."""
+    """Streamlit writes captions with 60% of the colour of text, pictures quiet words with a share of theirs."""
     looks = tomllib.loads((ROOT / ".streamlit/config.toml").read_text())["theme"][theme]
     sheet = (ROOT / "visualizer/components/shared/dom.css").read_text()
     quiet = int(re.search(r"--hl-muted: color-mix\(in srgb, var\(--hl-text\) (\d+)%", sheet)[1]) / 100

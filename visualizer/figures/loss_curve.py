@@ -13,7 +13,7 @@ from visualizer.safe_text import plotly_safe
 say = texts_of(__name__)
 
 _HEIGHT = 250
-_HIGHEST_SHARE = 1.05  # room for a line at 100 %
+_HIGHEST_SHARE = 1.05  # room for a line at 100%
 _GREY = "#858b97"
 
 MOST_SAID = 12

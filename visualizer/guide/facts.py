@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -66,6 +67,8 @@ def _sizes(run: Run) -> Iterator[tuple[str, str]]:
     if run.settings.weights in WORKED_EXAMPLES:
         return
     yield "d_model", str(run.settings.d_model)
+    if any(path.endswith("inputs.scaled_embedding") for path in run.trace):
+        yield "embedding_scale", number(math.sqrt(run.settings.d_model))
     yield "n_layers", str(run.settings.depth)
     yield "vocabulary", f"{len(run.vocabulary):,}"
 
@@ -112,12 +115,25 @@ class _Attention:
 
     def seen(self) -> Tensor | None:
         """Which keys the token may see, (Tk); None without a mask that blocks anything."""
+        found = self.allowed()
+        return None if found is None else found[self.cell.row]
+
+    def allowed(self) -> Tensor | None:
+        """Which keys each token may see, (Tq, Tk); None without a mask that blocks anything."""
         stage = self.run.trace.get(f"{self.module}.mask")
         if stage is None or bool(stage.value.all()):
             return None
         mask = with_leading_axes(stage.value)
         of_item = mask[min(self.cell.batch, len(mask) - 1)]
-        return of_item[min(self.cell.head, len(of_item) - 1)].expand(len(self.rows.labels), -1)[self.cell.row]
+        return of_item[min(self.cell.head, len(of_item) - 1)].expand(len(self.rows.labels), -1)
+
+    def earlier(self) -> Iterator[tuple[str, str]]:
+        """A token halfway to this one, and how many keys it sees, where those are fewer."""
+        allowed, place = self.allowed(), self.cell.row // 2
+        if allowed is not None and allowed[place].sum() < allowed[self.cell.row].sum():
+            yield "earlier", self.rows.labels[place]
+            yield "earlier_at", where_repeated(self.rows, place)
+            yield "n_earlier", str(int(allowed[place].sum()))
 
     def values(self) -> Iterator[tuple[str, str]]:
         run, module, cell = self.run, self.module, self.cell
@@ -137,10 +153,13 @@ class _Attention:
         if seen is not None:
             yield "n_seen", str(int(seen.sum()))
             yield "n_blocked", str(int((~seen).sum()))
+            yield from self.earlier()
         place = (cell.batch, cell.head, cell.row, cell.column)
         yield "weight", percent(float(self.weights[place]))
         if f"{module}.scores" in run.trace:
             yield "score", number(float(run.trace[f"{module}.scores"].value[place]))
+        if f"{module}.scaled_scores" in run.trace and run.settings.scale_scores:
+            yield "scaled_score", number(float(run.trace[f"{module}.scaled_scores"].value[place]))
         yield "n_heads", str(self.weights.shape[1])
         yield "head", str(cell.head)
         if name := run.names_of(cell.head + 1)[cell.head]:
@@ -187,10 +206,10 @@ def where_repeated(axis: Axis, place: int) -> str:
 
 
 def percent(share: float) -> str:
-    """``62 %``; a share that is neither nothing nor everything is never written as such."""
+    """``62%``; a share that is neither nothing nor everything is never written as such."""
     if 0 < share < 0.005:
         return say("under_one")
-    return say("over_99") if 0.995 <= share < 1 else f"{100 * share:.0f} %"
+    return say("over_99") if 0.995 <= share < 1 else f"{100 * share:.0f}%"
 
 
 def number(value: float) -> str:

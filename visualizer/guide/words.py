@@ -23,12 +23,13 @@ CONDITIONS = frozenset[str](get_args(Condition))
 Value = Literal[
     "token", "position", "n_tokens", "id", "vocabulary", "d_model", "d_k", "d_ff", "n_heads", "head", "head_name",
     "layer", "n_layers", "n_keys", "n_seen", "n_blocked", "key", "key_position", "score", "weight", "written",
-    "n_active", "answer", "probability", "token_at", "key_at", "next",
+    "n_active", "answer", "probability", "token_at", "key_at", "next", "embedding_scale", "scaled_score", "earlier",
+    "earlier_at", "n_earlier",
 ]  # fmt: skip
 VALUES = frozenset[str](get_args(Value))
 """What may stand in braces: a word or a number of the run."""
 
-_OF_A_PERSON = frozenset({"token", "key", "answer", "next"})
+_OF_A_PERSON = frozenset({"token", "key", "answer", "next", "earlier"})
 _CONDITION = re.compile(r"if ([a-z_]+(?: and [a-z_]+)*): (.*)", re.DOTALL)
 _BRACES = re.compile(r"\{([^{}]*)\}")
 

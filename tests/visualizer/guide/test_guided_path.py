@@ -54,8 +54,12 @@ def test_the_words_of_the_opening_hold_the_numbers_of_its_run():
     assert len(said) == 11
     layers = [run.trace[f"decoder.layers.{layer}.self_attention.weights"].value[0] for layer in (0, 1)]
     largest = layers[0][2, 9].max()
-    assert f"“was” gives {100 * largest:.0f} % to “sat”." in said["Scores become weights"]
-    assert "“was” sees all 10 tokens" in said["What a token may not see"]
+    assert f"“was” gives {100 * largest:.0f}% to “sat”." in said["Scores become weights"]
+    assert "“was” sees all 10 tokens. “on” sees 5." in said["What a token may not see"]
+    score = run.trace["decoder.layers.0.self_attention.scores"].value[0, 2, 9, 3]
+    assert f"gives {score:.3g}. Divided by √16" in said["A query meets every key"]
+    assert f"it is {score / 4:.3g}:" in said["A query meets every key"]
+    assert "multiplied by √64 = 8." in said["Where a token is"]
     assert {run.tokens["source"].tokens[int(row.argmax())] for row in layers[1][:, 9]} == {"the", "sat"}, (
         OPENING.what_to_see
     )
@@ -64,7 +68,7 @@ def test_the_words_of_the_opening_hold_the_numbers_of_its_run():
     probabilities = run.trace["probabilities"].value[0, 9]
     likely = [run.vocabulary[int(token)] for token in probabilities.topk(3).indices]
     assert all(f"“{token}”" in OPENING.what_to_see for token in likely)
-    assert f"“{likely[0]}” gets {100 * probabilities.max():.0f} %" in said["The answer"]
+    assert f"“{likely[0]}” gets {100 * probabilities.max():.0f}%" in said["The answer"]
     token_id = run.tokens["source"].ids[9]
     assert f"row {token_id} of {len(run.vocabulary)} is its embedding" in said["Tokens become numbers"]
 

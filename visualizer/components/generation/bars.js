@@ -67,12 +67,12 @@ function track({ share, probability }, sampled) {
   return makeElement("span", "bar-track", { "aria-hidden": "true" }, parts);
 }
 
-/** A share as a person reads it: never 0 % or 100 % where it is neither. */
+/** A share as a person reads it: never 0% or 100% where it is neither. */
 function percent(share) {
-  if (share === 0 || share === 1) return `${100 * share} %`;
-  if (share < 1e-4) return "< 0.01 %";
-  if (share > 0.9999) return "> 99.99 %";
-  return `${(100 * share).toFixed(share < 0.01 || share > 0.99 ? 2 : 1)} %`;
+  if (share === 0 || share === 1) return `${100 * share}%`;
+  if (share < 1e-4) return "< 0.01%";
+  if (share > 0.9999) return "> 99.99%";
+  return `${(100 * share).toFixed(share < 0.01 || share > 0.99 ? 2 : 1)}%`;
 }
 
 /** All digits of a share. */

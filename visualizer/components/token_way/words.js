@@ -6,9 +6,9 @@ import { textsOf } from "../shared/texts.js";
 const say = textsOf("token_way/words");
 const TIE = 0.02; // of the largest: heads whose norms are no further apart look alike
 
-/** "31 %", "−4 %". */
+/** "31%", "−4%". */
 export function percent(share) {
-  return `${withMinusSign(String(Math.round(100 * share) || 0))} %`; // -0 is 0
+  return `${withMinusSign(String(Math.round(100 * share) || 0))}%`; // -0 is 0
 }
 
 /** A probability, which is never written as nothing or as everything unless it is. */
