@@ -24,7 +24,7 @@ def test_the_way_of_a_token_is_followed_and_pointed_at_and_a_part_is_opened(show
     best = run.vocabulary[int(run.trace["logits"].value[0, 4].argmax())]
     page.locator(".token-way").focus()
     page.keyboard.press("ArrowRight")
-    expect(heading(page)).to_contain_text(f"At token 4 {labels[4]} the model answers {best} (")
+    expect(heading(page)).to_contain_text(f"At “{labels[4]}” (token 4), the model answers “{best}” (")
     page.wait_for_function("() => heard.length > 0")
     assert [(name, value["query"]) for name, value in heard(page)] == [("shown", 4)]
     part = page.locator(".token-way [data-part]").nth(4)

@@ -42,7 +42,8 @@ def render(run: Run, selection: Selection) -> None:
         return
     sums = say("sums", n_parts=len(way.parts), n_places=taken.n_places, difference=taken.difference)
     check = Check(sums, taken.difference <= TOLERANCE)
-    st.caption(f"{check_line(check)}{_part_of(way.first, way.norms.shape[1], n_tokens)}")
+    of_norm = say("of_norm") if way.parts[-1].path == f"{stack}.norm" else ""
+    st.caption(f"{check_line(check)}{of_norm}{_part_of(way.first, way.norms.shape[1], n_tokens)}")
 
 
 def _covered(run: Run) -> None:

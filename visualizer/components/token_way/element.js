@@ -148,7 +148,7 @@ class TokenWay extends Picture {
     const { tokens, stops } = this.data;
     const { numbers, parts } = this.shown;
     const answer = numbers.likely(stops.length - 1)?.[0];
-    const index = makeElement("b", "", {}, [say("token", { index: this.token })]);
+    const index = this.token;
     const token = tokenSpan(tokens.labels[this.token]);
     const said = answer
       ? this.saidOfAnswer(index, token, tokenSpan(answer.token), chance(answer.probability))
