@@ -55,7 +55,7 @@ def test_masks_and_padding_are_turned_in_the_picture_and_back_leads_to_the_value
     )
     dials = page.locator(f".st-key-{HEADS} .dial")
     masks = "MasksCausalPaddingSliding windowPrefixStridedPainted"
-    expect(dials).to_have_text(["Temperature1.00", "Padding tokens1", "Heads4", masks, "Window1"])
+    expect(dials).to_have_text(["Temperature1.00", "Padding tokens1", masks, "Heads4", "Window1"])
     open_fold(page, "View")
     sent = messages_sent(page)
     dials.nth(1).get_by_role("slider").evaluate(MOVE_TO, 3)
@@ -73,8 +73,20 @@ def test_masks_and_padding_are_turned_in_the_picture_and_back_leads_to_the_value
     expect(tooltip(page)).not_to_contain_text("blocked")
     with rerun(page, HEADS):
         page.go_back()
-    expect(dials).to_have_text(["Temperature1.00", "Padding tokens3", "Heads4", masks, "Window1"])
+    expect(dials).to_have_text(["Temperature1.00", "Padding tokens3", masks, "Heads4", "Window1"])
     with rerun(page, HEADS):
         page.go_back()
-    expect(dials).to_have_text(["Temperature1.00", "Padding tokens1", "Heads4", masks, "Window1"])
+    expect(dials).to_have_text(["Temperature1.00", "Padding tokens1", masks, "Heads4", "Window1"])
     expect(panels(page, HEADS).first.get_by_role("img")).to_have_attribute("aria-label", re.compile("5 by 5"))
+
+
+def test_masks_that_are_pressed_stay_under_the_hand(open_app):
+    page = open_app(view="heads", text="a b c d", architecture="encoder", mask="causal")
+    masks = page.locator(f".st-key-{HEADS} .segment[data-name]")
+    expect(masks).to_have_count(6)
+    before = [mask.bounding_box() for mask in masks.all()]
+    for name in ("sliding_window", "padding", "custom"):
+        with rerun(page, HEADS):
+            masks.and_(page.locator(f"[data-name={name}]")).click()
+    expect(page.get_by_text("+3 padding")).to_be_visible()
+    assert [mask.bounding_box() for mask in masks.all()] == before

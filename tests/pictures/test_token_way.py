@@ -43,9 +43,9 @@ def test_the_way_follows_the_pointer_along_the_tokens_also_beyond_their_row(show
     chip = picture(page, "token_strip").locator(".chip").nth(4)
     chip.hover()
     page.mouse.down()
-    expect(heading(page)).to_contain_text("token 4 e")
+    expect(heading(page)).to_contain_text("“e” (token 4)")
     page.mouse.move(0, chip.bounding_box()["y"])  # further than the row goes
-    expect(heading(page)).to_contain_text("token 0 a")
+    expect(heading(page)).to_contain_text("“a” (token 0)")
     assert heard(page) == []
     page.mouse.up()
     page.wait_for_function("() => heard.length > 0")
@@ -98,11 +98,11 @@ def test_likely_words_have_bars_on_one_scale_in_every_list(show_link):
 
 def test_the_arrow_keys_go_to_another_token_before_anything_is_clicked(show_link):
     page = show_link(view="way", architecture="decoder", query=3)
-    expect(heading(page)).to_contain_text("After token 3")
+    expect(heading(page)).to_contain_text("(token 3), the model predicts")
     page.keyboard.press("ArrowRight")
-    expect(heading(page)).to_contain_text("After token 4")
+    expect(heading(page)).to_contain_text("(token 4), the model predicts")
     page.keyboard.press("ArrowLeft")
-    expect(heading(page)).to_contain_text("After token 3")
+    expect(heading(page)).to_contain_text("(token 3), the model predicts")
 
 
 def test_bars_too_narrow_for_a_name_are_counted_below(show_link):

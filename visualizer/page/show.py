@@ -65,13 +65,17 @@ def show(choices: Choices) -> None:
         header.batch_items(_beginnings(run))
         about_batch(run, choices.selection)
     another_order(run, choices)
-    hints(run, choices)
-    broken_on_purpose(run)
-    not_as_trained(run, choices)
-    _where_to_paint(choices)
+    notes = st.container(gap="xsmall")
     _back_to_the_way(choices.selection)
     seen = run if choices.selection.view in VIEWS_OF_BATCH else run.alone()
     VIEWS[choices.selection.view](seen, choices.selection)
+    if choices.selection.view in ("heads", "compare"):  # masks pressed there would move away under the hand
+        notes = st.container(gap="xsmall")
+    with notes:
+        hints(run, choices)
+        broken_on_purpose(run)
+        not_as_trained(run, choices)
+        _where_to_paint(choices)
 
 
 def _refused(error: ValueError) -> None:

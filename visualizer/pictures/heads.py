@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from visualizer.components.attention_heads.element import payload
 from visualizer.components.axis import Axis
 from visualizer.components.packing import Precision
-from visualizer.runs.head_notes import noted_name
+from visualizer.runs.head_notes import blocking, noted_name
 from visualizer.runs.paths import attention_modules, without_layer
 from visualizer.runs.run import Run
 from visualizer.runs.tokens import read_then_predicted
@@ -103,7 +103,7 @@ class HeadsPicture:
     @property
     def noted_names(self) -> tuple[tuple[str, ...], ...]:
         """The same, each with what its mask makes of it."""
-        masks = [(self.run.mask_of(path).names, self.run.is_cross_attention(path)) for path in self.modules]
+        masks = [(blocking(self.run.mask_of(path)), self.run.is_cross_attention(path)) for path in self.modules]
         return tuple(
             tuple(noted_name(name, names, is_cross=is_cross) for name in layer)
             for layer, (names, is_cross) in zip(self.head_names, masks, strict=True)
@@ -185,8 +185,9 @@ def heads_picture(run: Run, kind: str, selection: Selection, layers: Sequence[in
 
 
 def _with_predictions(run: Run, kind: str, rows: Axis, batch: int) -> Axis:
-    """The rows of a decoder that learned a task, each with the token that this run predicts after it."""
-    if run.settings.weights != TRAINED or not kind.startswith("decoder.") or rows.sequence is None:
+    """The rows of a decoder that learned to answer a source, each with the token predicted after it."""
+    answers = run.settings.architecture == "encoder-decoder" and kind.startswith("decoder.")
+    if run.settings.weights != TRAINED or not answers or rows.sequence is None:
         return rows
     chosen = run.trace["logits"].value[batch].argmax(-1).tolist()
     pads = run.tokens[rows.sequence].is_padding

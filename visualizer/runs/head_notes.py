@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from model.masks import CombinedMask
 from model.texts import texts_of
 
 say = texts_of(__name__)
@@ -12,7 +13,7 @@ def head_note(name: str, masks: tuple[str, ...], *, is_cross: bool, two_vocabula
 
     Args:
         name: one of ``hand_built_names``, or empty.
-        masks: the names of the masks of its attention.
+        masks: what is ``blocking`` in its attention.
         is_cross: whether it attends from the target to the source.
         two_vocabularies: whether source and target have one each.
     """
@@ -29,6 +30,11 @@ def head_note(name: str, masks: tuple[str, ...], *, is_cross: bool, two_vocabula
     if not _BLOCKERS.get(target, frozenset()).isdisjoint(masks):
         return say("missing_or_blocked", missing=missing, name=name) if missing else say("blocked", name=name)
     return say("missing", missing=missing, name=name) if missing else ""
+
+
+def blocking(mask: CombinedMask) -> tuple[str, ...]:
+    """The names of the masks of an attention, without a painted one that blocks nothing."""
+    return tuple(name for name, part in mask.parts.items() if name != "custom" or not part.all())
 
 
 def noted_name(name: str, masks: tuple[str, ...], *, is_cross: bool) -> str:

@@ -42,22 +42,13 @@ def dials_of(
         return ()
     is_masked = kind == masked_attention(settings.architecture)
     found: list[Dial | Pressed] = []
-    if settings.weights != TRAINED:
-        found.append(_heads(settings, asked_width or settings.d_model))
     if is_masked:
         found.append(pressed_masks("mask", settings.mask))
+    if settings.weights != TRAINED:
+        found.append(_heads(settings, asked_width or settings.d_model))
     temperature = temperature_of(settings.score)
     if is_masked and temperature is not None:
-        found.append(
-            Dial(
-                TEMPERATURE,
-                say("temperature"),
-                say("temperature_help"),
-                temperature,
-                LEAST,
-                MOST,
-            )
-        )
+        found.append(Dial(TEMPERATURE, say("temperature"), say("temperature_help"), temperature, LEAST, MOST))
     if is_masked:
         sizes = [name for mask, name in SIZES.items() if mask in settings.mask]
         found += [_whole(settings, name, max(n_queries, n_keys), is_foremost=True) for name in sizes]

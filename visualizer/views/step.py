@@ -16,7 +16,7 @@ from visualizer.glossary import Piece, entries_of_formula, pieces, shape_pieces
 from visualizer.guide.walking import light_at
 from visualizer.pictures.step import Place, StepPicture, drawn_in, equation, every_head, every_part
 from visualizer.routes.address import picture_address
-from visualizer.runs.head_notes import head_note
+from visualizer.runs.head_notes import blocking, head_note
 from visualizer.runs.paths import layer_of, with_layer, without_layer
 from visualizer.runs.run import Run
 from visualizer.safe_text import markdown_safe
@@ -231,7 +231,7 @@ def _head_note(run: Run, cell: Cell) -> None:
     name = run.names_of(cell.head + 1)[cell.head]
     note = head_note(
         name,
-        run.mask_of(module).names,
+        blocking(run.mask_of(module)),
         is_cross=run.is_cross_attention(module),
         two_vocabularies=run.settings.has_two_vocabularies,
     )

@@ -19,14 +19,14 @@ BOTH = Settings(
 
 
 def test_the_sizes_of_the_masks_chosen_can_be_turned_as_far_as_they_change_something():
-    (heads, masks, *others) = dials_of(BOTH, KIND, 9, 9)
-    dials = {dial.name: (dial.value, dial.least, dial.most) for dial in (heads, *others)}
+    (masks, *others) = dials_of(BOTH, KIND, 9, 9)
+    dials = {dial.name: (dial.value, dial.least, dial.most) for dial in others}
     assert (masks.name, masks.value, tuple(masks.offered)) == ("mask", BOTH.mask, MASK_NAMES)
     assert dials == {"n_heads": (4, 1, 16), "temperature": (2, 0.1, 10), "window": (4, 1, 9), "pad": (2, 0, 64)}
     assert [dial.name for dial in dials_of(BOTH, "decoder.cross_attention", 9, 9)] == ["n_heads", "pad"]
     assert [dial.name for dial in dials_of(replace(BOTH, mask=("prefix",), score="q"), KIND, 9, 9)] == [
-        "n_heads",
         "mask",
+        "n_heads",
         "prefix",
     ]
     assert dials_of(replace(BOTH, weights="one_head"), KIND, 9, 9) == ()
@@ -54,8 +54,9 @@ def test_each_number_of_heads_has_the_address_of_what_is_run_then(d_model, asked
     dials = dials_of(settings, KIND, 9, 9, asked_width=asked_width)
     unturned = write_query(*before_turning(settings, Selection(), dials))
     of_the_others = {"mask": "padding,sliding_window", "score": "score / 2", "window": "4", "pad": "2"}
-    assert len(dials[0].parameters) == 16
-    for n_heads, said in enumerate(dials[0].parameters, start=1):
+    (heads,) = (dial for dial in dials if dial.name == "n_heads")
+    assert len(heads.parameters) == 16
+    for n_heads, said in enumerate(heads.parameters, start=1):
         query = {name: [value] for name, value in (unturned | of_the_others | dict(parse_qsl(said))).items()}
         read, _ = read_unchanged(query, FIELDS.values())
         assert read == fitted(replace(settings, n_heads=n_heads, d_model=asked_width or d_model))

@@ -30,14 +30,23 @@ def picture(app: AppTest) -> dict[str, Any]:
         ({"task": "reverse", "text": "abc", "stage": CROSS}, ["<sos> → c", "c → b", "b → a", "a → <eos>"]),
         ({"task": "reverse", "text": "ab", "stage": "encoder.self_attention.weights"}, ["a", "b", "<eos>"]),
         ({"task": "match_brackets", "text": "()"}, ["(", ")", "<eos>"]),
+        ({"task": "small_english", "text": "the cat"}, ["<sos>", "the", "cat"]),
         ({"task": "reverse", "text": "ab", "pad": "1"}, ["<sos> → b", "b → a", "a → <eos>", "<pad>"]),
     ],
-    ids=["decoder", "encoder beside it", "encoder", "padding"],
+    ids=["decoder", "encoder beside it", "encoder", "decoder alone", "padding"],
 )
-def test_rows_of_a_decoder_that_learned_carry_what_is_read_and_then_predicted(link, rows):
+def test_rows_of_a_decoder_that_answers_a_source_carry_what_is_read_and_then_predicted(link, rows):
     app = open_app(view="heads", weights="trained", mask="causal,padding", **link)
     assert_healthy(app)
     assert picture(app)["rows"]["labels"] == rows
+
+
+@pytest.mark.parametrize(
+    ("painted", "name"), [("", "next token (causal: mostly itself)"), ("q != k", "next token")]
+)
+def test_a_painting_that_blocks_nothing_changes_no_name_of_a_head(painted, name):
+    app = open_app(view="heads", text="a b c", mask="causal,custom", custom=painted)
+    assert name in picture(app)["head_names"][0]
 
 
 def test_weights_that_learned_nothing_predict_nothing_worth_a_label():

@@ -205,7 +205,7 @@ def _upload() -> None:
         on_change=state.on_change(key, _take),
         help=say("upload_help"),
     )
-    st.caption(say("upload_cost", asked_from=in_bytes(ASKS_FROM), most=in_bytes(MOST_BYTES)))
+    st.caption(say("upload_cost", most=in_bytes(MOST_BYTES)))
     field, name = WATCHED["watched_path"], "path_of_recording"
     st.text_input(
         field.label,
