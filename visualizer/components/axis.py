@@ -13,12 +13,15 @@ class Axis:
     name: what a position is ("query", "key", "feature", "vocabulary", ...), used in tooltips.
     labels: one printable text per position; invisible characters have been made visible already.
     sequence: the token sequence that the axis runs over, None for features.
+    numbers: what each position is counted as, where only some of a longer axis are drawn; empty for 0, 1, 2 ...
     """
 
     name: str
     labels: tuple[str, ...]
     sequence: SequenceName | None = None
+    numbers: tuple[int, ...] = ()
 
     def as_header(self) -> dict[str, Any]:
         """The axis as JSON, the form in which the browser receives it."""
-        return {"name": self.name, "labels": list(self.labels), "sequence": self.sequence}
+        header = {"name": self.name, "labels": list(self.labels), "sequence": self.sequence}
+        return header | ({"numbers": list(self.numbers)} if self.numbers else {})

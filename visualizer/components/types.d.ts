@@ -61,6 +61,7 @@ export interface Axis {
   name: string;
   labels: string[];
   sequence: "source" | "target" | null;
+  numbers?: number[];
   longest?: number;
 }
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from model.texts import texts_of
-from visualizer.components.axis import Axis
+from visualizer.components.axis import Axis, SequenceName
 from visualizer.components.tensor_grid.element import Panel
 from visualizer.runs.run import Run, side_by_side
 from visualizer.stages.entry import Numbers, StageEntry
@@ -152,7 +152,45 @@ class _Blocking(TypedDict):
     blocked_by: tuple[str, ...]
 
 
+MOST_ROWS = 32
+"""The largest embedding table that is drawn whole; of others the rows that the text needs."""
+
+
+def is_table(operand: Operand) -> bool:
+    """Whether it is an embedding table: a row for each token of the vocabulary."""
+    return operand.is_parameter and operand.source.endswith(".tokens.weight")
+
+
+def rows_of_table(run: Run, operand: Operand) -> Sequence[int]:
+    """The rows of an embedding table that are drawn: the ids of their tokens."""
+    size = len(run.vocabulary_of(operand.source))
+    if size <= MOST_ROWS:
+        return range(size)
+    of_stack: SequenceName = "source" if operand.source.startswith("encoder.") else "target"
+    read = [of_stack] if run.settings.has_two_vocabularies else run.tokens
+    return sorted({token_id for name in read for token_id in run.tokens[name].ids})
+
+
+def _table_panel(run: Run, operand: Operand) -> Panel:
+    value, ids, labels = used(run.model, operand), rows_of_table(run, operand), run.vocabulary_of(operand.source)
+    values, is_whole = to_array(value[list(ids)]), len(ids) == len(labels)
+    return Panel(
+        name="tokens",
+        title=say("embedding_table") if is_whole else say("rows_of_embedding_table"),
+        subtitle=f"tokens = ({len(labels)}, {values.shape[1]})",
+        array=values,
+        rows=Axis("vocabulary", tuple(labels[one] for one in ids), numbers=() if is_whole else tuple(ids)),
+        columns=Axis("column", side_by_side(("",), values.shape[1])),
+        role="neutral",
+        palette="diverging",
+        bounds=bounds(values),
+        operator=operand.operator,
+    )
+
+
 def _parameter_panel(run: Run, operand: Operand) -> Panel:
+    if is_table(operand):
+        return _table_panel(run, operand)
     value = used(run.model, operand)
     layer, kind = ("", *operand.source.split("."))[-2:]
     values = to_array(value.T if operand.transposed else value.view(-1, value.shape[-1]))
@@ -164,8 +202,8 @@ def _parameter_panel(run: Run, operand: Operand) -> Panel:
         title=_PARAMETERS.get(name, name),
         subtitle=f"{shown} = ({n_rows}, {n_columns})" if kind == "weight" else f"{shown} = ({n_columns},)",
         array=values,
-        rows=_vocabulary(run, operand) if name == "tokens" else Axis("row", side_by_side(("",), n_rows)),
-        columns=_vocabulary(run, operand)
+        rows=Axis("row", side_by_side(("",), n_rows)),
+        columns=Axis("vocabulary", run.vocabulary_of(operand.source))
         if name in _PER_TOKEN
         else Axis("column", side_by_side(_parts(operand), n_columns)),
         role="neutral",
@@ -173,11 +211,6 @@ def _parameter_panel(run: Run, operand: Operand) -> Panel:
         bounds=bounds(values),
         operator=operand.operator,
     )
-
-
-def _vocabulary(run: Run, operand: Operand) -> Axis:
-    """The rows of an embedding table or the columns of the last matrix: each is a token's."""
-    return Axis("vocabulary", run.vocabulary_of(operand.source))
 
 
 def _parts(operand: Operand) -> Sequence[str]:
@@ -197,7 +230,7 @@ _OWNERS = {
     **{"o": say("output"), "1": say("first"), "2": say("second"), "u": say("unembedding")},
 }
 _PARAMETERS = {
-    **{"tokens": say("embedding_table"), "unembedding": say("unembedding_matrix")},
+    "unembedding": say("unembedding_matrix"),
     **{f"w_{letter}": say("matrix", owner=owner) for letter, owner in _OWNERS.items()},
     **{f"b_{letter}": say("bias", owner=owner) for letter, owner in _OWNERS.items()},
 }

@@ -29,7 +29,7 @@ from visualizer.stages.derivations import Cell
 from visualizer.stages.informative import cell_at, largest_score
 from visualizer.stages.numpy_lines import notes
 from visualizer.stages.operands import Operand, used
-from visualizer.stages.panels import matrix, operand_panel, to_array
+from visualizer.stages.panels import is_table, matrix, operand_panel, rows_of_table, to_array
 from visualizer.stages.registry import checks, derive, entry_of, formula_of, numpy_line, on_map, operands_of, told
 from visualizer.stages.source_lines import code_line
 from visualizer.state import state, widgets
@@ -170,12 +170,20 @@ def _picture(run: Run, cell: Cell, selection: Selection) -> None:
             shown,
             selected=(picture.panels[-1].name, cell.row, cell.column),
             light=light_at(run, selection),
-            looked_up=run.token_id(cell.path, cell.row) if run.axes(cell.path)[0].sequence else -1,
+            looked_up=_looked_up(run, cell),
             above=_SECOND_TEXT if "target" in run.tokens else 0,
             key=key,
         ),
         select=select,
     )
+
+
+def _looked_up(run: Run, cell: Cell) -> int:
+    """The row of the embedding table, among those drawn, that the token is looked up in; -1 where there is none."""
+    for operand in drawn_in(run, cell.path):
+        if is_table(operand) and run.axes(cell.path)[0].sequence:
+            return rows_of_table(run, operand).index(run.token_id(cell.path, cell.row))
+    return -1
 
 
 def _place(cell: Cell) -> Place:

@@ -52,8 +52,8 @@ class CompareGrids extends LayeredPicture {
     this.weightLegend = makeLegend();
     this.differenceLegend = makeLegend();
     this.view = makeFold(say("view"), [chips.element, curve.element, this.dials.element]);
-    const legends = [this.weightLegend.element, this.differenceLegend.element];
-    const bar = makeElement("div", "compare-bar", {}, [this.dials.foremost, layers.element, ...legends, this.view.element]);
+    const legends = makeElement("div", "compare-bar", {}, [this.weightLegend.element, this.differenceLegend.element]);
+    const bar = makeElement("div", "compare-bar", {}, [this.dials.foremost, layers.element, this.view.element, legends]);
     this.rows = makeElement("div", "compare-rows");
     this.root.prepend(bar, this.rows);
   }

@@ -86,7 +86,8 @@ function largestNumbers({ values, columns, columnAxis, blocked, dtype }, row) {
  */
 export function nameOf(axis, index) {
   const label = axis.labels[index] ?? "";
-  return label === "" || label === String(index) ? `${axis.name} ${index}` : `${axis.name} ${index} ${label}`;
+  const place = `${axis.name} ${axis.numbers?.[index] ?? index}`;
+  return label === "" || label === String(index) ? place : `${place} ${label}`;
 }
 
 function labelOf(axis, index) {

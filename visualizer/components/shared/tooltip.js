@@ -67,7 +67,7 @@ export function tooltipLine(className, ...parts) {
  */
 export function positionParts(axis, index) {
   const label = axis.labels[index] ?? "";
-  const name = makeElement("span", `position position-${axisRole(axis)}`, {}, [`${axis.name} ${index}`]);
+  const name = makeElement("span", `position position-${axisRole(axis)}`, {}, [`${axis.name} ${axis.numbers?.[index] ?? index}`]);
   return label === "" || label === String(index) ? [name] : [name, " ", tokenSpan(label)];
 }
 
