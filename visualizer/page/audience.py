@@ -21,6 +21,7 @@ from visualizer.state.expectations import reveal_or_cover
 from visualizer.state.state import Choices
 from visualizer.state.theme import look_of
 from visualizer.work.classroom import new_code
+from visualizer.work.membership import cookie
 from visualizer.work.teaching import is_student, teach
 
 say = texts_of(__name__)
@@ -70,7 +71,8 @@ def keys(n_tokens: int) -> None:
                 state.select(**changes_by(one, state.chosen(), n_tokens))
 
     longest = {"": MAX_TEXT, **MAX_TYPED}
-    mount(page_keys(longest=longest, seq=state.last_seq(key), key=key, run=token_hex(4)), width="content", act=act)
+    picture = page_keys(longest=longest, seq=state.last_seq(key), key=key, run=token_hex(4), cookie=cookie())
+    mount(picture, width="content", act=act)
 
 
 def changes_by(act: Act, choices: Choices, n_tokens: int) -> dict[str, Any]:

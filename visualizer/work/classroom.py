@@ -1,6 +1,6 @@
 """The answers of a class: counted for everybody who opens a link with the same code on this server.
 
-Nobody is named: a person is a random text that their session alone knows. No answer is kept longer than an hour,
+Nobody is named: a person is a random text that their browser alone knows. No answer is kept longer than an hour,
 and there is a bound to the classes, questions, people and letters that are kept.
 """
 
@@ -79,6 +79,15 @@ class Classroom:
             self._drop_empty()
             self._forget_later()
 
+    def answer_of(self, code: str, question: str, person: str) -> str:
+        """What a person answers; "" where nothing is kept."""
+        with self._lock:
+            self._forget_old()
+            questions = self._classes.get(code)
+            given = questions.get(question) if questions else None
+            answer = given.get(person) if given else None
+        return answer.text if answer else ""
+
     def counts(self, code: str, question: str) -> Mapping[str, int]:
         """How many people give each answer, the most frequent first."""
         with self._lock:
@@ -147,11 +156,6 @@ CLASSROOM = Classroom()
 def new_code() -> str:
     """A code that no class has yet, short enough to be called out; without letters that are read as others."""
     return "".join(secrets.choice(_LETTERS) for _ in range(_CODE_LENGTH))
-
-
-def new_person() -> str:
-    """A name for a session that tells nothing."""
-    return secrets.token_hex(8)
 
 
 def name_of_question(*parts: object) -> str:

@@ -15,7 +15,7 @@ from visualizer.settings.settings import FIELDS
 from visualizer.state import state
 from visualizer.state.controls import give, give_emptiable
 from visualizer.state.expectations import Expectation, expect, expectation_at, now_asked, reveal
-from visualizer.views.predict.class_answers import beside_answers
+from visualizer.views.predict.class_answers import beside_answers, bring_back
 from visualizer.views.predict.covered import hide_nothing
 from visualizer.views.predict.questions import CellQuestion, Kind, TokenQuestion, codes
 from visualizer.views.predict.verdicts import verdict, verdict_on_token
@@ -59,6 +59,7 @@ def ask_cells(question: CellQuestion, of: Hashable) -> bool:
         question: what is asked.
         of: what was run.
     """
+    bring_back(question, of)
     revealed = is_revealed(question, of)
     shape = (len(question.panel.rows.labels), len(question.panel.columns.labels))
     expected = expectation_at(of, question.place).flags(shape)
@@ -106,6 +107,7 @@ def ask_token(question: TokenQuestion, of: Hashable, title: str) -> bool:
         of: what was run.
         title: the question, in Markdown.
     """
+    bring_back(question, of)
     kept, revealed = expectation_at(of, question.place), is_revealed(question, of)
     with _beside_class(question, of):
         if revealed:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from html import escape
 from urllib.parse import urlencode, urlsplit
 
+import numpy as np
 import segno
 import streamlit as st
 
@@ -15,11 +16,12 @@ from model.texts import texts_of
 from visualizer.safe_text import markdown_safe
 from visualizer.state import drafts, state
 from visualizer.state.controls import key_of, shown_in
-from visualizer.state.expectations import expectation_at
+from visualizer.state.expectations import expect, expectation_at
 from visualizer.state.state import Choices
 from visualizer.views.predict.questions import CellQuestion, TokenQuestion
-from visualizer.views.predict.verdicts import answer_in_words, right_answers
-from visualizer.work.classroom import CLASSROOM, name_of_question, new_person
+from visualizer.views.predict.verdicts import answer_in_words, cells_in_words, right_answers
+from visualizer.work.classroom import CLASSROOM, name_of_question
+from visualizer.work.membership import key_in
 from visualizer.work.teaching import is_student
 
 say = texts_of(__name__)
@@ -28,10 +30,30 @@ EVERY_SECONDS = 2.0
 """How often the counts are looked up while they are in sight."""
 
 MOST_BARS = 12
-_PERSON = "person_of_class"
+_MET = "questions_met"
 _ONLY_HERE = ("localhost", "127.0.0.1", "::1")
 
 Question = CellQuestion | TokenQuestion
+
+
+def bring_back(question: Question, of: Hashable) -> None:
+    """Have what this person answered before the page was loaded again."""
+    code, name = state.chosen().selection.class_code, _name(question, of)
+    met = drafts.put_by_before(_MET)
+    met = met if isinstance(met, frozenset) else frozenset()
+    if not code or name in met:  # what was taken back meanwhile stays so
+        return
+    drafts.put_by(_MET, met | {name})
+    text = CLASSROOM.answer_of(code, name, key_in(code))
+    if not text or _answer(question, of):
+        return
+    if isinstance(question, TokenQuestion):
+        expect(
+            of, question.place, token=next((one for one in question.offered if question.labels[one] == text), None)
+        )
+    else:
+        cells = expectation_at(of, question.place).flags(question.right.shape) | cells_in_words(question, text)
+        expect(of, question.place, cells=np.packbits(cells).tobytes())
 
 
 @contextmanager
@@ -42,7 +64,7 @@ def beside_answers(question: Question, of: Hashable, code: str, *, revealed: boo
     right are marked.
     """
     name = _name(question, of)
-    CLASSROOM.answer(code, name, _person(), _answer(question, of))
+    CLASSROOM.answer(code, name, key_in(code), _answer(question, of))
     shown = False
     with st.container(horizontal=True, vertical_alignment="center", key="class_answers"):
         if not is_student():
@@ -134,11 +156,3 @@ def _answer(question: Question, of: Hashable) -> str:
 def _name(question: Question, of: Hashable) -> str:
     row = question.row if isinstance(question, CellQuestion) else None
     return name_of_question(of, question.place, row)
-
-
-def _person() -> str:
-    found = drafts.put_by_before(_PERSON)
-    if not isinstance(found, str):
-        found = new_person()
-        drafts.put_by(_PERSON, found)
-    return found

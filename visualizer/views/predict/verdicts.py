@@ -52,6 +52,15 @@ def answer_in_words(question: CellQuestion, expected: Flags) -> str:
     )
 
 
+def cells_in_words(question: CellQuestion, text: str) -> Flags:
+    """The cells that ``answer_in_words`` said, of one row; none where it was cut or a comma stands in a token."""
+    found = np.zeros(question.right.shape, np.bool_)
+    said = text.split(", ")
+    columns = question.panel.columns
+    found[question.row] = [_position(columns, i, is_markdown=False) in said for i in range(len(columns.labels))]
+    return found if answer_in_words(question, found) == text else np.zeros_like(found)
+
+
 def right_answers(question: CellQuestion | TokenQuestion) -> frozenset[str]:
     """The right answers in words: of several largest numbers of a row each one, of what is seen all together."""
     if isinstance(question, TokenQuestion):

@@ -8,17 +8,21 @@ from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
 import pytest
+import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from tests.controls import open_menu
+from tests.controls import control_named, open_menu
 from tests.test_app import assert_healthy, components, in_link, open_app
+from tests.visualizer.routes.test_routes import unpacked
 from tests.visualizer.told import tell
+from tests.visualizer.views.watched.test_watched_view import pictures
 from visualizer.runs.compute import compute_run
 from visualizer.settings.settings import Selection, Settings
 from visualizer.state import state
 from visualizer.state.state import Choices
 from visualizer.views.predict.class_answers import address_for_students
 from visualizer.views.predict.questions import largest, question_at
+from visualizer.work.classroom import CLASSROOM
 
 WEIGHTS = "encoder.layers.0.self_attention.weights"
 LINK = {"text": "the cat sat", "view": "heads", "query": "1", "hidden": "on"}
@@ -35,6 +39,24 @@ def poll(app: AppTest) -> AppTest:
 
 def in_menu(app: AppTest) -> AppTest:
     return open_menu(app, "audience_menu")
+
+
+def kept_by_browser(monkeypatch: pytest.MonkeyPatch, app: AppTest) -> None:
+    """Have every page opened from now on find what this one had its browser keep."""
+    name, _, value = str(pictures(app)["headlight_page_keys"]["cookie"]).partition(";")[0].partition("=")
+    monkeypatch.setattr(type(st.context), "cookies", {name: value})
+
+
+def marks(*cells: int) -> dict[str, object]:
+    """The event of these cells, of three by three, marked."""
+    return {"cells": base64.b64encode(np.packbits([i in cells for i in range(9)])).decode(), "seq": 1}
+
+
+def marked(app: AppTest) -> list[int]:
+    """The cells that are marked."""
+    (drawn,) = (one.proto.bytes for one in app.get("bidi_component") if one.proto.id.endswith("-expectation"))
+    _, arrays = unpacked(drawn)
+    return np.flatnonzero(np.unpackbits(arrays["expected"].astype(np.uint8), count=9)).tolist()
 
 
 def in_html(app: AppTest) -> str:
@@ -87,9 +109,8 @@ def test_the_poll_has_code_and_picture_beside_the_grid_until_the_result_is_revea
 
 
 def test_the_tally_counts_each_answer_also_when_the_result_is_revealed():
-    marks = {"cells": base64.b64encode(np.packbits(np.eye(3, dtype=bool))).decode(), "seq": 1}
     for _ in range(2):
-        tell(in_class("count"), "expectation", "mark", marks)
+        tell(in_class("count"), "expectation", "mark", marks(0, 4, 8))
     app = poll(in_class("count"))
     tally = app.columns[-1]
     assert "2 people have answered" in tally.caption[0].value
@@ -97,6 +118,32 @@ def test_the_tally_counts_each_answer_also_when_the_result_is_revealed():
     app.button(key="reveal").click().run()
     (bar,) = app.columns[-1].get("progress")
     assert bar.proto.text.endswith("key 1 “cat”: **2**")
+
+
+@pytest.mark.parametrize(
+    ("cells", "question"), [([4], "most"), ([3, 5], "seen"), ([], "most")], ids=["most", "seen", "taken back"]
+)
+def test_a_person_who_loads_the_page_again_has_the_answer_back_and_counts_once(monkeypatch, cells, question):
+    code = f"again{len(cells)}"
+    before = in_class(code, question=question)
+    tell(before, "expectation", "mark", marks(3, 8))
+    tell(before, "expectation", "mark", marks(8, *cells) | {"seq": 2})
+    assert marked(before) == sorted([8, *cells])
+    kept_by_browser(monkeypatch, before)
+    after = in_class(code, question=question)
+    assert marked(after) == cells, "what counts is the row that the class is asked about"
+    tell(after, "expectation", "mark", marks(3))
+    assert [len(people) for people in CLASSROOM._classes[code].values()] == [1]
+    tell(after, "expectation", "mark", marks() | {"seq": 2})
+    assert marked(after) == [], "what is taken back stays so"
+
+
+def test_the_token_that_was_answered_is_chosen_again(monkeypatch):
+    link = LINK | {"view": "generate", "architecture": "decoder", "class_code": "token"}
+    before = open_app(**link)
+    before.pills(key="expected_token").set_value(2).run()
+    kept_by_browser(monkeypatch, before)
+    assert control_named(open_app(**link).pills, "expected_token").value == 2
 
 
 @pytest.mark.parametrize(("query", "asked"), [(8, 9), (6, 6)], ids=["of a tie", "of a clear answer"])
