@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from playwright.sync_api import expect
 
-from tests.browser.headlight_page import panels, rerun, settle
+from tests.browser.headlight_page import link_of, panels, rerun, settle
 from tests.reading import click_cell
 
 LINK = {"text": "the dog saw the cat", "view": "heads", "head": 0, "query": 2, "hidden": "on"}
@@ -21,3 +21,22 @@ def test_a_student_who_loads_the_page_again_has_the_marks_and_counts_once(open_a
     expect(marks).to_contain_text("1 of 5 rows marked")
     with rerun(student):
         click_cell(panels(student, "expectation"), 2, 3, (5, 5))
+
+
+def test_who_began_a_class_teaches_it_also_after_a_reload_and_nobody_else_does(open_app):
+    teacher = open_app(**LINK)
+    teacher.get_by_role("button", name="Teach").click()
+    with rerun(teacher):
+        teacher.get_by_role("button", name="Poll a class").click()
+    teacher.reload()
+    settle(teacher)
+    code = link_of(teacher)["class_code"]
+    expect(teacher.locator(".st-key-join_class")).to_contain_text(code)
+    expect(teacher.get_by_role("button", name="Reveal")).to_be_visible()
+
+    student = open_app(**LINK, class_code=code)
+    expect(student.get_by_text("Your teacher reveals the answer.")).to_be_visible()
+    expect(student.locator(".st-key-join_class")).to_have_count(0)
+    student.get_by_role("button", name="Teach").click()
+    expect(student.get_by_role("button", name="Leave the class")).to_be_visible()
+    expect(student.get_by_role("button", name="I teach this class")).to_have_count(0)

@@ -20,9 +20,7 @@ from visualizer.state.controls import give, key_of
 from visualizer.state.expectations import reveal_or_cover
 from visualizer.state.state import Choices
 from visualizer.state.theme import look_of
-from visualizer.work.classroom import new_code
-from visualizer.work.membership import cookie
-from visualizer.work.teaching import is_student, teach
+from visualizer.work.membership import begin, cookie, is_student
 
 say = texts_of(__name__)
 
@@ -102,13 +100,7 @@ def _begin_class() -> None:
     row = choices.selection.query
     with suppress(ValueError):  # the page says what is wrong with the settings
         row = clear_row(cached_run(choices.settings), choices.selection)
-    code = new_code()
-    state.select(hidden=True, class_code=code, query=row)
-    _teach(code)
-
-
-def _teach(code: str) -> None:
-    teach(code)
+    state.select(hidden=True, class_code=begin(), query=row)
     give(_MENU, False)
 
 
@@ -125,7 +117,6 @@ def _class(code: str) -> None:
         return
     if is_student():
         st.caption(say("student", code=markdown_safe(code)))
-        st.button(say("teach"), key="teach_class", on_click=state.callback(_teach, code), help=say("teach_help"))
     else:
         st.caption(say("class_made", code=markdown_safe(code)))
     leave = state.callback(state.select, class_code="")

@@ -7,7 +7,6 @@ and there is a bound to the classes, questions, people and letters that are kept
 from __future__ import annotations
 
 import hashlib
-import secrets
 import time
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping
@@ -153,9 +152,13 @@ CLASSROOM = Classroom()
 """The one of this process."""
 
 
-def new_code() -> str:
-    """A code that no class has yet, short enough to be called out; without letters that are read as others."""
-    return "".join(secrets.choice(_LETTERS) for _ in range(_CODE_LENGTH))
+def code_of(key: str) -> str:
+    """The code of a class, short enough to be called out and without letters that are read as others.
+
+    Args:
+        key: what its teacher alone knows.
+    """
+    return "".join(_LETTERS[byte % len(_LETTERS)] for byte in hashlib.sha256(key.encode()).digest()[:_CODE_LENGTH])
 
 
 def name_of_question(*parts: object) -> str:

@@ -1,4 +1,8 @@
-"""Who is who in a class, also after the page was loaded again: a browser keeps a random text for each class."""
+"""Who is who in a class, also after the page was loaded again: a browser keeps a random text for each class.
+
+The code of a class is made of the text of who began it, which nobody else has: so they teach it, on any server.
+Everybody else who has its link is a student.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +12,27 @@ import secrets
 import streamlit as st
 
 from visualizer.state import drafts, state
+from visualizer.state.controls import give
+from visualizer.work.classroom import code_of
 
 _COOKIE = "headlight_class_{code}"
 _KEY = re.compile("[0-9a-f]{32}")
 _DAY = 24 * 60 * 60
+
+
+def begin() -> str:
+    """Have this browser teach a new class, and show it the poll; the code of the class."""
+    key = secrets.token_hex(16)
+    code = code_of(key)
+    drafts.put_by(_COOKIE.format(code=code), key)
+    give("show_class", True)
+    return code
+
+
+def is_student() -> bool:
+    """Whether this browser is in a class that another one teaches, which alone may reveal what is covered."""
+    code = state.chosen().selection.class_code
+    return bool(code) and code_of(key_in(code)) != code
 
 
 def key_in(code: str) -> str:

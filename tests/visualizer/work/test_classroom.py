@@ -8,7 +8,7 @@ import pytest
 
 from visualizer.settings.link import read_query
 from visualizer.work import classroom
-from visualizer.work.classroom import KEPT_SECONDS, Classroom, name_of_question, new_code
+from visualizer.work.classroom import KEPT_SECONDS, Classroom, code_of, name_of_question
 
 
 class Hours:
@@ -95,7 +95,7 @@ def test_many_threads_lose_no_answer(room):
 
 
 def test_codes_are_short_stand_in_a_link_and_differ():
-    codes = {new_code() for _ in range(200)}
+    codes = {code_of(str(key)) for key in range(200)}
     assert len(codes) > 190
     assert {len(code) for code in codes} == {5}
     for code in list(codes)[:20]:

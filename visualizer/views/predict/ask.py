@@ -19,7 +19,7 @@ from visualizer.views.predict.class_answers import beside_answers, bring_back
 from visualizer.views.predict.covered import hide_nothing
 from visualizer.views.predict.questions import CellQuestion, Kind, TokenQuestion, codes
 from visualizer.views.predict.verdicts import verdict, verdict_on_token
-from visualizer.work.teaching import is_student
+from visualizer.work.membership import is_student
 
 say = texts_of(__name__)
 

@@ -21,8 +21,7 @@ from visualizer.state.state import Choices
 from visualizer.views.predict.questions import CellQuestion, TokenQuestion
 from visualizer.views.predict.verdicts import answer_in_words, cells_in_words, right_answers
 from visualizer.work.classroom import CLASSROOM, name_of_question
-from visualizer.work.membership import key_in
-from visualizer.work.teaching import is_student
+from visualizer.work.membership import is_student, key_in
 
 say = texts_of(__name__)
 
@@ -70,7 +69,7 @@ def beside_answers(question: Question, of: Hashable, code: str, *, revealed: boo
         if not is_student():
             shown = st.toggle(
                 say("show", code=code),
-                value=bool(shown_in("show_class")),
+                value=shown_in("show_class") is not False,
                 key=key_of("show_class"),
                 persist_state="page",
                 width="content",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import base64
+import hashlib
+from collections.abc import Callable
 from dataclasses import replace
 from urllib.parse import parse_qs, urlsplit
 
@@ -22,7 +24,7 @@ from visualizer.state import state
 from visualizer.state.state import Choices
 from visualizer.views.predict.class_answers import address_for_students
 from visualizer.views.predict.questions import largest, question_at
-from visualizer.work.classroom import CLASSROOM
+from visualizer.work.classroom import CLASSROOM, code_of
 
 WEIGHTS = "encoder.layers.0.self_attention.weights"
 LINK = {"text": "the cat sat", "view": "heads", "query": "1", "hidden": "on"}
@@ -32,9 +34,25 @@ def in_class(code: str, **link: str) -> AppTest:
     return open_app(**LINK, class_code=code, **link)
 
 
-def poll(app: AppTest) -> AppTest:
-    """Open the poll, as a teacher does whose page was loaded again."""
-    return in_menu(app).button(key="teach_class").click().run()
+def code_of_teacher(name: str) -> str:
+    return code_of(_key_of(name))
+
+
+def _key_of(name: str) -> str:
+    return hashlib.sha256(name.encode()).hexdigest()[:32]
+
+
+@pytest.fixture
+def poll(monkeypatch: pytest.MonkeyPatch) -> Callable[..., AppTest]:
+    """Opens the poll of a teacher by name, in a session that knows nothing of it: as a reload does."""
+
+    def opened(name: str, **link: str) -> AppTest:
+        code = code_of_teacher(name)
+        with monkeypatch.context() as browser:
+            browser.setattr(type(st.context), "cookies", {f"headlight_class_{code}": _key_of(name)})
+            return open_app(**LINK | link, class_code=code)
+
+    return opened
 
 
 def in_menu(app: AppTest) -> AppTest:
@@ -75,15 +93,16 @@ def test_a_student_sees_the_grid_and_that_the_answer_counts():
     assert "data:image/svg+xml" not in in_html(app)
 
 
-def test_the_answer_is_the_teachers_to_reveal_while_a_class_is_polled():
-    student = in_class("quest")
+def test_the_answer_is_the_teachers_to_reveal_while_a_class_is_polled(poll):
+    student = in_class(code_of_teacher("Ada"))
     assert "Your teacher reveals the answer." in captions(student)
     tell(student, "page_keys", "act", {"acts": [[1, "reveal"], [2, "hide"]], "seq": 2})
-    controls = {element.key for element in (*student.button, *in_menu(student).toggle)}
-    assert not controls & {"reveal", "hide_nothing", "show_class", "hidden"}
+    menu = in_menu(student)
+    controls = {element.key for element in (*menu.button, *menu.toggle)}
+    assert not controls & {"reveal", "hide_nothing", "show_class", "hidden", "teach_class"}
     assert in_link(student, "hidden") == "on"
 
-    teacher = poll(in_class("quest"))
+    teacher = poll("Ada")
     assert {element.key for element in teacher.button} >= {"reveal", "hide_nothing"}
     left = in_menu(student).button(key="leave_class").click().run()
     assert_healthy(left)
@@ -91,10 +110,10 @@ def test_the_answer_is_the_teachers_to_reveal_while_a_class_is_polled():
     assert left.button(key="hide_nothing")
 
 
-def test_the_poll_has_code_and_picture_beside_the_grid_until_the_result_is_revealed():
-    app = poll(in_class("open2"))
+def test_the_poll_has_code_and_picture_beside_the_grid_until_the_result_is_revealed(poll):
+    app, code = poll("Grace"), f"<p>{code_of_teacher('Grace')}</p>"
     assert_healthy(app)
-    assert "<p>open2</p>" in in_html(app)
+    assert code in in_html(app)
     assert in_html(app).count("data:image/svg+xml") == 1
     grid, join, tally = app.columns[-3:]
     assert [element.proto.component_name for element in grid.get("bidi_component")] == ["headlight_expectation"]
@@ -103,15 +122,15 @@ def test_the_poll_has_code_and_picture_beside_the_grid_until_the_result_is_revea
 
     app.button(key="reveal").click().run()
     assert_healthy(app)
-    assert "<p>open2</p>" not in in_html(app), "the marks and what was computed need the room"
+    assert code not in in_html(app), "the marks and what was computed need the room"
     assert app.columns[-1].caption[0].value.startswith("Nobody has answered")
     assert app.columns[-1].weight == tally.weight, "the room of the code goes to what was computed"
 
 
-def test_the_tally_counts_each_answer_also_when_the_result_is_revealed():
+def test_the_tally_counts_each_answer_also_when_the_result_is_revealed(poll):
     for _ in range(2):
-        tell(in_class("count"), "expectation", "mark", marks(0, 4, 8))
-    app = poll(in_class("count"))
+        tell(in_class(code_of_teacher("Emmy")), "expectation", "mark", marks(0, 4, 8))
+    app = poll("Emmy")
     tally = app.columns[-1]
     assert "2 people have answered" in tally.caption[0].value
     assert [bar.proto.text for bar in tally.get("progress")] == ["key 1 “cat”: **2**"]
@@ -168,7 +187,7 @@ def test_students_open_the_question_covered_and_on_a_screen_of_their_own():
     assert found.selection == replace(selection, present=False, hidden=True)
 
 
-def test_an_address_too_long_for_a_qr_code_is_said_to_be():
-    app = poll(open_app(**LINK | {"text": "漢字" * 200}, class_code="lengthy"))
+def test_an_address_too_long_for_a_qr_code_is_said_to_be(poll):
+    app = poll("Lise", text="漢字" * 200)
     assert_healthy(app)
     assert "too long for a QR code" in captions(app)
