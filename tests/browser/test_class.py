@@ -23,7 +23,7 @@ def test_a_student_who_loads_the_page_again_has_the_marks_and_counts_once(open_a
         click_cell(panels(student, "expectation"), 2, 3, (5, 5))
 
 
-def test_who_began_a_class_teaches_it_also_after_a_reload_and_nobody_else_does(open_app):
+def test_who_began_a_class_teaches_it_also_after_a_reload_and_leads_its_students(open_app):
     teacher = open_app(**LINK)
     teacher.get_by_role("button", name="Teach").click()
     with rerun(teacher):
@@ -37,6 +37,13 @@ def test_who_began_a_class_teaches_it_also_after_a_reload_and_nobody_else_does(o
     student = open_app(**LINK, class_code=code)
     expect(student.get_by_text("Your teacher reveals the answer.")).to_be_visible()
     expect(student.locator(".st-key-join_class")).to_have_count(0)
+
+    with rerun(teacher):
+        teacher.locator(".st-key-token_strip .chip").nth(4).click()
+    with rerun(student):
+        student.get_by_role("button", name="Your teacher asks another question").click()
+    assert link_of(student)["query"] == link_of(teacher)["query"] == "4"
+
     student.get_by_role("button", name="Teach").click()
     expect(student.get_by_role("button", name="Leave the class")).to_be_visible()
     expect(student.get_by_role("button", name="I teach this class")).to_have_count(0)

@@ -57,7 +57,21 @@ class Classroom:
         self._clock, self._after = clock, after
         self._lock = Lock()
         self._classes: OrderedDict[str, OrderedDict[str, _Question]] = OrderedDict()
+        self._asked: OrderedDict[str, tuple[str, Mapping[str, str]]] = OrderedDict()
         self._will_forget = False
+
+    def ask(self, code: str, question: str, link: Mapping[str, str]) -> None:
+        """Note which question the teacher of a class shows, and the link to it."""
+        with self._lock:
+            self._asked[code] = (question, link)
+            self._asked.move_to_end(code)
+            while len(self._asked) > MOST_CLASSES:
+                self._asked.popitem(last=False)
+
+    def asked(self, code: str) -> tuple[str, Mapping[str, str]]:
+        """What was noted last of a class; "" before anything was."""
+        with self._lock:
+            return self._asked.get(code, ("", {}))
 
     def answer(self, code: str, question: str, person: str, text: str) -> None:
         """Count what a person answers in place of what they answered before; "" takes it away.

@@ -88,6 +88,14 @@ def test_what_is_kept_has_bounds(room, monkeypatch):
     assert room.n_kept == 4
 
 
+def test_the_question_of_a_class_is_the_one_that_was_asked_last(room, monkeypatch):
+    monkeypatch.setattr(classroom, "MOST_CLASSES", 2)
+    for code, question in (("first", "q"), ("second", "q"), ("first", "r"), ("third", "q")):
+        room.ask(code, question, {"text": question})
+    found = [room.asked(code) for code in ("first", "second", "third")]
+    assert found == [("r", {"text": "r"}), ("", {}), ("q", {"text": "q"})]
+
+
 def test_many_threads_lose_no_answer(room):
     with ThreadPoolExecutor(16) as pool:
         list(pool.map(lambda person: room.answer("k7f3", "q", str(person), f"key {person % 2}"), range(150)))

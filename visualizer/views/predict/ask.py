@@ -18,7 +18,7 @@ from visualizer.state.expectations import Expectation, expect, expectation_at, n
 from visualizer.views.predict.class_answers import beside_answers, bring_back
 from visualizer.views.predict.covered import hide_nothing
 from visualizer.views.predict.questions import CellQuestion, Kind, TokenQuestion, codes
-from visualizer.views.predict.verdicts import verdict, verdict_on_token
+from visualizer.views.predict.verdicts import position, verdict, verdict_on_token
 from visualizer.work.membership import is_student
 
 say = texts_of(__name__)
@@ -128,7 +128,7 @@ def _task(question: CellQuestion) -> str:
     if question.kind == "seen":
         return say("mark_seen", row=rows, column=columns)
     if question.of_weights and state.chosen().selection.class_code:
-        return say("mark_for_class", row=rows, column=columns, place=question.row)
+        return say("mark_for_class", row=position(question.panel.rows, question.row), column=columns)
     return say("mark_most", row=rows, column=columns) if question.of_weights else say("mark_largest")
 
 

@@ -17,9 +17,10 @@ from visualizer.safe_text import markdown_safe
 from visualizer.state import drafts, state
 from visualizer.state.controls import key_of, shown_in
 from visualizer.state.expectations import expect, expectation_at
+from visualizer.state.part import draw_all
 from visualizer.state.state import Choices
 from visualizer.views.predict.questions import CellQuestion, TokenQuestion
-from visualizer.views.predict.verdicts import answer_in_words, cells_in_words, right_answers
+from visualizer.views.predict.verdicts import answer_in_words, cells_in_words, position, right_answers
 from visualizer.work.classroom import CLASSROOM, name_of_question
 from visualizer.work.membership import is_student, key_in
 
@@ -66,7 +67,10 @@ def beside_answers(question: Question, of: Hashable, code: str, *, revealed: boo
     CLASSROOM.answer(code, name, key_in(code), _answer(question, of))
     shown = False
     with st.container(horizontal=True, vertical_alignment="center", key="class_answers"):
-        if not is_student():
+        if is_student():
+            st.fragment(_to_the_class, run_every=EVERY_SECONDS)(code, name)
+        else:
+            CLASSROOM.ask(code, name, for_students(state.chosen()).link)
             shown = st.toggle(
                 say("show", code=code),
                 value=shown_in("show_class") is not False,
@@ -107,9 +111,23 @@ def _way_to_join(code: str) -> None:
 
 
 def address_for_students(page: str, choices: Choices) -> str:
-    """The address of what is chosen on a page, as a student sees it: covered, and on a screen of their own."""
-    selection = replace(choices.selection, hidden=True, present=False)
-    return f"{page}?{urlencode(replace(choices, selection=selection).link)}"
+    """The address of what is chosen on a page, as a student sees it."""
+    return f"{page}?{urlencode(for_students(choices).link)}"
+
+
+def for_students(choices: Choices) -> Choices:
+    """What a student is to see of what is chosen: covered, and on a screen of their own."""
+    return replace(choices, selection=replace(choices.selection, hidden=True, present=False))
+
+
+def _to_the_class(code: str, name: str) -> None:
+    """For a student whose page asks another question than the teacher's: the way to that one."""
+    asked, link = CLASSROOM.asked(code)
+    if asked in ("", name) or not st.button(say("go_there"), key="to_the_class", type="primary"):
+        return
+    there = state.read({field: [value] for field, value in link.items()})
+    state.choose(there.settings, there.selection)
+    draw_all()
 
 
 def _tally(code: str, name: str, asked_for: str, right: frozenset[str]) -> None:
@@ -137,11 +155,7 @@ def _asked_for(question: Question) -> str:
     """Of a matrix, the answer of one row counts."""
     if isinstance(question, TokenQuestion):
         return ""
-    rows = question.panel.rows
-    label = rows.labels[question.row]
-    if label == str(question.row):
-        return say("row", name=rows.name, row=question.row)
-    return say("row_named", name=rows.name, row=question.row, label=markdown_safe(label))
+    return say("row", row=position(question.panel.rows, question.row))
 
 
 def _answer(question: Question, of: Hashable) -> str:

@@ -139,6 +139,21 @@ def test_the_tally_counts_each_answer_also_when_the_result_is_revealed(poll):
     assert bar.proto.text.endswith("key 1 “cat”: **2**")
 
 
+def test_a_student_elsewhere_is_shown_the_way_to_the_question_of_the_teacher(poll):
+    poll("Maria", query="2", head="1", present="on")
+    student = in_class(code_of_teacher("Maria"))
+    assert "This page asks about query 1 “cat”" in captions(student)
+    student.button(key="to_the_class").click().run()
+    assert_healthy(student)
+    assert (in_link(student, "query"), in_link(student, "head"), "present" in student.query_params) == (
+        "2",
+        "1",
+        False,
+    )
+    assert "This page asks about query 2 “sat”" in captions(student)
+    assert "to_the_class" not in {button.key for button in student.button}
+
+
 @pytest.mark.parametrize(
     ("cells", "question"), [([4], "most"), ([3, 5], "seen"), ([], "most")], ids=["most", "seen", "taken back"]
 )
