@@ -29,6 +29,9 @@ _MENU = "audience_menu"
 OF_OTHER_MODELS = ("train", "watched")
 """The views that show other models than the one whose results are hidden."""
 
+_ASKING = ("step", "heads", "compare")
+"""The views that ask about every run, whatever is chosen in them."""
+
 
 def audience_menu(view: View) -> None:
     """A button that opens the settings, beside the token strip; they are drawn when it is open."""
@@ -92,7 +95,7 @@ def changes_by(act: Act, choices: Choices, n_tokens: int) -> dict[str, Any]:
 
 
 def _begin_class() -> None:
-    """Cover the results and show the poll, with a first question that has one clear answer."""
+    """Cover the results and show the poll, in a view that asks, with a first question that has one clear answer."""
     from visualizer.stages.informative import clear_row  # brings torch, which the page does without
     from visualizer.work.cache import cached_run
 
@@ -100,7 +103,8 @@ def _begin_class() -> None:
     row = choices.selection.query
     with suppress(ValueError):  # the page says what is wrong with the settings
         row = clear_row(cached_run(choices.settings), choices.selection)
-    state.select(hidden=True, class_code=begin(), query=row)
+    view = choices.selection.view if choices.selection.view in _ASKING else "heads"
+    state.select(view=view, hidden=True, class_code=begin(), query=row)
     give(_MENU, False)
 
 

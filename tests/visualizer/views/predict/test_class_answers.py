@@ -192,6 +192,25 @@ def test_a_class_begins_with_a_question_that_has_one_answer(query, asked):
     assert in_link(app, "query") == str(asked)
 
 
+@pytest.mark.parametrize(
+    ("link", "view"),
+    [
+        ({"view": "way"}, "heads"),
+        ({"view": "lab"}, "heads"),
+        ({"view": "train"}, "heads"),
+        ({"view": "compare"}, "compare"),
+    ],
+    ids=["the opening", "the lab", "another model", "a view that asks"],
+)
+def test_a_class_begins_where_a_question_can_be_asked(link, view):
+    app = open_app(**link)
+    in_menu(app).button(key="begin_class").click().run()
+    assert_healthy(app)
+    assert app.button(key="reveal")
+    assert "data:image/svg+xml" in in_html(app)
+    assert in_link(app, "view") == view
+
+
 def test_students_open_the_question_covered_and_on_a_screen_of_their_own():
     selection = Selection(view="heads", query=1, present=True, hidden=False, class_code="bcd23")
     choices = Choices(Settings(text="50 % & +1"), selection)
