@@ -82,6 +82,7 @@ def ask_cells(question: CellQuestion, of: Hashable) -> bool:
                 columns=question.panel.columns,
                 kind=question.kind,
                 row=question.row,
+                one_row=bool(state.chosen().selection.class_code),
                 computed=question.panel if revealed else None,
                 codes=codes(question, expected) if revealed else None,
                 blocked=None if question.kind == "seen" else question.panel.blocked,
