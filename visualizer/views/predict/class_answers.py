@@ -83,7 +83,7 @@ def beside_answers(question: Question, of: Hashable, code: str, *, revealed: boo
     if not shown:
         yield
         return
-    drawn, *way, answers = st.columns([3, 1] if revealed else [2, 1, 1])
+    drawn, *way, answers = st.columns([7, 3] if revealed else [4, 3, 3])
     for column in way:
         with column:
             _way_to_join(code)
@@ -99,6 +99,9 @@ def _way_to_join(code: str) -> None:
     page = st.context.url or ""
     with st.container(key="join_class"):
         st.html(f"<p>{escape(code)}</p>")
+        if urlsplit(page).hostname in _ONLY_HERE:
+            st.warning(say("only_here"))
+            return
         try:
             drawn = segno.make(address_for_students(page, state.chosen()), error="l", micro=False)
         except segno.DataOverflowError:
@@ -106,8 +109,6 @@ def _way_to_join(code: str) -> None:
             return
         picture = drawn.svg_data_uri(dark="#000", light="#fff", omitsize=True)
         st.html(f'<img src="{escape(picture)}" alt="{escape(say("scan"))}">')
-        if urlsplit(page).hostname in _ONLY_HERE:
-            st.caption(say("only_here"))
 
 
 def address_for_students(page: str, choices: Choices) -> str:

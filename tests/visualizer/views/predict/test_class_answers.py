@@ -221,6 +221,13 @@ def test_students_open_the_question_covered_and_on_a_screen_of_their_own():
     assert found.selection == replace(selection, present=False, hidden=True)
 
 
+def test_in_place_of_a_code_that_no_phone_can_open_stands_why(monkeypatch, poll):
+    monkeypatch.setattr(type(st.context), "url", "http://localhost:8501/")
+    app = poll("Hedy")
+    assert "data:image/svg+xml" not in in_html(app)
+    assert app.warning[0].value.startswith("Phones cannot open this address")
+
+
 def test_an_address_too_long_for_a_qr_code_is_said_to_be(poll):
     app = poll("Lise", text="漢字" * 200)
     assert_healthy(app)
