@@ -101,7 +101,28 @@ def test_the_mask_is_hatched_where_the_strongest_key_is_marked(show):
 
 def test_what_is_expected_and_what_was_computed_stand_side_by_side(show):
     app = run_of(text="a b c d e f g h i j k l", view="heads", hidden="on")
+    page = show(pictures_in(app))
+    click_cell(panels(page, KEY).first, 0, 0, (12, 12))
+    let_answer(app, page, KEY)
     app.button(key="reveal").click().run()
     for width in range(980, 1004, 2):
         tops = [panel.bounding_box()["y"] for panel in panels(show(pictures_in(app), width=width), KEY).all()]
         assert tops[0] == tops[1]
+
+
+def test_where_nothing_was_marked_what_was_computed_stands_alone(show):
+    app = run_of(**LINK, view="heads")
+    app.button(key="reveal").click().run()
+    page = show(pictures_in(app))
+    expect(panels(page, KEY)).to_have_count(1)
+    expect(picture(page, KEY)).to_contain_text("as computed")
+    expect(picture(page, KEY).locator(".expectation-signs")).to_be_hidden()
+
+
+def test_a_class_is_told_of_the_one_row_that_it_is_asked_about(show):
+    app = run_of(**LINK, view="heads", class_code="onerow")
+    page = show(pictures_in(app))
+    status = picture(page, KEY).locator(".expectation-status")
+    expect(status).to_have_text("query 3 dog: nothing marked")
+    click_cell(panels(page, KEY).first, 3, 1, (4, 4))
+    expect(status).to_have_text("query 3 dog: key 1 cat marked")

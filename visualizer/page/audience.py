@@ -20,8 +20,7 @@ from visualizer.state.controls import give, key_of
 from visualizer.state.expectations import reveal_or_cover
 from visualizer.state.state import Choices
 from visualizer.state.theme import look_of
-from visualizer.work.classroom import new_code
-from visualizer.work.teaching import is_student, teach
+from visualizer.work.membership import begin, cookie, is_student
 
 say = texts_of(__name__)
 
@@ -29,6 +28,9 @@ _DONE = "keys_done"
 _MENU = "audience_menu"
 OF_OTHER_MODELS = ("train", "watched")
 """The views that show other models than the one whose results are hidden."""
+
+_ASKING = ("step", "heads", "compare")
+"""The views that ask about every run, whatever is chosen in them."""
 
 
 def audience_menu(view: View) -> None:
@@ -70,7 +72,8 @@ def keys(n_tokens: int) -> None:
                 state.select(**changes_by(one, state.chosen(), n_tokens))
 
     longest = {"": MAX_TEXT, **MAX_TYPED}
-    mount(page_keys(longest=longest, seq=state.last_seq(key), key=key, run=token_hex(4)), width="content", act=act)
+    picture = page_keys(longest=longest, seq=state.last_seq(key), key=key, run=token_hex(4), cookie=cookie())
+    mount(picture, width="content", act=act)
 
 
 def changes_by(act: Act, choices: Choices, n_tokens: int) -> dict[str, Any]:
@@ -92,7 +95,7 @@ def changes_by(act: Act, choices: Choices, n_tokens: int) -> dict[str, Any]:
 
 
 def _begin_class() -> None:
-    """Cover the results and show the poll, with a first question that has one clear answer."""
+    """Cover the results and show the poll, in a view that asks, with a first question that has one clear answer."""
     from visualizer.stages.informative import clear_row  # brings torch, which the page does without
     from visualizer.work.cache import cached_run
 
@@ -100,13 +103,8 @@ def _begin_class() -> None:
     row = choices.selection.query
     with suppress(ValueError):  # the page says what is wrong with the settings
         row = clear_row(cached_run(choices.settings), choices.selection)
-    code = new_code()
-    state.select(hidden=True, class_code=code, query=row)
-    _teach(code)
-
-
-def _teach(code: str) -> None:
-    teach(code)
+    view = choices.selection.view if choices.selection.view in _ASKING else "heads"
+    state.select(view=view, hidden=True, class_code=begin(), query=row)
     give(_MENU, False)
 
 
@@ -123,7 +121,6 @@ def _class(code: str) -> None:
         return
     if is_student():
         st.caption(say("student", code=markdown_safe(code)))
-        st.button(say("teach"), key="teach_class", on_click=state.callback(_teach, code), help=say("teach_help"))
     else:
         st.caption(say("class_made", code=markdown_safe(code)))
     leave = state.callback(state.select, class_code="")

@@ -1,13 +1,12 @@
 """The answers of a class: counted for everybody who opens a link with the same code on this server.
 
-Nobody is named: a person is a random text that their session alone knows. No answer is kept longer than an hour,
+Nobody is named: a person is a random text that their browser alone knows. No answer is kept longer than an hour,
 and there is a bound to the classes, questions, people and letters that are kept.
 """
 
 from __future__ import annotations
 
 import hashlib
-import secrets
 import time
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping
@@ -58,7 +57,21 @@ class Classroom:
         self._clock, self._after = clock, after
         self._lock = Lock()
         self._classes: OrderedDict[str, OrderedDict[str, _Question]] = OrderedDict()
+        self._asked: OrderedDict[str, tuple[str, Mapping[str, str]]] = OrderedDict()
         self._will_forget = False
+
+    def ask(self, code: str, question: str, link: Mapping[str, str]) -> None:
+        """Note which question the teacher of a class shows, and the link to it."""
+        with self._lock:
+            self._asked[code] = (question, link)
+            self._asked.move_to_end(code)
+            while len(self._asked) > MOST_CLASSES:
+                self._asked.popitem(last=False)
+
+    def asked(self, code: str) -> tuple[str, Mapping[str, str]]:
+        """What was noted last of a class; "" before anything was."""
+        with self._lock:
+            return self._asked.get(code, ("", {}))
 
     def answer(self, code: str, question: str, person: str, text: str) -> None:
         """Count what a person answers in place of what they answered before; "" takes it away.
@@ -78,6 +91,15 @@ class Classroom:
                     given[person] = _Answer(text[:LONGEST_ANSWER], self._clock())
             self._drop_empty()
             self._forget_later()
+
+    def answer_of(self, code: str, question: str, person: str) -> str:
+        """What a person answers; "" where nothing is kept."""
+        with self._lock:
+            self._forget_old()
+            questions = self._classes.get(code)
+            given = questions.get(question) if questions else None
+            answer = given.get(person) if given else None
+        return answer.text if answer else ""
 
     def counts(self, code: str, question: str) -> Mapping[str, int]:
         """How many people give each answer, the most frequent first."""
@@ -144,14 +166,13 @@ CLASSROOM = Classroom()
 """The one of this process."""
 
 
-def new_code() -> str:
-    """A code that no class has yet, short enough to be called out; without letters that are read as others."""
-    return "".join(secrets.choice(_LETTERS) for _ in range(_CODE_LENGTH))
+def code_of(key: str) -> str:
+    """The code of a class, short enough to be called out and without letters that are read as others.
 
-
-def new_person() -> str:
-    """A name for a session that tells nothing."""
-    return secrets.token_hex(8)
+    Args:
+        key: what its teacher alone knows.
+    """
+    return "".join(_LETTERS[byte % len(_LETTERS)] for byte in hashlib.sha256(key.encode()).digest()[:_CODE_LENGTH])
 
 
 def name_of_question(*parts: object) -> str:

@@ -8,7 +8,7 @@ import pytest
 
 from visualizer.settings.link import read_query
 from visualizer.work import classroom
-from visualizer.work.classroom import KEPT_SECONDS, Classroom, name_of_question, new_code, new_person
+from visualizer.work.classroom import KEPT_SECONDS, Classroom, code_of, name_of_question
 
 
 class Hours:
@@ -46,6 +46,7 @@ def test_each_person_counts_once_with_the_last_answer(room):
     assert not room.counts("k7f3", "head 1")
     assert not room.counts("other", "head 0")
     assert room.n_kept == 3
+    assert [room.answer_of("k7f3", "head 0", person) for person in "ade"] == ["key 2", "", ""]
 
 
 def test_an_answer_is_forgotten_after_an_hour_though_nobody_asks(room, hours):
@@ -87,6 +88,14 @@ def test_what_is_kept_has_bounds(room, monkeypatch):
     assert room.n_kept == 4
 
 
+def test_the_question_of_a_class_is_the_one_that_was_asked_last(room, monkeypatch):
+    monkeypatch.setattr(classroom, "MOST_CLASSES", 2)
+    for code, question in (("first", "q"), ("second", "q"), ("first", "r"), ("third", "q")):
+        room.ask(code, question, {"text": question})
+    found = [room.asked(code) for code in ("first", "second", "third")]
+    assert found == [("r", {"text": "r"}), ("", {}), ("q", {"text": "q"})]
+
+
 def test_many_threads_lose_no_answer(room):
     with ThreadPoolExecutor(16) as pool:
         list(pool.map(lambda person: room.answer("k7f3", "q", str(person), f"key {person % 2}"), range(150)))
@@ -94,12 +103,11 @@ def test_many_threads_lose_no_answer(room):
 
 
 def test_codes_are_short_stand_in_a_link_and_differ():
-    codes = {new_code() for _ in range(200)}
+    codes = {code_of(str(key)) for key in range(200)}
     assert len(codes) > 190
     assert {len(code) for code in codes} == {5}
     for code in list(codes)[:20]:
         assert read_query({"class_code": [code]})[1].class_code == code
-    assert new_person() != new_person()
 
 
 def test_a_question_has_one_name_in_every_session():

@@ -85,6 +85,11 @@ class Expectation extends Picture {
     return Boolean(this.data.computed);
   }
 
+  /** Whether no cell is right or wrong, since no row was marked: nothing stands beside what was computed. */
+  get isBare() {
+    return this.isRevealed && !this.data.arrays.codes.data.some(Boolean);
+  }
+
   receive() {
     const { arrays, columns, rows, scope, seq } = this.data;
     const [rowCount, columnCount] = [rows.labels.length, columns.labels.length];
@@ -99,7 +104,7 @@ class Expectation extends Picture {
   draw() {
     const { columns: columnAxis, rows: rowAxis, computed } = this.data;
     const isWide = this.width >= ROOM.narrow;
-    const isBeside = this.isRevealed && isWide;
+    const isBeside = this.isRevealed && !this.isBare && isWide;
     const width = isBeside ? Math.floor((this.width - ROOM.gap) / 2) - 2 : this.width; // without the frame's padding
     this.panels.classList.toggle("beside", isBeside);
     this.limits = {
@@ -110,7 +115,9 @@ class Expectation extends Picture {
     };
     this.axes = { rows: rowAxis.labels.length, columns: columnAxis.labels.length, rowAxis, columnAxis };
     this.tools.hidden = this.isRevealed;
-    this.computed.element.hidden = this.legend.element.hidden = this.signs.hidden = !computed;
+    this.computed.element.hidden = this.legend.element.hidden = !computed;
+    this.marks.element.hidden = this.isBare;
+    this.signs.hidden = !computed || this.isBare;
     if (computed) this.drawComputed(computed);
     this.paint();
   }
@@ -186,7 +193,8 @@ class Expectation extends Picture {
 
   counted() {
     const { cells, columns } = this;
-    const { kind, rows } = this.data;
+    const { kind, row, rows, one_row: isOneRow } = this.data;
+    if (isOneRow) return this.marksInWords()[row];
     if (kind === "seen") return say("cells", { cells: countOf(countBlocked(cells), "cell"), all: cells.length.toLocaleString("en") });
     return say("rows", { count: countRows(cells, columns), all: rows.labels.length });
   }

@@ -24,6 +24,7 @@ def expectation(
     columns: Axis,
     kind: Literal["seen", "most"],
     row: int,
+    one_row: bool = False,
     computed: Panel | None,
     codes: NDArray[np.uint8] | None,
     blocked: NDArray[Any] | None = None,
@@ -39,6 +40,7 @@ def expectation(
         columns: those of the columns.
         kind: "seen": any cell may be marked; "most": one cell in each row.
         row: the row that is asked for, which stays lit.
+        one_row: whether that row alone is asked for.
         computed: what was computed; None keeps it covered, and then none of it is in the bytes.
         codes: what each cell is once revealed, (rows, columns): 0 nothing, 1 as expected, 2 not so, 3 missed.
         blocked: which cells a mask blocks, hatched in the grid to mark; None where that is what is asked.
@@ -65,6 +67,7 @@ def expectation(
         "scope": scope,
         "kind": kind,
         "row": row,
+        "one_row": one_row,
         "rows": rows.as_header(),
         "columns": columns.as_header(),
         "computed": None,

@@ -8,8 +8,8 @@ const say = textsOf("page_keys/element");
 const PAUSE = 60; // milliseconds within which keys are told together
 
 /**
- * What holds for the whole page: an overview of its keys, full screen, what Python does for the other keys, and how long
- * a text may be.
+ * What holds for the whole page: an overview of its keys, full screen, what Python does for the other keys, how long a
+ * text may be, and what the browser keeps.
  */
 class PageKeys extends Picture {
   constructor(root, host) {
@@ -42,6 +42,7 @@ class PageKeys extends Picture {
   receive() {
     this.host.pageIsDrawn?.();
     document.documentElement.dataset.drawn = this.theme.name; // on paper what is dark is made light
+    if (this.data.cookie) document.cookie = this.data.cookie;
     this.seq = Math.max(this.seq, this.data.seq);
     this.waiting = this.waiting.filter(([number]) => number > this.data.seq);
     const lines = this.data.overview.flatMap(([key, text]) => [

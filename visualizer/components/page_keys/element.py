@@ -1,4 +1,4 @@
-"""What holds for the whole page: keys and their overview, and how long a text may be."""
+"""What holds for the whole page: keys and their overview, how long a text may be, and what the browser keeps."""
 
 from __future__ import annotations
 
@@ -62,16 +62,17 @@ MOST_ACTS = 50
 """An event holds no more acts than this."""
 
 
-def page_keys(*, longest: Mapping[str, int], seq: int, key: str, run: str = "") -> Picture:
+def page_keys(*, longest: Mapping[str, int], seq: int, key: str, run: str = "", cookie: str = "") -> Picture:
     """The overview of the keys; keys pressed, and texts put in, anywhere on the page.
 
     longest: how many characters a field takes, by its key; those of all others under "".
     seq: the number of the last act that was done. ``act`` is {"acts": [[number, act], ...], "seq"} with every act
     that the browser does not know to be done.
+    cookie: what the browser is to keep; "" for nothing.
     run: another text for each run of the script, which lets the browser know that the whole page is drawn.
     """
     overview = [list(line) for line in OVERVIEW]
-    counted = {"key": key, "seq": seq, "run": run}
+    counted = {"key": key, "seq": seq, "run": run, "cookie": cookie}
     header = {**counted, "keys": dict(KEYS), "overview": overview, "longest": dict(longest)}
     return Picture("page_keys/element.js", pack(header, {}), key, ("act",))
 

@@ -15,11 +15,11 @@ from visualizer.settings.settings import FIELDS
 from visualizer.state import state
 from visualizer.state.controls import give, give_emptiable
 from visualizer.state.expectations import Expectation, expect, expectation_at, now_asked, reveal
-from visualizer.views.predict.class_answers import beside_answers
+from visualizer.views.predict.class_answers import beside_answers, bring_back
 from visualizer.views.predict.covered import hide_nothing
 from visualizer.views.predict.questions import CellQuestion, Kind, TokenQuestion, codes
-from visualizer.views.predict.verdicts import verdict, verdict_on_token
-from visualizer.work.teaching import is_student
+from visualizer.views.predict.verdicts import position, verdict, verdict_on_token
+from visualizer.work.membership import is_student
 
 say = texts_of(__name__)
 
@@ -59,6 +59,7 @@ def ask_cells(question: CellQuestion, of: Hashable) -> bool:
         question: what is asked.
         of: what was run.
     """
+    bring_back(question, of)
     revealed = is_revealed(question, of)
     shape = (len(question.panel.rows.labels), len(question.panel.columns.labels))
     expected = expectation_at(of, question.place).flags(shape)
@@ -81,6 +82,7 @@ def ask_cells(question: CellQuestion, of: Hashable) -> bool:
                 columns=question.panel.columns,
                 kind=question.kind,
                 row=question.row,
+                one_row=bool(state.chosen().selection.class_code),
                 computed=question.panel if revealed else None,
                 codes=codes(question, expected) if revealed else None,
                 blocked=None if question.kind == "seen" else question.panel.blocked,
@@ -106,6 +108,7 @@ def ask_token(question: TokenQuestion, of: Hashable, title: str) -> bool:
         of: what was run.
         title: the question, in Markdown.
     """
+    bring_back(question, of)
     kept, revealed = expectation_at(of, question.place), is_revealed(question, of)
     with _beside_class(question, of):
         if revealed:
@@ -126,7 +129,7 @@ def _task(question: CellQuestion) -> str:
     if question.kind == "seen":
         return say("mark_seen", row=rows, column=columns)
     if question.of_weights and state.chosen().selection.class_code:
-        return say("mark_for_class", row=rows, column=columns, place=question.row)
+        return say("mark_for_class", row=position(question.panel.rows, question.row), column=columns)
     return say("mark_most", row=rows, column=columns) if question.of_weights else say("mark_largest")
 
 

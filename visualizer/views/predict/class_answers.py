@@ -8,6 +8,7 @@ from dataclasses import replace
 from html import escape
 from urllib.parse import urlencode, urlsplit
 
+import numpy as np
 import segno
 import streamlit as st
 
@@ -15,12 +16,13 @@ from model.texts import texts_of
 from visualizer.safe_text import markdown_safe
 from visualizer.state import drafts, state
 from visualizer.state.controls import key_of, shown_in
-from visualizer.state.expectations import expectation_at
+from visualizer.state.expectations import expect, expectation_at
+from visualizer.state.part import draw_all
 from visualizer.state.state import Choices
 from visualizer.views.predict.questions import CellQuestion, TokenQuestion
-from visualizer.views.predict.verdicts import answer_in_words, right_answers
-from visualizer.work.classroom import CLASSROOM, name_of_question, new_person
-from visualizer.work.teaching import is_student
+from visualizer.views.predict.verdicts import answer_in_words, cells_in_words, position, right_answers
+from visualizer.work.classroom import CLASSROOM, name_of_question
+from visualizer.work.membership import is_student, key_in
 
 say = texts_of(__name__)
 
@@ -28,10 +30,30 @@ EVERY_SECONDS = 2.0
 """How often the counts are looked up while they are in sight."""
 
 MOST_BARS = 12
-_PERSON = "person_of_class"
+_MET = "questions_met"
 _ONLY_HERE = ("localhost", "127.0.0.1", "::1")
 
 Question = CellQuestion | TokenQuestion
+
+
+def bring_back(question: Question, of: Hashable) -> None:
+    """Have what this person answered before the page was loaded again."""
+    code, name = state.chosen().selection.class_code, _name(question, of)
+    met = drafts.put_by_before(_MET)
+    met = met if isinstance(met, frozenset) else frozenset()
+    if not code or name in met:  # what was taken back meanwhile stays so
+        return
+    drafts.put_by(_MET, met | {name})
+    text = CLASSROOM.answer_of(code, name, key_in(code))
+    if not text or _answer(question, of):
+        return
+    if isinstance(question, TokenQuestion):
+        expect(
+            of, question.place, token=next((one for one in question.offered if question.labels[one] == text), None)
+        )
+    else:
+        cells = expectation_at(of, question.place).flags(question.right.shape) | cells_in_words(question, text)
+        expect(of, question.place, cells=np.packbits(cells).tobytes())
 
 
 @contextmanager
@@ -42,13 +64,16 @@ def beside_answers(question: Question, of: Hashable, code: str, *, revealed: boo
     right are marked.
     """
     name = _name(question, of)
-    CLASSROOM.answer(code, name, _person(), _answer(question, of))
+    CLASSROOM.answer(code, name, key_in(code), _answer(question, of))
     shown = False
     with st.container(horizontal=True, vertical_alignment="center", key="class_answers"):
-        if not is_student():
+        if is_student():
+            st.fragment(_to_the_class, run_every=EVERY_SECONDS)(code, name)
+        else:
+            CLASSROOM.ask(code, name, for_students(state.chosen()).link)
             shown = st.toggle(
                 say("show", code=code),
-                value=bool(shown_in("show_class")),
+                value=shown_in("show_class") is not False,
                 key=key_of("show_class"),
                 persist_state="page",
                 width="content",
@@ -58,7 +83,7 @@ def beside_answers(question: Question, of: Hashable, code: str, *, revealed: boo
     if not shown:
         yield
         return
-    drawn, *way, answers = st.columns([3, 1] if revealed else [2, 1, 1])
+    drawn, *way, answers = st.columns([7, 3] if revealed else [4, 3, 3])
     for column in way:
         with column:
             _way_to_join(code)
@@ -74,6 +99,9 @@ def _way_to_join(code: str) -> None:
     page = st.context.url or ""
     with st.container(key="join_class"):
         st.html(f"<p>{escape(code)}</p>")
+        if urlsplit(page).hostname in _ONLY_HERE:
+            st.warning(say("only_here"))
+            return
         try:
             drawn = segno.make(address_for_students(page, state.chosen()), error="l", micro=False)
         except segno.DataOverflowError:
@@ -81,14 +109,26 @@ def _way_to_join(code: str) -> None:
             return
         picture = drawn.svg_data_uri(dark="#000", light="#fff", omitsize=True)
         st.html(f'<img src="{escape(picture)}" alt="{escape(say("scan"))}">')
-        if urlsplit(page).hostname in _ONLY_HERE:
-            st.caption(say("only_here"))
 
 
 def address_for_students(page: str, choices: Choices) -> str:
-    """The address of what is chosen on a page, as a student sees it: covered, and on a screen of their own."""
-    selection = replace(choices.selection, hidden=True, present=False)
-    return f"{page}?{urlencode(replace(choices, selection=selection).link)}"
+    """The address of what is chosen on a page, as a student sees it."""
+    return f"{page}?{urlencode(for_students(choices).link)}"
+
+
+def for_students(choices: Choices) -> Choices:
+    """What a student is to see of what is chosen: covered, and on a screen of their own."""
+    return replace(choices, selection=replace(choices.selection, hidden=True, present=False))
+
+
+def _to_the_class(code: str, name: str) -> None:
+    """For a student whose page asks another question than the teacher's: the way to that one."""
+    asked, link = CLASSROOM.asked(code)
+    if asked in ("", name) or not st.button(say("go_there"), key="to_the_class", type="primary"):
+        return
+    there = state.read({field: [value] for field, value in link.items()})
+    state.choose(there.settings, there.selection)
+    draw_all()
 
 
 def _tally(code: str, name: str, asked_for: str, right: frozenset[str]) -> None:
@@ -116,11 +156,7 @@ def _asked_for(question: Question) -> str:
     """Of a matrix, the answer of one row counts."""
     if isinstance(question, TokenQuestion):
         return ""
-    rows = question.panel.rows
-    label = rows.labels[question.row]
-    if label == str(question.row):
-        return say("row", name=rows.name, row=question.row)
-    return say("row_named", name=rows.name, row=question.row, label=markdown_safe(label))
+    return say("row", row=position(question.panel.rows, question.row))
 
 
 def _answer(question: Question, of: Hashable) -> str:
@@ -134,11 +170,3 @@ def _answer(question: Question, of: Hashable) -> str:
 def _name(question: Question, of: Hashable) -> str:
     row = question.row if isinstance(question, CellQuestion) else None
     return name_of_question(of, question.place, row)
-
-
-def _person() -> str:
-    found = drafts.put_by_before(_PERSON)
-    if not isinstance(found, str):
-        found = new_person()
-        drafts.put_by(_PERSON, found)
-    return found

@@ -8,7 +8,7 @@ import streamlit as st
 
 from model.texts import texts_of
 from visualizer.state import state
-from visualizer.work.teaching import is_student
+from visualizer.work.membership import is_student
 
 say = texts_of(__name__)
 

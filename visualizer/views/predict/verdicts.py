@@ -48,8 +48,17 @@ def answer_in_words(question: CellQuestion, expected: Flags) -> str:
     """What is expected in the row that is looked at, as plain text: ``key 0 “the”, key 2 “sat”``; else ""."""
     columns = question.panel.columns
     return ", ".join(
-        _position(columns, int(column), is_markdown=False) for column in np.flatnonzero(expected[question.row])
+        position(columns, int(column), is_markdown=False) for column in np.flatnonzero(expected[question.row])
     )
+
+
+def cells_in_words(question: CellQuestion, text: str) -> Flags:
+    """The cells that ``answer_in_words`` said, of one row; none where it was cut or a comma stands in a token."""
+    found = np.zeros(question.right.shape, np.bool_)
+    said = text.split(", ")
+    columns = question.panel.columns
+    found[question.row] = [position(columns, i, is_markdown=False) in said for i in range(len(columns.labels))]
+    return found if answer_in_words(question, found) == text else np.zeros_like(found)
 
 
 def right_answers(question: CellQuestion | TokenQuestion) -> frozenset[str]:
@@ -69,7 +78,7 @@ def _on_seen(question: CellQuestion, found: Codes) -> str:
     if not len(wrong):
         return say("all_cells", cells=cells)
     row, column = min(wrong.tolist(), key=lambda place: (place[0] != question.row, place))
-    query, key = _position(question.panel.rows, row), _position(question.panel.columns, column)
+    query, key = position(question.panel.rows, row), position(question.panel.columns, column)
     if found[row, column] == MISSED:
         return say("sees", n_right=found.size - len(wrong), cells=cells, row=query, column=key)
     return say("does_not_see", n_right=found.size - len(wrong), cells=cells, row=query, column=key)
@@ -94,14 +103,14 @@ def _on_most(question: CellQuestion, expected: Flags, found: Codes) -> str:
         n_right=int(is_right.sum()),
         rows=_counted(len(answered), row_name),
         answer=_largest_of(question, row),
-        said=_position(question.panel.columns, int(expected[row].argmax())),
+        said=position(question.panel.columns, int(expected[row].argmax())),
     )
 
 
 def _largest_of(question: CellQuestion, row: int) -> str:
     """Where the largest number of a row is."""
     panel = question.panel
-    subject = _position(panel.rows, row)
+    subject = position(panel.rows, row)
     places = np.flatnonzero(question.right[row])
     if not len(places):
         return say("none_left", row=subject, column=panel.columns.name)
@@ -111,7 +120,7 @@ def _largest_of(question: CellQuestion, row: int) -> str:
     if len(places) > _MOST_NAMED:
         where = _counted(len(places), panel.columns.name)
     else:
-        where = say("and").join(_position(panel.columns, int(place)) for place in places)
+        where = say("and").join(position(panel.columns, int(place)) for place in places)
     if len(places) > 1:
         value = say("tie", value=value)
     if question.of_weights:
@@ -124,8 +133,8 @@ def _of_these(rows: list[int], preferred: int) -> int:
     return preferred if preferred in rows else rows[0]
 
 
-def _position(axis: Axis, index: int, *, is_markdown: bool = True) -> str:
-    """``query 3 “cat”``, or ``feature 5`` where a position has no name of its own."""
+def position(axis: Axis, index: int, *, is_markdown: bool = True) -> str:
+    """A position by name: ``query 3 “cat”``, or ``feature 5`` where a position has no name of its own."""
     label = axis.labels[index]
     if label in ("", str(index)):
         return f"{axis.name} {index}"

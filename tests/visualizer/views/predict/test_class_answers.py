@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import base64
+import hashlib
+from collections.abc import Callable
 from dataclasses import replace
 from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
 import pytest
+import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from tests.controls import open_menu
+from tests.controls import control_named, open_menu
 from tests.test_app import assert_healthy, components, in_link, open_app
+from tests.visualizer.routes.test_routes import unpacked
 from tests.visualizer.told import tell
+from tests.visualizer.views.watched.test_watched_view import pictures
 from visualizer.runs.compute import compute_run
 from visualizer.settings.settings import Selection, Settings
 from visualizer.state import state
 from visualizer.state.state import Choices
 from visualizer.views.predict.class_answers import address_for_students
 from visualizer.views.predict.questions import largest, question_at
+from visualizer.work.classroom import CLASSROOM, code_of
 
 WEIGHTS = "encoder.layers.0.self_attention.weights"
 LINK = {"text": "the cat sat", "view": "heads", "query": "1", "hidden": "on"}
@@ -28,13 +34,47 @@ def in_class(code: str, **link: str) -> AppTest:
     return open_app(**LINK, class_code=code, **link)
 
 
-def poll(app: AppTest) -> AppTest:
-    """Open the poll, as a teacher does whose page was loaded again."""
-    return in_menu(app).button(key="teach_class").click().run()
+def code_of_teacher(name: str) -> str:
+    return code_of(_key_of(name))
+
+
+def _key_of(name: str) -> str:
+    return hashlib.sha256(name.encode()).hexdigest()[:32]
+
+
+@pytest.fixture
+def poll(monkeypatch: pytest.MonkeyPatch) -> Callable[..., AppTest]:
+    """Opens the poll of a teacher by name, in a session that knows nothing of it: as a reload does."""
+
+    def opened(name: str, **link: str) -> AppTest:
+        code = code_of_teacher(name)
+        with monkeypatch.context() as browser:
+            browser.setattr(type(st.context), "cookies", {f"headlight_class_{code}": _key_of(name)})
+            return open_app(**LINK | link, class_code=code)
+
+    return opened
 
 
 def in_menu(app: AppTest) -> AppTest:
     return open_menu(app, "audience_menu")
+
+
+def kept_by_browser(monkeypatch: pytest.MonkeyPatch, app: AppTest) -> None:
+    """Have every page opened from now on find what this one had its browser keep."""
+    name, _, value = str(pictures(app)["headlight_page_keys"]["cookie"]).partition(";")[0].partition("=")
+    monkeypatch.setattr(type(st.context), "cookies", {name: value})
+
+
+def marks(*cells: int) -> dict[str, object]:
+    """The event of these cells, of three by three, marked."""
+    return {"cells": base64.b64encode(np.packbits([i in cells for i in range(9)])).decode(), "seq": 1}
+
+
+def marked(app: AppTest) -> list[int]:
+    """The cells that are marked."""
+    (drawn,) = (one.proto.bytes for one in app.get("bidi_component") if one.proto.id.endswith("-expectation"))
+    _, arrays = unpacked(drawn)
+    return np.flatnonzero(np.unpackbits(arrays["expected"].astype(np.uint8), count=9)).tolist()
 
 
 def in_html(app: AppTest) -> str:
@@ -53,15 +93,16 @@ def test_a_student_sees_the_grid_and_that_the_answer_counts():
     assert "data:image/svg+xml" not in in_html(app)
 
 
-def test_the_answer_is_the_teachers_to_reveal_while_a_class_is_polled():
-    student = in_class("quest")
+def test_the_answer_is_the_teachers_to_reveal_while_a_class_is_polled(poll):
+    student = in_class(code_of_teacher("Ada"))
     assert "Your teacher reveals the answer." in captions(student)
     tell(student, "page_keys", "act", {"acts": [[1, "reveal"], [2, "hide"]], "seq": 2})
-    controls = {element.key for element in (*student.button, *in_menu(student).toggle)}
-    assert not controls & {"reveal", "hide_nothing", "show_class", "hidden"}
+    menu = in_menu(student)
+    controls = {element.key for element in (*menu.button, *menu.toggle)}
+    assert not controls & {"reveal", "hide_nothing", "show_class", "hidden", "teach_class"}
     assert in_link(student, "hidden") == "on"
 
-    teacher = poll(in_class("quest"))
+    teacher = poll("Ada")
     assert {element.key for element in teacher.button} >= {"reveal", "hide_nothing"}
     left = in_menu(student).button(key="leave_class").click().run()
     assert_healthy(left)
@@ -69,10 +110,10 @@ def test_the_answer_is_the_teachers_to_reveal_while_a_class_is_polled():
     assert left.button(key="hide_nothing")
 
 
-def test_the_poll_has_code_and_picture_beside_the_grid_until_the_result_is_revealed():
-    app = poll(in_class("open2"))
+def test_the_poll_has_code_and_picture_beside_the_grid_until_the_result_is_revealed(poll):
+    app, code = poll("Grace"), f"<p>{code_of_teacher('Grace')}</p>"
     assert_healthy(app)
-    assert "<p>open2</p>" in in_html(app)
+    assert code in in_html(app)
     assert in_html(app).count("data:image/svg+xml") == 1
     grid, join, tally = app.columns[-3:]
     assert [element.proto.component_name for element in grid.get("bidi_component")] == ["headlight_expectation"]
@@ -81,22 +122,62 @@ def test_the_poll_has_code_and_picture_beside_the_grid_until_the_result_is_revea
 
     app.button(key="reveal").click().run()
     assert_healthy(app)
-    assert "<p>open2</p>" not in in_html(app), "the marks and what was computed need the room"
+    assert code not in in_html(app), "the marks and what was computed need the room"
     assert app.columns[-1].caption[0].value.startswith("Nobody has answered")
     assert app.columns[-1].weight == tally.weight, "the room of the code goes to what was computed"
 
 
-def test_the_tally_counts_each_answer_also_when_the_result_is_revealed():
-    marks = {"cells": base64.b64encode(np.packbits(np.eye(3, dtype=bool))).decode(), "seq": 1}
+def test_the_tally_counts_each_answer_also_when_the_result_is_revealed(poll):
     for _ in range(2):
-        tell(in_class("count"), "expectation", "mark", marks)
-    app = poll(in_class("count"))
+        tell(in_class(code_of_teacher("Emmy")), "expectation", "mark", marks(0, 4, 8))
+    app = poll("Emmy")
     tally = app.columns[-1]
     assert "2 people have answered" in tally.caption[0].value
     assert [bar.proto.text for bar in tally.get("progress")] == ["key 1 “cat”: **2**"]
     app.button(key="reveal").click().run()
     (bar,) = app.columns[-1].get("progress")
     assert bar.proto.text.endswith("key 1 “cat”: **2**")
+
+
+def test_a_student_elsewhere_is_shown_the_way_to_the_question_of_the_teacher(poll):
+    poll("Maria", query="2", head="1", present="on")
+    student = in_class(code_of_teacher("Maria"))
+    assert "This page asks about query 1 “cat”" in captions(student)
+    student.button(key="to_the_class").click().run()
+    assert_healthy(student)
+    assert (in_link(student, "query"), in_link(student, "head"), "present" in student.query_params) == (
+        "2",
+        "1",
+        False,
+    )
+    assert "This page asks about query 2 “sat”" in captions(student)
+    assert "to_the_class" not in {button.key for button in student.button}
+
+
+@pytest.mark.parametrize(
+    ("cells", "question"), [([4], "most"), ([3, 5], "seen"), ([], "most")], ids=["most", "seen", "taken back"]
+)
+def test_a_person_who_loads_the_page_again_has_the_answer_back_and_counts_once(monkeypatch, cells, question):
+    code = f"again{len(cells)}"
+    before = in_class(code, question=question)
+    tell(before, "expectation", "mark", marks(3, 8))
+    tell(before, "expectation", "mark", marks(8, *cells) | {"seq": 2})
+    assert marked(before) == sorted([8, *cells])
+    kept_by_browser(monkeypatch, before)
+    after = in_class(code, question=question)
+    assert marked(after) == cells, "what counts is the row that the class is asked about"
+    tell(after, "expectation", "mark", marks(3))
+    assert [len(people) for people in CLASSROOM._classes[code].values()] == [1]
+    tell(after, "expectation", "mark", marks() | {"seq": 2})
+    assert marked(after) == [], "what is taken back stays so"
+
+
+def test_the_token_that_was_answered_is_chosen_again(monkeypatch):
+    link = LINK | {"view": "generate", "architecture": "decoder", "class_code": "token"}
+    before = open_app(**link)
+    before.pills(key="expected_token").set_value(2).run()
+    kept_by_browser(monkeypatch, before)
+    assert control_named(open_app(**link).pills, "expected_token").value == 2
 
 
 @pytest.mark.parametrize(("query", "asked"), [(8, 9), (6, 6)], ids=["of a tie", "of a clear answer"])
@@ -111,6 +192,25 @@ def test_a_class_begins_with_a_question_that_has_one_answer(query, asked):
     assert in_link(app, "query") == str(asked)
 
 
+@pytest.mark.parametrize(
+    ("link", "view"),
+    [
+        ({"view": "way"}, "heads"),
+        ({"view": "lab"}, "heads"),
+        ({"view": "train"}, "heads"),
+        ({"view": "compare"}, "compare"),
+    ],
+    ids=["the opening", "the lab", "another model", "a view that asks"],
+)
+def test_a_class_begins_where_a_question_can_be_asked(link, view):
+    app = open_app(**link)
+    in_menu(app).button(key="begin_class").click().run()
+    assert_healthy(app)
+    assert app.button(key="reveal")
+    assert "data:image/svg+xml" in in_html(app)
+    assert in_link(app, "view") == view
+
+
 def test_students_open_the_question_covered_and_on_a_screen_of_their_own():
     selection = Selection(view="heads", query=1, present=True, hidden=False, class_code="bcd23")
     choices = Choices(Settings(text="50 % & +1"), selection)
@@ -121,7 +221,14 @@ def test_students_open_the_question_covered_and_on_a_screen_of_their_own():
     assert found.selection == replace(selection, present=False, hidden=True)
 
 
-def test_an_address_too_long_for_a_qr_code_is_said_to_be():
-    app = poll(open_app(**LINK | {"text": "漢字" * 200}, class_code="lengthy"))
+def test_in_place_of_a_code_that_no_phone_can_open_stands_why(monkeypatch, poll):
+    monkeypatch.setattr(type(st.context), "url", "http://localhost:8501/")
+    app = poll("Hedy")
+    assert "data:image/svg+xml" not in in_html(app)
+    assert app.warning[0].value.startswith("Phones cannot open this address")
+
+
+def test_an_address_too_long_for_a_qr_code_is_said_to_be(poll):
+    app = poll("Lise", text="漢字" * 200)
     assert_healthy(app)
     assert "too long for a QR code" in captions(app)
