@@ -133,9 +133,11 @@ class Task:
         if not self.texts.contains(text):
             unknown = list(dict.fromkeys(token[:_QUOTED] for token in tokens if token not in self._ids))
             if self.has_words and unknown:
-                said = " and ".join(map(repr, unknown[:_MOST_UNKNOWN]))
+                said = " or ".join(", ".join(map(_quote, unknown[:_MOST_UNKNOWN])).rsplit(", ", 1))
                 raise ValueError(say("unknown_words", title=self.title, words=said, allowed=self.texts.allowed))
-            quoted = typed if len(typed) <= _QUOTED else f"{typed[:_QUOTED]}…"
+            if not typed.strip():
+                raise ValueError(say("empty", title=self.title, allowed=self.texts.allowed))
+            quoted = _quote(typed if len(typed) <= _QUOTED else f"{typed[:_QUOTED]}…")
             raise ValueError(say("does_not_fit", text=quoted, title=self.title, allowed=self.texts.allowed))
         return text
 
@@ -572,3 +574,8 @@ def _decoder_mask(ids: Tensor, is_causal: bool) -> Tensor:
 def _padded(rows: Sequence[Ids], n_padding: int) -> Tensor:
     longest = max(map(len, rows)) + n_padding
     return torch.tensor([(*row, *(PAD,) * (longest - len(row))) for row in rows])
+
+
+def _quote(text: str) -> str:
+    """A text in quotation marks, with what cannot be printed as an escape."""
+    return f"“{repr(text)[1:-1]}”"

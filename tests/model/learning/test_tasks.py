@@ -208,12 +208,17 @@ def test_capitals_are_read_as_small_letters_where_only_those_fit(name, typed):
 
 
 def test_a_refusal_names_the_words_that_a_model_does_not_know():
-    with pytest.raises(ValueError, match="“Small English” does not know 'zebra' and 'flew': type up to 24 words"):
-        TASKS["small_english"].read("the zebra flew and the zebra sat")
+    with pytest.raises(ValueError, match="does not know “zebra”, “flew” or “crow”: type up to 24 words"):
+        TASKS["small_english"].read("the zebra flew and the crow sat")
+
+
+def test_an_empty_text_is_not_quoted():
+    with pytest.raises(ValueError, match="There is nothing for “Small English” to read yet: type up to 24 words"):
+        TASKS["small_english"].read(" ")
 
 
 def test_a_refusal_quotes_the_beginning_of_a_long_text():
-    with pytest.raises(ValueError, match="z…' does not fit") as refusal:
+    with pytest.raises(ValueError, match="z…” does not fit") as refusal:
         TASKS["sort"].read("z" * 10_000)
     assert len(str(refusal.value)) < 150
 

@@ -113,7 +113,7 @@ def test_a_text_that_is_none_of_the_task_is_refused_with_what_is():
 
 def test_a_text_with_words_that_no_training_knew_can_be_run_by_hand_built_heads():
     settings = replace(settings_of("small_english"), text="the zebra sat")
-    with pytest.raises(RefusedError, match="does not know 'zebra'") as refused:
+    with pytest.raises(RefusedError, match="does not know “zebra”") as refused:
         compute_run(settings)
     assert refused.value.way_out is not None
     by_hand = compute_run(replace(settings, **refused.value.way_out.changes))
