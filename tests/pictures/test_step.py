@@ -204,7 +204,7 @@ ROW, ALONE, ALL = 0.9, 0.1, 1  # the last of ten
 OF_SCORES = [(0, ROW, ALL, ALONE), (0.3, 0, ALONE, ALL), (0.3, ROW, ALONE, ALONE)]
 OF_CONTEXT = [(0, ROW, ALL, ALONE), (1 / 16, 0, 1 / 16, ALL), (1 / 16, ROW, 1 / 16, ALONE)]
 OF_WEIGHTS = [(0, ROW, ALL, ALONE), (0.3, ROW, ALONE, ALONE)]
-OF_EMBEDDING = [(0, 181 / 194, ALL, 1 / 194), (0, ROW, ALL, 0.42)]  # a row is lower than the edges of its light
+OF_EMBEDDING = [(0, 8 / 9, ALL, 1 / 9), (0, ROW, ALL, ALONE)]  # nine different tokens, of which this is the last
 
 
 @pytest.mark.parametrize(
@@ -230,6 +230,8 @@ def test_a_path_shows_the_heads_alone_and_fades_all_but_one(show_link):
     place = place_of(compute_run(OPENING.settings), FIRST_PATH.stops[number - 1], number, OPENING.selection)
     page = show_link(**write_query(OPENING.settings, place))
     heads = picture(page, "attention_heads_decoder_self_attention")
-    expect(heads.locator(".heads-top")).to_be_hidden()
+    for hidden in (".overview", ".heads-bar", ".chips"):
+        expect(heads.locator(hidden)).to_be_hidden()
+    expect(heads.locator(".legend").first).to_be_visible()
     opacities = "bodies => bodies.map((body) => getComputedStyle(body).opacity)"
     assert heads.locator(".matrix-body").evaluate_all(opacities) == ["0.55", "0.55", "1", "0.55"]

@@ -102,7 +102,7 @@ class AttentionHeads extends LayeredPicture {
     const { choices, layer, size } = controls;
     const asGrids = choices.drawn === "grids";
     controls.show(theme);
-    this.top.hidden = this.data.light === "head"; // a path shows the heads alone
+    this.top.classList.toggle("heads-alone", this.data.light === "head"); // a path shows the heads and their scale
     this.mode.set(choices.drawn);
     this.legend.update(controls.scale(theme), { text: "weight", blocked: this.masks.anyIn(layer, size.heads) });
     this.legend.element.hidden = controls.curve.element.hidden = !asGrids;
