@@ -8,7 +8,7 @@ from contextlib import ExitStack
 import pytest
 from playwright.sync_api import Browser, Page
 
-from tests.pages import fresh_context, watched
+from tests.pages import HEIGHT, fresh_context, watched
 from tests.pictures.static_page import ADDRESS, lay_out, pictures_of
 from visualizer.components.picture import Picture
 
@@ -21,8 +21,10 @@ def show(browser: Browser) -> Iterator[Show]:
     """Draws pictures on a page of their own."""
     with ExitStack() as opened:
 
-        def show_pictures(pictures: Sequence[Picture], *, dark: bool = False, width: int = 1280) -> Page:
-            context = opened.enter_context(fresh_context(browser, dark=dark, width=width))
+        def show_pictures(
+            pictures: Sequence[Picture], *, dark: bool = False, width: int = 1280, height: int = HEIGHT
+        ) -> Page:
+            context = opened.enter_context(fresh_context(browser, dark=dark, width=width, height=height))
             context.on("page", lambda page: opened.enter_context(watched(page, ADDRESS)))
             return lay_out(context, pictures)
 

@@ -126,3 +126,13 @@ def test_a_class_is_told_of_the_one_row_that_it_is_asked_about(show):
     expect(status).to_have_text("query 3 dog: nothing marked")
     click_cell(panels(page, KEY).first, 3, 1, (4, 4))
     expect(status).to_have_text("query 3 dog: key 1 cat marked")
+
+
+def test_a_grid_to_mark_fits_the_window_with_the_line_below_it(show):
+    link = {"view": "heads", "text": " ".join("abcdefghijk"), "hidden": "on", "head": 0}
+    page = show([one for one in pictures_in(run_of(**link)) if one.key == KEY], height=540)
+    said = page.get_by_text("0 of 11 rows marked")
+    expect(said).to_be_visible()
+    box = said.bounding_box()
+    assert box is not None
+    assert box["y"] + box["height"] <= 540

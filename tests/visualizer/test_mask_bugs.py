@@ -468,7 +468,8 @@ def test_an_array_of_queries_by_keys_becomes_the_mask_of_the_cross_attention():
 
 def test_a_key_of_the_longer_source_is_looked_at_in_the_cross_attention():
     link = {"view": "lab", "architecture": "encoder-decoder", "text": "a b c d e", "target": "x", "key": "4"}
-    app = open_app(**link, attention="cross", panel="translate", library="transformer_encoder")
+    padded = {"mask": "padding", "pad": "1", "panel": "translate", "library": "transformer_encoder"}
+    app = open_app(**link, attention="cross", **padded)
     assert (chosen(app, "key"), app.warning.len) == (4, 0)
     assert any(text.value.startswith("Not for this mask") for text in app.info)
     assert chosen(open_app(**link, attention="decoder"), "key") == 1

@@ -129,7 +129,7 @@ def test_a_search_finds_what_the_model_package_finds(name):
 @pytest.mark.parametrize(
     ("n_steps", "n_kept", "differs_at", "said"),
     [
-        (12, 0, None, "The model runs for each token: 12 times."),
+        (12, 0, None, "One run of the model for each token: 12 times."),
         (4, 4, None, "each step chooses the token that it chose before: the model did not run."),
         (6, 4, None, "The tokens up to step 4 are those of before; the model ran twice more (underlined)."),
         (

@@ -18,8 +18,8 @@ import { countRows, withOneInRow } from "./marks.js";
 import { ComputedPanel, drawnSign, MarksPanel } from "./panels.js";
 
 const say = textsOf("expectation/element");
-const ROOM = { gap: 28, height: 560, widest: 900, narrow: 640, title: 22 };
-const CELL = { usual: 44, high: 64, window: 900 }; // the largest cell, by the height of the window
+const ROOM = { gap: 28, height: 560, widest: 900, narrow: 640, title: 22, said: 26 };
+const CELL = { least: 26, usual: 44, high: 64, window: 900 }; // to be marked in; the largest, by the height of the window
 const MARKED = [0, 1.6]; // the scale on which a mark has a middling colour, under a sign that can be read
 const SIGNS = [[1, say("as_expected")], [2, say("wrong")], [3, say("missed")]];
 const NOT_COVERED = say("computed");
@@ -110,7 +110,7 @@ class Expectation extends Picture {
     this.limits = {
       width: Math.min(width, ROOM.widest),
       height: ROOM.height,
-      tallest: tallestGrid(this.panels, rowAxis.labels.length) - ROOM.title,
+      tallest: tallestGrid(this.panels, rowAxis.labels.length, CELL.least) - ROOM.title - ROOM.said,
       cell: innerHeight < CELL.window ? CELL.usual : CELL.high,
     };
     this.axes = { rows: rowAxis.labels.length, columns: columnAxis.labels.length, rowAxis, columnAxis };

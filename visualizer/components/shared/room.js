@@ -28,11 +28,12 @@ export function roomBelow(element) {
 /**
  * The most height of a grid of so many rows, with its title and labels: where `element` is, down to the foot of the
  * window, on a page that is presented, and else as much as the grid wants. Rows that would be too low for their labels
- * there have the whole window, to which a person scrolls.
+ * there have the whole window, to which a person scrolls. With `least`, a grid fits any page where its rows are as high.
  */
-export function tallestGrid(element, rows) {
-  if (!isPresented(element)) return Infinity;
+export function tallestGrid(element, rows, least = Infinity) {
   const below = roomBelow(element);
+  const fits = (row) => below >= ABOVE_ROWS + rows * row;
+  if (!isPresented(element)) return fits(least) ? below - FOOT : Infinity;
   const whole = window.innerHeight / zoomOf(element) - STRIP;
-  return (below >= ABOVE_ROWS + rows * LABEL_CELL ? below : whole) - FOOT;
+  return (fits(LABEL_CELL) ? below : whole) - FOOT;
 }

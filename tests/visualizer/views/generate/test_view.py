@@ -105,7 +105,7 @@ def test_another_temperature_keeps_what_it_can_and_going_back_computes_nothing(m
     app.slider(key="temperature").set_value(1.0).run()
     assert_healthy(app)
     assert picture(app)["labels"] == first
-    assert "The model runs for each token: 12 times." in said(app)
+    assert "One run of the model for each token: 12 times." in said(app)
     assert not any(step["kept"] for step in picture(app)["steps"])
 
 

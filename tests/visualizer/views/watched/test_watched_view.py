@@ -147,7 +147,7 @@ def test_the_file_that_the_app_was_started_with_is_open(monkeypatch):
 
 def test_a_file_of_this_machine_opens_by_its_path():
     app = open_app()
-    assert any("By its path, here or as `headlight FILE`" in caption.value for caption in app.caption)
+    assert any("opens by its path, which also takes less memory" in caption.value for caption in app.caption)
     (path,) = [field for field in app.text_input if field.label == "Or the path of one on this machine"]
     path.set_value(str(recordings.EXAMPLE)).run()
     assert not app.exception
