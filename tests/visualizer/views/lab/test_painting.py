@@ -130,6 +130,19 @@ def test_a_mask_is_judged_once_it_is_said_what_it_should_be_and_fixed_by_one_cli
     assert link_of(app) | {"mask": "custom", "custom": "k <= q", "intent": "causal"} == link_of(app)
 
 
+@pytest.mark.parametrize("event", [{"mend": {"finding": 0}}, {"take_over": {}}])
+def test_the_masks_that_were_replaced_come_back_as_they_were(event):
+    masks = {"mask": "sliding_window,custom", "window": "2", "custom": "k <= q+1"}
+    app = open_app(**LINK, architecture="decoder", intent="causal", **masks)
+    before = pictures(app)["headlight_mask_painter"]["masks"]
+    ((name, facts),) = event.items()
+    done(app, name, **facts)
+    assert in_link(app, "mask") == "custom"
+    blocked = base64.b64encode(np.packbits(torch.ones(4, 4).triu(2).bool().numpy())).decode()
+    done(app, "bring_back", masks=before, blocked=blocked, n_queries=4, n_keys=4)
+    assert link_of(app) | masks == link_of(app)
+
+
 @pytest.mark.parametrize(("case", "verdict"), [("causal", "Passes"), ("after_softmax", "Fails")])
 def test_the_proof_of_a_case_and_the_way_to_the_stage_where_it_fails(case, verdict):
     app = open_case(open_app(view="lab"), case)
