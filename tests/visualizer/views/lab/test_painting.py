@@ -187,3 +187,16 @@ def test_a_refused_file_leaves_no_trace():
     app.file_uploader[0].upload("good.csv", b"1,0\n1,1").run()
     assert_healthy(app)
     assert "An array of **2 × 2**" in said(app)
+
+
+def test_a_file_stays_while_the_other_door_is_open_until_it_is_removed():
+    app = open_app(**LINK, panel="load", architecture="decoder")
+    app.text_area(key="pasted_mask").set_value("[[1, 0, 0], [1, 1, 0], [1, 1, 1]]").run()
+    app.file_uploader[0].upload("good.csv", b"1,0\n1,1").run()
+    assert "An array of **2 × 2**" in said(app)
+    app.button(key="door_say").click().run()
+    app.button(key="door_array").click().run()
+    assert "An array of **2 × 2**" in said(app)
+    assert markdown_safe("good.csv") in said(app)
+    app.button(key="remove_file").click().run()
+    assert "An array of **3 × 3**" in said(app)
