@@ -12,13 +12,14 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 from torch import Tensor
 
 from model.mask_tools.destinations import DESTINATIONS, Destination, passed_to
+from model.mask_tools.intent_kinds import CELLS_OF_THEIR_OWN
 from model.mask_tools.intents import plain_context
 from model.mask_tools.planes import Passed, Remark
 from model.texts import texts_of
-from visualizer.runs.intended import read_intent
+from visualizer.runs.intended import kind_of, read_intent
 from visualizer.safe_text import markdown_safe, visible_whole
 from visualizer.settings.attentions import attention_named
-from visualizer.settings.fields import TRAINED
+from visualizer.settings.fields import TRAINED, UNSAID
 from visualizer.state import drafts, state, widgets
 from visualizer.views.lab import mask_edits
 from visualizer.views.lab.case import Case, case_in
@@ -241,7 +242,14 @@ def _paint(case: Case, allowed: Tensor) -> None:
         state.change(**_text_of(case, *allowed.shape))
     source = mask_edits.source_of(allowed, context)
     case.change_masks(mask_edits.put_in_place(case.settings, case.scope, source, case.masks, context))
-    state.select(panel="translate", attention=case.attention.name)  # beside which the painter is
+    intended = case.selection.intent_array
+    meant = {case.attention.intent: intended} if _is_said_of_any_mask(intended) else {}
+    state.select(panel="translate", attention=case.attention.name, **meant)  # beside which the painter is
+
+
+def _is_said_of_any_mask(intent: str) -> bool:
+    """Whether an intention is one for the painter too: neither its own mask nor cells given beside the array."""
+    return kind_of(intent) not in (UNSAID, *CELLS_OF_THEIR_OWN)
 
 
 def _text_of(case: Case, n_queries: int, n_keys: int) -> dict[str, object]:

@@ -200,3 +200,12 @@ def test_a_file_stays_while_the_other_door_is_open_until_it_is_removed():
     assert markdown_safe("good.csv") in said(app)
     app.button(key="remove_file").click().run()
     assert "An array of **3 × 3**" in said(app)
+
+
+def test_the_intended_mask_of_an_array_is_that_of_its_painting():
+    app = open_app(**LINK, panel="load", architecture="decoder", passed_to="mha_attn_mask", intent_array="causal")
+    app.text_area(key="pasted_mask").set_value(str(CAUSAL.int().tolist())).run()
+    app.button(key="paint_loaded").click().run()
+    findings = pictures(app)["headlight_mask_painter"]["findings"]
+    assert "This is not causal" in [finding["title"] for finding in findings]
+    assert in_link(app, "intent") == "causal"
