@@ -209,3 +209,15 @@ def test_the_intended_mask_of_an_array_is_that_of_its_painting():
     findings = pictures(app)["headlight_mask_painter"]["findings"]
     assert "This is not causal" in [finding["title"] for finding in findings]
     assert in_link(app, "intent") == "causal"
+
+
+def test_what_an_array_would_be_elsewhere_is_said_of_one_place_of_two_and_of_several():
+    app = open_app(**LINK, panel="load", architecture="decoder")
+    app.text_area(key="pasted_mask").set_value(str(CAUSAL.tolist())).run()
+    everywhere = "it would be open everywhere: every query sees every key."
+    for sentence in (
+        "For “F.scaled_dot_product_attention: attn_mask” and 4 other places, it would be causal.",
+        "For “nn.MultiheadAttention: attn_mask” and 1 other place, it would be open where k > q.",
+        f"For “Added to the scores by hand”, {everywhere}",
+    ):
+        assert markdown_safe(sentence) in said(app)
