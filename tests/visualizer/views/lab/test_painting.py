@@ -83,10 +83,17 @@ def test_a_mistake_in_an_expression_loses_nothing_and_the_right_word_is_said():
     app = open_app(**LINK, mask="custom", custom="k <= q")
     app.text_input(key="expression").set_value("k <= same_tokens").run()
     assert app.code[0].value == "k <= same_tokens\n     ^^^^^^^^^^^"
-    assert markdown_safe("did you mean same_token?") in said(app)
+    assert f"{markdown_safe('did you mean same_token?')}] The last valid mask stays in force." in said(app)
     assert (expression(app), in_link(app, "custom")) == ("k <= same_tokens", "k <= q")
     app.text_input(key="expression").set_value("k < 2").run()
     assert in_link(app, "custom") == "k < 2"
+
+
+def test_what_is_wrong_with_an_expression_is_a_red_sentence():
+    app = open_app(**LINK)
+    app.text_input(key="expression").set_value("k < 3 and").run()
+    red = markdown_safe("A value is missing after 'and'.")
+    assert f":red[{red}] The last valid mask stays in force." in said(app)
 
 
 def test_one_head_of_one_layer_can_be_painted():
