@@ -50,7 +50,7 @@ def render(case: Case) -> None:
         file = _file()
     questions = st.container(horizontal=True, vertical_alignment="bottom", gap="medium", key="array_meant")
     with questions:
-        widgets.choice("passed_to", width=250)
+        widgets.choice("passed_to", width=400)
     try:
         if file is not None:
             if text.strip():
