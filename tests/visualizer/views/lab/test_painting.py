@@ -218,6 +218,13 @@ def test_the_intended_mask_of_an_array_is_that_of_its_painting():
     assert in_link(app, "intent") == "causal"
 
 
+def test_what_to_see_in_a_case_is_said_beside_the_panel_that_it_opens_alone():
+    app = open_case(open_app(view="lab"), "causal")
+    assert "Under Prove" in said(app)
+    app.button(key="door_array").click().run()
+    assert "Under Prove" not in said(app)
+
+
 def test_what_an_array_would_be_elsewhere_is_said_of_one_place_of_two_and_of_several():
     app = open_app(**LINK, panel="load", architecture="decoder")
     app.text_area(key="pasted_mask").set_value(str(CAUSAL.tolist())).run()
