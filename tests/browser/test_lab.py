@@ -38,3 +38,10 @@ def test_a_painted_cell_is_in_the_link_in_words_and_in_every_view(open_app):
     with rerun(page, PAINTER):
         page.get_by_role("button", name="Paint the mask").click()
     assert link_of(page)["view"] == "lab"
+
+
+def test_the_name_of_the_function_is_not_cut_off(open_app):
+    page = open_app(view="lab", panel="load", passed_to="sdpa")
+    chosen = page.get_by_role("combobox", name="Where do you pass it?")
+    expect(chosen).to_have_value("F.scaled_dot_product_attention: attn_mask")
+    assert chosen.evaluate("one => one.scrollWidth <= one.clientWidth")

@@ -42,20 +42,29 @@ test("bits come back as the cells that they were", () => {
   assert.ok(sameCells(invertedCells(invertedCells(cells)), cells));
 });
 
-test("what other masks block stays blocked when a stroke before they were taken in is undone", () => {
+test("masks that were replaced come back with the cells beside them, as one step, and go again", () => {
+  const [before, meanwhile, after] = ["padding", "", "k <= q"].map((masks) => (
+    { masks, others: Uint8Array.of(0, masks === "padding" ? 2 : 0, 0, 0), reasons: [] }
+  ));
   const painting = new Painting();
-  painting.startAnew(2, 2, Uint8Array.of(0, 0, 0, 0));
+  painting.startAnew(2, 2, openCells(4), before);
   painting.become(Uint8Array.of(0, 0, 1, 0));
-  painting.takeIn(Uint8Array.of(0, 1, 0, 0));
+  painting.replace(meanwhile);
   assert.deepEqual(drawn(painting.cells, 2), [".#", "#."]);
-  assert.ok(painting.step("undo"));
-  assert.deepEqual(drawn(painting.cells, 2), [".#", ".."]);
-  assert.ok(!painting.step("undo"), "to take them in changes nothing that could be undone");
+  painting.receive(Uint8Array.of(1, 1, 0, 0), after);
+  assert.equal(painting.step("undo").beside, before);
+  assert.deepEqual(drawn(painting.cells, 2), ["..", "#."]);
+  assert.equal(painting.step("undo").beside, null, "a stroke brings back no masks");
+  painting.step("redo");
+  assert.equal(painting.step("redo").beside, after);
+  assert.deepEqual(drawn(painting.cells, 2), ["##", ".."]);
+  painting.receive(openCells(4), { ...before, reasons: [{ name: "padding", label: "padding" }] });
+  assert.equal(painting.step("undo").beside, after, "also where Python replaced them");
 });
 
 test("a stroke can be given up, undone and done again", () => {
   const painting = new Painting();
-  painting.startAnew(3, 3, openCells(9));
+  painting.startAnew(3, 3, openCells(9), { others: openCells(9) });
   painting.begin(at(0, 0), 1, false);
   painting.drag(at(0, 2));
   assert.deepEqual(drawn(painting.cells, 3)[0], "###");

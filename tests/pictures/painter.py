@@ -16,6 +16,7 @@ from visualizer.components.mask_painter import (
     Reason,
     mask_painter,
     parse_mask,
+    parse_masks,
     parse_mend,
     parse_select,
 )
@@ -101,9 +102,8 @@ class Painter:
         name, event = self.heard[self.n_answered]
         self.n_answered += 1
         self.seq = int(str(event["seq"]))
-        {"paint": self._paint, "take_over": self._take_over, "mend": self._mend, "select": self._select}[name](
-            event
-        )
+        acts = {"paint": self._paint, "take_over": self._take_over, "mend": self._mend}
+        (acts | {"bring_back": self._bring_back, "select": self._select})[name](event)
         self.send()
 
     def send(self) -> None:
@@ -121,7 +121,11 @@ class Painter:
         found = findings_of(self.blocked)
         index = parse_mend(event, len(found))
         assert index is not None
-        self.cells = self.cells | found[index].cells
+        self.cells, self.reasons = self.blocked | found[index].cells, ()
+
+    def _bring_back(self, event: Event) -> None:
+        self._paint(event)
+        self.reasons = tuple(name for name in parse_masks(event)["mask"].split(",") if name)
 
     def _select(self, event: Event) -> None:
         self.selected = parse_select(event, *self.cells.shape)
@@ -144,6 +148,7 @@ class Painter:
             columns=Axis("key", labels, "source"),
             seq=self.seq,
             key=KEY,
+            masks={"mask": ",".join(self.reasons)},
             selected=self.selected,
             scope=self.scope,
         )

@@ -273,6 +273,27 @@ def test_mending_asks_the_host_and_can_be_undone(open_painter):
     assert painter.painted == []
 
 
+@pytest.mark.parametrize("name", ["Fix: Padding can be seen", "Paint over causal"])
+def test_the_masks_that_a_painting_replaced_come_back_and_go_again(open_painter, name):
+    painter = open_painter(4, reasons=("causal",))
+    painter.click(3, 0)
+    painter.click(0, 3)  # which causal blocks: it offers to paint over it
+    painter.answer()
+    undo, before = painter.button("Undo"), painter.painted
+    painter.button(name).click()
+    expect(undo).to_have_attribute("aria-disabled", "true")
+    painter.answer()
+    after = painter.painted
+    assert (painter.reasons, len(after) > len(before)) == ((), True)
+    undo.click()
+    expect(painter.page.locator(".reason:visible").first).to_have_text("causal6 cells")  # at once
+    painter.answer()
+    assert (painter.reasons, painter.painted) == (("causal",), before)
+    painter.button("Redo").click()
+    painter.answer()
+    assert (painter.reasons, painter.painted) == ((), after)
+
+
 def test_findings_about_an_older_painting_cannot_be_mended(open_painter):
     painter = open_painter()
     mend = painter.button("Fix: Padding can be seen")

@@ -22,8 +22,8 @@ class Example:
         what_to_see: one sentence that says where to look.
         settings: what is run.
         selection: what is looked at.
-        speaks_of: the places of the selection, beside the view and the stage, without which the sentence is not
-            about what is seen.
+        speaks_of: the places of the selection, beside the view, the stage and the panel of the lab, without which
+            the sentence is not about what is seen.
     """
 
     name: str
@@ -35,7 +35,9 @@ class Example:
 
     def is_seen(self, settings: Settings, selection: Selection) -> bool:
         """Whether this is what the sentence is about."""
-        places = ("view", "stage", "hidden", *self.speaks_of)  # what is hidden is not told
+        places = ["view", "stage", "hidden", *self.speaks_of]  # what is hidden is not told
+        if selection.view == "lab":
+            places.append("panel")
         return settings == self.settings and all(
             getattr(selection, place) == getattr(self.selection, place) for place in places
         )

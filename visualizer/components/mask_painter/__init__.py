@@ -6,8 +6,18 @@ from visualizer.components.mask_painter.element import (
     Reason,
     mask_painter,
     parse_mask,
+    parse_masks,
     parse_mend,
     parse_select,
 )
 
-__all__ = ["FindingMark", "PaintedHeads", "Reason", "mask_painter", "parse_mask", "parse_mend", "parse_select"]
+__all__ = [
+    "FindingMark",
+    "PaintedHeads",
+    "Reason",
+    "mask_painter",
+    "parse_mask",
+    "parse_masks",
+    "parse_mend",
+    "parse_select",
+]

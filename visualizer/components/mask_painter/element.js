@@ -16,7 +16,7 @@ import { kindsOf, scaleOf } from "./picture.js";
 import { CellPointer } from "./pointing.js";
 import { makeReasonLegend, namesOf } from "./reasons.js";
 import { cellLine, cellLines, describePainting, labelLines, refusedText, rowsOfPainting } from "./sentences.js";
-import { readContent, shownOf, withoutOthers, withWeights } from "./shown.js";
+import { besideOf, readContent, shownOf, withoutOthers, withWeights } from "./shown.js";
 import { makeStatus } from "./status.js";
 import { MaskSurface } from "./surface.js";
 import { directionOfShortcut, makeToolbar } from "./toolbar.js";
@@ -129,8 +129,11 @@ class MaskPainter extends Picture {
     this.scope = content.scope;
     if (isOther) this.takeUpPainting(content);
     if (!this.hasSize(this.given.size)) this.startAnew(this.given.size, cells);
-    else if (this.outbox.areKnown(content.seq) && !this.painting.hasStroke) this.painting.become(cells);
-    else if (before?.title === this.given.title) this.given = withWeights(this.given, before.weights, before.dtype, before.weighed);
+    else if (this.outbox.areKnown(content.seq) && !this.painting.hasStroke) this.painting.receive(cells, besideOf(this.given));
+    else {
+      this.given = { ...this.given, ...this.painting.beside };
+      if (before?.title === this.given.title) this.given = withWeights(this.given, before.weights, before.dtype, before.weighed);
+    }
     this.heads.receive(content.heads, sameCells(this.painting.cells, cells) ? cells : null, cells.length);
     this.outbox.receiveAnswer(content.seq);
   }
@@ -154,7 +157,7 @@ class MaskPainter extends Picture {
   }
 
   startAnew({ rows, columns }, cells) {
-    this.painting.startAnew(rows, columns, cells);
+    this.painting.startAnew(rows, columns, cells, besideOf(this.given));
     this.beginAtCorner();
   }
 
@@ -241,7 +244,7 @@ class MaskPainter extends Picture {
     this.reasonLegend.update(reasons, counts);
     this.toolbar.update({
       isPainting: this.isPainting,
-      canUndo: history.canUndo,
+      canUndo: history.canUndo && !this.painting.isReplaced,
       canRedo: history.canRedo,
       canClear: counts.at(-1) > 0,
     });
@@ -319,14 +322,17 @@ class MaskPainter extends Picture {
     if (this.painting.become(cells)) this.tellAndPaint();
   }
 
+  /** Undo or redo, once Python has sent what took the place of all masks: only then can it be done again. */
   step(direction) {
     this.release();
     this.status.tell("");
-    if (this.painting.step(direction)) this.tellAndPaint();
+    const step = this.painting.isReplaced ? null : this.painting.step(direction);
+    if (step) this.tellAndPaint(step.beside);
   }
 
-  tellAndPaint() {
-    this.tell();
+  tellAndPaint(beside = null) {
+    if (beside) this.bringBack(beside);
+    else this.tell();
     this.paint();
     setText(this.surface.live, this.status.summary());
   }
@@ -344,28 +350,39 @@ class MaskPainter extends Picture {
 
   /** Tell Python what is painted now. */
   tell() {
+    this.outbox.add("paint", this.painted());
+  }
+
+  painted() {
     const { rows, columns } = this.size;
-    const blocked = toBase64(packBits(this.painting.cells));
-    this.outbox.add("paint", { blocked, n_queries: rows, n_keys: columns });
+    return { blocked: toBase64(packBits(this.painting.cells)), n_queries: rows, n_keys: columns };
   }
 
   takeOver() {
-    this.takeIn();
-    this.outbox.add("take_over", {});
+    this.replace("take_over", {});
   }
 
-  /** What is mended takes the place of all masks: to undo it brings back what they blocked. */
   mend(index) {
-    this.takeIn();
-    this.outbox.add("mend", { finding: index });
+    this.replace("mend", { finding: index });
   }
 
-  /** Take the other masks into the painting: here at once, so that the next stroke is not painted without them. */
-  takeIn() {
+  /** Have Python put a painting in the place of all masks: here at once, so that no stroke is painted without them. */
+  replace(event, facts) {
     this.release();
     this.status.tell("");
-    this.painting.takeIn(this.given.others.map((cell) => (cell ? 1 : 0)));
-    this.given = withoutOthers(this.given);
+    this.painting.replace(withoutOthers(this.given));
+    this.outbox.add(event, facts);
+    this.showBeside();
+  }
+
+  /** Have the masks again that were replaced, or those that replaced them. */
+  bringBack(beside) {
+    this.outbox.add("bring_back", { masks: beside.masks, ...this.painted() });
+    this.showBeside();
+  }
+
+  showBeside() {
+    this.given = { ...this.given, ...this.painting.beside };
     this.redraw();
   }
 

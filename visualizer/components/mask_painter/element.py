@@ -99,6 +99,7 @@ def mask_painter(
     columns: Axis,
     seq: int,
     key: str,
+    masks: Mapping[str, str] | None = None,
     selected: tuple[int, int] | None = None,
     scope: str = "",
     heads: PaintedHeads | None = None,
@@ -118,17 +119,20 @@ def mask_painter(
         seq: ``seq`` of the last event that all of this takes account of, 0 before the first. The browser ignores a
             ``painted`` that is older than its own last event.
         key: identifies the element on the page.
+        masks: the masks chosen and the painting, as text, which ``bring_back`` hands back.
         selected: query and key of the chosen cell, which gets an outline.
         scope: names what ``painted`` is for, such as the heads. A stroke in one scope cannot be undone in another.
         heads: the small pictures of all heads, which are fetched at every move of a stroke; None shows none.
 
-    Its events; ``seq`` counts all five together:
+    Its events; ``seq`` counts all six together:
 
     - ``paint``, when a stroke has ended: {"blocked": base64 of one bit per cell, "n_queries": Tq, "n_keys": Tk,
       "seq"}, which ``parse_mask`` reads.
     - ``take_over``, {"seq"}, when the other masks are to become part of the painting, so that they can be painted
       over. The answer is everything blocked as ``painted``, and no ``reasons``.
     - ``mend``, {"finding": its index, "seq"}, when a finding is to be mended; ``parse_mend`` reads it.
+    - ``bring_back``, as ``paint`` and with "masks", when a step is undone or done again that replaced other masks:
+      these are to be in force, with these cells painted; ``parse_masks`` reads it.
     - ``select``, {"query", "key", "seq"}, when a cell is chosen without painting it; ``parse_select`` reads it.
     - ``look``, {"layer", "head", "seq"}, when another head is to be looked at.
 
@@ -148,13 +152,15 @@ def mask_painter(
             "key": key,
             "seq": seq,
             "scope": scope,
+            "masks": masks,
             "weights_title": weights_title,
             "all_clear": all_clear,
             "selected": None if selected is None else list(selected),
             "heads": None if heads is None else asdict(heads),
         },
     )
-    return Picture("mask_painter/element.js", data, key, ("paint", "take_over", "mend", "select", "look"))
+    events = ("paint", "take_over", "mend", "bring_back", "select", "look")
+    return Picture("mask_painter/element.js", data, key, events)
 
 
 def payload(
@@ -198,6 +204,13 @@ def parse_mask(value: object, n_queries: int, n_keys: int) -> Cells | None:
     if not isinstance(value, Mapping) or any(_index(value, name, n + 1) != n for name, n in sizes.items()):
         return None
     return cells_of(value.get("blocked"), (n_queries, n_keys))
+
+
+def parse_masks(value: object) -> dict[str, str]:
+    """What the browser sent as ``bring_back``: ``masks``, as it was given them; what is no text is left out."""
+    masks = value.get("masks") if isinstance(value, Mapping) else None
+    given = masks if isinstance(masks, Mapping) else {}
+    return {name: text for name, text in given.items() if isinstance(text, str)}
 
 
 def parse_mend(value: object, n_findings: int) -> int | None:

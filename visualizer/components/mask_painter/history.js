@@ -2,7 +2,10 @@ import { packBits, unpackBits } from "./cells.js";
 
 const LONGEST_HISTORY = 100;
 
-/** What was painted before and what was undone, one bit per cell. */
+/**
+ * What was painted before and what was undone: cells, one bit each, and `beside` them the masks that were replaced with
+ * them, null where none were.
+ */
 export class PaintHistory {
   constructor() {
     this.past = [];
@@ -17,33 +20,28 @@ export class PaintHistory {
     return this.future.length > 0;
   }
 
-  /** Remember the cells as they were before a stroke; what had been undone is gone. */
-  record(cells) {
-    this.past.push(packBits(cells));
+  /** Remember the cells as they were before a step, and the masks beside them; what had been undone is gone. */
+  record(cells, beside = null) {
+    this.past.push({ bits: packBits(cells), beside });
     if (this.past.length > LONGEST_HISTORY) this.past.shift();
     this.future = [];
   }
 
-  /** Have all that can come back block these cells too. */
-  blockToo(cells) {
-    const bits = packBits(cells);
-    for (const kept of [...this.past, ...this.future]) bits.forEach((byte, i) => (kept[i] |= byte));
+  /** {cells, beside} before the last step, null when there is none. */
+  undo(now) {
+    return exchange(this.past, this.future, now);
   }
 
-  /** The cells before the last stroke, null when there is none. */
-  undo(cells) {
-    return exchange(this.past, this.future, cells);
-  }
-
-  /** The cells before the last undo, null when there is none. */
-  redo(cells) {
-    return exchange(this.future, this.past, cells);
+  /** {cells, beside} before the last undo, null when there is none. */
+  redo(now) {
+    return exchange(this.future, this.past, now);
   }
 }
 
-/** Take the last of `from`, and keep the cells in `to` for the way back. */
-function exchange(from, to, cells) {
-  if (from.length === 0) return null;
-  to.push(packBits(cells));
-  return unpackBits(from.pop(), cells.length);
+/** Take the last of `from`, and keep what is there now in `to` for the way back. */
+function exchange(from, to, { cells, beside }) {
+  const step = from.pop();
+  if (!step) return null;
+  to.push({ bits: packBits(cells), beside: step.beside && beside });
+  return { cells: unpackBits(step.bits, cells.length), beside: step.beside };
 }

@@ -1,10 +1,14 @@
 import { must } from "../shared/must.js";
 import { openCells, sameCells, withLine, withRectangle, withTouched } from "./cells.js";
 import { PaintHistory } from "./history.js";
+import { namesOf } from "./reasons.js";
 
 const NO_STROKE = "no stroke is under way";
 
-/** What is painted: the cells, row by row, the stroke under way, and what can be undone. */
+/**
+ * What is painted: the cells, row by row, the stroke under way, and what can be undone. `beside` are the other masks in
+ * force: {masks, others, reasons}, where `masks` is how Python names them and the painting.
+ */
 export class Painting {
   /** @type {Uint8Array} */
   cells;
@@ -16,14 +20,16 @@ export class Painting {
   rows;
 
   constructor() {
-    this.startAnew(0, 0, openCells(0));
+    this.startAnew(0, 0, openCells(0), { others: openCells(0) });
   }
 
   /** Begin with these cells; nothing before them can be undone. */
-  startAnew(rows, columns, cells) {
+  startAnew(rows, columns, cells, beside) {
     this.rows = rows;
     this.columns = columns;
     this.cells = cells;
+    this.beside = beside;
+    this.isReplaced = false; // by masks that Python has not sent yet
     this.stroke = null;
     this.history = new PaintHistory();
   }
@@ -53,7 +59,7 @@ export class Painting {
   end() {
     const { before, touched, value } = must(this.stroke, NO_STROKE);
     const isChanged = !sameCells(before, this.cells);
-    if (isChanged) this.history.record(before);
+    if (isChanged) this.record(before);
     this.stroke = null;
     return { touched, value, isChanged };
   }
@@ -67,21 +73,34 @@ export class Painting {
   /** Take over other cells, as one stroke that can be undone; returns whether any differs. */
   become(cells) {
     if (sameCells(cells, this.cells)) return false;
-    this.history.record(this.cells);
+    this.record(this.cells);
     this.cells = cells;
     return true;
   }
 
-  /** Paint what other masks block, now and in all that can be undone: without those masks it all looks as before. */
-  takeIn(blocked) {
-    this.history.blockToo(blocked);
-    this.cells = this.cells.map((cell, i) => cell | blocked[i]);
+  /** Take over what Python sent: other cells are one step, which brings back the masks beside them if they changed. */
+  receive(cells, beside) {
+    const isStep = !this.isReplaced && !sameCells(cells, this.cells);
+    if (isStep) this.record(this.cells, namesOf(beside.reasons) === namesOf(this.beside.reasons) ? null : this.beside);
+    Object.assign(this, { cells, beside, isReplaced: false });
   }
 
-  /** Go one stroke back ("undo") or forward ("redo"); returns whether there was one. */
+  /** Paint what the other masks block, as one step, until Python sends what takes the place of all masks. */
+  replace(beside) {
+    this.record(this.cells, this.beside);
+    this.cells = this.cells.map((cell, i) => cell || (this.beside.others[i] ? 1 : 0));
+    Object.assign(this, { beside, isReplaced: true });
+  }
+
+  record(cells, beside = null) {
+    this.history.record(cells, beside);
+    this.isReplaced = false;
+  }
+
+  /** Go one step back ("undo") or forward ("redo"); returns {cells, beside} of it, null where there was none. */
   step(direction) {
-    const cells = this.history[direction](this.cells);
-    if (cells) this.cells = cells;
-    return cells !== null;
+    const step = this.history[direction](this);
+    if (step) Object.assign(this, { cells: step.cells, beside: step.beside ?? this.beside });
+    return step;
   }
 }

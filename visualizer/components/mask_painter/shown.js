@@ -1,15 +1,15 @@
 import { rowsWithoutKey } from "../shared/grid.js";
 import { floats } from "../shared/payload.js";
-import { countBlocked, sameCells, unpackBits } from "./cells.js";
+import { countBlocked, openCells, sameCells, unpackBits } from "./cells.js";
 import { blockedBits, countsOf } from "./reasons.js";
 
 /**
- * What Python sent, read: {axes, size, reasons, others, cells, bits, weights, dtype, weighed, title, findings, found}.
+ * What Python sent, read: {axes, size, masks, reasons, others, cells, bits, weights, dtype, weighed, title, findings, found}.
  * `size` is {rows, columns}, `cells` its painting, `bits` what blocks every cell together, `dtype` how exact the weights
  * are, `weighed` the painting that they are under, `title` what they are of, `found` the cells of each finding.
  */
 export function readContent(content) {
-  const { rows, columns, reasons, arrays, weights_title: title } = content;
+  const { rows, columns, masks, reasons, arrays, weights_title: title } = content;
   const size = { rows: rows.labels.length, columns: columns.labels.length };
   const cells = unpackBits(arrays.painted.data, size.rows * size.columns);
   const others = arrays.others.data;
@@ -17,6 +17,7 @@ export function readContent(content) {
   return {
     axes: { rowAxis: rows, columnAxis: columns },
     size,
+    masks,
     reasons,
     others,
     cells,
@@ -41,9 +42,14 @@ export function withWeights(given, weights, dtype, cells) {
   return { ...given, weights, dtype, weighed: cells, bits: blockedBits(cells, given.others, given.reasons) };
 }
 
+/** The masks beside the painting, which are replaced and brought back together. */
+export function besideOf({ masks, others, reasons }) {
+  return { masks, others, reasons };
+}
+
 /** The same with the painting as the only mask. */
-export function withoutOthers(given) {
-  return { ...given, reasons: given.reasons.slice(-1), others: new Uint8Array(given.others.length) };
+export function withoutOthers({ masks, others, reasons }) {
+  return { masks, others: openCells(others.length), reasons: reasons.slice(-1) };
 }
 
 /**

@@ -112,9 +112,12 @@ def elsewhere(given: Tensor, place: str, here: Tensor | None, n_heads: int) -> N
         if (words := _name_of(allowed)) is not None:
             places.setdefault(words, []).append(destination.title)
     for words, titles in places.items():
-        only = say("would_be", place=titles[0], name=words)
-        several = say("would_be_under_several", place=titles[0], n_more=len(titles) - 1, name=words)
-        st.caption(markdown_safe(only if len(titles) == 1 else several))
+        said = {
+            1: say("would_be", place=titles[0], name=words),
+            2: say("would_be_for_two", place=titles[0], name=words),
+        }
+        several = say("would_be_for_several", place=titles[0], n_more=len(titles) - 1, name=words)
+        st.caption(markdown_safe(said.get(len(titles), several)))
 
 
 def _same_cells(one: Tensor, other: Tensor) -> bool:

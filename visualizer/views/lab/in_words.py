@@ -52,7 +52,7 @@ def expression(case: Case) -> None:
 
 def beside(case: Case) -> None:
     """Draw what is wrong with the expression, and what is in force beside it."""
-    complain(str(controls.shown_in(_EXPRESSION) or ""), case.context)
+    complain(str(controls.shown_in(_EXPRESSION) or ""), case.context, say("stays"))
     _also_under(case)
     _force(case)
 

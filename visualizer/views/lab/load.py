@@ -8,17 +8,19 @@ from dataclasses import replace
 
 import streamlit as st
 import torch
+from streamlit.runtime.uploaded_file_manager import UploadedFile
 from torch import Tensor
 
 from model.mask_tools.destinations import DESTINATIONS, Destination, passed_to
+from model.mask_tools.intent_kinds import CELLS_OF_THEIR_OWN
 from model.mask_tools.intents import plain_context
 from model.mask_tools.planes import Passed, Remark
 from model.texts import texts_of
-from visualizer.runs.intended import read_intent
-from visualizer.safe_text import markdown_safe
+from visualizer.runs.intended import kind_of, read_intent
+from visualizer.safe_text import markdown_safe, visible_whole
 from visualizer.settings.attentions import attention_named
-from visualizer.settings.fields import TRAINED
-from visualizer.state import state, widgets
+from visualizer.settings.fields import TRAINED, UNSAID
+from visualizer.state import drafts, state, widgets
 from visualizer.views.lab import mask_edits
 from visualizer.views.lab.case import Case, case_in
 from visualizer.views.lab.crop import Crop, crop_of
@@ -28,6 +30,7 @@ from visualizer.views.lab.mask_files import ENDINGS, MAX_BYTES, pasted, uploaded
 from visualizer.views.lab.planes import CALLED, ICONS, Plane, planes_of
 
 say = texts_of(__name__)
+_FILE = "mask_file"
 _INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
 _EXAMPLE = "[[1, 0, 0],\n [1, 1, 0],\n [1, 1, 1]]"
 
@@ -43,20 +46,16 @@ def render(case: Case) -> None:
         help=say("paste_help"),
         persist_state="page",
     )
-    upload = uploading.file_uploader(
-        say("upload"),
-        key="mask_file",
-        max_upload_size=MAX_BYTES // 2**20,
-        help=say("upload_help", endings=", ".join(ENDINGS)),
-    )
+    with uploading:
+        file = _file()
     questions = st.container(horizontal=True, vertical_alignment="bottom", gap="medium", key="array_meant")
     with questions:
-        widgets.choice("passed_to", width=250)
+        widgets.choice("passed_to", width=400)
     try:
-        if upload is not None:
+        if file is not None:
             if text.strip():
                 st.caption(say("both_given"))
-            array = _one_of(uploaded(upload.name, upload.getvalue()))
+            array = _one_of(uploaded(*file))
         elif text.strip():
             array = pasted(text)
         else:
@@ -65,6 +64,31 @@ def render(case: Case) -> None:
         _refuse(error)
         return
     _array(case, array, questions)
+
+
+def _file() -> tuple[str, bytes] | None:
+    """The name and the bytes of the file uploaded last, kept here since its field forgets it off the page."""
+
+    def keep(upload: UploadedFile | None) -> None:
+        drafts.put_by(_FILE, None if upload is None else (upload.name, upload.getvalue()))
+
+    upload = st.file_uploader(
+        say("upload"),
+        key=_FILE,
+        max_upload_size=MAX_BYTES // 2**20,
+        help=say("upload_help", endings=", ".join(ENDINGS)),
+        on_change=state.on_change(_FILE, keep),
+    )
+    match drafts.put_by_before(_FILE):
+        case (str(name), bytes(content)):
+            if upload is None:
+                with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+                    st.caption(say("kept", name=markdown_safe(visible_whole(name))), width="content")
+                    st.button(
+                        say("remove"), key="remove_file", on_click=state.callback(keep, None), type="tertiary"
+                    )
+            return name, content
+    return None
 
 
 def _one_of(arrays: Mapping[str, Tensor]) -> Tensor:
@@ -218,7 +242,14 @@ def _paint(case: Case, allowed: Tensor) -> None:
         state.change(**_text_of(case, *allowed.shape))
     source = mask_edits.source_of(allowed, context)
     case.change_masks(mask_edits.put_in_place(case.settings, case.scope, source, case.masks, context))
-    state.select(panel="translate", attention=case.attention.name)  # beside which the painter is
+    intended = case.selection.intent_array
+    meant = {case.attention.intent: intended} if _is_said_of_any_mask(intended) else {}
+    state.select(panel="translate", attention=case.attention.name, **meant)  # beside which the painter is
+
+
+def _is_said_of_any_mask(intent: str) -> bool:
+    """Whether an intention is one for the painter too: neither its own mask nor cells given beside the array."""
+    return kind_of(intent) not in (UNSAID, *CELLS_OF_THEIR_OWN)
 
 
 def _text_of(case: Case, n_queries: int, n_keys: int) -> dict[str, object]:

@@ -11,7 +11,9 @@ from model import CombinedMask
 from model.mask_tools.intents import Intent
 from model.mask_tools.language import MaskContext, from_mask_mod, parse
 from visualizer.runs.masks_in_force import as_expression, as_source, painted_cells
+from visualizer.settings.fields import NO_MASK
 from visualizer.settings.lines import lines_of
+from visualizer.settings.link import read_part
 from visualizer.settings.painted_mask import (
     EVERYWHERE,
     Scope,
@@ -53,6 +55,11 @@ def source_in(settings: Settings, scope: Scope) -> str:
         return planes[scope]
     wider = {other: source for other, source in planes.items() if _contains(other, scope)}
     return source_at(wider, scope.layer or 0, scope.head or 0)
+
+
+def painted_in(settings: Settings, scope: Scope, context: MaskContext) -> Tensor:
+    """What the painting that is in force in a scope allows, (Tq, Tk)."""
+    return painted_cells(source_in(settings, scope) if "custom" in settings.mask else "", context)
 
 
 def whole_expression(settings: Settings, layer: int, head: int, context: MaskContext) -> str:
@@ -115,6 +122,20 @@ def put_in_place(
 def with_source(settings: Settings, scope: Scope, source: str) -> Settings:
     """Paint a scope with an expression or cells, and put the painted mask in force."""
     return _painted(settings, {**read_planes(settings.custom), scope: source})
+
+
+def masks_written(settings: Settings) -> dict[str, str]:
+    """The masks chosen and the painting, as a link says them, for ``brought_back``."""
+    return {"mask": ",".join(settings.mask) or NO_MASK, "custom": settings.custom}
+
+
+def brought_back(
+    settings: Settings, scope: Scope, masks: Mapping[str, str], allowed: Tensor, context: MaskContext
+) -> Settings:
+    """Put masks in force that were written before, and paint the cells of a scope where those differ."""
+    read, _ = read_part({name: [masks[name]] for name in ("mask", "custom") if name in masks}, settings)
+    is_painted = bool((painted_in(read, scope, context) == allowed).all())
+    return read if is_painted else with_cells(read, scope, allowed, context)
 
 
 def taken_over(settings: Settings, masks: CombinedMask, context: MaskContext) -> Settings:

@@ -18,12 +18,13 @@ from visualizer.components.mask_painter.element import (
     Reason,
     mask_painter,
     parse_mask,
+    parse_masks,
     parse_mend,
     parse_select,
 )
 from visualizer.pictures.painter import mark_of
 from visualizer.routes.address import picture_address
-from visualizer.runs.masks_in_force import as_source, painted_cells
+from visualizer.runs.masks_in_force import as_source
 from visualizer.server.mount import mount
 from visualizer.settings.attentions import changed_for
 from visualizer.settings.painted_mask import Scope, encode_cells, read_planes
@@ -101,8 +102,7 @@ def _say_what_holds(scope: Scope) -> None:
 
 def _painter(case: Case, *, is_in_force: bool) -> None:
     settings = case.settings
-    source = mask_edits.source_in(settings, case.scope) if "custom" in settings.mask else ""
-    painted = painted_cells(source, case.context)
+    painted = mask_edits.painted_in(settings, case.scope, case.context)
     others = case.masks.without("custom")
     beside = others.allowed
     allowed = painted if beside is None else painted & beside[0, 0]
@@ -113,6 +113,11 @@ def _painter(case: Case, *, is_in_force: bool) -> None:
         if (blocked := parse_mask(event, *case.size)) is not None:
             allowed = torch.from_numpy(~blocked)
             case.change_masks(mask_edits.with_cells(settings, case.scope, allowed, case.context))
+
+    def bring_back(event: object) -> None:
+        if (blocked := parse_mask(event, *case.size)) is not None:
+            masks, allowed = parse_masks(event), torch.from_numpy(~blocked)
+            case.change_masks(mask_edits.brought_back(settings, case.scope, masks, allowed, case.context))
 
     def mend(event: object) -> None:
         intent, index = chosen_intent(case), parse_mend(event, len(findings))
@@ -140,6 +145,7 @@ def _painter(case: Case, *, is_in_force: bool) -> None:
             weights_title=_weights_title(case),
             findings=tuple(mark_of(finding) for finding in findings),
             all_clear=said,
+            masks=mask_edits.masks_written(settings),
             selected=(case.selection.query, case.selection.key),
             scope=_history_of(case),
             rows=rows,
@@ -150,6 +156,7 @@ def _painter(case: Case, *, is_in_force: bool) -> None:
         ),
         paint=paint,
         mend=mend,
+        bring_back=bring_back,
         select=select,
         take_over=take_over,
         look=look,

@@ -11,8 +11,8 @@ _WIDEST = 38
 """Characters of a line that a narrow screen shows without wrapping."""
 
 
-def complain(text: str, context: MaskContext | None) -> None:
-    """Draw what is wrong with an expression as it stands, and where."""
+def complain(text: str, context: MaskContext | None, outcome: str = "") -> None:
+    """Draw what is wrong with an expression as it stands, where, and in a sentence what comes of it."""
     if not text.strip():
         return
     expression = text
@@ -22,13 +22,16 @@ def complain(text: str, context: MaskContext | None) -> None:
         if context is not None:
             read.evaluate(context)
     except MaskExpressionError as error:
-        point_out(expression, error)
+        point_out(expression, error, outcome)
 
 
-def point_out(text: str, error: MaskExpressionError) -> None:
-    """Draw an error and its place."""
+def point_out(text: str, error: MaskExpressionError, outcome: str = "") -> None:
+    """Draw an error and its place, and in a sentence what comes of it."""
     st.code(pointed_at(text, error), language=None)
-    st.caption(markdown_safe(f"{error}."))  # beside the code it would be cut, and not wrapped
+    what = str(error)
+    sentence = f"{what[:1].upper()}{what[1:]}{'' if what.endswith('?') else '.'}"
+    said = f":red[{markdown_safe(sentence)}] {outcome}"
+    st.markdown(f":small[{said}]")  # beside the code it would be cut; a caption would pale the red
 
 
 def pointed_at(text: str, error: MaskExpressionError) -> str:

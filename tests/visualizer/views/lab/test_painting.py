@@ -83,10 +83,17 @@ def test_a_mistake_in_an_expression_loses_nothing_and_the_right_word_is_said():
     app = open_app(**LINK, mask="custom", custom="k <= q")
     app.text_input(key="expression").set_value("k <= same_tokens").run()
     assert app.code[0].value == "k <= same_tokens\n     ^^^^^^^^^^^"
-    assert markdown_safe("did you mean same_token?") in said(app)
+    assert f"{markdown_safe('did you mean same_token?')}] The last valid mask stays in force." in said(app)
     assert (expression(app), in_link(app, "custom")) == ("k <= same_tokens", "k <= q")
     app.text_input(key="expression").set_value("k < 2").run()
     assert in_link(app, "custom") == "k < 2"
+
+
+def test_what_is_wrong_with_an_expression_is_a_red_sentence():
+    app = open_app(**LINK)
+    app.text_input(key="expression").set_value("k < 3 and").run()
+    red = markdown_safe("A value is missing after 'and'.")
+    assert f":red[{red}] The last valid mask stays in force." in said(app)
 
 
 def test_one_head_of_one_layer_can_be_painted():
@@ -128,6 +135,19 @@ def test_a_mask_is_judged_once_it_is_said_what_it_should_be_and_fixed_by_one_cli
     painter = pictures(done(app, "mend", finding=0))["headlight_mask_painter"]
     assert (painter["findings"], painter["all_clear"]) == ([], "Every cell is as it should be: causal.")
     assert link_of(app) | {"mask": "custom", "custom": "k <= q", "intent": "causal"} == link_of(app)
+
+
+@pytest.mark.parametrize("event", [{"mend": {"finding": 0}}, {"take_over": {}}])
+def test_the_masks_that_were_replaced_come_back_as_they_were(event):
+    masks = {"mask": "sliding_window,custom", "window": "2", "custom": "k <= q+1"}
+    app = open_app(**LINK, architecture="decoder", intent="causal", **masks)
+    before = pictures(app)["headlight_mask_painter"]["masks"]
+    ((name, facts),) = event.items()
+    done(app, name, **facts)
+    assert in_link(app, "mask") == "custom"
+    blocked = base64.b64encode(np.packbits(torch.ones(4, 4).triu(2).bool().numpy())).decode()
+    done(app, "bring_back", masks=before, blocked=blocked, n_queries=4, n_keys=4)
+    assert link_of(app) | masks == link_of(app)
 
 
 @pytest.mark.parametrize(("case", "verdict"), [("causal", "Passes"), ("after_softmax", "Fails")])
@@ -174,3 +194,44 @@ def test_a_refused_file_leaves_no_trace():
     app.file_uploader[0].upload("good.csv", b"1,0\n1,1").run()
     assert_healthy(app)
     assert "An array of **2 × 2**" in said(app)
+
+
+def test_a_file_stays_while_the_other_door_is_open_until_it_is_removed():
+    app = open_app(**LINK, panel="load", architecture="decoder")
+    app.text_area(key="pasted_mask").set_value("[[1, 0, 0], [1, 1, 0], [1, 1, 1]]").run()
+    app.file_uploader[0].upload("good.csv", b"1,0\n1,1").run()
+    assert "An array of **2 × 2**" in said(app)
+    app.button(key="door_say").click().run()
+    app.button(key="door_array").click().run()
+    assert "An array of **2 × 2**" in said(app)
+    assert markdown_safe("good.csv") in said(app)
+    app.button(key="remove_file").click().run()
+    assert "An array of **3 × 3**" in said(app)
+
+
+def test_the_intended_mask_of_an_array_is_that_of_its_painting():
+    app = open_app(**LINK, panel="load", architecture="decoder", passed_to="mha_attn_mask", intent_array="causal")
+    app.text_area(key="pasted_mask").set_value(str(CAUSAL.int().tolist())).run()
+    app.button(key="paint_loaded").click().run()
+    findings = pictures(app)["headlight_mask_painter"]["findings"]
+    assert "This is not causal" in [finding["title"] for finding in findings]
+    assert in_link(app, "intent") == "causal"
+
+
+def test_what_to_see_in_a_case_is_said_beside_the_panel_that_it_opens_alone():
+    app = open_case(open_app(view="lab"), "causal")
+    assert "Under Prove" in said(app)
+    app.button(key="door_array").click().run()
+    assert "Under Prove" not in said(app)
+
+
+def test_what_an_array_would_be_elsewhere_is_said_of_one_place_of_two_and_of_several():
+    app = open_app(**LINK, panel="load", architecture="decoder")
+    app.text_area(key="pasted_mask").set_value(str(CAUSAL.tolist())).run()
+    everywhere = "it would be open everywhere: every query sees every key."
+    for sentence in (
+        "For “F.scaled_dot_product_attention: attn_mask” and 4 other places, it would be causal.",
+        "For “nn.MultiheadAttention: attn_mask” and 1 other place, it would be open where k > q.",
+        f"For “Added to the scores by hand”, {everywhere}",
+    ):
+        assert markdown_safe(sentence) in said(app)
