@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.pages import PATIENCE
-from tests.pictures.static_page import heard, let_answer, panels, picture, pictures_in, run_of, update_all
+from tests.pictures.static_page import (
+    heard,
+    let_answer,
+    panels,
+    picture,
+    pictures_in,
+    run_of,
+    update_all,
+    wait_until_drawn,
+)
 from tests.reading import click_cell, point_at, tooltip, tooltip_numbers
 from tests.test_app import open_case
+from visualizer.colors import WARNING
+from visualizer.components.axis import Axis
+from visualizer.components.tensor_grid.element import Panel, tensor_grid
 from visualizer.runs.compute import compute_run
 from visualizer.settings.settings import Selection, Settings
 
@@ -205,3 +218,27 @@ def test_the_verdict_is_in_sight_below_a_grid_that_has_its_labels(show):
     page.wait_for_function(
         "() => document.querySelector('.picture div').shadowRoot.querySelector('.matrix-plot').clientHeight > 250"
     )
+
+
+def test_a_marked_cell_is_outlined_and_no_other(show):
+    marked = np.zeros((4, 4), dtype=np.bool_)
+    marked[1, 3] = True
+    rows, columns = Axis("query", tuple("abcd")), Axis("key", tuple("abcd"))
+    page = show([tensor_grid([Panel("mask", "Mask", np.ones((4, 4)), rows, columns, marked=marked)], key="mask")])
+    wait_until_drawn(page)
+    warned = """(overlay, [red, green, blue]) => {
+      const plot = overlay.parentElement.querySelector(".matrix-plot").getBoundingClientRect();
+      const box = overlay.getBoundingClientRect();
+      const ratio = overlay.width / box.width;
+      const { data, width } = overlay.getContext("2d").getImageData(0, 0, overlay.width, overlay.height);
+      const cells = new Set();
+      for (let i = 0; i < data.length; i += 4) {
+        if (data[i] !== red || data[i + 1] !== green || data[i + 2] !== blue || data[i + 3] !== 255) continue;
+        const [x, y] = [(i / 4) % width, Math.floor(i / 4 / width)].map((at) => (at + 0.5) / ratio);
+        const row = Math.floor((y + box.top - plot.top) / (plot.height / 4));
+        cells.add(`${row} ${Math.floor((x + box.left - plot.left) / (plot.width / 4))}`);
+      }
+      return [...cells];
+    }"""
+    color = list(bytes.fromhex(WARNING["light"][1:]))
+    assert panels(page, "mask").first.locator("canvas.matrix-overlay").evaluate(warned, color) == ["1 3"]

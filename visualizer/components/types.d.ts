@@ -90,6 +90,8 @@ export interface Matrix extends Plane {
   columnAxis: Axis;
   dtype: string;
   blockedBy?: string[];
+  /** A flag for each cell that is outlined. */
+  marked?: Uint8Array | null;
 }
 
 /** How numbers become pixels. */

@@ -1,4 +1,4 @@
-import { contextOf, sizedContext } from "../shared/canvas.js";
+import { contextOf, edgesOf, outlineCells, sizedContext } from "../shared/canvas.js";
 import { clamp } from "../shared/dom.js";
 import { cellNumber, STEPS_BACK } from "../shared/grid.js";
 import { LABEL_FONT_SIZE } from "../shared/grid_layout.js";
@@ -132,11 +132,6 @@ export function drawLines(context, { rows, columns }, { left, top, plotWidth, pl
   context.globalAlpha = 1;
 }
 
-/** Where each row or column begins, in device pixels, and where the last one ends. */
-function edgesOf(count, length) {
-  return Float64Array.from({ length: count + 1 }, (_, i) => Math.round((i * length) / count));
-}
-
 /** {width, height} of a plot in device pixels. */
 export function devicePixels({ plotWidth, plotHeight }, pixelRatio) {
   const whole = (length) => Math.max(1, Math.round(length * pixelRatio));
@@ -150,19 +145,11 @@ export function drawFound(context, cells, { rows, columns }, { width, height }, 
   context.fillStyle = theme.background;
   context.fillRect(0, 0, width, height);
   context.globalAlpha = 1;
-  context.fillStyle = theme.text;
-  const isFound = (row, column) =>
-    row >= 0 && column >= 0 && row < rows && column < columns && cells[row * columns + column];
   for (let row = 0; row < rows; row++) {
     for (let column = 0; column < columns; column++) {
-      if (!isFound(row, column)) continue;
-      const [left, top, right, bottom] = [across[column], down[row], across[column + 1], down[row + 1]];
-      const line = right - left < 6 ? 1 : 2;
-      context.clearRect(left, top, right - left, bottom - top);
-      if (!isFound(row - 1, column)) context.fillRect(left, top, right - left, line);
-      if (!isFound(row + 1, column)) context.fillRect(left, bottom - line, right - left, line);
-      if (!isFound(row, column - 1)) context.fillRect(left, top, line, bottom - top);
-      if (!isFound(row, column + 1)) context.fillRect(right - line, top, line, bottom - top);
+      const [left, top] = [across[column], down[row]];
+      if (cells[row * columns + column]) context.clearRect(left, top, across[column + 1] - left, down[row + 1] - top);
     }
   }
+  outlineCells(context, cells, across, down, { color: theme.text, line: across[1] < 6 ? 1 : 2 });
 }

@@ -72,3 +72,25 @@ export function shortened(context, text, width) {
   while (characters.length > 1 && context.measureText(`${characters.join("")}…`).width > width) characters.pop();
   return `${characters.join("")}…`;
 }
+
+/** Where each row or column begins, in device pixels, and where the last one ends. */
+export function edgesOf(count, length) {
+  return Float64Array.from({ length: count + 1 }, (_, i) => Math.round((i * length) / count));
+}
+
+/** Draw a line inside the edge of some cells, one flag each; neighbours share one. `across` and `down` are edges. */
+export function outlineCells(context, cells, across, down, { color, line }) {
+  const [rows, columns] = [down.length - 1, across.length - 1];
+  const has = (row, column) => row >= 0 && column >= 0 && row < rows && column < columns && cells[row * columns + column];
+  context.fillStyle = color;
+  for (let row = 0; row < rows; row++) {
+    for (let column = 0; column < columns; column++) {
+      if (!has(row, column)) continue;
+      const [left, top, right, bottom] = [across[column], down[row], across[column + 1], down[row + 1]];
+      if (!has(row - 1, column)) context.fillRect(left, top, right - left, line);
+      if (!has(row + 1, column)) context.fillRect(left, bottom - line, right - left, line);
+      if (!has(row, column - 1)) context.fillRect(left, top, line, bottom - top);
+      if (!has(row, column + 1)) context.fillRect(right - line, top, line, bottom - top);
+    }
+  }
+}

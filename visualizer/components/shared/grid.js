@@ -1,6 +1,6 @@
 /** @import { Axis, Geometry, Mark, Matrix, Numbers, TooltipLine } from "../types.d.ts" */
 
-import { drawUpwards, setBox, shortened, sizedContext, textContext } from "./canvas.js";
+import { drawUpwards, edgesOf, outlineCells, setBox, shortened, sizedContext, textContext } from "./canvas.js";
 import { clamp, makeElement, setText, whenIdle } from "./dom.js";
 import { cellUnder, labelFont, LONGEST_LABEL, panelGeometry, readsUpwards, tickStep } from "./grid_layout.js";
 import { hasModifier, stepOfKey } from "./keys.js";
@@ -217,6 +217,10 @@ export class MatrixPanel {
       ? signCanvas(matrix, this.look.scale, hatchWidth, hatchHeight, pixelRatio)
       : null;
     if (sign) context.drawImage(sign, Math.round(left * pixelRatio), Math.round(top * pixelRatio));
+    if (matrix.marked) {
+      context.translate(Math.round(left * pixelRatio), Math.round(top * pixelRatio));
+      drawMarked(context, matrix, hatchWidth, hatchHeight, theme);
+    }
     context.setTransform(pixelRatio, 0, 0, pixelRatio, 0, 0);
     if (labelled) drawLabels(context, matrix, geometry, theme);
     if (geometry.numbers) drawNumbers(context, matrix, geometry, this.look.scale);
@@ -334,7 +338,7 @@ export class MatrixPanel {
 /** Whether two matrices have the same hatch and labels. */
 function looksAlike(one, other) {
   const isSame = (name) => one[name] === other[name];
-  return ["blocked", "emptyRows", "rowAxis", "columnAxis"].every(isSame);
+  return ["blocked", "emptyRows", "marked", "rowAxis", "columnAxis"].every(isSame);
 }
 
 /** The same by transform, which moves without a new layout; hides the element when not `visible`. */
@@ -453,6 +457,15 @@ export function drawEmptyRows(context, matrix, { left, top, cellHeight, plotWidt
     if (inWords) drawPlate(context, text, left + plotWidth / 2, y + cellHeight / 2, theme);
     else context.fillRect(left, y, 3, Math.max(1, cellHeight));
   }
+}
+
+/** Draw a line around the marked cells, on one of the background that parts it from dark cells. */
+function drawMarked(context, matrix, width, height, theme) {
+  const { marked, rows, columns } = matrix;
+  const [across, down] = [edgesOf(columns, width), edgesOf(rows, height)];
+  const line = across[1] < 6 ? 1 : Math.min(4, Math.floor(across[1] / 8));
+  outlineCells(context, marked, across, down, { color: theme.background, line: line * 2 });
+  outlineCells(context, marked, across, down, { color: theme.warning, line });
 }
 
 /** A word on a plate of the page's background, centred on a point. */

@@ -45,6 +45,7 @@ class TensorGrid extends FetchedPicture {
       columnAxis: this.data.axes[panel.columns],
       blocked,
       blockedBy: panel.blocked_by,
+      marked: this.data.arrays[`marked${index}`]?.data ?? null,
       emptyRows: rowsWithoutKey(blocked, rows, columns),
     };
   }

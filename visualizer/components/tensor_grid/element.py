@@ -34,6 +34,7 @@ class Panel:
     bounds: the numbers at both ends of the scale; None takes them from the array. Neighbours with the same bounds
         and palette share one legend.
     blocked: (rows, columns) uint8, bit i set where mask `blocked_by[i]` blocks the cell; None without masks.
+    marked: (rows, columns) bool, the cells to outline; None for none.
     operator: what is written before the panel, such as "×", "+", "=" or "where".
     hint: what a click does, such as "click: go to masked_scores"; the tooltip's last line.
     """
@@ -49,6 +50,7 @@ class Panel:
     bounds: tuple[float, float] | None = None
     blocked: npt.NDArray[np.uint8] | None = None
     blocked_by: tuple[str, ...] = ()
+    marked: npt.NDArray[np.bool_] | None = None
     operator: str = ""
     hint: str = ""
 
@@ -115,6 +117,8 @@ def packed_panels(
         arrays[f"values{index}"] = values
         if panel.blocked is not None:
             arrays[f"blocked{index}"] = panel.blocked.astype(np.uint8, copy=False)
+        if panel.marked is not None:
+            arrays[f"marked{index}"] = panel.marked.astype(np.uint8)
         described.append(
             {
                 "name": panel.name,

@@ -35,13 +35,21 @@ class Crop:
     query: int
     key: int
 
-    def draw(self, case: Case) -> None:
-        """Draw its cells with the tokens of the text, where it has as many, else with their numbers."""
+    def draw(self, case: Case, marked: Tensor | None) -> None:
+        """Draw its cells with the tokens of the text, where it has as many, else with their numbers.
+
+        Args:
+            case: whose tokens these are.
+            marked: the cells of the whole mask to outline, (Tq, Tk); None for none.
+        """
         sizes, firsts = self.cells.shape, (self.query, self.key)
         rows, columns = (
             _axis(case, name, size, first)
             for name, size, first in zip(("query", "key"), sizes, firsts, strict=True)
         )
+        n_queries, n_keys = sizes
+        if marked is not None:
+            marked = marked[self.query : self.query + n_queries, self.key : self.key + n_keys]
         panel = Panel(
             name="loaded",
             title=say("title"),
@@ -52,6 +60,7 @@ class Crop:
             bounds=(0.0, 1.0),
             blocked=(~self.cells).numpy().astype(np.uint8),
             blocked_by=(say("blocked_by"),),
+            marked=None if marked is None else marked.numpy(),
         )
         mount(tensor_grid([panel], key="loaded_mask"))
 

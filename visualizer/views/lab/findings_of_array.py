@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
 
 import streamlit as st
 from torch import Tensor
@@ -29,21 +30,29 @@ _MANY_CELLS = 256 * 256
 
 def draw_findings(
     case: Case, passed: Passed, planes: Sequence[Plane], shown: Plane, destination: Destination
-) -> None:
-    """What the masks are, and, once it is said what they should be, everything that is wrong with any of them."""
+) -> Tensor | None:
+    """What the masks are, and, once it is said what they should be, everything that is wrong with any of them.
+
+    Returns:
+        The cells of the mask shown that are not as they should be, (Tq, Tk); None where there are none.
+    """
     with st.spinner(say("comparing")) if shown.allowed.numel() > _MANY_CELLS else st.container():
         try:
-            _judge(case, passed, planes, shown, destination)
+            return _judge(case, passed, planes, shown, destination)
         except ValueError as error:
             st.warning(markdown_safe(say("not_compared", error=error)), icon=":material/warning:")
+            return None
 
 
-def _judge(case: Case, passed: Passed, planes: Sequence[Plane], shown: Plane, destination: Destination) -> None:
+def _judge(
+    case: Case, passed: Passed, planes: Sequence[Plane], shown: Plane, destination: Destination
+) -> Tensor | None:
     context, intent = _said_of(case, shown, destination)
     cells = None if intent is None else given_cells(intent, "intent_array", case.allowed)
     if intent is not None and asks_for_head(intent.condition):
         planes = [replace(plane, tokens=number) for number, plane in enumerate(planes)]
 
+    @cache
     def judge(plane: Plane) -> Sequence[Finding]:
         over, meant = _said_of(case, plane, destination)
         mask = MaskCase(plane.allowed, *padding_of(over), causal=False, fill=passed.fill, dtype=passed.dtype)
@@ -57,6 +66,7 @@ def _judge(case: Case, passed: Passed, planes: Sequence[Plane], shown: Plane, de
         st.caption(say("say_padding") if destination.rows == "sequences" else say("say_intent"))
     else:
         _draw(found, all_clear(intent, shown.allowed, context, cells))
+    return next((one.cells for one in judge(shown) if one.rule == "not_as_meant"), None)
 
 
 def _said_of(case: Case, plane: Plane, destination: Destination) -> tuple[MaskContext, Intent | None]:

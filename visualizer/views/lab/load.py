@@ -171,12 +171,12 @@ def _judged(
             _ask_for_past(case, shown)
     crop = crop_of(case, shown.allowed)
     picture, found = st.columns([2, 3])
-    with picture:
-        crop.draw(case)
     with found:
-        draw_findings(case, passed, planes, shown, destination)
+        differing = draw_findings(case, passed, planes, shown, destination)
         if not is_of_keys:
             _paint_button(case, crop)
+    with picture:
+        crop.draw(case, differing)
 
 
 def _with_rows(case: Case, passed: Passed) -> Passed:

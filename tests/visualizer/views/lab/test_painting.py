@@ -11,6 +11,7 @@ from streamlit.testing.v1 import AppTest
 
 from tests.controls import chosen
 from tests.test_app import assert_healthy, in_link, open_app, open_case
+from tests.visualizer.routes.test_routes import unpacked
 from tests.visualizer.told import tell
 from tests.visualizer.views.lab.test_answers import said
 from tests.visualizer.views.watched.test_watched_view import link_of, pictures
@@ -235,3 +236,12 @@ def test_what_an_array_would_be_elsewhere_is_said_of_one_place_of_two_and_of_sev
         f"For “Added to the scores by hand”, {everywhere}",
     ):
         assert markdown_safe(sentence) in said(app)
+
+
+def test_the_cells_of_an_array_that_are_not_as_they_should_be_are_outlined():
+    app = open_app(**LINK, panel="load", architecture="decoder", passed_to="sdpa", intent_array="causal")
+    for allowed, marked in ((freed(1, 3), [(1, 3)]), (CAUSAL, [])):
+        app.text_area(key="pasted_mask").set_value(str(allowed.tolist())).run()
+        (data,) = (one.proto.bytes for one in app.get("bidi_component") if one.proto.id.endswith("-loaded_mask"))
+        flags = unpacked(data)[1].get("marked0", np.zeros((4, 4)))
+        assert list(zip(*flags.nonzero(), strict=True)) == marked
