@@ -159,8 +159,9 @@ def mask_painter(
             "heads": None if heads is None else asdict(heads),
         },
     )
-    events = ("paint", "take_over", "mend", "bring_back", "select", "look")
-    return Picture("mask_painter/element.js", data, key, events)
+    return Picture(
+        "mask_painter/element.js", data, key, ("paint", "take_over", "mend", "bring_back", "select", "look")
+    )
 
 
 def payload(

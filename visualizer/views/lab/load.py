@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from typing import Any
 
 import streamlit as st
 import torch
-from streamlit.runtime.uploaded_file_manager import UploadedFile
 from torch import Tensor
 
 from model.mask_tools.destinations import DESTINATIONS, Destination, passed_to
@@ -69,7 +69,7 @@ def render(case: Case) -> None:
 def _file() -> tuple[str, bytes] | None:
     """The name and the bytes of the file uploaded last, kept here since its field forgets it off the page."""
 
-    def keep(upload: UploadedFile | None) -> None:
+    def keep(upload: Any) -> None:  # noqa: ANN401 - what Streamlit has of a file; None for none
         drafts.put_by(_FILE, None if upload is None else (upload.name, upload.getvalue()))
 
     upload = st.file_uploader(
