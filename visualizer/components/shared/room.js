@@ -31,9 +31,11 @@ export function roomBelow(element) {
  * there have the whole window, to which a person scrolls. With `least`, a grid fits any page where its rows are as high.
  */
 export function tallestGrid(element, rows, least = Infinity) {
+  const presented = isPresented(element);
+  if (!presented && least === Infinity) return Infinity; // without asking where the element is, which lays out the page
   const below = roomBelow(element);
   const fits = (row) => below >= ABOVE_ROWS + rows * row;
-  if (!isPresented(element)) return fits(least) ? below - FOOT : Infinity;
+  if (!presented) return fits(least) ? below - FOOT : Infinity;
   const whole = window.innerHeight / zoomOf(element) - STRIP;
   return (fits(LABEL_CELL) ? below : whole) - FOOT;
 }
