@@ -40,7 +40,7 @@ from visualizer.settings.watched_settings import (
 from visualizer.state import controls
 from visualizer.state.given import given_recording
 from visualizer.state.memory import address, memory
-from visualizer.state.streamlit_internals import has_gone_back
+from visualizer.state.streamlit_internals import has_gone_back, is_lost_file
 
 _logger = logging.getLogger(__name__)
 _CHOICES = "_choices"
@@ -227,11 +227,14 @@ def on_event(key: str, name: str, handle: Callable[[object], None]) -> Callable[
 
 
 def on_change(name: str, handle: Callable[[Any], None]) -> Callable[[], None]:
-    """A callback that hands ``handle`` the new value of a control, unless the control has left the page."""
+    """A callback that hands ``handle`` the new value of a control, unless the control has left the page.
+
+    A file that the server lost is no new value: nobody took it away.
+    """
 
     def take() -> None:
-        if keys := controls.keys_on_page(name):
-            handle(memory[keys[-1]])
+        if (keys := controls.keys_on_page(name)) and not is_lost_file(value := memory[keys[-1]]):
+            handle(value)
 
     return callback(take)
 

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 
 from streamlit import runtime
 from streamlit.runtime.scriptrunner import get_script_run_ctx
+from streamlit.runtime.uploaded_file_manager import DeletedFile
 
 _ASKS = "_yield_callback"
 """What Streamlit calls at every touch of ``st.session_state``, to break off a run that is out of date."""
@@ -36,6 +37,11 @@ def has_gone_back() -> bool:
     """Whether a person went Back or Forward to the address."""
     context = get_script_run_ctx()
     return context is not None and context.is_history_navigation
+
+
+def is_lost_file(value: object) -> bool:
+    """Whether the value of a field for files is a file that the server has no more, as after its page was closed."""
+    return isinstance(value, DeletedFile)
 
 
 @contextmanager

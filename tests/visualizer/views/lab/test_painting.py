@@ -210,6 +210,16 @@ def test_a_file_stays_while_the_other_door_is_open_until_it_is_removed():
     assert "An array of **3 × 3**" in said(app)
 
 
+def test_a_file_that_the_server_lost_was_not_taken_away(monkeypatch):
+    app = open_app(**LINK, panel="load", architecture="decoder")
+    app.file_uploader[0].upload("good.csv", b"1,0\n1,1").run()
+    monkeypatch.setattr(app, "_register_uploaded_files", lambda _: None)
+    app.run()
+    assert_healthy(app)
+    assert not app.error
+    assert "An array of **2 × 2**" in said(app)
+
+
 def test_the_intended_mask_of_an_array_is_that_of_its_painting():
     app = open_app(**LINK, panel="load", architecture="decoder", passed_to="mha_attn_mask", intent_array="causal")
     app.text_area(key="pasted_mask").set_value(str(CAUSAL.int().tolist())).run()
