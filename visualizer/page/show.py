@@ -65,17 +65,22 @@ def show(choices: Choices) -> None:
         header.batch_items(_beginnings(run))
         about_batch(run, choices.selection)
     another_order(run, choices)
-    notes = st.container(gap="xsmall")
+    presses_masks = choices.selection.view in ("heads", "compare")  # notes above would move them under the hand
+    if not presses_masks:
+        _notes(run, choices)
     _back_to_the_way(choices.selection)
     seen = run if choices.selection.view in VIEWS_OF_BATCH else run.alone()
     VIEWS[choices.selection.view](seen, choices.selection)
-    if choices.selection.view in ("heads", "compare"):  # masks pressed there would move away under the hand
-        notes = st.container(gap="xsmall")
-    with notes:
-        hints(run, choices)
-        broken_on_purpose(run)
-        not_as_trained(run, choices)
-        _where_to_paint(choices)
+    if presses_masks:
+        _notes(run, choices)
+
+
+def _notes(run: Run, choices: Choices) -> None:
+    """What is said of the settings, where they do not do what their names promise."""
+    hints(run, choices)
+    broken_on_purpose(run)
+    not_as_trained(run, choices)
+    _where_to_paint(choices)
 
 
 def _refused(error: ValueError) -> None:
