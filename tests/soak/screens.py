@@ -9,7 +9,11 @@ from urllib.parse import parse_qsl, urlsplit
 
 from playwright.sync_api import Page
 
+from model.texts import texts_of
 from tests.browser.headlight_page import settle
+from visualizer.views.lab import in_words
+
+IN_WORDS = texts_of(in_words.__name__)
 
 NOT_COMPARED = {
     ".st-key-class_answers": "whether the poll is open is a choice of one page",
@@ -70,6 +74,7 @@ def bring_to_rest(page: Page) -> None:
     settle(page)
     page.evaluate("monkey.tidy()")  # what came meanwhile
     _take_refused_numbers_away(page)
+    _take_refused_expression_away(page)
     settle(page)
     page.evaluate("monkey.scrollThrough()")
 
@@ -80,6 +85,14 @@ def _take_refused_numbers_away(page: Page) -> None:
     while refused.count():
         refused.first.fill(refused.first.get_attribute("min") or "0")
         page.keyboard.press("Enter")
+
+
+def _take_refused_expression_away(page: Page) -> None:
+    """Empty the field of the mask where what was written there is none: it stays there, and is in no link."""
+    if page.get_by_text(IN_WORDS("stays")).count():
+        field = page.get_by_label(IN_WORDS("allowed_where"), exact=True)
+        field.fill("")
+        field.press("Enter")
 
 
 def read(page: Page, server: str) -> Screen:

@@ -40,7 +40,7 @@ def has_gone_back() -> bool:
 
 
 def is_lost_file(value: object) -> bool:
-    """Whether the value of a field for files is a file that the server has no more, as after its page was closed."""
+    """Whether a field holds a file that the server has no more, as after its page was closed."""
     return isinstance(value, DeletedFile)
 
 

@@ -33,7 +33,13 @@ def menu(title: str, offered: Mapping[str, Callable[[], None]], *, key: str, **m
 
 
 def following(name: str, value: object, choose: Callable[[Any], None]) -> dict[str, Any]:
-    """What makes a control show a value that may be chosen elsewhere too, and hand on what is chosen in it."""
+    """What makes a control show a value that may be chosen elsewhere too, and hand on what is chosen in it.
+
+    Raises:
+        ValueError: a field of the link has this name, and would take the value too.
+    """
+    if name in _FIELDS:
+        raise ValueError(f"{name} is a field of the link: its control is drawn by its name")
     return {"key": controls.give(name, value), "on_change": state.on_change(name, choose)}
 
 

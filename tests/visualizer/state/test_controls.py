@@ -14,7 +14,7 @@ from tests.controls import control_named
 from tests.test_app import in_link, open_app, open_case, open_examples
 from visualizer.settings.examples import EXAMPLES
 from visualizer.settings.gallery import GALLERY
-from visualizer.state import controls, state
+from visualizer.state import controls, state, widgets
 
 PADDING = next(example for example in EXAMPLES if example.name == "padding")
 CASE = next(case for case in GALLERY if case.name == "source_padding_seen")
@@ -138,3 +138,8 @@ def test_a_browser_that_went_back_is_told_its_address_again_which_may_have_cross
     app.query_params["n_heads"] = "2"
     app.run()
     assert told[-1]["n_heads"] == "2"
+
+
+def test_a_control_of_its_own_has_no_name_of_a_field():
+    with pytest.raises(ValueError, match="checkpoint is a field of the link"):
+        widgets.following("checkpoint", "", print)

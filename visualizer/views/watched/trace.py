@@ -177,7 +177,9 @@ def _pick(run: WatchedRun, attention: Attention) -> None:
             format_func=visible_whole,
             label_visibility="collapsed",
             width=300,
-            **widgets.following("attention", attention.path, lambda one: state.watch(watched_attention=one)),
+            **widgets.following(
+                "attention_of_trace", attention.path, lambda one: state.watch(watched_attention=one)
+            ),
         )
         if n_items(attention) > 1 and not run.item_is_chosen:
             widgets.number("watched_item", width=130)

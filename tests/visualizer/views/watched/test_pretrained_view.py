@@ -51,6 +51,13 @@ def test_a_link_loads_nothing_until_it_is_asked_to(tiny):
     assert link_of(app)["pretrained_model"] == tiny
 
 
+def test_a_checkpoint_that_is_chosen_is_no_part_of_the_other_models():
+    app = open_app(watched_door="pretrained")
+    next(one for one in app.selectbox if one.label == "Checkpoint").select_index(0).run()
+    assert link_of(app)["pretrained_model"]
+    assert "checkpoint" not in link_of(app)
+
+
 def test_of_the_openings_of_many_checkpoints_the_newest_are_remembered(monkeypatch):
     ended = SimpleNamespace(look=lambda watcher: Seen("", "failed"), peek=lambda: Seen("", "failed"))
     monkeypatch.setattr(jobs, "Job", lambda *_, **__: ended)

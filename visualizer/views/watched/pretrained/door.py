@@ -124,7 +124,7 @@ def _choose(choice: WatchedChoice, checkpoint: Checkpoint | None) -> None:
         placeholder=say("checkpoint_which"),
         accept_new_options=True,
         help=say("checkpoint_help"),
-        **widgets.following("checkpoint", choice.pretrained_model or None, _take),
+        **widgets.following("suggested_checkpoint", choice.pretrained_model or None, _take),
     )
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="pretrained_choice"):
         with st.popover(say("options"), icon=":material/tune:", type="tertiary", width="content"):
