@@ -7,7 +7,7 @@ from torch.nn import functional as F
 
 import headlight
 from headlight.stages import value_of
-from model.edits import ablate_head, scale
+from model.edits import only, scale, zero
 from tests.headlight.small_models import N_HEADS, WIDTH, TokenModel, causal, seeded, stacked, vectors, written_out
 from tests.headlight.test_transformers_models import IDS, built
 
@@ -108,7 +108,7 @@ def test_the_model_goes_on_with_what_an_edit_gives():
         return weights @ v
 
     attend = lambda q, k, v: (q @ k.mT / 2).softmax(-1) @ v  # noqa: E731
-    trace, output = edited(stacked(attend, n_layers=1), vectors(), **{"0__softmax": ablate_head(1)})
+    trace, output = edited(stacked(attend, n_layers=1), vectors(), **{"0__softmax": only(zero, head=1)})
     torch.testing.assert_close(output, stacked(without_head_1, n_layers=1)(vectors()))
     assert not trace["0"].weights[:, 1].any()
     assert torch.equal(trace.stages["0.softmax"].value, trace["0"].weights)

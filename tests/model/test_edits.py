@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from model import MultiHeadAttention, TraceError, record
-from model.edits import ablate_head, replace, scale
+from model.edits import mean_over_rows, only, replace, scale, zero
 from tests.model.builders import (
     random_mask,
     random_tensor,
@@ -32,7 +32,7 @@ def test_an_ablated_head_takes_away_its_context_times_its_slice_of_w_o(head):
     x = random_tensor(2, 5, D_MODEL, dtype=torch.float64)
     mask = random_mask(5, 5)
     whole, trace = traced(attention, x, x, x, mask)
-    ablated, ablated_trace = traced(attention, x, x, x, mask, edits={"context": ablate_head(head)})
+    ablated, ablated_trace = traced(attention, x, x, x, mask, edits={"context": only(zero, head=head)})
     columns = slice(head * attention.head_dim, (head + 1) * attention.head_dim)
     contribution = trace["context"].value[:, head] @ attention.w_o.weight[:, columns].T
     torch.testing.assert_close(whole - ablated, contribution, atol=1e-12, rtol=0)
@@ -44,7 +44,7 @@ def test_an_ablated_head_takes_away_its_context_times_its_slice_of_w_o(head):
 def test_without_any_head_only_the_bias_is_left():
     attention = randomized(MultiHeadAttention(D_MODEL, 1))
     x = random_tensor(2, 5, D_MODEL)
-    output, _ = traced(attention, x, x, x, edits={"context": ablate_head(0)})
+    output, _ = traced(attention, x, x, x, edits={"context": only(zero, head=0)})
     assert torch.equal(output, attention.w_o.bias.expand(2, 5, -1))
 
 
@@ -96,6 +96,35 @@ def test_what_is_patched_in_decides_all_that_follows():
     assert torch.equal(patched, expected)
 
 
+def test_only_the_row_of_the_head_that_is_named_is_edited():
+    value = random_tensor(2, 3, 4, 5)
+    edited = only(zero, head=1, row=2)(value)
+    expected = value.clone()
+    expected[:, 1, 2] = 0
+    assert torch.equal(edited, expected)
+
+
+def test_every_row_becomes_the_mean_of_all_rows():
+    value = random_tensor(2, 3, 4, 5)
+    expected = value.numpy().mean(axis=2, keepdims=True)
+    torch.testing.assert_close(mean_over_rows(value), torch.from_numpy(expected).expand_as(value))
+
+
+@pytest.mark.parametrize("value", [torch.ones(3), torch.ones(2, 3, dtype=torch.long)])
+def test_what_has_no_mean_is_refused(value):
+    with pytest.raises(ValueError, match="rows of floating-point numbers"):
+        mean_over_rows(value)
+
+
+@pytest.mark.parametrize("row", [-1, 6])
+def test_a_row_that_is_not_there_is_refused(row):
+    with (
+        pytest.raises(ValueError, match=rf"row \({row}\) must be from 0 to 5"),
+        record(model := small_transformer(), {f"{ATTENTION}.context": only(zero, row=row)}),
+    ):
+        model(*small_inputs())
+
+
 def test_scaling_multiplies():
     x = random_tensor(2, 3)
     assert torch.equal(scale(2.5)(x), 2.5 * x)
@@ -103,7 +132,7 @@ def test_scaling_multiplies():
 
 def test_an_edit_keeps_gradients():
     model = small_transformer().requires_grad_(True)
-    with record(model, {f"{ATTENTION}.context": ablate_head(0)}):
+    with record(model, {f"{ATTENTION}.context": only(zero, head=0)}):
         model(*small_inputs()).square().sum().backward()
     w_o = model.get_submodule(ATTENTION).w_o.weight.grad
     assert (w_o[:, : D_MODEL // 2] == 0).all()
@@ -114,15 +143,15 @@ def test_an_edit_keeps_gradients():
 def test_a_head_that_is_not_there_is_refused(head):
     with (
         pytest.raises(ValueError, match=rf"head \({head}\) must be from 0 to 1"),
-        record(model := small_transformer(), {f"{ATTENTION}.context": ablate_head(head)}),
+        record(model := small_transformer(), {f"{ATTENTION}.context": only(zero, head=head)}),
     ):
         model(*small_inputs())
 
 
 def test_a_tensor_without_heads_is_refused():
     with (
-        pytest.raises(ValueError, match="not in one of 3 axes"),
-        record(model := small_transformer(), {f"{ATTENTION}.q_proj": ablate_head(0)}),
+        pytest.raises(ValueError, match="not one of 3 axes"),
+        record(model := small_transformer(), {f"{ATTENTION}.q_proj": only(zero, head=0)}),
     ):
         model(*small_inputs())
 

@@ -106,8 +106,9 @@ def strip(
     *,
     queried: SequenceName | None,
     sizes: Mapping[str, str],
+    edit: Callable[[], None] | None = None,
 ) -> None:
-    """The token strip and the glossary, which stay on top.
+    """The token strip, the glossary and the menus of edits and for a room, which stay on top.
 
     Clicking a token makes it the query, or the key of cross-attention.
 
@@ -116,6 +117,7 @@ def strip(
         choices: what is chosen.
         queried: the sequence that the rows of the picture run over; None where there is no query to choose.
         sizes: what the glossary says of this run.
+        edit: draws the menu of edits, where there is one.
     """
     only = say("input") if choices.settings.weights in WORKED_EXAMPLES else say("text")
     has_ids = choices.settings.weights not in WORKED_EXAMPLES
@@ -131,6 +133,8 @@ def strip(
     with st.container(key="sticky", horizontal=True, vertical_alignment="top", gap="small"):
         mount(token_strip(drawn, selected_query=selected, seq=state.last_seq(key), key=key), select=select)
         mount(glossary(sizes, key="glossary"), width="content")
+        if edit:
+            edit()
         audience_menu(choices.selection.view)
         keys(len(sequences[queried]) if queried else 0)
 

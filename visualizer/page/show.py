@@ -27,6 +27,7 @@ from visualizer.state import drafts, state, token_way_events, widgets
 from visualizer.state.state import Choices
 from visualizer.views import VIEWS, VIEWS_OF_BATCH, VIEWS_WITHOUT_RUN
 from visualizer.views.citation import citation
+from visualizer.views.edits import edit_menu, edits_made
 from visualizer.work.cache import cached_run, prepare_process
 
 say = texts_of(__name__)
@@ -57,6 +58,7 @@ def show(choices: Choices) -> None:
         choices,
         queried=None if writes else run.axes(path)[0].sequence or "source",
         sizes=sizes_of(run),
+        edit=partial(edit_menu, run, path, choices.selection),
     )
     if header.is_walked(choices.selection):
         walk(run, choices.selection)
@@ -65,6 +67,7 @@ def show(choices: Choices) -> None:
         header.batch_items(_beginnings(run))
         about_batch(run, choices.selection)
     another_order(run, choices)
+    edits_made(run, is_compared=choices.selection.view == "compare")
     presses_masks = choices.selection.view in ("heads", "compare")  # notes above would move them under the hand
     if not presses_masks:
         _notes(run, choices)
@@ -97,12 +100,12 @@ def _refused(error: ValueError) -> None:
 
 
 def _with_readable_painting(run: Run, choices: Choices) -> Choices:
-    """The choices without those expressions of a link that are none."""
+    """The choices without those expressions and edits of a link that cannot be made."""
     if not run.complaints:
         return choices
     widgets.notices(run.complaints)
     readable: dict[str, Any] = {**paintings_in(run.settings), "score": run.settings.score}
-    found = replace(choices, settings=replace(choices.settings, **readable))
+    found = replace(choices, settings=replace(choices.settings, edits=run.settings.edits, **readable))
     state.save(found)
     return found
 

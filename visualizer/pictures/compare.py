@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from model.mask_tools.intent_kinds import CELLS_OF_THEIR_OWN
 from model.mask_tools.intents import Intent
+from model.texts import texts_of
 from visualizer.components.attention_heads.element import payload
 from visualizer.components.packing import Precision
 from visualizer.pictures.heads import HeadsPicture, cell_of
@@ -18,15 +19,17 @@ from visualizer.settings.attentions import attention_named
 from visualizer.settings.fields import WORKED_EXAMPLES
 from visualizer.settings.settings import Selection, Settings, mask_title
 
+say = texts_of(__name__)
+
 
 def compared_settings(settings: Settings, selection: Selection) -> tuple[Settings, Settings]:
-    """The settings of A and of B: of a worked example without its mask and with it."""
+    """The settings of A, which is never edited, and of B: of a worked example without its mask and with it."""
     if settings.weights in WORKED_EXAMPLES:
         return replace(settings, mask=()), replace(settings, mask=Settings().mask)
     intent = intent_of_b(settings, selection)
     attention = attention_named(selection.attention, settings.architecture)
     b = replace(settings, mask=selection.mask_b) if intent is None else as_meant(settings, intent, attention)
-    return replace(settings, mask=selection.mask_a), b
+    return replace(settings, mask=selection.mask_a, edits=""), b
 
 
 def intent_of_b(settings: Settings, selection: Selection) -> Intent | None:
@@ -37,9 +40,10 @@ def intent_of_b(settings: Settings, selection: Selection) -> Intent | None:
     return None if intent is None or intent.kind in CELLS_OF_THEIR_OWN else intent
 
 
-def title_of_side(side: str, masks: Sequence[str]) -> str:
-    """What A or B is called by its masks."""
-    return f"{side.upper()} · {mask_title(masks)}"
+def title_of_side(side: str, masks: Sequence[str], *, is_edited: bool = False) -> str:
+    """What A or B is called by its masks, and whether it was edited."""
+    title = f"{side.upper()} · {mask_title(masks)}"
+    return say("edited", title=title) if is_edited else title
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,12 +71,15 @@ class ComparePicture:
             {name: side.blocked for name, side in sides.items()},
             rows=rows,
             columns=columns,
-            head_names=self.a.head_names,
+            head_names=self.b.edited_names,
             header={
                 "layers": list(self.a.layers),
                 "n_layers": self.a.n_layers,
                 "blocked_by": {"a": list(self.a.blocked_by), "b": list(self.b.blocked_by)},
-                "titles": {"a": title_of_side("a", self.a.blocked_by), "b": title_of_side("b", self.b.blocked_by)},
+                "titles": {
+                    name: title_of_side(name, side.blocked_by, is_edited=bool(side.run.interventions))
+                    for name, side in (("a", self.a), ("b", self.b))
+                },
                 "shared": [name for name, side in sides.items() if side.masks_are_shared],
             },
             precision=precision,

@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from model.texts import texts_of
 from visualizer.components.attention_heads.element import payload
 from visualizer.components.axis import Axis
 from visualizer.components.packing import Precision
@@ -19,6 +20,8 @@ from visualizer.runs.tokens import read_then_predicted
 from visualizer.settings.fields import TRAINED
 from visualizer.settings.settings import Selection
 from visualizer.stages.panels import blocked_in_layers, to_array
+
+say = texts_of(__name__)
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,12 +105,28 @@ class HeadsPicture:
 
     @property
     def noted_names(self) -> tuple[tuple[str, ...], ...]:
-        """The same, each with what its mask makes of it."""
+        """The same, each with what its mask makes of it, and whether it was edited."""
         masks = [(blocking(self.run.mask_of(path)), self.run.is_cross_attention(path)) for path in self.modules]
         return tuple(
             tuple(noted_name(name, names, is_cross=is_cross) for name in layer)
-            for layer, (names, is_cross) in zip(self.head_names, masks, strict=True)
+            for layer, (names, is_cross) in zip(self.edited_names, masks, strict=True)
         )
+
+    @property
+    def edited_names(self) -> tuple[tuple[str, ...], ...]:
+        """What each head does, for each layer, and whether it was edited."""
+        return tuple(
+            tuple(self._edited(path, head, name) for head, name in enumerate(names))
+            for path, names in zip(self.modules, self.head_names, strict=True)
+        )
+
+    def _edited(self, path: str, head: int, name: str) -> str:
+        found = [each for each in self.run.interventions if each.path == f"{path}.context"]
+        edited = [each.becomes for each in found if each.head in (None, head) and each.row is None]
+        if not edited:
+            return name
+        what = say("left_out") if edited[-1] == "zero" else say("edited")
+        return say("edited_head", name=name, what=what) if name else what
 
     def exact_at(self, places: Sequence[int]) -> dict[str, NDArray[np.float32]]:
         """The weight of one cell, (L,).

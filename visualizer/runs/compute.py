@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cache
 from weakref import WeakValueDictionary
 
 import torch
@@ -10,6 +12,7 @@ from torch import Tensor
 
 from model import (
     CombinedMask,
+    Trace,
     TracedModule,
     TransformerConfig,
     record,
@@ -19,8 +22,10 @@ from model.learning.training import model_with
 from model.mask_tools.faults import FAULTS
 from model.sources.weights import build_attention_alone, build_model, head_names
 from model.sources.worked_examples import WORKED_EXAMPLES, WorkedExample
-from model.tracing import Edit
+from model.texts import texts_of
+from model.tracing import Edit, TraceError
 from visualizer.components.axis import SequenceName
+from visualizer.runs.interventions import edits_of, joined, that_fit
 from visualizer.runs.limits import n_positions
 from visualizer.runs.masks_in_force import Masks, applied_masks
 from visualizer.runs.paths import attention_modules, in_layer, without_layer
@@ -30,7 +35,10 @@ from visualizer.runs.score_changes import change_scores, changed_attentions
 from visualizer.runs.tokens import Encoded, TokenSequence
 from visualizer.runs.trained import checkpoint_of
 from visualizer.settings.fields import TRAINED
+from visualizer.settings.interventions import read_interventions, write_interventions
 from visualizer.settings.settings import Settings
+
+say = texts_of(__name__)
 
 
 def compute_run(settings: Settings) -> Run:
@@ -60,9 +68,7 @@ def _model(settings: Settings, config: TransformerConfig) -> TracedModule:
     """The model of some settings; one that a run still holds where nothing but the text or the masks is other."""
     if settings.dropout > 0:
         model = _built(settings, config)
-        model.train()
-        seed_dropout(model, settings.seed)
-        return model
+        return model.train()
     key = (config, settings.weights, settings.seed, settings.score)
     found = _MODELS.get(key)
     return _MODELS.setdefault(key, _built(settings, config)) if found is None else found
@@ -87,25 +93,58 @@ def _repeat(run: Run) -> None:
 
 
 def _record(prepared: Prepared, encoded: Encoded, model: TracedModule, head_names: tuple[str, ...]) -> Run:
-    """Run a model under the masks that the settings ask for."""
+    """Run a model under the masks, and with the edits, that the settings ask for."""
     settings, batches = prepared.settings, prepared.batches
     masks = _by_layer(applied_masks(settings, prepared.promised))
-    with torch.inference_mode(), record(model, edits(settings, masks)) as trace:
-        _forward(model, batches, masks, positions_in(settings, batches))
+    positions = positions_in(settings, batches)
+    broken, wanted = edits_of_fault(settings, masks), read_interventions(settings.edits)
+    complaints: tuple[str, ...] = ()
+    labels = encoded.output_vocabulary.labels
+    other = cache(lambda: _trace_of_other_text(settings, labels))
+
+    def recorded(edits: Mapping[str, Edit]) -> Trace:
+        if model.training:
+            seed_dropout(model, settings.seed)
+        with torch.inference_mode(), record(model, edits) as trace:
+            _forward(model, batches, masks, positions)
+        return trace
+
+    try:
+        edits = joined(broken, edits_of(wanted, other))
+        trace = recorded(edits)
+    except (TraceError, ValueError):  # an edit of what is not in this model, or a pass that fails without any too
+        wanted, complaints = that_fit(wanted, recorded(broken), other)
+        edits = joined(broken, edits_of(wanted, other))
+        trace = recorded(edits)
     return Run(
-        settings,
+        replace(settings, edits=write_interventions(wanted)),
         model,
         trace,
         masks,
         _by_layer(prepared.promised),
         batches,
-        encoded.output_vocabulary.labels,
+        labels,
         head_names,
         _repeat,
-        complaints=prepared.complaints,
+        complaints=(*prepared.complaints, *complaints),
         n_bytes=prepared.n_bytes,
         source_vocabulary=() if encoded.target_vocabulary is None else encoded.vocabulary.labels,
+        edits=edits,
     )
+
+
+def _trace_of_other_text(settings: Settings, vocabulary: Sequence[str]) -> Trace:
+    """What the same model computes, without an edit, of the other text.
+
+    Raises:
+        ValueError: there is none, it cannot be read, or it has other words and with them another model.
+    """
+    if not settings.other_text.strip():
+        raise ValueError(say("no_other_text"))
+    run = compute_run(replace(settings, text=settings.other_text, edits="", other_text=""))
+    if run.vocabulary != vocabulary:
+        raise ValueError(say("other_vocabulary"))
+    return run.trace
 
 
 def _config(settings: Settings, encoded: Encoded) -> TransformerConfig:
@@ -170,7 +209,7 @@ _ARGUMENTS = {
 }
 
 
-def edits(settings: Settings, masks: Mapping[str, CombinedMask]) -> dict[str, Edit]:
+def edits_of_fault(settings: Settings, masks: Mapping[str, CombinedMask]) -> dict[str, Edit]:
     """What breaks the model where that was asked for."""
     if settings.fault not in FAULTS:
         return {}
@@ -191,8 +230,9 @@ def _run_example(settings: Settings, example: WorkedExample) -> Run:
     batches = {name: (_numbered(name, n_tokens),) for name, n_tokens in example.sequences.items()}
     model = example.module.requires_grad_(False)
     return Run(
-        *(settings, model, trace, masks, masks, batches, (), ()),
+        *(replace(settings, edits=""), model, trace, masks, masks, batches, (), ()),
         forward=lambda run: example.forward(own_mask),
+        complaints=(say("of_example"),) if settings.edits else (),
         example=example,
         published=published,
     )

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from model import CombinedMask, record
 from visualizer.components.axis import SequenceName
-from visualizer.runs.compute import edits
+from visualizer.runs.compute import edits_of_fault
 from visualizer.runs.run import Run
 from visualizer.runs.tokens import TokenSequence
 
@@ -73,7 +73,7 @@ def _without(run: Run, kept: Mapping[SequenceName, Tensor], output: str) -> Tens
         name: (sequence.only(kept[name].nonzero().flatten().tolist()),) for name, sequence in run.tokens.items()
     }
     alone = replace(run, batches=batches, masks=masks, item=0)
-    with torch.inference_mode(), record(run.model, edits(run.settings, masks)) as trace:
+    with torch.inference_mode(), record(run.model, edits_of_fault(run.settings, masks)) as trace:
         run.forward(alone)
     return trace[output].value[0]
 

@@ -26,7 +26,6 @@ from model.masks import causal
 from model.randomness import named_generator
 from model.texts import texts_of
 from visualizer.components.axis import SequenceName
-from visualizer.runs.compute import edits
 from visualizer.runs.paths import without_layer
 from visualizer.runs.run import Run
 from visualizer.settings.settings import Claim, Settings
@@ -93,9 +92,8 @@ def effort(settings: Settings, n_tokens: int) -> int:
 
 def estimate(run: Run, sequence: SequenceName, *, of_encoder: bool = False) -> float:
     """How long ``measure`` will take on this machine, in seconds, from the first derivatives."""
-    broken = edits(run.settings, run.masks)
     return estimate_seconds(
-        _measurable(run), lambda: run.forward(run), sequence, of_encoder=of_encoder, edits=broken
+        _measurable(run), lambda: run.forward(run), sequence, of_encoder=of_encoder, edits=run.edits
     )
 
 
@@ -110,12 +108,12 @@ def measure(
         progress: called with the fraction done.
         of_encoder: whether the outputs are those of the encoder beside a decoder.
     """
-    model, broken = _measurable(run), edits(run.settings, run.masks)
+    model, edits = _measurable(run), run.edits
     started = time.perf_counter()
     forward = partial(run.forward, run)
-    influence = measure_influence(model, forward, sequence, of_encoder=of_encoder, edits=broken, progress=progress)
+    influence = measure_influence(model, forward, sequence, of_encoder=of_encoder, edits=edits, progress=progress)
     generator = named_generator(run.settings.seed, "directions of the proof")
-    dependence = measure_dependence(model, forward, generator, sequence, of_encoder=of_encoder, edits=broken)
+    dependence = measure_dependence(model, forward, generator, sequence, of_encoder=of_encoder, edits=edits)
     return Measurement(influence, dependence, time.perf_counter() - started)
 
 

@@ -20,10 +20,12 @@ from model import (
 from model.dataflow import Dataflow, record_dataflow
 from model.sources.worked_examples import WorkedExample
 from model.texts import texts_of
+from model.tracing import Edit
 from visualizer.components.axis import Axis, SequenceName
 from visualizer.runs.kept import KeepsResults
 from visualizer.runs.paths import layer_of, with_layer, without_layer
 from visualizer.runs.tokens import TokenSequence
+from visualizer.settings.interventions import Intervention, read_interventions
 from visualizer.settings.lines import lines_of
 from visualizer.settings.settings import Selection, Settings
 
@@ -58,6 +60,7 @@ class Run(KeepsResults):
         complaints: one sentence for each part of the painted mask that was left out, since it cannot be read.
         n_bytes: the memory that it was expected to take; 0 for those that are always small.
         source_vocabulary: the label of every token id of the source; empty where it is ``vocabulary`` too.
+        edits: by path, what was put in the place of what the model computed.
     """
 
     settings: Settings
@@ -75,6 +78,12 @@ class Run(KeepsResults):
     complaints: tuple[str, ...] = ()
     n_bytes: int = 0
     source_vocabulary: tuple[str, ...] = ()
+    edits: Mapping[str, Edit] = field(default_factory=dict)
+
+    @cached_property
+    def interventions(self) -> tuple[Intervention, ...]:
+        """What a person put in the place of what the model computed, in the order in which it was asked for."""
+        return read_interventions(self.settings.edits)
 
     @property
     def tokens(self) -> Mapping[SequenceName, TokenSequence]:

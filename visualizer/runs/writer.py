@@ -218,6 +218,7 @@ def _remarks(run: Run) -> tuple[str, ...]:
         say("painting_of_decoder") if has_encoder else say("painting"): _leaves_out_painting(settings),
         say("target"): has_encoder and settings.weights != TRAINED,
         say("dropout"): run.model.training,
+        say("edits"): bool(run.interventions),
         say("mask_bug"): settings.fault in FAULTS_OF_MASKS and bool(settings.mask),
         say("padding"): settings.fault == "padding_counted" and settings.architecture == "decoder",
     }

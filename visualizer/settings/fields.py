@@ -71,7 +71,18 @@ NARROWEST, WIDEST = 8, 768
 
 
 Kind = Literal[
-    "integer", "fraction", "choice", "switch", "names", "text", "cells", "stage", "identifier", "places", "intent"
+    "integer",
+    "fraction",
+    "choice",
+    "switch",
+    "names",
+    "text",
+    "cells",
+    "stage",
+    "identifier",
+    "places",
+    "intent",
+    "interventions",
 ]
 
 

@@ -25,6 +25,7 @@ from visualizer.settings.fields import (
     fields_of,
 )
 from visualizer.settings.fitting import fitted, usual_mask, width_to_come_back_to
+from visualizer.settings.interventions import read_interventions, write_interventions
 from visualizer.settings.painted_mask import read_planes, write_planes
 from visualizer.settings.settings import FIELDS, Selection, Settings, default_stage, in_mask_order
 from visualizer.settings.trained_models import TRAINED_MODELS
@@ -312,6 +313,14 @@ def _read_cells(_field: Field, given: str, default: str) -> _Reading:
     return _Reading(canonical, "" if canonical == given else say("not_shortest"))
 
 
+def _read_interventions(_field: Field, given: str, default: str) -> _Reading:
+    try:
+        canonical = write_interventions(read_interventions(given[:MAX_URL_TEXT]))
+    except ValueError as error:
+        return _Reading(default, str(error))
+    return _Reading(canonical, "" if canonical == given else say("not_shortest"))
+
+
 _STAGE = re.compile(r"[a-z_0-9.]{1,100}")
 
 
@@ -377,6 +386,7 @@ _READERS: Mapping[Kind, Callable[[Field, str, Any], _Reading]] = {
     "identifier": _read_identifier,
     "places": _read_places,
     "intent": _read_intent,
+    "interventions": _read_interventions,
 }
 
 

@@ -127,6 +127,8 @@ class Settings:
     encoder_padding: bool = setting(True)
     cross_padding: bool = setting(True)
     score: str = setting("")
+    edits: str = setting("", kind="interventions")
+    other_text: str = setting("")
 
     @property
     def has_two_vocabularies(self) -> bool:

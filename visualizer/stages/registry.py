@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from torch import Tensor
+
 from model import Trace
 from model.texts import texts_of
 from visualizer.components.derivation import Derivation
@@ -93,6 +95,8 @@ def operands_of(run: Run, path: str) -> tuple[Operand, ...]:
 def checks(run: Run, path: str) -> tuple[Check, ...]:
     """Everything that must hold of the stage at ``path``, and that it is what was published for it."""
     stage, published = stage_of(run, path), run.published.get(path)
+    if any(each.path == path for each in run.interventions):
+        return Check(say("edited"), None), no_nan(stage.value)
     entry = stage.entry
     found = [] if published is None else [equals_published(stage.value, published)]
     if not entry.is_described:
@@ -100,11 +104,18 @@ def checks(run: Run, path: str) -> tuple[Check, ...]:
     found += (entry.checks or by_operation.checks)(stage)
     if stage.stage.edited:
         found.append(Check(say("mask_bug"), None))
-    return (*found, Check(say("no_nan"), not bool(stage.value.isnan().any())))
+    return (*found, no_nan(stage.value))
+
+
+def no_nan(value: Tensor) -> Check:
+    """Whether every cell holds a number."""
+    return Check(say("no_nan"), not bool(value.isnan().any()))
 
 
 def derive(run: Run, cell: Cell) -> tuple[Derivation, ...]:
-    """The derivations of one number, in the order in which they were computed."""
+    """The derivations of one number, in the order in which they were computed; none of one that was put there."""
+    if any(each.path == cell.path and each.covers(cell.head, cell.row) for each in run.interventions):
+        return ()
     stage = stage_of(run, cell.path)
     find = stage.entry.derive or (by_operation.derivation if stage.entry.is_described else None)
     found = find(stage, cell) if find else None

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import streamlit as st
+import torch
 
 from model.mask_tools.intent_kinds import CELLS_OF_THEIR_OWN
 from model.mask_tools.intents import Intent
@@ -47,6 +48,7 @@ from visualizer.views.comparison import (
     shift,
 )
 from visualizer.views.head_measures import agreement
+from visualizer.views.outcome import outcome
 from visualizer.views.predict.ask import ask_cells, asked_bar, is_revealed
 from visualizer.views.predict.questions import asked_of_layers
 from visualizer.work.cache import cached_run
@@ -71,7 +73,11 @@ def render(run: Run, selection: Selection) -> None:
             _say_opened(a, b, module, batch, selection.head)
             st.markdown(_account(a, b, module, _selected(a, module, selection), batch))
         return
+    if b.interventions:  # what comes of an edit says more than the weights of one attention
+        outcome(a, b, batch, selection.query)
     _grids(run, picture, selection)
+    if not b.interventions:
+        outcome(a, b, batch, selection.query)
     _what_changed(a, b, module, selection, batch)
     with st.container(horizontal=True, key="agreement", gap="medium"):
         for name, compared in (("A", a), ("B", b)):
@@ -166,10 +172,10 @@ def _grids(run: Run, picture: ComparePicture, selection: Selection) -> None:
             blocked_by_a=a.blocked_by,
             blocked_by_b=b.blocked_by,
             title_a=title_of_side("a", a.blocked_by),
-            title_b=f"B · {_title_of_b(b.run, b.blocked_by, intent_of_b(run.settings, selection))}",
+            title_b=_title_of_b(b.run, b.blocked_by, intent_of_b(run.settings, selection)),
             rows=rows,
             columns=columns,
-            head_names=a.head_names,
+            head_names=picture.b.edited_names,
             layer=layer,
             looks=looks_of(selection),
             key=key,
@@ -200,18 +206,33 @@ def dials_of_both(run: Run, picture: ComparePicture, selection: Selection) -> tu
 
 def _title_of_b(b: Run, names: tuple[str, ...], intent: Intent | None) -> str:
     if intent is not None:
-        return say("as_it_should_be", words=intent.words)
-    return mask_title(names) if b.example is None else say("as_published")
+        return say("side_b", title=say("as_it_should_be", words=intent.words))
+    if b.example is not None:
+        return say("side_b", title=say("as_published"))
+    return title_of_side("b", names, is_edited=bool(b.interventions))
 
 
 def _what_changed(a: Run, b: Run, module: str, selection: Selection, batch: int) -> None:
     """Why nothing did or, folded, the query that lost most weight and, where it is another, the selected one."""
     if has_same_mask(a, b, module):
-        st.markdown(same_mask_note(a, b, module, mask_title(a.mask_of(module).names)))
+        _same_masks(a, b, module, selection, batch)
         return
     with st.expander(say("changed"), key="what_changed"):
         _say_opened(a, b, module, batch, selection.head)
         _where_it_went(a, b, module, selection, batch)
+
+
+def _same_masks(a: Run, b: Run, module: str, selection: Selection, batch: int) -> None:
+    """Where the difference comes from at an attention that has the same masks in A and in B."""
+    masks = mask_title(a.mask_of(module).names)
+    if not b.interventions:
+        st.markdown(same_mask_note(a, b, module, masks))
+    elif torch.equal(a.trace[f"{module}.weights"].value, b.trace[f"{module}.weights"].value):
+        st.markdown(say("edited_later", masks=masks))
+    else:
+        st.markdown(say("edited", masks=masks))
+        with st.expander(say("changed"), key="what_changed"):
+            st.markdown(_account(a, b, module, _selected(a, module, selection), batch))
 
 
 def _where_it_went(a: Run, b: Run, module: str, selection: Selection, batch: int) -> None:

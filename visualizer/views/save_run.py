@@ -15,7 +15,9 @@ say = texts_of(__name__)
 
 def save_run(run: Run) -> None:
     """The link that saves a run; the file is written when it is followed. None where no link carries the run."""
-    if address := recording_address(*run.subject):
+    if run.interventions:
+        st.caption(say("edited"))
+    elif address := recording_address(*run.subject):
         st.html(
             f'<a href="{escape(address)}" download="run.headlight" title="{say("help")}">{say("save")}</a>',
             width="content",

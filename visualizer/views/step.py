@@ -71,6 +71,8 @@ def render(run: Run, selection: Selection) -> None:
             return
         if not (selection.hidden and path in OF_TOKENS):  # other rows are questions of their own
             _picture(run, cell, selection)
+        if any(each.path == path for each in run.interventions):
+            st.caption(say("edited"))
         if not selection.hidden and (said := largest_score(run, cell)):
             st.caption(markdown_safe(said))
     _head_note(run, cell)
@@ -375,8 +377,11 @@ def likely_of_what(run: Run, row: int) -> str:
 
 def _derivation(run: Run, cell: Cell) -> None:
     st.markdown(say("derivation"))
-    for i, content in enumerate(derive(run, cell)):
+    found = derive(run, cell)
+    for i, content in enumerate(found):
         mount(derivation(content, key=f"derivation_{i}"))
+    if not found:
+        st.caption(say("not_derived"))
 
 
 def _numbers(run: Run, cell: Cell, selection: Selection) -> None:

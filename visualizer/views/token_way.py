@@ -42,6 +42,8 @@ def render(run: Run, selection: Selection) -> None:
         return
     sums = say("sums", n_parts=len(way.parts), n_places=taken.n_places, difference=taken.difference)
     check = Check(sums, taken.difference <= TOLERANCE)
+    if not check.holds and run.interventions:
+        check = Check(say("edited"), None)
     of_norm = say("of_norm") if way.parts[-1].path == f"{stack}.norm" else ""
     st.caption(f"{check_line(check)}{of_norm}{_part_of(way.first, way.norms.shape[1], n_tokens)}")
 

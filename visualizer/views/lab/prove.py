@@ -69,7 +69,7 @@ def _claimed(case: Case, intent: Intent) -> str:
 
 def _padding(case: Case) -> None:
     """Whether padding changes the outputs of the tokens, by a run with and without."""
-    effect = effect_of_padding(case.run)
+    effect = None if case.run.interventions else effect_of_padding(case.run)  # rows of edits would be other tokens
     if effect is None:
         return
     what = say("logits") if effect.output == "logits" else say("output")
