@@ -12,6 +12,7 @@ from model import Trace
 from model.texts import texts_of
 from visualizer.components.derivation import Derivation
 from visualizer.glossary import mask_piece
+from visualizer.runs.run import Run
 from visualizer.stages import by_operation, score_changes
 from visualizer.stages.by_operation import from_inputs, linear_formula, moved
 from visualizer.stages.checks import Check, attention_agreement, equal, square_root
@@ -183,9 +184,16 @@ def agreeing(own: Callable[[StageInRun], Iterable[Check]]) -> Callable[[StageInR
 
     def found(stage: StageInRun) -> Iterable[Check]:
         yield from own(stage)
-        yield attention_agreement(stage.run.trace, stage.module)
+        yield agreement(stage.run, stage.module)
 
     return found
+
+
+def agreement(run: Run, module: str) -> Check:
+    """Whether PyTorch's own attention gives what an attention gave in this very run, compared once."""
+    if any(each.path.startswith(f"{module}.") for each in run.interventions):
+        return Check(say("edited_attention"), None)
+    return run.once(("agreement", module), lambda: attention_agreement(run.trace, module))
 
 
 _stage = partial(StageEntry, facts=facts, block="attention")

@@ -31,6 +31,7 @@ from visualizer.settings.dials import MASKS_OF_BOTH, before_turning, dials_of, p
 from visualizer.settings.looks import looks_in, looks_of
 from visualizer.settings.published import PUBLISHED
 from visualizer.settings.settings import Selection, Settings, in_mask_order, mask_title
+from visualizer.stages.attention import agreement
 from visualizer.stages.check_line import check_line
 from visualizer.stages.panels import stage_panel
 from visualizer.state import state, widgets
@@ -47,7 +48,6 @@ from visualizer.views.comparison import (
     same_mask_note,
     shift,
 )
-from visualizer.views.head_measures import agreement
 from visualizer.views.outcome import outcome
 from visualizer.views.predict.ask import ask_cells, asked_bar, is_revealed
 from visualizer.views.predict.questions import asked_of_layers

@@ -12,15 +12,11 @@ from torch import Tensor
 from model.analysis.metrics import METRICS, Attention
 from model.learning.grammar import NOWHERE
 from model.learning.tasks import TASKS, expected_keys, sequences
-from model.texts import texts_of
 from visualizer.components.axis import SequenceName
 from visualizer.runs.paths import layer_of
 from visualizer.runs.run import Run
 from visualizer.runs.tokens import TokenSequence
 from visualizer.settings.fields import TRAINED
-from visualizer.stages.checks import Check, attention_agreement
-
-say = texts_of(__name__)
 
 
 @dataclass(frozen=True)
@@ -41,13 +37,6 @@ class HeadMeasures:
 def measure_heads(run: Run, modules: Sequence[str]) -> tuple[HeadMeasures, ...]:
     """Measure every head of some attentions of one kind, layer by layer, once for a run."""
     return run.once(("measures", *modules), lambda: _measured(run, modules))
-
-
-def agreement(run: Run, module: str) -> Check:
-    """Whether PyTorch's own attention gives what an attention gave in this very run, compared once."""
-    if any(each.path.startswith(f"{module}.") for each in run.interventions):
-        return Check(say("edited"), None)
-    return run.once(("agreement", module), lambda: attention_agreement(run.trace, module))
 
 
 def _measured(run: Run, modules: Sequence[str]) -> tuple[HeadMeasures, ...]:

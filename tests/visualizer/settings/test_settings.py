@@ -42,6 +42,8 @@ def values_of(field):
             return texts
         case "cells":
             return cells
+        case "interventions":
+            return st.sampled_from(["", "decoder.layers.0.norm1-r3-mean~encoder.layers.1.norm2-other"])
         case "identifier":
             return st.sampled_from(["", "0123456789abcdef"])
         case "places":

@@ -11,6 +11,7 @@ from tests.controls import is_open, open_menu
 from tests.test_app import assert_healthy, in_link, open_app
 from tests.visualizer.views.watched.test_watched_view import pictures, said
 from visualizer.runs.compute import compute_run
+from visualizer.safe_text import markdown_safe
 from visualizer.settings.examples import OPENING
 from visualizer.settings.interventions import Intervention
 from visualizer.settings.link import write_query
@@ -43,7 +44,7 @@ def test_a_head_is_left_out_compared_and_brought_back():
     app.button(key="compare_edits").click().run()
     assert_healthy(app)
     assert (in_link(app, "view"), in_link(app, "layer")) == ("compare", "1")
-    assert pictures(app)["headlight_compare_grids"]["titles"]["b"] == "B · causal, edited"
+    assert pictures(app)["headlight_compare_grids"]["sides"]["b"]["title"] == "B · causal, edited"
     plain, edited = (compute_run(replace(OPENING.settings, edits=edits)) for edits in ("", f"{CONTEXT}-h1-zero"))
     before, after = (run.trace["logits"].value[0, 9].max() for run in (plain, edited))
     assert f"logit {before:.2f} → **" in said(app)
@@ -56,7 +57,7 @@ def test_a_head_is_left_out_compared_and_brought_back():
 def test_several_edits_of_stages_stand_in_the_order_in_which_they_were_made():
     app = open_app(**ENGLISH | {"view": "step", "stage": "decoder.norm1", "layer": "1", "query": "4"})
     app = press(app, "mean", "row")
-    assert "What stands in the result was put there" in said(app)
+    assert "what stands in the result was put there" in said(app)
     assert "put here by an edit" in said(app)
     app = press(app, "zero", "all")
     row, whole = "decoder.layers.1.norm1-r4-mean", "decoder.layers.1.norm1-zero"
@@ -77,7 +78,7 @@ def test_what_another_text_gave_is_put_in():
     app = press(app, "other")
     assert in_link(app, "edits") == "decoder.layers.1.residual2-other"
     app.text_area(key="text").set_value("The cat sat").run()
-    assert "the other text has 10 rows there, and this one 4" in app.warning[0].value
+    assert markdown_safe("the other text has 10 rows there, and this one 4") in app.warning[0].value
     assert "edits" not in app.query_params
 
 
@@ -104,7 +105,7 @@ def test_a_worked_example_has_no_menu_of_edits(view):
         (Intervention(CONTEXT, "zero", head=1), "head 1 of layer 0"),
         (Intervention(CONTEXT, "zero", head=1, row=8), "token 8 “it” in head 1 of layer 0"),
         (Intervention("decoder.layers.0.self_attention.q", "zero", head=1), "head 1 of “Queries” of layer 0"),
-        (Intervention("decoder.norm", "mean"), "“Final layer norm”"),
+        (Intervention("decoder.norm", "mean"), "“Last layer norm”"),
     ],
 )
 def test_an_edit_is_called_by_its_place(intervention, words):
