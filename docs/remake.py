@@ -23,6 +23,7 @@ _FREE = {
     "cells": "an expression, or painted cells as the app writes them",
     "stage": "the path of a stage",
     "identifier": "small letters and digits",
+    "interventions": "a stage's path, `-h1` for a head, `-r2` for a row, `-zero`, `-mean` or `-other`; `~` between",
     "intent": "`unsaid`, `causal`, `window:4+padding`, `expression:k <= q`, …",
 }
 

@@ -156,8 +156,12 @@ _ALL_IS_READ = """() => {
 """Whether every picture in sight is put into words, row by row."""
 
 
+BESIDE_THE_SIDEBAR = (700, 400)
+
+
 def controls_in_sight(page: Page) -> list[str]:
     """The name of each button, link, field and switch that is to be seen without scrolling, a menu as one."""
+    page.mouse.move(*BESIDE_THE_SIDEBAR)  # which draws a button of its own under the pointer
     names: list[str] = page.evaluate(_IN_SIGHT)
     return names
 

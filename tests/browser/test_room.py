@@ -15,7 +15,7 @@ def test_presented_by_a_key_in_a_theme_of_the_link(open_app):
     page = open_app(**SETTINGS, embed_options="dark_theme")
     expect(page.locator(".headlight[data-theme]").first).to_have_attribute("data-theme", "dark")
     page.evaluate("window.sameDocument = true")
-    page.locator(".st-key-sticky .stPopover button").first.click()
+    page.locator(".st-key-audience_menu button").first.click()
     for title, option, theme in (("Light", "light_theme", "light"), ("Dark", "dark_theme", "dark")):
         page.locator(".theme-links").get_by_text(title).click()
         expect(page.locator(".st-key-picture .headlight").first).to_have_attribute("data-theme", theme)

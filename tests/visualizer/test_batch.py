@@ -207,7 +207,7 @@ def test_every_view_shows_the_sequence_that_is_chosen(view, architecture):
     assert_healthy(app)
     assert "batch" not in app.query_params
     assert tokens(app)["source"] == ["the", "cat", "sat"]
-    control.set_value(1).run()
+    app.segmented_control(key="batch").set_value(1).run()
     assert in_link(app, "batch") == "1"
 
 

@@ -164,6 +164,7 @@ class Selection:
     batch: int = setting(0, most=MAX_SEQUENCES - 1)
     mask_a: tuple[str, ...] = setting((), choices=_MASK_LABELS)
     mask_b: tuple[str, ...] = setting(("causal",), choices=_MASK_LABELS)
+    compared_token: int = setting(-1, least=-1, most=10**6)
     scope: PaintScope = setting("all")
     attention: AttentionName = setting("decoder")
     panel: LabPanel = setting("translate")

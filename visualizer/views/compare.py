@@ -74,10 +74,10 @@ def render(run: Run, selection: Selection) -> None:
             st.markdown(_account(a, b, module, _selected(a, module, selection), batch))
         return
     if b.interventions:  # what comes of an edit says more than the weights of one attention
-        outcome(a, b, batch, selection.query)
+        outcome(a, b, batch, selection)
     _grids(run, picture, selection)
     if not b.interventions:
-        outcome(a, b, batch, selection.query)
+        outcome(a, b, batch, selection)
     _what_changed(a, b, module, selection, batch)
     with st.container(horizontal=True, key="agreement", gap="medium"):
         for name, compared in (("A", a), ("B", b)):

@@ -10,6 +10,8 @@ from torch.nn import functional
 from model.texts import texts_of
 from visualizer.runs.run import Run
 from visualizer.safe_text import markdown_safe, visible_whole
+from visualizer.settings.settings import FIELDS, Selection
+from visualizer.state import state, widgets
 
 say = texts_of(__name__)
 
@@ -17,30 +19,37 @@ _LIKELY = 5
 """How many of the most likely tokens of each run are offered."""
 
 
-def outcome(a: Run, b: Run, batch: int, row: int) -> None:
-    """Draw the logit of one token after another in both runs and, where a text is continued, its loss."""
+def outcome(a: Run, b: Run, batch: int, selection: Selection) -> None:
+    """Draw the logit of a token in both runs and, where a text is continued, its loss."""
     if "logits" not in a.trace:
         return
     before, after = (run.trace["logits"].value[batch] for run in (a, b))
-    row = min(row, len(before) - 1)
+    row = min(selection.query, len(before) - 1)
     offered = _offered(a, before[row], after[row], row)
+    chosen = selection.compared_token if selection.compared_token in offered else offered[0]
     with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="outcome"):
         label = markdown_safe(a.axes("logits")[0].labels[row])
         st.markdown(say("after", row=row, label=label), width="content")
         token = st.selectbox(
-            say("token"),
+            FIELDS["compared_token"].label,
             offered,
+            index=offered.index(chosen),
             format_func=lambda token: visible_whole(a.vocabulary[token]),
-            key=f"token_of_outcome_{'_'.join(map(str, offered))}",
             label_visibility="collapsed",
             width=150,
+            **widgets.following("token_of_outcome", chosen, _compare_by),
         )
-        shares = [logits[row].softmax(-1)[token] for logits in (before, after)]
+        logits = say("logit", a=float(before[row, token]), b=float(after[row, token]))
+        shares = [float(logits[row].softmax(-1)[token]) for logits in (before, after)]
         losses = [next_token_loss(run, batch) for run in (a, b)]
-        found = {"logit": (before[row, token], after[row, token]), "share": shares, "loss": losses}
-        for name, (in_a, in_b) in found.items():
-            if in_a is not None and in_b is not None:
-                st.markdown(say(name, a=float(in_a), b=float(in_b)), width="content")
+        st.markdown(logits, width="content")
+        st.markdown(say("share", a=shares[0], b=shares[1]), width="content")
+        if losses[0] is not None and losses[1] is not None:
+            st.markdown(say("loss", a=float(losses[0]), b=float(losses[1])), width="content")
+
+
+def _compare_by(token: int) -> None:
+    state.select(compared_token=token)
 
 
 def next_token_loss(run: Run, batch: int) -> Tensor | None:
