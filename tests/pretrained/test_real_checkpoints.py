@@ -1,6 +1,6 @@
-"""Real checkpoints, fetched once from the package index: MiniLM, and SmolLM2 as a GGUF file.
+"""Real checkpoints in Python packages that hold them: MiniLM, and SmolLM2 as a GGUF file.
 
-``pytest -m pretrained`` runs them, the usual run leaves them out. They stay where the app keeps what it fetches.
+``pytest -m pretrained`` runs them, the usual run leaves them out.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from torch.nn import functional as F
 from headlight.pretrained.checkpoint import Shelf
 from headlight.pretrained.opening import cost_of, open_checkpoint
 from headlight.pretrained.passes import run, with_mask, write_on
+from headlight.pretrained.places import NotInstalledError
 from headlight.pretrained.proving import depends, padding_ignored, promised_by
 from headlight.pretrained.tokens import Words, tokenized
 from visualizer.settings.watched_settings import NOTHING_WATCHED
@@ -25,12 +26,10 @@ READY = {ready.name: ready for ready in READY_TEXTS}
 
 
 def opened(name):
-    """The checkpoint, fetched where it is not here yet; without a package index the test is skipped."""
+    """The checkpoint; where its package is not installed the test is skipped."""
     try:
         return open_checkpoint(cost_of(name), lambda *_: None, shelf=Shelf(10**10))
-    except ValueError as error:
-        if "package index" not in str(error):
-            raise
+    except NotInstalledError as error:
         pytest.skip(str(error))
 
 

