@@ -11,7 +11,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from headlight.masks import ReadMask, both, read_added, read_mask
+from headlight.passed_masks import ReadMask, both, read_added, read_mask
 
 Kind = Literal["scaled_dot_product_attention", "multi_head_attention_forward", "flex_attention", "softmax"]
 

@@ -12,10 +12,10 @@ from torch import Tensor
 
 from headlight.attention import Attention
 from headlight.call import broadcast_shapes
-from headlight.masks import without_repeats
+from headlight.masks.language import parse
+from headlight.masks.lint import Finding
+from headlight.passed_masks import without_repeats
 from headlight.words import Tokens
-from model.mask_tools.language import parse
-from model.mask_tools.lint import Finding
 from model.masks import with_leading_axes
 
 Mask = str | Tensor | Callable[..., Tensor]

@@ -10,7 +10,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from headlight.masks import read_added
+from headlight.passed_masks import read_added
 from headlight.stages import Stage, may_write
 from model.dataflow import Constant, Node, Operation, ParameterInput, StageInput
 

@@ -17,8 +17,8 @@ from torch.multiprocessing.reductions import StorageWeakRef
 
 from headlight.attention import Attention, Keep, Shape
 from headlight.call import Call, broadcast_axes, four_axes, picked
-from headlight.masks import ReadMask, has_unexplained_zeros, held, read_added, read_mask
 from headlight.modules import Running
+from headlight.passed_masks import ReadMask, has_unexplained_zeros, held, read_added, read_mask
 from headlight.written import Meeting, Softmax
 
 NAMED_ATTENTION = re.compile(r"attention|attn", re.IGNORECASE)

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from headlight.findings import Judged
+from headlight.masks.lint import Finding
+from headlight.masks.mask_case import counted
 from headlight.words import bias_in_words
-from model.mask_tools.lint import Finding
-from model.mask_tools.mask_case import counted
 
 _COLUMNS = ("attention", "heads", "queries and keys", "mask", "bias")
 

@@ -12,11 +12,11 @@ from torch import Tensor
 
 from headlight.attention import Attention
 from headlight.inputs import Inputs
+from headlight.masks.mask_case import listed
 from headlight.notebook import picture_of, said_of_steps
 from headlight.patterns import Folded, find_patterns
 from headlight.recording import MOST_BYTES, Content, Texts, read, to_bytes, write
 from headlight.stages import Stage
-from model.mask_tools.mask_case import listed
 from model.tracing import nearest
 
 

@@ -21,12 +21,12 @@ from headlight import known_functions
 from headlight.attention import Attention, Keep
 from headlight.call import NoSuchPartError
 from headlight.inputs import inputs_of
+from headlight.masks.mask_case import listed
 from headlight.modules import Arguments, Function, Keywords, RunningModules
 from headlight.recorder import NAMED_ATTENTION, Options, Recorder, WrittenDraft, aside
 from headlight.stages import StageBytes, Stages
 from headlight.trace import Trace
 from headlight.written import Softmax, WrittenAttentions
-from model.mask_tools.mask_case import listed
 from model.tracing import Edit
 
 _KERNEL = re.compile(r"attention|attn|flash|sdpa", re.IGNORECASE)

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from model.mask_tools.intents import Intent, recognise
-from model.mask_tools.language import MaskContext, express
-from model.mask_tools.mask_case import counted, listed, named
+from headlight.masks.intents import Intent, recognise
+from headlight.masks.language import MaskContext, express
+from headlight.masks.mask_case import counted, listed, named
 from model.masks import with_leading_axes
 
 _LONGEST_EXPRESSION = 60

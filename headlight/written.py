@@ -18,8 +18,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from headlight.masks import ReadMask, both, compact, read_added
 from headlight.modules import Arguments, Function, Keywords
+from headlight.passed_masks import ReadMask, both, compact, read_added
 from model.dataflow import name_of
 
 Handler = Callable[[Arguments, Keywords, Any], None]

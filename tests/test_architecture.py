@@ -27,8 +27,8 @@ def name_of(source: Path) -> str:
 VIEWS = ("step", "token_way", "heads", "compare", "lab", "train", "generate", "watched")
 MODULES = {name_of(source): source for source in SOURCES}
 ROOMS = (
-    *("model", "model.mask_tools", "model.sources", "model.learning", "model.analysis"),
-    *("headlight", "headlight.pretrained"),
+    *("model", "model.sources", "model.learning", "model.analysis"),
+    *("headlight.masks", "headlight", "headlight.pretrained"),
     *("visualizer", "visualizer.components", "visualizer.figures"),
     *("visualizer.settings", "visualizer.runs", "visualizer.stages", "visualizer.pictures"),
     *("visualizer.state", "visualizer.server", "visualizer.work"),

@@ -6,10 +6,10 @@ import pytest
 import torch
 from torch import nn
 
+from headlight.masks.language import parse_score
 from model import MultiHeadAttention, positions_from_first_token, record, seed_dropout
 from model.decoding import Reader, Sampling, beam_search, decode
 from model.key_value_cache import CachedReader, computed_rows, reading_on
-from model.mask_tools.language import parse_score
 from tests.model.builders import small_transformer
 
 SOURCE, PROMPT, LIMIT = (3, 1, 4, 1, 5), (1, 7, 2), 6

@@ -11,7 +11,7 @@ from string import Formatter
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = ("model", "visualizer")
+PACKAGES = ("headlight/masks", "model", "visualizer")
 SAID = {
     (path, module): texts
     for package in PACKAGES

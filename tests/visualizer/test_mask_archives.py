@@ -11,9 +11,9 @@ import pytest
 import torch
 from safetensors.torch import save
 
-from model.mask_tools.destinations import passed_to
-from model.mask_tools.language import MaskContext, parse
-from model.mask_tools.translations import TRANSLATIONS, MaskToTranslate
+from headlight.masks.destinations import passed_to
+from headlight.masks.language import MaskContext, parse
+from headlight.masks.translations import TRANSLATIONS, MaskToTranslate
 from visualizer.views.lab.mask_files import pasted, uploaded
 
 CAUSAL = torch.ones(5, 5).tril().bool()

@@ -12,11 +12,11 @@ import pytest
 import torch
 from torch import Tensor
 
-from model.mask_tools.beside_intent import findings_under
-from model.mask_tools.destinations import DESTINATIONS, passed_to
-from model.mask_tools.intents import Intent
-from model.mask_tools.language import MaskContext
-from model.mask_tools.mask_case import MaskCase
+from headlight.masks.beside_intent import findings_under
+from headlight.masks.destinations import DESTINATIONS, passed_to
+from headlight.masks.intents import Intent
+from headlight.masks.language import MaskContext
+from headlight.masks.mask_case import MaskCase
 from tests.controls import chosen
 from tests.test_app import open_app
 from visualizer.runs.compute import compute_run

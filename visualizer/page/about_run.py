@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import streamlit as st
 
-from model.mask_tools.faults import FAULTS
-from model.mask_tools.mask_case import listed
+from headlight.masks.faults import FAULTS
+from headlight.masks.mask_case import listed
 from model.texts import texts_of
 from visualizer.runs.masks_in_force import layer_left_out, padding_is_seen, promised_masks, same_masks
 from visualizer.runs.run import Run

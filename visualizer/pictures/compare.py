@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from model.mask_tools.intent_kinds import CELLS_OF_THEIR_OWN
-from model.mask_tools.intents import Intent
+from headlight.masks.intent_kinds import CELLS_OF_THEIR_OWN
+from headlight.masks.intents import Intent
 from model.texts import texts_of
 from visualizer.components.attention_heads.element import payload
 from visualizer.components.packing import Precision

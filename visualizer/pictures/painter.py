@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from model.mask_tools.mask_case import Finding
+from headlight.masks.mask_case import Finding
 from visualizer.components.mask_painter.element import FindingMark
 
 

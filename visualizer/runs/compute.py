@@ -10,6 +10,7 @@ from weakref import WeakValueDictionary
 import torch
 from torch import Tensor
 
+from headlight.masks.faults import FAULTS
 from model import (
     CombinedMask,
     Trace,
@@ -19,7 +20,6 @@ from model import (
     seed_dropout,
 )
 from model.learning.training import model_with
-from model.mask_tools.faults import FAULTS
 from model.sources.weights import build_attention_alone, build_model, head_names
 from model.sources.worked_examples import WORKED_EXAMPLES, WorkedExample
 from model.texts import texts_of

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from model.mask_tools.intent_kinds import INTENT_KINDS
-from model.mask_tools.intents import Intent
+from headlight.masks.intent_kinds import INTENT_KINDS
+from headlight.masks.intents import Intent
 from model.texts import texts_of
 from visualizer.settings.attentions import MaskedAttention, changed_for, seen_by
 from visualizer.settings.fields import EXPRESSION, UNSAID

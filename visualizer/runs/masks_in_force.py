@@ -10,8 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from headlight.masks.language import MaskContext, MaskExpressionError, express, parse
 from model import CombinedMask, MaskInputs, build_masks
-from model.mask_tools.language import MaskContext, MaskExpressionError, express, parse
 from model.texts import texts_of
 from visualizer.components.axis import SequenceName
 from visualizer.runs.tokens import TokenSequence, segments

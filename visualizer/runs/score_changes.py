@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from headlight.masks.language import MaskExpressionError, parse_score
 from model import MultiHeadAttention, TracedModule
-from model.mask_tools.language import MaskExpressionError, parse_score
 from model.texts import texts_of
 from visualizer.runs.paths import in_layer
 from visualizer.settings.settings import Settings, masked_attention

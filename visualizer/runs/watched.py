@@ -13,10 +13,10 @@ from torch import Tensor
 from headlight.attention import Attention
 from headlight.findings import Judged, is_cross, is_of_decoder, judge, remarks_on
 from headlight.inputs import NO_PADDING, Padding
+from headlight.masks.lint import Finding
 from headlight.stages import value_of
 from headlight.trace import Trace
 from model.dataflow import Node
-from model.mask_tools.lint import Finding
 from model.masks import with_leading_axes
 from visualizer.runs.kept import KeepsResults
 

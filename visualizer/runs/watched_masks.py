@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from headlight.attention import Attention
+from headlight.masks.language import parse
 from headlight.words import Tokens
-from model.mask_tools.language import parse
 from model.texts import texts_of
 from visualizer.runs.watched import plane
 

@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from urllib.parse import quote
 
-from model.mask_tools.intent_kinds import INTENT_KINDS
+from headlight.masks.intent_kinds import INTENT_KINDS
 from model.texts import texts_of
 from visualizer.safe_text import visible_whole
 from visualizer.settings.fields import (

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Mapping
 
-from model.mask_tools.language import ScoreExpression
-from model.mask_tools.language.score_code import numpy_lines
+from headlight.masks.language import ScoreExpression
+from headlight.masks.language.score_code import numpy_lines
 from visualizer.components.derivation import Step
 from visualizer.stages.checks import Check, again
 from visualizer.stages.derivations import Cell

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from headlight.graph import TOLERANCE
-from headlight.masks import LOWEST
+from headlight.passed_masks import LOWEST
 from headlight.patterns import Folded
 from headlight.stages import Stage
 from model.dataflow import Node, Operation, ParameterInput, StageInput, inputs_of

@@ -10,8 +10,8 @@ import numpy as np
 import streamlit as st
 import torch
 
-from model.mask_tools.intent_kinds import CELLS_OF_THEIR_OWN
-from model.mask_tools.intents import Intent
+from headlight.masks.intent_kinds import CELLS_OF_THEIR_OWN
+from headlight.masks.intents import Intent
 from model.sources.worked_examples import WorkedExample
 from model.texts import texts_of
 from visualizer.components.axis import Axis

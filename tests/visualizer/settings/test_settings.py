@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from model.mask_tools.destinations import DESTINATIONS
-from model.mask_tools.translations import TRANSLATIONS
+from headlight.masks.destinations import DESTINATIONS
+from headlight.masks.translations import TRANSLATIONS
 from model.names import MASK_NAMES
 from visualizer.routes.address import Part
 from visualizer.settings.fields import TEXTS, WORKED_EXAMPLES, fields_of

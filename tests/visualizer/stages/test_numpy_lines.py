@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 import torch
 
+from headlight.masks.language.scores import bias_table
 from model import Dropout, record, seed_dropout
-from model.mask_tools.language.scores import bias_table
 from tests.visualizer.sample_runs import BASE, VARIANTS, run_of
 from visualizer.runs.compute import compute_run
 from visualizer.settings.fields import TRAINED, WORKED_EXAMPLES

@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from model.mask_tools.language import parse_score
-from model.mask_tools.language.score_code import numpy_lines
-from model.mask_tools.language.scores import bias_table
-from tests.model.mask_tools.language.test_scores import CODES, H, T, drawn
+from headlight.masks.language import parse_score
+from headlight.masks.language.score_code import numpy_lines
+from headlight.masks.language.scores import bias_table
+from tests.headlight.masks.language.test_scores import CODES, H, T, drawn
 from tests.visualizer.sample_runs import BASE
 from visualizer.glossary import entries_of_formula
 from visualizer.runs.compute import compute_run

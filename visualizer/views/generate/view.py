@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import streamlit as st
 
-from model.mask_tools.language import parse_score
+from headlight.masks.language import parse_score
 from model.texts import texts_of
 from visualizer.components.generation.element import generation_steps, generation_tree
 from visualizer.runs.paths import attention_modules

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import streamlit as st
 
-from model.mask_tools.application import APPLICATIONS, DTYPES, AppliedRow, applied
+from headlight.masks.application import APPLICATIONS, DTYPES, AppliedRow, applied
 from model.texts import texts_of
 from visualizer.components.row_bars import BarCell, BarRow, Remark, row_bars
 from visualizer.safe_text import markdown_safe

@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 import streamlit as st
 
-from model.mask_tools.blocks import (
+from headlight.masks.blocks import (
     EMPTY,
     FULL,
     PARTIAL,
@@ -18,7 +18,7 @@ from model.mask_tools.blocks import (
     blocks_of_expression,
     stretched,
 )
-from model.mask_tools.language import MaskContext, MaskExpressionError, parse
+from headlight.masks.language import MaskContext, MaskExpressionError, parse
 from model.texts import texts_of
 from visualizer.components.axis import Axis
 from visualizer.components.tensor_grid.element import Panel, tensor_grid

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
+from headlight.masks.language import MaskContext
 from model import CombinedMask
-from model.mask_tools.language import MaskContext
 from visualizer.components.axis import Axis
 from visualizer.runs.masks_in_force import mask_context
 from visualizer.runs.paths import in_layer

@@ -8,8 +8,8 @@ from itertools import product
 import streamlit as st
 import torch
 
-from model.mask_tools.beside_intent import findings_under
-from model.mask_tools.mask_case import Finding, MaskCase
+from headlight.masks.beside_intent import findings_under
+from headlight.masks.mask_case import Finding, MaskCase
 from model.texts import texts_of
 from visualizer.runs.masks_in_force import mask_context
 from visualizer.runs.paths import layer_of, without_layer

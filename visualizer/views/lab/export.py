@@ -11,7 +11,7 @@ import streamlit as st
 from safetensors.torch import save
 from torch import Tensor
 
-from model.mask_tools.translations import TRANSLATIONS, MaskToTranslate
+from headlight.masks.translations import TRANSLATIONS, MaskToTranslate
 from model.texts import texts_of
 
 say = texts_of(__name__)

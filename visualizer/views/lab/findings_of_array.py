@@ -9,13 +9,13 @@ from functools import cache
 import streamlit as st
 from torch import Tensor
 
-from model.mask_tools.beside_intent import all_clear, findings_under, without_key
-from model.mask_tools.destinations import DESTINATIONS, Destination, passed_to
-from model.mask_tools.intents import Intent, plain_context
-from model.mask_tools.language import MaskContext
-from model.mask_tools.mask_case import Finding, MaskCase
-from model.mask_tools.naming import name_of
-from model.mask_tools.planes import Passed
+from headlight.masks.beside_intent import all_clear, findings_under, without_key
+from headlight.masks.destinations import DESTINATIONS, Destination, passed_to
+from headlight.masks.intents import Intent, plain_context
+from headlight.masks.language import MaskContext
+from headlight.masks.mask_case import Finding, MaskCase
+from headlight.masks.naming import name_of
+from headlight.masks.planes import Passed
 from model.texts import texts_of
 from visualizer.safe_text import markdown_safe
 from visualizer.settings.painted_mask import asks_for_head

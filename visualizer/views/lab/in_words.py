@@ -8,8 +8,8 @@ from functools import partial
 
 import streamlit as st
 
-from model.mask_tools.language import READY, MaskExpressionError
-from model.mask_tools.mask_case import listed
+from headlight.masks.language import READY, MaskExpressionError
+from headlight.masks.mask_case import listed
 from model.texts import texts_of
 from visualizer.runs.masks_in_force import as_expression
 from visualizer.settings.settings import FIELDS, Settings, in_mask_order

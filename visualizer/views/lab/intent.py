@@ -8,9 +8,9 @@ import streamlit as st
 import torch
 from torch import Tensor
 
-from model.mask_tools.intent_kinds import CELLS_OF_THEIR_OWN, INTENT_KINDS
-from model.mask_tools.intents import Intent
-from model.mask_tools.language import MaskContext, MaskExpressionError, from_mask_mod
+from headlight.masks.intent_kinds import CELLS_OF_THEIR_OWN, INTENT_KINDS
+from headlight.masks.intents import Intent
+from headlight.masks.language import MaskContext, MaskExpressionError, from_mask_mod
 from model.texts import texts_of
 from visualizer.runs import intended
 from visualizer.runs.intended import EXTRAS, keys_before, kind_of, read_intent, write_intent

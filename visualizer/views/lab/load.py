@@ -11,10 +11,10 @@ import streamlit as st
 import torch
 from torch import Tensor
 
-from model.mask_tools.destinations import DESTINATIONS, Destination, passed_to
-from model.mask_tools.intent_kinds import CELLS_OF_THEIR_OWN
-from model.mask_tools.intents import plain_context
-from model.mask_tools.planes import Passed, Remark
+from headlight.masks.destinations import DESTINATIONS, Destination, passed_to
+from headlight.masks.intent_kinds import CELLS_OF_THEIR_OWN
+from headlight.masks.intents import plain_context
+from headlight.masks.planes import Passed, Remark
 from model.texts import texts_of
 from visualizer.runs.intended import kind_of, read_intent
 from visualizer.safe_text import markdown_safe, visible_whole

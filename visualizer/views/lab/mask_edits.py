@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from torch import Tensor
 
+from headlight.masks.intents import Intent
+from headlight.masks.language import MaskContext, from_mask_mod, parse
 from model import CombinedMask
-from model.mask_tools.intents import Intent
-from model.mask_tools.language import MaskContext, from_mask_mod, parse
 from visualizer.runs.masks_in_force import as_expression, as_source, painted_cells
 from visualizer.settings.fields import NO_MASK
 from visualizer.settings.lines import lines_of

@@ -8,10 +8,10 @@ import numpy as np
 import streamlit as st
 import torch
 
-from model.mask_tools.beside_intent import all_clear, findings_under
-from model.mask_tools.intents import Intent
-from model.mask_tools.mask_case import Finding, MaskCase
-from model.mask_tools.naming import name_of
+from headlight.masks.beside_intent import all_clear, findings_under
+from headlight.masks.intents import Intent
+from headlight.masks.mask_case import Finding, MaskCase
+from headlight.masks.naming import name_of
 from model.texts import texts_of
 from visualizer.components.mask_painter.element import (
     PaintedHeads,

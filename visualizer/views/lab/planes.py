@@ -9,8 +9,8 @@ from itertools import product
 
 from torch import Tensor
 
-from model.mask_tools.mask_case import SEVERITIES, Finding, listed
-from model.mask_tools.planes import Passed
+from headlight.masks.mask_case import SEVERITIES, Finding, listed
+from headlight.masks.planes import Passed
 from model.texts import texts_of
 
 say = texts_of(__name__)

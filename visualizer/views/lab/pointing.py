@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from model.mask_tools.language import MaskContext, MaskExpressionError, from_mask_mod, parse
+from headlight.masks.language import MaskContext, MaskExpressionError, from_mask_mod, parse
 from visualizer.safe_text import markdown_safe
 
 _WIDEST = 38

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
+from headlight.masks.intents import Intent
 from model.analysis.influence import Verdict
-from model.mask_tools.intents import Intent
 from model.texts import texts_of
 from visualizer.components.axis import SequenceName
 from visualizer.components.tensor_grid.element import tensor_grid

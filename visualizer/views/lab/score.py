@@ -8,9 +8,9 @@ from functools import partial
 import streamlit as st
 from torch import Tensor
 
-from model.mask_tools.language import READY_SCORES, MaskExpressionError, ScoreExpression, parse_score
-from model.mask_tools.language.score_code import by_hand, flex_score_mod
-from model.mask_tools.translations import TRANSLATIONS
+from headlight.masks.language import READY_SCORES, MaskExpressionError, ScoreExpression, parse_score
+from headlight.masks.language.score_code import by_hand, flex_score_mod
+from headlight.masks.translations import TRANSLATIONS
 from model.texts import texts_of
 from visualizer.components.tensor_grid.element import Panel, tensor_grid
 from visualizer.safe_text import markdown_safe

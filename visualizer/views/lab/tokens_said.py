@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from model.mask_tools.intents import plain_context
-from model.mask_tools.language import MaskContext
+from headlight.masks.intents import plain_context
+from headlight.masks.language import MaskContext
 from model.texts import texts_of
 
 say = texts_of(__name__)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
-from model.mask_tools.language import parse
-from model.mask_tools.translations import TRANSLATIONS, MaskToTranslate, Translation
+from headlight.masks.language import parse
+from headlight.masks.translations import TRANSLATIONS, MaskToTranslate, Translation
 from model.texts import texts_of
 from visualizer.safe_text import markdown_safe
 from visualizer.settings.painted_mask import read_planes

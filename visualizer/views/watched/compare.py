@@ -6,7 +6,7 @@ import numpy as np
 import streamlit as st
 
 from headlight.attention import Attention
-from model.mask_tools.language import READY
+from headlight.masks.language import READY
 from model.texts import texts_of
 from visualizer.components.compare_grids.element import compare_grids
 from visualizer.pictures.watched_heads import BLOCKED_BY

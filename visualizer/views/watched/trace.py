@@ -8,8 +8,8 @@ from types import MappingProxyType
 import streamlit as st
 
 from headlight.attention import Attention
+from headlight.masks.mask_case import Finding, Severity
 from headlight.report import cells_of, named, said_once
-from model.mask_tools.mask_case import Finding, Severity
 from model.texts import texts_of
 from visualizer.components.attention_heads.element import attention_heads
 from visualizer.components.tensor_grid.element import tensor_grid

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from model.mask_tools.blocks import EMPTY, FULL, blocks_of_cells
+from headlight.masks.blocks import EMPTY, FULL, blocks_of_cells
 from tests.visualizer.sample_runs import BASE
 from visualizer.runs.compute import compute_run
 from visualizer.settings.painted_mask import encode_cells

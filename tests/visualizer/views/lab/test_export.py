@@ -9,7 +9,7 @@ import zipfile
 import pytest
 import torch
 
-from model.mask_tools.translations import TRANSLATIONS, MaskToTranslate
+from headlight.masks.translations import TRANSLATIONS, MaskToTranslate
 from tests.controls import chosen
 from tests.test_app import open_app
 from tests.visualizer.told import dials_in

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from model.mask_tools.intent_kinds import INTENT_KINDS
+from headlight.masks.intent_kinds import INTENT_KINDS
 from tests.test_app import assert_healthy, in_link, open_app
 
 ADDED = """
-from model.mask_tools.intent_kinds import INTENT_KINDS, IntentKind
+from headlight.masks.intent_kinds import INTENT_KINDS, IntentKind
 
 def say(n, at):
     return f"stripes {n} apart"

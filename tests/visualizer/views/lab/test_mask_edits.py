@@ -7,8 +7,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from model.mask_tools.intents import Intent, compare, recognise
-from model.mask_tools.language import MaskExpressionError, express, parse
+from headlight.masks.intents import Intent, compare, recognise
+from headlight.masks.language import MaskExpressionError, express, parse
 from model.names import MASK_NAMES
 from visualizer.runs import masks_in_force
 from visualizer.runs.compute import compute_run

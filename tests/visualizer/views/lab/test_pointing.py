@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from model.mask_tools.language import MaskExpressionError
+from headlight.masks.language import MaskExpressionError
 from visualizer.views.lab.pointing import pointed_at
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from model.mask_tools.language import READY_SCORES, parse_score
+from headlight.masks.language import READY_SCORES, parse_score
 from tests.visualizer.sample_runs import BASE
 from visualizer.runs.compute import compute_run
 from visualizer.settings.settings import Selection

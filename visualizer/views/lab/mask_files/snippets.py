@@ -10,7 +10,7 @@ import re
 import numpy as np
 from numpy.typing import NDArray
 
-from model.mask_tools.language import MaskContext, MaskExpressionError, from_mask_mod, parse
+from headlight.masks.language import MaskContext, MaskExpressionError, from_mask_mod, parse
 from model.texts import texts_of
 from visualizer.views.lab.mask_files.entries import Array, check_side
 

@@ -10,12 +10,12 @@ import torch
 from torch import Tensor
 
 from headlight.attention import Attention
+from headlight.masks.language import MaskContext
+from headlight.masks.naming import name_of
 from headlight.pretrained.checkpoint import Checkpoint
 from headlight.pretrained.passes import Where, attentions_of
 from headlight.pretrained.tokens import Piece, Tokenized
 from model.config import Architecture
-from model.mask_tools.language import MaskContext
-from model.mask_tools.naming import name_of
 from model.texts import texts_of
 from visualizer.components.axis import Axis
 from visualizer.components.mask_painter.element import mask_painter, parse_mask, parse_select

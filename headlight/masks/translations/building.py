@@ -1,0 +1,96 @@
+"""The lines that build a mask, from its condition or from its cells, as a tensor or as an array."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from textwrap import indent
+
+from torch import Tensor
+
+from headlight.masks.translations.case import FACTS, MaskToTranslate, names_in
+from headlight.masks.translations.lines import WIDTH, commented, wrapped
+
+
+@dataclass(frozen=True)
+class Library:
+    """How a library of arrays spells what building a mask takes.
+
+    Attributes:
+        name: the module.
+        array: the function that makes an array of a list.
+        boolean: the type of booleans.
+        broadcast: brings ``{code}`` to the size ``{sizes}``.
+    """
+
+    name: str
+    array: str
+    boolean: str
+    broadcast: str
+
+    def vector(self, values: Sequence[int | bool]) -> str:
+        """A 1-D array of integers, or of booleans written as 0 and 1."""
+        numbers = ", ".join(str(int(value)) for value in values)
+        kind = f", dtype={self.boolean}" if isinstance(values[0], bool) else ""
+        line = f"{self.array}([{numbers}]{kind})"
+        return line if len(line) <= WIDTH - 24 else f"{self.array}([\n{wrapped(numbers)}\n]{kind})"
+
+
+TORCH = Library("torch", "torch.tensor", "torch.bool", "({code}).expand({sizes})")
+NUMPY = Library("np", "np.array", "bool", "np.broadcast_to({code}, ({sizes}))")
+
+
+def allowed_lines(given: MaskToTranslate, library: Library) -> list[str]:
+    """Lines that build ``allowed``, True = may attend: (Tq, Tk), or (H, Tq, Tk) where heads differ."""
+    if given.shared_condition is not None:
+        return condition_lines(given.shared_condition, given, library)
+    return cell_lines(given, library)
+
+
+def condition_lines(condition: str, given: MaskToTranslate, library: Library) -> list[str]:
+    """Lines that build ``allowed``, (Tq, Tk), from a condition on q and k."""
+    is_square = given.n_queries == given.n_keys
+    n_rows, n_columns = ("T", "T") if is_square else ("Tq", "Tk")
+    # PyTorch and NumPy call what a condition uses of them by the same name: where.
+    code = condition.replace("torch.", f"{library.name}.")
+    if len(names_in(code, ("q", "k"))) < 2:
+        code = library.broadcast.format(code=code, sizes=f"{n_rows}, {n_columns}")
+    return [
+        f"T = {given.n_queries}" if is_square else f"Tq, Tk = {given.n_queries}, {given.n_keys}",
+        *name_lines(condition, given, library),
+        f"q = {library.name}.arange({n_rows})[:, None]",
+        f"k = {library.name}.arange({n_columns})[None, :]",
+        *commented(f"allowed = {code}", "True = may attend"),
+    ]
+
+
+def name_lines(condition: str, given: MaskToTranslate, library: Library) -> list[str]:
+    """A line for each name that a condition asks for besides q and k."""
+    sizes = {"n_queries": given.n_queries, "n_keys": given.n_keys}
+    facts = names_in(condition, FACTS)
+    return [
+        *(f"{name} = {sizes[name]}" for name in names_in(condition, sizes)),
+        *(f"{name} = {library.vector(getattr(given.facts, FACTS[name]))}" for name in facts),
+    ]
+
+
+def cell_lines(given: MaskToTranslate, library: Library) -> list[str]:
+    """Lines that build ``allowed`` from a picture of its cells, or from one for each kind of head."""
+    read = f'{library.array}([[cell == "1" for cell in row] for row in rows.split()])'
+    if not given.is_per_head:
+        return [f'rows = """\n{_picture(given.allowed[0])}\n"""', f"allowed = {read}  # True = may attend"]
+    of_heads = [_picture(head) for head in given.allowed]
+    pictures = list(dict.fromkeys(of_heads))
+    heads = ", ".join(str(pictures.index(picture)) for picture in of_heads)
+    return [
+        "pictures = [",
+        *(f'    """\n{indent(picture, "    ")}\n    """,' for picture in pictures),
+        "]",
+        f"planes = [{read} for rows in pictures]",
+        f"heads = [{heads}]  # the picture of each",
+        f"allowed = {library.name}.stack([planes[head] for head in heads])  # (H, Tq, Tk), True = may attend",
+    ]
+
+
+def _picture(allowed: Tensor) -> str:
+    return "\n".join("".join("1" if cell else "." for cell in row) for row in allowed.tolist())
