@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
 import streamlit as st
@@ -30,6 +30,7 @@ _ICONS: dict[Severity, str] = {
     "note": ":material/info:",
 }
 _FEW = 4
+_OF_ONE_ATTENTION = ("heads", "compare")
 
 
 def show_trace(
@@ -37,7 +38,7 @@ def show_trace(
     choices: Choices,
     more: Mapping[str, Callable[[WatchedRun, Choices], None]] = MappingProxyType({}),
 ) -> None:
-    """Draw a trace: the verdict, the list of attentions, and the one that is chosen.
+    """Draw a trace: what is wrong with it, the attention that is chosen, then the verdict and the list of all.
 
     Args:
         run: the trace, and what is known of its tokens. The same object gives what was computed of it before.
@@ -50,25 +51,33 @@ def show_trace(
         if run.trace.stages:
             operations.render(run, choices)
         return
-    panel = _choose_panel(run, choices)
+    attention = run.attention(choices.watched.watched_attention)
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="watched_panels"):
+        panel = _choose_panel(run, choices)
+        if panel in _OF_ONE_ATTENTION:
+            _pick(run, attention)
+        else:
+            st.caption(_summary(run), width="content")
     if panel == "operations":
         operations.render(run, choices)
         return
     if panel in more:
         more[panel](run, choices)
         return
-    attention = run.attention(choices.watched.watched_attention)
-    verdict, table = st.columns([2, 3], gap="medium")
-    with verdict:
-        _verdict(run)
-        _pick(run, attention)
-    with table:
-        _table(run)
-    _about(run, attention, choices)
+    said = said_once(run.findings)
+    errors = [each for each in said if each[1].severity == "error"][:_FEW]
+    for paths, finding in errors:
+        _finding(paths, finding)
     if panel == "compare":
         compare.render(run, attention, choices)
-        return
-    _attention(run, attention, choices)
+    else:
+        _attention(run, attention, choices)
+    _about(run, attention, choices)
+    verdict, table = st.columns([2, 3], gap="medium")
+    with verdict:
+        _verdict(run, [each for each in said if each not in errors])
+    with table:
+        _table(run)
 
 
 def _choose_panel(run: WatchedRun, choices: Choices) -> str:
@@ -81,10 +90,7 @@ def _choose_panel(run: WatchedRun, choices: Choices) -> str:
     chosen = choices.watched.watched_panel
     if len(offered) == 1:
         return "heads"
-    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="watched_panels"):
-        widgets.segments("watched_panel", offered, help=None, label_visibility="collapsed", required=True)
-        if chosen not in ("heads", "compare"):
-            st.caption(_summary(run), width="content")
+    widgets.segments("watched_panel", offered, help=None, label_visibility="collapsed", required=True)
     is_there = bool(run.trace.stages) if chosen == "operations" else chosen in offered
     return chosen if is_there else "heads"
 
@@ -104,10 +110,9 @@ def attentions_that_look_ahead(n_ahead: int, n_seen: int) -> str:
     return one if n_ahead == 1 else some
 
 
-def _verdict(run: WatchedRun) -> None:
-    """What holds of all attentions, then each finding once."""
+def _verdict(run: WatchedRun, said: Sequence[tuple[tuple[str, ...], Finding]]) -> None:
+    """What holds of all attentions, then what was found and not said yet."""
     st.markdown(_summary(run))
-    said = said_once(run.findings)
     for paths, finding in said[:_FEW]:
         _finding(paths, finding)
     if n_more := len(said[_FEW:]) + len(run.notes):
@@ -169,20 +174,17 @@ def _table(run: WatchedRun) -> None:
 def _pick(run: WatchedRun, attention: Attention) -> None:
     """The attention and, of a batch, the sequence."""
     paths = list(run.trace.paths)
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="watched_pick"):
-        st.selectbox(
-            say("attention"),
-            paths,
-            index=paths.index(attention.path),
-            format_func=visible_whole,
-            label_visibility="collapsed",
-            width=300,
-            **widgets.following(
-                "attention_of_trace", attention.path, lambda one: state.watch(watched_attention=one)
-            ),
-        )
-        if n_items(attention) > 1 and not run.item_is_chosen:
-            widgets.number("watched_item", width=130)
+    st.selectbox(
+        say("attention"),
+        paths,
+        index=paths.index(attention.path),
+        format_func=visible_whole,
+        label_visibility="collapsed",
+        width=300,
+        **widgets.following("attention_of_trace", attention.path, lambda one: state.watch(watched_attention=one)),
+    )
+    if n_items(attention) > 1 and not run.item_is_chosen:
+        widgets.number("watched_item", width=130)
 
 
 def _about(run: WatchedRun, attention: Attention, choices: Choices) -> None:
