@@ -18,6 +18,7 @@ from headlight.trace import Trace
 from headlight.watching import memory, watch
 from model.decoding import GREEDY, Choice, Sampling, chosen
 from model.masks import with_leading_axes
+from model.tracing import Edit
 
 Where = Literal["self", "encoder", "decoder", "cross"]
 """Which attentions of a model: all of a single stack, or one of the three kinds of an encoder-decoder."""
@@ -51,16 +52,19 @@ class Pass:
     has_logits: bool
 
 
-def run(checkpoint: Checkpoint, given: Tokenized, *, keep: Keep = "weights") -> Pass:
+def run(
+    checkpoint: Checkpoint, given: Tokenized, *, keep: Keep = "weights", edits: Mapping[str, Edit] | None = None
+) -> Pass:
     """One pass over a text, watched.
 
     Args:
         checkpoint: the model.
         given: what it is given.
         keep: as in ``watch``.
+        edits: the same, of any stage.
     """
     model = checkpoint.model
-    with checkpoint.lock, torch.no_grad(), watch(model, keep=keep, to="cpu") as trace:
+    with checkpoint.lock, torch.no_grad(), watch(model, keep=keep, to="cpu", edits=edits) as trace:
         output = _output(checkpoint, given.inputs)
     tokens = tuple(piece.text for piece in given.pieces)
     if given.lines:

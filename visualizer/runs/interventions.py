@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import reduce
+from typing import Protocol
 
 from torch import Tensor
 
-from model import Trace
 from model.edits import mean_over_rows, only, zero
 from model.texts import texts_of
 from model.tracing import Edit
@@ -16,7 +16,20 @@ from visualizer.settings.interventions import Intervention
 say = texts_of(__name__)
 
 
-def edits_of(interventions: Iterable[Intervention], other: Callable[[], Trace]) -> dict[str, Edit]:
+class HasValue(Protocol):
+    """A stage of our model, or of one that was watched."""
+
+    @property
+    def value(self) -> Tensor | None:
+        """What it came to; None where that was not kept."""
+        ...
+
+
+Stages = Mapping[str, HasValue]
+"""What a pass computed, by path."""
+
+
+def edits_of(interventions: Iterable[Intervention], other: Callable[[], Stages]) -> dict[str, Edit]:
     """The edits by path; several of one stage are made one after the other.
 
     Args:
@@ -38,14 +51,22 @@ def in_turn(*edits: Edit) -> Edit:
     return lambda value: reduce(lambda edited, edit: edit(edited), edits, value)
 
 
-def _edit(intervention: Intervention, other: Callable[[], Trace]) -> Edit:
+def _edit(intervention: Intervention, other: Callable[[], Stages]) -> Edit:
     match intervention.becomes:
         case "zero":
             return zero
         case "mean":
             return mean_over_rows
         case "other":
-            return _taken_from(other()[intervention.path].value)
+            stages = other()
+            return _taken_from(_value_in(stages, intervention.path))
+
+
+def _value_in(stages: Stages, path: str) -> Tensor:
+    value = stages[path].value if path in stages else None
+    if value is None:
+        raise ValueError(say("no_stage"))
+    return value
 
 
 def _taken_from(new: Tensor) -> Edit:
@@ -67,7 +88,7 @@ def _of_numbers(edit: Edit) -> Edit:
 
 
 def that_fit(
-    interventions: Sequence[Intervention], trace: Trace, other: Callable[[], Trace]
+    interventions: Sequence[Intervention], trace: Stages, other: Callable[[], Stages]
 ) -> tuple[tuple[Intervention, ...], tuple[str, ...]]:
     """Those that can be made of what a pass without them computed, and one sentence for each of the others."""
     fit, complaints = [], []
@@ -79,12 +100,10 @@ def that_fit(
     return tuple(fit), tuple(complaints)
 
 
-def problem_with(intervention: Intervention, trace: Trace, other: Callable[[], Trace]) -> str:
+def problem_with(intervention: Intervention, trace: Stages, other: Callable[[], Stages]) -> str:
     """Why an intervention cannot be made of what a pass without it computed, in a few words; "" where it can."""
-    if intervention.path not in trace:
-        return say("no_stage")
     try:
-        edits_of([intervention], other)[intervention.path](trace[intervention.path].value)
+        edits_of([intervention], other)[intervention.path](_value_in(trace, intervention.path))
     except ValueError as error:
         return str(error).rstrip(".")
     return ""

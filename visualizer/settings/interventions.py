@@ -22,7 +22,9 @@ Becomes = Literal["zero", "mean", "other"]
 
 MOST = 32
 
-_PART = re.compile(rf"([a-z_0-9.]{{1,100}})(?:-h(\d{{1,3}}))?(?:-r(\d{{1,4}}))?-({'|'.join(get_args(Becomes))})")
+_PART = re.compile(
+    rf"([A-Za-z_0-9.:]{{1,200}})(?:-h(\d{{1,3}}))?(?:-r(\d{{1,4}}))?-({'|'.join(get_args(Becomes))})"
+)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from visualizer.settings.link import read_part, write_part
 
 Door = Literal["recording", "pretrained"]
 Source = Literal["none", "example", "given", "path", "uploaded"]
-Panel = Literal["heads", "compare", "operations", "write", "mask", "prove"]
+Panel = Literal["heads", "compare", "operations", "write", "mask", "edits", "prove"]
 
 Under = Literal["own", "other"]
 Where = Literal["encoder", "decoder", "cross"]
@@ -54,6 +54,8 @@ class WatchedChoice:
     pretrained_device: str = setting("cpu")
     pretrained_mask: str = setting("k <= q and q - k < 4")
     pretrained_under: Under = setting("own")
+    pretrained_edits: str = setting("", kind="interventions")
+    pretrained_other_text: str = setting("")
     pretrained_sampling: bool = setting(False)
     pretrained_where: Where = setting("decoder")
     pretrained_steps: int = setting(8, least=1, most=MOST_WRITTEN)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 
 import streamlit as st
 
@@ -44,28 +45,56 @@ def edit_menu(run: Run, path: str, selection: Selection) -> None:
         return
     if selection.hidden or run.example is not None or not run.trace[path].value.is_floating_point():
         return
-    icon = ":material/content_cut:"
+    offer_edits(
+        _parts(run, path, selection),
+        run.interventions,
+        said=partial(said_of, run),
+        make=_make,
+        other=partial(widgets.line, "other_text", placeholder=run.text),
+    )
+
+
+def offer_edits(
+    parts: Mapping[str, Intervention],
+    made: tuple[Intervention, ...],
+    *,
+    said: Callable[[Intervention], str],
+    make: Callable[[tuple[Intervention, ...]], None],
+    other: Callable[[], str],
+) -> None:
+    """A button that opens what can be put in the place of something.
+
+    Args:
+        parts: what can be edited, by a name of its own.
+        made: the edits that there are.
+        said: what an edit is about, in words.
+        make: takes all edits that there are to be.
+        other: draws the field for another text, and gives what is written there.
+    """
     key = key_of(_MENU)
+    icon = ":material/content_cut:"
     menu = st.popover(say("menu"), icon=icon, type="tertiary", width="content", key=key, on_change="rerun")
     if not menu.open:
         return
+
+    def add(intervention: Intervention) -> None:
+        give(_MENU, False)
+        make((*(one for one in made if one != intervention), intervention))
+
     with menu:
-        parts = _parts(run, path, selection)
-        key = f"edited_part_{'_'.join(parts)}"
         chosen = st.radio(
             say("what"),
             list(parts),
-            format_func=lambda part: _begun(markdown_safe(said_of(run, parts[part]))),
-            key=key,
+            format_func=lambda part: _begun(markdown_safe(said(parts[part]))),
+            key=f"edited_part_{'_'.join(parts)}",
         )
         for becomes, label in _LABELS.items():
-            if becomes == "other":
-                widgets.line("other_text", placeholder=run.text)
+            has_text = becomes != "other" or bool(other())
             st.button(
                 label,
                 key=f"edit_{becomes}",
-                on_click=state.callback(_add, run, replace(parts[chosen], becomes=becomes)),
-                disabled=len(run.interventions) >= MOST or (becomes == "other" and not run.settings.other_text),
+                on_click=state.callback(add, replace(parts[chosen], becomes=becomes)),
+                disabled=len(made) >= MOST or not has_text,
                 width="stretch",
             )
 
@@ -75,14 +104,7 @@ def edits_made(run: Run, *, is_compared: bool) -> None:
     if not run.interventions:
         return
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="edits_made"):
-        for i, each in enumerate(run.interventions):
-            st.button(
-                say("made", what=_begun(markdown_safe(said_of(run, each))), became=_BECAME[each.becomes]),
-                icon=":material/close:",
-                key=f"take_back_{i}",
-                help=say("take_back"),
-                on_click=state.callback(_make, (*run.interventions[:i], *run.interventions[i + 1 :])),
-            )
+        chips(run.interventions, said=partial(said_of, run), make=_make)
         if not is_compared:
             masks, where = run.settings.mask, _where_it_shows(run)
             st.button(
@@ -91,6 +113,23 @@ def edits_made(run: Run, *, is_compared: bool) -> None:
                 on_click=state.callback(state.select, view="compare", mask_a=masks, mask_b=masks, **where),
                 type="tertiary",
             )
+
+
+def chips(
+    made: tuple[Intervention, ...],
+    *,
+    said: Callable[[Intervention], str],
+    make: Callable[[tuple[Intervention, ...]], None],
+) -> None:
+    """A button for each edit, which takes it back; the arguments are those of ``offer_edits``."""
+    for i, each in enumerate(made):
+        st.button(
+            say("made", what=_begun(markdown_safe(said(each))), became=_BECAME[each.becomes]),
+            icon=":material/close:",
+            key=f"take_back_{i}",
+            help=say("take_back"),
+            on_click=state.callback(make, (*made[:i], *made[i + 1 :])),
+        )
 
 
 def _where_it_shows(run: Run) -> dict[str, str | int]:
@@ -130,11 +169,6 @@ def _parts(run: Run, path: str, selection: Selection) -> dict[str, Intervention]
         return {"all": whole, "row": replace(whole, row=row)}
     one = replace(whole, head=min(selection.head, n_heads - 1))
     return {"head": one, "row_of_head": replace(one, row=row), "all": whole}
-
-
-def _add(run: Run, intervention: Intervention) -> None:
-    give(_MENU, False)
-    _make((*(one for one in run.interventions if one != intervention), intervention))
 
 
 def _make(interventions: tuple[Intervention, ...]) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
 import streamlit as st
 import torch
 from torch import Tensor
@@ -19,62 +22,92 @@ _LIKELY = 5
 """How many of the most likely tokens of each run are offered."""
 
 
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What two passes over the same tokens come to in the end.
+
+    Attributes:
+        before: the logits of the one, (T, V).
+        after: those of the other.
+        row: the row that is looked at.
+        label: the token of the row.
+        following: which token each row should give, -1 for none; () where no text is continued.
+        text_of: what a token of the vocabulary stands for.
+    """
+
+    before: Tensor
+    after: Tensor
+    row: int
+    label: str
+    following: Sequence[int]
+    text_of: Callable[[int], str]
+
+
 def outcome(a: Run, b: Run, batch: int, selection: Selection) -> None:
     """Draw the logit of a token in both runs and, where a text is continued, its loss."""
     if "logits" not in a.trace:
         return
     before, after = (run.trace["logits"].value[batch] for run in (a, b))
     row = min(selection.query, len(before) - 1)
-    offered = _offered(a, before[row], after[row], row)
+    label = a.axes("logits")[0].labels[row]
+    draw_outcome(Outcome(before, after, row, label, following(a), a.vocabulary.__getitem__), selection)
+
+
+def draw_outcome(found: Outcome, selection: Selection) -> None:
+    """Draw it, for the token that is chosen."""
+    offered = _offered(found)
     chosen = selection.compared_token if selection.compared_token in offered else offered[0]
-    with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="outcome"):
-        label = markdown_safe(a.axes("logits")[0].labels[row])
-        st.markdown(say("after", row=row, label=label), width="content")
+    pair, row = (found.before, found.after), found.row
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="outcome"):
+        st.markdown(say("after", row=row, label=markdown_safe(found.label)), width="content")
         token = st.selectbox(
             FIELDS["compared_token"].label,
             offered,
             index=offered.index(chosen),
-            format_func=lambda token: visible_whole(a.vocabulary[token]),
+            format_func=lambda token: visible_whole(found.text_of(token)),
             label_visibility="collapsed",
             width=150,
             **widgets.following("token_of_outcome", chosen, _compare_by),
         )
-        logits = say("logit", a=float(before[row, token]), b=float(after[row, token]))
-        shares = [float(logits[row].softmax(-1)[token]) for logits in (before, after)]
-        losses = [next_token_loss(run, batch) for run in (a, b)]
-        st.markdown(logits, width="content")
-        st.markdown(say("share", a=shares[0], b=shares[1]), width="content")
-        if losses[0] is not None and losses[1] is not None:
-            st.markdown(say("loss", a=float(losses[0]), b=float(losses[1])), width="content")
+        logit_a, logit_b = (float(logits[row, token]) for logits in pair)
+        st.markdown(say("logit", a=logit_a, b=logit_b), width="content")
+        share_a, share_b = (float(logits[row].softmax(-1)[token]) for logits in pair)
+        st.markdown(say("share", a=share_a, b=share_b), width="content")
+        loss_a, loss_b = (next_token_loss(logits, found.following) for logits in pair)
+        if loss_a is not None and loss_b is not None:
+            st.markdown(say("loss", a=float(loss_a), b=float(loss_b)), width="content")
 
 
 def _compare_by(token: int) -> None:
     state.select(compared_token=token)
 
 
-def next_token_loss(run: Run, batch: int) -> Tensor | None:
-    """The mean over the text of -log of the probability that the model gives to each next token, in nats.
+def next_token_loss(logits: Tensor, following: Sequence[int]) -> Tensor | None:
+    """The mean of -log of the probability that a model gives to each next token, in nats.
 
-    None where the model continues no text, or the text has no second token.
+    None where no row has a next token.
+
+    Args:
+        logits: (T, V).
+        following: the next token of each row, -1 for none; () where no text is continued.
     """
-    ids, is_padding = _read(run)
-    labels = torch.tensor([-1 if pads else token for token, pads in zip(ids[1:], is_padding[1:], strict=True)])
-    if run.settings.architecture == "encoder" or not bool((labels >= 0).any()):
+    if all(token < 0 for token in following):
         return None
-    return functional.cross_entropy(run.trace["logits"].value[batch, :-1], labels, ignore_index=-1)
+    return functional.cross_entropy(logits.float(), torch.tensor(following), ignore_index=-1)
 
 
-def _read(run: Run) -> tuple[tuple[int, ...], tuple[bool, ...]]:
-    """The tokens that the rows of the logits stand for."""
+def following(run: Run) -> tuple[int, ...]:
+    """The token that should come after each row of a run's logits: the next of the text; () for an encoder."""
+    if run.settings.architecture == "encoder":
+        return ()
     sequence = run.tokens["target" if "target" in run.tokens else "source"]
-    return sequence.ids, sequence.is_padding
+    after = zip(sequence.ids[1:], sequence.is_padding[1:], strict=True)
+    return (*(-1 if pads else token for token, pads in after), -1)
 
 
-def _offered(run: Run, before: Tensor, after: Tensor, row: int) -> list[int]:
-    """The most likely tokens of both runs, and the one that comes next in the text."""
-    ids, _ = _read(run)
-    following = ids[row + 1 : row + 2] if run.settings.architecture != "encoder" else ()
-    likely = [
-        token for logits in (before, after) for token in logits.topk(min(_LIKELY, len(logits))).indices.tolist()
-    ]
-    return list(dict.fromkeys([*likely, *following]))
+def _offered(found: Outcome) -> list[int]:
+    """The most likely tokens of both passes, and the one that comes next in the text."""
+    rows = (found.before[found.row], found.after[found.row])
+    likely = [token for logits in rows for token in logits.topk(min(_LIKELY, len(logits))).indices.tolist()]
+    next_one = [token for token in found.following[found.row : found.row + 1] if token >= 0]
+    return list(dict.fromkeys([*likely, *next_one]))

@@ -16,7 +16,7 @@ from visualizer.settings.examples import OPENING
 from visualizer.settings.interventions import Intervention
 from visualizer.settings.link import write_query
 from visualizer.views.edits import said_of
-from visualizer.views.outcome import next_token_loss
+from visualizer.views.outcome import following, next_token_loss
 
 ENGLISH = write_query(OPENING.settings, OPENING.selection)
 CONTEXT = "decoder.layers.0.self_attention.context"
@@ -112,22 +112,26 @@ def test_an_edit_is_called_by_its_place(intervention, words):
     assert said_of(compute_run(OPENING.settings), intervention) == words
 
 
+def loss_of(run):
+    return next_token_loss(run.trace["logits"].value[0], following(run))
+
+
 def test_the_loss_is_that_of_the_probabilities():
     run = compute_run(OPENING.settings)
     probabilities = run.trace["probabilities"].value[0].double().numpy()
     ids = run.tokens["source"].ids
     expected = -np.mean([np.log(probabilities[row, ids[row + 1]]) for row in range(len(ids) - 1)])
-    assert float(next_token_loss(run, 0)) == pytest.approx(expected, rel=1e-5)
+    assert float(loss_of(run)) == pytest.approx(expected, rel=1e-5)
 
 
 def test_what_continues_no_text_has_no_loss():
     encoder = replace(OPENING.settings, weights="random", architecture="encoder")
     one = replace(encoder, architecture="decoder", text="one")
-    assert next_token_loss(compute_run(encoder), 0) is None
-    assert next_token_loss(compute_run(one), 0) is None
+    assert loss_of(compute_run(encoder)) is None
+    assert loss_of(compute_run(one)) is None
 
 
 def test_padding_has_no_loss():
     settings = replace(OPENING.settings, weights="random", architecture="decoder", mask=("causal", "padding"))
-    plain, padded = (next_token_loss(compute_run(replace(settings, pad=pad)), 0) for pad in (0, 3))
+    plain, padded = (loss_of(compute_run(replace(settings, pad=pad))) for pad in (0, 3))
     assert float(plain) == pytest.approx(float(padded), rel=1e-5)

@@ -56,7 +56,7 @@ def show_trace(
         panel = _choose_panel(run, choices)
         if panel in _OF_ONE_ATTENTION:
             _pick(run, attention)
-        else:
+        elif panel != "edits":
             st.caption(_summary(run), width="content")
     if panel == "operations":
         operations.render(run, choices)

@@ -9,7 +9,7 @@ from visualizer.state import widgets
 from visualizer.state.state import Choices
 from visualizer.views.watched import recordings
 from visualizer.views.watched.pretrained import door as pretrained
-from visualizer.views.watched.pretrained import other_mask, prove, writing
+from visualizer.views.watched.pretrained import edited, other_mask, prove, writing
 from visualizer.views.watched.trace import show_trace
 
 DOORS: Mapping[str, Callable[[Choices], WatchedRun | None]] = {
@@ -21,6 +21,7 @@ DOORS: Mapping[str, Callable[[Choices], WatchedRun | None]] = {
 PANELS: Mapping[str, Callable[[WatchedRun, Choices], None]] = {
     "write": writing.render,
     "mask": other_mask.render,
+    "edits": edited.render,
     "prove": prove.render,
 }
 """What can be shown of a run beside its trace, where the run has it."""

@@ -18,7 +18,7 @@ from visualizer.settings.watched_settings import NOTHING_WATCHED
 from visualizer.views.watched.pretrained import jobs, prove
 from visualizer.views.watched.pretrained.examples import READY_TEXTS, ready_text_of
 from visualizer.views.watched.pretrained.mask_choice import Masked, allowed_by
-from visualizer.views.watched.pretrained.other_mask import blocked_of
+from visualizer.views.watched.pretrained.two_passes import blocked_of
 from visualizer.work.jobs import Seen
 
 

@@ -46,11 +46,11 @@ _ASKED = "pretrained_asked"
 _REFUSED = "pretrained_refused"
 _COSTS: Kept[tuple[str, str], Cost] = Kept(room=32)
 _PANELS: dict[Part, tuple[str, ...]] = {
-    "decoder": ("compare", "operations", "write", "mask", "prove"),
-    "encoder": ("compare", "operations", "mask", "prove"),
-    "encoder-decoder": ("compare", "operations", "write", "mask", "prove"),
+    "decoder": ("compare", "operations", "write", "mask", "edits", "prove"),
+    "encoder": ("compare", "operations", "mask", "edits", "prove"),
+    "encoder-decoder": ("compare", "operations", "write", "mask", "edits", "prove"),
 }
-_OF_ONE_LINE = ("write", "mask", "prove")
+_OF_ONE_LINE = ("write", "mask", "edits", "prove")
 """The panels that are about one sequence without padding."""
 
 _LOOK_SECONDS = 5
@@ -392,7 +392,7 @@ def _table(pieces: tuple[Piece, ...], text: str) -> None:
 def _watched(checkpoint: Checkpoint, given: Tokenized, choices: Choices) -> WatchedRun | None:
     """The pass over the text, computed once for all sessions."""
     words = words_of(choices.watched)
-    keep: Keep = "all" if choices.watched.watched_panel in ("operations", "compare") else "weights"
+    keep: Keep = "all" if choices.watched.watched_panel in ("operations", "compare", "edits") else "weights"
     kept = _RUNS.setdefault(checkpoint, Kept(_KEPT_BYTES, size=lambda run: run.trace.nbytes))
     found = kept.get((words, "all")) or kept.get((words, keep))
     if found is not None:
