@@ -199,7 +199,7 @@ def _read_field(field: Field, given: Sequence[str], default: Any) -> tuple[Any, 
     reading = next((reading for reading in readings if not reading.complaint), readings[0])
     if len(given) == 1 and not reading.complaint:
         return reading.value, ""
-    shown = _shown(_written(field, reading.value))
+    shown = _shown(written(field, reading.value))
     taken = reading.taken or say("used", value=shown)
     if len(given) == 1:
         return reading.value, _notice(field.name, given[0], reading.complaint, taken)
@@ -397,10 +397,10 @@ def write_part(part: _Part, defaults: _Part) -> dict[str, str]:
         for field in fields_of(type(part)).values()
         if getattr(part, field.name) != getattr(defaults, field.name)
     )
-    return {field.name: _written(field, getattr(part, field.name)) for field in changed}
+    return {field.name: written(field, getattr(part, field.name)) for field in changed}
 
 
-def _written(field: Field, value: Any) -> str:  # noqa: ANN401
+def written(field: Field, value: Any) -> str:  # noqa: ANN401
     """A value as a link holds it."""
     match field.kind:
         case "switch":

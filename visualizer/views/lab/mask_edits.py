@@ -11,9 +11,8 @@ from headlight.masks.intents import Intent
 from headlight.masks.language import MaskContext, from_mask_mod, parse
 from model import CombinedMask
 from visualizer.runs.masks_in_force import as_expression, as_source, painted_cells
-from visualizer.settings.fields import NO_MASK
 from visualizer.settings.lines import lines_of
-from visualizer.settings.link import read_part
+from visualizer.settings.link import read_part, written
 from visualizer.settings.painted_mask import (
     EVERYWHERE,
     Scope,
@@ -25,7 +24,7 @@ from visualizer.settings.painted_mask import (
     with_places,
     write_planes,
 )
-from visualizer.settings.settings import Selection, Settings, in_mask_order
+from visualizer.settings.settings import FIELDS, Selection, Settings, in_mask_order
 
 POSITIONS = frozenset({"q", "k", "n_queries", "n_keys"})
 """What an expression can name that does not depend on the text."""
@@ -126,7 +125,7 @@ def with_source(settings: Settings, scope: Scope, source: str) -> Settings:
 
 def masks_written(settings: Settings) -> dict[str, str]:
     """The masks chosen and the painting, as a link says them, for ``brought_back``."""
-    return {"mask": ",".join(settings.mask) or NO_MASK, "custom": settings.custom}
+    return {name: written(FIELDS[name], getattr(settings, name)) for name in ("mask", "custom")}
 
 
 def brought_back(
