@@ -33,7 +33,7 @@ def test_what_is_written_is_read_again_and_needs_no_quoting(interventions):
     assert quote(text, safe="") == text
 
 
-@pytest.mark.parametrize("text", ["logits", "logits-half", "logits-h1-h2-zero", "Logits-zero", "logits-zero~"])
+@pytest.mark.parametrize("text", ["logits", "logits-half", "logits-h1-h2-zero", "lo gits-zero", "logits-zero~"])
 def test_what_is_no_edit_is_refused(text):
     with pytest.raises(ValueError, match="holds what is no edit"):
         read_interventions(text)
