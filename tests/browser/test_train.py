@@ -23,6 +23,11 @@ def start(page: Page) -> None:
     page.get_by_role("button", name="Start", exact=True).click()
 
 
+def runs(page: Page) -> None:
+    """Waits for a step of a long training, however far it is by then."""
+    expect(page.get_by_test_id("stProgress")).to_contain_text(re.compile(r"Step [1-9][\d,]* of 20,000"))
+
+
 def moments(page: Page) -> Locator:
     return page.locator("[class*='st-key-train_moment']")
 
@@ -45,14 +50,13 @@ def test_a_training_ends_by_itself(open_app):
 def test_it_draws_itself_while_it_runs_and_stop_keeps_the_model(open_app):
     page = open_app(**a_training(20_000))
     start(page)
-    bar = page.get_by_test_id("stProgress")
-    expect(bar).to_contain_text(re.compile(r"Step [1-9]\d* of 20,000"))
+    runs(page)
     before = page.evaluate("probe.painted.training_0 ?? 0")
     page.wait_for_function("before => (probe.painted.training_0 ?? 0) > before + 1", arg=before)
     another_task_stands_alone_on_the_screen(page)
     settle(page)  # the address is the last that is changed
     page.reload()
-    expect(bar).to_contain_text(re.compile(r"Step [1-9]\d* of 20,000"))
+    runs(page)
     page.get_by_role("button", name="Stop").click()
     wait_for(page, "Stopped after")
     with page.expect_download() as download:
@@ -64,6 +68,20 @@ def test_it_draws_itself_while_it_runs_and_stop_keeps_the_model(open_app):
     assert link["weights"] == "trained"
     assert link["checkpoint"]
     expect(page.get_by_role("radio", name="Step through", exact=True)).to_have_attribute("aria-checked", "true")
+
+
+def test_a_stopped_training_is_stopped_after_any_reload_and_kept(open_app):
+    page = open_app(**a_training(20_000))
+    start(page)
+    runs(page)
+    page.reload()
+    runs(page)
+    page.get_by_role("button", name="Stop").click()
+    wait_for(page, "Stopped after")
+    stopped = page.get_by_text(re.compile("Stopped after")).first.inner_text()
+    page.reload()
+    expect(moments(page)).to_contain_text(stopped)
+    expect(page.get_by_test_id("stProgress")).to_have_count(0)
 
 
 def another_task_stands_alone_on_the_screen(page: Page) -> None:
