@@ -1,4 +1,4 @@
-"""What a wheel holds: all packages and the app under ``headlight``, and imports that find them there.
+"""The content of a wheel: all packages and the app under ``headlight``, and imports that find them there.
 
 A project may have a ``model.py`` or a ``visualizer`` of its own. Installed, ours must neither hide them nor be
 hidden by them, while the repository keeps its packages at the top, where they are read.

@@ -135,7 +135,7 @@ def own_page(weights: torch.Tensor, names: list[str]) -> str:
 
 @dataclass(frozen=True)
 class Tool:
-    """What makes a page, the package that it needs, and what is there once its picture is drawn."""
+    """A maker of pages, the package that it needs, and the element that is there once its picture is drawn."""
 
     name: str
     package: str
@@ -165,7 +165,7 @@ PAINTED = """new Promise((done) => {
   };
   look();
 })"""
-"""When the first frame with the picture was painted, in milliseconds since the page was asked for."""
+"""The time at which the first frame with the picture was painted, in milliseconds since the page was asked for."""
 LOADED = """[...performance.getEntriesByType("navigation"), ...performance.getEntriesByType("resource")]
   .reduce((bytes, one) => bytes + one.encodedBodySize, window.probe.bytes)"""
 

@@ -1,4 +1,4 @@
-"""How long the browser takes to draw heads that it has already received: no server, no Streamlit, no model.
+"""The time that the browser takes to draw heads that it has already received: no server, no Streamlit, no model.
 
     python benchmarks/drawing.py                  this folder's pictures
     python benchmarks/drawing.py --folder=PATH    those of another clone

@@ -30,7 +30,7 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake
 
 RETRY_SECONDS = 0.5
-"""How long a page waits before it asks for a new line, as Streamlit's does at first."""
+"""The time that a page waits before it asks for a new line, as Streamlit's does at first."""
 
 
 class Visitor:
@@ -92,7 +92,7 @@ async def kill_under(proxy: str, victim: Served, n: int) -> None:
 
 
 def shown(session: Session) -> set[bytes]:
-    """What stands on a page when the script has run, but for what tells the session from others."""
+    """The words on a page when the script has run, but for what tells the session from others."""
     changes = map(Delta.FromString, session.screen)
     elements = (change.new_element for change in changes if change.WhichOneof("type") == "new_element")
     return {

@@ -35,7 +35,7 @@ from websockets.asyncio.client import ClientConnection, connect
 SECONDS, PERIOD = 20.0, 1.0
 LINK = {"view": "heads", "weights": "random", "text": "the cat sat on the mat because the cat was tired"}
 EVENTS = "$$STREAMLIT_INTERNAL_KEY_{}__events"
-"""What Streamlit calls the events of a component."""
+"""Streamlit's name for the events of a component."""
 
 PROTOCOLS = ["streamlit", "PLACEHOLDER_AUTH_TOKEN"]
 FINISHED = (ForwardMsg.FINISHED_SUCCESSFULLY, ForwardMsg.FINISHED_FRAGMENT_RUN_SUCCESSFULLY)
@@ -135,7 +135,7 @@ class Session:
 
 
 def parameter_of(dial: dict[str, Any]) -> str:
-    """What an address says of where a dial stands."""
+    """The parameter of an address that says where a dial stands."""
     if "offered" in dial:
         return f"{dial['name']}={','.join(dial['value']) or 'none'}"
     named = f"{dial['name']}={dial['value']}"
@@ -147,19 +147,19 @@ def fetch(address: str) -> None:
 
 
 async def sessions(address: str, n: int, seconds: float) -> list[float]:
-    """What each change of the seed took."""
+    """Measure the time of each change of the seed."""
     return await together(address, n, seconds, lambda session, until: session.change(until))
 
 
 async def pupils(address: str, n: int, seconds: float) -> list[float]:
-    """What each change of heads, masks and text took."""
+    """Measure the time of each change of heads, masks and text."""
     return await together(address, n, seconds, lambda session, until: session.learn(address, until))
 
 
 async def together(
     address: str, n: int, seconds: float, act: Callable[[Session, float], Awaitable[list[float]]]
 ) -> list[float]:
-    """What each act of so many sessions took."""
+    """Measure the time of each act of so many sessions."""
     gate = asyncio.Semaphore(OPEN_AT_ONCE)
     url = f"{address.replace('http', 'ws', 1)}/_stcore/stream"
 
@@ -193,7 +193,7 @@ async def visits(address: str, n: int) -> None:
 
 
 async def readers(address: str, n: int, seconds: float) -> list[float]:
-    """What each request for the weights of another seed took."""
+    """Measure the time of each request for the weights of another seed."""
     until = time.perf_counter() + seconds
     link = {name: text for name, text in LINK.items() if name != "view"}
 

@@ -1,4 +1,4 @@
-"""Whether memory stays flat: the resident memory of a process that computes a thousand runs of mixed sizes.
+"""A check that memory stays flat: the resident memory of a process that computes a thousand runs of mixed sizes.
 
     python benchmarks/memory.py            under the allocator that the app sets, and under the machine's own
 

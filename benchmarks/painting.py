@@ -30,10 +30,10 @@ COMPONENTS = {
     "compare": "compare_grids",
     "lab": "mask_painter",
 }
-"""What is waited for in each view."""
+"""The component that is waited for in each view."""
 
 OPENING = "token_way"
-"""What is waited for in the view that the page opens with."""
+"""The component that is waited for in the view that the page opens with."""
 
 
 class Case(NamedTuple):
@@ -74,7 +74,7 @@ TURNED = {
     "Heads": lambda number: MOVE_DIAL % ("Heads", 1 + 7 * number % 16),
     "Masks": lambda number: PRESS_MASK % number,
 }
-"""What is turned in a picture, and the act of each time."""
+"""The dials that are turned in a picture, and the act of each time."""
 
 N_MOVES, MOVE = 240, 0.016
 CELLS_A_MOVE = 2.5
@@ -166,7 +166,7 @@ CHOICES = {
     "a token under the pointer": (POINTED, "inside('.chip')[number % 5]"),
     "a token chosen": (PRESSED, "inside('.chip')[number % 5]"),
 }
-"""What the pointer does, and on what: on another one each time, or on another place of it."""
+"""The pointer's act, and its target: on another one each time, or on another place of it."""
 TOLD = 0.6
 """Seconds after which the server has heard of a choice, and the page has its answer."""
 MORE = "[...document.querySelectorAll('summary')].find((one) => one.textContent.includes('More'))"
@@ -243,7 +243,7 @@ def stroke(browser: Browser, address: str, case: Case) -> tuple[list[float], lis
 
 
 def new_cells(n_tokens: int) -> Iterator[tuple[int, int]]:
-    """Where the hand is after each move: back and forth along the rows, each of which keeps its last key."""
+    """The cells that the hand moves to: back and forth along the rows, each of which keeps its last key."""
     n_columns = n_tokens - 1
     step = min(CELLS_A_MOVE, n_tokens * n_columns / N_MOVES)
     for number in range(N_MOVES):
@@ -273,7 +273,7 @@ def report_choices(browser: Browser, address: str, case: Case) -> None:
 
 
 def choose(page: Page, kinds: Sequence[str], target: str, number: int) -> dict[str, float]:
-    """What is noted of one event on a target."""
+    """Time one event on a target."""
     left, top, width, height = page.evaluate(
         f"((number) => {{ const one = {target}; one.scrollIntoView({{block: 'nearest'}});"
         f" const box = one.getBoundingClientRect(); return [box.x, box.y, box.width, box.height] }})({number})"

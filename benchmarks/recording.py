@@ -1,4 +1,4 @@
-"""What recording costs: a recorded pass over one that is not, and that over one without taps, for several lengths.
+"""The cost of recording: a recorded pass over one that is not, and that over one without taps, for several lengths.
 
     python benchmarks/recording.py             under the allocator that the app sets
     python benchmarks/recording.py unset       under the machine's own
@@ -31,7 +31,7 @@ from visualizer.server.allocator import keep_freed_memory  # noqa: E402
 
 CONFIG = TransformerConfig("encoder", vocab_size=256, d_model=128, n_heads=8, n_layers=4, d_ff=512)
 TURNS = {16: 400, 64: 300, 128: 200, 256: 100, 512: 40}
-"""How often each kind of pass is timed at each length."""
+"""The number of times that each kind of pass is timed at each length."""
 
 
 def main() -> None:

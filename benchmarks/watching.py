@@ -1,4 +1,4 @@
-"""How much longer a forward pass takes while it is watched.
+"""The slowdown of a forward pass while it is watched.
 
     python benchmarks/watching.py               texts of 128 and 512 tokens
     python benchmarks/watching.py 64 1024       texts of these lengths

@@ -49,7 +49,7 @@ def main() -> None:
 
 
 def seen(page: Page) -> Image.Image:
-    """What is on the screen."""
+    """Return what is on the screen."""
     return Image.open(io.BytesIO(page.screenshot())).convert("RGB").resize(SIZE, Image.Resampling.LANCZOS)
 
 

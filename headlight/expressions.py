@@ -62,7 +62,7 @@ def _functions() -> dict[str, Callable[..., Any]]:
 
 
 _FACTORIES = ("arange", "zeros", "ones", "full", "tensor", "eye", "scalar_tensor")
-"""What makes a tensor out of plain numbers: the tensor is written in its place."""
+"""The functions that make a tensor out of plain numbers: the tensor is written in its place."""
 
 _DTYPES = {
     str(dtype): dtype
@@ -219,7 +219,7 @@ def _argument_from_json(given: object, n_inputs: int, depth: int) -> Any:  # noq
 def is_sound(
     node: Operation, sizes: torch.Size, stages: Mapping[str, Tensor | None], parameters: Mapping[str, Tensor]
 ) -> bool:
-    """Whether an expression gives a tensor of some sizes, and none on the way is far larger than its inputs.
+    """True if an expression gives a tensor of some sizes, and none on the way is far larger than its inputs.
 
     Only sizes are computed.
 

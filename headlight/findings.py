@@ -1,4 +1,4 @@
-"""What is wrong with an attention: the lint's findings on its mask, and what its call itself shows."""
+"""The faults of an attention: the lint's findings on its mask, and what its call itself shows."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def _described(attention: Attention, padding: Padding) -> Iterator[_Mask]:
 
 
 class _Different:
-    """Which of some tensors are the same.
+    """Tensors that tell which of them are the same.
 
     Attributes:
         values: each different one.
@@ -194,7 +194,7 @@ def _facts(tokens: Tokens) -> Tensor:
 
 
 def _tokens(attention: Attention, padding: Padding, item: int, batch: int, heads_first: bool) -> Tokens:
-    """Which queries and keys of one sequence are padding, where the sizes fit."""
+    """Return the queries and keys of one sequence that are padding, where the sizes fit."""
     _, _, n_queries, n_keys = attention.shape
     n_keys -= attention.sinks
     crosses = is_cross(attention)
@@ -225,17 +225,17 @@ def _row(padding: Tensor | None, item: int, batch: int, heads_first: bool) -> Te
 
 
 def is_cross(attention: Attention) -> bool:
-    """Whether the name of its module says that its keys come from another sequence than its queries."""
+    """True if the name of its module says that its keys come from another sequence than its queries."""
     return bool(_CROSS.search(attention.module))
 
 
 def _is_not_judged(attention: Attention) -> bool:
-    """Whether its mask alone says nothing."""
+    """True if its mask alone says nothing."""
     return not {"part", "own_keys"}.isdisjoint(attention.remarks)
 
 
 def is_of_decoder(module: str) -> bool:
-    """Whether the path of a module says that it is a decoder's."""
+    """True if the path of a module says that it is a decoder's."""
     return bool(_OF_DECODER.search(module))
 
 
@@ -329,7 +329,7 @@ def _worded(attention: Attention, masks: Sequence[_Mask]) -> tuple[tuple[str, De
 
 
 def _bare(mask: _Mask) -> Intent | None:
-    """What the mask is, padding aside."""
+    """Describe the mask, padding aside."""
     intent = mask.description.intent
     return None if intent is None else replace(intent, padding=False)
 
@@ -425,7 +425,7 @@ def _of_the_masks(attention: Attention, masks: Sequence[_Mask], said: _Said) -> 
 
 
 def _leaves_one_key(attention: Attention, mask: _Mask) -> bool:
-    """Whether each query with blocked keys alone gives all weight to one of them, and none to a later one."""
+    """True if each query with blocked keys alone gives all weight to one of them, and none to a later one."""
     weights = attention.weights
     rows = (~mask.allowed.any(-1) & ~mask.description.tokens.query_is_padding).nonzero().flatten()
     if weights is None or weights.shape[-1] != mask.allowed.shape[-1] or not len(rows):
@@ -461,13 +461,13 @@ def _case(attention: Attention, mask: _Mask, is_causal: bool) -> MaskCase:
 
 
 def _turned_is_right(case: MaskCase) -> bool:
-    """Whether the mask of another sequence, which is inverted, explains what is wrong with this one too."""
+    """True if the mask of another sequence, which is inverted, explains what is wrong with this one too."""
     return not any(finding.severity == "error" for finding in lint(case.with_allowed(~case.allowed)))
 
 
 @dataclass(frozen=True)
 class Said:
-    """What a remark is called, how much it matters, why, and how to mend it."""
+    """The name of a remark, its severity, its reason, and its remedy."""
 
     title: str
     severity: Severity
@@ -574,7 +574,7 @@ REMARKS: Mapping[str, Said] = {
         "Nothing to fix if it is meant.",
     ),
 }
-"""What is said of each remark of an ``Attention``."""
+"""The words for each remark of an ``Attention``."""
 
 
 def _remark(attention: Attention, name: str) -> Finding:
@@ -583,7 +583,7 @@ def _remark(attention: Attention, name: str) -> Finding:
 
 
 def _of_the_call(attention: Attention) -> Iterator[Finding]:
-    """What the call itself shows, whatever its mask is."""
+    """Return the findings that the call itself shows, whatever its mask is."""
     cells = torch.ones(attention.shape[2:], dtype=torch.bool)
     yield from (_remark(attention, remark) for remark in attention.remarks)
     if attention.weights is not None and bool(attention.weights.isnan().any()):

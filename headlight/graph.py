@@ -26,7 +26,7 @@ Leaf = StageInput | ParameterInput | Constant
 Values = Mapping[str, Tensor]
 
 NOT_COMPUTED = (RuntimeError, ValueError, IndexError, KeyError)
-"""What is raised where an expression cannot be computed: a tensor lies on another device, or is not known."""
+"""The errors raised where an expression cannot be computed: a tensor lies on another device, or is not known."""
 
 _MOST_OPERATIONS = 12
 
@@ -76,7 +76,7 @@ class Graph:
         return tuple(sorted(set(paths), key=self._places.__getitem__))
 
     def is_closed(self, paths: Sequence[str]) -> bool:
-        """Whether nothing but the last of some stages is read by others."""
+        """True if nothing but the last of some stages is read by others."""
         return all(self._readers[path] <= set(paths) for path in paths[:-1])
 
     def stage_of(self, node: Node, *operations: str) -> Stage | None:
@@ -118,7 +118,7 @@ class Graph:
         return next(same, found[0])
 
     def value(self, path: str) -> Tensor:
-        """What a stage came to.
+        """The value of a stage.
 
         Raises:
             KeyError: it was written over.
@@ -129,13 +129,13 @@ class Graph:
         return value
 
     def recorded(self, leaf: Leaf) -> Tensor:
-        """What stands at the beginning of an expression."""
+        """The stages at the beginning of an expression."""
         if isinstance(leaf, Constant):
             return leaf.value
         return self.value(leaf.path) if isinstance(leaf, StageInput) else self._parameters[leaf.name]
 
     def compute(self, node: Node, inside: Sequence[str], leaf: Callable[[Leaf], Tensor]) -> Tensor:
-        """What an expression comes to, without the changes of number types in it.
+        """Compute an expression, without the changes of number types in it.
 
         Args:
             node: the expression.
@@ -157,7 +157,7 @@ class Graph:
         return leaf(node)
 
     def is_mask(self, node: Node) -> bool:
-        """Whether numbers that are added to scores block some of them."""
+        """True if numbers that are added to scores block some of them."""
         path = node.path if isinstance(node, StageInput) else None
         if path not in self._masks:
             allowed = read_added(self.compute(node, (), self.recorded)).allowed
@@ -167,7 +167,7 @@ class Graph:
         return self._masks[path]
 
     def difference(self, name: str, proposal: Proposal) -> float | None:
-        """How far some stages are from a formula, relative to the largest number; None where that is too far."""
+        """The difference of some stages from a formula, relative to the largest number; None where too far."""
         try:
             with torch.no_grad():
                 return self._difference(name, proposal)
@@ -193,7 +193,7 @@ class Graph:
         return difference if difference <= max(TOLERANCE, 8 * torch.finfo(value.dtype).eps) else None
 
     def are_unchanged(self, paths: Sequence[str]) -> bool:
-        """Whether some stages, computed again, come to what the last of them is: an edit may have changed one."""
+        """True if some stages, computed again, come to what the last of them is: an edit may have changed one."""
         try:
             with torch.no_grad():
                 value, again = self.value(paths[-1]), self.compute(StageInput(paths[-1]), paths, self.recorded)
@@ -235,7 +235,7 @@ class _OtherNumbers:
 
 
 def _is_replaced(value: Tensor) -> bool:
-    """Whether other numbers can stand in the place of these: neither indices nor a number of the formula."""
+    """True if other numbers can stand in the place of these: neither indices nor a number of the formula."""
     return value.is_floating_point() and value.dim() > 0
 
 

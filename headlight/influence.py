@@ -1,4 +1,4 @@
-"""Which tokens move which rows of any model's output, by derivatives.
+"""The influence of each token on each row of any model's output, by derivatives.
 
 A random direction of a row is pulled back to the embeddings of the tokens. Where a mask blocks every way, what
 arrives is not about zero but exactly zero, because the weight of a blocked key is; any other derivative gives zero
@@ -49,7 +49,7 @@ def all_rows(subject: Subject, output: Tensor) -> Tensor:
 def influence(
     found: Pass, subject: Subject, rows: Sequence[int], progress: Callable[[float], None] = lambda _: None
 ) -> Tensor:
-    """How far each token moves some rows of the output of one sequence, in one random direction each.
+    """Measure how far each token moves some rows of the output of one sequence, in one random direction each.
 
     Args:
         found: a differentiable pass.
@@ -70,7 +70,7 @@ def influence(
 
 
 def pulled_back(stage: StageOutput, rows: Tensor, found: Pass, subject: Subject) -> Tensor:
-    """How far each token moves some rows of a stage in a random direction, (B, T); 0 only where it does not.
+    """Measure how far each token moves some rows of a stage in a random direction, (B, T); 0 only where not.
 
     Args:
         stage: the stage.

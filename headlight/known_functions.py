@@ -129,7 +129,7 @@ class _Heads:
         self.n_extra += 1
 
     def mask(self) -> tuple[Tensor | None, bool]:
-        """What is added to the scores, (B or 1, H or 1, Tq, Tk), and whether the flag alone says it."""
+        """Return what is added to the scores, (B or 1, H or 1, Tq, Tk), and whether the flag alone says it."""
         padding, mask = self._given["key_padding_mask"], self._given["attn_mask"]
         if self._given["is_causal"] and padding is None and not self._given["need_weights"]:
             return None, True
@@ -163,7 +163,7 @@ def _projected_output(given: Mapping[str, Any], context: Tensor) -> Tensor:
 
 
 def _contradicts(mask: Tensor | None) -> bool:
-    """Whether a mask, (..., Tq, Tk), True = blocked, is not the causal one that a flag calls it."""
+    """True if a mask, (..., Tq, Tk), True = blocked, is not the causal one that a flag calls it."""
     if mask is None:
         return False
     blocked = mask if mask.dtype is torch.bool else mask < 0

@@ -1,4 +1,4 @@
-"""Which module of a model is running: known from hooks that stand beside the model and not in it."""
+"""The module of a model that is running: known from hooks that stand beside the model and not in it."""
 
 from __future__ import annotations
 

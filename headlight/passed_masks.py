@@ -21,7 +21,7 @@ _CLEARLY_LOW = -20.0
 
 @dataclass(frozen=True, eq=False)
 class ReadMask:
-    """What a mask does to the scores.
+    """The effect of a mask on the scores.
 
     Attributes:
         allowed: bool, True = may attend, with the axes of what was passed; None where nothing is blocked.

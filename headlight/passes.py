@@ -117,14 +117,14 @@ class Subject:
         return tensor.is_floating_point() and self.n_sequences in tensor.shape[:2]
 
     def has_rows(self, tensor: Tensor) -> bool:
-        """Whether a tensor has one row for each token."""
+        """True if a tensor has one row for each token."""
         is_float = tensor.is_floating_point() and tensor.dim() >= 2
         return is_float and tensor.shape[self.token_axis] == self.n_tokens
 
 
 @dataclass(frozen=True, eq=False)
 class StageOutput:
-    """What one module, or the attention in it, came to.
+    """The output of one module, or of the attention in it.
 
     Attributes:
         module: the module's path.

@@ -214,14 +214,14 @@ _CENTRED = r"\frac{x - \operatorname{mean}(x)}{\sqrt{\operatorname{var}(x) + \ep
 
 
 def _is_centred(graph: Graph, leaf: Leaf) -> bool:
-    """Whether a mean was subtracted from it."""
+    """True if a mean was subtracted from it."""
     stage = graph.stage_of(leaf, *_SUBTRACTS)
     means = (graph.stage_of(part, "mean") for part in (stage.node.inputs if stage and stage.node else ()))
     return any(mean is not None for mean in means)
 
 
 def _scales(graph: Graph, last: Stage) -> dict[str, Node]:
-    """What the result of a norm is multiplied with, ``g``, and what is then added to it, ``b``."""
+    """Find the gain ``g`` and the bias ``b`` of a norm."""
     found: dict[str, Node] = {}
     stage: Stage | None = last
     for symbol, operations in (("b", _ADDS), ("g", _MULTIPLIES)):
@@ -279,7 +279,7 @@ def _rotary(apart: Callable[[Tensor], Pair], joined: Callable[[Tensor, Tensor], 
 
 
 def _turns(given: Values) -> bool:
-    """Whether cosine and sine keep lengths, or scale all by one number, and are not the same at each position."""
+    """True if cosine and sine keep lengths, or scale all by one number, and are not the same at each position."""
     cos, sin = in_float(given["cos"]), in_float(given["sin"])
     length = cos.square() + sin.square()
     first = length.flatten()[0]
@@ -316,7 +316,7 @@ def _by_pieces(graph: Graph, last: Stage) -> Iterator[tuple[tuple[str, ...], dic
 
 
 def _taken_from(piece: Operation) -> Iterator[Node]:
-    """What a piece is a part of, and the same before its pairs had an axis of their own."""
+    """Find the tensor that a piece is a part of, and the same before its pairs had an axis of their own."""
     (rows, *_) = piece.inputs
     yield rows
     if isinstance(rows, Operation) and rows.name in ("unflatten", "view", "reshape"):
@@ -324,7 +324,7 @@ def _taken_from(piece: Operation) -> Iterator[Node]:
 
 
 def _parts(stage: Stage | None, *operations: str) -> tuple[Node, ...]:
-    """What a stage is computed from, if it is one of some operations."""
+    """Return the inputs of a stage if it is one of some operations."""
     if stage is None or stage.node is None or (operations and stage.operation not in operations):
         return ()
     return stage.node.inputs
@@ -467,7 +467,7 @@ def _changed_scores(graph: Graph, stage: Stage | None) -> tuple[str, Node, Node,
 
 
 def _are_scores(graph: Graph, node: Node, steps: int = _MOST_STEPS) -> bool:
-    """Whether a few operations lead from a product to an expression."""
+    """True if a few operations lead from a product to an expression."""
     stage = graph.stage_of(_unfolded(node))
     if stage is None or stage.node is None or not steps:
         return False

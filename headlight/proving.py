@@ -29,7 +29,7 @@ _MOST_SEQUENCES = 8
 
 @dataclass(frozen=True)
 class Proof:
-    """What was shown.
+    """The result of a proof.
 
     Attributes:
         sentence: what holds, and how it was measured.
@@ -102,7 +102,7 @@ def assert_padding_ignored(
     output: Callable[[Any], Tensor] | None = None,
     **kwargs: Any,  # noqa: ANN401
 ) -> Proof:
-    """What stands in the padding changes no output of a real token, on whichever side the padding is.
+    """Assert that the content of the padding changes no output of a real token, on whichever side the padding is.
 
     Args:
         model: any module.
@@ -339,7 +339,7 @@ def _changed(subject: Subject, where: Tensor, n_ids: int | None) -> Tensor:
 
 
 def _rows_that_differ(one: StageOutput, other: Tensor, rows: Tensor) -> Tensor:
-    """Which of some rows, (B, T) bool, or (B, 1) for one of each sequence, differ by more than rounding."""
+    """Return the rows, (B, T) bool, or (B, 1) for one of each sequence, that differ by more than rounding."""
     value = one.value.detach()
     largest = float(value.abs().nan_to_num(0.0, 0.0, 0.0).amax()) if value.numel() else 0.0
     cells = (value - other.detach()).abs() > 256 * torch.finfo(value.dtype).eps * max(largest, 1e-6)

@@ -29,7 +29,7 @@ _NUMBER = re.compile(r"(?:^|\.)(\d+)(?:\.|$)")
 
 @dataclass(frozen=True)
 class Options:
-    """What is to be kept: what ``watch`` was asked for, under the same names.
+    """The choice of what is kept: the arguments of ``watch``, under the same names.
 
     Raises:
         ValueError: ``keep`` is none of the three.
@@ -46,7 +46,7 @@ class Options:
             raise ValueError(f"keep ({self.keep!r}) must be one of: shapes, weights, all")
 
     def wants(self, path: str) -> bool:
-        """Whether anything is to be kept of a module."""
+        """True if anything is to be kept of a module."""
         found = _NUMBER.search(path)
         number = int(found[1]) if found else None
         return self.layers is None or any(
@@ -56,7 +56,7 @@ class Options:
 
     @property
     def keeps_numbers(self) -> bool:
-        """Whether more than shapes is kept."""
+        """True if more than shapes is kept."""
         return self.keep != "shapes"
 
 
@@ -70,7 +70,7 @@ class Recorder:
 
     @property
     def n_seen(self) -> int:
-        """How many attentions were seen so far."""
+        """The number of attentions seen so far."""
         return sum(seen.is_attention for seen in self._seen)
 
     def attentions(self, n_sequences: int | None) -> list[Attention]:
@@ -494,7 +494,7 @@ def largest_difference(one: Tensor, other: Tensor) -> float:
 
 
 def different_heads(keys: Tensor) -> int:
-    """How many of (B, H, Tk, Dh) heads differ from the one before, by the first and the last key of a sequence."""
+    """Count the heads, (B, H, Tk, Dh), that differ from the one before, by a sequence's first and last key."""
     if keys.shape[1] == 1 or not keys.numel():
         return keys.shape[1]
     some = keys[0, :, [0, -1]]

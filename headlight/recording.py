@@ -59,7 +59,7 @@ class Texts:
 
 @dataclass(frozen=True, eq=False)
 class Content:
-    """What a file holds: all of a ``Trace``, under the same names."""
+    """The content of a file: all of a ``Trace``, under the same names."""
 
     attentions: Sequence[Attention]
     stages: Sequence[Stage]
@@ -81,7 +81,7 @@ def write(content: Content, path: str | Path) -> None:
 
 
 def to_bytes(content: Content) -> bytes:
-    """What ``write`` would write."""
+    """Return the bytes that ``write`` would write."""
     saved: bytes = _safetensors().torch.save(*_described(content))
     return saved
 
@@ -203,7 +203,7 @@ def _stage_to_json(stage: Stage, arrays: _Arrays) -> dict[str, object]:
 
 
 def _about(file: str | Path | bytes) -> Mapping[str, Any]:
-    """What the file says of itself, before any array is read."""
+    """Read the file's header, before any array."""
     with io.BytesIO(file) if isinstance(file, bytes) else Path(file).open("rb") as opened:
         header = read_header(opened, damaged=_DAMAGED)
     try:

@@ -16,7 +16,7 @@ _COLUMNS = ("attention", "heads", "queries and keys", "mask", "bias")
 
 @dataclass(frozen=True, eq=False)
 class Report:
-    """What ``check`` found; printed, a table.
+    """The findings of ``check``; printed, a table.
 
     Attributes:
         rows: each attention, in the order computed.
@@ -42,7 +42,7 @@ class Report:
 
     @property
     def summary(self) -> str:
-        """How much was seen, and how much of it is wrong, in a sentence."""
+        """A sentence on how much was seen, and how much of it is wrong."""
         if not self.rows:
             return "No attention was seen."
         n_errors, n_warnings = (
@@ -53,7 +53,7 @@ class Report:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What was found, each once with all that it holds for, and the notes."""
+        """The findings, each once with all that it holds for, and the notes."""
         said = (f"{named(paths)}: {_sentence(finding)}" for paths, finding in said_once(self.findings))
         return (*said, *self.notes)
 

@@ -172,7 +172,7 @@ class Stages:
         return output
 
     def _edited(self, path: str, value: Tensor, given: tuple[Any, ...]) -> Tensor:
-        """What is to stand in the place of a stage; in the same memory where the function wrote into its input."""
+        """Return the edited value of a stage; in the same memory where the function wrote into its input."""
         is_kept = any(value is one for one in given)
         new = self._edits[path](value.clone() if is_kept else value)
         if new.shape != value.shape or new.dtype is not value.dtype:
@@ -235,7 +235,7 @@ class StageBytes(TorchFunctionMode):
 
 @torch.no_grad()
 def value_of(node: Node, stages: Mapping[str, Stage], parameters: Mapping[str, Tensor]) -> Tensor:
-    """What an expression comes to, from the stages and the parameters that are there.
+    """Compute an expression from the stages and the parameters that are there.
 
     Raises:
         KeyError: a stage or a parameter is not there, or was written over while the model ran.
@@ -254,7 +254,7 @@ def value_of(node: Node, stages: Mapping[str, Stage], parameters: Mapping[str, T
 
 
 def _repeats(name: str, args: Arguments, output: object) -> bool:
-    """Whether a change of shape writes numbers several times: key/value heads are repeated so."""
+    """True if a change of shape writes numbers several times: key/value heads are repeated so."""
     if name not in ("reshape", "flatten") or not isinstance(output, Tensor) or not isinstance(args[0], Tensor):
         return False
     given = args[0]
@@ -285,13 +285,13 @@ def _name(leaf: StageInput | ParameterInput | Constant) -> str:
 
 
 def may_write(node: Operation) -> bool:
-    """Whether an operation writes into its first input."""
+    """True if an operation writes into its first input."""
     name = str(getattr(node.function, "__name__", ""))
     return _writes(name, tuple(node.arguments), node.keywords)
 
 
 def _writes(name: str, args: Arguments, kwargs: Keywords) -> bool:
-    """Whether a function writes into its first argument."""
+    """True if a function writes into its first argument."""
     is_in_place = (name.endswith("_") and not name.endswith("__")) or name in (
         "__setitem__",
         "__iadd__",

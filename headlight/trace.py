@@ -1,4 +1,4 @@
-"""What was seen of a pass: its attentions, and sentences on what could not be seen."""
+"""The trace of a pass: its attentions, and sentences on what could not be seen."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Trace(Sequence[Attention]):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What could not be seen, and how what was seen differs from an unwatched pass; one sentence each."""
+        """The parts that could not be seen, and the differences from an unwatched pass; one sentence each."""
         return tuple(self._notes)
 
     @property
@@ -126,7 +126,7 @@ class Trace(Sequence[Attention]):
         write(self._content(tokens, parameters), path)
 
     def to_bytes(self, *, tokens: Sequence[str] = (), parameters: bool = False) -> bytes:
-        """What ``save`` writes into a file."""
+        """Return the bytes that ``save`` writes into a file."""
         return to_bytes(self._content(tokens, parameters))
 
     def _content(self, tokens: Sequence[str], parameters: bool) -> Content:

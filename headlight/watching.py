@@ -33,7 +33,7 @@ _KERNEL = re.compile(r"attention|attn|flash|sdpa", re.IGNORECASE)
 _OF_PYTORCH = ("aten", "prims", "prim", "c10", "c10d")
 _logger = logging.getLogger(__name__)
 _FUSED = (nn.TransformerEncoder, nn.TransformerEncoderLayer, nn.MultiheadAttention)
-"""What PyTorch computes in one fused step when nothing is trained, so that no attention can be seen in it."""
+"""The modules that PyTorch fuses into one step when nothing is trained, so that no attention is seen."""
 
 
 @contextmanager
@@ -95,7 +95,7 @@ def watch(
 
 
 def memory(model: nn.Module, *args: Any, keep: Keep = "weights", **kwargs: Any) -> int:  # noqa: ANN401
-    """How many bytes a trace of this call would keep, from the shapes of one plain pass.
+    """Estimate the bytes that a trace of this call would keep, from the shapes of one plain pass.
 
     Args:
         model: the model.
@@ -286,7 +286,7 @@ class _Watcher(TorchFunctionMode):
         return fused
 
     def _fused_output(self, module: nn.Module, args: Any, kwargs: Any) -> Any:  # noqa: ANN401
-        """What the module gives where nobody watches, which PyTorch computes in one fused step if it can.
+        """Return the module's output where nobody watches, which PyTorch computes in one fused step if it can.
 
         It differs from what was watched in the last digits, and is 0 at padding.
         """
@@ -339,7 +339,7 @@ def _transform() -> str:
 
 
 def _may_be_fused(module: nn.Module) -> bool:
-    """Whether PyTorch may compute a module in one fused step, and it can be computed twice without a trace."""
+    """True if PyTorch may compute a module in one fused step, and it can be computed twice without a trace."""
     if type(module) not in _FUSED or not torch.backends.mha.get_fastpath_enabled():
         return False
     inner = list(module.modules())

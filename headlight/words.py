@@ -1,4 +1,4 @@
-"""What a mask and a bias are, in words."""
+"""Words for a mask and a bias."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LARGEST_EXPRESSED = 48 * 48
 
 @dataclass(frozen=True, eq=False)
 class Tokens:
-    """What is known of the queries and keys of one sequence.
+    """The facts about the queries and keys of one sequence.
 
     Attributes:
         query_is_padding: (Tq,) bool.
@@ -130,7 +130,7 @@ def _within(segments: Sequence[int]) -> str:
 
 
 def _side(is_padding: Tensor) -> str:
-    """Where padding stands among the keys."""
+    """Say on which side of the keys padding stands."""
     places = is_padding.nonzero().flatten().tolist()
     left = places == list(range(len(places)))
     right = places == list(range(len(is_padding) - len(places), len(is_padding)))
@@ -174,7 +174,7 @@ def _irregular(allowed: Tensor, tokens: Tokens) -> str:
 
 
 def _nearly_causal(allowed: Tensor, tokens: Tokens) -> str:
-    """Which cells keep a mask from being causal; "" where they are more than a few."""
+    """Name the cells that keep a mask from being causal; "" where they are more than a few."""
     n_queries, n_keys = allowed.shape
     if n_queries > n_keys or n_queries < 3:
         return ""
@@ -211,7 +211,7 @@ def bias_in_words(bias: Tensor | None, allowed: Tensor | None) -> str:
 
 
 def _is_linear(cells: Tensor, is_open: Tensor) -> bool:
-    """Whether each step from one key to the next changes the bias of a query by the same number, as in ALiBi."""
+    """True if each step from one key to the next changes the bias of a query by the same number, as in ALiBi."""
     steps, both = cells.diff(dim=-1), is_open[..., 1:] & is_open[..., :-1]
     change, compared = steps.diff(dim=-1), both[..., 1:] & both[..., :-1]
     near = change.abs() <= 1e-4 * cells.abs().amax()
@@ -219,7 +219,7 @@ def _is_linear(cells: Tensor, is_open: Tensor) -> bool:
 
 
 def _is_relative(cells: Tensor, is_open: Tensor) -> bool:
-    """Whether the bias of a cell is that of the next query and the next key, as T5's."""
+    """True if the bias of a cell is that of the next query and the next key, as T5's."""
     compared = is_open[..., 1:, 1:] & is_open[..., :-1, :-1]
     near = torch.isclose(cells[..., 1:, 1:], cells[..., :-1, :-1], atol=1e-6)
     return bool(compared.any()) and bool(near[compared].all())

@@ -29,7 +29,7 @@ Role = Literal["query", "key", "shared"]
 
 @dataclass(frozen=True, eq=False)
 class Axes:
-    """Which axes of a tensor are those of an earlier one: told by a view of it that has no numbers but strides.
+    """The axes of a tensor that are those of an earlier one: told by a view of it that has no numbers but strides.
 
     Attributes:
         start: the shape of the earlier one.
@@ -65,7 +65,7 @@ class Axes:
         return found[-1] if found else None
 
     def is_new(self, axis: int) -> bool:
-        """Whether an axis of size 1 was put beside all those of the earlier tensor."""
+        """True if an axis of size 1 was put beside all those of the earlier tensor."""
         if self.view is None or self.view.shape[axis] > 1 or self.view.dim() <= len(self.start):
             return False
         others = {self.origin(other) for other in range(self.view.dim()) if other != axis % self.view.dim()}
@@ -119,7 +119,7 @@ class Scores:
         return replace(self, steps=(*self.steps, step))
 
     def read(self, read: Callable[[Tensor], ReadMask] = read_added) -> ReadMask:
-        """What masked the scores, broadcastable to the last of them.
+        """Read the mask of the scores, broadcastable to the last of them.
 
         Args:
             read: reads numbers that were added.
@@ -563,7 +563,7 @@ class WrittenAttentions:
             self._keep(output, note, axes)
 
     def _to_values(self, left: Factor, right: Factor, output: Tensor | None) -> bool:
-        """Whether one of two factors was weights, whose product with the other is then taken note of.
+        """True if one of two factors was weights, whose product with the other is then taken note of.
 
         Args:
             left: the first factor.
@@ -675,7 +675,7 @@ def _given(args: Arguments, kwargs: Keywords, *names: str) -> Arguments:
 
 
 def _storage(tensor: Tensor) -> int:
-    """Where its numbers lie; 0 where that cannot be said."""
+    """Return the address of its numbers; 0 where that cannot be said."""
     try:
         return tensor.untyped_storage().data_ptr()
     except (NotImplementedError, RuntimeError):

@@ -1,4 +1,4 @@
-"""What every stage was computed from, recorded while the model runs and not written down.
+"""The inputs of every stage, recorded while the model runs and not written down.
 
 A stage is an expression over earlier stages and parameters. ``record_dataflow`` finds the expressions: a function
 mode notes which function made each tensor from which others, and each stage is followed back to those before it.
@@ -261,12 +261,12 @@ def parameters_of(model: nn.Module) -> dict[str, Tensor]:
 
 
 def _nearest(names: list[str], path: str) -> str:
-    """Of the names of one parameter the one in the same part of the model as a stage, then the shortest."""
+    """Choose of a parameter's names the one in the same part of the model as a stage, then the shortest."""
     return max(names, key=lambda name: (_n_shared(name.split("."), path.split(".")), -name.count(".")))
 
 
 def _n_shared(one: list[str], other: list[str]) -> int:
-    """How many parts two paths have in common, from the first on."""
+    """Count the parts that two paths have in common, from the first on."""
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
 
 

@@ -100,7 +100,7 @@ class Reader:
         return trace
 
     def _target_positions(self, n_tokens: int) -> Tensor:
-        """Where the first ``n_tokens`` tokens read stand, (n_tokens,)."""
+        """Return the positions of the first ``n_tokens`` tokens read, (n_tokens,)."""
         if self.target_positions is None:
             return torch.arange(n_tokens)
         if len(self.target_positions) < n_tokens:
@@ -128,7 +128,7 @@ def next_logits(trace: Trace) -> Tensor:
 
 @dataclass(frozen=True)
 class Sampling:
-    """How a token is chosen: the arguments of ``distribution``, the seed of the draws, and what is never chosen.
+    """Choosing a token: the arguments of ``distribution``, the seed of the draws, and what is never chosen.
 
     A token that is ``never`` chosen, such as padding, keeps its place in the model's logits; the others share its
     probability before temperature, ``top_k`` and ``top_p``.
@@ -224,7 +224,7 @@ class Step:
 
     @property
     def log_probability(self) -> float:
-        """Of the choice, by the model's own softmax: before temperature, top-k and top-p."""
+        """The log probability of the choice, by the model's own softmax: before temperature, top-k and top-p."""
         return float(self.logits.double().log_softmax(0)[self.token])
 
 
@@ -240,7 +240,7 @@ def choose(tokens: Tokens, trace: Trace, sampling: Sampling) -> Step:
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """How a token was chosen: the fields of ``Step`` of the same names."""
+    """The way a token was chosen: the fields of ``Step`` of the same names."""
 
     probabilities: Tensor
     draw: float
@@ -369,7 +369,7 @@ class BeamTree:
 
     @property
     def results(self) -> tuple[BeamNode, ...]:
-        """What was finished, and what the limit cut off, from the best score to the worst."""
+        """The finished texts and those that the limit cut off, from the best score to the worst."""
         longest = max(len(node.tokens) for node in self.nodes)
         ends = [node for node in self.nodes if node.kept and (node.finished or len(node.tokens) == longest)]
         return tuple(sorted(ends, key=lambda node: -node.score))

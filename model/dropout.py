@@ -24,7 +24,7 @@ class Dropout(nn.Module):
 
     @property
     def active(self) -> bool:
-        """Whether calling it changes anything."""
+        """True if calling it changes anything."""
         return self.training and self.p > 0.0
 
     def forward(self, x: Tensor) -> Tensor:

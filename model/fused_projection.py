@@ -30,7 +30,7 @@ def thirds(w_qkv: nn.Linear) -> tuple[Projection, Projection, Projection]:
 
 
 def projections_of(attention: nn.Module) -> tuple[Projection, ...]:
-    """What makes the queries, the keys and the values of a ``MultiHeadAttention``, fused or not."""
+    """Return the projections to the queries, the keys and the values of a ``MultiHeadAttention``, fused or not."""
     layers = {name: layer for name, layer in attention.named_children() if isinstance(layer, nn.Linear)}
     if "w_qkv" in layers:
         return thirds(layers["w_qkv"])

@@ -44,7 +44,7 @@ class CachedReader(Reader):
 
 
 def computed_rows(trace: Trace, attention: str) -> range:
-    """Which rows of K and V one pass computed, the others being cached; without a cache, all.
+    """Return the rows of K and V that one pass computed, the others being cached; without a cache, all.
 
     Args:
         trace: of any reader.

@@ -101,7 +101,7 @@ class DecoderLayer(TracedModule):
 
 
 def _dropped(layer: EncoderLayer | DecoderLayer, output: Tensor, name: str) -> Tensor:
-    """What dropout leaves of a sub-layer's output before it is added (section 5.4): a stage, where it acts."""
+    """Apply dropout to a sub-layer's output before it is added (section 5.4): a stage, where it acts."""
     if not layer.dropout.active:
         return output
     return layer.tap(name, layer.dropout(output), "B T D")

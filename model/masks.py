@@ -122,7 +122,7 @@ def custom(allowed: Tensor) -> Tensor:
 
 @dataclass(frozen=True, eq=False)
 class MaskInputs:
-    """What the masks are built from.
+    """The inputs that the masks are built from.
 
     Attributes:
         n_queries: Tq.
@@ -184,7 +184,7 @@ class CombinedMask:
         return tuple(name for name, part in self.parts.items() if not _cell(part, (batch, head, query, key)))
 
     def blocked_bits(self, n_queries: int, n_keys: int, batch: int = 0) -> Tensor:
-        """Which masks block which cell: (H or 1, Tq, Tk) uint8, bit i set = blocked by ``names[i]``."""
+        """Return the masks that block each cell: (H or 1, Tq, Tk) uint8, bit i set = blocked by ``names[i]``."""
         bits = torch.zeros(1, n_queries, n_keys, dtype=torch.uint8)
         for i, part in enumerate(self.parts.values()):
             whole = with_leading_axes(part)
@@ -194,7 +194,7 @@ class CombinedMask:
 
 
 def with_leading_axes(mask: Tensor) -> Tensor:
-    """What is broadcast to (B, H, Tq, Tk) with all four axes: those missing come first and have size 1."""
+    """Add the missing axes of what is broadcast to (B, H, Tq, Tk): those missing come first and have size 1."""
     return mask[(None,) * (4 - mask.dim())]
 
 

@@ -1,4 +1,4 @@
-"""How positions enter the model ("Attention Is All You Need", section 3.5)."""
+"""Positional encodings ("Attention Is All You Need", section 3.5)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def sinusoidal_encoding(length: int, d_model: int) -> Tensor:
 
 
 def positions_from_first_token(is_padding: Tensor) -> Tensor:
-    """Where each token stands, counted from the first that is no padding.
+    """Return the position of each token, counted from the first that is no padding.
 
     So a text has the same positions whether it is padded on the left or not. The padding before it stands at 0 like
     its first token; after it the count goes on.

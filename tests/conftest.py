@@ -24,7 +24,7 @@ def browser() -> Iterator[Browser]:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """What the tests need: imported where they run, and not by the process that hands them out."""
+    """Import what the tests need: where they run, and not by the process that hands them out."""
     hands_out = config.getoption("dist") != "no" and not hasattr(config, "workerinput")
     if not hands_out or config.getoption("hypothesis_profile"):
         register_profiles()
@@ -39,7 +39,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 
 def register_profiles() -> None:
-    """How many examples are drawn: few while one works, many where ``.ci/run`` asks for them."""
+    """Set the number of examples that are drawn: few while one works, many where ``.ci/run`` asks for them."""
     from hypothesis import settings
 
     settings.register_profile("repeatable", derandomize=True, deadline=None, max_examples=100)

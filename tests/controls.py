@@ -26,13 +26,13 @@ def open_menu(app: AppTest, name: str) -> AppTest:
 
 
 def is_open(app: AppTest, name: str) -> bool:
-    """Whether a menu is open."""
+    """True if a menu is open."""
     key = _key_of(app, name)
     return key in app.session_state and bool(app.session_state[key])
 
 
 def chosen(app: AppTest, name: str) -> Any:
-    """What is chosen of a field."""
+    """Return what is chosen of a field."""
     choices = app.session_state["_choices"]
     parts = (choices.settings, choices.selection, choices.training, choices.watched)
     return next(getattr(part, name) for part in parts if hasattr(part, name))

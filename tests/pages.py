@@ -24,7 +24,7 @@ PATIENCE = 120_000
 
 HEIGHT = 1000
 SLOWDOWN = float(os.environ.get("HEADLIGHT_TEST_SLOWDOWN", "1"))
-"""How many times slower DevTools make each page."""
+"""The factor by which DevTools slow each page."""
 
 _ARGUMENTS = (
     "--no-sandbox",

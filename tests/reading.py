@@ -1,4 +1,4 @@
-"""What a person does with the pictures of a page, in the app or without it, and what they read there."""
+"""Acts of a person with the pictures of a page, in the app or without it, and what they read there."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def open_fold(page: Page, name: str) -> None:
 
 
 def close_to(value: float) -> object:
-    """What equals a number of the model written with four or more digits."""
+    """Match a number of the model written with four or more digits."""
     return pytest.approx(value, rel=6e-4, abs=1e-7)
 
 
@@ -118,7 +118,7 @@ LAYERS_BACK_AND_FORTH = """forward => {
 
 
 def room_for(plot: Locator, text: str) -> bool:
-    """Whether a text fits beside a matrix, where the names of its rows stand."""
+    """True if a text fits beside a matrix, where the names of its rows stand."""
     fits: bool = plot.evaluate(
         """(plot, text) => {
           const context = document.createElement("canvas").getContext("2d");
@@ -153,7 +153,7 @@ _ALL_IS_READ = """() => {
     return !isNear || !isPicture(one) || isRead(one);
   });
 }"""
-"""Whether every picture in sight is put into words, row by row."""
+"""True if every picture in sight is put into words, row by row."""
 
 
 BESIDE_THE_SIDEBAR = (700, 400)

@@ -24,7 +24,7 @@ PATIENCE = 120
 
 
 class Ring:
-    """What only a collection of garbage frees."""
+    """A ring that only a collection of garbage frees."""
 
     def __init__(self) -> None:
         self.itself = self
@@ -43,7 +43,7 @@ def act(socket: WebSocketTestSession, link: str) -> None:
 
 
 def said(socket: WebSocketTestSession) -> list[ForwardMsg]:
-    """What the page is sent until its script has ended."""
+    """Return what the page is sent until its script has ended."""
     messages = []
     while not (messages and messages[-1].HasField("script_finished")):
         messages.append(ForwardMsg.FromString(socket.receive_bytes()))

@@ -70,7 +70,7 @@ def reached_from(module: str) -> set[str]:
 
 
 def is_within(module: str, package: str) -> bool:
-    """Whether a module is a package or one of its parts."""
+    """True if a module is a package or one of its parts."""
     return module == package or module.startswith(f"{package}.")
 
 
@@ -80,7 +80,7 @@ def within(*packages: str) -> list[str]:
 
 
 def refused(modules: Iterable[str], *packages: str) -> list[str]:
-    """What some modules import of some packages, each as ``who imports what``."""
+    """Return what some modules import of some packages, each as ``who imports what``."""
     return [
         f"{module} imports {name}"
         for module in modules
@@ -252,6 +252,20 @@ def test_every_folder_is_a_room_or_part_of_one():
 def test_everything_public_says_what_it_is():
     assert not [module for module in MODULES if not ast.get_docstring(tree_of(module))]
     assert not [f"{module}: {name}" for module in MODULES for name in undocumented(tree_of(module))]
+
+
+def test_docstrings_begin_with_a_noun_or_a_verb():
+    """ "Return the weights", "The weights", "True if": the reader sees at once what the thing is or does."""
+    clauses = {"How", "Of", "What", "When", "Where", "Whether", "Which", "Who", "Whose", "Why"}
+    files = [source for name in (*PACKAGES, "benchmarks", "tests") for source in ROOT.glob(f"{name}/**/*.py")]
+    found = [
+        f"{file.relative_to(ROOT)}, line {node.lineno}"
+        for file in files
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+        if node.value.value.split(maxsplit=1)[:1] and node.value.value.split(maxsplit=1)[0] in clauses
+    ]
+    assert not found
 
 
 def undocumented(scope: ast.Module | ast.ClassDef) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""What is deployed is what there is: the files that the container copies, and the places that the proxy is told."""
+"""The deployment has what there is: the files that the container copies, and the places that the proxy is told."""
 
 import re
 import subprocess

@@ -1,4 +1,4 @@
-"""What the documents say of the code follows from it, and their links lead somewhere."""
+"""The documents agree with the code, and their links lead somewhere."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What a server of the app does for whoever opens a page, seen in a process that ``served.py`` starts."""
+"""The server of the app, for whoever opens a page, seen in a process that ``served.py`` starts."""
 
 from __future__ import annotations
 

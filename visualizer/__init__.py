@@ -1,1 +1,1 @@
-"""What a person sees: settings, runs, views, figures and components."""
+"""The app that a person sees: settings, runs, views, figures and components."""

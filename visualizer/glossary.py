@@ -76,7 +76,7 @@ def mask_piece(mask: str) -> Piece:
 
 
 def masks_explained() -> str:
-    """What each mask does, as a list in Markdown."""
+    """Return what each mask does, as a list in Markdown."""
     names = ("causal", "padding", "sliding window", "prefix", "strided", "painted mask")
     said = ("".join(piece.text for piece in pieces(GLOSSARY[name].text)) for name in names)
     lines = (f"- **{name.capitalize()}**: {text}" for name, text in zip(names, said, strict=True))
@@ -121,7 +121,7 @@ _SYMBOL = re.compile(
     rf"((?:{_INDEX.pattern})*)"
 )
 _TOGETHER = {r"\sqrt{d_k}": "scaling", r"\text{head } h": "head", r"\mathbb{R}": "R"}
-"""What means something only as it is written, as the name of a function."""
+"""The words that mean something only as they are written, as the name of a function."""
 _ORDINARY = (
     *(
         r"\in",

@@ -63,7 +63,7 @@ def _graphemes(text: str) -> Iterator[str]:
 
 
 def _extends(character: str) -> bool:
-    """Whether a character belongs to the one before it."""
+    """True if a character belongs to the one before it."""
     return character >= "\u0300" and (character in _JOINERS or unicodedata.category(character)[0] == "M")
 
 
@@ -106,7 +106,7 @@ def visible_whole(text: str) -> str:
 
 
 def _is_plain(text: str) -> bool:
-    """Whether every character is one that a plain keyboard has: most texts are, and are known at once."""
+    """True if every character is one that a plain keyboard has: most texts are, and are known at once."""
     return text.isascii() and text.isprintable()
 
 
@@ -154,12 +154,12 @@ def _visible_cluster(cluster: str) -> str:
 
 
 def _is_hidden(character: str) -> bool:
-    """Whether a character leaves no mark of its own on the screen."""
+    """True if a character leaves no mark of its own on the screen."""
     if " " <= character <= "~":
         return False
     return bool(_BLANK.match(character)) or unicodedata.category(character) in _HIDDEN_CATEGORIES
 
 
 def _is_control(character: str) -> bool:
-    """Whether a character ends what came before and takes no combining mark."""
+    """True if a character ends what came before and takes no combining mark."""
     return not " " <= character <= "~" and unicodedata.category(character) in _CONTROL_CATEGORIES

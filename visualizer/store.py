@@ -15,7 +15,7 @@ from fsspec import AbstractFileSystem
 from fsspec.core import url_to_fs
 
 MOST_FILES = 512
-"""How many are kept; one more takes the place of the oldest."""
+"""The largest number of files that are kept; one more takes the place of the oldest."""
 
 
 def save(name: str, content: bytes) -> None:
@@ -35,7 +35,7 @@ def save(name: str, content: bytes) -> None:
 
 
 def load(name: str) -> bytes | None:
-    """What was kept under a name; None where nothing is."""
+    """Read what was kept under a name; None where nothing is."""
     files, folder = _folder()
     try:
         content: bytes = files.cat_file(f"{folder}/{name}")

@@ -1,4 +1,4 @@
-"""What is to be said of a mask beside what it should be: the comparison, and what rows without a key come to."""
+"""The findings on a mask beside what it should be: the comparison, and what rows without a key come to."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from model.texts import texts_of
 say = texts_of(__name__)
 
 HEADLIGHT = Remark("note", say("zero_weights"))
-"""What a row without a key comes to in the model of this package."""
+"""The outcome of a row without a key in the model of this package."""
 
 
 def findings_under(
@@ -25,7 +25,7 @@ def findings_under(
     cells: Tensor | None = None,
     keyless: Remark = HEADLIGHT,
 ) -> tuple[Finding, ...]:
-    """What is wrong with a mask beside what it should be.
+    """Find the faults of a mask beside what it should be.
 
     Args:
         intent: what it should be.
@@ -63,7 +63,7 @@ def without_key(case: MaskCase, keyless: Remark) -> Finding | None:
 
 
 def all_clear(intent: Intent, allowed: Tensor, context: MaskContext, cells: Tensor | None = None) -> str:
-    """What is said of a mask without a finding; ``cells`` as ``findings_under`` takes them."""
+    """Return the sentence on a mask without a finding; ``cells`` as ``findings_under`` takes them."""
     if intent.kind == "painted" and cells is None:
         return say("nothing_to_compare")
     return say("all_clear", words=compare(intent, allowed, context, cells).words)

@@ -1,4 +1,4 @@
-"""What each function makes of an array that is passed to it as a mask.
+"""The meaning that each function gives to an array that is passed to it as a mask.
 
 The same array means opposite things in different places: True may attend in one library and is blocked in another,
 numbers are added to the scores in one, taken for flags in another, refused in a third. So the place is asked for,
@@ -25,11 +25,11 @@ say = texts_of(__name__)
 Rows = Literal["queries", "sequences"]
 
 HIGHEST_FILL = -100.0
-"""What a number that blocks is at most: nothing of it is left by a float32 softmax among usual scores."""
+"""The largest number that blocks: nothing of it is left by a float32 softmax among usual scores."""
 
 
 ZERO = Remark("note", say("zero"))
-"""What most functions make of a row without a key."""
+"""The outcome of a row without a key in most functions."""
 
 
 @dataclass(frozen=True)
@@ -54,12 +54,12 @@ class Destination:
 
     @property
     def takes_heads_of_batch(self) -> bool:
-        """Whether one axis holds the heads of all sequences."""
+        """True if one axis holds the heads of all sequences."""
         return (BOTH,) in self.leading
 
 
 def passed_to(array: Tensor, destination: str, n_heads: int = 1) -> Passed:
-    """What a function makes of an array of booleans, integers or floats, of one axis or more.
+    """Read an array as a function reads it: of booleans, integers or floats, of one axis or more.
 
     Args:
         array: as it is passed.
@@ -129,7 +129,7 @@ def _remarks(numbers: Tensor, blocked: Tensor, dtype: torch.dtype) -> list[Remar
 
 
 def _about_bias(kept: Tensor) -> str:
-    """What numbers do that are added to scores and do not block."""
+    """Describe numbers that are added to scores and do not block."""
     lowest, highest = float(kept.min()) + 0.0, float(kept.max()) + 0.0  # no -0
     same = lowest == highest
     numbers = say("one_number", number=lowest) if same else say("numbers", lowest=lowest, highest=highest)

@@ -1,4 +1,4 @@
-"""What a mask should be: intentions with a name, the cells that they expect, and how a mask differs from them.
+"""Intentions for masks: their names, the cells that they expect, and how a mask differs from them.
 
 No array tells whether it is right; what was meant does. So an intention is said by a person, and everything else is
 a comparison with it: which cells are open though they should not be, which are blocked though they should be open,
@@ -23,7 +23,7 @@ say = texts_of(__name__)
 
 @dataclass(frozen=True)
 class Intent:
-    """What a mask should be.
+    """A mask as it should be.
 
     Attributes:
         kind: a name in ``INTENT_KINDS``.
@@ -67,7 +67,7 @@ class Intent:
 
     @property
     def follows_position(self) -> bool:
-        """Whether it depends on how many keys stand before the first query."""
+        """True if it depends on how many keys stand before the first query."""
         return INTENT_KINDS[self.kind].follows_position
 
     @property
@@ -144,7 +144,7 @@ class Comparison:
 
     @property
     def agrees(self) -> bool:
-        """Whether the mask is what it should be."""
+        """True if the mask is what it should be."""
         return not bool(self.more.any() or self.less.any())
 
     @property
@@ -205,7 +205,7 @@ def _spread(cells: Tensor, size: tuple[int, int]) -> Tensor:
 
 
 def expected_of_blocks(intent: Intent, context: MaskContext) -> Tensor | None:
-    """What is expected of keys that are blocks of tokens, (Tq, Tk); None where they cannot be."""
+    """Return the cells that are expected of keys that are blocks of tokens, (Tq, Tk); None where they cannot be."""
     n_queries, n_keys = context.n_queries, context.n_keys
     has_facts = intent.documents or intent.padding or intent.kind == "expression"
     if has_facts or intent.cache or not 1 < n_keys < n_queries or n_queries % n_keys:
@@ -277,7 +277,7 @@ def _candidates(given: Tensor, context: MaskContext) -> Iterator[Intent]:
 
 
 def _leading_padding(context: MaskContext) -> int:
-    """How many keys before the first token are padding."""
+    """Count the padding before the first token."""
     pads = context.key_is_padding
     return pads.index(False) if False in pads else len(pads)
 
@@ -299,7 +299,7 @@ def _kinds_at(position: Tensor, key: Tensor, cache: int | None, n_padding: int) 
 
 
 def _cause(intent: Intent, allowed: Tensor, expected: Tensor, context: MaskContext) -> str:
-    """What the mask is instead, in one sentence."""
+    """Say in one sentence what the mask is instead."""
     rows = _read_rows(context)
     if not bool((allowed & rows).any()):
         return say("blocks_everything")
@@ -318,7 +318,7 @@ def _cause(intent: Intent, allowed: Tensor, expected: Tensor, context: MaskConte
 
 
 def _moved(intent: Intent, allowed: Tensor, rows: Tensor, context: MaskContext) -> str:
-    """How far a causal mask has its edge from where it should be; "" where it is none."""
+    """Say how far the edge of a causal mask is from where it should be; "" where it is none."""
     query, key = (allowed & rows).nonzero().unbind(-1)
     edge, before = int((key - query).max()), intent.cache or 0
     if edge == before or edge >= context.n_keys - 1 or (edge > before and intent.kind != "causal"):
@@ -343,7 +343,7 @@ def _beside(edge: int) -> str:
 
 
 def _lacks(intent: Intent) -> Iterator[tuple[str, Intent]]:
-    """What of an intention can have been left out, with what is left of it."""
+    """Return the parts of an intention that can have been left out, each with what is left of it."""
     if intent.documents:
         yield say("documents_leak"), replace(intent, documents=False)
     if intent.padding:

@@ -125,7 +125,7 @@ def inverted(case: MaskCase) -> Finding | None:
 
 
 def _hides_every_own_key(case: MaskCase) -> bool:
-    """Whether no real query sees its own key, and the blocked cells are more than just those."""
+    """True if no real query sees its own key, and the blocked cells are more than just those."""
     own, real = case.own, case.real
     return not bool((case.allowed & own & real).any()) and bool((~case.allowed & ~own & real).any())
 
@@ -158,7 +158,7 @@ def transposed(case: MaskCase) -> Finding | None:
 
 
 def _leans_ahead(case: MaskCase) -> bool:
-    """Whether tokens see more later tokens than earlier ones, as no mask in common use lets them."""
+    """True if tokens see more later tokens than earlier ones, as no mask in common use lets them."""
     visible = case.allowed & case.tokens
     return bool(visible.triu(1).sum() > visible.tril(-1).sum())
 
@@ -232,7 +232,7 @@ def aligned_bottom_right(case: MaskCase) -> Finding | None:
 
 
 def _is_causal(case: MaskCase, last: int) -> bool:
-    """Whether the tokens see exactly the keys up to ``last`` after their own number."""
+    """True if the tokens see exactly the keys up to ``last`` after their own number."""
     return torch.equal(case.allowed & case.tokens, case.reaching(last) & case.tokens)
 
 
@@ -363,7 +363,7 @@ def _padding_named(role: Role, marked: Tensor) -> str:
 
 
 def _softmax_without_key(case: MaskCase) -> str:
-    """What PyTorch makes of a row without a key; measured with nn.MultiheadAttention in evaluation mode."""
+    """Return PyTorch's result for a row without a key; measured with nn.MultiheadAttention in evaluation mode."""
     if case.fill is not None and float(stored_fill(case)) > -math.inf:
         return say("softmax_leaks", fill=case.fill)
     return say("softmax_nan")
@@ -463,4 +463,4 @@ EXPLAINS: Mapping[str, frozenset[str]] = {
     "aligned_bottom_right": frozenset({"no_key_left"}),
     "blocks_everything": frozenset({"no_key_left", "padding_query_without_key"}),
 }
-"""Which rules, among those further down, are not asked once a rule has found their cause."""
+"""The rules further down that are skipped once a rule has found their cause."""

@@ -1,4 +1,4 @@
-"""What a mask is checked against, and what is said about it: the case, the finding, and the words for positions."""
+"""The checks of a mask: the case, the finding, and the words for positions."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class MaskCase:
 
     @property
     def is_square(self) -> bool:
-        """Whether query i and key i can be taken for one token."""
+        """True if query i and key i can be taken for one token."""
         return self.n_queries == self.n_keys
 
     @property
@@ -96,7 +96,7 @@ class MaskCase:
 
     @property
     def offset(self) -> int:
-        """How many keys stand before query 0: as many as there are more keys than queries."""
+        """The number of keys before query 0: as many as there are more keys than queries."""
         return max(0, self.n_keys - self.n_queries)
 
     @property

@@ -18,7 +18,7 @@ _LARGEST = 48 * 48
 
 
 def name_of(allowed: Tensor, context: MaskContext) -> str:
-    """What a mask, (Tq, Tk) bool, True = may attend, is over some tokens: ``causal, bottom-right aligned``.
+    """Name a mask, (Tq, Tk) bool, True = may attend, over some tokens: ``causal, bottom-right aligned``.
 
     Rows of padding count, though nobody reads them: the name says all of the mask.
     """

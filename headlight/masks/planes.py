@@ -1,4 +1,4 @@
-"""What the axes of a mask are in the place that it is passed to, and masks whose axes were mixed up."""
+"""The axes of a mask in the place that it is passed to, and masks whose axes were mixed up."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from model.texts import texts_of
 say = texts_of(__name__)
 
 Axes = tuple[str, ...]
-"""What the axes before queries and keys are: ``sequence``, ``head``, or both in one."""
+"""The meaning of the axes before queries and keys: ``sequence``, ``head``, or both in one."""
 
 BOTH = "sequence and head"
 
@@ -28,7 +28,7 @@ class Remark:
 
 @dataclass(frozen=True, eq=False)
 class Passed:
-    """What a function makes of an array.
+    """An array as a function reads it.
 
     Attributes:
         allowed: (..., Tq, Tk) bool, True = may attend, in the axes of the array; (B, 1, Tk) for rows that are

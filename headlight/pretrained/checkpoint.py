@@ -15,7 +15,7 @@ from headlight.pretrained.places import weight_files
 from headlight.pretrained.sizes import in_words, most_bytes, n_weights
 
 Part = Literal["encoder", "decoder", "encoder-decoder"]
-"""What a model is: an encoder reads a text, a decoder continues one, an encoder-decoder turns one into another."""
+"""The kind of model: an encoder reads a text, a decoder continues one, both turn one into another."""
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 """The number types that weights can be loaded in."""
@@ -54,17 +54,17 @@ class Checkpoint:
 
     @property
     def config(self) -> Any:  # noqa: ANN401 - of transformers
-        """What the checkpoint says of its sizes."""
+        """The configuration of the checkpoint."""
         return self.model.config
 
     @property
     def n_weights(self) -> int:
-        """How many numbers it has learned."""
+        """The number of learned weights."""
         return sum(weight.numel() for weight in self.model.parameters())
 
     @property
     def device(self) -> torch.device:
-        """Where its inputs go: to its first weights that are not left on the disk."""
+        """The device of its inputs: that of its first weights that are not left on the disk."""
         places = (weight.device for weight in self.model.parameters())
         return next((place for place in places if place.type != "meta"), torch.device("cpu"))
 
@@ -78,12 +78,12 @@ class Checkpoint:
 
     @property
     def chats(self) -> bool:
-        """Whether it comes with a template for what is said to it."""
+        """True if it comes with a template for what is said to it."""
         return bool(getattr(self.tokenizer, "chat_template", None))
 
 
 def devices() -> tuple[str, ...]:
-    """Where a model can be loaded on this machine."""
+    """Return the devices of this machine that a model can be loaded on."""
     from importlib.util import find_spec
 
     found = [f"cuda:{index}" for index in range(torch.cuda.device_count())]

@@ -1,4 +1,4 @@
-"""What takes long, in a process of its own: fetching a checkpoint, and converting a GGUF file to safetensors.
+"""Slow work in a process of its own: fetching a checkpoint, and converting a GGUF file to safetensors.
 
 A process can be ended at any moment, whatever library is at work in it, and leaves the interpreter to the page.
 ``fetch`` starts this module as a program: it is given a task as JSON, and writes a line of JSON for each report.
@@ -45,7 +45,7 @@ _BEAT_SECONDS = 0.5
 
 @dataclass(frozen=True)
 class Task:
-    """What a process is to do.
+    """The task of a process.
 
     Attributes:
         kind: fetch from the hub, or convert.
@@ -64,7 +64,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Report:
-    """How far a process is.
+    """The progress of a process.
 
     Attributes:
         text: what it is doing.
@@ -79,7 +79,7 @@ class Report:
 
 @dataclass(frozen=True)
 class OnHub:
-    """What the hub says of a repository.
+    """The hub's description of a repository.
 
     Attributes:
         task: what fetches it.
@@ -91,7 +91,7 @@ class OnHub:
 
 
 def ask_hub(place: Place) -> OnHub:
-    """What there is to fetch from a repository of the hub.
+    """Ask the hub what there is to fetch from a repository.
 
     Raises:
         ValueError: the hub cannot be reached, has no such repository, or has no weights in it that are read.
@@ -123,7 +123,7 @@ def ask_hub(place: Place) -> OnHub:
 
 
 def converted_folder(file: Path) -> Path:
-    """Where the safetensors of a GGUF file are kept: named by its path, size and time, so a changed one is new."""
+    """The folder of a GGUF file's safetensors: named by its path, size and time, so a changed one is new."""
     state = file.stat()
     text = f"{file.resolve()} {state.st_size} {state.st_mtime_ns}"
     return cache_folder() / "converted" / f"{file.stem}-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
@@ -196,7 +196,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 @contextmanager
 def _sentences(name: str) -> Generator[None]:
-    """What goes wrong between here and the hub, as one sentence."""
+    """Turn errors between here and the hub into one sentence."""
     import httpx2
     from huggingface_hub import errors
 
@@ -273,7 +273,7 @@ def _folder_in_place_of(target: Path) -> Generator[Path]:
 
 
 def _rough(target: Path, process: int) -> Path:
-    """Where a process writes what becomes a target."""
+    """Return the temporary path of a target."""
     return target.with_name(f".{target.name}-{process}")
 
 

@@ -20,7 +20,7 @@ _SHARES = {"fetch": 0.8, "convert": 0.7}
 
 @dataclass(frozen=True)
 class Cost:
-    """What opening a checkpoint takes.
+    """The cost of opening a checkpoint.
 
     Attributes:
         place: where it is.
@@ -50,7 +50,7 @@ class Cost:
 
 
 def cost_of(name: str | Place, dtype: str = "float32") -> Cost:
-    """What opening takes; asks the hub where the checkpoint is not on this machine.
+    """Return the cost of opening; ask the hub where the checkpoint is not on this machine.
 
     Args:
         name: of the hub, a folder, a GGUF file, or a package; or its place, where that is known.

@@ -21,7 +21,7 @@ from model.masks import with_leading_axes
 from model.tracing import Edit
 
 Where = Literal["self", "encoder", "decoder", "cross"]
-"""Which attentions of a model: all of a single stack, or one of the three kinds of an encoder-decoder."""
+"""The attentions of a model: all of a single stack, or one of the three kinds of an encoder-decoder."""
 
 _OF_ENCODER = "encoder_mask"
 """Our own name: what the encoder alone is given, where that is not what the cross-attention is."""
@@ -31,10 +31,10 @@ _ARGUMENTS: Mapping[Where, str] = {
     "decoder": "decoder_attention_mask",
     "cross": "attention_mask",
 }
-"""What the mask of each kind is passed as."""
+"""The argument that takes the mask of each kind."""
 
 N_LIKELY = 10
-"""How many of the likeliest tokens are kept of each step."""
+"""The number of likeliest tokens that are kept of each step."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +78,7 @@ def run(
 
 
 def _output(checkpoint: Checkpoint, given: Mapping[str, Tensor]) -> Any:  # noqa: ANN401 - of transformers
-    """What the model gives; its encoder is run first where it is given a mask that the cross-attention is not."""
+    """The model's output; its encoder is run first where it is given a mask that the cross-attention is not."""
     inputs: dict[str, Any] = dict(given)
     if _OF_ENCODER in inputs:
         mask, ids = inputs.pop(_OF_ENCODER), inputs.pop("input_ids")
@@ -107,7 +107,7 @@ def with_mask(checkpoint: Checkpoint, given: Tokenized, allowed: Tensor, where: 
 
 
 def holds(attentions: Iterable[Attention], allowed: Tensor) -> bool:
-    """Whether no attention gives weight to a cell that a mask blocks, where a query has any key left."""
+    """True if no attention gives weight to a cell that a mask blocks, where a query has any key left."""
     blocked = ~allowed & allowed.any(-1, keepdim=True)
     return all(
         not bool((attention.weights[0] * blocked).any())

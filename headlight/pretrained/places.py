@@ -1,4 +1,4 @@
-"""Where a checkpoint is: on this machine already, or on the hub, which it is fetched from."""
+"""The place of a checkpoint: on this machine already, or on the hub, which it is fetched from."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Place:
 
     @property
     def is_here(self) -> bool:
-        """Whether nothing has to be fetched."""
+        """True if nothing has to be fetched."""
         return self.path is not None
 
 
@@ -76,7 +76,7 @@ class NotInstalledError(ValueError):
 
 
 def cache_folder() -> Path:
-    """Where what is converted is kept: ``HEADLIGHT_CACHE``, or a folder in the user's cache."""
+    """Return the folder of converted files: ``HEADLIGHT_CACHE``, or a folder in the user's cache."""
     if given := os.environ.get("HEADLIGHT_CACHE"):
         return Path(given)
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "headlight"
@@ -115,7 +115,7 @@ def repository_of(place: Place) -> str:
 
 
 def on_this_machine() -> tuple[Place, ...]:
-    """What can be loaded without a network: installed packages, and the hub's cache."""
+    """Return the checkpoints that need no network: installed packages, and the hub's cache."""
     found: dict[str, Place] = {}
     for place in (*_packages(), *_cached()):
         found.setdefault(place.name, place)
@@ -132,7 +132,7 @@ def weight_files(folder: Path) -> list[Path]:
 
 
 def wanted(files: Mapping[str, int]) -> dict[str, int]:
-    """Of the files of a repository, those that are fetched: weights in safetensors, configuration and tokenizer.
+    """Choose the files of a repository that are fetched: weights in safetensors, configuration and tokenizer.
 
     Args:
         files: their sizes in bytes by their paths.
@@ -144,7 +144,7 @@ def wanted(files: Mapping[str, int]) -> dict[str, int]:
 
 
 def is_beside_weights(name: str) -> bool:
-    """Whether a file belongs to a configuration or a tokenizer, by its name."""
+    """True if a file belongs to a configuration or a tokenizer, by its name."""
     return name.endswith((".json", ".jinja", ".spm", "tokenizer.model", "spiece.model", ".bpe.model")) or name in (
         "vocab.txt",
         "merges.txt",

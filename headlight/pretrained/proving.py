@@ -1,4 +1,4 @@
-"""Whether a checkpoint keeps to its masks: which rows of its output depend on which tokens, by derivatives."""
+"""The dependence of a checkpoint's output on its tokens, by derivatives, beside what its masks let through."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ N_SAMPLED = 64
 
 Progress = Callable[[float], None]
 _SHARE = 0.8
-"""Of the whole, what measuring the rows takes; what is left is the search for the first stage."""
+"""The share of the whole that measuring the rows takes; the rest is the search for the first stage."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Leak:
 
 @dataclass(frozen=True, eq=False)
 class Dependence:
-    """Which rows of the output depend on which tokens, measured, and what the masks let through.
+    """The measured dependence of the output's rows on the tokens, and what the masks let through.
 
     Attributes:
         rows: the rows that were measured.
@@ -84,7 +84,7 @@ def later(n_tokens: int) -> Tensor:
 
 
 def promised_by(trace: Trace, given: Tokenized, allowed: Tensor | None = None) -> Tensor:
-    """What the masks of all layers together let through to the rows of the output, (T, T) bool.
+    """Return what the masks of all layers together let through to the rows of the output, (T, T) bool.
 
     Args:
         trace: a pass; of an encoder-decoder its decoder counts.
@@ -135,7 +135,7 @@ def depends(
 
 
 def padding_ignored(checkpoint: Checkpoint, given: Tokenized) -> tuple[bool, str]:
-    """Whether padding changes nothing for the tokens of a batch, and a sentence on it.
+    """Return whether padding changes nothing for the tokens of a batch, and a sentence on it.
 
     Args:
         checkpoint: the model.

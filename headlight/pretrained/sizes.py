@@ -1,4 +1,4 @@
-"""How large a checkpoint is, read from the beginnings of its files: nothing is loaded."""
+"""The size of a checkpoint, read from the beginnings of its files: nothing is loaded."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def in_words(n_bytes: float) -> str:
 
 
 def n_weights(files: Sequence[Path]) -> int:
-    """How many numbers some safetensors files hold.
+    """Count the numbers in some safetensors files.
 
     Raises:
         ValueError: one is damaged.
@@ -69,7 +69,7 @@ def _safetensors_header(file: Path) -> Mapping[str, Any]:
 
 @dataclass(frozen=True)
 class GgufHeader:
-    """What a GGUF file says of itself.
+    """The header of a GGUF file.
 
     Attributes:
         values: numbers and texts by their names, such as ``general.architecture``; arrays are left out.

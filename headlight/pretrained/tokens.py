@@ -17,7 +17,7 @@ MOST_LINES = 16
 """The most sequences that are read at once."""
 
 _BLANK = "\u2581"
-"""How SentencePiece writes a blank."""
+"""SentencePiece's sign for a blank."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Piece:
 
 @dataclass(frozen=True, eq=False)
 class Tokenized:
-    """What a model is given.
+    """The input of a model.
 
     Attributes:
         pieces: the tokens of its only sequence, of the first of several, or of the source.
@@ -66,7 +66,7 @@ class Tokenized:
 
 @dataclass(frozen=True)
 class Words:
-    """What a person wrote for a model.
+    """A person's text for a model.
 
     Attributes:
         text: the text, or the source.
@@ -88,7 +88,7 @@ class Words:
 
 
 def tokenized(checkpoint: Checkpoint, words: Words, most: int) -> Tokenized:
-    """What a text becomes.
+    """Tokenize a text.
 
     Args:
         checkpoint: whose tokenizer it is.
@@ -243,7 +243,7 @@ def _written(tokenizer: Any, token: int, *, is_special: bool, has_bytes: bool) -
 
 
 def _has_bytes(tokenizer: Any) -> bool:  # noqa: ANN401
-    """Whether its vocabulary writes bytes as characters, as that of GPT-2 does."""
+    """True if its vocabulary writes bytes as characters, as that of GPT-2 does."""
     return tokenizer.is_fast and "ByteLevel" in repr(tokenizer.backend_tokenizer.decoder)[:10_000]
 
 
@@ -283,7 +283,7 @@ def _is_text(data: bytes) -> bool:
 
 @cache
 def byte_of_character() -> Mapping[str, int]:
-    """Which byte each character of a byte-level vocabulary stands for (Radford et al., 2019).
+    """Return the byte that each character of a byte-level vocabulary stands for (Radford et al., 2019).
 
     Bytes that print stand for themselves; the others are written as the characters from 256 on, in their order.
     """

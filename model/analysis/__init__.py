@@ -1,1 +1,1 @@
-"""What a model does with its input: measures of heads, influence, reach, and the check against PyTorch."""
+"""Analyses of a model's work on its input: measures of heads, influence, reach, and the check against PyTorch."""

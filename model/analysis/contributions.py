@@ -1,4 +1,4 @@
-"""What each part of a Transformer writes to the residual stream, and what it would answer if it stopped there.
+"""The contribution of each part of a Transformer to the residual stream, and the answer if it stopped there.
 
 The residual stream is a sum: the embedding, the position, and what every head, every feed-forward network and every
 bias adds. A head's part is its context times its rows of the output projection (Elhage et al. 2021, "A Mathematical
@@ -143,7 +143,7 @@ class _Walk:
         return self.place(f"{layer}.residual{number}")
 
     def attention(self, module: str) -> tuple[tuple[Term, ...], Tensor]:
-        """What each head wrote, (H, T, d_model), and the bias of the output projection."""
+        """Return what each head wrote, (H, T, d_model), and the bias of the output projection."""
         context = self.trace[f"{module}.context"].value[self.batch, :, self.tokens].detach().double()
         projection = self.model.get_submodule(f"{module}.w_o")
         weight, bias = _parameters(projection)
@@ -153,7 +153,7 @@ class _Walk:
         return self.with_bias(terms, heads, f"{module}.w_o", bias)
 
     def feed_forward(self, module: str) -> tuple[tuple[Term, ...], Tensor]:
-        """What the network wrote, (1, T, d_model), and the bias of its second layer."""
+        """Return what the network wrote, (1, T, d_model), and the bias of its second layer."""
         dropped = f"{module}.dropped_activation"
         activation = self.rows(dropped if dropped in self.trace else f"{module}.activation")
         weight, bias = _parameters(self.model.get_submodule(f"{module}.w_2"))
@@ -180,7 +180,7 @@ class _Walk:
         return (*terms, Term("bias", path)), torch.cat([parts, bias.expand_as(parts[:1])])
 
     def kept(self, module: str, path: str) -> Tensor:
-        """What dropout multiplied each number of a stage by: 0 where it is zero, else the same for all."""
+        """Return the factor of dropout for each number of a stage: 0 where it is zero, else the same for all."""
         dropout = self.model.get_submodule(f"{module}.dropout")
         if not (isinstance(dropout, Dropout) and dropout.active):
             return torch.ones(1, dtype=torch.float64)

@@ -1,4 +1,4 @@
-"""How strongly each token influences each row of a model, measured, and whether that keeps what its masks promise.
+"""The measured influence of each token on each row of a model, beside what its masks promise.
 
 Measured is the Jacobian of a row of some output with respect to the embedding of a token, what enters the first
 layer. Where the masks block every way from the token to the row it is zero, and not about zero but exactly: the
@@ -46,7 +46,7 @@ _Part = TypeVar("_Part")
 
 @dataclass(frozen=True, eq=False)
 class Influence:
-    """How strongly tokens influence outputs.
+    """The strength of the influence of tokens on outputs.
 
     Attributes:
         paths: the output of each layer, and ``logits``, in the order computed.
@@ -60,7 +60,7 @@ class Influence:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether one output depends on nothing that it must not depend on.
+    """The verdict on one output: it must depend on nothing that its masks hide.
 
     Attributes:
         path: the output.
@@ -78,7 +78,7 @@ class Verdict:
 
     @property
     def passes(self) -> bool:
-        """Whether every cell that must be zero is."""
+        """True if every cell that must be zero is."""
         return self.n_leaking == 0
 
 
@@ -162,7 +162,7 @@ def estimate_seconds(
     edits: Mapping[str, Edit] | None = None,
     clock: Callable[[], float] = time.perf_counter,
 ) -> float:
-    """How long ``measure_influence`` will take here, in seconds, from the derivatives that it begins with.
+    """Estimate the seconds that ``measure_influence`` will take here, from the derivatives that it begins with.
 
     What the first directions cost beyond the others is counted once; the others are sampled for half a second.
 
@@ -202,7 +202,7 @@ def measure_dependence(
     of_encoder: bool = False,
     edits: Mapping[str, Edit] | None = None,
 ) -> dict[str, Tensor]:
-    """Which rows of every stage depend on which tokens at all.
+    """Measure which rows of every stage depend on which tokens at all.
 
     One random direction per token is pushed through the model, d_model times fewer than ``measure_influence``
     needs: a Jacobian that is zero sends it to exactly zero, and any other does so with probability zero.
@@ -288,7 +288,7 @@ class _ForwardPass:
 
     @property
     def embedded(self) -> Tensor:
-        """What enters the first layer, (1, T, D)."""
+        """The input of the first layer, (1, T, D)."""
         return self.trace[self.entry].value
 
     def repeated(self, embedded: Tensor) -> Trace:
@@ -365,7 +365,7 @@ def _each_chunk(
     chunks: Sequence[range],
     work: Callable[[_Derivative, range], _Part],
 ) -> Generator[tuple[range, _Part], None, None]:
-    """What ``work`` makes of each chunk, in their order, from several threads.
+    """Run ``work`` on each chunk in several threads, and yield the results in order.
 
     Each thread uses a derivative of its own, as a node of PyTorch's graph serves one thread at a time. PyTorch
     releases the interpreter while it computes.
@@ -391,13 +391,13 @@ def _each_chunk(
 
 
 def _threads_in_memory(trace: Trace) -> int:
-    """How many threads have memory for a derivative each; always one."""
+    """Return the number of threads that have memory for a derivative each; at least one."""
     in_each = _BYTES_PER_TRACED * sum(stage.value.nbytes for stage in trace.values())
     return max(1, min(_MOST_THREADS, int(_MOST_BYTES / in_each)))
 
 
 def _squared_norms(derivative: _Derivative, chunk: range) -> Tensor:
-    """Of what each direction of the input becomes in each row of each output, (n_outputs, rows, n) float64.
+    """The squared norms of each input direction in each row of each output, (n_outputs, rows, n) float64.
 
     Squares of small float32 numbers would vanish in float32.
     """

@@ -57,12 +57,12 @@ class Attention:
 
     @cached_property
     def sees_a_key(self) -> Tensor:
-        """Whether a query is no padding and has a key left, (B, H, Tq)."""
+        """True if a query is no padding and has a key left, (B, H, Tq)."""
         return ~self.query_is_padding[:, None, :] & (self.weights > 0).any(-1)
 
     @cached_property
     def positions(self) -> tuple[Tensor, Tensor]:
-        """Where the queries stand, (Tq, 1), and the keys, (1, Tk)."""
+        """The positions of the queries, (Tq, 1), and of the keys, (1, Tk)."""
         n_queries, n_keys = self.weights.shape[-2:]
         return torch.arange(n_queries)[:, None], torch.arange(n_keys)[None, :]
 
@@ -83,13 +83,13 @@ class Metric:
 
 
 def entropy(attention: Attention) -> Tensor:
-    """How widely the weight is spread, in bits: 0 on one key, log2(n) on n keys alike (Shannon 1948, section 6)."""
+    """The spread of the weight, in bits: 0 on one key, log2(n) on n keys alike (Shannon 1948, section 6)."""
     bits = torch.special.entr(attention.weights).sum(-1) / math.log(2)
     return _mean(bits, attention.sees_a_key)
 
 
 def mean_distance(attention: Attention) -> Tensor:
-    """How many positions away the weight lies (Vig and Belinkov 2019, on attention distance)."""
+    """The distance of the weight in positions (Vig and Belinkov 2019, on attention distance)."""
     query, key = attention.positions
     distance = (attention.weights * (query - key).abs()).sum(-1)
     return _mean(distance, attention.sees_a_key)

@@ -1,4 +1,4 @@
-"""Which token can influence which, as far as the masks allow: boolean products of masks.
+"""The influence between tokens that the masks allow: boolean products of masks.
 
 A row of a layer's output depends on itself, by its query and the residual connection, and on every key that it may
 attend to.
@@ -24,7 +24,7 @@ _ATTENTION = re.compile(r"(?:(encoder|decoder)\.layers\.\d+\.(self|cross)_)?atte
 
 
 def reach(masks: Sequence[Tensor | None], n_tokens: int) -> Tensor:
-    """Which rows can depend on which tokens after each layer of self-attention.
+    """Return the rows that can depend on each token after each layer of self-attention.
 
     Args:
         masks: one per layer, broadcastable to (1, H, T, T), True = may attend; None allows all. A key that one head
@@ -74,7 +74,7 @@ def entry_path(trace: Trace, sequence: SequenceName) -> str:
 def allowed_dependence(
     trace: Trace, masks: Mapping[str, Tensor | None], sequence: SequenceName = "source"
 ) -> dict[str, Tensor]:
-    """Which rows of each stage may depend on which tokens of a sequence, if the masks hold.
+    """Return the rows of each stage that may depend on each token of a sequence, if the masks hold.
 
     Up to an attention's queries and keys that is the reach of what came before; from its weights on, the reach with
     this attention. Cross-attention adds what the keys, the encoder's output, may depend on.
@@ -109,7 +109,7 @@ def allowed_dependence(
 
 
 def of_pairs(stage: Stage) -> bool:
-    """Whether a stage has a cell for each pair of tokens, blocked or not: not yet what a row takes from keys."""
+    """True if a stage has a cell for each pair of tokens, blocked or not: not yet what a row takes from keys."""
     return stage.dims[-1][0] == "Tk" and stage.name not in _SHARES
 
 

@@ -27,7 +27,7 @@ MAX_BYTES = 16 * 2**20
 """A longer file is refused unread; no recipe needs as much."""
 
 SHIPPED = Path(__file__).parent / "trained"
-"""Where the models are that come with the program, one per task."""
+"""The folder of the models that come with the program, one per task."""
 
 _KEY = "headlight"
 _DAMAGED = say("damaged")
@@ -36,7 +36,7 @@ _STORED = (torch.float16, torch.float32)
 
 @dataclass(frozen=True, eq=False)
 class Checkpoint:
-    """What a training run came to.
+    """The result of a training run.
 
     Attributes:
         recipe: what was trained.

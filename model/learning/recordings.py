@@ -27,7 +27,7 @@ from model.texts import texts_of
 say = texts_of(__name__)
 
 RECORDED = Path(__file__).parent / "recorded"
-"""Where the files are."""
+"""The folder of the files."""
 
 RECORDINGS: Mapping[str, Recipe] = RECIPES | {
     f"{name}_{which}": recipe
@@ -35,7 +35,7 @@ RECORDINGS: Mapping[str, Recipe] = RECIPES | {
     for which, recipe in (("intact", experiment.intact), ("changed", experiment.changed))
     if recipe not in RECIPES.values()
 }
-"""What is recorded, by the name of its file: the recipe of every task, and what experiments have beside them."""
+"""The recordings, by the names of their files: the recipe of every task, and what experiments have beside them."""
 
 _KEY = "headlight"
 

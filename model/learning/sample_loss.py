@@ -36,7 +36,7 @@ class SampleLoss:
 
     @property
     def n_counted(self) -> int:
-        """How many labels are not ``PAD``."""
+        """The number of labels that are not ``PAD``."""
         return sum(label != PAD for label in self.labels)
 
     @property

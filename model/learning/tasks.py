@@ -378,7 +378,7 @@ def _is_sum(text: str) -> bool:
 
 
 def _is_number(text: str) -> bool:
-    """Whether it is a number from 0 to the largest, written without leading zeros."""
+    """True if it is a number from 0 to the largest, written without leading zeros."""
     short = 1 <= len(text) <= len(str(_LARGEST))
     return short and set(text) <= set(string.digits) and text == str(int(text))
 
@@ -434,7 +434,7 @@ TASKS: dict[str, Task] = {
 
 
 def is_held_out(text: str) -> bool:
-    """Whether a text is never trained on."""
+    """True if a text is never trained on."""
     return zlib.crc32(text.encode()) % HELD_OUT == 0
 
 
@@ -475,7 +475,7 @@ class Sequences:
 
 
 def sequences(task: Task, text: str) -> Sequences:
-    """What a model is given for one text, and what it is to answer."""
+    """Return the input of a model for one text, and the answer."""
     given = task.encode(text)
     if task.answer is None:
         return Sequences((SOS, *given), None, (*given, EOS))
@@ -491,7 +491,7 @@ def sequences(task: Task, text: str) -> Sequences:
 
 
 def prompt(task: Task, text: str) -> Ids:
-    """What the decoder starts from, before it has written anything; empty where there is no decoder."""
+    """Return the tokens that the decoder starts from; empty where there is no decoder."""
     match task.architecture:
         case "encoder-decoder":
             return (SOS,)

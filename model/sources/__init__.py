@@ -1,1 +1,1 @@
-"""Where weights come from."""
+"""Sources of weights."""

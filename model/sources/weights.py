@@ -1,4 +1,4 @@
-"""Where the weights of a Transformer come from."""
+"""The sources of the weights of a Transformer."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def build_attention_alone(config: TransformerConfig, source: str, seed: int) -> 
 
 
 def head_names(config: TransformerConfig, source: str) -> tuple[str, ...]:
-    """What each head of a layer does, in the order of the heads; empty where the source does not know.
+    """Return the names of the heads of a layer, in their order; empty where the source does not know.
 
     Raises:
         ValueError: there is no such source.

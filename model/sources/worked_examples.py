@@ -32,7 +32,7 @@ say = texts_of(__name__)
 Sequence = Literal["source", "target"]
 
 PUBLISHED = Path(__file__).resolve().parent / "published"
-"""Where the files are."""
+"""The folder of the files."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,7 +176,7 @@ class _PositionalEncodingExample(TracedModule):
 
 @dataclass(frozen=True, eq=False)
 class _Case:
-    """What the kind of an example decides.
+    """The decisions that follow from the kind of an example.
 
     Attributes:
         module, inputs: as of ``WorkedExample``.
@@ -352,11 +352,11 @@ def _fill(module: nn.Module, weights: Mapping[str, Tensor]) -> None:
 
 
 _MASK_SAID = {"": "", "custom": say("own_mask")}
-"""How a description ends, other than by the name of a mask."""
+"""The ends of descriptions, other than the name of a mask."""
 
 
 def _name_of(mask: Tensor | None) -> str:
-    """Which mask it is, seen from its cells."""
+    """Name the mask by its cells."""
     if mask is None:
         return ""
     if torch.equal(mask, masks.causal(*mask.shape[-2:])):
@@ -401,4 +401,4 @@ def _in_sequences(x: Tensor) -> str:
 WORKED_EXAMPLES: Mapping[str, Callable[[], WorkedExample]] = {
     path.stem: partial(load_worked_example, path) for path in sorted(PUBLISHED.glob("*.json"))
 }
-"""What loads each worked example, by its name."""
+"""The loader of each worked example, by its name."""

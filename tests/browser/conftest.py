@@ -43,7 +43,7 @@ def open_app(browser: Browser, app_url: str) -> Iterator[OpenApp]:
 
 @contextmanager
 def visits(browser: Browser, address: str) -> Iterator[OpenApp]:
-    """What loads a server's page on a link, each time in a context of its own.
+    """The loader of a server's page on a link, each time in a context of its own.
 
     No page may show or log an error, or ask another host for anything.
     """

@@ -1,4 +1,4 @@
-"""What the browser tests do on a page of Headlight, and what they read from it."""
+"""The acts of the browser tests on a page of Headlight, and what they read from it."""
 
 from __future__ import annotations
 
@@ -110,8 +110,10 @@ function afterAllElse() {
   });
 }
 """
-"""What every page has as ``probe``: what is counted (pictures painted, by their key; finished runs of the script;
-messages to the server), and what waits: the page does so itself, since a question from outside costs a frame."""
+"""The script that every page has as ``probe``: what is counted (pictures painted, by their key; finished runs of
+the script; messages to the server), and what waits: the page does so itself, since a question from outside costs a
+frame.
+"""
 
 # Waiting.
 
@@ -135,7 +137,7 @@ def rerun(page: Page, *painted: str) -> Iterator[None]:
 
 
 def messages_sent(page: Page) -> int:
-    """How many messages the page has sent to the server."""
+    """Return how many messages the page has sent to the server."""
     page.evaluate("probe.afterAllElse()")
     sent: int = page.evaluate("probe.sent")
     return sent

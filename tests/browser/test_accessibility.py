@@ -11,7 +11,7 @@ from visualizer.settings.published import PUBLISHED
 from visualizer.settings.settings import FIELDS
 
 MOST_STOPS = 200
-"""How often Tab is pressed at most; with all of the sidebar open it takes 140."""
+"""The largest number of times that Tab is pressed; with all of the sidebar open it takes 140."""
 
 _OVERFLOW = """() => [document.scrollingElement, document.querySelector("[data-testid=stMain]")]
   .map((element) => element.scrollWidth - element.clientWidth)"""

@@ -1,4 +1,4 @@
-"""How much asks for attention at once: the controls in sight on a screen of 1280 by 720."""
+"""The controls that ask for attention at once: the controls in sight on a screen of 1280 by 720."""
 
 from __future__ import annotations
 

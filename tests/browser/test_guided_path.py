@@ -16,11 +16,11 @@ from visualizer.settings.examples import OPENING
 from visualizer.settings.link import write_query
 
 LIT = ".spot, .light-spot, .matrix-lit .matrix-plot"
-"""What the stops light: in a token's way, in matrices, and a head."""
+"""The lights of the stops: in a token's way, in matrices, and a head."""
 
 
 def bottom_of_the_light(page: Page) -> float:
-    """Where the lowest light ends on the page; in an equation each input is lit too, where it is made from that."""
+    """The end of the lowest light on the page; in an equation each input is lit too, where it is made from that."""
     lit = page.locator(LIT).locator("visible=true")
     expect(lit).to_have_count(page.locator(".tensors-row .matrix").count() or 1)
     boxes = [one.bounding_box() for one in lit.all()]

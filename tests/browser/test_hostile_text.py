@@ -16,7 +16,7 @@ HOSTILE = f"**b** $x$ {' '.join(MARKUP)}\n:red[y] {ATTACK} {' '.join(LETTERS)}"
 
 
 def elements(page: Page) -> dict[str, int]:
-    """How many there are of what a text could turn into, in the main part of the page."""
+    """Count the elements that a text could turn into, in the main part of the page."""
     settle(page)
     found: dict[str, int] = page.get_by_test_id("stMain").evaluate(ELEMENTS)
     return found

@@ -1,4 +1,4 @@
-"""What a person does in a picture while the page is about to leave it."""
+"""Acts of a person in a picture while the page is about to leave it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a page says when it has the address of a change already, and not yet the values of its controls."""
+"""The words of a page when it has the address of a change already, and not yet the values of its controls."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ PAGE = (Path(__file__).resolve().parents[2] / "docs" / "library.md").read_text(e
 
 
 def block(name):
-    """What stands between two marks."""
+    """Return what stands between two marks."""
     return re.search(rf"<!-- {name} -->\n```\w*\n(.*?)```\n<!-- end -->", PAGE, re.DOTALL)[1]
 
 

@@ -24,7 +24,7 @@ def patterns_of(model, *args):
 
 
 def names(trace):
-    """How often each pattern was found."""
+    """Count how often each pattern was found."""
     return Counter(folded.pattern.name for folded in trace.patterns.values())
 
 

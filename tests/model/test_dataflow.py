@@ -1,4 +1,4 @@
-"""What a stage was computed from: every recorded expression, computed again, gives the stage bit by bit."""
+"""The inputs of a stage: every recorded expression, computed again, gives the stage bit by bit."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ def test_any_causal_mask_and_padding_of_the_source():
 
 
 def rows_through(model, read):
-    """How many rows went through every linear layer of a decoding, by the layer's name."""
+    """Count the rows that went through every linear layer of a decoding, by the layer's name."""
     counts = {}
     for name, module in model.named_modules():
         if isinstance(module, nn.Linear):

@@ -135,7 +135,7 @@ def test_padding_that_is_masked_changes_no_output(architecture, kind, side, n_pa
 
 
 def test_positions_that_count_the_padding_change_the_output():
-    """What the positions are given for: without them the same text, padded on the left, is another one."""
+    """Positions are passed for a reason: without them the same text, padded on the left, is another one."""
     model, sequences = small_transformer("decoder", dtype=torch.float64), small_inputs("decoder")
     padded, masks, _, is_real = padded_inputs(model, sequences, 3, "left")
     _, alone, _, _ = padded_inputs(model, sequences, 0, "left")

@@ -24,7 +24,7 @@ def with_tensors(count: int, **about: str) -> bytes:
 
 @pytest.fixture
 def parsed(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
-    """What was parsed."""
+    """Return what was parsed."""
     given: list[bytes] = []
     loads = json.loads
     monkeypatch.setattr(safetensors_header.json, "loads", lambda text: given.append(text) or loads(text))

@@ -226,7 +226,7 @@ def test_a_mask_that_nothing_would_use_is_refused(architecture, name):
 @every_architecture
 @every_norm
 def test_each_layer_can_have_a_mask_of_its_own(architecture, norm):
-    """What the layers compute one after another, given their masks by hand."""
+    """Layers with masks by hand compute the same, one after another."""
     model = small_transformer(architecture, norm=norm, dtype=torch.float64)
     inputs, masks = small_inputs(architecture), small_masks(architecture)
     n_layers = model.config.n_layers

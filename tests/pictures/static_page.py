@@ -101,7 +101,7 @@ def let_answer(app: AppTest, page: Page, key: str) -> None:
 
 
 def heard(page: Page, key: str | None = None) -> list[tuple[str, dict[str, object]]]:
-    """What the host was told so far, by one picture or by all: the name and the value of each event, in order."""
+    """The events that the host was told so far, by one picture or by all: name and value of each, in order."""
     events = page.evaluate("heard")
     return [(event["name"], event["value"]) for event in events if key in (None, event["key"])]
 

@@ -17,7 +17,7 @@ GRIDS = {
     "lab": "mask_painter",
 }
 MOST_STOPS = 100
-"""How often Tab is pressed at most."""
+"""The largest number of times that Tab is pressed."""
 
 _CANVASES_WITHOUT_TEXT = """() => {
   const isNamed = (element) => Boolean(element?.getAttribute("aria-label")?.trim());

@@ -41,7 +41,7 @@ IS_HATCHED = """([row, column]) => {
   const cell = [left, top, 0.8 * width, 0.8 * height].map((size) => Math.round(size * over.width / around.width));
   return over.getContext("2d").getImageData(...cell).data.some(Boolean);
 }"""
-"""Whether anything is drawn over a cell of the grid to mark, which has four rows and columns."""
+"""True if anything is drawn over a cell of the grid to mark, which has four rows and columns."""
 
 
 def everything_written(app: AppTest, page: Page) -> str:

@@ -1,4 +1,4 @@
-"""What a model writes, on a static page: stepping, the growing mask, other temperatures, the tree, and its room."""
+"""A model's writing, on a static page: stepping, the growing mask, other temperatures, the tree, and its room."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is changed inside a picture: the host is told, its link holds it, and that link's picture is the same."""
+"""A change inside a picture: the host is told, its link holds it, and that link's picture is the same."""
 
 from __future__ import annotations
 

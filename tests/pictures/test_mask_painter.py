@@ -41,7 +41,7 @@ def cell_pixels(painter: Painter, row: int, column: int, canvas: str = ".matrix-
 
 
 def is_opaque(painter: Painter, row: int, column: int, canvas: str = ".matrix-pixels") -> bool:
-    """Whether all of a cell is drawn; the test fails where only a part is."""
+    """True if all of a cell is drawn; the test fails where only a part is."""
     (drawn,) = set(cell_pixels(painter, row, column, canvas)[:, 3] > 0)
     return bool(drawn)
 

@@ -1,4 +1,4 @@
-"""What holds for the whole page: keys, their overview, and how long a text may be."""
+"""Parts of the whole page: keys, their overview, and how long a text may be."""
 
 from __future__ import annotations
 

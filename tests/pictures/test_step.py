@@ -198,7 +198,7 @@ LIT = """spots => spots.map((spot) => {
   const [right, down] = [(left - plot.left) / plot.width, (top - plot.top) / plot.height];
   return [right, down, width / plot.width, height / plot.height];
 })"""
-"""Where each light begins, from the left and from the top, and how wide and high it is, as shares of its matrix."""
+"""The place of each light, from the left and from the top, and how wide and high it is, as shares of its matrix."""
 
 ROW, ALONE, ALL = 0.9, 0.1, 1  # the last of ten
 OF_SCORES = [(0, ROW, ALL, ALONE), (0.3, 0, ALONE, ALL), (0.3, ROW, ALONE, ALONE)]

@@ -1,4 +1,4 @@
-"""What the monkey does: one act after the other, each of which can be written down and done again."""
+"""The acts of the monkey: one act after the other, each of which can be written down and done again."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ LEFT_ALONE = {
     "[data-testid=stFileUploader]": "opens a window of the operating system",
     ".st-key-pretrained_load, .st-key-pretrained_look": "would fetch a checkpoint from the network",
 }
-"""What the monkey does not touch, and why."""
+"""The places that the monkey does not touch, and why."""
 
 KEYS = (
     *(
@@ -76,7 +76,7 @@ LINKS = (
     *(f"view=generate&{model}" for model in _MODELS[1:3]),
     *("view=train", "view=watched", "view=watched&watched_source=example", "", "view=heads&weights=trained"),
 )
-"""What somebody else may have sent."""
+"""Links that somebody else may have sent."""
 
 
 @dataclass(frozen=True)

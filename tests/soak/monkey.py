@@ -39,7 +39,7 @@ IN_PAGE = (Path(__file__).parent / "in_page.js").read_text(encoding="utf-8")
 
 @dataclass(frozen=True)
 class Conditions:
-    """Where the monkey lives.
+    """The place where the monkey lives.
 
     Attributes:
         browser: what opens its pages.
@@ -58,7 +58,7 @@ class Conditions:
 
 @dataclass(frozen=True)
 class Options:
-    """How long the monkey lives.
+    """The length of the monkey's life.
 
     Attributes:
         acts: how many things it does.
@@ -92,7 +92,7 @@ class Burst:
 
     @staticmethod
     def read(path: Path) -> Burst:
-        """What was written.
+        """Read what was written.
 
         Raises:
             ValueError: the file holds no burst.
@@ -205,7 +205,7 @@ def _begin(links: Sequence[str], tabs: Sequence[Tab], conditions: Conditions) ->
 
 @contextmanager
 def _unless_left() -> Iterator[None]:
-    """What is done on a page that is loaded anew at the same moment is not done."""
+    """Ignore an act on a page that is loaded anew at the same moment."""
     try:
         yield
     except Error as error:
@@ -241,7 +241,7 @@ def run(options: Options, conditions: Conditions) -> int:
 def _burst_and_problems(
     options: Options, random: Random, n_acts: int, tabs: Sequence[Tab], conditions: Conditions
 ) -> tuple[Burst, list[str]]:
-    """What was done, and what came of it."""
+    """Return what was done, and what came of it."""
     n_bytes = conditions.log.stat().st_size
     links = [random.choice(LINKS) if random.random() < FOLLOWS_A_LINK else "" for _ in tabs]
     begun = tuple(links)

@@ -1,4 +1,4 @@
-"""What a page shows, as a value, so that two pages can be compared."""
+"""The screen of a page, as a value, so that two pages can be compared."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ NOT_COMPARED = {
     ".tools > :is([aria-label=Undo], [aria-label=Redo])": "what can be undone is the history of one page",
     ".st-key-back_to_the_way": "where a person came from is the history of one page",
 }
-"""What is left out of a screen, and why."""
+"""The parts that are left out of a screen, and why."""
 
 EXPECTED = "[data-testid=stMainBlockContainer]"
-"""What is left out while results are hidden: what is expected of them, and what was revealed, is a person's own."""
+"""Left out while results are hidden: expectations, and what was revealed, are a person's own."""
 
 
 @dataclass(frozen=True)
 class Screen:
-    """What a page shows.
+    """The screen of a page.
 
     Attributes:
         address: the parameters of its address.

@@ -76,7 +76,7 @@ def run_of(variant: str) -> Run:
 
 
 def problem_with(settings: Settings) -> str | None:
-    """Why settings cannot be run; None where they can."""
+    """Say why settings cannot be run; None where they can."""
     try:
         prepare(settings)
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""What the keys of the whole page do, and what of a browser's event is believed."""
+"""The acts of the keys of the whole page, and what of a browser's event is believed."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ COLOR_BLINDNESS = {
         (0.004733, 0.691367, 0.303900),
     ),
 }
-"""What is left of linear red, green and blue (Machado, Oliveira, Fernandes 2009, table 1, severity 1.0)."""
+"""The rest of linear red, green and blue (Machado, Oliveira, Fernandes 2009, table 1, severity 1.0)."""
 
 
 def as_seen_with(blindness, text):
@@ -145,7 +145,7 @@ def test_what_is_written_small_or_grey_can_be_read_on_every_ground(theme):
 
 
 def mixed(over, under, share):
-    """What a colour of this share looks like over another one."""
+    """Return what a colour of this share looks like over another one."""
     parts = [[int(text[start : start + 2], 16) for start in (1, 3, 5)] for text in (over, under)]
     return "#" + "".join(f"{round(share * a + (1 - share) * b):02x}" for a, b in zip(*parts, strict=True))
 

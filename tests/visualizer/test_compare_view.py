@@ -130,7 +130,7 @@ def test_the_masks_are_pressed_in_the_picture_and_in_the_link():
     app = open_app(view="compare")
 
     def press(name, *pressed):
-        """What is pressed then, and what the link holds."""
+        """Return what is pressed then, and what the link holds."""
         tell(app, "compare_grids", "turned", dial=name, value=list(pressed))
         assert_healthy(app)
         return dials_in(app, "compare_grids")[name], app.query_params.get(name)

@@ -52,7 +52,7 @@ def brought_back(app: AppTest) -> AppTest:
 
 
 def everything_of(app: AppTest) -> tuple[object, ...]:
-    """What the page says, what is chosen in its controls, and what its tables and its pictures hold."""
+    """Return what the page says, what is chosen in its controls, and what its tables and its pictures hold."""
     return (
         [one.value for kind in ("caption", "markdown", "code", "warning", "info") for one in app.get(kind)],
         {one.key: one.value for one in controls(app)},

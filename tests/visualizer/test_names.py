@@ -1,4 +1,4 @@
-"""What can be pressed has a name of its own, and what needs words has them."""
+"""Everything that can be pressed has a name of its own, and everything that needs words has them."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ _EXAMPLES = st.sampled_from([*EXAMPLES, *GALLERY])
 
 
 def shown(choices: Choices) -> tuple[Choices, list[str]]:
-    """What a page shows of some choices, and what it says of the place."""
+    """Return what a page shows of some choices, and what it says of the place."""
     try:
         run = cached_run(choices.settings)
     except ValueError:  # nothing is shown

@@ -1,4 +1,4 @@
-"""Which changes leave header and sidebar as they are, and that only the picture is drawn then."""
+"""The changes that leave header and sidebar as they are, and that only the picture is drawn then."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CHOICES = Choices(Settings(text="a b c", weights="random"), Selection(view="step
 
 
 def are_the_same_after(name: str, value: object, before: Choices = CHOICES) -> bool:
-    """Whether what was drawn before is what should be seen after a control was given another value."""
+    """True if what was drawn before is what should be seen after a control was given another value."""
     return around(before).after(name, value) == around(foreseen(before, name, value))
 
 

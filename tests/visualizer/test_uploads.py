@@ -1,4 +1,4 @@
-"""Where a file is taken: the one limit that is shown there is the one that holds."""
+"""Uploads: the one limit that is shown there is the one that holds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a picture tells the script, without a browser."""
+"""The words of a picture to the script, without a browser."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def tell(app: AppTest, key: str, event: str, value: object = _NOTHING, /, **fact
 
 
 def dials_in(app: AppTest, key: str) -> dict[str, object]:
-    """What the dials of the picture with this key show, by their names."""
+    """Return what the dials of the picture with this key show, by their names."""
     (drawn,) = (one.proto.bytes for one in app.get("bidi_component") if one.proto.id.endswith(f"-{key}"))
     return {dial["name"]: dial["value"] for dial in header_of(drawn)["dials"]}
 

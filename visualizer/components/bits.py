@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 
 def cells_of(text: object, shape: tuple[int, int]) -> NDArray[np.bool_] | None:
-    """Which cells of ``shape`` are on; None unless each has one bit, and zeros fill up the last byte."""
+    """Return the cells of ``shape`` that are on; None unless each has one bit, and zeros fill up the last byte."""
     n_cells = shape[0] * shape[1]
     n_bytes = (n_cells + 7) // 8
     # The length is looked at first: a text of any size is refused before it is decoded.

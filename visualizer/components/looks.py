@@ -1,4 +1,4 @@
-"""How the heads of an attention are drawn, as far as a person chooses it in the picture."""
+"""The looks of the heads of an attention, as far as a person chooses them in the picture."""
 
 from dataclasses import asdict, dataclass, fields
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Looks:
-    """What the components that draw heads receive, and send back when a person changes it.
+    """The looks that the components that draw heads receive, and send back when a person changes them.
 
     drawn: "grids" or "lines". shown: the heads drawn, all where it is empty. curve: of the colour scale, "linear",
     "root", or "auto" for what suits the number of tokens. least_weight: lines of less are left out. pinned: the

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Picture:
-    """What is to be drawn, and by what.
+    """Something to draw, and the script that draws it.
 
     module: the JavaScript module that draws it, relative to this folder; it exports ``render(root, bytes, host)``,
         which returns ``{update(bytes), destroy()}``.

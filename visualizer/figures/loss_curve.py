@@ -1,4 +1,4 @@
-"""How a training goes over its steps: the loss, and the share of right answers."""
+"""The course of a training over its steps: the loss, and the share of right answers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _HIGHEST_SHARE = 1.05  # room for a line at 100%
 _GREY = "#858b97"
 
 MOST_SAID = 12
-"""How many points of a curve are put into words."""
+"""The largest number of points of a curve that are put into words."""
 
 
 @dataclass(frozen=True)

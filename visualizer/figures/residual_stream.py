@@ -1,4 +1,4 @@
-"""How long the vectors of the residual stream are after every sum, and what each sub-layer put in."""
+"""The length of the vectors of the residual stream after every sum, and what each sub-layer put in."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _PATTERN_OF: dict[SubLayer, str] = {"attention": "", "feed_forward": "."}
 
 @dataclass(frozen=True, eq=False)
 class Addition:
-    """What one sub-layer does to the residual stream.
+    """The effect of one sub-layer on the residual stream.
 
     Attributes:
         title: such as ``0 self-attention``.
@@ -43,7 +43,7 @@ class Addition:
 
 
 def share_of_sum(before: Numbers, after: Numbers) -> Numbers:
-    """Which share of each sum's squared length the added vector makes up: its projection on the sum, (T,).
+    """The share of the added vector in each sum's squared length: its projection on the sum, (T,).
 
     With r = x + y, (y·r) / (r·r); the stream's own share (x·r) / (r·r) is the rest to one. Below zero the sub-layer
     works against what comes out, above one the stream does. NaN where the sum is zero.

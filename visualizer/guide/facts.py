@@ -1,4 +1,4 @@
-"""What is so at a place of a run, for the words of a stop: all of it is read from the trace."""
+"""The facts at a place of a run, for the words of a stop: all of it is read from the trace."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ say = texts_of(__name__)
 
 
 def facts_at(run: Run, path: str, selection: Selection, *, on_its_way: bool = False) -> PathFacts:
-    """What is so where the stage at ``path`` is looked at, for the token, head and column of the selection.
+    """Return the facts where the stage at ``path`` is looked at, for the token, head and column of the selection.
 
     Args:
         run: what is looked at.
@@ -114,12 +114,12 @@ class _Attention:
         return self.run.trace[f"{self.module}.weights"].value
 
     def seen(self) -> Tensor | None:
-        """Which keys the token may see, (Tk); None without a mask that blocks anything."""
+        """Return the keys that the token may see, (Tk); None without a mask that blocks anything."""
         found = self.allowed()
         return None if found is None else found[self.cell.row]
 
     def allowed(self) -> Tensor | None:
-        """Which keys each token may see, (Tq, Tk); None without a mask that blocks anything."""
+        """Return the keys that each token may see, (Tq, Tk); None without a mask that blocks anything."""
         stage = self.run.trace.get(f"{self.module}.mask")
         if stage is None or bool(stage.value.all()):
             return None
@@ -170,7 +170,7 @@ class _Attention:
         yield from self.of_layer()
 
     def of_layer(self) -> Iterator[tuple[str, str]]:
-        """How much the feed-forward network of the layer keeps."""
+        """Return how much the feed-forward network of the layer keeps."""
         run, cell = self.run, self.cell
         activation = f"{self.module.rpartition('.')[0]}.feed_forward.activation"
         if activation in run.trace:

@@ -1,4 +1,4 @@
-"""Where a path leads in a run: the stops that it has, the place of each, and what is lit there."""
+"""The way of a path through a run: the stops that it has, the place of each, and what is lit there."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from visualizer.work.cache import cached_run
 
 _TOKEN = "token_of_target"
 _PLACES = ("guided", "hidden", "stop", "view", "stage", "layer", "head", "query", "key", "cell")
-"""What of the selection a stop sets."""
+"""The fields of the selection that a stop sets."""
 
 
 def stage_in(run: Run, stop: Stop) -> str | None:
@@ -35,7 +35,7 @@ def stage_in(run: Run, stop: Stop) -> str | None:
 
 
 def has_stop(run: Run, stop: Stop, selection: Selection) -> bool:
-    """Whether a run has what a stop is about."""
+    """True if a run has what a stop is about."""
     path = stage_in(run, stop)
     if path is None or (stop.view == "way" and stack_of(run, path) is None):
         return False
@@ -55,13 +55,13 @@ def nearest_stop(numbers: tuple[int, ...], number: int) -> int:
 
 
 def facts_of_stop(run: Run, stop: Stop, selection: Selection) -> PathFacts:
-    """What is so at a stop for what is looked at now."""
+    """Return the facts at a stop for the current selection."""
     path = stage_in(run, stop) or next(iter(run.trace))
     return facts_at(run, path, selection, on_its_way=stop.view == "way")
 
 
 def is_at(run: Run, stop: Stop, selection: Selection) -> bool:
-    """Whether what is looked at is what a stop shows."""
+    """True if what is looked at is what a stop shows."""
     if selection.view != stop.view:
         return False
     return stop.view != "step" or with_layer(run.trace, selection.stage, selection.layer) == stage_in(run, stop)
@@ -121,7 +121,7 @@ def _with_token_of(selection: Selection, run: Run, stop: Stop) -> Selection:
 
 
 def light_at(run: Run, selection: Selection) -> str:
-    """What is lit in the picture; empty outside of a path, and where something else is looked at than its stop."""
+    """The light in the picture; empty outside of a path, and where something else is looked at than its stop."""
     path = path_named(selection.path)
     if not selection.guided or selection.hidden or path is None or not 1 <= selection.stop <= len(path.stops):
         return ""

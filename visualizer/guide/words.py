@@ -18,7 +18,7 @@ Condition = Literal[
     "several_layers", "one_text", "two_texts", "at_end", "inside", "relu",
 ]  # fmt: skip
 CONDITIONS = frozenset[str](get_args(Condition))
-"""What may stand behind ``if`` before a line, and behind ``"if"`` in a stop."""
+"""The conditions that may stand behind ``if`` before a line, and behind ``"if"`` in a stop."""
 
 Value = Literal[
     "token", "position", "n_tokens", "id", "vocabulary", "d_model", "d_k", "d_ff", "n_heads", "head", "head_name",
@@ -27,7 +27,7 @@ Value = Literal[
     "earlier_at", "n_earlier",
 ]  # fmt: skip
 VALUES = frozenset[str](get_args(Value))
-"""What may stand in braces: a word or a number of the run."""
+"""The names that may stand in braces: a word or a number of the run."""
 
 _OF_A_PERSON = frozenset({"token", "key", "answer", "next", "earlier"})
 _CONDITION = re.compile(r"if ([a-z_]+(?: and [a-z_]+)*): (.*)", re.DOTALL)
@@ -36,7 +36,7 @@ _BRACES = re.compile(r"\{([^{}]*)\}")
 
 @dataclass(frozen=True)
 class PathFacts:
-    """What is so at a stop of a run: the conditions that hold, and what stands for each name in braces."""
+    """The facts at a stop of a run: the conditions that hold, and what stands for each name in braces."""
 
     holding: frozenset[str] = frozenset()
     values: Mapping[str, str] = field(default_factory=dict)
@@ -51,7 +51,7 @@ class Said(NamedTuple):
 
 
 def problem_of_line(line: str) -> str:
-    """What is wrong with a line, as the end of a sentence; empty where nothing is."""
+    """Say what is wrong with a line, as the end of a sentence; empty where nothing is."""
     condition, text = _parts(line)
     if unknown := sorted(condition - CONDITIONS):
         return say("unknown_condition", name=unknown[0], known=", ".join(sorted(CONDITIONS)))
@@ -69,12 +69,12 @@ def problem_of_condition(condition: str) -> str:
 
 
 def holds(condition: str, facts: PathFacts) -> bool:
-    """Whether a condition, such as ``masked and causal``, holds; an empty one does."""
+    """True if a condition, such as ``masked and causal``, holds; an empty one does."""
     return not condition or facts.holding >= set(condition.split(" and "))
 
 
 def told(lines: Sequence[str], facts: PathFacts, known_entries: frozenset[str]) -> tuple[Said, ...]:
-    """What of the lines is told: those whose conditions hold and whose values the run has, one after the other.
+    """Join the lines that are told: those whose conditions hold and whose values the run has, one after the other.
 
     The words are never markup: what stands in square brackets opens the glossary where it has such an entry.
     """

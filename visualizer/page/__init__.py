@@ -1,1 +1,1 @@
-"""What stands around every view."""
+"""The parts of the page around every view."""

@@ -1,4 +1,4 @@
-"""What is said of a run above its picture: its batch, its order, what was broken in it, how it was trained."""
+"""The sentences on a run above its picture: its batch, its order, what was broken in it, how it was trained."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ say = texts_of(__name__)
 
 
 def broken_on_purpose(run: Run) -> None:
-    """What is wrong with the model, where a mask bug was chosen."""
+    """Say what is wrong with the model, where a mask bug was chosen."""
     settings = run.settings
     if settings.fault == "none" or settings.weights in WORKED_EXAMPLES:
         return
@@ -96,7 +96,7 @@ def _named(masks: tuple[str, ...]) -> str:
 
 
 def another_order(run: Run, choices: Choices) -> None:
-    """What the model makes of the same tokens in another order, where they stand in one."""
+    """Say what the model makes of the same tokens in another order, where they stand in one."""
     if run.settings.order == 0 or run.settings.weights == TRAINED or run.example is not None:
         return
     told = say("another_order")
@@ -108,7 +108,7 @@ def another_order(run: Run, choices: Choices) -> None:
 
 
 def about_batch(run: Run, selection: Selection) -> None:
-    """What brings the sequences to one length, and who hides it."""
+    """Say what brings the sequences to one length, and which mask hides it."""
     if run.settings.weights in WORKED_EXAMPLES:
         return
     if not any(any(sequence.is_padding) for sequence in run.batches["source"]):
@@ -123,7 +123,7 @@ def about_batch(run: Run, selection: Selection) -> None:
 
 
 def _who_hides_padding(run: Run, selection: Selection) -> str:
-    """Whether a padding mask hides the padding; where two masks are compared, which of them does."""
+    """Say whether a padding mask hides the padding; where two masks are compared, which of them does."""
     if selection.view == "compare":
         hiding = [name for name, masks in (("A", selection.mask_a), ("B", selection.mask_b)) if "padding" in masks]
         bare = listed([attention.called for attention in unpadded(replace(run.settings, mask=("padding",)))])

@@ -1,4 +1,4 @@
-"""What is set for a room: how it is presented, the keys, whether results are hidden and a class is counted."""
+"""The settings for a room: how it is presented, the keys, whether results are hidden and a class is counted."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def keys(n_tokens: int) -> None:
 
 
 def changes_by(act: Act, choices: Choices, n_tokens: int) -> dict[str, Any]:
-    """What an act changes in the selection."""
+    """Return the changes of the selection by an act."""
     settings, selection = choices.settings, choices.selection
     if act == "present":
         return {"present": not selection.present}

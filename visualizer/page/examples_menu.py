@@ -22,7 +22,7 @@ from visualizer.state.controls import give, key_of
 say = texts_of(__name__)
 
 KEY = "examples_menu"
-"""Of the menu."""
+"""The key of the menu."""
 
 _INK = (124, 58, 237)  # seen on a light and on a dark page
 _SIDE = 44  # pixels

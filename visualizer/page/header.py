@@ -1,4 +1,4 @@
-"""What stands above every view: the examples, the choice of the view, the notices and the token strip."""
+"""The header above every view: the examples, the choice of the view, the notices and the token strip."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _TITLES_OF_VECTORS: Mapping[SequenceName, str] = {"source": say("keys"), "target
 
 
 def style() -> None:
-    """How the page looks where the theme does not say it."""
+    """Style the page where the theme does not."""
     selection = state.chosen().selection
     walked = is_walked(selection)
     added = (_ALONE * (selection.present or walked), _PRESENTED * selection.present, _WALKED * walked)
@@ -53,12 +53,12 @@ def style() -> None:
 
 
 def depends_on(selection: Selection) -> tuple[object, ...]:
-    """What the header and the looks of the page follow, but for the value of the choice of the view."""
+    """Return what the header and the looks of the page follow, but for the value of the choice of the view."""
     return (selection.present, is_walked(selection), bool(selection.stop), offers_path(selection))
 
 
 def offers_path(selection: Selection) -> bool:
-    """Whether the guided path has a button of its own: where the app opens, and when the path was left."""
+    """True if the guided path has a button of its own: where the app opens, and when the path was left."""
     return selection.view == "way" or bool(selection.stop)
 
 
@@ -83,12 +83,12 @@ def header(changed: Callable[[str, object], None]) -> None:
 
 
 def is_walked(selection: Selection) -> bool:
-    """Whether the card of the guided path is on the page; not where results are covered, which it would tell."""
+    """True if the card of the guided path is on the page; not where results are covered, which it would tell."""
     return selection.guided and not selection.hidden and selection.view not in _WITHOUT_PATH
 
 
 def remarks(choices: Choices) -> None:
-    """What was changed in the link, what the link cannot carry, and where to look."""
+    """Say what was changed in the link, what the link cannot carry, and where to look."""
     notices(choices.notices)
     if code := state.failure():
         st.error(say("failed", code=code))

@@ -1,4 +1,4 @@
-"""What a setting does not do here, though it is chosen, and what would."""
+"""Hints on settings that are chosen and do nothing here."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def hints(run: Run, choices: Choices) -> None:
 
 
 def hides_no_padding(run: Run, choices: Choices) -> bool:
-    """Whether the padding mask is chosen where nothing is padded."""
+    """True if the padding mask is chosen where nothing is padded."""
     chosen, selection = choices.settings.mask, choices.selection
     if selection.view == "compare":
         chosen = (*selection.mask_a, *selection.mask_b)
@@ -38,7 +38,7 @@ def hides_no_padding(run: Run, choices: Choices) -> bool:
 
 
 def sentences(run: Run, view: View = "step") -> tuple[str, ...]:
-    """What is true of positions and dropout that their names do not say; a model that writes has no dropout."""
+    """The truth on positions and dropout that their names do not say; a model that writes has no dropout."""
     settings, found = run.settings, []
     if settings.positions == "learned" and settings.weights != TRAINED:
         found.append(say("table_of_sinusoids") if settings.weights == "hand_built" else say("table_of_random"))

@@ -23,11 +23,11 @@ FILE = Path(__file__).with_name("opening.packed")
 TOKENS = Path(__file__).with_name("opening_tokens.json")
 
 EVERY_SECONDS = 0.2
-"""How often a page with the picture of the file looks whether PyTorch is there."""
+"""The seconds between two looks of a page with the picture of the file whether PyTorch is there."""
 
 
 def is_known(choices: Choices) -> bool:
-    """Whether PyTorch is still being loaded, and the file has the picture of what is chosen."""
+    """True if PyTorch is still being loaded, and the file has the picture of what is chosen."""
     is_first = (choices.settings, choices.selection) == (FIRST.settings, FIRST.selection)
     return is_first and is_warming() and not is_warm()
 

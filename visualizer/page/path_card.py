@@ -57,7 +57,7 @@ def _line() -> AbstractContextManager[object]:
 
 
 def _beside(path: GuidedPath | None, *, has_card: bool) -> None:
-    """What a person needs who walks: their text, another path, and the way out where no card has it."""
+    """Draw what a person on the path needs: their text, another path, and the way out where no card has it."""
     choices = state.chosen()
     with st.container(key="beside_path", gap="xsmall", width="content"):
         if texts := sidebar.texts_for(choices.settings, choices.selection):
@@ -99,7 +99,7 @@ _OF_EXAMPLES: tuple[tuple[View, str], ...] = (
 
 
 def _onward(run: Run) -> tuple[tuple[View, str], ...]:
-    """Where the path leads in the end: to try a text of one's own; of a worked example, to what it has."""
+    """Return where the path leads in the end: to try a text of one's own; of a worked example, to what it has."""
     if (example := run.example) is not None:
         has = {"step": True, "heads": example.attends, "compare": example.mask is not None}
         return tuple((view, label) for view, label in _OF_EXAMPLES if has[view])

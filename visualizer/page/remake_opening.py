@@ -16,7 +16,7 @@ from visualizer.state.state import FIRST
 
 
 def opening_data() -> bytes:
-    """What the view makes of what the page opens with."""
+    """Compute the picture that the page opens with."""
     run, selection = compute_run(FIRST.settings).alone(), FIRST.selection
     stack = stack_of(run, selection.stage)
     if stack is None:

@@ -79,7 +79,7 @@ def show(choices: Choices) -> None:
 
 
 def _notes(run: Run, choices: Choices) -> None:
-    """What is said of the settings, where they do not do what their names promise."""
+    """Say where the settings do not do what their names promise."""
     hints(run, choices)
     broken_on_purpose(run)
     not_as_trained(run, choices)
@@ -87,7 +87,7 @@ def _notes(run: Run, choices: Choices) -> None:
 
 
 def _refused(error: ValueError) -> None:
-    """Why there is nothing to draw and, where one click can do something about it, the button for it."""
+    """Say why there is nothing to draw and, where one click can do something about it, the button for it."""
     st.error(markdown_safe(str(error)), icon=":material/error:")
     if not isinstance(error, RefusedError) or error.way_out is None:
         return
@@ -111,7 +111,7 @@ def _with_readable_painting(run: Run, choices: Choices) -> Choices:
 
 
 def _beginnings(run: Run) -> list[str]:
-    """How each sequence of the batch begins; nothing where they have no words."""
+    """Return the beginning of each sequence of the batch; nothing where they have no words."""
     if run.settings.weights in WORKED_EXAMPLES:
         return [""] * run.n_batch_items
     return [visible(line.strip()) for line in lines_of(run.settings.text)]

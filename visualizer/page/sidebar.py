@@ -88,7 +88,7 @@ def _on_change(name: str, changed: Callable[[str, object], None]) -> Callable[[]
 
 
 def lines_for(settings: Settings, selection: Selection) -> Lines:
-    """What stands below the title: nothing while the guided path is walked, which has the texts beside its card."""
+    """The lines below the title: none while the guided path is walked, which has the texts beside its card."""
     return Lines(()) if is_walked(selection) else _lines(settings, selection)
 
 
@@ -135,7 +135,7 @@ _MODELS: Mapping[str, str] = {
     **{name: TRAINED_MODELS[name].title for name in ("small_english", "small_translator", *TRAINED_MODELS)},
     **{name: label for name, label in FIELDS["weights"].choices.items() if name != TRAINED},
 }
-"""What a model is called: trained on a task, with given weights, or published."""
+"""The names of the models: trained on a task, with given weights, or published."""
 
 
 def _control(draw: Callable[..., object], name: str, *given: object, **named: object) -> Line:
@@ -212,7 +212,7 @@ def _take(model: str) -> None:
 
 
 def _other_heads(n_heads: int) -> None:
-    """How many heads a trained model has, and the way to a model that can have any number."""
+    """Say how many heads a trained model has, and offer a model that can have any number."""
     st.button(
         say("other_heads", n_heads=n_heads),
         key="other_heads",

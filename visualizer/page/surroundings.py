@@ -1,4 +1,4 @@
-"""What stands around the picture, and whether a change touches it.
+"""The parts around the picture, and whether a change touches them.
 
 Sidebar and header are two thirds of what a change of the page sends, and most changes leave them as they are: then
 the picture alone is drawn again.
@@ -43,13 +43,13 @@ class Surroundings:
     values: Mapping[str, object]
 
     def after(self, name: str, value: object) -> Surroundings:
-        """What is seen after a person gave the control of a setting another value, before anything is drawn."""
+        """The page after a person gave the control of a setting another value, before anything is drawn."""
         taken = tuple(value) if isinstance(value, list) else value
         return replace(self, values={**self.values, name: taken})
 
 
 def around(choices: Choices) -> Surroundings:
-    """What stands around the picture of some choices."""
+    """Return what stands around the picture of some choices."""
     return _around(choices.settings, choices.selection)
 
 

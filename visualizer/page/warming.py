@@ -1,4 +1,4 @@
-"""What a server does before its first visitor comes: PyTorch takes a second or two to load."""
+"""The work of a server before its first visitor comes: PyTorch takes a second or two to load."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _IS_WARMING, _IS_WARM, _HAS_VISITOR, _HAS_PICTURE = Event(), Event(), Event(), E
 
 
 def is_warm() -> bool:
-    """Whether all that a picture needs is loaded; False where no server loads it beforehand."""
+    """True if all that a picture needs is loaded; False where no server loads it beforehand."""
     return _IS_WARM.is_set()
 
 
 def is_warming() -> bool:
-    """Whether a server loads it, or has done so."""
+    """True if a server loads it, or has done so."""
     return _IS_WARMING.is_set()
 
 

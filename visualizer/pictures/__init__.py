@@ -1,1 +1,1 @@
-"""What a picture draws: a run and a selection in, labelled arrays out."""
+"""The content of a picture: a run and a selection in, labelled arrays out."""

@@ -1,4 +1,4 @@
-"""What the picture of the heads draws: the weights of one attention in its layers, and what blocks its cells."""
+"""The heads' picture: the weights of one attention in its layers, and what blocks its cells."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class HeadsPicture:
 
     @property
     def n_layers(self) -> int:
-        """How many layers there are, drawn or not."""
+        """The number of layers, drawn or not."""
         return len(modules_of(self.run, self.kind))
 
     @cached_property
@@ -70,7 +70,7 @@ class HeadsPicture:
 
     @property
     def masks_are_shared(self) -> bool:
-        """Whether every layer has the same masks, which ``blocked`` then has once."""
+        """True if every layer has the same masks, which ``blocked`` then has once."""
         bits = self._blocking
         return bits is None or len(bits) == 1
 
@@ -100,7 +100,7 @@ class HeadsPicture:
 
     @property
     def head_names(self) -> tuple[tuple[str, ...], ...]:
-        """What each head does, for each layer."""
+        """The name of each head, for each layer."""
         return (self.run.names_of(self.n_heads),) * len(self.layers)
 
     @property
@@ -114,7 +114,7 @@ class HeadsPicture:
 
     @property
     def edited_names(self) -> tuple[tuple[str, ...], ...]:
-        """What each head does, for each layer, and whether it was edited."""
+        """The name of each head, for each layer, and whether it was edited."""
         return tuple(
             tuple(self._edited(path, head, name) for head, name in enumerate(names))
             for path, names in zip(self.modules, self.head_names, strict=True)
@@ -178,7 +178,7 @@ def modules_of(run: Run, kind: str) -> tuple[str, ...]:
 
 
 def attention_of(modules: Sequence[str], stage: str) -> str:
-    """Which attention to draw, without its layer: the one that a stage belongs to, else the last one."""
+    """Return the attention to draw, without its layer: the one that a stage belongs to, else the last one."""
     kinds = [without_layer(module) for module in modules]
     named = stage.rpartition(".")[0]
     return named if named in kinds else kinds[-1]

@@ -1,4 +1,4 @@
-"""What the painter lists of a mask."""
+"""The lists of the painter."""
 
 from __future__ import annotations
 

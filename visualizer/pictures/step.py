@@ -1,4 +1,4 @@
-"""What the pictures of Step through draw: a stage and its inputs, all its heads, and what is side by side in it."""
+"""The content of Step through's pictures: a stage and its inputs, all its heads, and what is side by side in it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class StepPicture:
 
     @property
     def n_numbers(self) -> int:
-        """How many numbers they have together."""
+        """Count their numbers together."""
         return sum(panel.array.size for panel in self.panels)
 
     def packed(self, precision: Precision) -> bytes:
@@ -47,7 +47,7 @@ class StepPicture:
 
 
 def place_in(run: Run, selection: Selection) -> Place:
-    """Where a selection is in a run.
+    """Return the place of a selection in a run.
 
     Raises:
         ValueError: the run has no such stage.
@@ -69,7 +69,7 @@ def equation(run: Run, place: Place) -> StepPicture:
 
 
 def drawn_in(run: Run, path: str) -> tuple[Operand, ...]:
-    """What each panel of the equation of a stage draws."""
+    """Return the content of each panel of the equation of a stage."""
     return (*operands_of(run, path), Operand(path))
 
 
@@ -79,5 +79,5 @@ def every_head(run: Run, place: Place) -> StepPicture:
 
 
 def every_part(run: Run, place: Place) -> StepPicture:
-    """What lies side by side in a fused projection; nothing for any other stage."""
+    """Return the parts that lie side by side in a fused projection; nothing for any other stage."""
     return StepPicture(part_panels(run, place.path, batch=place.batch))

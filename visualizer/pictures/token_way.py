@@ -1,4 +1,4 @@
-"""What the picture of one token's way draws: a run, taken apart, as labelled arrays."""
+"""The content of the picture of one token's way: a run, taken apart, as labelled arrays."""
 
 from __future__ import annotations
 

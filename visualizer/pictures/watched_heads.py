@@ -1,4 +1,4 @@
-"""What the picture of the heads draws of a watched model: weights, masks and biases of its attentions."""
+"""The content of the picture of the heads of a watched model: weights, masks and biases of its attentions."""
 
 from __future__ import annotations
 
@@ -64,12 +64,12 @@ class WatchedHeads:
 
     @property
     def n_queries(self) -> int:
-        """How many queries are drawn."""
+        """The number of queries that are drawn."""
         return min(self.attention.shape[2], MOST_SIDE)
 
     @property
     def n_keys(self) -> int:
-        """How many keys are drawn."""
+        """The number of keys that are drawn."""
         return min(self.attention.shape[3], MOST_SIDE)
 
     @property
@@ -104,12 +104,12 @@ class WatchedHeads:
 
     @property
     def is_part(self) -> bool:
-        """Whether there are more queries or keys than can be drawn."""
+        """True if there are more queries or keys than can be drawn."""
         return max(self.attention.shape[2:]) > MOST_SIDE
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What the attentions are called."""
+        """The names of the attentions."""
         return tuple(visible_whole(attention.path) for attention in self.drawn)
 
     @cached_property

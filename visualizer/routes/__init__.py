@@ -1,1 +1,1 @@
-"""What the server answers beside the page: arrays by their address."""
+"""The server's answers beside the page: arrays by their address."""

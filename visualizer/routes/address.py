@@ -31,7 +31,7 @@ _NAME = re.compile(rf"([a-z_0-9.]{{1,100}})\.({'|'.join(get_args(Format))})")
 
 @dataclass(frozen=True)
 class Part:
-    """Which part of an array, and how: the parameters of an address beside those of the link."""
+    """The part of an array, and its form: the parameters of an address beside those of the link."""
 
     layers: tuple[int, ...] = setting((), kind="places", most=11)
     precision: StepsOrExact = setting("exact")
@@ -87,7 +87,7 @@ def read_stage_address(file: str, query: Mapping[str, Sequence[str]]) -> Address
 
 
 def read_picture_address(view: str, query: Mapping[str, Sequence[str]]) -> Address:
-    """What the picture of a view draws.
+    """Read the address of a view's picture.
 
     Raises:
         ValueError: one sentence on what is wrong with it.
@@ -138,7 +138,7 @@ _COUNTS: Mapping[str, tuple[str, ...]] = {
     "step_heads": ("stage", "layer", "batch"),
     "step_parts": ("stage", "layer", "batch"),
 }
-"""What of a selection the numbers of a picture depend on."""
+"""The fields of a selection that the numbers of a picture depend on."""
 
 MOST_EXACT = 2**20
 """The most numbers of a picture that travel as they are."""
@@ -160,7 +160,7 @@ def _read(name: str, format_: str, query: Mapping[str, Sequence[str]]) -> Addres
 
 @cache
 def version_here() -> str:
-    """What computes the numbers: a hash of sources, texts, trained weights and versions of libraries."""
+    """A version of what computes the numbers: a hash of sources, texts, weights and libraries' versions."""
     found = hashlib.sha256(f"{version('torch')} {version('numpy')}".encode())
     root = Path(__file__).parents[2]
     for folder, kinds in (("model", ("py", "toml", "json", "safetensors")), ("visualizer", ("py", "toml"))):

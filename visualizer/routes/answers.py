@@ -34,7 +34,7 @@ Dims = tuple[tuple[str, int], ...]
 
 @dataclass(frozen=True)
 class Answer:
-    """What is sent back.
+    """The answer that is sent back.
 
     Attributes:
         body: the bytes.
@@ -68,7 +68,7 @@ def answer_stage(address: Address) -> Answer:
 
 
 def answer_picture(address: Address) -> Answer:
-    """What the picture of a view draws, packed as the page gets it; of heads, one cell alone where it is asked for.
+    """Return the packed numbers of a view's picture; of heads, one cell alone where it is asked for.
 
     Raises:
         ValueError: one sentence on what is wrong with the address, or on why nothing was computed.
@@ -93,7 +93,7 @@ def _compare(address: Address) -> ComparePicture:
 
 
 def _of_stage(draw: Callable[[Run, Place], StepPicture]) -> Callable[[Address], StepPicture]:
-    """What is drawn of the stage that an address names."""
+    """Return what is drawn of the stage that an address names."""
 
     def drawn(address: Address) -> StepPicture:
         if address.part.layers:
@@ -168,7 +168,7 @@ def _numbers(value: Tensor) -> NDArray[np.generic]:
 
 
 def _at(values: NDArray[np.generic], dims: Dims, places: tuple[int, ...]) -> tuple[NDArray[np.generic], Dims]:
-    """What stands at the first places of an array."""
+    """Return the numbers at the first places of an array."""
     if len(places) > len(dims):
         raise ValueError(say("too_many_places", n_places=len(places), n_axes=len(dims)))
     for place, (symbol, size) in zip(places, dims, strict=False):

@@ -62,7 +62,7 @@ async def numbers(request: Request) -> Response:
 
 
 async def pictures(request: Request) -> Response:
-    """What a picture draws."""
+    """Answer what a picture draws."""
     return await _answered(request, read_picture_address, request.path_params["view"], _picture)
 
 
@@ -85,7 +85,7 @@ async def scripts(request: Request) -> Response:
 
 
 async def followed(socket: WebSocket) -> None:
-    """What pictures draw while a hand moves: each message is an address, and its answer the bytes, or one sentence.
+    """Answer a moving hand: each message is an address, and its answer the bytes, or one sentence.
 
     A request of its own for each of sixty pictures a second costs browser and server more than the numbers do.
     """
@@ -111,7 +111,7 @@ async def _opened(socket: WebSocket) -> bool:
 
 
 def _is_let_in(asking: HTTPConnection) -> bool:
-    """Whether a page of this server asks, one of an origin that Streamlit is told to allow, or no page at all."""
+    """True if a page of this server asks, one of an origin that Streamlit is told to allow, or no page at all."""
     origin = asking.headers.get("origin")
     return (
         origin is None
@@ -122,7 +122,7 @@ def _is_let_in(asking: HTTPConnection) -> bool:
 
 
 async def _texts(socket: WebSocket) -> AsyncIterator[str]:
-    """What is said on a line, until it is closed; bytes close it."""
+    """Yield the texts on a line, until it is closed; bytes close it."""
     while (message := await socket.receive())["type"] == "websocket.receive":
         if (text := message.get("text")) is None:
             await socket.close(WS_1003_UNSUPPORTED_DATA)
@@ -136,7 +136,7 @@ ROUTES: list[BaseRoute] = [
     Route("/scripts/{file}", scripts),
     WebSocketRoute("/followed", followed),
 ]
-"""What the server answers beside the page."""
+"""The routes beside the page."""
 
 
 async def _answered(request: Request, read: _Read, name: str, work: Callable[[Address], Answer]) -> Response:
@@ -165,7 +165,7 @@ async def _answered(request: Request, read: _Read, name: str, work: Callable[[Ad
 
 
 async def _body_of(text: str) -> bytes:
-    """What the picture draws whose address, from the page's own, is this text.
+    """Return what the picture draws whose address, from the page's own, is this text.
 
     Raises:
         ValueError: one sentence on what is wrong with it, or on why nothing was computed.
@@ -185,7 +185,7 @@ def _has_too_much_to_do() -> bool:
 
 
 def _kept_for(address: Address) -> dict[str, str]:
-    """How long a browser may keep an answer: forever where its version is named, else until it has asked again."""
+    """The time to keep an answer: forever where its version is named, else until the browser has asked again."""
     is_fixed = address.part.version == version_here()
     return {**_PLAIN, "ETag": f'"{address.tag}"', "Cache-Control": _FOREVER if is_fixed else _ASK_AGAIN}
 

@@ -134,7 +134,7 @@ def _record(prepared: Prepared, encoded: Encoded, model: TracedModule, head_name
 
 
 def _trace_of_other_text(settings: Settings, vocabulary: Sequence[str]) -> Trace:
-    """What the same model computes, without an edit, of the other text.
+    """Trace the same model, without an edit, on the other text.
 
     Raises:
         ValueError: there is none, it cannot be read, or it has other words and with them another model.
@@ -210,7 +210,7 @@ _ARGUMENTS = {
 
 
 def edits_of_fault(settings: Settings, masks: Mapping[str, CombinedMask]) -> dict[str, Edit]:
-    """What breaks the model where that was asked for."""
+    """Return the edits that break the model where that was asked for."""
     if settings.fault not in FAULTS:
         return {}
     found = FAULTS[settings.fault].edits([path for path, mask in masks.items() if mask.names])

@@ -1,4 +1,4 @@
-"""What a mask should be, as a link names it and as settings that have it."""
+"""The intention of a mask, as a link names it and as settings that have it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from visualizer.settings.settings import Selection, Settings
 say = texts_of(__name__)
 
 EXTRAS = {"documents": say("documents"), "padding": say("padding")}
-"""What can be said beside the kind of an intention, by its name in a link."""
+"""The parameters of an intention beside its kind, by their names in a link."""
 
 
 def kind_of(text: str) -> str:
@@ -46,7 +46,7 @@ def write_intent(intent: Intent) -> str:
 
 
 def keys_before(selection: Selection, attention: MaskedAttention) -> int | None:
-    """How many keys stand before query 0; None: as many as there are more keys than queries.
+    """Return the number of keys before query 0; None: as many as there are more keys than queries.
 
     Where queries and keys are different tokens there is no cache: unless it is said, none stands before.
     """
@@ -56,7 +56,7 @@ def keys_before(selection: Selection, attention: MaskedAttention) -> int | None:
 
 
 def chosen_intent(selection: Selection, attention: MaskedAttention) -> Intent | None:
-    """What was said that the mask of an attention should be; None where nothing was."""
+    """Return the intention for the mask of an attention; None where there is none."""
     intent = read_intent(getattr(selection, attention.intent))
     is_placed = intent is not None and attention.crosses and intent.follows_position
     return replace(intent, cache=keys_before(selection, attention)) if intent is not None and is_placed else intent

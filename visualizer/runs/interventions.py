@@ -1,4 +1,4 @@
-"""What the settings put in the place of tensors, as edits of a pass."""
+"""The replacements of tensors that the settings ask for, as edits of a pass."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ class HasValue(Protocol):
 
     @property
     def value(self) -> Tensor | None:
-        """What it came to; None where that was not kept."""
+        """The value of the stage; None where it was not kept."""
         ...
 
 
 Stages = Mapping[str, HasValue]
-"""What a pass computed, by path."""
+"""The stages of a pass, by path."""
 
 
 def edits_of(interventions: Iterable[Intervention], other: Callable[[], Stages]) -> dict[str, Edit]:
@@ -101,7 +101,7 @@ def that_fit(
 
 
 def problem_with(intervention: Intervention, trace: Stages, other: Callable[[], Stages]) -> str:
-    """Why an intervention cannot be made of what a pass without it computed, in a few words; "" where it can."""
+    """Say in a few words why an intervention cannot be made of what a pass without it computed; "" where it can."""
     try:
         edits_of([intervention], other)[intervention.path](_value_in(trace, intervention.path))
     except ValueError as error:

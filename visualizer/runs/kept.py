@@ -1,4 +1,4 @@
-"""What is computed of a run once."""
+"""Results that are computed of a run once."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ Value = TypeVar("Value")
 
 
 class KeepsResults:
-    """What keeps the results of others as long as it is there itself."""
+    """A holder of results, which last as long as it does."""
 
     def once(self, key: Hashable, compute: Callable[[], Value]) -> Value:
-        """What is computed of it under a key: the first time, then kept."""
+        """Compute a result under a key the first time, then return the one that was kept."""
         if key not in self._kept:
             self._kept[key] = compute()
         found: Value = self._kept[key]

@@ -1,4 +1,4 @@
-"""Whether padding changes the outputs: the same model on the same tokens, with their padding and without."""
+"""The effect of padding on the outputs: the same model on the same tokens, with their padding and without."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ROUNDING = 1e-4
 
 @dataclass(frozen=True)
 class PaddingEffect:
-    """How far the outputs of the tokens move when the padding is taken away.
+    """The movement of the tokens' outputs when the padding is taken away.
 
     Attributes:
         output: the path of what the model puts out.

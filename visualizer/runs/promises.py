@@ -1,4 +1,4 @@
-"""What the masks promise about who influences whom, set beside what is measured on the model itself."""
+"""The influence that the masks promise, set beside what is measured on the model itself."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ AT_ONCE = 64**2 * 64**2 * 2
 
 @dataclass(frozen=True, eq=False)
 class Measurement:
-    """What was measured of one run.
+    """The measured influence of one run.
 
     Attributes:
         influence: the Jacobian norms of each layer's output and of the logits.
@@ -73,12 +73,12 @@ class Proof:
 
     @property
     def passes(self) -> bool:
-        """Whether nothing leaks anywhere, and everything that should get through has a way."""
+        """True if nothing leaks anywhere, and everything that should get through has a way."""
         return self.leak is None and not self.cut_off.any() and all(verdict.passes for verdict in self.verdicts)
 
 
 def layers_passed(settings: Settings, sequence: SequenceName, *, of_encoder: bool = False) -> int:
-    """How many layers lie between the embeddings of a sequence and the outputs."""
+    """Return the number of layers between the embeddings of a sequence and the outputs."""
     if of_encoder:
         return settings.n_layers
     before = settings.n_layers if settings.architecture == "encoder-decoder" and sequence == "source" else 0
@@ -86,12 +86,12 @@ def layers_passed(settings: Settings, sequence: SequenceName, *, of_encoder: boo
 
 
 def effort(settings: Settings, n_tokens: int) -> int:
-    """How much there is to compute, compared with ``AT_ONCE``."""
+    """Return the amount of computing, compared with ``AT_ONCE``."""
     return settings.depth * (n_tokens * settings.d_model) ** 2
 
 
 def estimate(run: Run, sequence: SequenceName, *, of_encoder: bool = False) -> float:
-    """How long ``measure`` will take on this machine, in seconds, from the first derivatives."""
+    """Estimate the seconds that ``measure`` will take on this machine, from the first derivatives."""
     return estimate_seconds(
         _measurable(run), lambda: run.forward(run), sequence, of_encoder=of_encoder, edits=run.edits
     )
@@ -119,7 +119,7 @@ def measure(
 
 @dataclass(frozen=True, eq=False)
 class Intended:
-    """What the masks of one attention should let through.
+    """The cells that the masks of one attention should let through.
 
     Attributes:
         path: the attention, without a layer.
@@ -178,14 +178,14 @@ def _padding_rows(run: Run, path: str) -> Tensor:
 
 
 def _intended(run: Run, sequence: SequenceName, intended: Intended) -> dict[str, Tensor]:
-    """What may depend on what if every layer of one attention attends as intended; padding rows may on all."""
+    """The dependence if every layer of one attention attends as intended; padding rows may depend on all."""
     masks = {path: _intended_mask(run, path, intended) for path in run.promised}
     allowed = allowed_dependence(run.trace, masks, sequence)
     return {path: may | _padding_rows(run, path) for path, may in allowed.items()}
 
 
 def _intended_mask(run: Run, path: str, intended: Intended) -> Tensor | None:
-    """What one attention should allow: the cells that are meant, or what its masks allow, without padding."""
+    """The cells that one attention should allow: those that are meant, or what its masks allow, without padding."""
     weights = f"{path}.weights"
     if without_layer(path) == intended.path:
         return intended.cells | _padding_rows(run, weights)

@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class WayOut:
-    """What would be computed instead.
+    """The run that would be computed instead.
 
     Attributes:
         label: what the button says.

@@ -82,7 +82,7 @@ class Run(KeepsResults):
 
     @cached_property
     def interventions(self) -> tuple[Intervention, ...]:
-        """What a person put in the place of what the model computed, in the order in which it was asked for."""
+        """The replacements of what the model computed, in the order in which they were asked for."""
         return read_interventions(self.settings.edits)
 
     @property
@@ -92,7 +92,7 @@ class Run(KeepsResults):
 
     @property
     def subject(self) -> Subject:
-        """What the numbers of the sequence that is looked at depend on."""
+        """The settings that the numbers of the current sequence depend on."""
         return Subject(self.settings, self.item)
 
     @property
@@ -150,7 +150,7 @@ class Run(KeepsResults):
         )
 
     def record_dataflow(self) -> Dataflow:
-        """What every stage of this run was computed from, recorded by running the model again."""
+        """Record the inputs of every stage by running the model again."""
         return record_dataflow(self.model, lambda: self.forward(self))
 
     @cached_property
@@ -160,7 +160,7 @@ class Run(KeepsResults):
 
     @cached_property
     def structure(self) -> Hashable:
-        """What the dataflow depends on: modules, parameters, lines that ran, which stages are one tensor."""
+        """The basis of the dataflow: modules, parameters, lines that ran, which stages are one tensor."""
         firsts: dict[int, int] = {}
         stages = tuple(
             (
@@ -196,7 +196,7 @@ class Run(KeepsResults):
         return self.tokens[sequence].ids[row]
 
     def names_of(self, n_heads: int) -> tuple[str, ...]:
-        """What each of the heads of an attention does, "" where nothing is known."""
+        """Return the name of each head of an attention, "" where nothing is known."""
         return (self.head_names + ("",) * n_heads)[:n_heads]
 
     def head_label(self, head: int) -> str:
@@ -205,13 +205,13 @@ class Run(KeepsResults):
         return say("named_head", head=head, name=name) if name else say("head", head=head)
 
     def position(self, path: str, row: int, batch: int) -> int:
-        """Where the token in a row of a stage stands, as the model counts."""
+        """Return the position of the token in a row of a stage, as the model counts."""
         positions = self.positions.get(self.axes(path)[0].sequence or "source")
         return row if positions is None else int(positions[min(batch, len(positions) - 1), row])
 
     @property
     def positions(self) -> Mapping[SequenceName, Tensor]:
-        """Where the tokens of each sequence stand, (B, T), without those in which it is simply 0, 1, 2, ..."""
+        """The positions of the tokens of each sequence, (B, T), without those in which it is simply 0, 1, 2, ..."""
         return positions_in(self.settings, self.batches)
 
     def n_heads(self, path: str) -> int | None:
@@ -220,7 +220,7 @@ class Run(KeepsResults):
 
     @cached_property
     def n_batch_items(self) -> int:
-        """How many sequences were computed at once."""
+        """The number of sequences that were computed at once."""
         return max(self.batch_size(path) for path in self.trace)
 
     def batch_size(self, path: str) -> int:
@@ -232,7 +232,7 @@ class Run(KeepsResults):
         return int(self.trace[f"{path.rpartition('.')[0]}.v"].value.shape[-1])
 
     def scales_scores(self, module: str) -> bool:
-        """Whether an attention divided its scores by √d_k."""
+        """True if an attention divided its scores by √d_k."""
         attention = self.model.get_submodule(module)
         return not isinstance(attention, MultiHeadAttention) or attention.scale_scores
 
@@ -262,7 +262,7 @@ class Run(KeepsResults):
         return Axis(_AXIS_NAMES.get(symbol, "column"), side_by_side(parts, size), None)
 
     def _sequence(self, path: str, symbol: str) -> SequenceName | None:
-        """Which sequence of tokens an axis runs over."""
+        """Return the sequence of tokens that an axis runs over."""
         if symbol not in ("T", "Tq", "Tk", "S"):
             return None
         of_target = "target" in self.batches and not path.startswith("encoder.")
@@ -270,7 +270,7 @@ class Run(KeepsResults):
         return "target" if of_target and not crosses else "source"
 
     def is_cross_attention(self, module: str) -> bool:
-        """Whether an attention's keys come from another tensor than its queries."""
+        """True if an attention's keys come from another tensor than its queries."""
         inputs = [f"{module}.query_input", f"{module}.key_input"]
         if all(path in self.trace for path in inputs):
             return self.trace[inputs[0]].value is not self.trace[inputs[1]].value

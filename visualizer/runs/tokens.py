@@ -174,7 +174,7 @@ class TokenSequence:
 
 @dataclass(frozen=True)
 class Encoded:
-    """What a model gets for some settings: a batch with one sequence for each line of the text.
+    """The input of a model for some settings: a batch with one sequence for each line of the text.
 
     Attributes:
         vocabulary: shared by all sequences, or that of the sources.

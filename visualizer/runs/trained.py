@@ -24,7 +24,7 @@ from visualizer.settings.trained_models import TRAINED_MODELS
 say = texts_of(__name__)
 
 KEPT = 32
-"""How many models the process has at hand."""
+"""The number of models that the process keeps."""
 
 LONGEST_ANSWER = LONGEST_SENTENCE
 """Tokens after which a model that does not end is stopped."""

@@ -111,7 +111,7 @@ class WatchedRun(KeepsResults):
         return _of_item(texts.decoder if of_decoder else texts.encoder, item) or self.trace.tokens
 
     def values(self, node: Node) -> Tensor:
-        """What an expression comes to, from the stages and the parameters that are there.
+        """Compute an expression from the stages and the parameters that are there.
 
         Raises:
             KeyError: a stage or a parameter is not there.
@@ -143,7 +143,7 @@ def in_bytes(size: int) -> str:
 
 
 def n_items(attention: Attention) -> int:
-    """How many sequences are kept of an attention."""
+    """Return the number of sequences that are kept of an attention."""
     return attention.shape[0] if attention.weights is None else len(attention.weights)
 
 
@@ -154,7 +154,7 @@ def plane(tensor: Tensor, item: int) -> Tensor:
 
 
 def sees_later(attention: Attention) -> bool:
-    """Whether some query sees a key after it: the last query stands beside the last key, as with a cache.
+    """True if some query sees a key after it: the last query stands beside the last key, as with a cache.
 
     By the mask, or by the weights where the mask is not known.
     """

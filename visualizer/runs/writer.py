@@ -25,7 +25,7 @@ from visualizer.settings.settings import FIELDS, Settings
 say = texts_of(__name__)
 
 USUAL_LIMIT = 12
-"""How many tokens a model without an end token writes, unless told otherwise."""
+"""The number of tokens that a model without an end token writes, unless told otherwise."""
 
 LIMIT_OF_LARGE = 4
 """The same for a model of which one pass takes most of a second."""
@@ -73,11 +73,11 @@ class Writer:
 
     @property
     def has_encoder(self) -> bool:
-        """Whether what it writes answers a source."""
+        """True if what it writes answers a source."""
         return bool(self.source)
 
     def reader(self, *, cached: bool) -> Reader:
-        """What reads the tokens so far, with or without a key/value cache."""
+        """Return the reader of the tokens so far, with or without a key/value cache."""
         kind = CachedReader if cached else Reader
         return kind(
             self.model,
@@ -89,7 +89,7 @@ class Writer:
         )
 
     def _allowed(self) -> Tensor:
-        """What the decoder's self-attention may see, (1, 1, T, T)."""
+        """Return the mask of the decoder's self-attention, (1, 1, T, T)."""
         if self.masks.allowed is not None:
             return self.masks.allowed
         size = len(self.prompt) + self.longest
@@ -129,7 +129,7 @@ def writer_of(run: Run) -> Writer:
 
 
 def tokens_given(run: Run) -> Mapping[SequenceName, TokenSequence]:
-    """What is there before a model writes: without the target, which it writes itself, and what it continues with.
+    """The tokens before a model writes: without the target, which it writes itself, and what it continues with.
 
     All tokens of a run that cannot write.
     """
@@ -205,7 +205,7 @@ def _for_any_query(mask: CombinedMask) -> Tensor | None:
 
 
 def _leaves_out_painting(settings: Settings) -> bool:
-    """Whether anything is painted over the tokens that are written."""
+    """True if anything is painted over the tokens that are written."""
     return "custom" in settings.mask and (
         settings.architecture != "encoder-decoder" or bool(settings.custom or settings.custom_cross)
     )

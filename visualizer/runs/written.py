@@ -1,4 +1,4 @@
-"""What a model wrote, step by step, and how much of it was already there when the settings changed."""
+"""A model's text, step by step, and how much of it was already there when the settings changed."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Beam:
 
 @dataclass(frozen=True)
 class Difference:
-    """How far two ways to compute the same steps are apart.
+    """The difference of two ways to compute the same steps.
 
     Attributes:
         probabilities: the largest difference of two probabilities.
@@ -60,7 +60,7 @@ class Difference:
 
     @property
     def is_rounding(self) -> bool:
-        """Whether it is no more than float32 rounds."""
+        """True if it is no more than float32 rounds."""
         return self.probabilities <= ROUNDING and self.logits <= ROUNDING * max(1.0, self.largest_logit)
 
 
@@ -82,7 +82,7 @@ class Written:
 
     @property
     def tokens(self) -> Tokens:
-        """What was written, without the prompt."""
+        """The tokens that were written, without the prompt."""
         return tuple(step.token for step in self.steps)
 
     @property
@@ -128,7 +128,7 @@ def search(writer: Writer, how: Beam) -> BeamTree:
 
 
 def largest_difference(writer: Writer, steps: tuple[Step, ...]) -> Difference:
-    """How far the steps are from those of a reader that computes everything each time."""
+    """Return the largest difference of the steps from those of a reader that computes everything each time."""
     read = writer.reader(cached=False)
     pairs = [(step.logits.double(), next_logits(read(step.tokens)).double()) for step in steps]
     return Difference(
@@ -168,7 +168,7 @@ def _is_drawn(path: str) -> bool:
 
 
 def _is_cached(path: str) -> bool:
-    """Whether a stage is needed to read on, or to see which rows were computed."""
+    """True if a stage is needed to read on, or to see which rows were computed."""
     return path.startswith("decoder.") and path.rpartition(".")[2] in ("k", "v", "k_proj")
 
 

@@ -1,1 +1,1 @@
-"""How a page is served: its pictures, whose turn it is, and what tunes the process."""
+"""The server's side of a page: its pictures, whose turn it is, and what tunes the process."""

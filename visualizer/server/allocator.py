@@ -1,4 +1,4 @@
-"""How the process keeps the memory that a run gives back, where the C library can be told."""
+"""The allocator: the process keeps the memory that a run gives back, where the C library can be told."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _OPTIONS = {
     "M_TRIM_THRESHOLD": (-1, 256 * _MIB),
     "M_TOP_PAD": (-2, 64 * _MIB),
 }
-"""What glibc is told, as in mallopt(3): each option's number there and its value."""
+"""The options of glibc, as in mallopt(3): each option's number there and its value."""
 
 MOST_FREE = 1024 * _MIB
 """So much memory may lie free: the next runs take it up faster than fresh pages."""
@@ -49,7 +49,7 @@ def give_back_freed_memory() -> bool:
 
 
 class _Heap(ctypes.Structure):
-    """What mallinfo2(3) says of the heap; ``fordblks`` are the bytes that are free."""
+    """The heap by mallinfo2(3); ``fordblks`` are the bytes that are free."""
 
     _fields_ = (("before", ctypes.c_size_t * 8), ("fordblks", ctypes.c_size_t), ("keepcost", ctypes.c_size_t))
 

@@ -1,4 +1,4 @@
-"""When Python looks for garbage, and what it passes over.
+"""Garbage collection: its times, and what it passes over.
 
 A collection holds the interpreter. With all that was imported, PyTorch among it, one takes longer than a run of the
 script. Streamlit's own, after every run, is therefore switched off (``runner.postScriptGC``): with it, ten people
@@ -15,7 +15,7 @@ from threading import Event, Thread
 from visualizer.server.allocator import give_back_freed_memory
 
 EVERY_SECONDS = 3.0
-"""How often a server collects while pages are changed."""
+"""The seconds between two collections while pages are changed."""
 
 _imported = {"modules": 0}
 _HAS_RUN = Event()

@@ -27,7 +27,7 @@ export const mountingOf = (module) => mounting(PICTURES[module], HOST_STYLE, COL
 _LOADER = """const {{ mountingOf }} = await import(new URL({address}, document.baseURI).href);
 export default mountingOf({module});
 """
-"""What a message carries of the script: where it is, for a browser that loads it once."""
+"""The loader that a message carries of the script: where it is, for a browser that loads it once."""
 
 
 def mount(
@@ -52,7 +52,7 @@ def mount(
 
 @dataclass(frozen=True)
 class Script:
-    """What the browser runs.
+    """The script that the browser runs.
 
     Attributes:
         name: another one for another text.
@@ -64,7 +64,7 @@ class Script:
 
     @property
     def address(self) -> str:
-        """Where the server has it, from the page's own address."""
+        """The script's address on the server, from the page's own address."""
         return f"scripts/{self.name}"
 
     @cached_property
@@ -75,7 +75,7 @@ class Script:
 
 @cache
 def script() -> Script:
-    """What draws every picture of the page, in this version of the app."""
+    """Return the script that draws every picture of the page, in this version of the app."""
     of_host = f"const HOST_STYLE = {json.dumps(style_sheet(_ENTRY, _FOLDER))};\n"
     text = bundled(f"{_ENTRY}{of_host}", every_picture(), _FOLDER, to_components="../components")
     return Script(f"pictures-{hashlib.sha256(text.encode()).hexdigest()[:16]}.js", text)

@@ -41,12 +41,12 @@ class MaskedAttention:
 
     @property
     def has_the_list(self) -> bool:
-        """Whether the list of masks is for this one."""
+        """True if the list of masks is for this one."""
         return not self.padding
 
     @property
     def crosses(self) -> bool:
-        """Whether its queries and keys are different tokens."""
+        """True if its queries and keys are different tokens."""
         return self.queries != self.keys
 
     def n_layers(self, settings: Settings) -> int:

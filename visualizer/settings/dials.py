@@ -23,13 +23,13 @@ MASKS_OF_BOTH = ("mask_a", "mask_b")
 
 TEMPERATURE = "temperature"
 _SAID = {TEMPERATURE: ("score",), "n_heads": ("n_heads", "d_model")}
-"""What a dial says in the address, where that is not its own name: heads have to share the width."""
+"""The name of a dial in the address, where that is not its own name: heads have to share the width."""
 
 
 def dials_of(
     settings: Settings, kind: str, n_queries: int, n_keys: int, *, asked_width: int = 0
 ) -> tuple[Dial | Pressed, ...]:
-    """What can be turned for an attention: its heads, its masks and their sizes, its temperature, the padding.
+    """Return the dials of an attention: its heads, its masks and their sizes, its temperature, the padding.
 
     Args:
         settings: what is run.
@@ -73,7 +73,7 @@ def pressed_masks(name: str, chosen: tuple[str, ...], *, is_folded: bool = False
 
 
 def has_masks_in_picture(settings: Settings, selection: Selection) -> bool:
-    """Whether the heads and the masks are turned in the picture of a view, and not beside it."""
+    """True if the heads and the masks are turned in the picture of a view, and not beside it."""
     kind = selection.stage.rpartition(".")[0]
     is_masked = settings.architecture != "encoder-decoder" or kind == masked_attention(settings.architecture)
     return selection.view == "heads" and is_masked and not selection.hidden
@@ -99,7 +99,7 @@ def before_turning(
 
 
 def turned(event: object, dials: Sequence[Dial | Pressed]) -> dict[str, Any]:
-    """What an event of the picture changes in the settings; nothing where it is no place of a dial."""
+    """Return what an event of the picture changes in the settings; nothing where it is no place of a dial."""
     given = event if isinstance(event, Mapping) else {}
     dial = next((dial for dial in dials if dial.name == given.get("dial")), None)
     value = given.get("value")

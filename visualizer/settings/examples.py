@@ -34,7 +34,7 @@ class Example:
     speaks_of: tuple[str, ...] = ()
 
     def is_seen(self, settings: Settings, selection: Selection) -> bool:
-        """Whether this is what the sentence is about."""
+        """True if this is what the sentence is about."""
         places = ["view", "stage", "hidden", *self.speaks_of]  # what is hidden is not told
         if selection.view == "lab":
             places.append("panel")
@@ -65,13 +65,13 @@ def _changed(part: _Part, changes: Mapping[str, Any]) -> _Part:
 
 
 OPENING, USUAL, *_OFFERED = read_examples("examples.toml", Settings(), Selection())
-"""What an address without any parameter opens; any other leaves out the fields that are as in ``Settings()``."""
+"""The choices of an address without parameters; any other leaves out fields that are as in ``Settings()``."""
 
 EXAMPLES = tuple(_OFFERED)
 """In the order of the buttons."""
 
 
 def note_on(examples: Iterable[Example], settings: Settings, selection: Selection) -> str:
-    """Where to look, if this is the picture of one of the examples; else nothing."""
+    """Return the note on where to look, if this is the picture of one of the examples; else nothing."""
     seen = (example.what_to_see for example in examples if example.is_seen(settings, selection))
     return next(seen, "")

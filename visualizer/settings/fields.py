@@ -1,4 +1,4 @@
-"""What a setting is: its type, default, bounds, label and help in one place, which link and controls follow."""
+"""The settings' fields: type, default, bounds, label and help in one place, which link and controls follow."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ WORKED_EXAMPLES = tuple(PUBLISHED)
 
 
 UNSAID = "unsaid"
-"""What a mask should be while nobody has said it: it is then described, and not judged."""
+"""The intention while nobody has said what a mask should be: the mask is then described, and not judged."""
 
 
 EXPRESSION = "expression:"
-"""How a link begins what a mask should be, where it is an expression."""
+"""The beginning of an intention in a link, where it is an expression."""
 
 
 TRAINED = "trained"
@@ -41,7 +41,7 @@ MAX_TOKENS = 1_024
 
 
 USUAL_POSITIONS = 512
-"""How many positions a model has for sequences that need no more; hand-built heads are made for as many."""
+"""The number of positions of a model for sequences that need no more; hand-built heads are made for as many."""
 
 
 MAX_TEXT = 20_000
@@ -60,11 +60,11 @@ MAX_SEQUENCES = 64
 
 
 NO_MASK = "none"
-"""How a link says that there is no mask."""
+"""The word of a link for no mask."""
 
 
 NO_CHART = "none"
-"""How a link says that no chart is open."""
+"""The word of a link for no open chart."""
 
 
 NARROWEST, WIDEST = 8, 768

@@ -1,4 +1,4 @@
-"""Which settings can be combined: the values to offer, the masks where none are named, and the nearest that fit."""
+"""The combinations of settings: the values to offer, the masks where none are named, and the nearest that fit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is put in the place of a model's tensors, as a link holds it, in the order in which it was asked for.
+"""The replacements of a model's tensors, as a link holds them, in the order in which they were asked for.
 
 Parts are separated by ``~``. Each is the path of a stage, perhaps one of its heads and one of its rows, and what is
 put there:
@@ -44,7 +44,7 @@ class Intervention:
     row: int | None = None
 
     def covers(self, head: int, row: int) -> bool:
-        """Whether the cells of a head and a row of its stage are among what it replaces."""
+        """True if the cells of a head and a row of its stage are among what it replaces."""
         return self.head in (None, head) and self.row in (None, row)
 
     def __str__(self) -> str:
@@ -55,7 +55,7 @@ class Intervention:
 
 
 def read_interventions(text: str) -> tuple[Intervention, ...]:
-    """What a link asks for.
+    """Read the interventions of a link.
 
     Raises:
         ValueError: it is not written as ``write_interventions`` writes.

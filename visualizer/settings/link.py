@@ -96,7 +96,7 @@ def read_unchanged(query: Mapping[str, Sequence[str]], fields: Iterable[Field]) 
 
 
 def _problem_in(query: Mapping[str, Sequence[str]], fields: Iterable[Field]) -> str | None:
-    """What is wrong with one parameter, in one sentence; None where each by itself is good."""
+    """Say in one sentence what is wrong with one parameter; None where each by itself is good."""
     known = {field.name: field for field in fields}
     for name in query:
         given = _values_of(query, name)
@@ -116,7 +116,7 @@ def _problem_in(query: Mapping[str, Sequence[str]], fields: Iterable[Field]) -> 
 
 
 def chosen_in(event: object, names: Iterable[str]) -> dict[str, Any]:
-    """What an event of a component says of some fields of ``Selection``, each written as in a link.
+    """Read what an event of a component says of some fields of ``Selection``, each written as in a link.
 
     A browser can send anything: what is missing or no text is left out, what is bad becomes what a link would make
     of it.
@@ -141,7 +141,7 @@ def write_query(settings: Settings, selection: Selection) -> dict[str, str]:
 
 
 def _unsaid(settings: Settings) -> Settings:
-    """What a link with these weights need not say: the defaults, or what a shipped model was trained with."""
+    """The fields that a link with these weights need not say: defaults, or those of a shipped model."""
     plain = _with_mask(usual_mask(settings))
     if settings.weights != TRAINED:
         return plain
@@ -416,7 +416,7 @@ def written(field: Field, value: Any) -> str:  # noqa: ANN401
 
 
 def _length_in_link(text: str) -> int:
-    """How long a text is in a link, or, where it is too long anyway, at least."""
+    """Return the length of a text in a link, or, where it is too long anyway, at least."""
     return len(text) if len(text) > MAX_URL_TEXT else _length_quoted(text)
 
 

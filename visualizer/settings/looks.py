@@ -1,4 +1,4 @@
-"""What is chosen in the pictures of heads, between the selection and the components."""
+"""The looks chosen in the pictures of heads, between the selection and the components."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from visualizer.settings.settings import Selection
 
 
 def looks_of(selection: Selection) -> Looks:
-    """How the heads are to be drawn."""
+    """Return the looks of the heads."""
     return Looks(**{name: getattr(selection, name) for name in LOOKS})
 
 
 def looks_in(event: object) -> dict[str, Any]:
-    """What an event of such a component changes in the selection."""
+    """Return what an event of such a component changes in the selection."""
     return chosen_in(event, LOOKS)

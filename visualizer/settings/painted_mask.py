@@ -42,7 +42,7 @@ class Scope:
     head: int | None = None
 
     def covers(self, layer: int, head: int) -> bool:
-        """Whether a head of a layer is among them."""
+        """True if a head of a layer is among them."""
         return self.layer in (None, layer) and self.head in (None, head)
 
     @property
@@ -87,12 +87,12 @@ def source_at(planes: Mapping[Scope, str], layer: int, head: int) -> str:
 
 
 def is_cells(source: str) -> bool:
-    """Whether a plane is given cell by cell and not as an expression."""
+    """True if a plane is given cell by cell and not as an expression."""
     return source.startswith(_CELLS)
 
 
 def asks_for_head(source: str) -> bool:
-    """Whether an expression depends on ``h``, the number of the head, so that one plane is not the same for all."""
+    """True if an expression depends on ``h``, the number of the head, so that one plane is not the same for all."""
     return not is_cells(source) and _HEAD.search(source) is not None
 
 

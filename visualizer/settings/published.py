@@ -1,4 +1,4 @@
-"""What is known of the worked examples before torch is loaded: read from the heads of their files."""
+"""The worked examples, known before torch is loaded: read from the heads of their files."""
 
 from __future__ import annotations
 

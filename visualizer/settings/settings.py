@@ -82,7 +82,7 @@ _WEIGHT_LABELS = {
 
 @dataclass(frozen=True)
 class Settings:
-    """What a forward pass depends on."""
+    """The settings that a forward pass depends on."""
 
     architecture: Architecture = setting("encoder")
     text: str = setting("The cat sat on the mat because the cat was tired")
@@ -132,7 +132,7 @@ class Settings:
 
     @property
     def has_two_vocabularies(self) -> bool:
-        """Whether the target's ids come from a vocabulary of its own."""
+        """True if the target's ids come from a vocabulary of its own."""
         return self.architecture == "encoder-decoder" and not self.shared_vocabulary
 
     @property
@@ -149,7 +149,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class Selection:
-    """What is looked at.
+    """The selection that is looked at.
 
     The indices may lie beyond what a run has; whoever looks them up takes the nearest. The defaults point at the
     second "cat" of the default text, which the same-token head joins to the first.

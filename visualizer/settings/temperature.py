@@ -12,7 +12,7 @@ _DIVIDED = re.compile(r"score / (\d{1,2}(?:\.\d{1,2})?)")
 
 
 def temperature_of(score: str) -> float | None:
-    """What a change of the scores divides them by; 1 for no change, None for any other change."""
+    """Return the number that a change of the scores divides them by; 1 for no change, None for any other change."""
     if not score:
         return 1.0
     found = _DIVIDED.fullmatch(score)

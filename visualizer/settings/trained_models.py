@@ -1,4 +1,4 @@
-"""What is known of the shipped models before torch is loaded: read from the headers of their files."""
+"""The shipped models, known before torch is loaded: read from the headers of their files."""
 
 from __future__ import annotations
 

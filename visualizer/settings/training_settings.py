@@ -1,4 +1,4 @@
-"""What a person chooses in the Train view, as one frozen value, and its part of the link.
+"""A person's choices in the Train view, as one frozen value, and its part of the link.
 
 Like ``Settings`` it knows nothing of torch: the numbers of a recipe are read from the shipped models.
 """
@@ -27,7 +27,7 @@ ATTENTIONS: Mapping[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class ExperimentTitle:
-    """What is known of an experiment before torch is loaded.
+    """The title of an experiment, known before torch is loaded.
 
     Attributes:
         title: what a person reads.
@@ -61,7 +61,7 @@ _REVERSE = TRAINED_MODELS["reverse"]
 
 @dataclass(frozen=True)
 class TrainingChoice:
-    """What is trained, and what is looked at there."""
+    """The choice of what is trained, and what is looked at there."""
 
     train_task: str = setting("reverse", choices={task: trained.title for task, trained in TRAINED_MODELS.items()})
     train_experiment: str = setting(
@@ -106,7 +106,7 @@ def usual_choice(task: str, experiment: str = NO_EXPERIMENT) -> TrainingChoice:
 
 
 OPENING = TrainingChoice()
-"""What the view opens with."""
+"""The choice that the view opens with."""
 
 
 def fitted_training(choice: TrainingChoice) -> TrainingChoice:

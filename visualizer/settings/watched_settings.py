@@ -1,4 +1,4 @@
-"""What a person chooses in the view of any model, as one frozen value, and its part of the link."""
+"""A person's choices in the view of any model, as one frozen value, and its part of the link."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MOST_WRITTEN = 64
 
 @dataclass(frozen=True)
 class WatchedChoice:
-    """Which trace of another model is opened, and what is looked at in it.
+    """The trace of another model that is opened, and what is looked at in it.
 
     The places may lie beyond what a trace has; whoever looks them up takes the nearest.
     """
@@ -65,7 +65,7 @@ WATCHED: Mapping[str, Field] = fields_of(WatchedChoice)
 """Every parameter by name."""
 
 NOTHING_WATCHED = WatchedChoice()
-"""What the view opens with."""
+"""The choice that the view opens with."""
 
 
 def read_watched(query: Mapping[str, Sequence[str]]) -> tuple[WatchedChoice, tuple[str, ...]]:

@@ -1,4 +1,4 @@
-"""What follows from the operation that computed a stage: what must hold, a line of NumPy, how a number came to be.
+"""Consequences of a stage's operation: what must hold, a line of NumPy, how a number came to be.
 
 An entry takes from here what it does not say itself, or the pieces to say it with.
 """
@@ -28,7 +28,7 @@ say = texts_of(__name__)
 
 
 def is_one_operation(stage: StageInRun) -> bool:
-    """Whether one operation made a stage of other stages themselves, and of parameters or parts of them."""
+    """True if one operation made a stage of other stages themselves, and of parameters or parts of them."""
     node = stage.node
     return isinstance(node, Operation) and not any(
         isinstance(part, StageInput)
@@ -42,7 +42,7 @@ def is_one_operation(stage: StageInRun) -> bool:
 
 
 def checks(stage: StageInRun) -> Sequence[Check]:
-    """What must hold of a stage by its operation, computed again in float64."""
+    """Check what must hold of a stage by its operation, computed again in float64."""
     is_simple = is_one_operation(stage) and len(stage.inputs) == 1 and stage.value.dim() > 1
     find = _CHECKS.get(stage.operation) if is_simple else None
     return find(stage) if find else ()
@@ -295,7 +295,7 @@ _DERIVATIONS: dict[str, Callable[[StageInRun, Cell], Derivation | None]] = {
 
 
 def dropout(stage: StageInRun, cell: Cell) -> Derivation:
-    """What dropout made of a number."""
+    """Derive what dropout made of a number."""
     (before,) = stage.inputs
     number = number_at(before, cell)
     drawn = derivations.dropout(number, stage.dropout, is_zero=number_at(stage, cell) == 0.0)

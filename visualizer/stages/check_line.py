@@ -29,5 +29,5 @@ def summary_line(checks: Sequence[Check]) -> str:
 
 
 def all_hold(checks: Sequence[Check]) -> bool:
-    """Whether no check fails; a remark cannot."""
+    """True if no check fails; a remark cannot."""
     return all(check.holds is not False for check in checks)

@@ -59,7 +59,7 @@ def summarize(value: Tensor) -> Summary:
 
 
 def equals_published(value: Tensor, published: Tensor) -> Check:
-    """Whether a stage is what was published, number for number."""
+    """Check that a stage is what was published, number for number."""
     difference = published_difference(value, published)
     count = published.numel()
     which = say("published_number") if count == 1 else say("published_numbers", count=count)
@@ -75,7 +75,7 @@ def published_difference(value: Tensor, published: Tensor) -> float:
 
 
 def attention_agreement(trace: Trace, module: str) -> Check:
-    """Whether PyTorch's own attention gives what the attention at ``module`` gave in this very run."""
+    """Check that PyTorch's own attention gives what the attention at ``module`` gave in this run."""
     difference = sdpa_difference(trace, module)
     q, k, v = (trace[f"{module}.{name}"].value for name in ("q", "k", "v"))
     largest_score = q.norm(dim=-1).max() * k.norm(dim=-1).max()  # its rounding error shifts the weights by as much
@@ -86,12 +86,12 @@ def attention_agreement(trace: Trace, module: str) -> Check:
 
 
 def equal(what: str, value: Tensor, expected: Tensor) -> Check:
-    """Whether a stage is bit by bit what it should be."""
+    """Check that a stage is bit by bit what it should be."""
     return Check(what, torch.equal(value, expected))
 
 
 def product(what: str, value: Tensor, x: Tensor, y: Tensor, bias: Tensor | None = None) -> Check:
-    """Whether ``value`` is ``x @ y + bias``, within what rounding does to terms of their size."""
+    """Check that ``value`` is ``x @ y + bias``, within what rounding does to terms of their size."""
     rows, where = some_rows(value)
     x, y = x[..., rows, :].double(), y.double()
     expected, size = x @ y, x.norm(dim=-1, keepdim=True) * y.norm(dim=-2, keepdim=True)
@@ -101,7 +101,7 @@ def product(what: str, value: Tensor, x: Tensor, y: Tensor, bias: Tensor | None 
 
 
 def again(what: str, where: str, value: Tensor, expected: Tensor, size: Tensor | float = 1.0) -> Check:
-    """Whether a stage is what float64 gives, up to rounding errors relative to ``size``."""
+    """Check that a stage is what float64 gives, up to rounding errors relative to ``size``."""
     difference = (value.double() - expected).abs()
     return Check(
         say("recomputed", what=what, where=where, difference=short(difference.max())),
@@ -118,7 +118,7 @@ def some_rows(value: Tensor) -> tuple[Tensor, str]:
 
 
 def dropped(what: str, value: Tensor, before: Tensor, p: float) -> Check:
-    """Whether every number was either set to zero or divided by 1 - p."""
+    """Check that every number was either set to zero or divided by 1 - p."""
     dropped = (value == 0) & (before != 0)
     holds = dropped | near(value, before / (1 - p))
     text = say("dropped", count=int(dropped.sum()), total=int((before != 0).sum()), what=what, p=p)

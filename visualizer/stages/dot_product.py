@@ -105,7 +105,7 @@ def _score(stage: StageInRun, cell: Cell) -> Derivation:
 
 
 def _masked(stage: StageInRun, cell: Cell, score: float) -> Step:
-    """What the mask makes of a score."""
+    """Derive what the mask makes of a score."""
     if not stage.has_beside("mask"):
         return Step(say("copy", score=_unmasked(stage).entry.title.lower().removesuffix("s")), score)
     if number_at(stage.beside("mask"), cell):
@@ -136,7 +136,7 @@ def _verdicts(stage: StageInRun, cell: Cell) -> Derivation:
 
 
 def _mask_checks(stage: StageInRun) -> Iterable[Check]:
-    """How many cells are blocked, counted once where every head has the same, and how many of them by each mask."""
+    """Count the blocked cells, once where every head has the same, and those of each mask."""
     mask, masks = stage.value, stage.run.mask_of(stage.module)
     blocked = _distinct_heads(~mask)
     text = say("cells_blocked", cells=_of_cells(blocked))
@@ -174,7 +174,7 @@ def _distinct_heads(of_heads: Tensor) -> Tensor:
 
 
 def _queries(keyless: Tensor) -> str:
-    """How many queries (B, H, Tq) marks, counted once where they are the same ones for every head."""
+    """Say how many queries (B, H, Tq) marks, counted once where they are the same ones for every head."""
     marked = _distinct_heads(keyless)
     count = int(marked.sum())
     return (say("one_query") if count == 1 else say("queries", count=count)) + _in_heads(marked)

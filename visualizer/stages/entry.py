@@ -83,7 +83,7 @@ class StageEntry:
 
     @property
     def is_described(self) -> bool:
-        """Whether somebody wrote down what it computes."""
+        """True if somebody wrote down what it computes."""
         return bool(self.exact)
 
     def told(self, depth: Depth, facts: Facts) -> str:
@@ -111,7 +111,7 @@ class StageInRun:
 
     @property
     def stage(self) -> Stage:
-        """What was recorded of it."""
+        """The recorded stage."""
         return self.run.trace[self.path]
 
     @property
@@ -131,7 +131,7 @@ class StageInRun:
 
     @cached_property
     def entry(self) -> StageEntry:
-        """What is known of its kind."""
+        """The entry of its kind."""
         return find_entry(self.entries, self.run.trace, self.path)
 
     @property
@@ -170,7 +170,7 @@ class StageInRun:
         return self.at(beside(self.path, name))
 
     def has_beside(self, name: str) -> bool:
-        """Whether its module has a stage of that name."""
+        """True if its module has a stage of that name."""
         return beside(self.path, name) in self.run.trace
 
 

@@ -1,4 +1,4 @@
-"""What follows for any stage from the expression that computed it, whatever its name is."""
+"""The consequences of the expression that computed a stage, whatever the name of the stage is."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def words_of(inputs: Iterable[str], operations: Iterable[str]) -> str:
 
 
 def is_its_expression(run: Run, path: str) -> tuple[str, bool]:
-    """Whether a stage, computed again from its inputs by the recorded operations, is the same bit by bit."""
+    """Check that a stage, computed again from its inputs by the recorded operations, is the same bit by bit."""
     node = run.dataflow[path]
     with torch.no_grad():
         again = evaluate(node, run.trace, run.model)
@@ -74,7 +74,7 @@ _SHAPE_ONLY = frozenset(
 
 
 def reckon(run: Run, path: str, index: tuple[int, ...]) -> Reckoning:
-    """How the number at ``index`` of a stage came to be."""
+    """Derive the number at ``index`` of a stage."""
     return reckon_node(run.dataflow[path], index, lambda node: evaluate(node, run.trace, run.model))
 
 
@@ -84,7 +84,7 @@ def reckon_node(
     values: Callable[[Node], Tensor],
     through: Mapping[str, Node] | None = None,
 ) -> Reckoning:
-    """How the number at a place of an expression came to be.
+    """Derive the number at a place of an expression.
 
     Args:
         node: the expression.
@@ -125,7 +125,7 @@ class _Reader:
         return find(node, index) if find else self._by_element(node, index)
 
     def _moved(self, node: Operation, index: tuple[int, ...]) -> Reckoning:
-        """Where a number stood before it was moved, found by moving the places themselves."""
+        """Return the place of a number before it was moved, found by moving the places themselves."""
         (before,) = node.inputs
         shape = self.values(before).shape
         places = torch.arange(math.prod(shape), dtype=torch.float64).reshape(shape)
@@ -178,7 +178,7 @@ class _Reader:
         return Reckoning((Step(say("mean", count=len(row.values)), value),), value, (row,))
 
     def _joined(self, node: Operation, index: tuple[int, ...]) -> Reckoning:
-        """Which of the joined tensors a number stands in, and where."""
+        """Find the joined tensor that a number stands in, and its place there."""
         given = [part for part in (*node.arguments[1:], *node.keywords.values()) if isinstance(part, int)]
         axis = (given[0] if given else 0) % len(index)
         place = index[axis]

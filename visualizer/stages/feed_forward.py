@@ -20,7 +20,7 @@ say = texts_of(__name__)
 
 
 def facts(stage: StageInRun) -> Facts:
-    """What is true of the network that a stage is of."""
+    """Return the facts of the network that a stage is of."""
     is_relu = stage.run.activation(stage.path) == "relu"
     d_ff = stage.beside("hidden").value.shape[-1]
     return Facts(frozenset({"relu" if is_relu else "gelu"}), {"d_ff": str(d_ff)})
@@ -48,7 +48,7 @@ def _checks(stage: StageInRun) -> Iterable[Check]:
 
 
 def _position_wise(stage: StageInRun) -> Iterable[Check]:
-    """Whether one token alone, sent through the feed-forward network by itself, gives the same row of a stage."""
+    """Check that one token alone, sent through the feed-forward network, gives the same row of a stage."""
     feed_forward = stage.run.model.get_submodule(stage.module)
     if not isinstance(feed_forward, FeedForward) or feed_forward.dropout.active:
         return  # dropout draws anew for each pass

@@ -1,4 +1,4 @@
-"""What a worked example gives: stages of a part of the model that stands by itself."""
+"""The inputs of a worked example: stages of a part of the model that stands by itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which number of a row says most of it, where nobody has chosen one."""
+"""The most informative number of a row, where nobody has chosen one."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def clear_row(run: Run, selection: Selection) -> int:
 
 
 def largest_score(run: Run, cell: Cell) -> str:
-    """Which key of a row of scores has the largest one, where only far lower ones have a strong colour."""
+    """Return the key with the largest score of a row, where only far lower ones have a strong colour."""
     stage = run.trace[cell.path]
     if stage.name not in _SCORES:
         return ""
@@ -93,7 +93,7 @@ def largest_score(run: Run, cell: Cell) -> str:
 
 
 def _telling_row(run: Run, path: str, *, batch: int, head: int, row: int) -> NDArray[np.float32]:
-    """Of each column of the row, how much there is to see in it."""
+    """Return for each column of the row how much there is to see in it."""
     stage = run.trace[path]
     weights = run.trace.get(f"{stage.module_path}.weights")
     if weights is not None and weights.dims[-2:] == stage.dims[-2:]:

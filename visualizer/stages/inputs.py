@@ -111,7 +111,7 @@ def positions_line(stage: StageInRun) -> NumpyLine:
 
 
 def positions_checks(stage: StageInRun) -> Iterable[Check]:
-    """What must hold of sinusoids; of a learned table nothing must."""
+    """Check what must hold of sinusoids; of a learned table nothing must."""
     value, positions = stage.value, _positions(stage)
     if isinstance(positions, LearnedPositions):
         return

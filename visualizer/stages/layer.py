@@ -17,7 +17,7 @@ say = texts_of(__name__)
 
 
 def is_pre_norm(trace: Trace, layer: str) -> bool:
-    """Whether a layer, such as ``encoder.layers.0``, normalises what enters its sub-layers."""
+    """True if a layer, such as ``encoder.layers.0``, normalises what enters its sub-layers."""
     stages = list(trace)
     return stages.index(f"{layer}.norm1") < stages.index(f"{layer}.residual1")
 

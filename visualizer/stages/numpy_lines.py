@@ -16,7 +16,7 @@ say = texts_of(__name__)
 
 @dataclass(frozen=True)
 class NumpyLine:
-    """How NumPy computes one stage.
+    """The line of NumPy that computes one stage.
 
     Attributes:
         code: one or a few lines; the last assigns the stage's name.
@@ -30,7 +30,7 @@ class NumpyLine:
 
 
 def notes(line: NumpyLine) -> str:
-    """What has to be said of the variables of a line; empty where nothing has."""
+    """The notes on the variables of a line; empty where there are none."""
     matrices = [name for name in line.reads if re.search(rf"\b{name}(\[.*?\])?\.T", line.code)]
     found = [say("stored", matrices=say("and").join(matrices))] if matrices else []
     found += [_GIVEN[name] for name in line.given if name in _GIVEN]
@@ -44,11 +44,11 @@ _GIVEN = {
     "bias": say("bias"),
     "positions": say("positions"),
 }
-"""What variables from outside are."""
+"""The descriptions of variables from outside."""
 
 
 def variable(source: str, path: str) -> str:
-    """What the line of the stage at ``path`` calls a stage or a parameter: ``w_q``, ``b_q``, ``norm1``."""
+    """The variable of a stage or a parameter in the line of the stage at ``path``: ``w_q``, ``b_q``, ``norm1``."""
     *owner, name = source.split(".")
     if name == "weight":
         return owner[-1]

@@ -1,4 +1,4 @@
-"""What a stage was computed from: its expression, and the inputs in it as its picture shows them."""
+"""The operands of a stage: its expression, and the inputs in it as its picture shows them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Operand:
 
 @dataclass(frozen=True)
 class Wired:
-    """How a stage hangs together with others in every run of one structure.
+    """The connections of a stage to others in every run of one structure.
 
     Attributes:
         node: its expression, without the tensors from outside and with the sizes of one of the runs.
@@ -52,7 +52,7 @@ _SIGNS = {
     **dict.fromkeys(("div", "truediv"), "÷"),
     **dict.fromkeys(("masked_fill", "where"), "where"),
 }
-"""What stands between the inputs of an operation; a comma between those of any other."""
+"""The signs between the inputs of an operation; a comma between those of any other."""
 
 _TRANSPOSES = ("mT", "T", "t", "transpose", "swapaxes")
 
@@ -63,7 +63,7 @@ _WIRINGS: dict[Hashable, Mapping[str, Wired]] = {}
 
 
 def wired(run: Run, path: str) -> Wired:
-    """How the stage at ``path`` was computed, recorded once for all runs of one structure."""
+    """Return how the stage at ``path`` was computed, recorded once for all runs of one structure."""
     if run.structure not in _WIRINGS:
         parameters = parameters_of(run.model)
         flow = run.record_dataflow().items()

@@ -120,7 +120,7 @@ def bounds(values: NDArray[np.float32], numbers: Numbers = "signed") -> tuple[fl
 
 
 def blocked_cells(run: Run, module: str, batch: int) -> tuple[NDArray[np.uint8] | None, tuple[str, ...]]:
-    """Which masks block which cell of an attention, (H or 1, Tq, Tk) with a bit per mask, and the masks' names."""
+    """The masks that block each cell of an attention, (H or 1, Tq, Tk) with a bit per mask, and their names."""
     mask = run.mask_of(module)
     if not mask.names:
         return None, ()
@@ -157,7 +157,7 @@ MOST_ROWS = 32
 
 
 def is_table(operand: Operand) -> bool:
-    """Whether it is an embedding table: a row for each token of the vocabulary."""
+    """True if it is an embedding table: a row for each token of the vocabulary."""
     return operand.is_parameter and operand.source.endswith(".tokens.weight")
 
 
@@ -214,7 +214,7 @@ def _parameter_panel(run: Run, operand: Operand) -> Panel:
 
 
 def _parts(operand: Operand) -> Sequence[str]:
-    """What lies side by side in a parameter: of a fused projection queries, keys and values, or some of them."""
+    """The parts side by side in a parameter: of a fused projection queries, keys and values, or some of them."""
     if ".w_qkv." not in operand.source:
         return ("",)
     if operand.rows is None:

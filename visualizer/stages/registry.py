@@ -53,7 +53,7 @@ ENTRIES: dict[str, tuple[StageEntry, ...]] = {
 
 
 def entry_of(run: Run, path: str) -> StageEntry:
-    """What is known of the kind of the stage at ``path``; its name alone where nobody has written an entry."""
+    """Return the entry of the kind of the stage at ``path``; its name alone where nobody has written an entry."""
     return find_entry(ENTRIES, run.trace, path)
 
 
@@ -69,7 +69,7 @@ def told(run: Run, path: str, depth: Depth) -> str:
 
 
 def facts_of(run: Run, path: str) -> Facts:
-    """What is true of the stage at ``path``."""
+    """Return the facts of the stage at ``path``."""
     stage = stage_of(run, path)
     return common_facts(stage) | stage.entry.facts(stage)
 
@@ -108,7 +108,7 @@ def checks(run: Run, path: str) -> tuple[Check, ...]:
 
 
 def no_nan(value: Tensor) -> Check:
-    """Whether every cell holds a number."""
+    """Check that every cell holds a number."""
     return Check(say("no_nan"), not bool(value.isnan().any()))
 
 
@@ -142,7 +142,7 @@ _INPUTS = {"query_input": say("queries"), "key_input": say("keys"), "value_input
 
 
 def _is_same_input(trace: Trace, before: str, path: str) -> bool:
-    """Whether two stages are inputs of one attention, and one tensor."""
+    """True if two stages are inputs of one attention, and one tensor."""
     first, second = trace[before], trace[path]
     are_inputs = first.name in _INPUTS and second.name in _INPUTS and first.module_path == second.module_path
     return are_inputs and first.value is second.value

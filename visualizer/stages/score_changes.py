@@ -1,4 +1,4 @@
-"""What is known of scores that an expression has changed: formula, line of NumPy, and how a number came to be."""
+"""The description of scores that an expression has changed: formula, line of NumPy, and how a number came to be."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def checks(stage: StageInRun) -> Iterable[Check]:
 
 
 def steps(stage: StageInRun, cell: Cell) -> list[Step]:
-    """How the change makes one score another, part by part."""
+    """Derive, part by part, how the change makes one score another."""
     scaled = stage.beside("scaled_scores").value[cell.batch : cell.batch + 1].double()
     found: dict[str, float] = {}
     for words, values in change_of(stage).parts(scaled):

@@ -1,4 +1,4 @@
-"""How large in this run is what the glossary explains."""
+"""The sizes, in this run, of what the glossary explains."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _axes(run: Run) -> Iterator[tuple[str, str, int]]:
 
 
 def _place(path: str) -> str:
-    """Which part of a model with more than one a stage belongs to."""
+    """Return the part of a model with more than one that a stage belongs to."""
     if "cross_attention" in path:
         return "cross-attention"
     return "source" if path.startswith("encoder.") else "target"
@@ -45,7 +45,7 @@ def _said(by_size: Mapping[str, Iterable[str]]) -> str:
 
 
 def _numbers(run: Run) -> Iterator[tuple[str, str]]:
-    """What is no axis."""
+    """Return the numbers that are no axis."""
     norm = next((module for module in run.model.modules() if isinstance(module, nn.LayerNorm)), None)
     if norm is not None:
         yield "epsilon", f"{norm.eps:g}"

@@ -40,7 +40,7 @@ def _tap_calls(file: str) -> tuple[ast.Call, ...]:
 
 
 def _names(call: ast.Call, stage: str) -> bool:
-    """Whether a call is the tap of a stage."""
+    """True if a call is the tap of a stage."""
     named_tap = (isinstance(call.func, ast.Name) and call.func.id == "tap") or (
         isinstance(call.func, ast.Attribute) and call.func.attr == "tap"
     )

@@ -1,4 +1,4 @@
-"""What is told about a stage: texts with sentences that are told only where facts of the run hold."""
+"""The texts about a stage: texts with sentences that are told only where facts of the run hold."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ OfPositions = Literal["sinusoidal", "learned", "without_positions", "some_positi
 OfWeights = Literal["trained", "untrained", "hand_built", "random"]
 OfOutput = Literal["output_bias", "answers_in_place", "expects_next"]
 Fact = OfAttention | OfMask | OfPart | OfPositions | OfWeights | OfOutput
-"""What may be true of a stage in a run, and so may be told."""
+"""A fact that may be true of a stage in a run, and so may be told."""
 
 
 TEXTS: Mapping[str, Mapping[str, Mapping[str, str]]] = tomllib.loads(
@@ -69,7 +69,7 @@ def sentences(text: str) -> tuple[Sentence, ...]:
 
 @dataclass(frozen=True)
 class Facts:
-    """What is true of a stage in a run.
+    """The facts of a stage in a run.
 
     Attributes:
         holding: the facts that hold.
@@ -84,7 +84,7 @@ class Facts:
 
 
 def told(text: str, facts: Facts) -> str:
-    """What of a text is told where ``facts`` hold.
+    """Return the sentences of a text that are told where ``facts`` hold.
 
     Args:
         text: sentences. A line that begins with facts, such as ``masked and keyless:``, begins some that are told

@@ -1,4 +1,4 @@
-"""What is known of an operation of a watched model: its words, its picture, and how a number of it came to be."""
+"""The description of an operation of a watched model: its words, its picture, and how a number of it came to be."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def told_of_step(folded: Folded) -> str:
 
 
 def numbers_of_step(folded: Folded) -> str:
-    """What stands for the numbers in its formula, in LaTeX; "" where there are none."""
+    """Return the LaTeX that stands for the numbers in its formula; "" where there are none."""
     names = {"epsilon": r"\epsilon"}
     return r",\quad ".join(f"{names.get(name, name)} = {_decimal(value)}" for name, value in folded.numbers.items())
 
@@ -100,7 +100,7 @@ def _decimal(value: float) -> str:
 
 
 def check_of_step(folded: Folded) -> Check:
-    """How far some operations are from the formula of the step that they are."""
+    """Return the difference of some operations from the formula of the step that they are."""
     if folded.difference is None:
         return Check(say("those_of_formula"), True)
     if not folded.difference:
@@ -165,7 +165,7 @@ def sheet_of(run: WatchedRun, value: Tensor, *, item: int, head: int, row: int =
 
 
 def sizes_of_sheet(value: Tensor, sheet: Sheet) -> tuple[int, int]:
-    """How many rows and columns there are in all."""
+    """Return the number of rows and columns in all."""
     if sheet.row_axis is None:
         return 1, value.numel()
     return value.shape[sheet.row_axis], value.shape[-1]
@@ -208,7 +208,7 @@ def _value(run: WatchedRun, operand: Operand) -> Tensor | None:
 def stage_panel(
     run: WatchedRun, stage: Stage, *, item: int, head: int, row: int, column: int, operator: str = ""
 ) -> Panel | None:
-    """What a stage came to; None where it is not known any more, or has no number."""
+    """Return the panel of a stage; None where its value is not known any more, or has no number."""
     if stage.value is None or not stage.value.numel():
         return None
     panel = _panel(run, stage.path, stage.value, item=item, head=head, row=row, column=column)
@@ -231,7 +231,7 @@ def operand_panel(run: WatchedRun, operand: Operand, *, item: int, head: int) ->
 
 @dataclass(frozen=True, eq=False)
 class Read:
-    """What operations that are one step read: where it comes from, and as the formula sees it.
+    """An input of operations that are one step: where it comes from, and as the formula sees it.
 
     path: of the stage; None where it is a parameter or comes from outside. panel: its picture. same_places: whether
     its rows and columns are those of the stage.
@@ -243,7 +243,7 @@ class Read:
 
 
 def read_by_step(run: WatchedRun, folded: Folded, *, item: int, head: int) -> tuple[Read, ...]:
-    """What a step reads, in the order of its formula, as far as it is known."""
+    """Return the inputs of a step, in the order of its formula, as far as they are known."""
     found: list[Read] = []
     for symbol, node in folded.inputs.items():
         try:
@@ -328,7 +328,7 @@ def _axis(name: str, tokens: tuple[str, ...], size: int, first: int, n_drawn: in
 
 
 def check(run: WatchedRun, stage: Stage) -> Check | None:
-    """Whether a stage, computed again from its inputs, is what it was; None where that cannot be done."""
+    """Check that a stage, computed again from its inputs, is what it was; None where that cannot be done."""
     if not isinstance(stage.node, Operation) or stage.value is None or stage.operation in _RANDOM:
         return None
     if not _is_cheap(run, stage.node, stage.value):
@@ -351,7 +351,7 @@ def check(run: WatchedRun, stage: Stage) -> Check | None:
 
 
 def _is_cheap(run: WatchedRun, node: Operation, value: Tensor) -> bool:
-    """Whether a stage can be computed again while a person waits."""
+    """True if a stage can be computed again while a person waits."""
     inputs = [run.trace.stages[part.path].value for part in inputs_of(node) if isinstance(part, StageInput)]
     longest = max((each.shape[-1] for each in inputs if each is not None and each.dim()), default=1)
     return value.numel() * longest <= _MOST_PRODUCTS
@@ -360,13 +360,13 @@ def _is_cheap(run: WatchedRun, node: Operation, value: Tensor) -> bool:
 _MOST_PRODUCTS = 2**30
 
 _RANDOM = ("dropout", "rand", "randn", "bernoulli", "fused")
-"""What is not the same when it is computed again, or only under conditions that a page has not."""
+"""The functions whose results differ when computed again, or agree only under conditions a page has not."""
 
 
 def derivation(
     run: WatchedRun, stage: Stage, index: tuple[int, ...], folded: Folded | None = None
 ) -> Derivation | None:
-    """How the number at a place came to be; None where its expression or an input of it is not there.
+    """Derive the number at a place; None where its expression or an input of it is not there.
 
     Args:
         run: what the stage is of.

@@ -1,1 +1,1 @@
-"""What a person chose and did, between one run of the script and the next, and what Streamlit keeps of it."""
+"""A person's choices and acts, between one run of the script and the next, and what Streamlit keeps of them."""

@@ -1,4 +1,4 @@
-"""What each control of the page shows, and what a person chose in it.
+"""The values that the controls of the page show, and those that a person chose.
 
 A page says the values of all its controls with whatever it says, also those that were replaced and that it has not
 heard of yet. So a control that is given another value becomes another control, with a key of its own. What differs
@@ -16,7 +16,7 @@ _CONTROLS = "_controls"
 _DRAFTS = "_drafts"
 
 Known = dict[str, object]
-"""What a control is known to show, by its keys: the last is drawn, others may still be on the page."""
+"""The values that a control is known to show, by its keys: the last is drawn, others may still be on the page."""
 
 
 def give(name: str, value: object) -> str:
@@ -64,7 +64,7 @@ def key_of(name: str) -> str:
 
 
 def shown_in(name: str) -> object:
-    """What a control shows, or will when it is drawn; None where it was never given anything."""
+    """Return what a control shows, or will when it is drawn; None where it was never given anything."""
     key = key_of(name)
     return memory.get(key, _known(name).get(key))
 
@@ -75,7 +75,7 @@ def keys_on_page(name: str) -> list[str]:
 
 
 def chosen_in(names: Iterable[str]) -> dict[str, object]:
-    """What a person chose in controls since this was last asked, by their names."""
+    """Return what a person chose in controls since this was last asked, by their names."""
     found = {}
     values = memory.to_dict()
     drawn: dict[str, Known] = values.get(_CONTROLS, {})

@@ -1,4 +1,4 @@
-"""What lasts in a session and is neither a setting nor in a control: what was put by."""
+"""Values that last in a session and are neither a setting nor in a control."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ def put_by(name: str, value: object) -> None:
 
 
 def put_by_before(name: str) -> object:
-    """What was put by under a name in this session; None before anything was."""
+    """Return what was put by under a name in this session; None before anything was."""
     return memory.get(f"_{name}")
 
 
 def secret_of_session() -> str:
-    """What this session and its page alone know: a random text."""
+    """Return what this session and its page alone know: a random text."""
     drawn = put_by_before("session_secret")
     if drawn is None:
         drawn = secrets.token_hex(16)

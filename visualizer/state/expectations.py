@@ -1,4 +1,4 @@
-"""What a person expects of results, and which results are revealed, kept in the session."""
+"""A person's expectations of results, and which results are revealed, kept in the session."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MOST_PLACES = 128
 
 @dataclass(frozen=True)
 class Expectation:
-    """What is expected at one place, or whether a result is revealed.
+    """The expectation at one place, or that a result is revealed.
 
     Attributes:
         cells: the marked cells of a matrix, one bit each, row by row.
@@ -39,7 +39,7 @@ class Expectation:
 
 
 def expectation_at(of: Hashable, place: Hashable) -> Expectation:
-    """What is expected at a place of a run, or noted of a result of it; nothing before anything was."""
+    """Return what is expected at a place of a run, or noted of a result of it; nothing before anything was."""
     return _kept().get((of, place), Expectation())
 
 
@@ -64,7 +64,7 @@ def now_asked(of: Hashable, shown: Sequence[Hashable]) -> None:
 
 
 def is_covered(of: Hashable, result: Hashable) -> bool:
-    """Whether a result was asked about and is not revealed yet."""
+    """True if a result was asked about and is not revealed yet."""
     kept = _kept().get((of, result))
     return kept is not None and not kept.revealed
 

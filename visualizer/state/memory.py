@@ -1,4 +1,4 @@
-"""What Streamlit keeps of a session, without its interruptions.
+"""Streamlit's state of a session, without its interruptions.
 
 Whoever touches ``st.session_state`` is broken off there when the page has said something newer meanwhile. A
 callback would stop halfway, and what the person did would be lost. What is newer waits until it is through.

@@ -1,4 +1,4 @@
-"""What the person chose, between one run of the script and the next.
+"""The choices of the person, between one run of the script and the next.
 
 The only place that writes ``st.query_params``. The address bar, the widgets and the components can each bring a
 change; the newest thing the person did wins:
@@ -89,7 +89,7 @@ class Choices:
 
 
 def read(link: Mapping[str, Sequence[str]]) -> Choices:
-    """What a link chooses, by its parameters with all their values."""
+    """Read what a link chooses, by its parameters with all their values."""
     settings, selection, notices = read_query(link)
     training, of_training = read_training(link)
     watched, of_watched = read_watched(link)
@@ -98,11 +98,11 @@ def read(link: Mapping[str, Sequence[str]]) -> Choices:
 
 
 FIRST = Choices(examples.OPENING.settings, examples.OPENING.selection)
-"""What an address without parameters opens. What a link leaves out is as in ``Settings()`` all the same."""
+"""The choices of an address without parameters. What a link leaves out is as in ``Settings()`` all the same."""
 
 
 def load() -> Choices:
-    """What is chosen now. Call it before the first control is drawn."""
+    """Load what is chosen now. Call it before the first control is drawn."""
     before: Choices | None = memory.get(_CHOICES)
     choices = _from_address() if before is None or has_gone_back() else _with_controls(before)
     save(choices)
@@ -127,13 +127,13 @@ def show_link() -> None:
 
 
 def chosen() -> Choices:
-    """What is chosen, after ``load``."""
+    """Return what is chosen, after ``load``."""
     choices: Choices = memory[_CHOICES]
     return choices
 
 
 def value_of(name: str) -> Any:  # noqa: ANN401 - whatever the field holds
-    """What is chosen of a field, which its control shows."""
+    """Return the value of a field, which its control shows."""
     return getattr(getattr(chosen(), _PART_OF[name]), name)
 
 
@@ -144,7 +144,7 @@ def choose(settings: Settings, selection: Selection) -> None:
 
 
 def examples_opened() -> int:
-    """How often everything was replaced, as by an example: what belongs to one is told by it from the next."""
+    """Count how often everything was replaced, as by an example: it tells what belongs to one from the next."""
     opened: int = memory.get(_OPENED, 0)
     return opened
 
@@ -195,7 +195,7 @@ def change_masks(settings: Settings) -> None:
 
 
 def callback(act: Callable[..., object], *given: object, **named: object) -> Callable[[], None]:
-    """What Streamlit calls for an act of a person: the page is drawn also where the act fails."""
+    """Return the callback for an act of a person: the page is drawn also where the act fails."""
 
     def carry_out() -> None:
         try:
@@ -251,7 +251,7 @@ def index_in(event: object, name: str) -> int:
 
 
 def has_index(event: object, name: str) -> bool:
-    """Whether an event holds a non-negative whole number under ``name``."""
+    """True if an event holds a non-negative whole number under ``name``."""
     value = event.get(name) if isinstance(event, Mapping) else None
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
@@ -266,7 +266,7 @@ def _from_address() -> Choices:
 
 
 def _first() -> Choices:
-    """What an address without parameters opens: the recording that the app was started with, or the opening."""
+    """The choices of an address without parameters: the recording the app was started with, or the opening."""
     if given_recording() is None:
         return FIRST
     watched = replace(NOTHING_WATCHED, watched_source="given")
@@ -285,14 +285,14 @@ def _with_fitted(before: Choices, settings: Settings, selection: Selection) -> C
 
 
 def _address_is(choices: Choices) -> bool:
-    """Whether the address says this. The first visit leaves it without parameters, so that Back leaves the page."""
+    """True if the address says this. The first visit leaves it without parameters, so that Back leaves the page."""
     given = address()
     is_first = all(getattr(choices, part) == getattr(FIRST, part) for part in _PARTS)
     return given == choices.link or (is_first and _chooses_nothing(given))
 
 
 def _chooses_nothing(given: Iterable[str]) -> bool:
-    """Whether none of the parameters is one of ours."""
+    """True if none of the parameters is one of ours."""
     return not any(name in FIELDS or name in TRAINING or name in WATCHED for name in given)
 
 

@@ -14,33 +14,33 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.uploaded_file_manager import DeletedFile
 
 _ASKS = "_yield_callback"
-"""What Streamlit calls at every touch of ``st.session_state``, to break off a run that is out of date."""
+"""Streamlit calls it at every touch of ``st.session_state``, to break off a run that is out of date."""
 
 
 def is_page() -> bool:
-    """Whether this thread runs the script for a page."""
+    """True if this thread runs the script for a page."""
     return get_script_run_ctx(suppress_warning=True) is not None
 
 
 def session_id() -> str:
-    """What Streamlit calls the session of this page; nothing where there is no page."""
+    """Return Streamlit's id of the session of this page; nothing where there is no page."""
     context = get_script_run_ctx(suppress_warning=True)
     return context.session_id if context is not None else ""
 
 
 def has_open_page(session: str) -> bool:
-    """Whether a page still speaks for a session; True where no server runs that could tell."""
+    """True if a page still speaks for a session; True where no server runs that could tell."""
     return not runtime.exists() or runtime.get_instance().is_active_session(session)
 
 
 def has_gone_back() -> bool:
-    """Whether a person went Back or Forward to the address."""
+    """True if a person went Back or Forward to the address."""
     context = get_script_run_ctx()
     return context is not None and context.is_history_navigation
 
 
 def is_lost_file(value: object) -> bool:
-    """Whether a field holds a file that the server has no more, as after its page was closed."""
+    """True if a field holds a file that the server has no more, as after its page was closed."""
     return isinstance(value, DeletedFile)
 
 

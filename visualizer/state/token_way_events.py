@@ -1,4 +1,4 @@
-"""What a person does in the picture of one token's way, and what follows from it."""
+"""The acts of a person in the picture of one token's way, and what follows from them."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ _VISIT = "visit_from_the_way"
 
 
 class Listeners(TypedDict):
-    """What hears the events of the picture, by their names."""
+    """The listeners to the events of the picture, by their names."""
 
     open: Callable[[object], None]
     shown: Callable[[object], None]
 
 
 def listeners(paths: Collection[str]) -> Listeners:
-    """What hears the events of the picture, which may lead to the stages ``paths``."""
+    """Return the listeners to the events of the picture, which may lead to the stages ``paths``."""
 
     def show(event: object) -> None:
         state.select(query=state.index_in(event, "query"))
@@ -39,7 +39,7 @@ def listeners(paths: Collection[str]) -> Listeners:
 
 
 def is_visit() -> bool:
-    """Whether the stage in sight was opened by a click in the picture."""
+    """True if the stage in sight was opened by a click in the picture."""
     return drafts.put_by_before(_VISIT) is True
 
 

@@ -15,7 +15,7 @@ from visualizer.state import controls, state
 
 
 def notices(sentences: Sequence[str]) -> None:
-    """What was changed in the link, in one box."""
+    """Say what was changed in the link, in one box."""
     if sentences:
         st.warning("\n\n".join(map(markdown_safe, sentences)), icon=":material/edit_note:")
 
@@ -33,7 +33,7 @@ def menu(title: str, offered: Mapping[str, Callable[[], None]], *, key: str, **m
 
 
 def following(name: str, value: object, choose: Callable[[Any], None]) -> dict[str, Any]:
-    """What makes a control show a value that may be chosen elsewhere too, and hand on what is chosen in it.
+    """Arguments for a control that shows a value that may be chosen elsewhere too, and hands on a choice.
 
     Raises:
         ValueError: a field of the link has this name, and would take the value too.

@@ -1,4 +1,4 @@
-"""Which attention a view draws, where a model has several."""
+"""The attention that a view draws, where a model has several."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ say = texts_of(__name__)
 
 
 def attention_kind(modules: tuple[str, ...], stage: str, *, is_chosen: bool = True) -> str:
-    """Which attention to draw: that of the current stage, or the last one.
+    """Choose the attention to draw: that of the current stage, or the last one.
 
     Where there are several, and it ``is_chosen`` here, a control chooses it.
     """

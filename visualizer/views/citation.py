@@ -1,4 +1,4 @@
-"""What a worked example is, where it was published, and whether every published number comes out."""
+"""The citation of a worked example, and the check that every published number comes out."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def verdicts(run: Run) -> Mapping[str, bool]:
 
 
 def summary(run: Run) -> Check:
-    """Whether all published numbers come out, and where they do not."""
+    """Say whether all published numbers come out, and where they do not."""
     found, count = verdicts(run), sum(numbers.numel() for numbers in run.published.values())
     wrong = ", ".join(_name(path) for path, comes_out in found.items() if not comes_out)
     where = say("one_stage") if len(found) == 1 else say("stages", n=len(found))
@@ -60,7 +60,7 @@ def _compared(run: Run) -> Iterator[tuple[str, float]]:
 
 
 def _without_its_mask() -> None:
-    """What is shown where the mask of the example was left out, and the way back."""
+    """Say that the mask of the example was left out, and offer the way back."""
     with st.container(horizontal=True, vertical_alignment="center"):
         st.warning(say("without_mask"), icon=":material/visibility_off:")
         st.button(say("with_mask"), key="as_published", on_click=state.callback(_put_mask_back))

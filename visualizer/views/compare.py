@@ -89,7 +89,7 @@ def render(run: Run, selection: Selection) -> None:
 
 
 def _nothing_to_compare(example: WorkedExample) -> None:
-    """Why there are no two runs, and the examples of which there are."""
+    """Say why there are no two runs, and offer the examples that have two."""
     st.info(say("without_mask") if example.attends else say("without_attention"))
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="examples_with_a_mask"):
         st.caption(say("with_mask"), width="content")
@@ -134,7 +134,7 @@ def _is_revealed(a: Run, b: Run, modules: Sequence[str], selection: Selection) -
 
 
 def _covered_a(*, same: bool) -> None:
-    """Why A is not in sight either."""
+    """Say why A is not in sight either."""
     st.caption(say("covered_as_b") if same else say("covered_elsewhere"))
 
 
@@ -213,7 +213,7 @@ def _title_of_b(b: Run, names: tuple[str, ...], intent: Intent | None) -> str:
 
 
 def _what_changed(a: Run, b: Run, module: str, selection: Selection, batch: int) -> None:
-    """Why nothing did or, folded, the query that lost most weight and, where it is another, the selected one."""
+    """Say why nothing changed or, folded, what the query that lost most weight, and the selected one, lost."""
     if has_same_mask(a, b, module):
         _same_masks(a, b, module, selection, batch)
         return
@@ -223,7 +223,7 @@ def _what_changed(a: Run, b: Run, module: str, selection: Selection, batch: int)
 
 
 def _same_masks(a: Run, b: Run, module: str, selection: Selection, batch: int) -> None:
-    """Where the difference comes from at an attention that has the same masks in A and in B."""
+    """Say where the difference comes from at an attention that has the same masks in A and in B."""
     masks = mask_title(a.mask_of(module).names)
     if not b.interventions:
         st.markdown(same_mask_note(a, b, module, masks))
@@ -250,7 +250,7 @@ def _selected(run: Run, module: str, selection: Selection) -> tuple[int, int]:
 
 
 def _say_opened(a: Run, b: Run, module: str, batch: int, head: int) -> None:
-    """How many cells each mask opens that the other blocks."""
+    """Say how many cells each mask opens that the other blocks."""
     n_heads = a.trace[f"{module}.weights"].value.shape[1]
     head = min(head, n_heads - 1)
     only_a, only_b = opened(a, b, module, batch=batch, head=head)
@@ -264,7 +264,7 @@ def _say_opened(a: Run, b: Run, module: str, batch: int, head: int) -> None:
 
 
 def _account(a: Run, b: Run, module: str, place: tuple[int, int], batch: int) -> str:
-    """What happened to the weight of one query, in one head."""
+    """Return the account of the weight of one query, in one head."""
     head, query = place
     rows, columns = a.axes(f"{module}.weights")
     moved = shift(a, b, module, batch=batch, head=head, query=query)
@@ -279,7 +279,7 @@ def _account(a: Run, b: Run, module: str, place: tuple[int, int], batch: int) ->
 
 
 def _sentence(moved: Shift, keys: Axis) -> str:
-    """What happened to the weight of one query, in words."""
+    """Say what happened to the weight of one query."""
     if not moved.has_key:
         return say("no_key")
     freed, lost = in_hundredths([moved.freed, sum(moved.other_losses)])
@@ -298,7 +298,7 @@ def _sentence(moved: Shift, keys: Axis) -> str:
 
 
 def _gains(moved: Shift, keys: Axis, total: int) -> str:
-    """Who gained, in numbers that add up to ``total`` hundredths as far as the weights themselves do.
+    """Say which keys gained, in numbers that add up to ``total`` hundredths as far as the weights themselves do.
 
     A key whose gain rounds to nothing is one of the others.
     """

@@ -22,7 +22,7 @@ Numbers = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class Shift:
-    """Where the attention of one query moved between run A and run B.
+    """The movement of the attention of one query between run A and run B.
 
     Attributes:
         freed: weight that A gave to the keys that only B blocks.
@@ -43,7 +43,7 @@ class Shift:
 
 @dataclass(frozen=True, eq=False)
 class Downstream:
-    """How far apart two runs are at every stage and token.
+    """The distance of two runs at every stage and token.
 
     Attributes:
         paths: the stages of the residual stream, in the order computed.
@@ -65,7 +65,7 @@ class Prediction:
 
     @property
     def changed(self) -> bool:
-        """Whether the most likely token is another one."""
+        """True if the most likely token is another one."""
         return self.before[0][0] != self.after[0][0]
 
 
@@ -94,7 +94,7 @@ def shift(a: Run, b: Run, module: str, *, batch: int, head: int, query: int, top
 
 
 def has_same_mask(a: Run, b: Run, module: str) -> bool:
-    """Whether an attention has masks of the same names, blocking the same cells, in A and in B."""
+    """True if an attention has masks of the same names, blocking the same cells, in A and in B."""
     if a.mask_of(module).names != b.mask_of(module).names:
         return False
     return all(
@@ -104,13 +104,13 @@ def has_same_mask(a: Run, b: Run, module: str) -> bool:
 
 
 def opened(a: Run, b: Run, module: str, *, batch: int, head: int) -> tuple[int, int]:
-    """How many cells of a head A opens that B blocks, and how many B opens that A blocks."""
+    """Count the cells of a head that A opens and B blocks, and those that B opens and A blocks."""
     of_a, of_b = (_all_allowed(run, module, batch)[head] for run in (a, b))
     return int((of_a & ~of_b).sum()), int((of_b & ~of_a).sum())
 
 
 def same_mask_note(a: Run, b: Run, module: str, masks: str) -> str:
-    """Where the difference at an attention comes from whose masks, called ``masks``, are the same in A and B."""
+    """Say where the difference at an attention comes from whose ``masks`` are the same in A and B."""
     modules = attention_modules(a.trace)
     other = [path for path in modules if not has_same_mask(a, b, path)]
     before = [path for path in other if modules.index(path) < modules.index(module)]

@@ -162,7 +162,7 @@ def said_of(run: Run, intervention: Intervention) -> str:
 
 
 def _parts(run: Run, path: str, selection: Selection) -> dict[str, Intervention]:
-    """What can be edited at a place, the smallest that is usual first."""
+    """Return the parts that can be edited at a place, the smallest that is usual first."""
     whole = Intervention(path, "zero")
     row = min(selection.query, run.trace[path].value.shape[-2] - 1)
     if (n_heads := run.n_heads(path)) is None:

@@ -1,4 +1,4 @@
-"""What each head does, as numbers: the measures of ``model.analysis.metrics`` on the tokens of a run."""
+"""The behaviour of each head, as numbers: the measures of ``model.analysis.metrics`` on the tokens of a run."""
 
 from __future__ import annotations
 
@@ -105,5 +105,5 @@ def _expected(run: Run, module: str) -> Tensor | None:
 
 
 def _reads_the_text(run: Run, module: str) -> bool:
-    """Whether this is the attention through which the answer reads the text."""
+    """True if this is the attention through which the answer reads the text."""
     return "target" not in run.tokens or run.is_cross_attention(module)

@@ -1,4 +1,4 @@
-"""What the difference of two runs does in the end: the logit of a token, and the loss of the text."""
+"""The effect of the difference of two runs in the end: the logit of a token, and the loss of the text."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from visualizer.state import state, widgets
 say = texts_of(__name__)
 
 _LIKELY = 5
-"""How many of the most likely tokens of each run are offered."""
+"""The number of most likely tokens of each run that are offered."""
 
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What two passes over the same tokens come to in the end.
+    """The results of two passes over the same tokens.
 
     Attributes:
         before: the logits of the one, (T, V).

@@ -79,7 +79,7 @@ def apart(run: Run, module: str) -> Parts:
 
 
 def same_both_ways(run: Run, module: str, found: Parts) -> Check:
-    """Whether the heads apart, concatenated, give every stage of the fused attention."""
+    """Check that the heads apart, concatenated, give every stage of the fused attention."""
     differences = [
         _difference(torch.cat(parts, 1 if run.n_heads(path) else -1), run.trace[path].value)
         for path, parts in ((f"{module}.{name}", parts) for name, parts in found.items())
@@ -103,7 +103,7 @@ def both_ways(run: Run, path: str, parts: Sequence[Tensor], *, batch: int) -> li
 
 
 def _part(fused: Panel, part: Tensor, head: int) -> Panel:
-    """What one head alone gives, drawn like its share of the fused attention."""
+    """Return what one head alone gives, drawn like its share of the fused attention."""
     array = to_array(part.reshape(part.shape[-2:]))
     n_columns = array.shape[1]
     columns = fused.columns

@@ -51,7 +51,7 @@ _SECOND_TEXT = 112
 """The pixels that the tokens and the track of a second text take above the picture."""
 
 N_LIKELY = 10
-"""How many of the most likely tokens are drawn."""
+"""The number of most likely tokens that are drawn."""
 
 
 def render(run: Run, selection: Selection) -> None:
@@ -132,7 +132,7 @@ def _is_covered(run: Run, cell: Cell, selection: Selection) -> bool:
 
 
 def _inputs(run: Run, cell: Cell) -> None:
-    """What the stage is computed from, without its result and without what is itself asked about elsewhere."""
+    """Draw the inputs of the stage, without its result and without what is itself asked about elsewhere."""
     inputs = operands_of(run, cell.path)
     hidden = [operand for operand in inputs if _is_asked_elsewhere(run, operand, cell)]
     given = [operand for operand in inputs if operand not in hidden]
@@ -193,14 +193,14 @@ def _place(cell: Cell) -> Place:
 
 
 def _address(name: str, run: Run, selection: Selection, cell: Cell, picture: StepPicture) -> str | None:
-    """Where the browser finds a picture; None where its numbers are so few that they come with the message."""
+    """Return the address of a picture; None where its numbers are so few that they come with the message."""
     if picture.n_numbers <= MOST_IN_MESSAGE:
         return None
     return picture_address(name, run.settings, _looking_at(selection, cell))
 
 
 def _looking_at(selection: Selection, cell: Cell) -> Selection:
-    """What is chosen, at the stage and the head that are drawn."""
+    """Return the selection at the stage and the head that are drawn."""
     return replace(selection, stage=without_layer(cell.path), layer=layer_of(cell.path), head=cell.head)
 
 
@@ -234,7 +234,7 @@ def _depth(depth: Depth) -> None:
 
 
 def _head_note(run: Run, cell: Cell) -> None:
-    """What keeps the head from doing what its name says, where something does."""
+    """Say what keeps the head from doing what its name says, where something does."""
     if run.n_heads(cell.path) is None:
         return
     module = run.trace[cell.path].module_path
@@ -250,7 +250,7 @@ def _head_note(run: Run, cell: Cell) -> None:
 
 
 def _computation(run: Run, path: str, depth: Depth, *, with_facts: bool) -> None:
-    """How it was computed, in shapes and in code, and what must hold of it: one line that opens.
+    """Draw the computation, in shapes and in code, and what must hold of it: one line that opens.
 
     The facts are those of every head and row. The way to the other words for the stage stands there too.
     """
@@ -309,7 +309,7 @@ def _shape(run: Run, operand: Operand) -> tuple[str, str]:
 
 
 def _every_part(run: Run, cell: Cell, selection: Selection) -> None:
-    """What lies side by side in a fused projection."""
+    """Draw the parts that lie side by side in a fused projection."""
     picture = every_part(run, _place(cell))
     panels = picture.panels
     if not panels:
@@ -366,7 +366,7 @@ def _likely_tokens(run: Run, cell: Cell) -> None:
 
 
 def likely_of_what(run: Run, row: int) -> str:
-    """What the probabilities of a row are of: the token after it or, in an encoder, an answer in its place."""
+    """The subject of a row's probabilities: the token after it or, in an encoder, an answer in its place."""
     sequence = run.tokens["source" if run.settings.architecture != "encoder-decoder" else "target"]
     label = markdown_safe(sequence.labels[row])
     if run.settings.architecture != "encoder":

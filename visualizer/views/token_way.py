@@ -55,7 +55,7 @@ def _covered(run: Run) -> None:
 
 
 def _lit(run: Run, way: TokenWay, selection: Selection) -> str | int:
-    """What a path leads to: the stream, the prediction, or the number of a head or feed-forward network."""
+    """Return what a path leads to: the stream, the prediction, or the number of a head or feed-forward network."""
     light = light_at(run, selection)
     if light in ("head", "feed_forward"):
         in_layer = [(i, part) for i, part in enumerate(way.parts) if layer_of(part.path) == selection.layer]
@@ -65,7 +65,7 @@ def _lit(run: Run, way: TokenWay, selection: Selection) -> str | int:
 
 
 def _part_of(first: int, n_drawn: int, n_tokens: int) -> str:
-    """Which tokens the arrow keys reach, where these are not all."""
+    """Say which tokens the arrow keys reach, where these are not all."""
     if n_drawn == n_tokens:
         return ""
     return say("arrow_keys", first=first, last=first + n_drawn - 1)

@@ -1,1 +1,1 @@
-"""What takes long: the caches of what was computed, and jobs, for one session or for all."""
+"""Slow work: the caches of what was computed, and jobs, for one session or for all."""

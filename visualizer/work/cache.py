@@ -36,7 +36,7 @@ Value = TypeVar("Value")
 
 
 class Kept(Generic[Key, Value]):
-    """What a room keeps of one kind, shared by all sessions: the newest, as many as there is room for.
+    """The values of one kind that a room keeps, shared by all sessions: the newest, as many as there is room for.
 
     Args:
         room: the most that all kept together may count; the newest is kept whatever it counts.
@@ -50,7 +50,7 @@ class Kept(Generic[Key, Value]):
         self._taken = 0.0
 
     def get(self, key: Key) -> Value | None:
-        """What was kept under a key; None where nothing was, or too long ago. It counts as new again."""
+        """Return what was kept under a key; None where nothing was, or too long ago. It counts as new again."""
         with self._lock:
             if key not in self._values:
                 return None
@@ -136,7 +136,7 @@ _taking_turns = Lock()
 
 
 def _turn_of(settings: Settings) -> Lock:
-    """What makes a second session wait for a run that a first one computes, instead of computing it too."""
+    """The lock that makes a second session wait for a run that a first one computes."""
     with _taking_turns:
         return _TURNS.setdefault(settings, Lock())
 

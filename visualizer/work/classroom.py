@@ -14,7 +14,7 @@ from threading import Lock, Timer
 from typing import NamedTuple
 
 KEPT_SECONDS = 3600.0
-"""How long an answer counts."""
+"""The seconds that an answer counts."""
 
 MOST_CLASSES = 64
 MOST_QUESTIONS = 16
@@ -69,7 +69,7 @@ class Classroom:
                 self._asked.popitem(last=False)
 
     def asked(self, code: str) -> tuple[str, Mapping[str, str]]:
-        """What was noted last of a class; "" before anything was."""
+        """Return what was noted last of a class; "" before anything was."""
         with self._lock:
             return self._asked.get(code, ("", {}))
 
@@ -93,7 +93,7 @@ class Classroom:
             self._forget_later()
 
     def answer_of(self, code: str, question: str, person: str) -> str:
-        """What a person answers; "" where nothing is kept."""
+        """Return a person's answer; "" where nothing is kept."""
         with self._lock:
             self._forget_old()
             questions = self._classes.get(code)
@@ -102,7 +102,7 @@ class Classroom:
         return answer.text if answer else ""
 
     def counts(self, code: str, question: str) -> Mapping[str, int]:
-        """How many people give each answer, the most frequent first."""
+        """Count the people who give each answer, the most frequent first."""
         with self._lock:
             self._forget_old()
             questions = self._classes.get(code)
@@ -112,7 +112,7 @@ class Classroom:
 
     @property
     def n_kept(self) -> int:
-        """How many answers are kept."""
+        """Count the answers that are kept."""
         with self._lock:
             return sum(len(given) for questions in self._classes.values() for given in questions.values())
 

@@ -18,7 +18,7 @@ from visualizer.state.visitors import has_page
 say = texts_of(__name__)
 
 AT_ONCE = 4
-"""How many jobs of this server may run at the same time."""
+"""The number of jobs of this server that may run at the same time."""
 
 UNWATCHED_SECONDS = 10.0
 """A job that nobody has looked at for so long stops: the page was closed, or something else is on it."""
@@ -27,16 +27,16 @@ LEFT_SECONDS = 3.0
 """The same once somebody has left it: others ask twice a second."""
 
 FORESEEN_FROM = 0.02
-"""How much must be done before the time left is foreseen: the pace of the beginning is seldom that of the rest."""
+"""The share to be done before the time left is foreseen: the first pace is seldom that of the rest."""
 
 EVERY_SECONDS = 0.5
-"""How often a page looks at a job that runs."""
+"""The seconds between two looks of a page at a job that runs."""
 
 SLOTS = threading.BoundedSemaphore(AT_ONCE)
 """One for each job that may run, shared by all sessions."""
 
 Phase = Literal["running", "finished", "stopped", "unwatched", "failed"]
-"""What a job is doing, or why it no longer does."""
+"""The phase of a job, or the reason why it ended."""
 
 Value = TypeVar("Value")
 Report = Callable[[Value, float], None]
@@ -68,7 +68,7 @@ class Seen(Generic[Value]):
 
     @property
     def is_running(self) -> bool:
-        """Whether there is more to come."""
+        """True if there is more to come."""
         return self.phase == "running"
 
 
@@ -117,12 +117,12 @@ class Job(Generic[Value]):
         self._thread.start()
 
     def peek(self) -> Seen[Value]:
-        """What there is, which does not keep the job from being stopped."""
+        """Return what there is, which does not keep the job from being stopped."""
         with self._lock:
             return self._now()
 
     def look(self, watcher: str = "") -> Seen[Value]:
-        """What there is. A job that nobody looks at stops."""
+        """Return what there is. A job that nobody looks at stops."""
         with self._lock:
             self._watched[watcher] = self._clock()
             return self._now()
@@ -181,7 +181,7 @@ class Job(Generic[Value]):
             self._seen = Seen(value, "running", fraction, seconds)
 
     def _now(self) -> Seen[Value]:
-        """What there is, with what is left of the time foreseen; once that is over, nothing is foreseen."""
+        """Return what there is, with what is left of the time foreseen; once that is over, nothing is foreseen."""
         left = self._end - self._clock()
         is_foreseen = self._seen.is_running and 0 <= left < math.inf
         return replace(self._seen, seconds_left=left) if is_foreseen else self._seen

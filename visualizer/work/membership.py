@@ -1,4 +1,4 @@
-"""Who is who in a class, also after the page was loaded again: a browser keeps a random text for each class.
+"""The members of a class, also after the page was loaded again: a browser keeps a random text for each class.
 
 The code of a class is made of the text of who began it, which nobody else has: so they teach it, on any server.
 Everybody else who has its link is a student.
@@ -30,13 +30,13 @@ def begin() -> str:
 
 
 def is_student() -> bool:
-    """Whether this browser is in a class that another one teaches, which alone may reveal what is covered."""
+    """True if this browser is in a class that another one teaches, which alone may reveal what is covered."""
     code = state.chosen().selection.class_code
     return bool(code) and code_of(key_in(code)) != code
 
 
 def key_in(code: str) -> str:
-    """What a browser is known by in a class: what the session knows, else what the browser has kept, else new."""
+    """Return the key of a browser in a class: what the session knows, else what the browser has kept, else new."""
     name = _COOKIE.format(code=code)
     found = drafts.put_by_before(name) or st.context.cookies.get(name, "")
     if not isinstance(found, str) or not _KEY.fullmatch(found):
@@ -46,6 +46,6 @@ def key_in(code: str) -> str:
 
 
 def cookie() -> str:
-    """What the browser is to keep for a day, as it takes it; "" without a class."""
+    """Return the cookie that the browser keeps for a day; "" without a class."""
     code = state.chosen().selection.class_code
     return f"{_COOKIE.format(code=code)}={key_in(code)}; max-age={_DAY}; samesite=lax" if code else ""

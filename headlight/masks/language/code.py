@@ -80,7 +80,7 @@ class Writer:
 
 
 def _is_fixed(node: ast.expr) -> bool:
-    """Whether a value is the same for every cell, so that Python computes it and no tensor does."""
+    """True if a value is the same for every cell, so that Python computes it and no tensor does."""
     return _FIXED.issuperset(names_in(node))
 
 

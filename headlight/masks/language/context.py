@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, eq=False)
 class MaskContext:
-    """What is known of the Tq queries and the Tk keys.
+    """The facts about the Tq queries and the Tk keys.
 
     Attributes:
         query_tokens: the token id of each query.

@@ -59,7 +59,7 @@ def _joined(allowed: Tensor, context: MaskContext, of_blocks: list[_Condition]) 
     everywhere, nowhere = torch.ones_like(allowed), torch.zeros_like(allowed)
 
     def doors_within(walls: list[_Condition]) -> list[_Condition] | None:
-        """What has to open beside the walls; None where no doors do it."""
+        """Return the doors that have to open beside the walls; None where no doors do it."""
         left = _all(walls, and_, everywhere)
         blocked = left & ~allowed
         if not blocked.any():

@@ -27,7 +27,7 @@ class Expression:
 
     @property
     def names(self) -> frozenset[str]:
-        """What it asks for, by the names that its code uses.
+        """The facts that it asks for, by the names that its code uses.
 
         Some of q, k, n_queries, n_keys, query_token, key_token, query_segment, key_segment, query_is_padding
         and key_is_padding.

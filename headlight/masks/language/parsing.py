@@ -66,7 +66,7 @@ def names_in(tree: ast.expr) -> Iterator[str]:
 
 
 def span(node: ast.expr) -> tuple[int, int]:
-    """Where a part of a tree stands in the text: its first column, and the column after its last."""
+    """Return the place of a part of a tree in the text: its first column, and the column after its last."""
     return node.col_offset, node.end_col_offset or node.col_offset
 
 
@@ -83,7 +83,7 @@ def _take_places(body: ast.expr) -> None:
 
 
 def _kind(node: ast.expr) -> Kind:
-    """What a part is, once its own parts are of the kinds that it needs."""
+    """Return the kind of a part, once its own parts are of the kinds that it needs."""
     match node:
         case ast.Name(id=name) if name in _FACTS:
             raise refusal(node, say("no_token", name=name))

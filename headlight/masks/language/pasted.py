@@ -1,4 +1,4 @@
-"""What a pasted function returns, as an expression: its names are looked up, its functions are written out."""
+"""A reader of pasted functions: it looks up their names, writes out their functions and returns an expression."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ Scope = Mapping[str, "ast.expr | _Named | _Function"]
 
 @dataclass(frozen=True, eq=False)
 class Dialect:
-    """What the functions that are pasted are of.
+    """A library whose functions are pasted.
 
     Attributes:
         parameters: what they are given, in order; the last two are the query and the key.
@@ -117,7 +117,7 @@ class Reader:
         self._n_parts = 0
 
     def read(self) -> ast.expr:
-        """What the last function or expression of the text says of a query and a key.
+        """Read what the last function or expression of the text says of a query and a key.
 
         Raises:
             MaskExpressionError: it cannot be read, or asks for what is not known here.
@@ -129,7 +129,7 @@ class Reader:
         return self._expression(returned.value, returned.scope)
 
     def _returned(self, statements: Sequence[ast.stmt], scope: Scope) -> _Named | None:
-        """What statements return, or else the last that they name or say."""
+        """Find what statements return, or else the last value that they name."""
         last: _Named | None = None
         for statement in statements:
             match statement:
@@ -218,7 +218,7 @@ class Reader:
         raise self._refusal(node, say("unknown_name", name=shortened(name), known=known))
 
     def _applied(self, node: ast.expr, function: _Function, given: Sequence[ast.expr], scope: Scope) -> ast.expr:
-        """What a function returns, for the query and the key where no arguments are given."""
+        """Read what a function returns, for the query and the key where no arguments are given."""
         returned = self._bound(node, function, given, scope)
         return self._expression(returned.value, returned.scope)
 
@@ -234,7 +234,7 @@ class Reader:
         return self._expression(named.value.elts[index], named.scope)
 
     def _bound(self, node: ast.expr, function: _Function, given: Sequence[ast.expr], scope: Scope) -> _Named:
-        """What a function returns, with the names that it may use."""
+        """Find what a function returns, with the names that it may use."""
         names = function.parameters
         needed = [name for name in names if name not in function.defaults]
         own: dict[str, ast.expr | _Named | _Function] = {

@@ -27,7 +27,7 @@ class PastedText:
         self._head = _HEAD if first[:1].isspace() else ""
 
     def statements(self) -> list[ast.stmt]:
-        """What the text says, statement by statement.
+        """Parse the text into statements.
 
         Raises:
             MaskExpressionError: Python's parser cannot read it; the place is the parser's own.
@@ -48,7 +48,7 @@ class PastedText:
         return body
 
     def place(self, node: ast.stmt | ast.expr) -> tuple[int, int]:
-        """Where a part of the statements begins, and ends."""
+        """Return the first and the last column of a part of the statements."""
         start = self._offset(node.lineno, self._column(node.lineno, node.col_offset))
         line = node.end_lineno or node.lineno
         return start, self._offset(line, self._column(line, node.end_col_offset or node.col_offset))

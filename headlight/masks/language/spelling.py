@@ -16,10 +16,10 @@ from model.texts import texts_of
 say = texts_of(__name__)
 
 LONGEST = 2000
-"""How many characters an expression may have."""
+"""The largest number of characters of an expression."""
 
 DEEPEST = 50
-"""How many parts of an expression may stand inside one another."""
+"""The greatest depth of an expression."""
 
 LARGEST = 2**62
 """No number may become larger than this, so that sums and products never leave 64 bits."""
@@ -146,12 +146,12 @@ def too_deep(start: int, end: int) -> MaskExpressionError:
 
 
 def meant_by(word: str) -> str | None:
-    """What a word that is not known was probably to be."""
+    """Guess the word that an unknown word was meant to be."""
     return _MEANT.get(word) or next(iter(difflib.get_close_matches(word, _WORDS, n=1)), None)
 
 
 def check_signs(text: str) -> None:
-    """Of signs that Python does not have, such as &&, say what to write.
+    """Refuse signs that Python does not have, such as &&, and say what to write.
 
     Raises:
         MaskExpressionError: there is one.

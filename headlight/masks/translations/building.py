@@ -14,7 +14,7 @@ from headlight.masks.translations.lines import WIDTH, commented, wrapped
 
 @dataclass(frozen=True)
 class Library:
-    """How a library of arrays spells what building a mask takes.
+    """The spelling of a library of arrays for what a mask is built of.
 
     Attributes:
         name: the module.

@@ -22,7 +22,7 @@ FACTS = {
     "query_segment": "query_segments",
     "key_segment": "key_segments",
 }
-"""What a condition can ask of the tokens, by its name in the condition: the name in ``MaskContext``."""
+"""The facts that a condition can ask of the tokens, by its name in the condition: the name in ``MaskContext``."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +74,7 @@ class MaskToTranslate:
 
     @property
     def is_per_head(self) -> bool:
-        """Whether heads differ."""
+        """True if heads differ."""
         return bool((self.allowed != self.allowed[:1]).any())
 
     @property

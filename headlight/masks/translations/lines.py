@@ -1,4 +1,4 @@
-"""What every snippet is made of: its sections, comments and long lists."""
+"""The parts of every snippet: its sections, comments and long lists."""
 
 from __future__ import annotations
 

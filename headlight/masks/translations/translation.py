@@ -15,7 +15,7 @@ say = texts_of(__name__)
 
 @dataclass(frozen=True)
 class Translation:
-    """How one library takes a mask.
+    """One library's way to take a mask.
 
     Attributes:
         title: the library and, where it has several, the kind of mask.

@@ -21,7 +21,7 @@ from tests.headlight.masks.language.pieces import conditions, contexts, plain_co
 
 
 def kinds_of(blocks: BlockMask) -> torch.Tensor:
-    """What PyTorch's block mask says of each block."""
+    """Return what PyTorch's block mask says of each block."""
     kinds = torch.full(blocks.kv_indices.shape[-2:], EMPTY, dtype=torch.uint8)
     pairs = ((PARTIAL, blocks.kv_num_blocks, blocks.kv_indices),)
     pairs += ((FULL, blocks.full_kv_num_blocks, blocks.full_kv_indices),)

@@ -1,4 +1,4 @@
-"""What each place makes of an array: PyTorch's own against PyTorch, the others as documented."""
+"""The meaning that each place gives to an array: PyTorch's own against PyTorch, the others as documented."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ def test_an_unknown_place_is_refused():
 
 
 def output_without_key(place):
-    """What PyTorch makes of a row without a key: all numbers of its output but for a bias."""
+    """Return PyTorch's output for a row without a key: all its numbers but for a bias."""
     allowed = CAUSAL & (torch.arange(T) != 2)[:, None]
     x = torch.randn(1, T, 8, generator=torch.Generator().manual_seed(1))
     if place == "flex":

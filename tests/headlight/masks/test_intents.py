@@ -1,4 +1,4 @@
-"""What a mask should be: each intention against its definition, and masks that are another one, by name."""
+"""Intentions: each one against its definition, and masks that are another one, by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a mask is called: every name against the cells that it was made of."""
+"""Names of masks: every name against the cells that it was made of."""
 
 from __future__ import annotations
 

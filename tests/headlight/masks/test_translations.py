@@ -138,7 +138,7 @@ def weights_of(given: MaskToTranslate, q: Tensor, k: Tensor) -> Tensor:
 
 
 def keyless(given: MaskToTranslate) -> Tensor:
-    """Which queries of which head have no key left, (1, H or 1, Tq, 1)."""
+    """Return which queries of which head have no key left, (1, H or 1, Tq, 1)."""
     return ~given.allowed.any(-1)[None, :, :, None]
 
 
@@ -484,7 +484,7 @@ def unfolded(code: str) -> str:
 
 
 def is_padding_at_most(given: MaskToTranslate) -> bool:
-    """Whether one number per key says the mask, with or without a causal mask: by trying what is seen at all."""
+    """True if one number per key says the mask, with or without a causal mask: by trying what is seen at all."""
     seen = given.allowed.any(1).any(0)
     causal = torch.ones(given.n_queries, given.n_keys, dtype=torch.bool).tril()
     return any(bool((given.allowed == (seen & rest)).all()) for rest in (torch.ones_like(causal), causal))

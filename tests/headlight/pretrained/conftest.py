@@ -1,4 +1,4 @@
-"""What the tests of checkpoints share: a cache folder of their own, and small checkpoints, each saved once."""
+"""Fixtures of the tests of checkpoints: a cache folder of their own, and small checkpoints, each saved once."""
 
 import pytest
 

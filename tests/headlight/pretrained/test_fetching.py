@@ -1,4 +1,4 @@
-"""What is fetched comes in a process of its own, which can be ended and leaves nothing half done."""
+"""Fetching happens in a process of its own, which can be ended and leaves nothing half done."""
 
 import json
 import threading

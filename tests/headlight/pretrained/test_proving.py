@@ -1,4 +1,4 @@
-"""What a checkpoint promises by its masks is measured on it, and a leak is named with the first stage."""
+"""The promises of a checkpoint's masks are measured on it, and a leak is named with the first stage."""
 
 import pytest
 import torch

@@ -226,7 +226,7 @@ def _rows(measured):
 @pytest.mark.parametrize(("architecture", "sequence"), PAIRS)
 @pytest.mark.parametrize("norm", ["post", "pre"])
 def test_every_stage_depends_on_what_it_may_depend_on(architecture, sequence, norm):
-    """Where every query has two keys: of a single one, the weight is 1 whatever the scores."""
+    """Every query has two keys: of a single one, the weight is 1 whatever the scores."""
     model = small_transformer(architecture, norm=norm)
     window = causal(8, 8)[1:7, :6]
     masks = {"source_mask": window} | (

@@ -36,7 +36,7 @@ def mask_stacks(draw):
 
 
 def cell(mask, query, key):
-    """Whether any head lets a query attend to a key, read cell by cell."""
+    """True if any head lets a query attend to a key, read cell by cell."""
     if mask is None:
         return True
     rows = mask.shape[-2]
@@ -54,7 +54,7 @@ def tokens_behind(masks, row, n_tokens):
 
 
 def warshall(allowed):
-    """What can be reached in any number of steps."""
+    """Return what can be reached in any number of steps."""
     closed = [[bool(allowed[i, j]) or i == j for j in range(len(allowed))] for i in range(len(allowed))]
     for via in range(len(closed)):
         for i in range(len(closed)):

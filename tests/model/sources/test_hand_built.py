@@ -1,4 +1,4 @@
-"""What each hand-built head promises, on any text and in every layer."""
+"""The promises of each hand-built head, on any text and in every layer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the picture of a derivation says, before it is drawn."""
+"""The words of the picture of a derivation, before it is drawn."""
 
 import math
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What the mask painter sends to the browser and accepts from it."""
+"""The mask painter's messages to the browser and from it."""
 
 import base64
 import json

@@ -1,4 +1,4 @@
-"""How JavaScript modules become one text, and what of it may never be written."""
+"""JavaScript modules become one text, and what of it may never be written."""
 
 import re
 

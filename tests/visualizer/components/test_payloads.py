@@ -1,4 +1,4 @@
-"""What elements send to the browser, and what they refuse."""
+"""The messages of elements to the browser, and what they refuse."""
 
 import json
 import struct
@@ -40,7 +40,7 @@ def test_natural_bounds_come_from_the_finite_numbers(numbers, palette, bounds):
 
 
 def described_panels(*panels):
-    """What the browser receives of panels, without their numbers."""
+    """Return what the browser receives of panels, without their numbers."""
     packed = tensor_grid.packed_panels(panels)
     (length,) = struct.unpack_from("<I", packed)
     return json.loads(packed[4 : 4 + length])["panels"]

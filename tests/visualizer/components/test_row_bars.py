@@ -1,4 +1,4 @@
-"""What the table of bar charts sends to the browser, and what it refuses."""
+"""The messages of the table of bar charts to the browser, and what it refuses."""
 
 import json
 import struct

@@ -1,4 +1,4 @@
-"""What the token strip accepts from the browser."""
+"""The events that the token strip accepts from the browser."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What all figures share."""
+"""Shared parts of all figures."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What stands beside the card of the guided path, with everything else gone."""
+"""The page beside the card of the guided path, with everything else gone."""
 
 from __future__ import annotations
 

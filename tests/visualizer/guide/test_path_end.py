@@ -1,4 +1,4 @@
-"""Where one lands: at the end of the path, from a click in a picture, and when another text comes into sight."""
+"""Landing: at the end of the path, from a click in a picture, and when another text comes into sight."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether padding changes the outputs is computed by a run without it."""
+"""The effect of padding on the outputs is computed by a run without it."""
 
 from __future__ import annotations
 

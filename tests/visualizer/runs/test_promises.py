@@ -1,4 +1,4 @@
-"""What a mask should be, proved on the model: what leaks, what is cut off, and what could not have failed."""
+"""The intention of a mask, proved on the model: what leaks, what is cut off, and what could not have failed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run's model starts from, what it sees while it writes, and who cannot write."""
+"""The tokens that a run's model starts from, what it sees while it writes, and who cannot write."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ def writer_for(name: str) -> Writer:
 
 @pytest.fixture
 def passes(monkeypatch) -> list[int]:
-    """How many tokens each pass of a model read."""
+    """The number of tokens that each pass of a model read."""
     found: list[int] = []
     run = Reader.run
 

@@ -1,4 +1,4 @@
-"""What puts pictures on the page."""
+"""The pieces that put pictures on the page."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What each attention sees of the settings, and what becomes of a change there."""
+"""The settings that each attention sees, and what becomes of a change there."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""What is put in the place of tensors: written into a link and read again, and refused where it is no edit."""
+"""Replacements of tensors: written into a link and read again, and refused where it is no edit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said of changed scores holds for any expression: formula, line of NumPy, derivation, and what follows."""
+"""Changed scores are described for any expression: formula, line of NumPy, derivation, and what follows."""
 
 from __future__ import annotations
 

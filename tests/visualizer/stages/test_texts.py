@@ -1,4 +1,4 @@
-"""What is told about a stage: at two depths, and nothing that this run does not have."""
+"""The texts about a stage: at two depths, and nothing that this run does not have."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ SAYS_ONLY_WHERE: dict[str, Callable[[Run, str], bool]] = {
         run.trace[path].value is run.trace[f"{module_of(path)}.concat"].value
     ),
 }
-"""What may be said, and where alone it is true: seen in the settings and the trace, not in the facts."""
+"""The sentences that are true only where something holds: seen in the settings and the trace, not in the facts."""
 
 
 @pytest.mark.parametrize("name", EVERY)

@@ -1,4 +1,4 @@
-"""What is said of operations that are one known step: what it reads, its formula, and how a number came to be."""
+"""Operations that are one known step: what it reads, its formula, and how a number came to be."""
 
 from types import SimpleNamespace
 

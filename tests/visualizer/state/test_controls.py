@@ -1,4 +1,4 @@
-"""What a page says of controls that were given other values, which it may not have heard of."""
+"""The words of a page on controls that were given other values, which it may not have heard of."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ ACTS = strategies.lists(
 
 
 class Memory(dict[str, Any]):
-    """What a session keeps, without Streamlit."""
+    """The memory of a session, without Streamlit."""
 
     to_dict = dict.copy
 

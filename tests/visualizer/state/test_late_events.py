@@ -1,4 +1,4 @@
-"""What a page says of something that has left it means nothing, and an act that fails leaves the page in place."""
+"""Late events of something that has left the page mean nothing; a failing act leaves the page in place."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ EVENTS = dict(pictures_with_events())
 
 @pytest.fixture
 def logged() -> Iterator[list[logging.LogRecord]]:
-    """What the log has of acts that failed."""
+    """Return what the log has of acts that failed."""
     records: list[logging.LogRecord] = []
     handler = logging.Handler()
     handler.emit = records.append
@@ -168,11 +168,11 @@ def test_an_act_that_fails_is_said_in_a_sentence_whose_code_the_log_has(act, log
 
 
 MADE = ("callback", "on_change", "_on_change")
-"""What makes a callback: nothing that fails in one takes the page away."""
+"""The makers of callbacks: nothing that fails in one takes the page away."""
 
 
 def is_made(given: ast.expr, source: ast.Module) -> bool:
-    """Whether a callback is one of Streamlit's own, none, or made by one of ``MADE``, perhaps under a name."""
+    """True if a callback is one of Streamlit's own, none, or made by one of ``MADE``, perhaps under a name."""
     if isinstance(given, ast.IfExp):
         return is_made(given.body, source) and is_made(given.orelse, source)
     if isinstance(given, ast.Name):

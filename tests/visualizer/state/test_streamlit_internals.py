@@ -1,4 +1,4 @@
-"""What is taken from inside of Streamlit is still there: a test that fails here says what a new version changed."""
+"""The inner parts of Streamlit are still there: a test that fails here says what a new version changed."""
 
 from __future__ import annotations
 

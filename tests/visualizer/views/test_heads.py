@@ -1,4 +1,4 @@
-"""What the Heads view sends to its picture, and what it chooses by what is done there."""
+"""The messages of the Heads view to its picture, and what it chooses by what is done there."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CROSS = "decoder.cross_attention.weights"
 
 
 def picture(app: AppTest) -> dict[str, Any]:
-    """What the component received, without its arrays."""
+    """Return what the component received, without its arrays."""
     found = [each.proto for each in app.get("bidi_component") if each.proto.component_name.endswith("_heads")]
     data = found[0].bytes
     (length,) = struct.unpack_from("<I", data)

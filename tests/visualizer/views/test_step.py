@@ -1,4 +1,4 @@
-"""What Step through says beside its pictures, and where what is done in them leads."""
+"""The words of Step through beside its pictures, and where what is done in them leads."""
 
 import pytest
 from streamlit.testing.v1 import AppTest

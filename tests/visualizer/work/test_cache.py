@@ -1,4 +1,4 @@
-"""What the rooms keep for themselves."""
+"""The caches of the rooms."""
 
 import gc
 import weakref

@@ -1,4 +1,4 @@
-"""How one number came to be."""
+"""The derivation of one number."""
 
 from visualizer.components.derivation.element import Derivation, Step, Terms, derivation
 

@@ -50,7 +50,7 @@ class Step:
 
 @dataclass(frozen=True, eq=False)
 class Derivation:
-    """How one number came to be.
+    """The derivation of one number.
 
     title: what the number is.
     columns: n labels, one per element, safe to draw.

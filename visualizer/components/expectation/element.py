@@ -90,7 +90,7 @@ def expectation(
 
 
 def parse_marks(value: object, shape: tuple[int, int], *, one_per_row: bool) -> bytes | None:
-    """What the browser sent as ``mark``: one bit per cell of ``shape``.
+    """Read what the browser sent as ``mark``: one bit per cell of ``shape``.
 
     None unless it holds base64 of exactly one bit per cell, filled up with zeros to whole bytes, and at most one in
     a row where there may be no more.

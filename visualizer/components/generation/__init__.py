@@ -1,1 +1,1 @@
-"""What a model writes, one step after the other, and the tree of a beam search."""
+"""A model's writing, one step after the other, and the tree of a beam search."""

@@ -154,7 +154,7 @@ def generation_tree(
 
 
 def steps_payload(picture: StepsPicture, header: dict[str, Any]) -> bytes:
-    """What the browser receives."""
+    """Return the bytes that the browser receives."""
     header = header | {
         "labels": list(picture.labels),
         "n_prompt": picture.n_prompt,

@@ -175,7 +175,7 @@ def payload(
     columns: Axis,
     header: Mapping[str, Any],
 ) -> bytes:
-    """What the browser receives: texts, one bit per cell painted or found, one byte of reasons, and the weights."""
+    """The browser's bytes: texts, one bit per cell painted or found, one byte of reasons, and the weights."""
     given = {"painted": painted, "others": others, "weights": weights}
     found = {f"cells of {finding.title!r}": finding.cells for finding in findings}
     size = (len(rows.labels), len(columns.labels))
@@ -196,7 +196,7 @@ def payload(
 
 
 def parse_mask(value: object, n_queries: int, n_keys: int) -> Cells | None:
-    """What the browser sent as ``paint``: which cells the painting blocks, (n_queries, n_keys).
+    """Read what the browser sent as ``paint``: the cells that the painting blocks, (n_queries, n_keys).
 
     None unless it says that it is about so many queries and keys, and holds base64 of exactly one bit per cell,
     filled up with zeros to whole bytes.
@@ -208,19 +208,19 @@ def parse_mask(value: object, n_queries: int, n_keys: int) -> Cells | None:
 
 
 def parse_masks(value: object) -> dict[str, str]:
-    """What the browser sent as ``bring_back``: ``masks``, as it was given them; what is no text is left out."""
+    """Read ``bring_back`` from the browser: ``masks``, as it was given them; what is no text is left out."""
     masks = value.get("masks") if isinstance(value, Mapping) else None
     given = masks if isinstance(masks, Mapping) else {}
     return {name: text for name, text in given.items() if isinstance(text, str)}
 
 
 def parse_mend(value: object, n_findings: int) -> int | None:
-    """What the browser sent as ``mend``: the index of a finding. None unless it is one of ``n_findings``."""
+    """Read what the browser sent as ``mend``: the index of a finding. None unless it is one of ``n_findings``."""
     return _index(value, "finding", n_findings)
 
 
 def parse_select(value: object, n_queries: int, n_keys: int) -> tuple[int, int] | None:
-    """What the browser sent as ``select``: a query and a key. None unless both are there."""
+    """Read what the browser sent as ``select``: a query and a key. None unless both are there."""
     query, key = _index(value, "query", n_queries), _index(value, "key", n_keys)
     return None if query is None or key is None else (query, key)
 

@@ -1,4 +1,4 @@
-"""What holds for the whole page: keys and their overview, how long a text may be, and what the browser keeps."""
+"""Parts of the whole page: keys and their overview, how long a text may be, and what the browser keeps."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ KEYS: Mapping[str, Act] = {
     "x": "hide",
     "r": "reveal",
 }
-"""What a key does; besides, ``?`` opens the overview and ``f`` fills the screen, which the browser does alone."""
+"""Each key's act; besides, ``?`` opens the overview and ``f`` fills the screen, which the browser does alone."""
 
 OVERVIEW: tuple[tuple[str, str], ...] = (
     ("?", say("overview")),

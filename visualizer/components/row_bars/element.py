@@ -85,7 +85,7 @@ def payload(
     reference: Weights | None,
     key: str,
 ) -> bytes:
-    """What the browser receives."""
+    """Return the bytes that the browser receives."""
     _check(rows, columns, keys, blocked, reference)
     header = {
         "key": key,

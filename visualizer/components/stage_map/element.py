@@ -53,7 +53,7 @@ def stage_map(
 
 
 def parse_stage(value: object, model: ModelMap) -> StageChoice | None:
-    """What the browser sent as ``stage``, None unless it is a stage of this map with a sequence number."""
+    """Read what the browser sent as ``stage``; None unless it is a stage of this map with a sequence number."""
     if not isinstance(value, dict):
         return None
     path, seq = value.get("path"), value.get("seq")

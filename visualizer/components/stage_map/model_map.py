@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 INPUT = "input"
-"""Where the first residual connection of a layer starts: what the layer was given."""
+"""The start of the first residual connection of a layer: what the layer was given."""
 
 _PATH = re.compile(r"(?:(encoder|decoder)\.)?(?:(inputs|layers\.(\d+))\.)?(?:(.+)\.)?([^.]+)")
 _TITLES = {"encoder": "Encoder", "decoder": "Decoder"}
@@ -116,7 +116,7 @@ class ModelMap:
 
 @dataclass(frozen=True)
 class _Place:
-    """Where a stage belongs: its track, the section of the track, its module there.
+    """The place of a stage: its track, the section of the track, its module there.
 
     A section is ``inputs``, ``end``, ``output``, or a layer: ``layers.N``, the name of a layer traced on its
     own, or ``part`` for everything else.
@@ -207,7 +207,7 @@ def _layer_label(section: str) -> str:
 
 
 def _block_key(place: _Place, previous: str) -> str:
-    """Which block of its layer a stage is of; what dropout leaves and a norm straight after are their sum's."""
+    """The block of its layer that a stage is of; what dropout leaves and a norm straight after are their sum's."""
     stage = place.stage
     if place.module:
         return place.module

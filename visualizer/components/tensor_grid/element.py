@@ -102,7 +102,7 @@ def tensor_grid(
 def packed_panels(
     panels: Sequence[Panel], header: Mapping[str, Any] | None = None, *, precision: Precision = "fit"
 ) -> bytes:
-    """What the browser receives of the panels.
+    """Return the bytes of the panels.
 
     Raises:
         ValueError: as ``in_precision``.

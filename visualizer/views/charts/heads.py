@@ -1,4 +1,4 @@
-"""What the heads of one attention do: how far they look, and where their queries and keys lie."""
+"""The behaviour of the heads of one attention: how far they look, and where their queries and keys lie."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def draw_directions(run: Run, cell: Cell) -> None:
 
 
 def _one(means: np.ndarray) -> str:
-    """Whether all weight of a head lies at one distance, which can be read from the curves at once."""
+    """Return whether all weight of a head lies at one distance, which can be read from the curves at once."""
     at_one = [head for head, curve in enumerate(means) if np.nanmax(np.nan_to_num(curve)) > 0.99]
     if not at_one:
         return ""

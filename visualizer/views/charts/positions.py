@@ -14,7 +14,7 @@ from visualizer.state.theme import theme
 say = texts_of(__name__)
 
 ALIKE = 1e-4
-"""How far dot products at one distance may differ, relative to the largest, and still count as one number."""
+"""The largest relative difference of dot products at one distance that still counts as one number."""
 
 
 def draw(run: Run, cell: Cell) -> None:

@@ -50,7 +50,7 @@ def draw(run: Run, cell: Cell) -> None:
 
 
 def additions(run: Run, paths: list[str], batch: int) -> list[Addition]:
-    """What was added at each of some sums, in one batch item; dropout on the way is in it."""
+    """Return what was added at each of some sums, in one batch item; dropout on the way is in it."""
     from visualizer.figures.residual_stream import Addition
 
     found = []

@@ -78,7 +78,7 @@ def name_of_head(run: Run, cell: Cell) -> str:
 
 
 def temperature_of(run: Run, cell: Cell) -> float:
-    """What the run divides the scores of an attention by."""
+    """Return the temperature that the run divides the scores of an attention by."""
     module = cell.path.rpartition(".")[0]
     width: int = run.trace[f"{module}.q"].value.shape[-1]
     return math.sqrt(width) if run.scales_scores(module) else 1.0
@@ -90,7 +90,7 @@ def undivided_scores(run: Run, cell: Cell) -> Numbers:
 
 
 def reasons(run: Run, cell: Cell) -> list[str]:
-    """What blocks each key of the selected query: the masks' names, empty where none does."""
+    """Return what blocks each key of the selected query: the masks' names, empty where none does."""
     module = cell.path.rpartition(".")[0]
     bits, names = blocked_cells(run, module, cell.batch)
     n_keys = run.trace[f"{module}.weights"].value.shape[-1]
@@ -115,7 +115,7 @@ def _whose(run: Run, cell: Cell) -> str:
 
 
 def _said(run: Run, cell: Cell) -> str:
-    """What must be known to read the bars, as far as it holds of this row."""
+    """Return the sentences that the reader of the bars needs, as far as they hold of this row."""
     masked, weights = _row(run, cell, "masked_scores").astype(np.float64), _row(run, cell, "weights")
     blocked = [bool(reason) for reason in reasons(run, cell)]
     hatched = ""

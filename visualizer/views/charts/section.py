@@ -24,7 +24,7 @@ CHARTS: Mapping[str, Callable[[Run, Cell], None]] = {
     "directions": heads.draw_directions,
     "measures": measures.draw,
 }
-"""What draws each chart, by its name in the link."""
+"""The function that draws each chart, by its name in the link."""
 
 
 def charts_at(run: Run, path: str) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""How the next token is to be chosen."""
+"""The controls that say how the next token is chosen."""
 
 from __future__ import annotations
 

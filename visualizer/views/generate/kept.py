@@ -1,4 +1,4 @@
-"""What models have written, kept for all sessions, so that going back to it computes nothing."""
+"""The texts that models have written, kept for all sessions, so that going back to it computes nothing."""
 
 from __future__ import annotations
 

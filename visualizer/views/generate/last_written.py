@@ -1,4 +1,4 @@
-"""What this session last saw the model write, so that a change of the settings computes only what differs."""
+"""The text that a session last saw the model write, so that another setting computes only what differs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _KEY = "generation"
 
 @dataclass(frozen=True, eq=False)
 class Shown:
-    """What was written last, and where it came from.
+    """The text that was written last, and its origin.
 
     Attributes:
         subject: the sequence that it continues or answers.
@@ -34,7 +34,7 @@ class Shown:
 
 
 def written_now(subject: Subject, writer: Writer, how: OneByOne) -> Shown:
-    """What the model writes: what this session saw last, what is kept from before, or what is new.
+    """Return what the model writes: what this session saw last, what is kept from before, or what is new.
 
     Raises:
         ValueError: as ``write``.
@@ -54,7 +54,7 @@ def written_now(subject: Subject, writer: Writer, how: OneByOne) -> Shown:
 
 
 def account_of(written: Written) -> str:
-    """How often the model runs, or what a change of the settings left as it was."""
+    """Say how often the model runs, or what a change of the settings left as it was."""
     total, kept = len(written.steps), written.n_kept
     if kept == 0:
         return say("once_for_each_token", times=_times(total))
@@ -68,7 +68,7 @@ def account_of(written: Written) -> str:
 
 
 def _before(last: Shown | None, subject: Subject, how: OneByOne) -> Written | None:
-    """What the same model wrote last, where its steps have what this way of writing needs."""
+    """Return what the same model wrote last, where its steps have what this way of writing needs."""
     usable = last is not None and last.subject == subject and last.how.cached == how.cached
     return last.written if last is not None and usable else None
 

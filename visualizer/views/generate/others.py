@@ -32,7 +32,7 @@ class Offer:
 
 
 def offers(settings: Settings) -> tuple[Offer, ...]:
-    """What to offer beside a model that cannot write: its text continued by a decoder, and tasks with an answer."""
+    """Offers beside a model that cannot write: its text continued by a decoder, and tasks with an answer."""
     trained = tuple(
         Offer(task, say("trained", title=TRAINED_MODELS[task].title), _trained(task)) for task in _WRITTEN_TASKS
     )

@@ -1,4 +1,4 @@
-"""What a model wrote as something to draw."""
+"""The pictures of what a model wrote."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from visualizer.stages.panels import to_array
 say = texts_of(__name__)
 
 N_BARS = 10
-"""How many of the most likely tokens have a bar of their own."""
+"""The number of most likely tokens that have a bar of their own."""
 
 
 def steps_picture(run: Run, writer: Writer, how: OneByOne, written: Written) -> StepsPicture:
@@ -71,7 +71,7 @@ def tree_picture(run: Run, writer: Writer, tree: BeamTree) -> tuple[tuple[Node, 
 
 
 def _blocked(writer: Writer, n_read: int) -> np.ndarray:
-    """Which masks block which cell of the decoder's self-attention over the first tokens, (T, T)."""
+    """Return the masks that block each cell of the decoder's self-attention over the first tokens, (T, T)."""
     size = len(writer.prompt) + writer.longest
     bits: np.ndarray = writer.masks.blocked_bits(size, size)[0, :n_read, :n_read].contiguous().numpy()
     return bits
@@ -99,7 +99,7 @@ def _keys(run: Run, writer: Writer, read: tuple[str, ...]) -> Axis:
 
 
 def _blocked_keys(writer: Writer) -> np.ndarray:
-    """Which keys of the source the mask of the first layer's cross-attention hides."""
+    """Return the keys of the source that the mask of the first layer's cross-attention hides."""
     mask = next((mask for mask in writer.memory_masks if mask is not None), None)
     if mask is None:
         return np.zeros(len(writer.source), np.uint8)
@@ -148,7 +148,7 @@ def bars_of(run: Run, step: Step, never: Tokens, *, sampled: bool) -> tuple[tupl
 
 
 def _sentence(run: Run, writer: Writer, how: OneByOne, step: Step) -> str:
-    """How the token was chosen; isolated, so that a label of another direction turns nothing else around."""
+    """Say how the token was chosen; isolated, so that a label of another direction turns nothing else around."""
     label = _quoted(run, step.token)
     if how.sampling.temperature == 0:
         over = [_quoted(run, token) for token in writer.never if step.logits[token] > step.logits[step.token]]

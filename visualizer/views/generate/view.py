@@ -115,7 +115,7 @@ def _predict(run: Run, writer: Writer, how: OneByOne, written: Written, selectio
 
 
 def _heads_are_asked_about(run: Run) -> bool:
-    """Whether any head of the same sequence is asked about elsewhere, and not revealed yet."""
+    """True if any head of the same sequence is asked about elsewhere, and not revealed yet."""
     return any(
         is_covered(run.subject, result_at(run, f"{module}.weights", head=head, batch=0))
         for module in attention_modules(run.trace)
@@ -158,7 +158,7 @@ def _how_it_ended(writer: Writer, written: Written) -> str:
 
 
 def why_cache_differs(settings: Settings, difference: Difference) -> str:
-    """Why numbers with a key/value cache differ from those without, where it is the change of scores; else ""."""
+    """Say why a key/value cache changes the numbers, where the change of scores is the reason; else ""."""
     counts = {"n_keys", "n_queries"}
     if difference.is_rounding or not settings.score or counts.isdisjoint(parse_score(settings.score).names):
         return ""
@@ -166,7 +166,7 @@ def why_cache_differs(settings: Settings, difference: Difference) -> str:
 
 
 def cache_check(difference: Difference) -> Check:
-    """Whether the key/value cache changes no number."""
+    """Check that the key/value cache changes no number."""
     found = say(
         "cache_check",
         probabilities=difference.probabilities,

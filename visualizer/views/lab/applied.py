@@ -1,4 +1,4 @@
-"""How the mask is put into effect: one row under every way of masking, in every number type."""
+"""The ways to put the mask into effect: one row under every way of masking, in every number type."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _cell(cell: AppliedRow, *, has_key: bool) -> BarCell:
 
 
 def _remarks(cell: AppliedRow, *, has_key: bool) -> list[Remark]:
-    """How much leaks through one row, and what else is wrong with it."""
+    """Say how much leaks through one row, and what else is wrong with it."""
     found = [Remark(say("leak", amount=_number(cell.leak)), warning=cell.leak != 0)]
     if cell.taken and not cell.leak:
         found.append(Remark(say("taken", amount=_number(cell.taken)), warning=True))
@@ -91,4 +91,4 @@ _OUTCOMES = {
     "unmasked": Remark(say("outcome_unmasked"), warning=True),
     "other": Remark(say("outcome_other"), warning=True),
 }
-"""What a row without a key gives, in words."""
+"""The words for the outcome of a row without a key."""

@@ -78,7 +78,7 @@ def blocks_of(case: Case, expression: str | None, n_tokens: int | None, size: in
 
 @dataclass(frozen=True)
 class Asked:
-    """What blocks are asked for.
+    """The blocks that are asked for.
 
     Attributes:
         expression: the mask.
@@ -111,7 +111,7 @@ def work_out(asked: Asked, progress: Callable[[float], None]) -> Blocks | MaskEx
 
 
 def summary(found: Blocks) -> str:
-    """How many blocks of which kind, and what is saved."""
+    """Say how many blocks of each kind there are, and what is saved."""
     return say(
         "summary",
         n_empty=found.count(EMPTY),
@@ -150,6 +150,6 @@ def _panel(found: Blocks) -> Panel:
 
 
 def _n_tokens(case: Case) -> int | None:
-    """How many tokens the mask is laid on; None for those of the text."""
+    """Choose the number of tokens that the mask is laid on; None for those of the text."""
     tokens = case.selection.block_tokens
     return None if tokens == "text" else int(tokens)

@@ -1,4 +1,4 @@
-"""What every part of the Mask lab works on: the mask of one head, and the tokens it is over."""
+"""The case that every part of the Mask lab works on: the mask of one head, and the tokens it is over."""
 
 from __future__ import annotations
 
@@ -73,12 +73,12 @@ class Case:
 
     @property
     def of_encoder(self) -> bool:
-        """Whether it is the encoder's own attention, with a decoder beside it."""
+        """True if it is the encoder's own attention, with a decoder beside it."""
         return self.attention.name == "encoder"
 
     @property
     def context(self) -> MaskContext:
-        """What an expression may ask of the tokens, the head and the sequence."""
+        """The facts that an expression may ask of the tokens, the head and the sequence."""
         return mask_context(self.queries, self.keys, self.selection.head, self.run.item)
 
     @property
@@ -88,12 +88,12 @@ class Case:
 
     @property
     def allowed(self) -> Tensor:
-        """What this head may attend to, (Tq, Tk)."""
+        """The cells that this head may attend to, (Tq, Tk)."""
         return self.allowed_of_heads[min(self.selection.head, len(self.allowed_of_heads) - 1)]
 
     @property
     def allowed_of_heads(self) -> Tensor:
-        """What the heads of this layer may attend to, (H or 1, Tq, Tk)."""
+        """The cells that the heads of this layer may attend to, (H or 1, Tq, Tk)."""
         allowed = self.masks.allowed
         if allowed is None:
             return torch.ones(1, *self.size, dtype=torch.bool)
@@ -101,7 +101,7 @@ class Case:
 
     @property
     def has_changed_scores(self) -> bool:
-        """Whether the mask is laid on scores that were changed after scaling."""
+        """True if the mask is laid on scores that were changed after scaling."""
         return f"{self.module}.modified_scores" in self.run.trace
 
     @property

@@ -1,4 +1,4 @@
-"""What of a large mask is drawn, and can be painted."""
+"""The part of a large mask that is drawn, and can be painted."""
 
 from __future__ import annotations
 

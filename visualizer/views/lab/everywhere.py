@@ -1,4 +1,4 @@
-"""What is wrong with the masks of all layers, heads, sequences and attentions, of which the painter shows one."""
+"""The faults of the masks of all layers, heads, sequences and attentions, of which the painter shows one."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ say = texts_of(__name__)
 
 
 def found_everywhere(case: Case, shown: tuple[Finding, ...]) -> tuple[Found, ...]:
-    """What is wrong with the masks of other layers, heads and sequences, and not with the one that is shown.
+    """Find the faults of the masks of other layers, heads and sequences that the shown mask has not.
 
     Nothing where there is but one mask.
     """
@@ -40,7 +40,7 @@ def found_everywhere(case: Case, shown: tuple[Finding, ...]) -> tuple[Found, ...
 
 
 def found_beside(case: Case) -> tuple[tuple[Case, Found], ...]:
-    """What is wrong with the masks of the other attentions, beside what each of them should be."""
+    """Find the faults of the masks of the other attentions, beside what each of them should be."""
     run, selection = case.run, case.selection
     others = [
         case_in(run, selection, attention)
@@ -89,12 +89,12 @@ def _planes(case: Case) -> Iterator[Plane]:
 
 
 def _found_in(case: Case, planes: Sequence[Plane]) -> tuple[Found, ...]:
-    """What is wrong with any mask of an attention, most severe first; notes are left to the painter."""
+    """Find the faults of any mask of an attention, most severe first; notes are left to the painter."""
     return judged(planes, lambda plane: _findings(case, plane))
 
 
 def _findings(case: Case, plane: Plane) -> tuple[Finding, ...]:
-    """What is wrong with one mask, beside what it was said to be, over the tokens of its sequence."""
+    """Find the faults of one mask, beside what it was said to be, over the tokens of its sequence."""
     batches, attention = cached_run(case.run.settings).batches, case.attention
     item, head = divmod(plane.tokens, case.run.settings.n_heads)
     context = mask_context(batches[attention.queries][item], batches[attention.keys][item], head, item)

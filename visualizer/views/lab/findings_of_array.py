@@ -1,4 +1,4 @@
-"""What a loaded array is, and what is wrong with it beside what it should be, in all its masks."""
+"""The masks in a loaded array, and their faults beside what they should be."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _MANY_CELLS = 256 * 256
 def draw_findings(
     case: Case, passed: Passed, planes: Sequence[Plane], shown: Plane, destination: Destination
 ) -> Tensor | None:
-    """What the masks are, and, once it is said what they should be, everything that is wrong with any of them.
+    """Draw what the masks are and, once it is said what they should be, all their faults.
 
     Returns:
         The cells of the mask shown that are not as they should be, (Tq, Tk); None where there are none.
@@ -70,7 +70,7 @@ def _judge(
 
 
 def _said_of(case: Case, plane: Plane, destination: Destination) -> tuple[MaskContext, Intent | None]:
-    """What is said of the tokens of one mask, and of what it should be."""
+    """Return what is said of the tokens of one mask, and of what it should be."""
     said = TokensSaid(case.selection.array_documents, case.selection.array_padding)
     (n_queries, n_keys), at = plane.allowed.shape, dict(plane.index)
     before = case.selection.keys_before if n_queries != n_keys else 0
@@ -83,7 +83,7 @@ def _said_of(case: Case, plane: Plane, destination: Destination) -> tuple[MaskCo
 
 
 def _described(mask: MaskCase, context: MaskContext, destination: Destination) -> Sequence[Finding]:
-    """What a mask is, and which of its rows have no key, as notes."""
+    """Describe a mask and its rows without a key, as notes."""
     name = Finding("name", say("this_is", name=name_of(mask.allowed, context)), "note", mask.allowed, "", "")
     keyless = without_key(mask, destination.keyless)
     return [name] if keyless is None else [name, replace(keyless, severity="note")]
@@ -111,7 +111,7 @@ def draw_finding(one: Found, attention: str = "") -> None:
 
 
 def elsewhere(given: Tensor, place: str, here: Tensor | None, n_heads: int) -> None:
-    """What the array would be in other places, one line for each mask that has a name."""
+    """Say what the array would be in other places, one line for each mask that has a name."""
     places: dict[str, list[str]] = {}
     for name, destination in DESTINATIONS.items():
         if name == place or destination.rows == "sequences" or given.dim() == 1:

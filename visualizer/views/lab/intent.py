@@ -1,4 +1,4 @@
-"""What the mask should be: the question that every part of the lab answers to."""
+"""The mask as it should be: the question that every part of the lab answers to."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _ARRAY = "expected_array"
 
 
 def chosen_intent(case: Case, context: MaskContext | None = None) -> Intent | None:
-    """What was said that a mask over some tokens should be, else over those of the case; None where nothing was."""
+    """Return the intention for a mask over some tokens, else over those of the case; None where nothing was."""
     found, over = intended.chosen_intent(case.selection, case.attention), context or case.context
     if found is not None and found.follows_position and over.n_queries != over.n_keys:
         found = replace(found, cache=keys_before(case.selection, case.attention))
@@ -36,7 +36,7 @@ def chosen_intent(case: Case, context: MaskContext | None = None) -> Intent | No
 
 
 def intent_of_array(case: Case, context: MaskContext) -> Intent | None:
-    """What was said that a loaded array over some tokens should be; None where nothing was."""
+    """Return the intention for a loaded array over some tokens; None where nothing was."""
     found, selection = read_intent(case.selection.intent_array), case.selection
     if found is None or found.kind in (*CELLS_OF_THEIR_OWN, "expression"):
         return _worked_out(found, context)
@@ -246,5 +246,5 @@ def _extra(field: str, name: str, intent: Intent) -> None:
 
 
 def padding_of(context: MaskContext) -> tuple[Tensor, Tensor]:
-    """Which queries and which keys are padding, (Tq,) and (Tk,) bool."""
+    """Return the queries and the keys that are padding, (Tq,) and (Tk,) bool."""
     return torch.tensor(context.query_is_padding), torch.tensor(context.key_is_padding)

@@ -1,4 +1,4 @@
-"""What was measured, kept for all sessions: a measurement takes seconds or minutes and follows from its run."""
+"""The measurements, kept for all sessions: a measurement takes seconds or minutes and follows from its run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ say = texts_of(__name__)
 
 
 class Measured(NamedTuple):
-    """What is measured.
+    """The quantity that is measured.
 
     Attributes:
         subject: a sequence of a run, or one pair.
@@ -50,7 +50,7 @@ def measure_and_keep(measured: Measured, progress: Callable[[float], None]) -> M
 
 
 def estimated_seconds(measured: Measured) -> float:
-    """How long a measurement will take on this machine, timed once."""
+    """Estimate the time of a measurement on this machine, timed once."""
     timed = _SECONDS.get(measured)
     if timed is not None:
         return timed

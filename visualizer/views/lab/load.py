@@ -140,7 +140,7 @@ def _type_of(given: Tensor) -> str:
 
 
 def _heads_in(case: Case, given: Tensor, place: str) -> int:
-    """How many heads an axis of sequences and heads has; asked for where there is such an axis."""
+    """Ask how many heads an axis of sequences and heads has, where there is such an axis."""
     if given.dim() != 3 or not DESTINATIONS[place].takes_heads_of_batch:
         return 1
     widgets.number("array_heads", width=200)
@@ -155,7 +155,7 @@ def _remark(remark: Remark) -> None:
 def _judged(
     case: Case, passed: Passed, destination: Destination, questions: AbstractContextManager[object]
 ) -> None:
-    """What should be and is known of the tokens, the picture of one mask, and what is wrong with any of them."""
+    """Judge the masks: ask about tokens and intention, draw one mask, and say what is wrong with any of them."""
     is_of_keys = destination.rows == "sequences"
     with questions:
         if not is_of_keys:
@@ -248,7 +248,7 @@ def _paint(case: Case, allowed: Tensor) -> None:
 
 
 def _is_said_of_any_mask(intent: str) -> bool:
-    """Whether an intention is one for the painter too: neither its own mask nor cells given beside the array."""
+    """True if an intention is one for the painter too: neither its own mask nor cells given beside the array."""
     return kind_of(intent) not in (UNSAID, *CELLS_OF_THEIR_OWN)
 
 

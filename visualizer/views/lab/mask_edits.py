@@ -1,4 +1,4 @@
-"""What a person does to the masks, as new settings: paint, write an expression, start from one, take over."""
+"""A person's changes to the masks, as new settings: paint, write an expression, start from one, take over."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from visualizer.settings.painted_mask import (
 from visualizer.settings.settings import FIELDS, Selection, Settings, in_mask_order
 
 POSITIONS = frozenset({"q", "k", "n_queries", "n_keys"})
-"""What an expression can name that does not depend on the text."""
+"""The names of an expression that do not depend on the text."""
 
 AS_EXPRESSIONS: Mapping[str, Callable[[Settings, MaskContext], str]] = {
     "causal": lambda settings, context: "k <= q",
@@ -57,7 +57,7 @@ def source_in(settings: Settings, scope: Scope) -> str:
 
 
 def painted_in(settings: Settings, scope: Scope, context: MaskContext) -> Tensor:
-    """What the painting that is in force in a scope allows, (Tq, Tk)."""
+    """Return the cells that the painting in force in a scope allows, (Tq, Tk)."""
     return painted_cells(source_in(settings, scope) if "custom" in settings.mask else "", context)
 
 

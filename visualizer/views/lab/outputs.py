@@ -1,4 +1,4 @@
-"""What the outputs of a model are called, and their grids."""
+"""The names of a model's outputs, and their grids."""
 
 from __future__ import annotations
 

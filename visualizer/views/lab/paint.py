@@ -203,7 +203,7 @@ def _history_of(case: Case) -> str:
 
 
 def judged(case: Case, allowed: torch.Tensor) -> tuple[tuple[Finding, ...], str]:
-    """What is wrong with a mask, (Tq, Tk), True = may attend, and what is said where nothing is or nobody asked."""
+    """Find the faults of a mask, (Tq, Tk), True = may attend; a sentence where there is none or nobody asked."""
     intent = chosen_intent(case)
     if intent is None:
         return (), say("unsaid", name=name_of(case.allowed, case.context))
@@ -215,7 +215,7 @@ def judged(case: Case, allowed: torch.Tensor) -> tuple[tuple[Finding, ...], str]
 
 
 def findings_of(case: Case, allowed: torch.Tensor, intent: Intent) -> tuple[Finding, ...]:
-    """What is wrong with a mask, (Tq, Tk), True = may attend, beside what it should be.
+    """Find the faults of a mask, (Tq, Tk), True = may attend, beside what it should be.
 
     No mend shows a decoder's query a later token.
     """

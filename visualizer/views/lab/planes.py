@@ -21,7 +21,7 @@ _MOST_NAMED = 3
 
 
 Index = tuple[tuple[str, int], ...]
-"""Where a mask is among several: the axis and the index along it, such as ``(("head", 2),)``."""
+"""The place of a mask among several: the axis and the index along it, such as ``(("head", 2),)``."""
 
 
 @dataclass(frozen=True, eq=False)

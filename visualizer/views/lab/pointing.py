@@ -1,4 +1,4 @@
-"""Where an expression is wrong: the line that it is in, and a mark below the place."""
+"""The place where an expression is wrong: the line that it is in, and a mark below the place."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ def _claimed(case: Case, intent: Intent) -> str:
 
 
 def _padding(case: Case) -> None:
-    """Whether padding changes the outputs of the tokens, by a run with and without."""
+    """Say whether padding changes the outputs of the tokens, by a run with and without."""
     effect = None if case.run.interventions else effect_of_padding(case.run)  # rows of edits would be other tokens
     if effect is None:
         return
@@ -148,7 +148,7 @@ def _named(output: str) -> str:
 
 
 def _is_causal(case: Case) -> bool:
-    """Whether the masks of every layer and head hide later tokens."""
+    """True if the masks of every layer and head hide later tokens."""
     kind = without_layer(case.module)
     masks = [mask.allowed for path, mask in case.run.promised.items() if without_layer(path) == kind]
     return not any(mask is None or bool(mask.expand(-1, -1, *case.size).triu(1).any()) for mask in masks)
@@ -162,7 +162,7 @@ def _where(leaking: list[Verdict]) -> str:
 
 
 def _leak(case: Case, proof: Proof, sequence: SequenceName) -> None:
-    """Where it begins, with the way there."""
+    """Say where it begins, with the way there."""
     leak = proof.leak
     if leak is None:
         return

@@ -51,7 +51,7 @@ def render(case: Case) -> None:
 
 
 def reached_in(case: Case) -> Tensor:
-    """Which rows can depend on which tokens after each layer, (L, Tq, Tk) bool, as far as the masks allow.
+    """Return the rows that can depend on each token after each layer, (L, Tq, Tk) bool, as far as the masks allow.
 
     Of self-attention by its masks alone; of cross-attention which tokens of the source, by its masks, the encoder's
     and those of the decoder's own attention.
@@ -103,7 +103,7 @@ def _steps_panel(case: Case, steps: NDArray[np.int64], n_layers: int) -> Panel:
 
 
 def _agreement(may: NDArray[np.bool_], norms: NDArray[np.floating]) -> None:
-    """Whether the measured influence stays within the reach."""
+    """Say whether the measured influence stays within the reach."""
     outside, n_passing = int((norms[~may] != 0).sum()), int((norms[may] != 0).sum())
     if outside:
         st.error(say("disagrees", n_cells=outside))

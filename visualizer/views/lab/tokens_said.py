@@ -1,4 +1,4 @@
-"""What is said of the tokens of a loaded array: which are padding, and which document each is of."""
+"""The facts said of the tokens of a loaded array: which are padding, and which document each is of."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def _documents(given: Sequence[int], n_keys: int) -> list[int]:
 
 
 def _padding(given: Sequence[int], n_keys: int, sequence: int, *, is_left: bool) -> list[bool]:
-    """Whether each key is padding: of flags, of a number of tokens, or of one for each sequence."""
+    """Read the padding of each key from flags, from a number of tokens, or from one number for each sequence."""
     if not given:
         return [False] * n_keys
     if len(given) == n_keys and set(given) <= {0, 1} and n_keys > 1:

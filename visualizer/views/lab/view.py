@@ -27,7 +27,7 @@ PANELS = {
     "reach": reach.render,
     "prove": prove.render,
 }
-"""What can be done with a mask that is painted, in the order of the menu."""
+"""The panels for a painted mask, in the order of the menu."""
 
 _OF_RESULTS = {
     "apply": say("result_of_apply"),

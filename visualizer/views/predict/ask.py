@@ -96,7 +96,7 @@ def ask_cells(question: CellQuestion, of: Hashable) -> bool:
 
 
 def is_revealed(question: CellQuestion | TokenQuestion, of: Hashable) -> bool:
-    """Whether the result was revealed before."""
+    """True if the result was revealed before."""
     return expectation_at(of, question.result).revealed
 
 
@@ -119,7 +119,7 @@ def ask_token(question: TokenQuestion, of: Hashable, title: str) -> bool:
 
 
 def _beside_class(question: CellQuestion | TokenQuestion, of: Hashable) -> AbstractContextManager[None]:
-    """What is drawn meanwhile stands beside the answers of a class, where there is one."""
+    """Put what is drawn meanwhile beside the answers of a class, where there is one."""
     code = state.chosen().selection.class_code
     return beside_answers(question, of, code, revealed=is_revealed(question, of)) if code else nullcontext()
 
@@ -147,7 +147,7 @@ def _choose_token(
 
 
 def _say(sentence: str) -> None:
-    """What came of it, in sight and heard by who does not see it."""
+    """Say what came of it, in sight and for screen readers."""
     st.markdown(f"**{sentence}**")
 
 

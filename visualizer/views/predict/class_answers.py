@@ -1,4 +1,4 @@
-"""What a class expects: this person's answer counted; for who asks the way to join and the counts."""
+"""The answers of a class: this person's answer counted; for the asker the way to join and the counts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from visualizer.work.membership import is_student, key_in
 say = texts_of(__name__)
 
 EVERY_SECONDS = 2.0
-"""How often the counts are looked up while they are in sight."""
+"""The seconds between two looks at the counts while they are in sight."""
 
 MOST_BARS = 12
 _MET = "questions_met"
@@ -117,7 +117,7 @@ def address_for_students(page: str, choices: Choices) -> str:
 
 
 def for_students(choices: Choices) -> Choices:
-    """What a student is to see of what is chosen: covered, and on a screen of their own."""
+    """Return what a student sees of the choices: covered, and on a screen of their own."""
     return replace(choices, selection=replace(choices.selection, hidden=True, present=False))
 
 
@@ -153,7 +153,7 @@ def _total(total: int, asked_for: str) -> str:
 
 
 def _asked_for(question: Question) -> str:
-    """Of a matrix, the answer of one row counts."""
+    """Reduce a question about a matrix to the one row whose answer counts."""
     if isinstance(question, TokenQuestion):
         return ""
     return say("row", row=position(question.panel.rows, question.row))

@@ -1,4 +1,4 @@
-"""What stands in the place of a result that is covered and not asked about where it would be shown."""
+"""The cover in the place of a result that is hidden and not asked about where it would be shown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is asked about a covered result, and which answers are right."""
+"""The questions about a covered result, and their right answers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Flags = NDArray[np.bool_]
 Codes = NDArray[np.uint8]
 
 NOTHING, AS_EXPECTED, NOT_SO, MISSED = range(4)
-"""What a cell is once a result is revealed: neither, marked and right, marked and wrong, right and not marked."""
+"""A cell once a result is revealed: neither, marked and right, marked and wrong, right and not marked."""
 
 OF_TOKENS = ("logits", "probabilities")
 """The stages whose rows are asked for a token."""
@@ -37,7 +37,7 @@ _ROUNDING = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class CellQuestion:
-    """Which cells of a matrix a person expects to be something.
+    """A question about the cells of a matrix that a person expects to be something.
 
     Attributes:
         kind: "seen": the cells whose query sees the key; "most": of each row the cell with the largest number.
@@ -57,7 +57,7 @@ class CellQuestion:
 
     @property
     def place(self) -> Hashable:
-        """What tells it from every other question of a run."""
+        """The place that tells it from every other question of a run."""
         return (self.kind, self.result)
 
     @property
@@ -89,7 +89,7 @@ class Asked:
 
 @dataclass(frozen=True, eq=False)
 class TokenQuestion:
-    """Which token a person expects to be the most likely one.
+    """A question about the token that a person expects to be the most likely one.
 
     Attributes:
         result: what tells it from every other result of a run.
@@ -115,12 +115,12 @@ class TokenQuestion:
 
 
 def gives_away(path: str) -> bool:
-    """Whether the inputs of a stage show what would be asked about it."""
+    """True if the inputs of a stage show what would be asked about it."""
     return path.rpartition(".")[2] in _GIVEN_AWAY
 
 
 def kinds_at(run: Run, path: str) -> tuple[Kind, ...]:
-    """What can be asked about the cells of a stage, the usual question first."""
+    """Return the questions about the cells of a stage, the usual one first."""
     stage = run.trace[path]
     is_of_attention = [name for name, _ in stage.dims[-2:]] == ["Tq", "Tk"]
     has_mask = is_of_attention and bool(run.mask_of(stage.module_path).names)
@@ -132,7 +132,7 @@ def kinds_at(run: Run, path: str) -> tuple[Kind, ...]:
 
 
 def result_at(run: Run, path: str, *, head: int, batch: int) -> Hashable:
-    """What tells a stage, in one head of it, from every other result of the run, in every view that shows it."""
+    """The place of a stage's result, in one head of it, the same in every view that shows it."""
     return (path, head if run.n_heads(path) else 0, batch)
 
 
@@ -154,7 +154,7 @@ def question_at(run: Run, path: str, *, kind: Kind, head: int, batch: int, row: 
 def asked_at(
     run: Run, path: str, selection: Selection, *, head: int, batch: int, masks_first: bool = False
 ) -> Asked:
-    """What is asked about a stage, in one head of it; about its mask first, if so wanted."""
+    """Return the question about a stage, in one head of it; about its mask first, if so wanted."""
     kinds = kinds_at(run, path)[:: -1 if masks_first else 1]
     kind = next((kind for kind in kinds if kind == selection.question), kinds[0])
     question = question_at(run, path, kind=kind, head=head, batch=batch, row=selection.query)
@@ -164,7 +164,7 @@ def asked_at(
 
 
 def asked_of_layers(run: Run, modules: Sequence[str], selection: Selection, *, masks_first: bool = False) -> Asked:
-    """What is asked about the weights of one head, out of those of an attention in every layer."""
+    """Return the question about the weights of one head, out of those of an attention in every layer."""
     layer = min(selection.layer, len(modules) - 1)
     path = f"{modules[layer]}.weights"
     head = min(selection.head, (run.n_heads(path) or 1) - 1)
@@ -176,7 +176,7 @@ def asked_of_layers(run: Run, modules: Sequence[str], selection: Selection, *, m
 
 
 def codes(question: CellQuestion, expected: Flags) -> Codes:
-    """What each cell is, (rows, columns): of the largest number, only in the rows that were answered."""
+    """Return the kind of each cell, (rows, columns): of the largest number, only in the rows that were answered."""
     right = question.right
     missed = right & ~expected
     if question.kind == "most":
@@ -198,7 +198,7 @@ def _seen(run: Run, path: str, *, head: int, batch: int) -> Flags:
 
 
 def largest(panel: Panel, *, of_weights: bool) -> Flags:
-    """Of each row the cells with its largest number, several where they tie; none where no key is left."""
+    """Return of each row the cells with its largest number, several where they tie; none where no key is left."""
     values = np.where(np.isnan(panel.array), -np.inf, panel.array)
     most = values.max(axis=1, keepdims=True)
     slack = _ROUNDING * np.maximum(1e-6, np.abs(np.where(np.isfinite(most), most, 0)))

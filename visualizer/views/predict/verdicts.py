@@ -25,13 +25,13 @@ _MOST_NAMED = 4
 
 
 def verdict(question: CellQuestion, expected: Flags) -> str:
-    """How many cells or rows are as expected, and the first that is not; in Markdown."""
+    """Say how many cells or rows are as expected, and the first that is not; in Markdown."""
     found = codes(question, expected)
     return _on_seen(question, found) if question.kind == "seen" else _on_most(question, expected, found)
 
 
 def verdict_on_token(question: TokenQuestion, expected: int | None) -> str:
-    """Whether the most likely token is the expected one; in Markdown."""
+    """Say whether the most likely token is the expected one; in Markdown."""
     best = question.best
     likeliest = f"“{markdown_safe(question.labels[best])}” ({question.shares[best]:.1%})"
     if expected is None:
@@ -45,7 +45,7 @@ def verdict_on_token(question: TokenQuestion, expected: int | None) -> str:
 
 
 def answer_in_words(question: CellQuestion, expected: Flags) -> str:
-    """What is expected in the row that is looked at, as plain text: ``key 0 “the”, key 2 “sat”``; else ""."""
+    """Return the answer in the row that is looked at, as plain text: ``key 0 “the”, key 2 “sat”``; else ""."""
     columns = question.panel.columns
     return ", ".join(
         position(columns, int(column), is_markdown=False) for column in np.flatnonzero(expected[question.row])
@@ -108,7 +108,7 @@ def _on_most(question: CellQuestion, expected: Flags, found: Codes) -> str:
 
 
 def _largest_of(question: CellQuestion, row: int) -> str:
-    """Where the largest number of a row is."""
+    """Find the largest number of a row."""
     panel = question.panel
     subject = position(panel.rows, row)
     places = np.flatnonzero(question.right[row])

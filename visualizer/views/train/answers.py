@@ -1,4 +1,4 @@
-"""What a model makes of one text at one moment of its training: its answer, and where it looks."""
+"""The behaviour of a model on one text at one moment of its training: its answer, and where it looks."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _TOKENS_TOO_MANY = 2
 
 @dataclass(frozen=True)
 class Answer:
-    """What a model writes, and what it should.
+    """The answer of a model, and the right one.
 
     Attributes:
         written: its tokens.

@@ -1,4 +1,4 @@
-"""What is to be trained: the task, the sizes of the model, and the experiments; and what to look at meanwhile."""
+"""The choice of a training: the task, the sizes of the model, the experiments, and what to look at meanwhile."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _STEPS: Mapping[str, Mapping[str, Any]] = {
 
 @dataclass(frozen=True)
 class Look:
-    """What is looked at while a model learns.
+    """The text that is looked at while a model learns.
 
     Attributes:
         text: what it is asked.
@@ -87,7 +87,7 @@ def summary(recipe: Recipe) -> str:
 
 
 def choose_look(choice: TrainingChoice, task: Task) -> Look:
-    """What to look at. A text that is none of the task is refused, and the last good one is asked on."""
+    """Choose what to look at. A text that is none of the task is refused, and the last good one is asked on."""
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="look"):
         st.caption(markdown_safe(task.description), width="content")
         typed = widgets.line(

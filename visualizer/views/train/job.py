@@ -13,7 +13,7 @@ from model.learning.worker import Trainer, reports_of_a_process
 from visualizer.work.jobs import Job, Report
 
 Origin = Literal["trained", "recorded", "untrained"]
-"""Where numbers come from: a training on this server, a recording, or weights that no training has touched."""
+"""The origin of numbers: a training on this server, a recording, or weights that no training has touched."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +56,7 @@ class Training:
 
     @property
     def fraction(self) -> float:
-        """How much of it is done, from 0 to 1."""
+        """The fraction that is done, from 0 to 1."""
         return 0.0 if self.latest is None else self.latest.step / self.recipe.steps
 
     @property
@@ -68,7 +68,7 @@ class Training:
 
     @property
     def n_bytes(self) -> int:
-        """How much memory the weights take."""
+        """The memory of the weights, in bytes."""
         return sum(weight.nbytes for moment in self.moments for weight in moment.weights.values())
 
 
@@ -101,6 +101,6 @@ def start_job(recipes: Sequence[Recipe], trained: Trainer = reports_of_a_process
 
 
 def fraction_of(trainings: Sequence[Training]) -> float:
-    """How much of all steps is done, from 0 to 1."""
+    """Return the fraction of all steps that is done, from 0 to 1."""
     done = sum(training.fraction * training.recipe.steps for training in trainings)
     return done / sum(training.recipe.steps for training in trainings)

@@ -43,14 +43,14 @@ def lay_open(found: Sequence[Moment], look: Look) -> None:
 
 
 def padding_of(recipe: Recipe, text: str) -> int:
-    """How many positions of padding a text would have in the first batch of a training."""
+    """Return the number of positions of padding that a text would have in the first batch of a training."""
     task = TASKS[recipe.task]
     longest = max(len(sequences(task, other).labels) for other in texts_of_step(recipe, 0))
     return max(0, longest - len(sequences(task, text).labels))
 
 
 def account(loss: SampleLoss, recipe: Recipe) -> str:
-    """How the loss follows from the losses of the tokens."""
+    """Return the steps from the losses of the tokens to the loss."""
     counted = [each for label, each in zip(loss.labels, loss.losses, strict=True) if label != PAD]
     n_left_out = len(loss.labels) - loss.n_counted
     return say(

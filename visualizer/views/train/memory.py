@@ -60,7 +60,7 @@ class Memory:
         return job if job is not None and job.peek().is_running else None
 
     def finished(self, recipes: Recipes) -> Seen[Trainings] | None:
-        """What these came to, where they were trained to the end."""
+        """Return the results of these recipes, where they were trained to the end."""
         with self._lock:
             job = self._jobs.get(recipes)
             if job is not None and job.peek().phase == "finished":
@@ -68,7 +68,7 @@ class Memory:
             return self._finished.get(recipes)
 
     def interrupted(self, recipes: Recipes) -> Seen[Trainings] | None:
-        """What these came to, where their training ended before that."""
+        """Return the results of these recipes, where their training ended before that."""
         with self._lock:
             job = self._jobs.get(recipes)
         return job.peek() if job is not None and job.peek().phase in ("stopped", "unwatched", "failed") else None
@@ -96,7 +96,7 @@ def _n_bytes(seen: Seen[Trainings]) -> int:
 
 
 MEMORY = Memory()
-"""What this process remembers."""
+"""The memory of this process."""
 
 
 @lru_cache(maxsize=8)

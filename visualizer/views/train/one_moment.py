@@ -48,7 +48,7 @@ class Moment:
 
     @property
     def checkpoint(self) -> Checkpoint:
-        """What the training had come to."""
+        """The checkpoint of that moment."""
         return Checkpoint(self.training.recipe, self.progress.step, self.progress.weights)
 
 
@@ -60,12 +60,12 @@ def moment_at(name: str, training: Training, step: int | None) -> Moment:
 
 
 def style() -> None:
-    """How it looks."""
+    """The style of its line."""
     st.html(f"<style>{_STYLE}</style>")
 
 
 def numbers(moment: Moment) -> None:
-    """How good it is."""
+    """The numbers that say how good it is."""
     st.html(
         f'<div class="training-numbers"><span><b>{moment.exact_match:.0%}</b>{say("held_out")}</span>'
         f"<span><b>{_short(moment.progress.loss)}</b>{say('loss')}</span></div>"

@@ -50,7 +50,7 @@ def render(choice: TrainingChoice, plan: Plan, look: Look) -> None:
 
 
 def elsewhere(choice: TrainingChoice, plan: Plan) -> None:
-    """How far the training of this session is while another plan is on the screen."""
+    """Say how far the training of this session is while another plan is on the screen."""
     mine = session.elsewhere(plan)
     if mine is not None:
 

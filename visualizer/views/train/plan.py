@@ -1,4 +1,4 @@
-"""What a choice asks to be trained: one recipe, or the two of an experiment."""
+"""The recipes that a choice asks for: one recipe, or the two of an experiment."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ say = texts_of(__name__)
 
 @dataclass(frozen=True)
 class Plan:
-    """What is to be trained.
+    """The recipes to train.
 
     Attributes:
         title: what a person calls it.
@@ -33,17 +33,17 @@ class Plan:
 
     @property
     def name(self) -> str:
-        """What a link calls it."""
+        """The name in a link."""
         return hashlib.sha256(repr(self.recipes).encode()).hexdigest()[:12]
 
     @property
     def task(self) -> Task:
-        """What is learned."""
+        """The task that is learned."""
         return TASKS[self.recipes[0].task]
 
 
 def plan_of(choice: TrainingChoice) -> Plan:
-    """What is chosen.
+    """Return the plan that is chosen.
 
     Raises:
         ValueError: the recipe is refused.
@@ -62,7 +62,7 @@ def usual_plan(task: str) -> Plan:
 
 
 def difference(one: Recipe, other: Recipe) -> tuple[str, str]:
-    """What to call two recipes that differ in one thing."""
+    """Return the names of two recipes that differ in one thing."""
     for name, called in _NAMES.items():
         if getattr(one, name) != getattr(other, name):
             return called(getattr(one, name)), called(getattr(other, name))

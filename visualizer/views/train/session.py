@@ -1,4 +1,4 @@
-"""What this session trains, and what there is to see of any plan."""
+"""The training of this session, and what there is to see of any plan."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def stop(choice: TrainingChoice, plan: Plan) -> None:
 
 
 def found(choice: TrainingChoice, plan: Plan) -> Seen[Trainings]:
-    """What there is to see of a plan.
+    """Return what there is to see of a plan.
 
     What this session stopped, what is running, what was trained to its end, what was interrupted if the link is of
     it, what is recorded, what was interrupted, or, without any of these, the random weights that a training would
@@ -79,7 +79,7 @@ def found(choice: TrainingChoice, plan: Plan) -> Seen[Trainings]:
 
 
 def elsewhere(plan: Plan) -> Mine | None:
-    """What this session is training while it looks at another plan; to ask keeps it going."""
+    """Return what this session is training while it looks at another plan; to ask keeps it going."""
     mine = _mine()
     if mine is None or mine.left is not None or mine.plan.recipes == plan.recipes:
         return None
@@ -87,7 +87,7 @@ def elsewhere(plan: Plan) -> Mine | None:
 
 
 def is_started(choice: TrainingChoice, plan: Plan) -> bool:
-    """Whether the link is of a training of this plan that was started, and not merely of the plan."""
+    """True if the link is of a training of this plan that was started, and not merely of the plan."""
     return choice.train_started == plan.name
 
 

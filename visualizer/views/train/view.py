@@ -25,7 +25,7 @@ def render(choice: TrainingChoice) -> None:
 
 
 def _plan(choice: TrainingChoice) -> Plan:
-    """What Start would train; where that is refused, with the reason, the usual recipe of the task."""
+    """Return what Start would train; where that is refused, with the reason, the usual recipe of the task."""
     plan, error = _read(choice)
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="recipe_row"):
         controls.choose_training(choice)

@@ -102,7 +102,7 @@ def _place(run: WatchedRun, stage: Stage, choices: Choices) -> _Place:
 
 
 def _introduction(run: WatchedRun, stage: Stage, folded: Folded | None) -> None:
-    """What it is, what it was computed from, and what holds of its numbers."""
+    """Say what it is, what it was computed from, and what holds of its numbers."""
     said, facts = st.columns([5, 3], gap="medium")
     with said:
         if folded is not None:
@@ -190,7 +190,7 @@ def _picture(run: WatchedRun, stage: Stage, place: _Place) -> None:
 
 
 def _picture_of_step(run: WatchedRun, folded: Folded, stage: Stage, place: _Place) -> None:
-    """What a step reads, as its formula sees it, and what it comes to."""
+    """Draw what a step reads, as its formula sees it, and its result."""
     given = watched.read_by_step(run, folded, item=place.item, head=place.head)
     output = watched.stage_panel(
         run, stage, item=place.item, head=place.head, row=place.row, column=place.column, operator="→"
@@ -215,14 +215,14 @@ def _picture_of_step(run: WatchedRun, folded: Folded, stage: Stage, place: _Plac
 
 
 def _numbers(stage: Stage) -> Tensor:
-    """What a stage came to, where that is known."""
+    """Return the value of a stage."""
     if stage.value is None:
         raise ValueError(f"the numbers of {stage.path} are not known")
     return stage.value
 
 
 def _window(value: Tensor | None, run: WatchedRun, place: _Place) -> None:
-    """Which part is drawn of a tensor that is too large, and the way to others."""
+    """Choose the part that is drawn of a tensor that is too large."""
     if value is None or not value.numel():
         return
     sheet = watched.sheet_of(run, value, item=place.item, head=place.head, row=place.row, column=place.column)

@@ -73,7 +73,7 @@ def render(choices: Choices) -> WatchedRun | None:
 
 
 def _open(choices: Choices) -> tuple[WatchedRun | None, str]:
-    """What is open, and why it is not where it should be."""
+    """Return what is open, and say why it is not where it should be."""
     match choices.watched.watched_source:
         case "uploaded":
             kept = drafts.put_by_before(_OPEN)
@@ -99,7 +99,7 @@ def _file_of(choices: Choices) -> Path | None:
 
 
 def cost_of_opening(name: str, n_bytes: int, times: int) -> str:
-    """What it takes to open a file, in one sentence.
+    """Say in one sentence what it takes to open a file.
 
     Args:
         name: the file.
@@ -120,7 +120,7 @@ def cost_of_opening(name: str, n_bytes: int, times: int) -> str:
 
 
 def _is_waiting(file: Path) -> bool:
-    """Whether a file of this machine is so large that it is opened on demand, and nobody has asked for it yet."""
+    """True if a file of this machine is so large that it is opened on demand, and nobody has asked for it yet."""
     size = file.stat().st_size if file.is_file() else 0
     return size > ASKS_FROM and drafts.put_by_before(_AGREED) != str(file)
 
@@ -260,7 +260,7 @@ def _close() -> None:
 
 
 def _how_to_make_one(source: str) -> None:
-    """What a recording is, how one is made, and one that is ready."""
+    """Say what a recording is and how one is made, and offer one that is ready."""
     made, opened = st.columns([3, 2], gap="large")
     with made:
         st.markdown(say("how_to_make_one"))

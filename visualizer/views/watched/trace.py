@@ -81,7 +81,7 @@ def show_trace(
 
 
 def _choose_panel(run: WatchedRun, choices: Choices) -> str:
-    """What is shown of it: what was chosen, where there is that, or else the heads."""
+    """Return the panel: the one that was chosen, where there is that, or else the heads."""
     offered = ["heads", *run.more_panels]
     if run.trace.stages and "operations" not in offered:
         offered.insert(1, "operations")
@@ -96,12 +96,12 @@ def _choose_panel(run: WatchedRun, choices: Choices) -> str:
 
 
 def _summary(run: WatchedRun) -> str:
-    """What holds of all attentions, as a line of Markdown."""
+    """Say what holds of all attentions, as a line of Markdown."""
     return f"**{attentions_that_look_ahead(len(run.looking_ahead), len(run.trace))}** {_counts(run)}"
 
 
 def attentions_that_look_ahead(n_ahead: int, n_seen: int) -> str:
-    """How many of ``n_seen`` attentions see later tokens, as a sentence."""
+    """Say how many of ``n_seen`` attentions see later tokens."""
     if n_seen == 1:
         return say("it_sees_later") if n_ahead else say("it_sees_none")
     if n_ahead in (0, n_seen):
@@ -111,7 +111,7 @@ def attentions_that_look_ahead(n_ahead: int, n_seen: int) -> str:
 
 
 def _verdict(run: WatchedRun, said: Sequence[tuple[tuple[str, ...], Finding]]) -> None:
-    """What holds of all attentions, then what was found and not said yet."""
+    """Say what holds of all attentions, then what was found and not said yet."""
     st.markdown(_summary(run))
     for paths, finding in said[:_FEW]:
         _finding(paths, finding)
@@ -197,7 +197,7 @@ def _about(run: WatchedRun, attention: Attention, choices: Choices) -> None:
 
 
 def _exactness(attention: Attention) -> str:
-    """How far the weights that are drawn are from what the model went on with."""
+    """Say how far the weights that are drawn are from what the model went on with."""
     if attention.difference is None:
         return ""
     return say("within", difference=attention.difference) if attention.difference else say("exactly")

@@ -24,7 +24,7 @@ PANELS: Mapping[str, Callable[[WatchedRun, Choices], None]] = {
     "edits": edited.render,
     "prove": prove.render,
 }
-"""What can be shown of a run beside its trace, where the run has it."""
+"""The panels of a run beside its trace, where the run has them."""
 
 
 def render(choices: Choices) -> None:

@@ -22,7 +22,7 @@ def chosen_heads(run: WatchedRun, path: str, choices: Choices) -> WatchedHeads:
 
 
 def choose_window(picture: WatchedHeads, head: int, choices: Choices) -> None:
-    """Which part is drawn, with the controls that move it; nothing where that is everything."""
+    """Choose the part that is drawn, with the controls that move it; nothing where that is everything."""
     if not picture.is_part:
         return
     _, _, n_queries, n_keys = picture.attention.shape
@@ -41,7 +41,7 @@ def _part(drawn: slice, size: int) -> str:
 
 
 def _say_largest(picture: WatchedHeads, head: int, query: int) -> None:
-    """Where the largest weight of the chosen query's whole row is, with a way there if it is not drawn."""
+    """Say where the largest weight of the chosen query's whole row is, with a way there if it is not drawn."""
     found = picture.largest(head, query)
     if found is None:
         return

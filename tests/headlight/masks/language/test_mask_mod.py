@@ -1,4 +1,4 @@
-"""What engineers paste: the cells are those that FlexAttention makes of it, and what is no mask here is refused."""
+"""Pasted masks: the cells are those that FlexAttention makes of them, and what is no mask here is refused."""
 
 from __future__ import annotations
 

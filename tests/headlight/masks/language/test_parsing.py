@@ -1,4 +1,4 @@
-"""What is read, what is refused, and where a refusal points."""
+"""Expressions that are read, those that are refused, and the place that a refusal points to."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""What is drawn of the residual stream is what the model added."""
+"""The picture of the residual stream shows what the model added."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the charts of one query's row are drawn from, against the runs themselves."""
+"""The data of the charts of one query's row, against the runs themselves."""
 
 from __future__ import annotations
 

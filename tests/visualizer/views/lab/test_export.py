@@ -1,4 +1,4 @@
-"""What is saved comes back, and every translation is in one file."""
+"""A saved mask comes back, and every translation is in one file."""
 
 from __future__ import annotations
 

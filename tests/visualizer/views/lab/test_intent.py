@@ -1,4 +1,4 @@
-"""What a mask should be, as it is chosen in the Mask lab."""
+"""The intention of a mask, as it is chosen in the Mask lab."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a person does to the masks, checked on the masks that the model is then given."""
+"""A person's changes to the masks, checked on the masks that the model is then given."""
 
 from dataclasses import replace
 
@@ -33,7 +33,7 @@ in_force = st.lists(st.sampled_from(MASK_NAMES[:-1]), unique=True).map(tuple)
 
 
 def allowed(settings: Settings, layer: int = 0, head: int = 0) -> torch.Tensor:
-    """What a head may attend to, (T, T)."""
+    """Return what a head may attend to, (T, T)."""
     combined = masks_of(settings)[layer].allowed
     if combined is None:
         return torch.ones(N, N, dtype=torch.bool)

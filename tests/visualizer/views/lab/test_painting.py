@@ -1,4 +1,4 @@
-"""What the lab makes of what is done on its painter, and in the fields beside it, in words and in the link."""
+"""The lab's answers to what is done on its painter, and in the fields beside it, in words and in the link."""
 
 from __future__ import annotations
 

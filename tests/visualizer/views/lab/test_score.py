@@ -1,4 +1,4 @@
-"""What the Mask lab writes of a change of scores, executed on the run's own queries, keys and values."""
+"""The Mask lab's code of a change of scores, executed on the run's own queries, keys and values."""
 
 from __future__ import annotations
 

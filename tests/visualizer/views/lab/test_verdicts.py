@@ -177,7 +177,7 @@ RIGHT = {
 
 @dataclass(frozen=True)
 class Heard:
-    """What the lab says: in red or yellow, in green, and all of it."""
+    """The words of the lab: in red or yellow, in green, and all of it."""
 
     alarms: list[str]
     green: list[str]

@@ -1,4 +1,4 @@
-"""What is asked of a covered result, which answers are right, the sentence, and what a session keeps of it."""
+"""The questions about a covered result, the right answers, the sentence, and what a session keeps of it."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ COVERED_EVERYWHERE = [
     {"view": "lab", "panel": "prove"},
     {"view": "lab", "panel": "scores", "score": "score - 2 * (q - k)"},
 ]
-"""What the page shows of a decoder, in every view and in every tool that shows what was computed."""
+"""The parts of a page of a decoder, in every view and in every tool that shows what was computed."""
 
 
 @pytest.mark.parametrize("shown", COVERED_EVERYWHERE, ids=lambda shown: " ".join(shown.values()))
@@ -199,7 +199,7 @@ PICTURES_OF_RESULTS = (
 
 
 def weights_in(app):
-    """Whether any picture was given weights, or where they are found."""
+    """True if any picture was given weights, or where they are found."""
     headers = [(each, unpack_header(each.proto.bytes)) for each in app.get("bidi_component") if each.proto.bytes]
     painters = [header for each, header in headers if each.proto.component_name == "headlight_mask_painter"]
     return any("weights" in header["arrays"] or header.get("heads") for header in painters)

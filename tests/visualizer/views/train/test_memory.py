@@ -1,4 +1,4 @@
-"""What a server remembers of its trainings, and how several visitors share one."""
+"""The trainings that a server remembers, and how several visitors share one."""
 
 from __future__ import annotations
 

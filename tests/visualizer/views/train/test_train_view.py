@@ -93,7 +93,7 @@ def shown(app: AppTest) -> str:
 
 
 def said(app: AppTest) -> str:
-    """What is written above the slider or in its place, and all other captions."""
+    """Return what is written above the slider or in its place, and all other captions."""
     return " ".join([slider.label for slider in app.select_slider] + [caption.value for caption in app.caption])
 
 

@@ -92,7 +92,7 @@ ARCHIVES: Mapping[str, Callable[[bytes], Arrays]] = {
 
 
 def _members(data: bytes, ending: str) -> dict[str, bytes]:
-    """What a zip file holds, by name."""
+    """Return the members of a zip file, by name."""
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             infos = archive.infolist()
@@ -218,7 +218,7 @@ def _check_global(name: str) -> None:
 
 
 def _check_storage(members: Mapping[str, bytes], folder: str, described: list[object]) -> None:
-    """What stands before a storage is loaded: "storage", its type, the file's part, the device, its entries."""
+    """Check the record of a storage: "storage", its type, the file's part, the device, its entries."""
     if len(described) != 5 or described[0] != "storage":
         raise ValueError("a storage is not described")
     kind, part, count = str(described[1]).partition(" ")[2], str(described[2]), described[4]

@@ -30,7 +30,7 @@ _DEEPEST = 6
 
 
 def is_nested(text: str) -> bool:
-    """Whether a text is an array in brackets, rather than lines of numbers."""
+    """True if a text is an array in brackets, rather than lines of numbers."""
     return text.startswith(tuple(_CLOSING)) or bool(_CALL.match(text) or _ASSIGNED.match(text))
 
 
@@ -73,7 +73,7 @@ class _List:
 
 @dataclass
 class _Lists:
-    """What was read so far, token by token, so that deep nesting costs no recursion."""
+    """The lists read so far, token by token, so that deep nesting costs no recursion."""
 
     open: list[_List] = field(default_factory=list)
     rows: list[list[Entry]] = field(default_factory=list)

@@ -28,7 +28,7 @@ MAX_TEXT_BYTES = MAX_TYPED["pasted_mask"]
 
 _TEXTS = (".csv", ".tsv", ".txt", ".json")
 ENDINGS = (".npy", *ARCHIVES, *_TEXTS)
-"""What the name of a file can end in."""
+"""The endings that the name of a file can have."""
 
 _DTYPE = re.compile(r"dtype\s*=\s*['\"]?(?:\w+\.)*(\w+)['\"]?")
 _DTYPES = ("bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64")

@@ -1,4 +1,4 @@
-"""What the Mask lab itself prints: pictures of cells, and the code that it translates a mask to.
+"""The texts that the Mask lab itself prints: pictures of cells, and the code that it translates a mask to.
 
 The code is looked through for its lines, which are known, and not run: conditions are read by the mask language.
 """
@@ -38,7 +38,7 @@ _ASKED = {
 
 
 def is_snippet(text: str) -> bool:
-    """Whether a text is such code, or a picture of cells with ones and dots."""
+    """True if a text is such code, or a picture of cells with ones and dots."""
     return _is_picture(text) or bool(_ALLOWED.search(text) or _RETURNED.search(text) or _padding_of(text))
 
 
@@ -113,7 +113,7 @@ def _computed(text: str) -> Cells:
 
 
 def _context(text: str, n_queries: int, n_keys: int) -> MaskContext:
-    """What the code says of the tokens; nothing where it asks nothing."""
+    """Return what the code says of the tokens; nothing where it asks nothing."""
     facts = {
         name: tuple(_vector(text, name).tolist())
         for name in dict(_VECTOR.findall(text))

@@ -39,7 +39,7 @@ MOST_TRACE_BYTES = 1_500_000_000
 """The most memory that the trace of one pass may take."""
 
 _SHOWN = 24
-"""How many characters of a line stand on its button."""
+"""The number of characters of a line that stand on its button."""
 
 _KEPT_BYTES = 2 * MOST_TRACE_BYTES
 _ASKED = "pretrained_asked"
@@ -97,7 +97,7 @@ def opened(choice: WatchedChoice) -> Checkpoint | None:
 
 
 def words_of(choice: WatchedChoice) -> Words:
-    """What is written for the model; of a batch, where one sequence alone is looked at, its line."""
+    """Return the text for the model; of a batch, where one sequence alone is looked at, its line."""
     words = all_words_of(choice)
     if len(words.lines) == 1 or choice.watched_panel not in _OF_ONE_LINE:
         return words
@@ -140,7 +140,7 @@ def _choose(choice: WatchedChoice, checkpoint: Checkpoint | None) -> None:
 
 
 def _here() -> tuple[Place, ...]:
-    """What is on this machine, looked up at most every few seconds."""
+    """Return the checkpoints on this machine, looked up at most every few seconds."""
     now = int(time.monotonic() // _LOOK_SECONDS)
     return _FOUND.get(now) or _FOUND.keep(now, on_this_machine())
 
@@ -192,7 +192,7 @@ def _welcome() -> None:
 
 
 def _open(wanted: Wanted) -> None:
-    """What opening takes, the button for it, and how far it is."""
+    """Draw what opening takes, the button for it, and its progress."""
     seen = jobs.seen(wanted)
     if seen is not None and seen.is_running:
         watch(lambda: jobs.seen(wanted), lambda now: _progress(now, wanted))
@@ -235,7 +235,7 @@ def _refused(sentence: str) -> None:
 
 
 def _cost(wanted: Wanted) -> Cost | None:
-    """What opening takes; None where the hub has to be asked, which nobody has wanted yet.
+    """Return the cost of opening; None where the hub has to be asked, which nobody has wanted yet.
 
     Raises:
         ValueError: there is no such checkpoint, or it takes too much memory.
@@ -281,7 +281,7 @@ def _progress(seen: Seen[str], wanted: Wanted) -> None:
 
 
 def _about(checkpoint: Checkpoint, wanted: Wanted) -> None:
-    """What is open, in one line."""
+    """Say in one line what is open."""
     config = checkpoint.config
     parts = [checkpoint.part, *_sizes(config), weights_in_words(checkpoint.n_weights)]
     parts += [
@@ -320,7 +320,7 @@ def _write(checkpoint: Checkpoint) -> None:
 
 
 def _choose_line(choice: WatchedChoice) -> None:
-    """Which sequence of a batch is looked at."""
+    """Choose the sequence of a batch that is looked at."""
     lines = all_words_of(choice).lines
     if len(lines) == 1:
         return

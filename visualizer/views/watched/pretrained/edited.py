@@ -104,7 +104,7 @@ def _where(checkpoint: Checkpoint, attention: Attention) -> Where:
 
 
 def _parts(watched: WatchedRun, attention: Attention, choices: Choices) -> dict[str, Intervention]:
-    """What can be edited of an attention, the smallest that is usual first."""
+    """Return the parts of an attention that can be edited, the smallest that is usual first."""
     path = context_stage(watched, attention)
     if path is None:
         return {}
@@ -144,7 +144,7 @@ def _edited(
 
 
 def _stages_of(checkpoint: Checkpoint, words: Words) -> Mapping[str, Stage]:
-    """What the checkpoint computes of another text.
+    """Return the stages that the checkpoint computes of another text.
 
     Raises:
         ValueError: it cannot read it.
@@ -159,7 +159,7 @@ def _stages_of(checkpoint: Checkpoint, words: Words) -> Mapping[str, Stage]:
 
 
 def _outcome(checkpoint: Checkpoint, given: Tokenized, both: TwoPasses) -> Outcome:
-    """What both passes say comes after the last token and, of a model that continues texts, their loss."""
+    """Return what both passes say comes after the last token and, of a model that continues texts, their loss."""
     pieces = given.target or given.pieces
     following = () if checkpoint.part == "encoder" else (*(piece.id for piece in pieces[1:]), -1)
 

@@ -37,7 +37,7 @@ class Wanted:
 
     @property
     def key(self) -> Key:
-        """What it is kept under."""
+        """The key that it is kept under."""
         return (self.name, self.dtype, self.device)
 
 
@@ -64,7 +64,7 @@ def start(wanted: Wanted, cost: Cost) -> None:
 
 
 def seen(wanted: Wanted) -> Seen[str] | None:
-    """How far a checkpoint is; None where nobody opens it, or this session has ended that."""
+    """Return the progress of a checkpoint; None where nobody opens it, or this session has ended that."""
     with _LOCK:
         job = _JOBS.get(wanted.key)
     return None if job is None or drafts.put_by_before(_LEFT) is job else job.look(name_of_session())

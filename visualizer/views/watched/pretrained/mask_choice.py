@@ -62,7 +62,7 @@ class Masked:
         return next((each for each in found if each.path == path), found[0])
 
     def context(self, head: int = 0) -> MaskContext:
-        """What an expression may ask of the tokens."""
+        """The facts that an expression may ask of the tokens."""
         facts = [
             (tuple(piece.id for piece in pieces), (False,) * len(pieces), tuple(piece.part for piece in pieces))
             for pieces in (self.queries, self.keys)
@@ -72,7 +72,7 @@ class Masked:
 
 
 def masked_by(given: Tokenized, where: Where) -> Masked:
-    """What a mask is for, "self" in a single stack."""
+    """Return the attentions that a mask is for, "self" in a single stack."""
     queries = given.target if where in ("decoder", "cross") else given.pieces
     return Masked(where, queries, given.target if where == "decoder" else given.pieces)
 
@@ -84,7 +84,7 @@ def axes_of(masked: Masked) -> tuple[Axis, Axis]:
 
 
 def allowed_by(source: str, masked: Masked, n_heads: int) -> Tensor:
-    """What an expression, or painted cells, allow: (1 or H, Tq, Tk) bool.
+    """Return what an expression, or painted cells, allow: (1 or H, Tq, Tk) bool.
 
     Raises:
         ValueError: it is none; one sentence says why.

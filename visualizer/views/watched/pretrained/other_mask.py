@@ -65,7 +65,7 @@ def render(watched: WatchedRun, choices: Choices) -> None:
 
 
 def _said(both: TwoPasses, masked: Masked, allowed: Tensor) -> None:
-    """Whether the model kept to the mask, and how far it went from its own."""
+    """Say whether the model kept to the mask, and how far it went from its own."""
     meant = attentions_of(both.other.trace, masked.where)
     if holds(meant, allowed):
         said = [say("all_keep", n_attentions=len(meant)) if len(meant) > 1 else say("it_keeps")]

@@ -94,7 +94,7 @@ def render(run: WatchedRun, choices: Choices) -> None:
 
 
 def _padding(checkpoint: Checkpoint, words: Words) -> None:
-    """Whether the padding of a batch changes anything for its tokens."""
+    """Say whether the padding of a batch changes anything for its tokens."""
     given = tokenized(checkpoint, words, MOST_TOKENS)
     if not any(piece.padding for line in given.lines for piece in line):
         return
@@ -113,7 +113,7 @@ def _padding(checkpoint: Checkpoint, words: Words) -> None:
 def _measured(
     checkpoint: Checkpoint, given: Tokenized, words: Words, source: str, promised: Tensor
 ) -> _Measured | None:
-    """What was measured: at once where that is quick, else when it is asked for; None before."""
+    """Return what was measured: at once where that is quick, else when it is asked for; None before."""
     kept = _KEPT.setdefault(checkpoint, Kept(room=16))
     if (found := kept.get((words, source))) is not None:
         return found
@@ -137,7 +137,7 @@ def _measured(
 
 
 def _causal(found: Dependence, pieces: tuple[Piece, ...]) -> None:
-    """Whether no row depends on a later token: the claim of every decoder."""
+    """Say whether no row depends on a later token: the claim of every decoder."""
     if found.ahead is None:
         st.success(say("causal", n_derivatives=int(found.later.sum())), icon=":material/check:")
         return
@@ -147,7 +147,7 @@ def _causal(found: Dependence, pieces: tuple[Piece, ...]) -> None:
 
 
 def _promised(found: Dependence, pieces: tuple[Piece, ...], *, is_other: bool) -> None:
-    """Whether nothing passes where the masks forbid it."""
+    """Say whether nothing passes where the masks forbid it."""
     n_forbidden = int(found.forbidden.sum())
     if n_forbidden == 0:
         st.info(say("nothing_forbidden"), icon=":material/info:")

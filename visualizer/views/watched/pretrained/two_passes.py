@@ -27,7 +27,7 @@ from visualizer.work.cache import Kept
 
 say = texts_of(__name__)
 N_LIKELY = 5
-"""How many of the likeliest tokens are named."""
+"""The number of likeliest tokens that are named."""
 
 _ROOM_BYTES = 2**29
 _PASSES: WeakKeyDictionary[Checkpoint, Kept[tuple[Words, str], Pass]] = WeakKeyDictionary()
@@ -70,7 +70,7 @@ def kept_pass(checkpoint: Checkpoint, words: Words, name: str, compute: Callable
 
 
 def farthest(both: TwoPasses) -> str:
-    """Where the weights changed most, as a sentence."""
+    """Say where the weights changed most."""
     changes = [
         float((own.weights - other.weights).abs().max())
         for own, other in zip(both.own.trace, both.other.trace, strict=True)

@@ -67,7 +67,7 @@ def render(_run: WatchedRun, choices: Choices) -> None:
 
 
 def sampling_of(choices: Choices) -> Sampling:
-    """How each token is chosen."""
+    """Return how each token is chosen."""
     if not choices.watched.pretrained_sampling:
         return GREEDY
     selection = choices.selection
@@ -75,7 +75,7 @@ def sampling_of(choices: Choices) -> Sampling:
 
 
 def why_it_stops(checkpoint: Checkpoint, steps: tuple[Step, ...], n_steps: int, longest: int) -> str:
-    """What ended the text, and what else would; a line of Markdown."""
+    """Say what ended the text, and what else would; a line of Markdown."""
     ends = pieces_of_ids(checkpoint.tokenizer, sorted(end_ids(checkpoint)))
     names = say("or").join(f"“{markdown_safe(visible(piece.text))}”" for piece in ends)
     if steps[-1].ended:
@@ -87,7 +87,7 @@ def why_it_stops(checkpoint: Checkpoint, steps: tuple[Step, ...], n_steps: int, 
 
 
 def picture_of(given: Tokenized, steps: tuple[Step, ...], *, sampled: bool) -> StepsPicture:
-    """What was written, as something to draw."""
+    """Return the picture of what was written."""
     prompt, has_source = given.target or given.pieces, bool(given.target)
     pieces = (*prompt, *(step.token for step in steps))
     labels = tuple(visible(piece.text) for piece in pieces)
